@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a hit to a record in the rings.
+ *
+ * A program is written as
+ *
+ *	EVENT_PROGRAM(kfree)
+ *	{
+ *		struct rec_kfree r = {};
+ *
+ *		if (!hit_wanted(EVENT_kfree))
+ *			return 0;
+ *		r.call_site = ctx[0];
+ *		r.ptr = ctx[1];
+ *		return EMIT(kfree, &r);
+ *	}
+ *
+ * Records are built on the stack and stored whole, so nothing is ever reserved
+ * and forgotten, and a program that is preempted or interrupted half-way leaves
+ * no trace in a ring. Counters are atomic for the same reason.
+ */
+#ifndef KTRACED_BPF_EMIT_H
+#define KTRACED_BPF_EMIT_H
+
+#include "filter.h"
+
+/* A raw tracepoint program and, for the schema, its event's number and record:
+ * a variable of a type is what makes the compiler put that type into BTF. */
+#define EVENT_PROGRAM(name)                                                              \
+	const struct {                                                                   \
+		enum event_id id;                                                        \
+		const struct rec_##name *record;                                         \
+	} event_##name SEC(".rodata.events") = { EVENT_##name, 0 };                      \
+	SEC("?raw_tp/" #name)                                                            \
+	int name(u64 *ctx)
+
+static __always_inline struct cpu_state *this_cpu_state(u32 *cpu)
+{
+	*cpu = bpf_get_smp_processor_id();
+	return bpf_map_lookup_elem(&cpu_states, cpu);
+}
+
+static __always_inline bool count_filtered(u32 id)
+{
+	u32 cpu;
+	struct cpu_state *state = this_cpu_state(&cpu);
+
+	if (state && id < EVENT_ID_MAX)
+		__sync_fetch_and_add(&state->events[id].filtered, 1);
+	return false;
+}
+
+/* Is this hit of the current task wanted? Counts it as filtered if not. */
+static __always_inline bool hit_wanted(u32 id)
+{
+	return current_wanted(bpf_get_current_pid_tgid() >> 32) || count_filtered(id);
+}
+
+/* The same for an event that is also about another task. */
+static __always_inline bool pair_hit_wanted(u32 id, struct task_struct *other)
+{
+	return pair_wanted(bpf_get_current_pid_tgid() >> 32, other) || count_filtered(id);
+}
+
+/* Wake the reader whenever another wakeup_bytes were written, not for each record:
+ * a wake-up costs several times the record itself. */
+static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
+{
+	u64 before = __sync_fetch_and_add(&state->stream_bytes, size);
+
+	return (before ^ (before + size)) & control.wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline int emit(struct record *r, u32 id, u32 size)
+{
+	u32 cpu;
+	struct cpu_state *state = this_cpu_state(&cpu);
+
+	if (!state || id >= EVENT_ID_MAX)
+		return 0;
+
+	void *ring = bpf_map_lookup_elem(&stream_rings, &cpu);
+
+	r->ts = bpf_ktime_get_boot_ns();
+	r->id = id;
+	r->size = size;
+	r->tid = bpf_get_current_pid_tgid();
+	if (ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, size))) {
+		__sync_fetch_and_add(&state->events[id].recorded, 1);
+		return 0;
+	}
+	__sync_fetch_and_add(&state->events[id].dropped, 1);
+	__sync_fetch_and_add(&state->dropped_total, 1);
+	return 0;
+}
+
+#define EMIT(name, rec) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)))
+
+#endif

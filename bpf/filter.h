@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which hits are wanted, decided before anything is written.
+ *
+ * A task passes when, for every kind of value that is included, one matches,
+ * and no excluded value does. Events about two tasks (switch, wake-up, signal)
+ * pass when either task does, so an excluded task still shows up where the
+ * other one is of interest.
+ */
+#ifndef KTRACED_BPF_FILTER_H
+#define KTRACED_BPF_FILTER_H
+
+#include "kernel_compat.h"
+#include "maps.h"
+
+static __always_inline bool id_listed(u32 slot, u32 kind, u32 exclude, u32 value)
+{
+	struct filter_id_key key = { .slot = slot, .kind = kind, .exclude = exclude, .value = value };
+
+	return bpf_map_lookup_elem(&filter_ids, &key) != NULL;
+}
+
+static __always_inline bool comm_matches(const struct filter_side *side, const u64 comm[2])
+{
+	for (u32 i = 0; i < FILTER_COMM_MAX; i++) {
+		if (i >= side->comm_count)
+			break;
+		const struct comm_pattern *p = &side->comm[i];
+		if ((comm[0] & p->mask[0]) == p->word[0] && (comm[1] & p->mask[1]) == p->word[1])
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool cgroup_matches(const struct filter_side *side, struct task_struct *task)
+{
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+
+	for (u32 i = 0; i < FILTER_CGROUP_MAX; i++) {
+		if (i >= side->cgroup_count)
+			break;
+		if (cgroup_ancestor_id(cgroup, side->cgroup[i].level) == side->cgroup[i].id)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool follow_matches(const struct filter_side *side, u32 tgid)
+{
+	u64 *roots = bpf_map_lookup_elem(&followed, &tgid);
+
+	return roots && (*roots & side->follow_roots);
+}
+
+/* The kinds of `side`, of those that are set, that have a value matching the task. */
+static __noinline u32 matching_kinds(const struct filter_side *side, struct task_struct *task, u32 slot,
+				     u32 exclude)
+{
+	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
+	u32 kinds = side->kinds, matching = 0;
+
+	if (kinds & FILTER_PID && (id_listed(slot, FILTER_PID, exclude, tgid) ||
+				   id_listed(slot, FILTER_PID, exclude, tid)))
+		matching |= FILTER_PID;
+	if (kinds & FILTER_UID && id_listed(slot, FILTER_UID, exclude, BPF_CORE_READ(task, cred, uid.val)))
+		matching |= FILTER_UID;
+	if (kinds & FILTER_COMM) {
+		u64 comm[2] = {};
+
+		bpf_core_read(comm, sizeof(comm), &task->comm);
+		if (comm_matches(side, comm))
+			matching |= FILTER_COMM;
+	}
+	if (kinds & FILTER_FOLLOW && follow_matches(side, tgid))
+		matching |= FILTER_FOLLOW;
+	if (kinds & FILTER_CGROUP && cgroup_matches(side, task))
+		matching |= FILTER_CGROUP;
+	return matching;
+}
+
+static __always_inline bool task_included(struct task_struct *task, u32 slot)
+{
+	const struct filter_side *side = &control.filter[slot].include;
+
+	return !side->kinds || matching_kinds(side, task, slot, 0) == side->kinds;
+}
+
+static __always_inline bool task_excluded(struct task_struct *task, u32 slot)
+{
+	const struct filter_side *side = &control.filter[slot].exclude;
+
+	return side->kinds && matching_kinds(side, task, slot, 1);
+}
+
+/* For an event of the current task alone. */
+static __always_inline bool current_wanted(u32 tgid)
+{
+	if (tgid == control.self_tgid)
+		return false;
+	if (!control.filtering)
+		return true;
+
+	struct task_struct *current = (void *)bpf_get_current_task();
+	u32 slot = control.filter_slot & 1;
+
+	return task_included(current, slot) && !task_excluded(current, slot);
+}
+
+/* For an event of the current task about `other`. */
+static __always_inline bool pair_wanted(u32 tgid, struct task_struct *other)
+{
+	bool current_is_self = tgid == control.self_tgid;
+
+	if (current_is_self && (u32)READ(other, tgid) == tgid)
+		return false;
+	if (!control.filtering)
+		return true;
+
+	struct task_struct *current = (void *)bpf_get_current_task();
+	u32 slot = control.filter_slot & 1;
+
+	if (!task_included(current, slot) && !task_included(other, slot))
+		return false;
+	return !(current_is_self || task_excluded(current, slot)) || !task_excluded(other, slot);
+}
+
+static __always_inline bool syscall_selected(u32 abi, u32 nr)
+{
+	if (!control.select_syscalls)
+		return true;
+	if (abi >= SYSCALL_ABIS || nr >= SYSCALL_MAX)
+		return false;
+	return control.syscalls[abi][nr / 64] >> (nr % 64) & 1;
+}
+
+#endif

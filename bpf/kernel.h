@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's own types, cut down to the members used here.
+ *
+ * preserve_access_index makes every access a CO-RE relocation, resolved against
+ * the running kernel's BTF when the programs are loaded; the order and offsets
+ * below mean nothing. Access on its own does not make a member exist: see
+ * kernel_compat.h for those that not every kernel has.
+ */
+#ifndef KTRACED_BPF_KERNEL_H
+#define KTRACED_BPF_KERNEL_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include "types.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#ifndef __TARGET_ARCH_x86
+#error "system call arguments are read from x86-64 registers; other architectures need their own pt_regs here"
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kuid {
+	u32 val;
+};
+
+struct cred {
+	struct kuid uid;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct atomic {
+	int counter;
+};
+
+struct signal_struct {
+	struct atomic live;
+	short oom_score_adj;
+};
+
+struct thread_info {
+	u32 status;
+	u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int exit_state;
+	int exit_code;
+	int pid;
+	int tgid;
+	int prio;
+	u64 start_boottime;
+	const struct cred *cred;
+	char comm[16];
+	struct css_set *cgroups;
+	struct signal_struct *signal;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct kmem_cache {
+	unsigned int size;
+	unsigned int object_size;
+	const char *name;
+};
+
+struct kernel_siginfo {
+	int si_signo;
+	int si_errno;
+	int si_code;
+};
+
+struct sigaction {
+	void *sa_handler;
+	unsigned long sa_flags;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every difference between kernels, behind one named accessor each.
+ *
+ * What a difference looks like is found in the running kernel's BTF: field
+ * existence by CO-RE, tracepoint prototypes by src/kernel/features.cpp, which
+ * fills `features` before loading. Never by a version number: stable series
+ * carry back-ports.
+ */
+#ifndef KTRACED_BPF_KERNEL_COMPAT_H
+#define KTRACED_BPF_KERNEL_COMPAT_H
+
+#include "kernel.h"
+#include "shared_state.h"
+
+const volatile struct features features = {};
+
+/* 6.2 (a35b9af4ec2c "bpf: Add a kfunc for generic type cast"). Where it is
+ * missing the verifier removes the call together with its branch. */
+extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
+
+/* One member of a kernel object: a direct load where the kernel allows it, else
+ * a probe read. Both give 0 for a bad address. */
+#define READ(ptr, member)                                                        \
+	({                                                                       \
+		typeof((ptr)->member) value_ = 0;                                \
+		if (features.rdonly_cast) {                                      \
+			typeof(ptr) cast_ = bpf_rdonly_cast(                     \
+				(ptr), bpf_core_type_id_kernel(typeof(*(ptr)))); \
+			value_ = cast_->member;                                  \
+		} else {                                                         \
+			bpf_core_read(&value_, sizeof(value_), &(ptr)->member);  \
+		}                                                                \
+		value_;                                                          \
+	})
+
+/* State as the sched_switch tracepoint of ftrace reports it:
+ * __trace_sched_switch_state() in include/trace/events/sched.h. */
+enum {
+	TASK_UNINTERRUPTIBLE = 0x0002,
+	TASK_DEAD = 0x0080,
+	TASK_REPORT = 0x007f,
+	TASK_REPORT_IDLE = 0x0080,
+	TASK_REPORT_PREEMPTED = 0x0100,
+	TASK_IDLE = 0x0402,       /* TASK_UNINTERRUPTIBLE | TASK_NOLOAD */
+	TASK_RTLOCK_WAIT = 0x1000,
+	TASK_FROZEN = 0x8000,     /* 6.1 */
+};
+
+static __always_inline u32 switch_state(bool preempt, struct task_struct *prev, u32 arg_state)
+{
+	u32 state = features.task_state_is_arg ? arg_state : READ(prev, __state);
+
+	if (preempt)
+		return TASK_REPORT_PREEMPTED;
+	if (state & TASK_DEAD)
+		return READ(prev, exit_state) & TASK_REPORT;
+	if ((state & TASK_IDLE) == TASK_IDLE)
+		return TASK_REPORT_IDLE;
+	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
+		return TASK_UNINTERRUPTIBLE;
+	return state & TASK_REPORT;
+}
+
+/* task_cpu(): thread_info.cpu since 5.16 (bcf9033e5449), before that in task_struct. */
+struct task_struct___before_5_16 {
+	unsigned int cpu;
+} __attribute__((preserve_access_index));
+
+static __always_inline s32 task_cpu(struct task_struct *task)
+{
+	struct task_struct___before_5_16 *old = (void *)task;
+	u32 cpu = 0;
+
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return READ(task, thread_info.cpu);
+	bpf_core_read(&cpu, sizeof(cpu), &old->cpu);
+	return cpu;
+}
+
+/* Ancestors of a control group: pointers since 6.1 (7f203bc89eb6), ids before. */
+struct cgroup___before_6_1 {
+	u64 ancestor_ids[1];
+} __attribute__((preserve_access_index));
+
+/* A function of its own keeps the relocation, which other kernels cannot
+ * resolve, out of the code they reach. */
+static __noinline u64 old_cgroup_ancestor_id(struct cgroup___before_6_1 *cgroup, u32 level)
+{
+	void *ids = (void *)cgroup + bpf_core_field_offset(cgroup->ancestor_ids);
+	u64 id = 0;
+
+	bpf_probe_read_kernel(&id, sizeof(id), ids + level * sizeof(id));
+	return id;
+}
+
+static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
+{
+	struct cgroup *ancestor = NULL;
+	void *ancestors;
+
+	if ((int)level > BPF_CORE_READ(cgroup, level))
+		return 0;
+	if (!bpf_core_field_exists(cgroup->ancestors))
+		return old_cgroup_ancestor_id((void *)cgroup, level);
+	ancestors = (void *)cgroup + bpf_core_field_offset(cgroup->ancestors);
+	bpf_probe_read_kernel(&ancestor, sizeof(ancestor), ancestors + level * sizeof(ancestor));
+	return BPF_CORE_READ(ancestor, kn, id);
+}
+
+/* Argument of an allocation event, counted without the struct kmem_cache that
+ * 6.0 alone passes as third. The move keeps the two loads apart: merged into one
+ * at a computed offset of the context, the verifier would refuse it. */
+static __always_inline u64 alloc_arg(u64 *ctx, u32 argument)
+{
+	if (features.alloc_has_extra_cache) {
+		u64 value = ctx[argument + 1];
+
+		asm volatile("%0 = %0" : "+r"(value));
+		return value;
+	}
+	return ctx[argument];
+}
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The BPF object: all subsystems as one compilation unit.
+ *
+ * Not linked from separate objects: libbpf's static linker (seen with 1.1.2)
+ * refuses a kfunc that more than one object declares ("global
+ * 'bpf_rdonly_cast': failed to resolve size of underlying type").
+ */
+#include "kmem.bpf.c"
+#include "process.bpf.c"
+#include "sched.bpf.c"
+#include "signal.bpf.c"
+#include "syscalls.bpf.c"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps all programs share. Sizes given as 1 are set by the daemon before
+ * loading, from the number of CPUs.
+ */
+#ifndef KTRACED_BPF_MAPS_H
+#define KTRACED_BPF_MAPS_H
+
+#include "kernel.h"
+#include "shared_state.h"
+
+struct control control SEC(".data.control") = {};
+
+/* Stream rings: index = CPU; a CPU without a ring drops and counts. */
+struct stream_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(u32));
+	__array(values, struct stream_ring);
+} stream_rings SEC(".maps");
+
+/* Counters: index = CPU, read by the daemon through mmap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct cpu_state);
+} cpu_states SEC(".maps");
+
+/* Name records for readers of the stream: new tasks, renames, slab caches. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 512 * 1024);
+} name_records SEC(".maps");
+
+/* Names of threads by tid; ended ones are kept until the space is needed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, TASKS_MAX);
+	__type(key, u32);
+	__type(value, struct task_info);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CACHES_MAX);
+	__type(key, u64);
+	__type(value, struct cache_info);
+} caches SEC(".maps");
+
+/* Caches whose name is known, by hash of their address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CACHE_SLOTS);
+	__type(key, u32);
+	__type(value, u64);
+} cache_slots SEC(".maps");
+
+/* Pids and uids of both filter slots. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * FILTER_IDS_MAX);
+	__type(key, struct filter_id_key);
+	__type(value, u8);
+} filter_ids SEC(".maps");
+
+/* Living processes of the followed trees: tgid → bits of the roots they descend from. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FOLLOWED_MAX);
+	__type(key, u32);
+	__type(value, u64);
+} followed SEC(".maps");
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names are kept once, not written into every record: tasks by tid, slab caches
+ * by address. Each name is put into a map, from which it can be read at any
+ * time, and while the stream is read also told as a name record.
+ */
+#ifndef KTRACED_BPF_NAMES_H
+#define KTRACED_BPF_NAMES_H
+
+#include "kernel_compat.h"
+#include "maps.h"
+
+static __always_inline void tell_name(struct record *r, u32 id, u32 size, u32 tid)
+{
+	r->ts = bpf_ktime_get_boot_ns();
+	r->id = id;
+	r->size = size;
+	r->tid = tid;
+	if (!bpf_ringbuf_output(&name_records, r, size, BPF_RB_NO_WAKEUP))
+		return;
+
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
+
+	if (state)
+		__sync_fetch_and_add(&state->names_dropped, 1);
+}
+
+/* Records what `task` is called from now on. */
+static __always_inline void task_named(struct task_struct *task, u32 tid, u32 tgid, const char *comm)
+{
+	struct task_info info = {};
+
+	info.tgid = tgid;
+	info.uid = BPF_CORE_READ(task, cred, uid.val);
+	info.start_time = BPF_CORE_READ(task, start_boottime);
+	bpf_probe_read_kernel_str(info.comm, sizeof(info.comm), comm);
+	bpf_map_update_elem(&tasks, &tid, &info, BPF_ANY);
+	if (!control.stream)
+		return;
+
+	struct rec_name_task r = {};
+
+	r.tgid = info.tgid;
+	r.uid = info.uid;
+	r.start_time = info.start_time;
+	__builtin_memcpy(r.comm, info.comm, sizeof(r.comm));
+	tell_name(&r.h, NAME_task, sizeof(r), tid);
+}
+
+/* Not inlined: it runs once for each cache, not for each event. */
+static __noinline void cache_named(u64 key, const char *name)
+{
+	struct rec_name_slab_cache r = {};
+
+	r.cache = key;
+	bpf_probe_read_kernel_str(r.name, sizeof(r.name), name);
+	bpf_map_update_elem(&caches, &key, r.name, BPF_ANY);
+	tell_name(&r.h, NAME_slab_cache, sizeof(r), 0);
+}
+
+/* Was the cache met before? A direct-mapped table: two caches that share a slot
+ * are told again and again, which costs time but loses nothing. */
+static __always_inline bool cache_seen(u64 key)
+{
+	u32 index = (key * 0x9e3779b97f4a7c15ULL >> 32) & (CACHE_SLOTS - 1);
+	u64 *slot = bpf_map_lookup_elem(&cache_slots, &index);
+
+	if (!slot || *slot == key)
+		return true;
+	*slot = key;
+	return false;
+}
+
+static __always_inline slab_cache_t name_at(const char *name, u64 key)
+{
+	if (!cache_seen(key))
+		cache_named(key, name);
+	return key;
+}
+
+static __always_inline slab_cache_t name_of_cache(struct kmem_cache *cache)
+{
+	u64 key = (u64)cache;
+
+	if (!cache_seen(key))
+		cache_named(key, READ(cache, name));
+	return key;
+}
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Process life. These programs also keep the task names and the followed trees,
+ * so fork, exec and rename stay attached while anything is traced; whether they
+ * write an event too is control.event_on.
+ */
+#include "emit.h"
+#include "names.h"
+
+/* A child of a followed process is followed: its process gets its parent's roots. */
+static __always_inline void inherit_follow(u32 parent_tgid, u32 child_tgid)
+{
+	u64 *roots, inherited;
+
+	if (!control.following || parent_tgid == child_tgid)
+		return;
+	roots = bpf_map_lookup_elem(&followed, &parent_tgid);
+	if (!roots)
+		return;
+	inherited = *roots;
+	if (bpf_map_update_elem(&followed, &child_tgid, &inherited, BPF_ANY))
+		__sync_fetch_and_add(&control.follow_lost, 1);
+}
+
+/* sched_process_fork(parent, child) */
+EVENT_PROGRAM(sched_process_fork)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	struct rec_sched_process_fork r = {};
+
+	r.parent_pid = BPF_CORE_READ(parent, pid);
+	r.child_pid = BPF_CORE_READ(child, pid);
+	r.child_tgid = BPF_CORE_READ(child, tgid);
+	inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid);
+	task_named(child, r.child_pid, r.child_tgid, (void *)&child->comm);
+	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, child))
+		return 0;
+	return EMIT(sched_process_fork, &r);
+}
+
+/* sched_process_exec(task, old_pid, bprm) */
+EVENT_PROGRAM(sched_process_exec)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct linux_binprm *bprm = (void *)ctx[2];
+	char buffer[sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN] __attribute__((aligned(8))) = {};
+	struct rec_sched_process_exec *r = (void *)buffer;
+	u32 tid = BPF_CORE_READ(task, pid);
+	u64 length, size;
+
+	/* The leader's id may have passed to another thread, and set-user-id programs change the user. */
+	task_named(task, tid, BPF_CORE_READ(task, tgid), (void *)&task->comm);
+	if (!control.event_on[EVENT_sched_process_exec] || !hit_wanted(EVENT_sched_process_exec))
+		return 0;
+	r->pid = tid;
+	r->old_pid = ctx[1];
+	length = bpf_probe_read_kernel_str(r->filename, FILENAME_MAX_LEN, BPF_CORE_READ(bprm, filename));
+	if (length > FILENAME_MAX_LEN)
+		length = 1; /* unreadable: a negative error */
+	size = (sizeof(*r) + length + 7) & ~7UL;
+	barrier_var(size); /* the verifier must see the bound on the value that is used */
+	return size <= sizeof(buffer) ? emit(&r->h, EVENT_sched_process_exec, size) : 0;
+}
+
+/* sched_process_exit(task, group_dead); before 6.15 without group_dead */
+EVENT_PROGRAM(sched_process_exit)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct rec_sched_process_exit r = {};
+
+	if (!hit_wanted(EVENT_sched_process_exit))
+		return 0;
+	r.pid = BPF_CORE_READ(task, pid);
+	r.prio = BPF_CORE_READ(task, prio);
+	r.exit_code = BPF_CORE_READ(task, exit_code);
+	r.group_dead = features.exit_has_group_dead ? ctx[1] != 0 :
+						      BPF_CORE_READ(task, signal, live.counter) == 0;
+	return EMIT(sched_process_exit, &r);
+}
+
+/* task_rename(task, newcomm) */
+EVENT_PROGRAM(task_rename)
+{
+	struct task_struct *task = (void *)ctx[0];
+	const char *comm = (const char *)ctx[1];
+	struct rec_task_rename r = {};
+
+	r.pid = BPF_CORE_READ(task, pid);
+	task_named(task, r.pid, BPF_CORE_READ(task, tgid), comm);
+	if (!control.event_on[EVENT_task_rename] || !pair_hit_wanted(EVENT_task_rename, task))
+		return 0;
+	r.oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
+	bpf_core_read(r.oldcomm, sizeof(r.oldcomm), &task->comm);
+	bpf_probe_read_kernel_str(r.newcomm, sizeof(r.newcomm), comm);
+	return EMIT(task_rename, &r);
+}
+
+/* Not an event: a followed process is forgotten when its leader is gone for
+ * good, which is after its last switch and exit have been seen. */
+SEC("?raw_tp/sched_process_free")
+int forget_followed(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
+
+	if (tid == tgid)
+		bpf_map_delete_elem(&followed, &tgid);
+	return 0;
+}
+
+/* Run once at start by the daemon: its id as the kernel knows it, which in a
+ * container is not what getpid() says. */
+SEC("?raw_tp/sys_enter")
+int calibrate(u64 *ctx __attribute__((unused)))
+{
+	control.self_tgid = bpf_get_current_pid_tgid() >> 32;
+	return 0;
+}

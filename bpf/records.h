@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every record ktraced writes, declared once.
+ *
+ * These structs are the ring buffer content, the packet content on the socket
+ * and the file content on disk, byte for byte. Schema, JSON, text, trace
+ * metadata and docs/events.md are all derived from them through BTF.
+ *
+ * Rules:
+ *  - every record begins with struct record and is a multiple of 8 bytes;
+ *  - at most one variable-length field: a trailing `char name[]`, NUL-terminated
+ *    and zero-padded to the next multiple of 8 (record.size says how long);
+ *  - event numbers are append-only; a retired number is never used again;
+ *  - tags: group, doc on the struct; doc on a field where its name does not say it all.
+ */
+#ifndef KTRACED_BPF_RECORDS_H
+#define KTRACED_BPF_RECORDS_H
+
+#include "types.h"
+
+#ifdef __bpf__
+#define GROUP(name) __attribute__((btf_decl_tag("group:" name)))
+#define DOC(text) __attribute__((btf_decl_tag("doc:" text)))
+#else
+#define GROUP(name)
+#define DOC(text)
+#endif
+
+enum {
+	COMM_LEN = 16,           /* the kernel's TASK_COMM_LEN, with the NUL */
+	FILENAME_MAX_LEN = 320,  /* longest exec file name kept, with the NUL; BPF stack is 512 bytes */
+	CACHE_NAME_LEN = 48,     /* longest slab cache name kept, with the NUL */
+	EVENT_ID_MAX = 2048,     /* event ids are below this */
+};
+
+/* Built-in events: 1 … 255. Ids from 256 are given out at run time. */
+enum event_id {
+	EVENT_sched_switch = 1,
+	EVENT_sched_waking = 2,
+	EVENT_sched_wakeup = 3,
+	EVENT_sched_wakeup_new = 4,
+	EVENT_sched_migrate_task = 5,
+	EVENT_sched_process_fork = 6,
+	EVENT_sched_process_exec = 7,
+	EVENT_sched_process_exit = 8,
+	EVENT_task_rename = 9,
+	EVENT_kmalloc = 10,
+	EVENT_kfree = 11,
+	EVENT_kmem_cache_alloc = 12,
+	EVENT_kmem_cache_free = 13,
+	EVENT_mm_page_alloc = 14,
+	EVENT_mm_page_free = 15,
+	EVENT_sys_enter = 16,
+	EVENT_sys_exit = 17,
+	EVENT_signal_generate = 18,
+	EVENT_signal_deliver = 19,
+	EVENT_mark_victim = 20,
+};
+
+/* Name records: not events, they carry names the events refer to. */
+enum name_id {
+	NAME_task = 1,
+	NAME_slab_cache = 2,
+};
+
+struct record {
+	u64 ts;   /* ns, CLOCK_BOOTTIME */
+	u16 id;   /* enum event_id */
+	u16 size; /* whole record in bytes, a multiple of 8 */
+	u32 tid;  /* current thread; 0: the idle task */
+};
+
+/* ---- sched ---- */
+
+struct rec_sched_switch {
+	struct record h;
+	pid_tid_t prev_pid;
+	prio_t prev_prio;
+	task_state_t prev_state;
+	pid_tid_t next_pid;
+	prio_t next_prio;
+} GROUP("sched") DOC("a CPU leaves one thread and runs another");
+
+struct rec_sched_waking {
+	struct record h;
+	pid_tid_t pid;
+	prio_t prio;
+	cpu_nr_t target_cpu DOC("CPU the thread last ran on");
+} GROUP("sched") DOC("a wake-up is asked for, in the context of the waker");
+
+struct rec_sched_wakeup {
+	struct record h;
+	pid_tid_t pid;
+	prio_t prio;
+	cpu_nr_t target_cpu DOC("CPU whose run queue the thread is on");
+} GROUP("sched") DOC("a thread has become runnable");
+
+struct rec_sched_wakeup_new {
+	struct record h;
+	pid_tid_t pid;
+	prio_t prio;
+	cpu_nr_t target_cpu DOC("CPU whose run queue the thread is on");
+} GROUP("sched") DOC("a new thread has become runnable for the first time");
+
+struct rec_sched_migrate_task {
+	struct record h;
+	pid_tid_t pid;
+	prio_t prio;
+	cpu_nr_t orig_cpu;
+	cpu_nr_t dest_cpu;
+} GROUP("sched") DOC("a thread is moved to another CPU's run queue");
+
+/* ---- process ---- */
+
+struct rec_sched_process_fork {
+	struct record h;
+	pid_tid_t parent_pid;
+	pid_tid_t child_pid;
+	pid_tid_t child_tgid DOC("process of the child: its own id, or the parent's process for a new thread");
+} GROUP("process") DOC("a process or thread is created");
+
+struct rec_sched_process_exec {
+	struct record h;
+	pid_tid_t pid;
+	pid_tid_t old_pid DOC("thread that called execve; differs from pid when it was not the leader");
+	char filename[];
+} GROUP("process") DOC("a process runs a new program");
+
+struct rec_sched_process_exit {
+	struct record h;
+	pid_tid_t pid;
+	prio_t prio;
+	exit_code_t exit_code;
+	bool_t group_dead DOC("1: the last thread of its process");
+} GROUP("process") DOC("a thread ends");
+
+struct rec_task_rename {
+	struct record h;
+	pid_tid_t pid;
+	s16 oom_score_adj;
+	char oldcomm[COMM_LEN];
+	char newcomm[COMM_LEN];
+} GROUP("process") DOC("a thread changes its name");
+
+/* ---- kmem ---- */
+
+struct rec_kmalloc {
+	struct record h;
+	kaddr_t call_site;
+	kaddr_t ptr;
+	u32 bytes_req DOC("bytes asked for");
+	u32 bytes_alloc DOC("bytes given");
+	gfp_flags_t gfp_flags;
+	node_t node DOC("NUMA node asked for, -1: any");
+} GROUP("kmem") DOC("memory from the general slab caches");
+
+struct rec_kfree {
+	struct record h;
+	kaddr_t call_site;
+	kaddr_t ptr;
+} GROUP("kmem") DOC("memory given back to the general slab caches");
+
+struct rec_kmem_cache_alloc {
+	struct record h;
+	kaddr_t call_site;
+	kaddr_t ptr;
+	slab_cache_t name DOC("slab cache, by name where the kernel gives it");
+	u32 bytes_req DOC("bytes of one object");
+	u32 bytes_alloc DOC("bytes of one object with alignment and debugging data");
+	gfp_flags_t gfp_flags;
+	node_t node DOC("NUMA node asked for, -1: any");
+} GROUP("kmem") DOC("an object from a named slab cache");
+
+struct rec_kmem_cache_free {
+	struct record h;
+	kaddr_t call_site;
+	kaddr_t ptr;
+	slab_cache_t name DOC("slab cache, by name where the kernel gives it");
+} GROUP("kmem") DOC("an object given back to its slab cache");
+
+struct rec_mm_page_alloc {
+	struct record h;
+	kaddr_t page DOC("address of struct page; 0: the allocation failed");
+	gfp_flags_t gfp_flags;
+	u32 order DOC("2^order pages");
+	s32 migratetype;
+} GROUP("kmem") DOC("pages from the page allocator");
+
+struct rec_mm_page_free {
+	struct record h;
+	kaddr_t page DOC("address of struct page");
+	u32 order DOC("2^order pages");
+} GROUP("kmem") DOC("pages given back to the page allocator");
+
+/* ---- syscalls ---- */
+
+struct rec_sys_enter {
+	struct record h;
+	syscall_nr_t nr;
+	syscall_abi_t abi;
+	hex_t args[6];
+} GROUP("syscalls") DOC("a system call begins");
+
+struct rec_sys_exit {
+	struct record h;
+	syscall_nr_t nr;
+	syscall_abi_t abi;
+	syscall_ret_t ret;
+} GROUP("syscalls") DOC("a system call returns");
+
+/* ---- signal ---- */
+
+struct rec_signal_generate {
+	struct record h;
+	signo_t sig;
+	errno_nr_t error DOC("si_errno");
+	sig_code_t code;
+	pid_tid_t pid DOC("thread the signal is sent to");
+	bool_t group DOC("1: to the whole process");
+	sig_result_t result;
+} GROUP("signal") DOC("a signal is sent");
+
+struct rec_signal_deliver {
+	struct record h;
+	signo_t sig;
+	errno_nr_t error DOC("si_errno");
+	sig_code_t code;
+	hex_t sa_handler DOC("0: default action, 1: ignored");
+	hex_t sa_flags;
+} GROUP("signal") DOC("a signal reaches the thread that handles it");
+
+/* ---- oom ---- */
+
+struct rec_mark_victim {
+	struct record h;
+	pid_tid_t pid DOC("process chosen");
+	uid_nr_t uid;
+} GROUP("oom") DOC("the out-of-memory killer has chosen a process");
+
+/* ---- names ---- */
+
+/* A thread's name and process, valid from h.ts on. */
+struct rec_name_task {
+	struct record h; /* h.id is NAME_task, h.tid the thread described */
+	u32 tgid;
+	u32 uid;
+	u64 start_time; /* ns, CLOCK_BOOTTIME */
+	char comm[COMM_LEN];
+};
+
+/* The name behind a slab_cache_t. */
+struct rec_name_slab_cache {
+	struct record h; /* h.id is NAME_slab_cache */
+	slab_cache_t cache;
+	char name[CACHE_NAME_LEN];
+};
+
+#endif

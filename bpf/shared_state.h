@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * State shared between the BPF programs and the daemon: what the daemon sets
+ * before loading (features), what it changes at run time (control, filters),
+ * and what the programs count (cpu_state).
+ */
+#ifndef KTRACED_BPF_SHARED_STATE_H
+#define KTRACED_BPF_SHARED_STATE_H
+
+#include "records.h"
+
+enum {
+	FILTER_COMM_MAX = 16,    /* task name patterns per include or exclude list */
+	FILTER_CGROUP_MAX = 16,  /* control groups per include or exclude list */
+	FILTER_IDS_MAX = 4096,   /* pids and uids over all lists of one filter */
+	FOLLOW_ROOTS_MAX = 64,   /* followed processes: one bit each */
+	FOLLOWED_MAX = 16384,    /* living processes of all followed trees */
+	TASKS_MAX = 32768,       /* names kept, of living and of ended threads */
+	CACHES_MAX = 4096,       /* slab cache names kept */
+	CACHE_SLOTS = 1024,      /* power of two, see slab_cache_seen() */
+	SYSCALL_MAX = 1024,      /* system call numbers below this can be selected */
+	SYSCALL_ABIS = 3,        /* values of syscall_abi_t */
+};
+
+/* What this kernel looks like; read-only for the programs, so that the
+ * verifier prunes the branches of other kernels. */
+struct features {
+	u8 rdonly_cast;              /* bpf_rdonly_cast (6.2): direct loads from untrusted pointers */
+	u8 task_state_is_arg;        /* sched_switch passes prev_state (5.18) */
+	u8 kmalloc_has_node;         /* kmalloc carries the NUMA node (6.1) */
+	u8 cache_alloc_is_cache;     /* kmem_cache_alloc passes struct kmem_cache (6.1) */
+	u8 alloc_has_extra_cache;    /* 6.0 alone: kmem_cache is the third argument of both */
+	u8 cache_free_arg;           /* enum cache_free_arg */
+	u8 victim_is_task;           /* mark_victim passes a task, not a pid (6.9, back-ported) */
+	u8 exit_has_group_dead;      /* sched_process_exit passes group_dead (6.15) */
+};
+
+enum cache_free_arg {
+	CACHE_FREE_NONE = 0,         /* only call site and pointer */
+	CACHE_FREE_NAME = 1,         /* const char *name (5.12 … 6.0) */
+	CACHE_FREE_CACHE = 2,        /* const struct kmem_cache * (6.1) */
+};
+
+/* Counted per CPU and event, with atomic adds: programs nest in interrupts.
+ * hits = recorded + filtered + dropped + missed, missed coming from the kernel. */
+struct event_counters {
+	u64 recorded;
+	u64 filtered;
+	u64 dropped;  /* stream ring full, or no ring for this CPU yet */
+	u64 reserved;
+};
+
+struct cpu_state {
+	u64 dropped_total;  /* sum of events[].dropped: one look tells whether any is new */
+	u64 stream_bytes;   /* bytes ever written to the stream ring; drives the wake-ups */
+	u64 names_dropped;  /* name records lost; the daemon then reads the tables again */
+	u64 reserved[5];
+	struct event_counters events[EVENT_ID_MAX];
+};
+
+/* A task name or its beginning, compared in two words:
+ * (comm & mask) == word; mask covers the NUL for an exact name. */
+struct comm_pattern {
+	u64 word[2];
+	u64 mask[2];
+};
+
+struct cgroup_ref {
+	u64 id;    /* inode number of the control group's directory */
+	u32 level; /* depth below the root, which is 0 */
+	u32 reserved;
+};
+
+enum filter_kind {
+	FILTER_PID = 1 << 0,
+	FILTER_UID = 1 << 1,
+	FILTER_COMM = 1 << 2,
+	FILTER_FOLLOW = 1 << 3,
+	FILTER_CGROUP = 1 << 4,
+};
+
+/* One side of a filter: what is included, or what is excluded. */
+struct filter_side {
+	u32 kinds; /* enum filter_kind bits that have values; 0: this side is not set */
+	u32 comm_count;
+	u32 cgroup_count;
+	u32 reserved;
+	u64 follow_roots; /* bits of the followed roots meant */
+	struct comm_pattern comm[FILTER_COMM_MAX];
+	struct cgroup_ref cgroup[FILTER_CGROUP_MAX];
+};
+
+struct filter {
+	struct filter_side include;
+	struct filter_side exclude;
+};
+
+/* Key of the map filter_ids, which holds the pids and uids of both filter slots. */
+struct filter_id_key {
+	u32 slot;
+	u32 kind;    /* FILTER_PID or FILTER_UID */
+	u32 exclude; /* 0 include, 1 exclude */
+	u32 value;
+};
+
+/* Changed by the daemon at run time. The filter slot that is not in use is
+ * filled first; storing its number in filter_slot then switches at once. */
+struct control {
+	u32 stream;      /* 1: somebody reads the stream rings */
+	u32 filter_slot; /* filter in use */
+	u32 filtering;   /* 1: the filter in use has at least one value */
+	u32 self_tgid;   /* the daemon, never traced */
+	u32 following;   /* 1: a process tree is followed; forks are inherited */
+	u32 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
+	u64 follow_lost; /* processes that did not fit into the map followed */
+	u64 wakeup_bytes; /* wake the reader each time this many bytes (a power of two) were written */
+	u8 event_on[256]; /* for programs that stay attached for their housekeeping */
+	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
+	struct filter filter[2];
+};
+
+/* Value of the map tasks, key tid. */
+struct task_info {
+	u32 tgid;
+	u32 uid;
+	u64 start_time; /* ns, CLOCK_BOOTTIME */
+	char comm[COMM_LEN];
+};
+
+/* Value of the map caches, key slab_cache_t. */
+struct cache_info {
+	char name[CACHE_NAME_LEN];
+};
+
+#endif

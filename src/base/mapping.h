@@ -1,0 +1,38 @@
+// Owner of a memory mapping of a file descriptor.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// Move-only; unmaps what it owns.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept
+      : address_(std::exchange(other.address_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { unmap(); }
+
+  // Maps `size` bytes of `fd` from `offset` on, shared. `protection` as for mmap(2).
+  // Fails with ExitCode::os.
+  static Result<Mapping> map(int fd, size_t size, int protection, size_t offset = 0);
+
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_); }
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] explicit operator bool() const { return address_ != nullptr; }
+
+ private:
+  Mapping(void* address, size_t size) : address_(address), size_(size) {}
+  void unmap();
+
+  void* address_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace ktraced
