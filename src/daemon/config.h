@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/filter_settings.h"
 
 namespace ktraced {
 
@@ -17,25 +18,6 @@ namespace ktraced {
 struct GroupSelection {
   bool all = false;                 // the whole group
   std::vector<std::string> events;  // or these
-};
-
-// One side of a filter, as written: values within a list are alternatives, lists are all required.
-struct FilterSide {
-  std::vector<uint32_t> pid;        // process or thread ids
-  std::vector<uint32_t> uid;
-  std::vector<std::string> comm;    // exact, or a beginning with a trailing '*'
-  std::vector<uint32_t> follow;     // processes whose tree is meant
-  std::vector<std::string> cgroup;  // cgroup v2 paths, absolute or below the cgroup mount
-
-  bool operator==(const FilterSide&) const = default;
-  [[nodiscard]] bool empty() const { return *this == FilterSide{}; }
-};
-
-struct FilterSettings {
-  FilterSide include;
-  FilterSide exclude;
-
-  bool operator==(const FilterSettings&) const = default;
 };
 
 struct Config {
