@@ -24,13 +24,13 @@
 
 #include "filter.h"
 
-/* A raw tracepoint program and, for the schema, its event's number and record:
- * a variable of a type is what makes the compiler put that type into BTF. */
+/* For the schema: a variable of a type is what makes the compiler put that type
+ * into BTF. Behind a pointer that is a member, it would only be declared there. */
+const enum event_id events_declared SEC(".rodata.events") = 0;
+
+/* A raw tracepoint program and its event's record. */
 #define EVENT_PROGRAM(name)                                                              \
-	const struct {                                                                   \
-		enum event_id id;                                                        \
-		const struct rec_##name *record;                                         \
-	} event_##name SEC(".rodata.events") = { EVENT_##name, 0 };                      \
+	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0;       \
 	SEC("?raw_tp/" #name)                                                            \
 	int name(u64 *ctx)
 
