@@ -123,7 +123,7 @@ struct rec_sched_process_exec {
 	struct record h;
 	pid_tid_t pid;
 	pid_tid_t old_pid DOC("thread that called execve; differs from pid when it was not the leader");
-	char filename[];
+	__extension__ char filename[];
 } GROUP("process") DOC("a process runs a new program");
 
 struct rec_sched_process_exit {
@@ -220,6 +220,9 @@ struct rec_signal_generate {
 	sig_result_t result;
 } GROUP("signal") DOC("a signal is sent");
 
+/* The kernel's name for the field is also a macro of the C library's <signal.h>. */
+#pragma push_macro("sa_handler")
+#undef sa_handler
 struct rec_signal_deliver {
 	struct record h;
 	signo_t sig;
@@ -228,6 +231,7 @@ struct rec_signal_deliver {
 	hex_t sa_handler DOC("0: default action, 1: ignored");
 	hex_t sa_flags;
 } GROUP("signal") DOC("a signal reaches the thread that handles it");
+#pragma pop_macro("sa_handler")
 
 /* ---- oom ---- */
 

@@ -1,0 +1,79 @@
+#include "schema/schema.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ktraced {
+
+namespace {
+
+struct MeaningNames {
+  Meaning meaning;
+  std::string_view name;          // in JSON schemas: never changed, traces on disk have it
+  std::string_view typedef_name;  // in bpf/types.h; empty: not told by a typedef
+};
+
+constexpr MeaningNames kMeanings[] = {
+    {Meaning::number, "number", ""},
+    {Meaning::kaddr, "kaddr", "kaddr_t"},
+    {Meaning::hex, "hex", "hex_t"},
+    {Meaning::slab_cache, "slab_cache", "slab_cache_t"},
+    {Meaning::gfp_flags, "gfp_flags", "gfp_flags_t"},
+    {Meaning::numa_node, "numa_node", "node_t"},
+    {Meaning::tid, "tid", "pid_tid_t"},
+    {Meaning::uid, "uid", "uid_nr_t"},
+    {Meaning::cpu, "cpu", "cpu_nr_t"},
+    {Meaning::prio, "prio", "prio_t"},
+    {Meaning::task_state, "task_state", "task_state_t"},
+    {Meaning::syscall_nr, "syscall_nr", "syscall_nr_t"},
+    {Meaning::syscall_abi, "syscall_abi", "syscall_abi_t"},
+    {Meaning::syscall_ret, "syscall_ret", "syscall_ret_t"},
+    {Meaning::signo, "signo", "signo_t"},
+    {Meaning::sig_code, "sig_code", "sig_code_t"},
+    {Meaning::sig_result, "sig_result", "sig_result_t"},
+    {Meaning::errno_nr, "errno_nr", "errno_nr_t"},
+    {Meaning::exit_code, "exit_code", "exit_code_t"},
+    {Meaning::clone_flags, "clone_flags", "clone_flags_t"},
+    {Meaning::boolean, "boolean", "bool_t"},
+    {Meaning::text, "text", ""},
+};
+
+}  // namespace
+
+void Schema::add(Event event) {
+  auto [known, is_new] = by_id_.try_emplace(event.id, events_.size());
+  if (is_new)
+    events_.push_back(std::move(event));
+  else
+    events_[known->second] = std::move(event);
+}
+
+const Event* Schema::find(uint16_t id) const {
+  auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &events_[found->second];
+}
+
+const Event* Schema::find(std::string_view name) const {
+  auto found = std::ranges::find(events_, name, &Event::name);
+  return found == events_.end() ? nullptr : &*found;
+}
+
+std::optional<Meaning> meaning_of_typedef(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  auto found = std::ranges::find(kMeanings, name, &MeaningNames::typedef_name);
+  if (found == std::end(kMeanings)) return std::nullopt;
+  return found->meaning;
+}
+
+std::string_view name_of(Meaning meaning) {
+  auto found = std::ranges::find(kMeanings, meaning, &MeaningNames::meaning);
+  return found == std::end(kMeanings) ? "number" : found->name;
+}
+
+std::optional<Meaning> meaning_named(std::string_view name) {
+  auto found = std::ranges::find(kMeanings, name, &MeaningNames::name);
+  if (found == std::end(kMeanings)) return std::nullopt;
+  return found->meaning;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,23 @@
+// The schema of the BPF object: the compiler writes it, nobody else.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/error.h"
+#include "schema/schema.h"
+
+struct btf;
+
+namespace ktraced {
+
+// Reads `enum event_id` and, for each EVENT_<name>, `struct rec_<name>` with the
+// tags of bpf/records.h. Events come in the order of their ids; gfp_flags stays
+// empty. Fails with ExitCode::software if the BTF does not keep the rules there.
+[[nodiscard]] Result<Schema> schema_from_btf(const btf* btf);
+
+// The same from the bytes of a BPF ELF object, which is only read, not loaded:
+// no privileges are needed.
+[[nodiscard]] Result<Schema> schema_from_object(std::span<const std::byte> elf);
+
+}  // namespace ktraced

@@ -1,0 +1,220 @@
+#include "schema/schema_from_btf.h"
+
+#include <bpf/btf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "bpf/records.h"
+
+namespace ktraced {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::byte> bpf_object_bytes() {
+  std::ifstream file(KTRACED_BINARY_DIR "/ktraced.bpf.o", std::ios::binary);
+  std::vector<char> chars(std::istreambuf_iterator<char>(file), {});
+  auto bytes = std::as_bytes(std::span(chars));
+  return {bytes.begin(), bytes.end()};
+}
+
+const Field* field_of(const Event* event, std::string_view name) {
+  if (event == nullptr) return nullptr;
+  for (const Field& field : event->fields)
+    if (field.name == name) return &field;
+  return nullptr;
+}
+
+// ---- the schema of the BPF object that was built ----
+
+class BuiltSchema : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto result = schema_from_object(bpf_object_bytes());
+    ASSERT_TRUE(result) << result.error().message;
+    schema_ = std::move(*result);
+  }
+  Schema schema_;
+};
+
+TEST_F(BuiltSchema, HasAllEventsInOrderWithGroupAndDoc) {
+  ASSERT_GE(schema_.events().size(), 20U);
+  uint16_t previous = 0;
+  for (const Event& event : schema_.events()) {
+    EXPECT_GT(event.id, previous);
+    previous = event.id;
+    EXPECT_FALSE(event.group.empty()) << event.name;
+    EXPECT_FALSE(event.doc.empty()) << event.name;
+    EXPECT_FALSE(event.fields.empty()) << event.name;
+    EXPECT_EQ(event.size % 8, 0U) << event.name;
+    EXPECT_EQ(schema_.find(event.id), &event);
+    EXPECT_EQ(schema_.find(event.name), &event);
+  }
+  EXPECT_EQ(schema_.find("kmalloc")->id, EVENT_kmalloc);
+  EXPECT_EQ(schema_.find("mark_victim")->id, EVENT_mark_victim);
+}
+
+TEST_F(BuiltSchema, FieldsLieWhereTheCompilerOfThisTestPutsThem) {
+  const Event* kmalloc = schema_.find(EVENT_kmalloc);
+  ASSERT_NE(kmalloc, nullptr);
+  EXPECT_EQ(kmalloc->size, sizeof(rec_kmalloc));
+  EXPECT_EQ(kmalloc->group, "kmem");
+  EXPECT_EQ(kmalloc->fields.size(), 6U);
+  EXPECT_EQ(kmalloc->fields[0],
+            (Field{"call_site", "kaddr_t", Meaning::kaddr, offsetof(rec_kmalloc, call_site), 8}));
+  EXPECT_EQ(*field_of(kmalloc, "bytes_req"),
+            (Field{"bytes_req", "u32", Meaning::number, offsetof(rec_kmalloc, bytes_req), 4, 1,
+                   false, "bytes asked for"}));
+  EXPECT_EQ(field_of(kmalloc, "gfp_flags")->meaning, Meaning::gfp_flags);
+  EXPECT_EQ(*field_of(kmalloc, "node"),
+            (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 4, 1, true,
+                   "NUMA node asked for, -1: any"}));
+}
+
+TEST_F(BuiltSchema, ArraysAndTexts) {
+  const Field* args = field_of(schema_.find("sys_enter"), "args");
+  ASSERT_NE(args, nullptr);
+  EXPECT_EQ(*args, (Field{"args", "hex_t[6]", Meaning::hex, offsetof(rec_sys_enter, args), 8, 6}));
+
+  const Field* newcomm = field_of(schema_.find("task_rename"), "newcomm");
+  ASSERT_NE(newcomm, nullptr);
+  EXPECT_EQ(newcomm->meaning, Meaning::text);
+  EXPECT_EQ(newcomm->type, "char[16]");
+  EXPECT_EQ(newcomm->size, 1U);
+  EXPECT_EQ(newcomm->count, 16U);
+  EXPECT_EQ(newcomm->offset, offsetof(rec_task_rename, newcomm));
+
+  const Event* exec = schema_.find("sched_process_exec");
+  const Field* filename = field_of(exec, "filename");
+  ASSERT_NE(filename, nullptr);
+  EXPECT_EQ(filename->meaning, Meaning::text);
+  EXPECT_EQ(filename->type, "char[]");
+  EXPECT_EQ(filename->count, 0U);
+  EXPECT_EQ(filename->offset, exec->size);
+}
+
+TEST_F(BuiltSchema, EveryTypedefOfTheRecordsHasAMeaning) {
+  EXPECT_EQ(field_of(schema_.find("sched_switch"), "prev_state")->meaning, Meaning::task_state);
+  EXPECT_EQ(field_of(schema_.find("signal_generate"), "result")->meaning, Meaning::sig_result);
+  EXPECT_EQ(field_of(schema_.find("sys_exit"), "ret")->meaning, Meaning::syscall_ret);
+  EXPECT_TRUE(field_of(schema_.find("sys_exit"), "ret")->is_signed);
+  for (const Event& event : schema_.events()) {
+    for (const Field& field : event.fields) {
+      bool is_semantic = field.type.find("_t") != std::string::npos;
+      EXPECT_TRUE(!is_semantic || field.meaning != Meaning::number)
+          << event.name << "." << field.name;
+    }
+  }
+}
+
+TEST(SchemaFromObject, RefusesWhatIsNoObject) {
+  auto result = schema_from_object(std::as_bytes(std::span("no ELF file")));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ExitCode::software);
+}
+
+// ---- BTF made here, for what a compiler may or must not do ----
+
+struct FreeBtf {
+  void operator()(btf* btf) const { btf__free(btf); }
+};
+
+class SmallBtf : public ::testing::Test {
+ protected:
+  SmallBtf() : btf_(btf__new_empty()) {
+    u32_ = btf__add_int(btf_.get(), "unsigned int", 4, 0);
+    char_ = btf__add_int(btf_.get(), "char", 1, BTF_INT_SIGNED);
+    header_ = btf__add_struct(btf_.get(), "record", 16);
+    btf__add_field(btf_.get(), "tid", u32_, 12 * 8, 0);
+  }
+
+  void add_event(const char* name, int value) {
+    btf__add_enum(btf_.get(), "event_id", 4);
+    btf__add_enum_value(btf_.get(), name, value);
+  }
+  // A record with the header and one member at offset 16.
+  int add_record(const char* name, int type, int bits = 0) {
+    int id = btf__add_struct(btf_.get(), name, 24);
+    btf__add_field(btf_.get(), "h", header_, 0, 0);
+    btf__add_field(btf_.get(), "x", type, 16 * 8, bits);
+    return id;
+  }
+  std::string error() {
+    auto result = schema_from_btf(btf_.get());
+    return result ? "" : result.error().message;
+  }
+
+  std::unique_ptr<btf, FreeBtf> btf_;
+  int u32_, char_, header_;
+};
+
+TEST_F(SmallBtf, LooksThroughModifiersAndTypedefsOfTypedefs) {
+  add_event("EVENT_a", 7);
+  int base = btf__add_typedef(btf_.get(), "u32", u32_);
+  int cpu = btf__add_typedef(btf_.get(), "cpu_nr_t", btf__add_volatile(btf_.get(), base));
+  int record = add_record("rec_a", btf__add_const(btf_.get(), cpu));
+  btf__add_decl_tag(btf_.get(), "group:g", record, -1);
+  btf__add_decl_tag(btf_.get(), "other:tag", record, 1);
+  btf__add_decl_tag(btf_.get(), "doc:what x is", record, 1);
+
+  auto schema = schema_from_btf(btf_.get());
+  ASSERT_TRUE(schema) << schema.error().message;
+  const Event* event = schema->find(7);
+  ASSERT_NE(event, nullptr);
+  EXPECT_EQ(event->name, "a");
+  EXPECT_EQ(event->group, "g");
+  EXPECT_EQ(event->doc, "");
+  ASSERT_EQ(event->fields.size(), 1U);
+  EXPECT_EQ(event->fields[0], (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, "what x is"}));
+}
+
+TEST_F(SmallBtf, UnknownTypedefIsANumber) {
+  add_event("EVENT_a", 7);
+  add_record("rec_a", btf__add_typedef(btf_.get(), "novel_t", u32_));
+  auto schema = schema_from_btf(btf_.get());
+  ASSERT_TRUE(schema) << schema.error().message;
+  EXPECT_EQ(schema->find(7)->fields[0].meaning, Meaning::number);
+  EXPECT_EQ(schema->find(7)->fields[0].type, "novel_t");
+}
+
+TEST_F(SmallBtf, NamesTheRuleThatIsBroken) {
+  EXPECT_THAT(error(), HasSubstr("no enum event_id"));
+  add_event("EVENT_a", 7);
+  EXPECT_THAT(error(), HasSubstr("no struct rec_a"));
+  add_record("rec_a", btf__add_ptr(btf_.get(), 0));
+  EXPECT_THAT(error(), HasSubstr("'x' is no integer"));
+}
+
+TEST_F(SmallBtf, RefusesBitFields) {
+  add_event("EVENT_a", 7);
+  add_record("rec_a", u32_, 3);
+  EXPECT_THAT(error(), HasSubstr("bit field"));
+}
+
+TEST_F(SmallBtf, RefusesARecordWithoutHeader) {
+  add_event("EVENT_a", 7);
+  btf__add_struct(btf_.get(), "rec_a", 8);
+  btf__add_field(btf_.get(), "x", u32_, 0, 0);
+  EXPECT_THAT(error(), HasSubstr("does not come first"));
+}
+
+TEST_F(SmallBtf, OnlyATrailingTextMayHaveNoLength) {
+  add_event("EVENT_a", 7);
+  add_record("rec_a", btf__add_array(btf_.get(), u32_, char_, 0));
+  EXPECT_EQ(error(), "");
+  btf__add_field(btf_.get(), "y", u32_, 20 * 8, 0);
+  EXPECT_THAT(error(), HasSubstr("'x' has no length"));
+}
+
+TEST_F(SmallBtf, RefusesWhatIsNoEvent) {
+  add_event("kmalloc", 7);
+  EXPECT_THAT(error(), HasSubstr("'kmalloc' = 7 is no event"));
+}
+
+}  // namespace
+}  // namespace ktraced
