@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +14,8 @@
 
 namespace ktraced {
 
-// Which built-in events a group setting turns on.
-struct GroupSelection {
-  bool all = false;                 // the whole group
-  std::vector<std::string> events;  // or these
-};
-
 struct Config {
-  // Names of enabled events, in the order of the event ids.
+  // Names of enabled events, group by group, in the groups' order.
   std::vector<std::string> events;
   // Selected system calls by name; empty: all.
   std::vector<std::string> syscalls_only;
@@ -32,7 +26,7 @@ struct Config {
   } stream;
   struct {
     std::filesystem::path socket = "/run/ktraced/control.sock";
-    std::string group;              // members may read; empty: root only
+    std::string group;                 // members may read; empty: root only
     std::vector<uint32_t> admin_uids;  // may command, beside root
   } control;
   struct {
@@ -43,11 +37,19 @@ struct Config {
 // An event group with its members, for resolving the "events" section.
 using EventGroups = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-// Parses and checks the text of a configuration file named `file`. Any failure
-// is ExitCode::config, names file, line and key, and says what would be right.
+// Parses and checks the text of a configuration file named `file`. Any failure is
+// ExitCode::config; its message has a line for each problem, naming file, line and
+// key and saying what would be right.
 [[nodiscard]] Result<Config> parse_config(std::string_view text, std::string_view file,
                                           const EventGroups& groups);
 [[nodiscard]] Result<Config> load_config(const std::filesystem::path& file,
                                          const EventGroups& groups);
+
+// The filter as JSON: {"pid":[],"uid":[],"comm":[],"follow":[],"cgroup":[],"exclude":{the same}}.
+[[nodiscard]] nlohmann::json filter_to_json(const FilterSettings& filter);
+// `current` with the keys given in `patch` replaced; the same checks as for the configuration
+// file. A bad value is ExitCode::usage.
+[[nodiscard]] Result<FilterSettings> merge_filter(FilterSettings current,
+                                                  const nlohmann::json& patch);
 
 }  // namespace ktraced

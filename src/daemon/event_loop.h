@@ -1,0 +1,103 @@
+// The main thread's loop: files, signals and timers, dispatched one at a time.
+//
+// A thin owner of an sd-event loop (which needs libsystemd, not systemd as PID 1).
+// Everything here belongs to the thread that runs the loop, except what is
+// marked thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+struct sd_event;
+
+namespace ktraced {
+
+// A registration with the loop; destroying it unregisters. Move-only. A callback
+// may destroy its own registration. Must not outlive the loop.
+class EventSource {
+ public:
+  struct State;
+
+  EventSource();
+  explicit EventSource(std::shared_ptr<State> state);
+  EventSource(EventSource&&) noexcept;
+  EventSource& operator=(EventSource&&) noexcept;
+  ~EventSource();
+
+  [[nodiscard]] explicit operator bool() const { return state_ != nullptr; }
+  void reset();
+  // For io sources: the EPOLL* bits waited for from now on; 0: only EPOLLERR and EPOLLHUP.
+  void watch(uint32_t epoll_events);
+  // Pauses and continues dispatching.
+  void set_enabled(bool enabled);
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+class EventLoop;
+
+// Rings a bell in the loop's thread from any other: rings before the callback
+// has run are one. Keep it where the ringing thread ends before it is destroyed.
+class Notifier {
+ public:
+  Notifier() = default;
+  void notify() const;  // thread-safe, async-signal-safe
+
+ private:
+  friend class EventLoop;
+  Fd eventfd_;
+  EventSource source_;
+};
+
+class EventLoop {
+ public:
+  // Blocks the signals in this thread and those it starts later: call it before the
+  // first thread starts, so that add_signal() is the only way they arrive.
+  static Result<> block_signals(std::initializer_list<int> signals);
+
+  static Result<std::unique_ptr<EventLoop>> create();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+  ~EventLoop();
+
+  // Dispatches until exit() and returns its code.
+  Result<int> run();
+  void exit(int code);
+  // Waits at most `timeout` and dispatches what is there; false after exit(). For tests.
+  Result<bool> run_once(std::chrono::milliseconds timeout);
+
+  // Calls `callback(EPOLL* bits)` whenever `fd` is ready (level-triggered). `fd` stays the
+  // caller's and must outlive the source.
+  Result<EventSource> add_io(int fd, uint32_t epoll_events, std::function<void(uint32_t)> callback);
+  // Calls `callback` for each delivery of a blocked signal.
+  Result<EventSource> add_signal(int signal, std::function<void()> callback);
+  // Once, `delay` from now.
+  Result<EventSource> add_timer(std::chrono::milliseconds delay, std::function<void()> callback);
+  // Every `interval`, first after one interval. Missed turns are not made up for.
+  Result<EventSource> add_repeating_timer(std::chrono::milliseconds interval,
+                                          std::function<void()> callback);
+  Result<Notifier> add_notifier(std::function<void()> callback);
+
+  // Runs `task` in the loop's thread, in the order posted. Thread-safe.
+  void post(std::function<void()> task);
+
+ private:
+  explicit EventLoop(sd_event* loop) : loop_(loop) {}
+  void run_posted();
+
+  sd_event* loop_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;  // guarded by mutex_
+  Notifier posted_bell_;
+};
+
+}  // namespace ktraced
