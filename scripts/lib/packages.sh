@@ -1,0 +1,34 @@
+# Sourced: the Debian packages ktraced is built and tested with, and how they are
+# installed where they are missing. Works on Debian 12 and 13, minimal systems included.
+# shellcheck shell=bash disable=SC2034 # used by those who source it
+
+build_packages=(
+	cmake ninja-build pkg-config g++ clang bpftool
+	libbpf-dev libsystemd-dev libseccomp-dev
+	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
+)
+test_packages=(libgtest-dev libgmock-dev python3 procps)
+lint_packages=(clang-format clang-tidy shellcheck)
+
+# missing_packages NAME…: those of the packages that are not installed.
+missing_packages() {
+	local name
+	for name in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] ||
+			printf '%s\n' "$name"
+	done
+}
+
+# install_packages NAME…: installs what is missing from wherever this machine's own apt
+# configuration points to.
+install_packages() {
+	local missing
+	command -v apt-get >/dev/null || die "knows only Debian's apt-get; install by hand: $*"
+	mapfile -t missing < <(missing_packages "$@")
+	[ "${#missing[@]}" -eq 0 ] && return
+	say "Installing ${missing[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -q update || die "apt-get update failed; is a package mirror configured?"
+	apt-get -q -y --no-install-recommends install "${missing[@]}" >"${package_log:=/dev/stdout}" ||
+		die "apt-get could not install ${missing[*]}"
+}

@@ -1,0 +1,128 @@
+// System calls whose numbers, arguments and results are known.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csetjmp>
+#include <csignal>
+#include <thread>
+
+#include "truth.h"
+
+namespace truth {
+namespace {
+
+constexpr std::array<unsigned long, 6> kMarks = {0x1111111111111111, 0x2222222222222222,
+                                                 0x3333333333333333, 0x4444444444444444,
+                                                 0x5555555555555555, 0x6666666666666666};
+
+// Carries out one call and adds to `calls` what was asked and answered.
+long tell_call(json& calls, std::string_view name, long nr,
+               const std::array<unsigned long, 6>& arguments) {
+  long result = raw_syscall(nr, arguments);
+  calls.push_back({{"name", name}, {"nr", nr}, {"args", arguments}, {"ret", result}});
+  return result;
+}
+
+unsigned long address(const void* pointer) { return reinterpret_cast<unsigned long>(pointer); }
+
+void pause_microseconds(long microseconds) {
+  timespec time = {microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  if (microseconds > 0) ::nanosleep(&time, nullptr);
+}
+
+// int $0x80 enters the 32-bit system call table from 64-bit code.
+long ia32_call(unsigned nr, const std::array<unsigned, 5>& arguments) {
+  long result;
+  asm volatile("int $0x80"
+               : "=a"(result)
+               : "a"(nr), "b"(arguments[0]), "c"(arguments[1]), "d"(arguments[2]),
+                 "S"(arguments[3]), "D"(arguments[4])
+               : "r8", "r9", "r10", "r11", "memory");
+  return static_cast<int>(result);
+}
+
+std::jmp_buf no_ia32;
+
+}  // namespace
+
+// getppid N: exactly N calls of getppid.
+json getppid_calls(Arguments arguments) {
+  long count = number(arguments, 0, 1000);
+  long parent = 0;
+  for (long i = 0; i < count; ++i) parent = ::syscall(SYS_getppid);
+  return {{"count", count}, {"ret", parent}};
+}
+
+// numbered N [MICROSECONDS]: getpriority(0, n) for n = 1 … N, with a pause after each.
+json numbered_calls(Arguments arguments) {
+  long count = number(arguments, 0, 1000), pause = number(arguments, 1, 0);
+  for (long n = 1; n <= count; ++n) {
+    raw_syscall(SYS_getpriority, {0, static_cast<unsigned long>(n), 0, 0, 0, 0});
+    pause_microseconds(pause);
+  }
+  return {{"count", count}};
+}
+
+// load [THREADS]: getppid in a loop until standard input ends; counts the calls.
+json load(Arguments arguments) {
+  std::atomic<bool> stop = false;
+  std::atomic<long> count = 0;
+  std::vector<std::jthread> threads;
+  for (long i = 0; i < number(arguments, 0, 1); ++i)
+    threads.emplace_back([&] {
+      long own = 0;
+      for (; !stop.load(std::memory_order_relaxed); ++own) ::syscall(SYS_getppid);
+      count += own;
+    });
+  char byte;
+  while (::read(STDIN_FILENO, &byte, 1) > 0) {
+  }
+  stop = true;
+  threads.clear();
+  return {{"count", count.load()}};
+}
+
+// syscalls: a list of calls with their registers and results.
+json known_syscalls(Arguments) {
+  json calls = json::array();
+  std::array<char, 128> buffer = {};
+  const char* missing = "/nonexistent/ktraced-truth";
+  tell_call(
+      calls, "openat", SYS_openat,
+      {static_cast<unsigned long>(AT_FDCWD), address(missing), O_RDONLY, 0, kMarks[4], kMarks[5]});
+  long mapped = tell_call(calls, "mmap", SYS_mmap,
+                          {0, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0UL, 0});
+  tell_call(
+      calls, "munmap", SYS_munmap,
+      {static_cast<unsigned long>(mapped), 12288, kMarks[2], kMarks[3], kMarks[4], kMarks[5]});
+  int zero = static_cast<int>(check(::open("/dev/zero", O_RDONLY | O_CLOEXEC), "/dev/zero"));
+  tell_call(calls, "pread64", SYS_pread64,
+            {static_cast<unsigned long>(zero), address(buffer.data()), 100, 7, 0, 0});
+  ::close(zero);
+  tell_call(calls, "close", SYS_close, {0x7fffffff, 0, 0, 0, 0, 0});
+  tell_call(calls, "getpid", SYS_getpid, kMarks);
+  tell_call(calls, "kill", SYS_kill, {static_cast<unsigned long>(::getpid()), 0, 0, 0, 0, 0});
+  tell_call(calls, "kill", SYS_kill, {1, 99, 0, 0, 0, 0});
+  constexpr long kNoSuchCall = 1000;
+  tell_call(calls, "", kNoSuchCall, kMarks);
+  return {{"calls", calls}};
+}
+
+// ia32: getpid (20 in the 32-bit table) through the 32-bit entry.
+json ia32_syscall(Arguments) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { std::longjmp(no_ia32, 1); };
+  ::sigaction(SIGSEGV, &action, nullptr);
+  if (setjmp(no_ia32) != 0) return {{"supported", false}};
+  constexpr unsigned kIa32Getpid = 20;
+  const std::array<unsigned, 5> registers = {0x11111111, 0x22222222, 0x33333333, 0x44444444,
+                                             0x55555555};
+  long result = ia32_call(kIa32Getpid, registers);
+  return {{"supported", true}, {"nr", kIa32Getpid}, {"args", registers}, {"ret", result}};
+}
+
+}  // namespace truth

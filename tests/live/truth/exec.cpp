@@ -1,0 +1,61 @@
+// A chain of execve calls of this program under other names.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "truth.h"
+
+namespace truth {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Path names for the program: short, with blanks and quotes, and longer than a record keeps.
+std::vector<std::string> link_names(const std::string& directory) {
+  std::string deep = directory;
+  while (deep.size() < 400) deep += "/" + std::string(100, 'd');
+  fs::create_directories(deep);
+  std::vector<std::string> names = {directory + "/hop-one", directory + "/hop \"two\"\\n",
+                                    deep + "/hop-three"};
+  fs::path program = fs::read_symlink("/proc/self/exe");
+  for (const std::string& name : names) {
+    fs::remove(name);
+    fs::create_symlink(program, name);
+  }
+  return names;
+}
+
+[[noreturn]] void become(const std::string& path, const json& told) {
+  std::string words = told.dump();
+  ::execl(path.c_str(), path.c_str(), "exec", words.c_str(), nullptr);
+  die("execl " + path);
+}
+
+}  // namespace
+
+// exec DIRECTORY: makes links to itself in DIRECTORY and runs through them; the last hop
+// is taken by a thread that is not the leader. The state travels as an argument.
+json exec_chain(Arguments arguments) {
+  if (arguments.empty()) die("exec needs a directory");
+  json told;
+  if (arguments[0].starts_with("{"))
+    told = json::parse(arguments[0]);
+  else
+    told = {{"left", link_names(arguments[0])}, {"hops", json::array()}};
+  if (!told["hops"].empty()) told["hops"].back()["comm"] = comm_now();
+  if (told["left"].empty()) return told;
+  std::string next = told["left"][0];
+  told["left"].erase(0);
+  bool by_thread = told["left"].empty();
+  auto hop = [&] {
+    told["hops"].push_back({{"filename", next}, {"caller", gettid_now()}, {"tid", ::getpid()}});
+    become(next, told);
+  };
+  if (!by_thread) hop();
+  std::thread(hop).join();
+  die("the thread did not exec");
+}
+
+}  // namespace truth
