@@ -36,14 +36,13 @@ class EventSource {
   void reset();
   // For io sources: the EPOLL* bits waited for from now on; 0: only EPOLLERR and EPOLLHUP.
   void watch(uint32_t epoll_events);
-  // Pauses and continues dispatching.
+  // Pauses and continues an io source or a repeating timer.
   void set_enabled(bool enabled);
 
  private:
+  friend class EventLoop;
   std::shared_ptr<State> state_;
 };
-
-class EventLoop;
 
 // Rings a bell in the loop's thread from any other: rings before the callback
 // has run are one. Keep it where the ringing thread ends before it is destroyed.
@@ -54,7 +53,7 @@ class Notifier {
 
  private:
   friend class EventLoop;
-  Fd eventfd_;
+  std::shared_ptr<Fd> eventfd_;  // shared with the source, which must not outlive it
   EventSource source_;
 };
 
@@ -67,7 +66,7 @@ class EventLoop {
   static Result<std::unique_ptr<EventLoop>> create();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
-  ~EventLoop();
+  ~EventLoop() = default;
 
   // Dispatches until exit() and returns its code.
   Result<int> run();
@@ -91,10 +90,14 @@ class EventLoop {
   void post(std::function<void()> task);
 
  private:
+  struct Unref {
+    void operator()(sd_event* loop) const;
+  };
+
   explicit EventLoop(sd_event* loop) : loop_(loop) {}
   void run_posted();
 
-  sd_event* loop_;
+  std::unique_ptr<sd_event, Unref> loop_;
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;  // guarded by mutex_
   Notifier posted_bell_;

@@ -1,0 +1,210 @@
+#include "daemon/event_loop.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <systemd/sd-event.h>
+
+namespace ktraced {
+namespace {
+
+// Timers may be this late; sd-event's default of 250 ms is meant for chores.
+constexpr uint64_t kTimerAccuracyUs = 1000;
+
+uint64_t microseconds(std::chrono::milliseconds time) {
+  return static_cast<uint64_t>(std::chrono::microseconds(time).count());
+}
+
+std::unexpected<Error> loop_error(const char* what, int result) {
+  return fail(ExitCode::os, "event loop: cannot {}: {}", what, errno_text(-result));
+}
+
+}  // namespace
+
+// What a registration owns. The dispatcher holds a reference while the callback
+// runs, so a callback may destroy its own registration.
+struct EventSource::State : std::enable_shared_from_this<State> {
+  explicit State(std::function<void(uint32_t)> function) : callback(std::move(function)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { sd_event_source_disable_unref(source); }
+
+  // An exception cannot pass through the C frames of sd-event: it ends the process here.
+  void dispatch(uint32_t events) noexcept {
+    auto keep_alive = shared_from_this();
+    if (interval_us != 0) arm();
+    callback(events);
+  }
+  void arm() const {
+    sd_event_source_set_time_relative(source, interval_us);
+    sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+  }
+
+  sd_event_source* source = nullptr;
+  std::function<void(uint32_t)> callback;
+  uint64_t interval_us = 0;  // of repeating timers
+};
+
+namespace {
+
+int on_io(sd_event_source*, int, uint32_t events, void* state) {
+  static_cast<EventSource::State*>(state)->dispatch(events);
+  return 0;
+}
+int on_signal(sd_event_source*, const signalfd_siginfo*, void* state) {
+  static_cast<EventSource::State*>(state)->dispatch(0);
+  return 0;
+}
+int on_time(sd_event_source*, uint64_t, void* state) {
+  static_cast<EventSource::State*>(state)->dispatch(0);
+  return 0;
+}
+
+std::shared_ptr<EventSource::State> make_state(std::function<void()> callback) {
+  return std::make_shared<EventSource::State>([call = std::move(callback)](uint32_t) { call(); });
+}
+
+}  // namespace
+
+EventSource::EventSource() = default;
+EventSource::EventSource(std::shared_ptr<State> state) : state_(std::move(state)) {}
+EventSource::EventSource(EventSource&&) noexcept = default;
+EventSource& EventSource::operator=(EventSource&& other) noexcept {
+  if (this != &other) {
+    reset();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+EventSource::~EventSource() { reset(); }
+
+void EventSource::reset() {
+  // Not left to ~State: a running callback may still hold it, but must not be called again.
+  if (state_) sd_event_source_set_enabled(state_->source, SD_EVENT_OFF);
+  if (state_) state_->interval_us = 0;
+  state_.reset();
+}
+
+void EventSource::watch(uint32_t epoll_events) {
+  if (state_) sd_event_source_set_io_events(state_->source, epoll_events);
+}
+
+void EventSource::set_enabled(bool enabled) {
+  if (!state_) return;
+  if (enabled && state_->interval_us != 0)
+    state_->arm();
+  else
+    sd_event_source_set_enabled(state_->source, enabled ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+void Notifier::notify() const {
+  uint64_t one = 1;
+  // Can only fail when the counter is full, and then the bell is ringing anyway.
+  [[maybe_unused]] auto written = ::write(eventfd_->get(), &one, sizeof(one));
+}
+
+Result<> EventLoop::block_signals(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : signals) sigaddset(&set, signal);
+  if (int error = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0)
+    return fail(ExitCode::os, "cannot block signals: {}", errno_text(error));
+  return {};
+}
+
+Result<std::unique_ptr<EventLoop>> EventLoop::create() {
+  sd_event* event = nullptr;
+  if (int result = sd_event_new(&event); result < 0) return loop_error("start", result);
+  std::unique_ptr<EventLoop> loop(new EventLoop(event));
+  auto bell = loop->add_notifier([raw = loop.get()] { raw->run_posted(); });
+  if (!bell) return pass_on(bell);
+  loop->posted_bell_ = std::move(*bell);
+  return loop;
+}
+
+void EventLoop::Unref::operator()(sd_event* loop) const { sd_event_unref(loop); }
+
+Result<int> EventLoop::run() {
+  int result = sd_event_loop(loop_.get());
+  int code = 0;
+  if (sd_event_get_exit_code(loop_.get(), &code) >= 0) return code;
+  return loop_error("go on", result);
+}
+
+void EventLoop::exit(int code) { sd_event_exit(loop_.get(), code); }
+
+Result<bool> EventLoop::run_once(std::chrono::milliseconds timeout) {
+  int result = sd_event_run(loop_.get(), microseconds(timeout));
+  if (result < 0 && result != -ESTALE) return loop_error("go on", result);
+  return sd_event_get_state(loop_.get()) != SD_EVENT_FINISHED;
+}
+
+Result<EventSource> EventLoop::add_io(int fd, uint32_t epoll_events,
+                                      std::function<void(uint32_t)> callback) {
+  auto state = std::make_shared<EventSource::State>(std::move(callback));
+  if (int result =
+          sd_event_add_io(loop_.get(), &state->source, fd, epoll_events, on_io, state.get());
+      result < 0)
+    return loop_error("watch a descriptor", result);
+  return EventSource(std::move(state));
+}
+
+Result<EventSource> EventLoop::add_signal(int signal, std::function<void()> callback) {
+  auto state = make_state(std::move(callback));
+  if (int result = sd_event_add_signal(loop_.get(), &state->source, signal, on_signal, state.get());
+      result < 0)
+    return loop_error("wait for a signal", result);
+  return EventSource(std::move(state));
+}
+
+Result<EventSource> EventLoop::add_timer(std::chrono::milliseconds delay,
+                                         std::function<void()> callback) {
+  auto state = make_state(std::move(callback));
+  if (int result =
+          sd_event_add_time_relative(loop_.get(), &state->source, CLOCK_MONOTONIC,
+                                     microseconds(delay), kTimerAccuracyUs, on_time, state.get());
+      result < 0)
+    return loop_error("set a timer", result);
+  return EventSource(std::move(state));
+}
+
+Result<EventSource> EventLoop::add_repeating_timer(std::chrono::milliseconds interval,
+                                                   std::function<void()> callback) {
+  auto source = add_timer(interval, std::move(callback));
+  if (source) source->state_->interval_us = microseconds(interval);
+  return source;
+}
+
+Result<Notifier> EventLoop::add_notifier(std::function<void()> callback) {
+  Notifier notifier;
+  auto fd = std::make_shared<Fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!*fd) return fail(ExitCode::os, "cannot create an eventfd: {}", errno_text(errno));
+  notifier.eventfd_ = fd;
+  auto source = add_io(fd->get(), EPOLLIN, [fd, call = std::move(callback)](uint32_t) {
+    uint64_t rings = 0;
+    // Emptied before the call: a ring during the call leads to another one.
+    if (::read(fd->get(), &rings, sizeof(rings)) == sizeof(rings)) call();
+  });
+  if (!source) return pass_on(source);
+  notifier.source_ = std::move(*source);
+  return notifier;
+}
+
+void EventLoop::post(std::function<void()> task) {
+  {
+    std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(task));
+  }
+  posted_bell_.notify();
+}
+
+void EventLoop::run_posted() {
+  std::vector<std::function<void()>> tasks;
+  {
+    std::lock_guard lock(mutex_);
+    tasks.swap(posted_);
+  }
+  for (auto& task : tasks) task();
+}
+
+}  // namespace ktraced
