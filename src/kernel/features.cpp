@@ -1,0 +1,159 @@
+#include "kernel/features.h"
+
+#include <bpf/btf.h>
+#include <sys/utsname.h>
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "kernel/kernel_btf.h"
+
+namespace ktraced {
+
+namespace {
+
+// A form that a tracepoint's arguments have or had, and what it tells the
+// programs. A kernel may append arguments to a form: the longest that fits counts.
+struct Form {
+  std::string_view tracepoint;
+  std::string_view arguments;  // as tracepoint_arguments() writes them
+  void (*mark)(features& flags);
+};
+
+// Only tracepoints with several forms stand here; for any other to exist is enough.
+constexpr Form kForms[] = {
+    {"sched_switch", "int, task_struct*, task_struct*", [](features&) {}},
+    {"sched_switch", "int, task_struct*, task_struct*, int",
+     [](features& flags) { flags.task_state_is_arg = 1; }},
+    {"sched_process_exit", "task_struct*", [](features&) {}},
+    {"sched_process_exit", "task_struct*, int",
+     [](features& flags) { flags.exit_has_group_dead = 1; }},
+    {"kmalloc", "int, void*, int, int, int", [](features&) {}},
+    {"kmalloc", "int, void*, int, int, int, int",
+     [](features& flags) { flags.kmalloc_has_node = 1; }},
+    {"kmalloc", "int, void*, kmem_cache*, int, int, int",
+     [](features& flags) { flags.alloc_has_extra_cache = 1; }},
+    {"kmem_cache_alloc", "int, void*, int, int, int", [](features&) {}},
+    {"kmem_cache_alloc", "int, void*, kmem_cache*, int, int, int",
+     [](features& flags) { flags.alloc_has_extra_cache = 1; }},
+    {"kmem_cache_alloc", "int, void*, kmem_cache*, int, int",
+     [](features& flags) { flags.cache_alloc_is_cache = 1; }},
+    {"kmem_cache_free", "int, void*", [](features&) {}},
+    {"kmem_cache_free", "int, void*, char*",
+     [](features& flags) { flags.cache_free_arg = CACHE_FREE_NAME; }},
+    {"kmem_cache_free", "int, void*, kmem_cache*",
+     [](features& flags) { flags.cache_free_arg = CACHE_FREE_CACHE; }},
+    {"mark_victim", "int", [](features&) {}},
+    {"mark_victim", "task_struct*", [](features& flags) { flags.victim_is_task = 1; }},
+};
+
+bool begins_with(std::string_view arguments, std::string_view form) {
+  return arguments.starts_with(form) &&
+         (arguments.size() == form.size() || arguments[form.size()] == ',');
+}
+
+// A name like "kmalloc" in BTF: "btf_trace_kmalloc", a pointer to the function
+// type that programs attached there have.
+int tracepoint_type(const btf* btf, std::string_view name) {
+  std::string type_name = "btf_trace_" + std::string(name);
+  return btf__find_by_name_kind(btf, type_name.c_str(), BTF_KIND_TYPEDEF);
+}
+
+const btf_type* skip_names(const btf* btf, uint32_t id) {
+  const btf_type* type = btf__type_by_id(btf, id);
+  while (type != nullptr && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
+    type = btf__type_by_id(btf, type->type);
+  return type;
+}
+
+std::string argument_kind(const btf* btf, uint32_t id) {
+  const btf_type* type = skip_names(btf, id);
+  if (type == nullptr) return "?";
+  if (btf_is_int(type) || btf_is_any_enum(type)) return "int";
+  if (!btf_is_ptr(type)) return "?";
+  const btf_type* target = skip_names(btf, type->type);
+  if (target == nullptr) return "?";
+  if (btf_is_void(target)) return "void*";
+  return std::string(btf__name_by_offset(btf, target->name_off)) + "*";
+}
+
+// Sets what the form of one tracepoint tells; false if it has none of its forms.
+bool mark_form(std::string_view name, std::string_view arguments, features& flags) {
+  const Form* best = nullptr;
+  bool has_forms = false;
+  for (const Form& form : kForms) {
+    if (form.tracepoint != name) continue;
+    has_forms = true;
+    bool is_longer = best == nullptr || form.arguments.size() > best->arguments.size();
+    if (is_longer && begins_with(arguments, form.arguments)) best = &form;
+  }
+  if (best != nullptr) best->mark(flags);
+  return best != nullptr || !has_forms;
+}
+
+// "6.1.0-13-amd64" → 6, 1; nothing for a text that does not begin so.
+std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release) {
+  unsigned major = 0, minor = 0;
+  const char* end = release.data() + release.size();
+  auto first = std::from_chars(release.data(), end, major);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.') return std::nullopt;
+  auto second = std::from_chars(first.ptr + 1, end, minor);
+  if (second.ec != std::errc{}) return std::nullopt;
+  return std::pair(major, minor);
+}
+
+}  // namespace
+
+std::string tracepoint_arguments(const btf* btf, std::string_view name) {
+  int id = tracepoint_type(btf, name);
+  if (id < 0) return {};
+  const btf_type* pointer = skip_names(btf, static_cast<uint32_t>(id));
+  if (pointer == nullptr || !btf_is_ptr(pointer)) return {};
+  const btf_type* function = skip_names(btf, pointer->type);
+  if (function == nullptr || !btf_is_func_proto(function)) return {};
+  std::string arguments;
+  // The first parameter is the probe's own data, which programs do not see.
+  for (int i = 1; i < btf_vlen(function); i++) {
+    if (i > 1) arguments += ", ";
+    arguments += argument_kind(btf, btf_params(function)[i].type);
+  }
+  return arguments;
+}
+
+KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
+  KernelFeatures found;
+  found.flags.rdonly_cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+  for (const Event& event : schema.events()) {
+    if (tracepoint_type(btf, event.name) < 0) {
+      found.unavailable[event.name] = fmt::format("this kernel has no tracepoint {}", event.name);
+      continue;
+    }
+    std::string arguments = tracepoint_arguments(btf, event.name);
+    if (!mark_form(event.name, arguments, found.flags))
+      found.unavailable[event.name] =
+          fmt::format("this kernel's tracepoint {} has arguments of an unknown form ({})",
+                      event.name, arguments);
+  }
+  return found;
+}
+
+Result<> check_release(std::string_view release) {
+  constexpr std::pair floor(5U, 15U);
+  auto version = version_of(release);
+  if (version && *version < floor)
+    return fail(ExitCode::unavailable, "this kernel is {}: ktraced needs 5.15 or newer", release);
+  return {};
+}
+
+Result<KernelFeatures> probe_features(const Schema& schema) {
+  utsname system{};
+  ::uname(&system);
+  if (auto checked = check_release(system.release); !checked) return pass_on(checked);
+  auto btf = load_kernel_btf();
+  if (!btf) return pass_on(btf);
+  return features_from_btf(btf->get(), schema);
+}
+
+}  // namespace ktraced
