@@ -1,0 +1,192 @@
+#include "schema/schema_json.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bpf/records.h"
+
+namespace ktraced {
+
+namespace {
+
+using nlohmann::json;
+
+// The size field of struct record has 16 bits, and no record is longer.
+constexpr uint32_t kRecordMaxBytes = UINT16_MAX;
+
+std::unexpected<Error> bad(std::string_view where, std::string_view why) {
+  return fail(ExitCode::data, "schema: {}: {}", where, why);
+}
+
+json field_to_json(const Field& field) {
+  return {{"name", field.name},        {"type", field.type}, {"meaning", name_of(field.meaning)},
+          {"offset", field.offset},    {"size", field.size}, {"count", field.count},
+          {"signed", field.is_signed}, {"doc", field.doc}};
+}
+
+// A value of the type of `fallback`, which also serves if there is none; nothing
+// if there is one of another type or range.
+template <class T>
+std::optional<T> value_of(const json& object, const char* key, T fallback) {
+  auto found = object.find(key);
+  if (found == object.end()) return fallback;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (found->is_string()) return found->template get<std::string>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (found->is_boolean()) return found->template get<bool>();
+  } else {
+    if (found->is_number_integer() && std::in_range<T>(found->template get<int64_t>()))
+      return static_cast<T>(found->template get<int64_t>());
+  }
+  return std::nullopt;
+}
+
+// The same, into `out`; false for a bad value.
+template <class T>
+bool read(const json& object, const char* key, T& out) {
+  auto value = value_of(object, key, out);
+  if (value) out = std::move(*value);
+  return value.has_value();
+}
+
+// Names become keys, columns and identifiers of other trace formats.
+bool is_identifier(std::string_view name) {
+  auto is_word = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return !name.empty() && std::ranges::all_of(name, is_word) && !(name[0] >= '0' && name[0] <= '9');
+}
+
+// Why decoders could not rely on this field; empty if they can.
+std::string_view flaw(const Field& field, const Event& event, bool is_last) {
+  bool is_text = field.meaning == Meaning::text;
+  bool is_integer_size = std::has_single_bit(field.size) && field.size <= sizeof(uint64_t);
+  if (!is_identifier(field.name)) return "is no identifier";
+  if (is_text ? field.size != 1 : !is_integer_size) return "has a size that its type cannot have";
+  if (field.count == 0 && !(is_text && is_last)) return "has no elements";
+  if (field.offset < sizeof(record)) return "lies in the record's header";
+  if (field.offset + uint64_t{field.size} * field.count > event.size)
+    return "lies beyond its record";
+  return {};
+}
+
+// Nothing for a field that only a later version can read: of an unknown meaning
+// and without elements of its own.
+Result<std::optional<Field>> field_from_json(const json& object, std::string_view event) {
+  if (!object.is_object()) return bad(event, "a field is no object");
+  Field field;
+  std::string meaning = "number";
+  if (!read(object, "name", field.name) || !read(object, "type", field.type) ||
+      !read(object, "meaning", meaning) || !read(object, "offset", field.offset) ||
+      !read(object, "size", field.size) || !read(object, "count", field.count) ||
+      !read(object, "signed", field.is_signed) || !read(object, "doc", field.doc))
+    return bad(event, fmt::format("field '{}' has a value of a wrong type", field.name));
+  auto known = meaning_named(meaning);
+  if (!known && field.count == 0) return std::nullopt;
+  field.meaning = known.value_or(Meaning::number);
+  return field;
+}
+
+Result<> add_fields(const json& list, Event& event) {
+  if (!list.is_array()) return bad(event.name, "'fields' is no list");
+  for (const json& object : list) {
+    auto field = field_from_json(object, event.name);
+    if (!field) return pass_on(field);
+    if (!*field) continue;
+    const std::string& name = (*field)->name;
+    auto why = flaw(**field, event, &object == &list.back());
+    if (!why.empty()) return bad(event.name, fmt::format("field '{}' {}", name, why));
+    if (std::ranges::find(event.fields, name, &Field::name) != event.fields.end())
+      return bad(event.name, fmt::format("field '{}' stands there twice", name));
+    event.fields.push_back(std::move(**field));
+  }
+  return {};
+}
+
+Result<Event> event_from_json(const json& object) {
+  if (!object.is_object()) return bad("events", "an entry is no object");
+  Event event;
+  if (!read(object, "name", event.name) || !is_identifier(event.name))
+    return bad("events", fmt::format("the name '{}' is no identifier", event.name));
+  if (!read(object, "id", event.id) || event.id == 0 || event.id >= EVENT_ID_MAX)
+    return bad(event.name, fmt::format("'id' must be 1 to {}", EVENT_ID_MAX - 1));
+  if (!read(object, "size", event.size) || event.size < sizeof(record) ||
+      event.size > kRecordMaxBytes)
+    return bad(event.name,
+               fmt::format("'size' must be {} to {} bytes", sizeof(record), kRecordMaxBytes));
+  if (!read(object, "group", event.group) || !read(object, "doc", event.doc))
+    return bad(event.name, "'group' and 'doc' must be texts");
+  if (auto fields = object.find("fields"); fields != object.end())
+    if (auto added = add_fields(*fields, event); !added) return pass_on(added);
+  return event;
+}
+
+Result<FlagName> flag_from_json(const json& object) {
+  std::string mask;
+  FlagName flag;
+  if (!object.is_object() || !read(object, "name", flag.name) || !read(object, "mask", mask))
+    return bad("gfp_flags", "an entry is no {mask, name}");
+  std::string_view digits = mask;
+  if (digits.starts_with("0x")) digits.remove_prefix(2);
+  auto [end, error] = std::from_chars(digits.begin(), digits.end(), flag.mask, 16);
+  if (error != std::errc{} || end != digits.end() || flag.name.empty())
+    return bad("gfp_flags", fmt::format("'{}' = '{}' is no named mask", flag.name, mask));
+  return flag;
+}
+
+Result<> add_events(const json& list, Schema& schema) {
+  for (const json& object : list) {
+    auto event = event_from_json(object);
+    if (!event) return pass_on(event);
+    if (schema.find(event->id) != nullptr || schema.find(event->name) != nullptr)
+      return bad(event->name, fmt::format("its name or id {} is another event's too", event->id));
+    schema.add(std::move(*event));
+  }
+  return {};
+}
+
+Result<> add_flags(const json& list, std::vector<FlagName>& flags) {
+  for (const json& object : list) {
+    auto flag = flag_from_json(object);
+    if (!flag) return pass_on(flag);
+    flags.push_back(std::move(*flag));
+  }
+  return {};
+}
+
+}  // namespace
+
+json event_to_json(const Event& event) {
+  json fields = json::array();
+  for (const Field& field : event.fields) fields.push_back(field_to_json(field));
+  return {{"id", event.id},   {"name", event.name}, {"group", event.group},
+          {"doc", event.doc}, {"size", event.size}, {"fields", std::move(fields)}};
+}
+
+json schema_to_json(const Schema& schema) {
+  json events = json::array(), flags = json::array();
+  for (const Event& event : schema.events()) events.push_back(event_to_json(event));
+  for (const FlagName& flag : schema.gfp_flags)
+    flags.push_back({{"mask", fmt::format("{:#x}", flag.mask)}, {"name", flag.name}});
+  return {{"events", std::move(events)}, {"gfp_flags", std::move(flags)}};
+}
+
+Result<Schema> schema_from_json(const json& document) {
+  if (!document.is_object() || !document.contains("events") || !document["events"].is_array())
+    return bad("top level", "it has no list 'events'");
+  Schema schema;
+  if (auto added = add_events(document["events"], schema); !added) return pass_on(added);
+  auto flags = document.find("gfp_flags");
+  if (flags == document.end()) return schema;
+  if (!flags->is_array()) return bad("gfp_flags", "it is no list");
+  if (auto added = add_flags(*flags, schema.gfp_flags); !added) return pass_on(added);
+  return schema;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,135 @@
+#include "schema/schema_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+Schema example() {
+  Schema schema;
+  schema.add({.id = 10,
+              .name = "kmalloc",
+              .group = "kmem",
+              .doc = "memory",
+              .fields = {{"ptr", "kaddr_t", Meaning::kaddr, 16, 8},
+                         {"node", "node_t", Meaning::numa_node, 24, 4, 1, true, "-1: any"}},
+              .size = 32});
+  schema.add({.id = 7,
+              .name = "sched_process_exec",
+              .group = "process",
+              .fields = {{"args", "hex_t[2]", Meaning::hex, 16, 8, 2},
+                         {"filename", "char[]", Meaning::text, 32, 1, 0, true}},
+              .size = 32});
+  schema.gfp_flags = {{0xcc0, "GFP_KERNEL"}, {0x100, "__GFP_ZERO"}};
+  return schema;
+}
+
+TEST(SchemaJson, ComesBackAsItWas) {
+  Schema schema = example();
+  // Through text, as it travels.
+  auto back = schema_from_json(json::parse(schema_to_json(schema).dump()));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->events(), schema.events());
+  EXPECT_EQ(back->gfp_flags, schema.gfp_flags);
+}
+
+TEST(SchemaJson, HasTheFormOfTheProtocol) {
+  json text = schema_to_json(example());
+  EXPECT_EQ(text["gfp_flags"][0], json({{"mask", "0xcc0"}, {"name", "GFP_KERNEL"}}));
+  EXPECT_EQ(text["events"][0]["fields"][1], json({{"name", "node"},
+                                                  {"type", "node_t"},
+                                                  {"meaning", "numa_node"},
+                                                  {"offset", 24},
+                                                  {"size", 4},
+                                                  {"count", 1},
+                                                  {"signed", true},
+                                                  {"doc", "-1: any"}}));
+}
+
+TEST(SchemaJson, AnOlderReaderReadsANewerSchema) {
+  json text = schema_to_json(example());
+  text["novelty"] = 1;
+  text["events"][0]["novelty"] = {1, 2};
+  text["events"][0]["fields"][0]["meaning"] = "invented_later";
+  text["events"][1]["fields"][1]["meaning"] = "trailing_kind_invented_later";
+  auto schema = schema_from_json(text);
+  ASSERT_TRUE(schema) << schema.error().message;
+  EXPECT_EQ(schema->find(10)->fields[0].meaning, Meaning::number);
+  EXPECT_EQ(schema->find(7)->fields.size(), 1U) << "what cannot be read is left out";
+}
+
+TEST(SchemaJson, EveryMeaningHasANameOfItsOwn) {
+  for (int i = 0; i <= static_cast<int>(Meaning::text); i++) {
+    auto meaning = static_cast<Meaning>(i);
+    EXPECT_EQ(meaning_named(name_of(meaning)), meaning) << i;
+  }
+  EXPECT_EQ(meaning_named("nothing"), std::nullopt);
+}
+
+// A change to the example that makes it nonsense, and a part of the message.
+struct Nonsense {
+  const char* path;
+  json value;
+  const char* message;
+};
+
+class SchemaJsonRefuses : public ::testing::TestWithParam<Nonsense> {};
+
+TEST_P(SchemaJsonRefuses, WithAReason) {
+  json text = schema_to_json(example());
+  text[json::json_pointer(GetParam().path)] = GetParam().value;
+  auto schema = schema_from_json(text);
+  ASSERT_FALSE(schema) << GetParam().path << " = " << GetParam().value;
+  EXPECT_EQ(schema.error().code, ExitCode::data);
+  EXPECT_THAT(schema.error().message, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Nonsense, SchemaJsonRefuses,
+    ::testing::Values(
+        Nonsense{"/events", 5, "no list 'events'"}, Nonsense{"/events/0", "kmalloc", "no object"},
+        Nonsense{"/events/1/id", 10, "another event's"},
+        Nonsense{"/events/1/name", "kmalloc", "another event's"},
+        Nonsense{"/events/0/id", 0, "'id' must be"}, Nonsense{"/events/0/id", -1, "'id' must be"},
+        Nonsense{"/events/0/id", 70000, "'id' must be"},
+        Nonsense{"/events/0/id", 2048, "'id' must be"},
+        Nonsense{"/events/0/id", "10", "'id' must be"},
+        Nonsense{"/events/0/name", "", "no identifier"},
+        Nonsense{"/events/0/name", "a\x1b[31m", "no identifier"},
+        Nonsense{"/events/0/name", json::array(), "no identifier"},
+        Nonsense{"/events/0/size", 8, "'size' must be"},
+        Nonsense{"/events/0/size", 1e9, "'size' must be"},
+        Nonsense{"/events/0/doc", 1, "must be texts"}, Nonsense{"/events/0/fields", "x", "no list"},
+        Nonsense{"/events/0/fields/0", 1, "no object"},
+        Nonsense{"/events/0/fields/0/name", "two words", "no identifier"},
+        Nonsense{"/events/0/fields/0/name", "node", "twice"},
+        Nonsense{"/events/0/fields/0/signed", 1, "wrong type"},
+        Nonsense{"/events/0/fields/0/meaning", 1, "wrong type"},
+        Nonsense{"/events/0/fields/0/offset", 8, "header"},
+        Nonsense{"/events/0/fields/0/offset", 25, "beyond"},
+        Nonsense{"/events/0/fields/0/offset", 4294967295, "beyond"},
+        Nonsense{"/events/0/fields/0/count", 4294967295, "beyond"},
+        Nonsense{"/events/0/fields/0/count", 0, "no elements"},
+        Nonsense{"/events/0/fields/0/size", 3, "cannot have"},
+        Nonsense{"/events/0/fields/0/size", 16, "cannot have"},
+        Nonsense{"/events/1/fields/1/size", 2, "cannot have"}, Nonsense{"/gfp_flags", 1, "no list"},
+        Nonsense{"/gfp_flags/0/mask", 0xcc0, "no {mask, name}"},
+        Nonsense{"/gfp_flags/0/mask", "0x", "no named mask"},
+        Nonsense{"/gfp_flags/0/mask", "kernel", "no named mask"},
+        Nonsense{"/gfp_flags/0/name", "", "no named mask"}));
+
+TEST(SchemaJson, RefusesWhatIsNoObject) {
+  for (const char* text : {"null", "[]", "5", "{}"})
+    EXPECT_FALSE(schema_from_json(json::parse(text))) << text;
+}
+
+}  // namespace
+}  // namespace ktraced
