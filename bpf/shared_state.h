@@ -52,7 +52,7 @@ struct event_counters {
 
 struct cpu_state {
 	u64 dropped_total;  /* sum of events[].dropped: one look tells whether any is new */
-	u64 stream_bytes;   /* bytes ever written to the stream ring; drives the wake-ups */
+	u64 stream_bytes;   /* bytes ever offered to the stream ring; drives the wake-ups */
 	u64 names_dropped;  /* name records lost; the daemon then reads the tables again */
 	u64 reserved[5];
 	struct event_counters events[EVENT_ID_MAX];

@@ -1,0 +1,74 @@
+// One client of the control socket.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "daemon/event_loop.h"
+#include "daemon/peer.h"
+#include "daemon/rpc.h"
+
+namespace ktraced {
+
+struct ControlLimits {
+  size_t connections = 512;
+  size_t line_bytes = 1U << 20;      // longest request
+  size_t pending_output = 1U << 18;  // a connection with more unread answers is not read from
+  std::chrono::milliseconds first_request{30'000};  // from connecting to a whole request
+  std::chrono::milliseconds idle{600'000};          // between requests
+  std::chrono::milliseconds linger{2'000};          // to read the reason of being closed
+};
+
+// Reads requests, answers them in order, and never blocks. `methods` and `limits` must
+// outlive it.
+class ControlConnection {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ControlConnection(Fd fd, const Peer& peer, const Methods& methods, const ControlLimits& limits);
+  ControlConnection(const ControlConnection&) = delete;
+  ControlConnection& operator=(const ControlConnection&) = delete;
+
+  // Starts serving. `on_done` is called once, when the connection is at its end; it
+  // destroys this object.
+  Result<> start(EventLoop& loop, std::function<void()> on_done);
+  // Deals with a client that keeps silent for too long.
+  void check_deadline(Clock::time_point now);
+
+ private:
+  void on_io();
+  void finish();
+  bool fill();
+  bool flush();
+  void answer_requests();
+  [[nodiscard]] bool line_waiting();
+  [[nodiscard]] std::string_view take_line();
+  void refuse(RpcCode code, std::string message);
+  [[nodiscard]] bool at_end() const;
+  void update_interest();
+
+  Fd fd_;
+  Peer peer_;
+  const Methods& methods_;
+  const ControlLimits& limits_;
+  EventSource source_;
+  std::function<void()> on_done_;
+  Clock::time_point deadline_;
+
+  std::string input_;       // from taken_ on not yet answered
+  size_t taken_ = 0;
+  size_t searched_ = 0;     // no newline before
+  std::string output_;      // from sent_ on not yet sent
+  size_t sent_ = 0;
+  bool end_of_input_ = false;
+  bool refusing_ = false;   // input is thrown away; closed when the reason has been read
+  bool broken_ = false;
+  Takeover takeover_;       // due when all output is sent
+};
+
+}  // namespace ktraced

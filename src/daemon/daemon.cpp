@@ -1,0 +1,115 @@
+#include "daemon/daemon.h"
+
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+
+#include "daemon/methods.h"
+
+namespace ktraced {
+namespace {
+
+// How long a stopping daemon waits for its readers to take what is left.
+constexpr std::chrono::milliseconds kGoodbye{3000};
+
+template <class T>
+void add_if_changed(std::vector<std::string>& sections, const char* name, const T& before,
+                    const T& now) {
+  if (before != now) sections.emplace_back(name);
+}
+
+}  // namespace
+
+Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config)
+    : loop_(loop), config_file_(std::move(config_file)), config_(config) {}
+
+Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem::path config_file,
+                                               const Config& config) {
+  std::unique_ptr<Daemon> daemon(new Daemon(loop, std::move(config_file), config));
+  if (auto started = daemon->start(); !started) return pass_on(started);
+  return daemon;
+}
+
+Daemon::~Daemon() {
+  server_.reset();  // no more commands
+  tracer_.reset();  // joins the drain thread, which publishes to the subscribers
+}
+
+Result<> Daemon::start() {
+  auto rules = make_access_rules(config_.control.group, config_.control.admin_uids);
+  if (!rules) return pass_on(rules);
+  auto server = ControlServer::listen(loop_, config_.control.socket, std::move(*rules));
+  if (!server) return pass_on(server);
+  server_ = std::move(*server);
+
+  auto subscribers = Subscribers::create(
+      loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
+              .request_pass = [this] { tracer_->request_pass(); }});
+  if (!subscribers) return pass_on(subscribers);
+  subscribers_ = std::move(*subscribers);
+
+  auto tracer = Tracer::create(
+      config_, [this](std::span<const PacketBytes> pass) { subscribers_->publish(pass); });
+  if (!tracer) return pass_on(tracer);
+  tracer_ = std::move(*tracer);
+
+  add_methods(*server_, {.tracer = *tracer_,
+                         .subscribers = *subscribers_,
+                         .symbols = symbols_,
+                         .reload = [this] { return reload(); }});
+  if (auto watch = CpuWatch::start(loop_, [this] { tracer_->look_for_new_cpus(); }))
+    cpu_watch_ = std::move(*watch);
+  else
+    spdlog::warn("{}; a CPU that is added later is not traced", watch.error().message);
+  return watch_signals();
+}
+
+Result<> Daemon::watch_signals() {
+  auto add = [&](int signal, std::function<void()> callback) -> Result<> {
+    auto source = loop_.add_signal(signal, std::move(callback));
+    if (!source) return pass_on(source);
+    signals_.push_back(std::move(*source));
+    return {};
+  };
+  for (int signal : {SIGTERM, SIGINT})
+    if (auto added = add(signal, [this] { stop(); }); !added) return added;
+  return add(SIGHUP, [this] {
+    if (auto changed = reload(); changed)
+      spdlog::info("configuration reloaded, changed: {}",
+                   changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
+    else
+      spdlog::error("configuration not reloaded, nothing is changed: {}", changed.error().message);
+  });
+}
+
+Result<std::vector<std::string>> Daemon::reload() {
+  auto config = load_config(config_file_, event_groups(tracer_->schema()));
+  if (!config) return pass_on(config);
+  if (config->control.socket != config_.control.socket)
+    return fail(ExitCode::config,
+                "{}: control.socket cannot be changed while the daemon runs: restart it",
+                config_file_.string());
+  auto rules = make_access_rules(config->control.group, config->control.admin_uids);
+  if (!rules) return pass_on(rules);
+
+  auto changed = tracer_->apply(*config);
+  if (!changed) return pass_on(changed);
+  if (config->control.group != config_.control.group ||
+      config->control.admin_uids != config_.control.admin_uids) {
+    if (auto set = server_->set_access(std::move(*rules)); !set) return pass_on(set);
+    changed->emplace_back("control");
+  }
+  add_if_changed(*changed, "log", config_.log.level, config->log.level);
+  spdlog::set_level(spdlog::level::from_str(config->log.level));
+  config_ = std::move(*config);
+  return changed;
+}
+
+void Daemon::stop() {
+  spdlog::info("stopping");
+  tracer_->set_streaming(false);
+  subscribers_->finish_all(kGoodbye);
+  loop_.exit(0);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,50 @@
+// The daemon: tracer, control socket and subscribers, tied together.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/config.h"
+#include "daemon/control_server.h"
+#include "daemon/cpu_watch.h"
+#include "daemon/event_loop.h"
+#include "daemon/subscribers.h"
+#include "daemon/tracer.h"
+#include "kernel/symbols.h"
+
+namespace ktraced {
+
+class Daemon {
+ public:
+  // Takes the control socket, then loads the programs: a second daemon changes nothing in
+  // the kernel. Signals must be blocked already (see blocked_signals()).
+  static Result<std::unique_ptr<Daemon>> create(EventLoop& loop, std::filesystem::path config_file,
+                                                const Config& config);
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+  ~Daemon();
+
+  // Reads the configuration file again; a bad one changes nothing.
+  Result<std::vector<std::string>> reload();
+  // Sends what is in the rings and ends the loop.
+  void stop();
+
+ private:
+  Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config);
+  Result<> start();
+  Result<> watch_signals();
+
+  EventLoop& loop_;
+  std::filesystem::path config_file_;
+  Config config_;
+  Symbols symbols_;
+  std::unique_ptr<Subscribers> subscribers_;
+  std::unique_ptr<Tracer> tracer_;
+  std::unique_ptr<ControlServer> server_;
+  CpuWatch cpu_watch_;
+  std::vector<EventSource> signals_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,241 @@
+#include "daemon/drain.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <algorithm>
+#include <limits>
+
+#include "base/clock.h"
+
+namespace ktraced {
+namespace {
+
+// Younger records are held back, see PacketBuilder: longer than any program takes from
+// taking the time to reserving its record, even if it is interrupted or preempted.
+constexpr uint64_t kHoldBackNs = 2'000'000;
+// Space is given back in steps of this many bytes, so that a full ring takes new records
+// again before all of it has been read.
+constexpr uint64_t kStepBytes = 64U << 10;
+constexpr int kSoonMs = 1;
+constexpr uint64_t kEverything = std::numeric_limits<uint64_t>::max();
+
+}  // namespace
+
+Drain::Drain(const BpfObject& object, const Counters& counters, StreamRings& rings,
+             const Uuid& uuid, uint32_t max_latency_ms, Publish publish)
+    : counters_(counters),
+      control_(object.control()),
+      rings_(rings),
+      uuid_(uuid),
+      publish_(std::move(publish)),
+      names_map_(object.map_fd("name_records")),
+      max_latency_ms_(static_cast<int>(max_latency_ms)) {}
+
+Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, const Counters& counters,
+                                            StreamRings& rings, const Uuid& uuid,
+                                            uint32_t max_latency_ms, Publish publish) {
+  std::unique_ptr<Drain> drain(
+      new Drain(object, counters, rings, uuid, max_latency_ms, std::move(publish)));
+  auto names = RingReader::open(Fd(::dup(drain->names_map_)), object.map_capacity("name_records"));
+  if (!names) return pass_on(names);
+  drain->names_ = std::make_unique<RingReader>(std::move(*names));
+  if (auto opened = drain->open(); !opened) return pass_on(opened);
+  drain->thread_ = std::thread([self = drain.get()] { self->run(); });
+  ::pthread_setname_np(drain->thread_.native_handle(), "ktraced-drain");
+  return drain;
+}
+
+Result<> Drain::open() {
+  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
+  if (!epoll_ || !wake_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0)
+    return fail(ExitCode::os, "cannot set up the drain thread: {}", errno_text(errno));
+  return watch_rings();
+}
+
+// Edge-triggered: a ring that holds records is not ready until a program asks for it.
+Result<> Drain::watch_rings() {
+  for (const auto& [cpu, ring] : rings_.rings()) {
+    epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = cpu + 1U}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring.map_fd(), &event) != 0 && errno != EEXIST)
+      return fail(ExitCode::os, "cannot wait for the ring of CPU {}: {}", cpu, errno_text(errno));
+  }
+  return {};
+}
+
+Drain::~Drain() {
+  if (!thread_.joinable()) return;
+  call([this] { stop_ = true; });
+  thread_.join();
+}
+
+void Drain::run() {
+  std::array<epoll_event, 16> events{};
+  while (!stop_) {
+    const bool soon = promised_ < wanted_.load();
+    const int timeout = !streaming_ ? -1 : soon ? kSoonMs : max_latency_ms_;
+    ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+    carry_out_requests();
+    if (streaming_) pass(boottime_ns() - kHoldBackNs);
+  }
+}
+
+void Drain::carry_out_requests() {
+  uint64_t count = 0;
+  static_cast<void>(::read(wake_.get(), &count, sizeof(count)));
+  std::unique_lock lock(mutex_);
+  if (!task_) return;
+  task_();
+  task_ = nullptr;
+  lock.unlock();
+  done_.notify_all();
+}
+
+void Drain::call(const std::function<void()>& task) {
+  std::unique_lock lock(mutex_);
+  task_ = task;
+  ::eventfd_write(wake_.get(), 1);
+  done_.wait(lock, [this] { return !task_; });
+}
+
+void Drain::request_pass() {
+  wanted_.store(boottime_ns());
+  ::eventfd_write(wake_.get(), 1);
+}
+
+void Drain::set_max_latency(uint32_t milliseconds) {
+  call([&] { max_latency_ms_ = static_cast<int>(milliseconds); });
+}
+
+void Drain::set_streaming(bool on) {
+  call([&] {
+    if (on == streaming_) return;
+    if (on) begin_stream();
+    std::atomic_ref(control_.stream).store(on ? 1 : 0);
+    if (!on) pass(kEverything);
+    streaming_ = on;
+  });
+}
+
+// What lies in the rings is from before anybody listened.
+void Drain::begin_stream() {
+  for (auto& [cpu, ring] : rings_.rings()) ring.release(ring.produced());
+  names_->release(names_->produced());
+  for (const Cpu& cpu : cpus_) late_before_ += cpu.builder.late_records();
+  cpus_.clear();
+  const uint64_t now = boottime_ns();
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+    cpus_.emplace_back(uuid_, counters_, cpu, now);
+}
+
+void Drain::pass(uint64_t until) {
+  std::vector<PacketBytes> packets;
+  for (auto& [number, ring] : rings_.rings()) drain_cpu(ring, cpus_[number]);
+  for (uint32_t number = 0; number < cpus_.size(); ++number) {
+    Cpu& cpu = cpus_[number];
+    if (!rings_.rings().contains(number)) cpu.builder.lose(cpu.losses.news());
+    cpu.builder.take(until, packets);
+  }
+  promised_ = std::min(until, boottime_ns());
+  // After the events: whatever they refer to has been named by now.
+  packets.push_back(build_names_packet(uuid_, names_sequence_++, promised_, drain_names()));
+  publish_(packets);
+}
+
+void Drain::drain_cpu(RingReader& ring, Cpu& cpu) {
+  const uint64_t until = ring.produced();
+  uint64_t at = ring.consumed();
+  while (at < until) {
+    const uint64_t step = std::min(until, at + kStepBytes);
+    const uint64_t next = ring.read(at, step, [&](uint64_t position, auto bytes) {
+      pass_on_losses(cpu, position);
+      cpu.builder.add(bytes);
+    });
+    note_losses(ring, cpu);
+    ring.release(next);
+    const bool busy = next < step;
+    at = next;
+    if (busy) break;
+  }
+  note_losses(ring, cpu);
+  pass_on_losses(cpu, at);
+}
+
+// Records are lost while the ring is full, so since the last release everything that was
+// dropped was dropped behind what is now the last record: there is its place.
+void Drain::note_losses(const RingReader& ring, Cpu& cpu) {
+  if (auto news = cpu.losses.news(); !news.empty())
+    cpu.pending.emplace_back(ring.produced(), std::move(news));
+}
+
+void Drain::pass_on_losses(Cpu& cpu, uint64_t position) {
+  for (; !cpu.pending.empty() && cpu.pending.front().first <= position; cpu.pending.pop_front())
+    cpu.builder.lose(cpu.pending.front().second);
+}
+
+std::vector<std::byte> Drain::drain_names() {
+  std::vector<std::byte> records;
+  const uint64_t end =
+      names_->read(names_->consumed(), names_->produced(), [&](uint64_t, auto bytes) {
+        records.insert(records.end(), bytes.begin(), bytes.end());
+      });
+  names_->release(end);
+  return records;
+}
+
+Result<> Drain::add_cpu(uint32_t cpu) {
+  Result<> result;
+  call([&] {
+    result = rings_.add_cpu(cpu);
+    if (result) result = watch_rings();
+  });
+  return result;
+}
+
+Result<> Drain::resize(size_t ring_bytes) {
+  Result<> result;
+  call([&] {
+    auto old = rings_.resize(ring_bytes);
+    if (!old) {
+      result = pass_on(old);
+      return;
+    }
+    if (streaming_)
+      for (auto& [number, ring] : *old) {
+        drain_cpu(ring, cpus_[number]);
+        pass_on_losses(cpus_[number], std::numeric_limits<uint64_t>::max());
+      }
+    result = watch_rings();
+  });
+  return result;
+}
+
+uint64_t Drain::discard() {
+  uint64_t discarded = 0;
+  call([&] {
+    if (!streaming_) return;
+    for (auto& [number, ring] : rings_.rings()) {
+      Cpu& cpu = cpus_[number];
+      drain_cpu(ring, cpu);
+      discarded += cpu.builder.discard();
+    }
+  });
+  return discarded;
+}
+
+uint64_t Drain::late_records() {
+  uint64_t sum = 0;
+  call([&] {
+    sum = late_before_;
+    for (const Cpu& cpu : cpus_) sum += cpu.builder.late_records();
+  });
+  return sum;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,67 @@
+// ktraced: load the configuration, probe the kernel, load, attach, run.
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <systemd/sd-daemon.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+
+#include "daemon/daemon.h"
+#include "kernel/bpf_object.h"
+#include "schema/schema_from_btf.h"
+
+namespace {
+
+using namespace ktraced;
+
+struct Options {
+  std::filesystem::path config = "/etc/ktraced/ktraced.json";
+  bool check_config = false;
+};
+
+int report(const Error& error) {
+  fmt::print(stderr, "ktraced: {}\n", error.message);
+  return static_cast<int>(error.code);
+}
+
+Result<int> run(const Options& options) {
+  auto schema = schema_from_object(bpf_object_bytes());
+  if (!schema) return pass_on(schema);
+  auto config = load_config(options.config, event_groups(*schema));
+  if (!config) return pass_on(config);
+  if (options.check_config) {
+    fmt::print("{}: the configuration is valid\n", options.config.string());
+    return 0;
+  }
+
+  spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
+  spdlog::set_level(spdlog::level::from_str(config->log.level));
+  if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP}); !blocked)
+    return pass_on(blocked);
+  auto loop = EventLoop::create();
+  if (!loop) return pass_on(loop);
+  auto daemon = Daemon::create(**loop, options.config, *config);
+  if (!daemon) return pass_on(daemon);
+
+  spdlog::info("ktraced {} serves {}", KTRACED_VERSION, config->control.socket.string());
+  ::sd_notify(0, "READY=1");
+  return (*loop)->run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Options options;
+  CLI::App app("The kernel tracing daemon: keeps the newest history of what the kernel does.");
+  app.add_option("--config", options.config, "configuration file")->capture_default_str();
+  app.add_flag("--check-config", options.check_config, "check the configuration file and exit");
+  app.set_version_flag("--version", KTRACED_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  }
+  auto code = run(options);
+  return code ? *code : report(code.error());
+}

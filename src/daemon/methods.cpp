@@ -1,0 +1,145 @@
+#include "daemon/methods.h"
+
+#include <spdlog/spdlog.h>
+
+#include <charconv>
+
+#include "base/clock.h"
+#include "schema/schema_json.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxAddresses = 4096;
+
+Result<std::vector<std::string>> names_parameter(const json& params) {
+  auto names = params.find("names");
+  if (names == params.end() || !names->is_array() || names->empty())
+    return fail(ExitCode::usage, "'names' must be a list of event or group names");
+  std::vector<std::string> out;
+  for (const json& name : *names) {
+    if (!name.is_string()) return fail(ExitCode::usage, "'names' must be a list of strings");
+    out.push_back(name);
+  }
+  return out;
+}
+
+Result<json> enable(Tracer& tracer, const json& params, bool enabled) {
+  auto names = names_parameter(params);
+  if (!names) return pass_on(names);
+  auto events = tracer.set_enabled(*names, enabled);
+  if (!events) return pass_on(events);
+  return json{{"events", *events}};
+}
+
+Result<json> set_filter(Tracer& tracer, const FilterSettings& settings) {
+  if (auto applied = tracer.set_filter(settings); !applied) return pass_on(applied);
+  return json{{"filter", filter_to_json(tracer.filter())}};
+}
+
+Result<json> resolve(Symbols& symbols, const json& params) {
+  auto addresses = params.find("addresses");
+  if (addresses == params.end() || !addresses->is_array() || addresses->size() > kMaxAddresses)
+    return fail(ExitCode::usage, "'addresses' must be a list of at most {} hexadecimal strings",
+                kMaxAddresses);
+  json found = json::object();
+  for (const json& entry : *addresses) {
+    const auto* text = entry.get_ptr<const std::string*>();
+    uint64_t address = 0;
+    if (text == nullptr || !text->starts_with("0x") ||
+        std::from_chars(text->data() + 2, text->data() + text->size(), address, 16).ptr !=
+            text->data() + text->size())
+      return fail(ExitCode::usage, "'addresses' holds {}, which is not a hexadecimal string",
+                  entry.dump());
+    if (auto symbol = symbols.resolve(address)) found[*text] = *symbol;
+  }
+  return json{{"symbols", std::move(found)}};
+}
+
+std::string uuid_text(const Uuid& uuid) {
+  std::string text;
+  for (size_t i = 0; i < uuid.size(); ++i)
+    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+  return text;
+}
+
+json subscription(const Tracer& tracer) {
+  return {{"uuid", uuid_text(tracer.uuid())},
+          {"schema", schema_to_json(tracer.schema())},
+          {"clock",
+           {{"boottime_ns", boottime_ns()}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
+          {"kernel", tracer.kernel_release()}};
+}
+
+void add_queries(ControlServer& server, const MethodTargets& t) {
+  server.add("version", Role::read,
+             [](const json&, const Peer&) { return json{{"version", KTRACED_VERSION}}; });
+  server.add("status", Role::read, [t](const json&, const Peer&) {
+    json status = t.tracer.status();
+    status["subscribers"] = t.subscribers.status();
+    return status;
+  });
+  server.add("events.list", Role::read,
+             [t](const json&, const Peer&) { return t.tracer.events(); });
+  server.add("filter.show", Role::read, [t](const json&, const Peer&) {
+    return json{{"filter", filter_to_json(t.tracer.filter())}};
+  });
+  server.add("symbols.resolve", Role::read, [t](const json& params, const Peer&) {
+    return resolve(t.symbols, params);
+  });
+}
+
+void add_commands(ControlServer& server, const MethodTargets& t) {
+  server.add("events.enable", Role::admin, [t](const json& params, const Peer&) {
+    return enable(t.tracer, params, true);
+  });
+  server.add("events.disable", Role::admin, [t](const json& params, const Peer&) {
+    return enable(t.tracer, params, false);
+  });
+  for (bool paused : {true, false})
+    server.add(paused ? "pause" : "resume", Role::admin, [t, paused](const json&, const Peer& peer) {
+      spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
+      t.tracer.set_paused(paused);
+      return json{{"state", paused ? "paused" : "running"}};
+    });
+  server.add("reset", Role::admin, [t](const json&, const Peer&) {
+    return json{{"discarded", t.tracer.reset()}};
+  });
+  server.add("reload", Role::admin, [t](const json&, const Peer&) -> Result<json> {
+    auto changed = t.reload();
+    if (!changed) return pass_on(changed);
+    return json{{"changed", *changed}};
+  });
+  server.add("filter.set", Role::admin, [t](const json& params, const Peer&) -> Result<json> {
+    auto patch = params.find("filter");
+    if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
+    auto settings = merge_filter(t.tracer.filter(), *patch);
+    if (!settings) return pass_on(settings);
+    return set_filter(t.tracer, *settings);
+  });
+  server.add("filter.clear", Role::admin,
+             [t](const json&, const Peer&) { return set_filter(t.tracer, {}); });
+}
+
+}  // namespace
+
+void add_methods(ControlServer& server, const MethodTargets& targets) {
+  add_queries(server, targets);
+  add_commands(server, targets);
+  server.add_upgrade(
+      "stream.subscribe", Role::read,
+      [targets](const json&, const Peer&) -> Result<json> {
+        if (targets.subscribers.full())
+          return fail(ExitCode::unavailable, "too many clients are reading the stream already");
+        return subscription(targets.tracer);
+      },
+      [targets](Fd connection, const Peer& peer) {
+        auto added = targets.subscribers.add(std::move(connection), peer,
+                                             [&] { return targets.tracer.names_packets(); });
+        if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
+      });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,26 @@
+// The control methods (docs/protocol.md), registered with the server.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/control_server.h"
+#include "daemon/subscribers.h"
+#include "daemon/tracer.h"
+#include "kernel/symbols.h"
+
+namespace ktraced {
+
+// What the methods act on; all outlive the server.
+struct MethodTargets {
+  Tracer& tracer;
+  Subscribers& subscribers;
+  Symbols& symbols;
+  // Reads the configuration file again; returns the sections that changed.
+  std::function<Result<std::vector<std::string>>()> reload;
+};
+
+void add_methods(ControlServer& server, const MethodTargets& targets);
+
+}  // namespace ktraced

@@ -1,0 +1,250 @@
+#include "daemon/tracer.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/clock.h"
+#include "kernel/gfp_flags.h"
+#include "schema/names.h"
+#include "schema/schema_from_btf.h"
+
+namespace ktraced {
+namespace {
+
+// Programs that keep task names and followed trees, and so run whether or not their
+// event is enabled.
+constexpr std::array kHousekeeping = {"sched_process_fork", "sched_process_exec", "task_rename"};
+constexpr const char* kForgetFollowed = "forget_followed";
+
+Uuid random_uuid() {
+  Uuid uuid{};
+  static_cast<void>(::getrandom(uuid.data(), uuid.size(), 0));
+  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122, version 4
+  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return uuid;
+}
+
+std::string running_release() {
+  utsname name{};
+  ::uname(&name);
+  return name.release;
+}
+
+bool is_housekeeping(const std::string& event) {
+  return std::find(kHousekeeping.begin(), kHousekeeping.end(), event) != kHousekeeping.end();
+}
+
+}  // namespace
+
+EventGroups event_groups(const Schema& schema) {
+  EventGroups groups;
+  for (const Event& event : schema.events()) groups[event.group].push_back(event.name);
+  return groups;
+}
+
+Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publish publish) {
+  auto schema = schema_from_object(bpf_object_bytes());
+  if (!schema) return pass_on(schema);
+  auto features = probe_features(*schema);
+  if (!features) return pass_on(features);
+  auto object = BpfObject::load(*schema, *features);
+  if (!object) return pass_on(object);
+  auto counters = Counters::open(*object);
+  if (!counters) return pass_on(counters);
+
+  auto gfp = running_gfp_flags();
+  if (gfp.names.empty()) spdlog::warn("GFP flags are shown as numbers: {}", gfp.reason);
+  schema->gfp_flags = std::move(gfp.names);
+
+  std::unique_ptr<Tracer> tracer(
+      new Tracer(std::move(*schema), std::move(*object), std::move(*counters), config));
+  if (auto rings = tracer->open_rings(); !rings) return pass_on(rings);
+  auto drain = Drain::start(tracer->object_, tracer->counters_, tracer->rings_, tracer->uuid_,
+                            config.stream.max_latency_ms, std::move(publish));
+  if (!drain) return pass_on(drain);
+  tracer->drain_ = std::move(*drain);
+  if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
+  return tracer;
+}
+
+Tracer::Tracer(Schema schema, BpfObject object, Counters counters, const Config& config)
+    : schema_(std::move(schema)),
+      object_(std::move(object)),
+      counters_(std::move(counters)),
+      filters_(object_),
+      names_(object_),
+      rings_(object_, size_t{config.stream.buffer_kb} * 1024),
+      uuid_(random_uuid()),
+      kernel_release_(running_release()),
+      config_(config) {}
+
+Tracer::~Tracer() = default;
+
+Result<> Tracer::open_rings() {
+  for (uint32_t cpu : online_cpus())
+    if (auto added = rings_.add_cpu(cpu); !added) return added;
+  return {};
+}
+
+Result<std::vector<std::string>> Tracer::apply(const Config& config) {
+  // What can fail comes first, and is taken back if what follows fails.
+  const FilterSettings filter_before = filters_.current();
+  if (auto applied = filters_.apply(config.filter); !applied) return pass_on(applied);
+  if (const size_t bytes = size_t{config.stream.buffer_kb} * 1024; bytes != rings_.ring_bytes()) {
+    if (auto resized = drain_->resize(bytes); !resized) {
+      static_cast<void>(filters_.apply(filter_before));
+      return pass_on(resized);
+    }
+  }
+  drain_->set_max_latency(config.stream.max_latency_ms);
+  set_syscalls(config.syscalls_only);
+  std::set<std::string> enabled;
+  for (const std::string& event : config.events) {
+    if (const std::string* reason = why_unavailable(event))
+      spdlog::warn("event {} is not available: {}", event, *reason);
+    enabled.insert(event);
+  }
+
+  std::vector<std::string> changed;
+  if (enabled != enabled_ || config.syscalls_only != config_.syscalls_only)
+    changed.emplace_back("events");
+  if (config.filter != filter_before) changed.emplace_back("filter");
+  if (config.stream.buffer_kb != config_.stream.buffer_kb ||
+      config.stream.max_latency_ms != config_.stream.max_latency_ms)
+    changed.emplace_back("stream");
+  enabled_ = std::move(enabled);
+  config_ = config;
+  reconcile();
+  return changed;
+}
+
+void Tracer::set_syscalls(const std::vector<std::string>& names) {
+  std::map<uint32_t, std::vector<uint32_t>> numbers;
+  for (const std::string& name : names)
+    for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+      if (auto number = syscall_number(name, abi)) numbers[abi].push_back(*number);
+  filters_.select_syscalls(numbers);
+}
+
+Result<std::vector<std::string>> Tracer::set_enabled(const std::vector<std::string>& names,
+                                                     bool enabled) {
+  std::vector<std::string> meant;
+  const EventGroups groups = event_groups(schema_);
+  for (const std::string& name : names) {
+    if (auto group = groups.find(name); group != groups.end()) {
+      for (const std::string& event : group->second)
+        if (!enabled || why_unavailable(event) == nullptr) meant.push_back(event);
+    } else if (schema_.find(name) == nullptr) {
+      return fail(ExitCode::usage,
+                  "there is no event or group '{}': 'ktracectl events' lists them all", name);
+    } else if (const std::string* reason = why_unavailable(name); enabled && reason != nullptr) {
+      return fail(ExitCode::unavailable, "event {} is not available: {}", name, *reason);
+    } else {
+      meant.push_back(name);
+    }
+  }
+  for (const std::string& event : meant) {
+    if (enabled)
+      enabled_.insert(event);
+    else
+      enabled_.erase(event);
+  }
+  reconcile();
+  return meant;
+}
+
+Result<> Tracer::set_filter(const FilterSettings& settings) {
+  auto applied = filters_.apply(settings);
+  reconcile();  // following may have begun or ended
+  return applied;
+}
+
+void Tracer::set_paused(bool paused) {
+  paused_ = paused;
+  reconcile();
+}
+
+void Tracer::set_streaming(bool streaming) {
+  streaming_ = streaming;
+  if (!streaming) reconcile();
+  drain_->set_streaming(streaming);
+  if (streaming) reconcile();
+}
+
+// Attaches exactly the programs that are needed now.
+void Tracer::reconcile() {
+  const bool tracing = streaming_ && !paused_;
+  const bool keeping_house = tracing || filters_.following();
+  for (const Event& event : schema_.events()) {
+    const bool on = tracing && enabled_.contains(event.name);
+    if (event.id < std::size(object_.control().event_on))
+      std::atomic_ref(object_.control().event_on[event.id]).store(on ? 1 : 0);
+    set_attached(event.name, on || (keeping_house && is_housekeeping(event.name)));
+  }
+  set_attached(kForgetFollowed, filters_.following());
+}
+
+void Tracer::set_attached(const std::string& program, bool attached) {
+  if (!attached) {
+    object_.detach(program);
+    return;
+  }
+  if (object_.unavailable().contains(program)) return;
+  if (auto done = object_.attach(program); done) {
+    attach_failures_.erase(program);
+  } else if (attach_failures_.emplace(program, done.error().message).second) {
+    spdlog::error("{}", done.error().message);
+  }
+}
+
+const std::string* Tracer::why_unavailable(const std::string& event) const {
+  if (auto reason = object_.unavailable().find(event); reason != object_.unavailable().end())
+    return &reason->second;
+  if (auto reason = attach_failures_.find(event); reason != attach_failures_.end())
+    return &reason->second;
+  return nullptr;
+}
+
+uint64_t Tracer::reset() {
+  const uint64_t discarded = drain_->discard();
+  for (const Event& event : schema_.events()) {
+    Baseline& baseline = baselines_[event.id];
+    baseline.per_cpu.resize(counters_.cpus());
+    for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+      baseline.per_cpu[cpu] = counters_.of(cpu, event.id);
+    baseline.missed = object_.missed(event.name);
+  }
+  return discarded;
+}
+
+void Tracer::look_for_new_cpus() {
+  for (uint32_t cpu : online_cpus()) {
+    if (rings_.rings().contains(cpu)) continue;
+    if (auto added = drain_->add_cpu(cpu); added)
+      spdlog::info("CPU {} has come online and has got a stream ring", cpu);
+    else
+      spdlog::error("{}", added.error().message);
+  }
+}
+
+std::vector<PacketBytes> Tracer::names_packets() {
+  names_.enter_living_threads();
+  const std::vector<std::byte> records = names_.all();
+  std::vector<PacketBytes> packets;
+  std::span<const std::byte> rest(records);
+  do {
+    size_t bytes = 0;
+    while (bytes < rest.size() && bytes < PacketBuilder::kTargetBytes)
+      bytes += RecordView(rest.data() + bytes).bytes().size();
+    // Nothing has been sent yet: the packet promises nothing.
+    packets.push_back(build_names_packet(uuid_, 0, 0, rest.first(bytes)));
+    rest = rest.subspan(bytes);
+  } while (!rest.empty());
+  return packets;
+}
+
+}  // namespace ktraced

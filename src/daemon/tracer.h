@@ -1,0 +1,102 @@
+// The tracing core: what is traced, put into force in the kernel.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/config.h"
+#include "daemon/drain.h"
+#include "kernel/bpf_object.h"
+#include "kernel/counters.h"
+#include "kernel/features.h"
+#include "kernel/filters.h"
+#include "kernel/kernel_names.h"
+#include "kernel/stream_rings.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Owns everything that is in the kernel. Programs are attached only while their
+// event is enabled and somebody reads; then a trace costs what was asked for, and
+// nothing else. Belongs to the main thread.
+class Tracer {
+ public:
+  // Loads the programs and puts `config` into force; nothing is attached before
+  // set_streaming(true). `publish` is called in the drain thread.
+  static Result<std::unique_ptr<Tracer>> create(const Config& config, Drain::Publish publish);
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+  ~Tracer();
+
+  // Puts another configuration into force, or fails and changes nothing. Returns the
+  // sections that have changed.
+  Result<std::vector<std::string>> apply(const Config& config);
+
+  // Enables or disables events by name or by group, all or none: ExitCode::usage for an
+  // unknown name, ExitCode::unavailable for an event this kernel does not have. Of a group
+  // what is available is taken. Returns the names of the events meant.
+  Result<std::vector<std::string>> set_enabled(const std::vector<std::string>& names, bool enabled);
+
+  Result<> set_filter(const FilterSettings& settings);
+  [[nodiscard]] const FilterSettings& filter() const { return filters_.current(); }
+
+  void set_paused(bool paused);
+  [[nodiscard]] bool paused() const { return paused_; }
+  // Somebody begins, or nobody goes on, to read the stream.
+  void set_streaming(bool streaming);
+  void request_pass() { drain_->request_pass(); }
+  // Empties the rings and sets the counters to zero. Returns the number of records discarded.
+  uint64_t reset();
+  // Gives a ring to CPUs that have come online.
+  void look_for_new_cpus();
+
+  // All names known now, as a first pass for a new reader.
+  [[nodiscard]] std::vector<PacketBytes> names_packets();
+
+  [[nodiscard]] const Schema& schema() const { return schema_; }
+  [[nodiscard]] const Uuid& uuid() const { return uuid_; }
+  [[nodiscard]] const std::string& kernel_release() const { return kernel_release_; }
+
+  // For the methods `status` and `events.list`.
+  [[nodiscard]] nlohmann::json status() const;
+  [[nodiscard]] nlohmann::json events() const;
+
+ private:
+  struct Baseline {
+    std::vector<EventCounts> per_cpu;
+    uint64_t missed = 0;
+  };
+
+  Tracer(Schema schema, BpfObject object, Counters counters, const Config& config);
+  Result<> open_rings();
+  void reconcile();
+  void set_attached(const std::string& program, bool attached);
+  void set_syscalls(const std::vector<std::string>& names);
+  [[nodiscard]] const std::string* why_unavailable(const std::string& event) const;
+  [[nodiscard]] nlohmann::json event_status(const Event& event) const;
+  [[nodiscard]] nlohmann::json stream_status() const;
+
+  Schema schema_;
+  BpfObject object_;
+  Counters counters_;
+  Filters filters_;
+  KernelNames names_;
+  StreamRings rings_;
+  Uuid uuid_;
+  std::string kernel_release_;
+  Config config_;
+  std::set<std::string> enabled_;
+  std::map<std::string, std::string> attach_failures_;  // event → reason
+  std::map<uint16_t, Baseline> baselines_;              // counts at the last reset
+  bool paused_ = false;
+  bool streaming_ = false;
+  std::unique_ptr<Drain> drain_;  // last: its thread uses the rest
+};
+
+// Events by group, for the configuration.
+[[nodiscard]] EventGroups event_groups(const Schema& schema);
+
+}  // namespace ktraced

@@ -1,0 +1,39 @@
+// A listening Unix socket in the file system.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "daemon/peer.h"
+
+namespace ktraced {
+
+// Owns the socket and its file, which is removed with it. Move-only.
+class UnixListener {
+ public:
+  // Binds and listens, non-blocking. Creates the directory if it is missing, and replaces a
+  // socket whose daemon is gone. ExitCode::unavailable if another daemon serves it, ::config
+  // for an impossible path, ::no_permission or ::os else.
+  static Result<UnixListener> listen(const std::filesystem::path& path, const AccessRules& rules);
+
+  UnixListener(UnixListener&& other) noexcept = default;
+  UnixListener& operator=(UnixListener&&) = delete;
+  ~UnixListener();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  // Gives the file to the readers' group and lets in those the rules name.
+  [[nodiscard]] Result<> apply(const AccessRules& rules) const;
+
+ private:
+  UnixListener() = default;
+
+  Fd fd_;
+  std::filesystem::path path_;
+  dev_t device_ = 0;  // the file's identity: another daemon's is not removed
+  ino_t inode_ = 0;
+};
+
+}  // namespace ktraced

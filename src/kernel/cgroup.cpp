@@ -1,0 +1,65 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "kernel/filters.h"
+
+namespace ktraced {
+namespace {
+
+struct CgroupMount {
+  std::filesystem::path root;   // what of the hierarchy is mounted, "/" for all of it
+  std::filesystem::path point;  // where
+};
+
+// The cgroup v2 mount, from /proc/self/mountinfo (proc_pid_mountinfo(5)).
+Result<CgroupMount> cgroup2_mount() {
+  std::ifstream mountinfo("/proc/self/mountinfo");
+  for (std::string line; std::getline(mountinfo, line);) {
+    if (line.find(" - cgroup2 ") == std::string::npos) continue;
+    std::istringstream fields(line);
+    std::string id, parent, device, root, point;
+    fields >> id >> parent >> device >> root >> point;
+    return CgroupMount{root, point};
+  }
+  return fail(ExitCode::usage, "cannot filter by control group: no cgroup2 file system is mounted");
+}
+
+uint32_t depth(const std::filesystem::path& path) {
+  return static_cast<uint32_t>(std::count_if(path.begin(), path.end(), [](const auto& part) {
+    return !part.empty() && part != "/" && part != ".";
+  }));
+}
+
+}  // namespace
+
+Result<cgroup_ref> find_cgroup(const std::string& path) {
+  auto mount = cgroup2_mount();
+  if (!mount) return pass_on(mount);
+  std::filesystem::path given(path);
+  // An absolute path is either a directory under the mount or a path within the hierarchy.
+  std::filesystem::path below = given.is_absolute() ? given.relative_path() : given;
+  if (auto [mismatch, rest] = std::mismatch(mount->point.begin(), mount->point.end(), given.begin(),
+                                            given.end());
+      mismatch == mount->point.end()) {
+    below.clear();
+    for (; rest != given.end(); ++rest) below /= *rest;
+  }
+  below = below.lexically_normal();
+  if (std::any_of(below.begin(), below.end(), [](const auto& part) { return part == ".."; }))
+    return fail(ExitCode::usage, "control group '{}' leads out of the cgroup2 mount {}", path,
+                mount->point.string());
+
+  struct stat status {};
+  const std::filesystem::path directory = mount->point / below;
+  if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return fail(ExitCode::usage, "there is no control group '{}': {} is not a directory", path,
+                directory.string());
+  return cgroup_ref{.id = status.st_ino, .level = depth(mount->root) + depth(below), .reserved = 0};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,72 @@
+#include "kernel/counters.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace ktraced {
+namespace {
+
+uint64_t load(const uint64_t& counter) {
+  return std::atomic_ref(const_cast<uint64_t&>(counter)).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+EventCounts& EventCounts::operator+=(const EventCounts& other) {
+  recorded += other.recorded;
+  filtered += other.filtered;
+  dropped += other.dropped;
+  return *this;
+}
+
+Result<Counters> Counters::open(const BpfObject& object) {
+  const uint32_t cpus = object.map_capacity("cpu_states");
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t size = (cpus * sizeof(cpu_state) + page - 1) / page * page;
+  auto mapping = Mapping::map(object.map_fd("cpu_states"), size, PROT_READ);
+  if (!mapping) return pass_on(mapping);
+  return Counters(std::move(*mapping), cpus);
+}
+
+EventCounts Counters::of(uint32_t cpu, uint16_t event) const {
+  const event_counters& counters = state(cpu).events[event];
+  return {.recorded = load(counters.recorded),
+          .filtered = load(counters.filtered),
+          .dropped = load(counters.dropped)};
+}
+
+uint64_t Counters::dropped_total(uint32_t cpu) const { return load(state(cpu).dropped_total); }
+
+uint64_t Counters::names_dropped() const {
+  uint64_t sum = 0;
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) sum += load(state(cpu).names_dropped);
+  return sum;
+}
+
+LossTracker::LossTracker(const Counters& counters, uint32_t cpu)
+    : counters_(&counters), cpu_(cpu) {
+  static_cast<void>(news());
+}
+
+std::vector<Lost> LossTracker::news() {
+  // dropped_total is counted after dropped: what it announces can be seen below.
+  const uint64_t total = counters_->dropped_total(cpu_);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  std::vector<Lost> lost;
+  if (total == total_) return lost;
+  total_ = 0;
+  for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
+    const uint64_t dropped = counters_->of(cpu_, static_cast<uint16_t>(event)).dropped;
+    if (dropped == 0) continue;
+    uint64_t& told = dropped_[event];
+    if (dropped != told)
+      lost.push_back({.count = dropped - told, .event_id = event, .reserved = 0});
+    told = dropped;
+    total_ += dropped;
+  }
+  return lost;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,189 @@
+#include "kernel/filters.h"
+
+#include <bpf/bpf.h>
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "kernel/map_elements.h"
+
+namespace ktraced {
+namespace {
+
+void store(uint32_t& shared, uint32_t value) {
+  std::atomic_ref(shared).store(value, std::memory_order_release);
+}
+
+// The process a followed id stands for: that of the thread, if it is one.
+Result<uint32_t> process_of(uint32_t id) {
+  std::ifstream status(fmt::format("/proc/{}/status", id));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Tgid:")) return static_cast<uint32_t>(std::stoul(line.substr(5)));
+  return fail(ExitCode::usage, "cannot follow process {}: there is no such process", id);
+}
+
+uint32_t kinds_of(const FilterSide& side) {
+  return (side.pid.empty() ? 0U : FILTER_PID) | (side.uid.empty() ? 0U : FILTER_UID) |
+         (side.comm.empty() ? 0U : FILTER_COMM) | (side.follow.empty() ? 0U : FILTER_FOLLOW) |
+         (side.cgroup.empty() ? 0U : FILTER_CGROUP);
+}
+
+Result<> check_count(size_t count, size_t limit, const char* what) {
+  if (count > limit)
+    return fail(ExitCode::usage, "the filter has {} {}, at most {} are possible", count, what,
+                limit);
+  return {};
+}
+
+}  // namespace
+
+// A filter ready to be written, but for the slot number in the keys.
+struct Filters::Compiled {
+  struct filter filter {};
+  std::vector<filter_id_key> keys;
+  std::map<uint32_t, uint32_t> roots;  // followed process → bit
+};
+
+Filters::Filters(const BpfObject& object)
+    : control_(object.control()),
+      ids_map_(object.map_fd("filter_ids")),
+      followed_map_(object.map_fd("followed")) {}
+
+Result<Filters::Compiled> Filters::compile(const FilterSettings& settings) const {
+  Compiled out;
+  uint64_t used_bits = 0;
+  for (const auto& [tgid, bit] : roots_) used_bits |= 1ULL << bit;
+
+  for (uint32_t exclude : {0U, 1U}) {
+    const FilterSide& from = exclude != 0U ? settings.exclude : settings.include;
+    filter_side& to = exclude != 0U ? out.filter.exclude : out.filter.include;
+    to.kinds = kinds_of(from);
+    for (uint32_t pid : from.pid) out.keys.push_back({0, FILTER_PID, exclude, pid});
+    for (uint32_t uid : from.uid) out.keys.push_back({0, FILTER_UID, exclude, uid});
+
+    if (auto ok = check_count(from.comm.size(), FILTER_COMM_MAX, "task names"); !ok)
+      return pass_on(ok);
+    for (const std::string& comm : from.comm) to.comm[to.comm_count++] = compile_comm(comm);
+
+    if (auto ok = check_count(from.cgroup.size(), FILTER_CGROUP_MAX, "control groups"); !ok)
+      return pass_on(ok);
+    for (const std::string& path : from.cgroup) {
+      auto cgroup = find_cgroup(path);
+      if (!cgroup) return pass_on(cgroup);
+      to.cgroup[to.cgroup_count++] = *cgroup;
+    }
+
+    for (uint32_t id : from.follow) {
+      auto tgid = process_of(id);
+      if (!tgid) return pass_on(tgid);
+      auto old = roots_.find(*tgid);
+      if (old != roots_.end()) out.roots.insert(*old);
+      if (!out.roots.contains(*tgid)) {
+        const auto bit = static_cast<uint32_t>(std::countr_one(used_bits));
+        if (auto ok = check_count(bit + 1, FOLLOW_ROOTS_MAX, "followed processes"); !ok)
+          return pass_on(ok);
+        used_bits |= 1ULL << bit;
+        out.roots.emplace(*tgid, bit);
+      }
+      to.follow_roots |= 1ULL << out.roots[*tgid];
+    }
+  }
+  if (auto ok = check_count(out.keys.size(), FILTER_IDS_MAX, "process and user ids"); !ok)
+    return pass_on(ok);
+  return out;
+}
+
+Result<> Filters::apply(const FilterSettings& settings) {
+  auto compiled = compile(settings);
+  if (!compiled) return pass_on(compiled);
+
+  const uint32_t slot = 1 - control_.filter_slot;
+  if (auto ok = replace_ids(slot, compiled->keys); !ok) return ok;
+  for (const auto& [tgid, bit] : compiled->roots)
+    if (!roots_.contains(tgid))
+      if (auto ok = plant_root(tgid, bit); !ok) return ok;
+  control_.filter[slot] = compiled->filter;
+
+  const bool any = compiled->filter.include.kinds != 0 || compiled->filter.exclude.kinds != 0;
+  store(control_.filter_slot, slot);
+  store(control_.filtering, any ? 1 : 0);
+  store(control_.following, compiled->roots.empty() ? 0 : 1);
+
+  uint64_t gone = 0;
+  for (const auto& [tgid, bit] : roots_)
+    if (!compiled->roots.contains(tgid)) gone |= 1ULL << bit;
+  if (gone != 0) uproot(gone);
+  roots_ = std::move(compiled->roots);
+  current_ = settings;
+  return {};
+}
+
+// Fills a slot that is not in use; on failure it is left for the next try to clean.
+Result<> Filters::replace_ids(uint32_t slot, const std::vector<filter_id_key>& keys) {
+  for (const filter_id_key& key : ids_[slot]) bpf_map_delete_elem(ids_map_, &key);
+  ids_[slot].clear();
+  for (filter_id_key key : keys) {
+    key.slot = slot;
+    const uint8_t present = 1;
+    if (bpf_map_update_elem(ids_map_, &key, &present, BPF_ANY) != 0)
+      return fail(ExitCode::os, "cannot store the filter: {}", errno_text(errno));
+    ids_[slot].push_back(key);
+  }
+  return {};
+}
+
+Result<> Filters::plant_root(uint32_t tgid, uint32_t bit) {
+  uproot(1ULL << bit);  // a child may have inherited the bit while its last owner was uprooted
+  uint64_t bits = 0;
+  if (bpf_map_lookup_elem(followed_map_, &tgid, &bits) != 0) bits = 0;
+  bits |= 1ULL << bit;
+  if (bpf_map_update_elem(followed_map_, &tgid, &bits, BPF_ANY) != 0)
+    return fail(ExitCode::os, "cannot follow process {}: {}", tgid, errno_text(errno));
+  return {};
+}
+
+void Filters::uproot(uint64_t bits) {
+  std::vector<std::pair<uint32_t, uint64_t>> members;
+  for_each_element<uint32_t, uint64_t>(followed_map_, [&](uint32_t tgid, uint64_t roots) {
+    if ((roots & bits) != 0) members.emplace_back(tgid, roots & ~bits);
+  });
+  for (const auto& [tgid, roots] : members) {
+    if (roots == 0)
+      bpf_map_delete_elem(followed_map_, &tgid);
+    else
+      bpf_map_update_elem(followed_map_, &tgid, &roots, BPF_EXIST);
+  }
+}
+
+void Filters::select_syscalls(const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi) {
+  // Bits are only added before selection is on and only removed where they were not wanted,
+  // word by word: a call that is selected before and after is never missed.
+  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi) {
+    uint64_t words[SYSCALL_MAX / 64] = {};
+    if (auto numbers = numbers_by_abi.find(abi); numbers != numbers_by_abi.end())
+      for (uint32_t nr : numbers->second)
+        if (nr < SYSCALL_MAX) words[nr / 64] |= 1ULL << (nr % 64);
+    for (size_t i = 0; i < SYSCALL_MAX / 64; ++i)
+      std::atomic_ref(control_.syscalls[abi][i]).store(words[i], std::memory_order_release);
+  }
+  store(control_.select_syscalls, numbers_by_abi.empty() ? 0 : 1);
+}
+
+comm_pattern compile_comm(std::string_view pattern) {
+  const bool prefix = pattern.ends_with('*');
+  if (prefix) pattern.remove_suffix(1);
+  char text[COMM_LEN] = {};
+  char mask[COMM_LEN] = {};
+  const size_t length = std::min(pattern.size(), sizeof(text) - 1);
+  std::memcpy(text, pattern.data(), length);
+  std::memset(mask, 0xff, prefix ? length : length + 1);
+  comm_pattern out{};
+  std::memcpy(out.word, text, sizeof(text));
+  std::memcpy(out.mask, mask, sizeof(mask));
+  return out;
+}
+
+}  // namespace ktraced

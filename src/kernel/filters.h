@@ -1,0 +1,56 @@
+// The operator's filter, put into force in the kernel.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "bpf/shared_state.h"
+#include "kernel/bpf_object.h"
+#include "kernel/filter_settings.h"
+
+namespace ktraced {
+
+// Keeps two filter slots in the kernel: a change fills the one not in use and then
+// switches to it with a single store, so no hit ever sees half a filter.
+class Filters {
+ public:
+  explicit Filters(const BpfObject& object);
+
+  // Puts `settings` into force, or changes nothing: ExitCode::usage for a process or
+  // control group that does not exist or for more values than the kernel side holds.
+  Result<> apply(const FilterSettings& settings);
+  [[nodiscard]] const FilterSettings& current() const { return current_; }
+
+  // System call numbers that are traced, by ABI (values of syscall_abi_t); none: all.
+  void select_syscalls(const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi);
+
+  // Whether forks must be watched to keep a followed tree.
+  [[nodiscard]] bool following() const { return !roots_.empty(); }
+  // Processes that should have been followed but did not fit.
+  [[nodiscard]] uint64_t follow_lost() const { return control_.follow_lost; }
+
+ private:
+  struct Compiled;
+  Result<Compiled> compile(const FilterSettings& settings) const;
+  Result<> replace_ids(uint32_t slot, const std::vector<filter_id_key>& keys);
+  Result<> plant_root(uint32_t tgid, uint32_t bit);
+  void uproot(uint64_t bits);
+
+  struct control& control_;
+  int ids_map_;
+  int followed_map_;
+  FilterSettings current_;
+  std::vector<filter_id_key> ids_[2];     // what each slot has in the map
+  std::map<uint32_t, uint32_t> roots_;    // followed process → bit
+};
+
+// Where a control group is in the v2 hierarchy. `path` is absolute or relative to its
+// mount. Fails with ExitCode::usage.
+[[nodiscard]] Result<cgroup_ref> find_cgroup(const std::string& path);
+
+// A task name pattern, exact or with a trailing '*', as the programs compare it.
+[[nodiscard]] comm_pattern compile_comm(std::string_view pattern);
+
+}  // namespace ktraced

@@ -1,0 +1,19 @@
+#include "kernel/ring_reader.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace ktraced {
+
+Result<RingReader> RingReader::open(Fd map, size_t size) {
+  RingReader ring(std::move(map), size, static_cast<size_t>(::sysconf(_SC_PAGESIZE)));
+  auto consumer = Mapping::map(ring.map_.get(), ring.page_, PROT_READ | PROT_WRITE);
+  if (!consumer) return pass_on(consumer);
+  auto producer = Mapping::map(ring.map_.get(), ring.page_ + 2 * size, PROT_READ, ring.page_);
+  if (!producer) return pass_on(producer);
+  ring.consumer_ = std::move(*consumer);
+  ring.producer_ = std::move(*producer);
+  return ring;
+}
+
+}  // namespace ktraced
