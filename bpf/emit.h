@@ -71,21 +71,55 @@ static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
 	return (before ^ (before + size)) & control.wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/* Into the flight ring of this CPU; false if it has none. Place is taken with one
+ * atomic subtraction, so interrupts nest without harm; nothing can fail after it. */
+static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32 cpu)
+{
+	u32 index = control.flight_bank * layout.cpus + cpu, zero = 0;
+	void *ring = bpf_map_lookup_elem(&flight_rings, &index);
+	struct flight_header *header;
+	void *place;
+
+	if (!ring)
+		return false;
+	header = bpf_map_lookup_elem(ring, &zero);
+	if (!header)
+		return false;
+	place = (void *)(header + 1) +
+		((__sync_fetch_and_add(&header->head, -(u64)size) - size) & (layout.flight_bytes - 1));
+	if (__builtin_constant_p(size))
+		__builtin_memcpy(place, r, size);
+	else
+		bpf_probe_read_kernel(place, size, r);
+	__sync_fetch_and_add(&header->records[id], 1);
+	return true;
+}
+
+static __always_inline bool stream_store(struct cpu_state *state, struct record *r, u32 size, u32 cpu)
+{
+	void *ring = bpf_map_lookup_elem(&stream_rings, &cpu);
+
+	return ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, size));
+}
+
+/* Recorded means: in every ring that is on. */
 static __always_inline int emit(struct record *r, u32 id, u32 size)
 {
 	u32 cpu;
 	struct cpu_state *state = this_cpu_state(&cpu);
+	bool stored = true;
 
 	if (!state || id >= EVENT_ID_MAX)
 		return 0;
-
-	void *ring = bpf_map_lookup_elem(&stream_rings, &cpu);
-
 	r->ts = bpf_ktime_get_boot_ns();
 	r->id = id;
 	r->size = size;
 	r->tid = bpf_get_current_pid_tgid();
-	if (ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, size))) {
+	if (control.flight)
+		stored = flight_store(r, id, size, cpu);
+	if (control.stream)
+		stored &= stream_store(state, r, size, cpu);
+	if (stored) {
 		__sync_fetch_and_add(&state->events[id].recorded, 1);
 		return 0;
 	}

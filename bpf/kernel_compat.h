@@ -13,7 +13,7 @@
 #include "kernel.h"
 #include "shared_state.h"
 
-const volatile struct features features = {};
+const volatile struct features features SEC(".rodata.features") = {};
 
 /* 6.2 (a35b9af4ec2c "bpf: Add a kfunc for generic type cast"). Where it is
  * missing the verifier removes the call together with its branch. */

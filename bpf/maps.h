@@ -24,6 +24,24 @@ struct {
 	__array(values, struct stream_ring);
 } stream_rings SEC(".maps");
 
+const volatile struct layout layout SEC(".rodata.layout") = { .cpus = 1, .flight_bytes = 65536 };
+
+/* Flight rings: index = bank × CPUs + CPU; see struct flight_header. */
+struct flight_ring {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, sizeof(struct flight_header) + 65536 + FLIGHT_SPILL);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(u32));
+	__array(values, struct flight_ring);
+} flight_rings SEC(".maps");
+
 /* Counters: index = CPU, read by the daemon through mmap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

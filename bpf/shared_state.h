@@ -35,6 +35,12 @@ struct features {
 	u8 exit_has_group_dead;      /* sched_process_exit passes group_dead (6.15) */
 };
 
+/* Sizes fixed when the programs are loaded, so that the verifier knows them. */
+struct layout {
+	u32 cpus;         /* CPUs this kernel can have */
+	u32 flight_bytes; /* data bytes of a flight ring, a power of two */
+};
+
 enum cache_free_arg {
 	CACHE_FREE_NONE = 0,         /* only call site and pointer */
 	CACHE_FREE_NAME = 1,         /* const char *name (5.12 … 6.0) */
@@ -56,6 +62,25 @@ struct cpu_state {
 	u64 names_dropped;  /* name records lost; the daemon then reads the tables again */
 	u64 reserved[5];
 	struct event_counters events[EVENT_ID_MAX];
+};
+
+/*
+ * A flight ring: the value of a one-element array map, mapped by the daemon.
+ *
+ * Written downwards: `head` is the position of the newest record, positions only
+ * fall, and a record lies at data[position % bytes]. One that begins near the end
+ * runs into the spill area behind the data. Who reads begins at head and walks by
+ * record.size to ever older records, until a ring's worth of bytes is behind it:
+ * what lies further has been overwritten.
+ */
+struct flight_header {
+	u64 head;                  /* 0 when empty, then minus the bytes ever written */
+	u64 reserved[7];
+	u64 records[EVENT_ID_MAX]; /* ever written, by event */
+} __attribute__((aligned(4096)));
+
+enum {
+	FLIGHT_SPILL = 512, /* bytes behind the data; no record is longer */
 };
 
 /* A task name or its beginning, compared in two words:
@@ -107,6 +132,9 @@ struct filter_id_key {
  * filled first; storing its number in filter_slot then switches at once. */
 struct control {
 	u32 stream;      /* 1: somebody reads the stream rings */
+	u32 flight;      /* 1: the flight recorder is on */
+	u32 flight_bank; /* bank written to; storing another number is a snapshot */
+	u32 reserved;
 	u32 filter_slot; /* filter in use */
 	u32 filtering;   /* 1: the filter in use has at least one value */
 	u32 self_tgid;   /* the daemon, never traced */

@@ -51,7 +51,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   if (!schema) return pass_on(schema);
   auto features = probe_features(*schema);
   if (!features) return pass_on(features);
-  auto object = BpfObject::load(*schema, *features);
+  auto object = BpfObject::load(*schema, *features, BpfSizes{});
   if (!object) return pass_on(object);
   auto counters = Counters::open(*object);
   if (!counters) return pass_on(counters);

@@ -66,6 +66,19 @@ std::string refusal_reason(const std::string& log) {
   return reason;
 }
 
+// The one variable of a section of its own: before loading its initial value,
+// afterwards the memory it shares with the kernel.
+template <class T>
+T* variable(bpf_map* section) {
+  size_t size = 0;
+  // libbpf before 1.3 declares the memory const, although it is there to be written.
+  auto* value =
+      section != nullptr
+          ? const_cast<void*>(static_cast<const void*>(bpf_map__initial_value(section, &size)))
+          : nullptr;
+  return size >= sizeof(T) ? static_cast<T*>(value) : nullptr;
+}
+
 std::unexpected<Error> load_failure(int error, const std::string& log) {
   if (error == EPERM || error == EACCES)
     return fail(ExitCode::no_permission,
@@ -74,6 +87,21 @@ std::unexpected<Error> load_failure(int error, const std::string& log) {
                 errno_text(error));
   return fail(ExitCode::unavailable, "cannot load the BPF programs: {}; libbpf says: {}",
               errno_text(error), log);
+}
+
+// Sizes that depend on the machine and the configuration; false if a map is missing.
+bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
+  auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
+  auto* layout = variable<struct layout>(map(".rodata.layout"));
+  if (layout == nullptr) return false;
+  layout->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  layout->flight_bytes = sizes.flight_bytes;
+  bpf_map* flight_rings = map("flight_rings");
+  return bpf_map__set_max_entries(map("stream_rings"), layout->cpus) == 0 &&
+         bpf_map__set_max_entries(map("cpu_states"), layout->cpus) == 0 &&
+         bpf_map__set_max_entries(flight_rings, layout->cpus * sizes.flight_banks) == 0 &&
+         bpf_map__set_value_size(bpf_map__inner_map(flight_rings),
+                                 sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL) == 0;
 }
 
 }  // namespace
@@ -90,7 +118,7 @@ BpfObject::BpfObject(BpfObject&&) noexcept = default;
 BpfObject& BpfObject::operator=(BpfObject&&) noexcept = default;
 BpfObject::~BpfObject() = default;
 
-Result<BpfObject::Object> BpfObject::open(const struct features& features,
+Result<BpfObject::Object> BpfObject::open(const struct features& features, const BpfSizes& sizes,
                                           const std::map<std::string, std::string>& left_out) {
   auto bytes = bpf_object_bytes();
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
@@ -101,25 +129,23 @@ Result<BpfObject::Object> BpfObject::open(const struct features& features,
   bpf_object__for_each_program(program, object.get())
       bpf_program__set_autoload(program, !left_out.contains(bpf_program__name(program)));
 
-  const auto cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  for (const char* name : {"stream_rings", "cpu_states"})
-    bpf_map__set_max_entries(bpf_object__find_map_by_name(object.get(), name), cpus);
-
-  size_t size = 0;
-  auto* rodata = static_cast<struct features*>(bpf_map__initial_value(
-      bpf_object__find_map_by_name(object.get(), ".rodata"), &size));
-  if (rodata == nullptr || size < sizeof(features))
+  if (!set_sizes(object.get(), sizes))
+    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  auto* flags =
+      variable<struct features>(bpf_object__find_map_by_name(object.get(), ".rodata.features"));
+  if (flags == nullptr)
     return fail(ExitCode::software, "the built-in BPF object has no feature flags");
-  *rodata = features;
+  *flags = features;
   return object;
 }
 
-Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& features) {
+Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& features,
+                                  const BpfSizes& sizes) {
   BpfObject self;
   self.unavailable_ = features.unavailable;
   for (size_t attempt = 0; attempt <= schema.events().size(); ++attempt) {
     LibbpfLog log;
-    auto object = open(features.flags, self.unavailable_);
+    auto object = open(features.flags, sizes, self.unavailable_);
     if (!object) return pass_on(object);
     int error = -bpf_object__load(object->get());
     if (error == 0) {
@@ -140,9 +166,8 @@ Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& fe
 // Lets the programs find out what only they can: the daemon's process id as the
 // kernel sees it.
 Result<> BpfObject::calibrate() {
-  size_t size = 0;
-  control_ = static_cast<struct control*>(bpf_map__initial_value(map(".data.control"), &size));
-  if (control_ == nullptr || size < sizeof(struct control))
+  control_ = variable<struct control>(map(".data.control"));
+  if (control_ == nullptr)
     return fail(ExitCode::software, "the BPF object's control block cannot be mapped");
   LIBBPF_OPTS(bpf_test_run_opts, options);
   bpf_program* program = bpf_object__find_program_by_name(object_.get(), "calibrate");

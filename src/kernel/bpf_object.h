@@ -24,6 +24,12 @@ struct KernelFeatures;
 // The bytes of the BPF object as built into this program; its BTF holds the schema.
 [[nodiscard]] std::span<const std::byte> bpf_object_bytes();
 
+// What cannot be changed after loading.
+struct BpfSizes {
+  uint32_t flight_bytes = 64U << 10;  // of each flight ring; a power of two
+  uint32_t flight_banks = 2;
+};
+
 // Owns the loaded object: maps, programs and their attachments. Programs are
 // loaded but not attached; an event whose program is detached costs nothing.
 class BpfObject {
@@ -31,7 +37,8 @@ class BpfObject {
   // Loads every program whose hook this kernel has. A program the kernel refuses
   // is left out and listed in unavailable(). Fails with ExitCode::no_permission
   // or ExitCode::unavailable when nothing can be loaded.
-  static Result<BpfObject> load(const Schema& schema, const KernelFeatures& features);
+  static Result<BpfObject> load(const Schema& schema, const KernelFeatures& features,
+                                const BpfSizes& sizes);
 
   BpfObject(BpfObject&&) noexcept;
   BpfObject& operator=(BpfObject&&) noexcept;
@@ -67,7 +74,7 @@ class BpfObject {
   using Link = std::unique_ptr<bpf_link, Deleter>;
 
   BpfObject() = default;
-  static Result<Object> open(const struct features& features,
+  static Result<Object> open(const struct features& features, const BpfSizes& sizes,
                              const std::map<std::string, std::string>& left_out);
   [[nodiscard]] bpf_map* map(const char* name) const;
   Result<> calibrate();
