@@ -1,0 +1,67 @@
+// Names of the numbers that records hold.
+//
+// A function that returns a string_view returns an empty one for a number that
+// has no name; what it returns otherwise lives as long as the program.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// ---- system calls (syscall_names.cpp); `abi` is a syscall_abi_t ----
+
+// "openat"; numbers of x32 calls with or without their bit 0x40000000.
+[[nodiscard]] std::string_view syscall_name(uint32_t abi, int32_t number);
+// The way back; numbers of x32 calls without their bit.
+[[nodiscard]] std::optional<int32_t> syscall_number(uint32_t abi, std::string_view name);
+// "x86_64", "i386", "x32".
+[[nodiscard]] std::string_view syscall_abi_name(uint32_t abi);
+// "ENOENT" for 2. Also those the kernel keeps to itself, like ERESTARTSYS, which
+// sys_exit shows of an interrupted call.
+[[nodiscard]] std::string_view errno_name(int32_t error);
+
+// ---- signals (signal_names.cpp) ----
+
+// "SIGUSR1"; "SIGRTMIN+2", counted from SIGRTMIN as the C library has it (34).
+[[nodiscard]] std::string_view signal_name(int32_t signal);
+// "SI_USER", or of that signal: "SEGV_MAPERR".
+[[nodiscard]] std::string_view signal_code_name(int32_t signal, int32_t code);
+// What became of a generated signal: "delivered", "ignored", …
+[[nodiscard]] std::string_view signal_result_name(int32_t result);
+
+// ---- tasks (task_names.cpp) ----
+
+// Letters as in ftrace's sched_switch: "S", "R+", "D|Z".
+[[nodiscard]] std::string task_state_letters(uint32_t state);
+
+// How a task ended: a wait(2) status taken apart.
+struct ExitStatus {
+  int32_t status = 0;  // what it passed to exit(); 0 if a signal ended it
+  int32_t signal = 0;  // that ended it; 0: none
+  bool core = false;   // it dumped core
+
+  bool operator==(const ExitStatus&) const = default;
+};
+[[nodiscard]] ExitStatus decode_exit_code(int32_t exit_code);
+// "exit 3", "SIGSEGV", "SIGSEGV, core dumped".
+[[nodiscard]] std::string exit_code_text(int32_t exit_code);
+
+// "CLONE_VM|CLONE_FS|SIGCHLD": the low byte is the signal sent at the child's end.
+[[nodiscard]] std::string clone_flag_names(uint64_t flags);
+
+// ---- flags (flag_names.cpp) ----
+
+// Names in the order of the table, each taking its bits away, then what is left as
+// 0x…; exactly what the kernel's __print_flags(…, "|", …) writes. Empty for 0.
+[[nodiscard]] std::string flag_names(uint64_t flags, const std::vector<FlagName>& table);
+
+// The same as the kernel prints gfp_flags: "GFP_KERNEL|__GFP_ZERO", "none" for 0.
+[[nodiscard]] std::string gfp_names(uint32_t flags, const std::vector<FlagName>& table);
+
+}  // namespace ktraced

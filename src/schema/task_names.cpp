@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "schema/names.h"
+
+namespace ktraced {
+
+namespace {
+
+// TASK_REPORT_MAX of the kernel's sched_switch: the thread was preempted.
+constexpr uint32_t kPreempted = 0x100;
+
+// Bits 0 … 7 of a reported task state, from include/trace/events/sched.h.
+constexpr std::string_view kStateLetters = "SDTtXZPI";
+
+constexpr uint64_t kExitSignalMask = 0x7f;  // bit 0x80 has become CLONE_NEWTIME
+
+// From include/uapi/linux/sched.h.
+const std::vector<FlagName>& clone_flags() {
+  static const std::vector<FlagName> flags = {
+      {0x80, "CLONE_NEWTIME"},
+      {0x100, "CLONE_VM"},
+      {0x200, "CLONE_FS"},
+      {0x400, "CLONE_FILES"},
+      {0x800, "CLONE_SIGHAND"},
+      {0x1000, "CLONE_PIDFD"},
+      {0x2000, "CLONE_PTRACE"},
+      {0x4000, "CLONE_VFORK"},
+      {0x8000, "CLONE_PARENT"},
+      {0x10000, "CLONE_THREAD"},
+      {0x20000, "CLONE_NEWNS"},
+      {0x40000, "CLONE_SYSVSEM"},
+      {0x80000, "CLONE_SETTLS"},
+      {0x100000, "CLONE_PARENT_SETTID"},
+      {0x200000, "CLONE_CHILD_CLEARTID"},
+      {0x400000, "CLONE_DETACHED"},
+      {0x800000, "CLONE_UNTRACED"},
+      {0x1000000, "CLONE_CHILD_SETTID"},
+      {0x2000000, "CLONE_NEWCGROUP"},
+      {0x4000000, "CLONE_NEWUTS"},
+      {0x8000000, "CLONE_NEWIPC"},
+      {0x10000000, "CLONE_NEWUSER"},
+      {0x20000000, "CLONE_NEWPID"},
+      {0x40000000, "CLONE_NEWNET"},
+      {0x80000000, "CLONE_IO"},
+      {0x100000000, "CLONE_CLEAR_SIGHAND"},
+      {0x200000000, "CLONE_INTO_CGROUP"},
+  };
+  return flags;
+}
+
+std::string signal_text(int32_t signal) {
+  std::string_view name = signal_name(signal);
+  return name.empty() ? fmt::format("signal {}", signal) : std::string(name);
+}
+
+}  // namespace
+
+std::string task_state_letters(uint32_t state) {
+  std::string letters;
+  for (size_t bit = 0; bit < kStateLetters.size(); bit++) {
+    if ((state >> bit & 1) == 0) continue;
+    if (!letters.empty()) letters += '|';
+    letters += kStateLetters[bit];
+  }
+  if (letters.empty()) letters = "R";
+  if ((state & kPreempted) != 0) letters += '+';
+  return letters;
+}
+
+ExitStatus decode_exit_code(int32_t exit_code) {
+  return {
+      .status = exit_code >> 8 & 0xff, .signal = exit_code & 0x7f, .core = (exit_code & 0x80) != 0};
+}
+
+std::string exit_code_text(int32_t exit_code) {
+  ExitStatus end = decode_exit_code(exit_code);
+  if (end.signal == 0) return fmt::format("exit {}", end.status);
+  return signal_text(end.signal) + (end.core ? ", core dumped" : "");
+}
+
+std::string clone_flag_names(uint64_t flags) {
+  std::string names = flag_names(flags & ~kExitSignalMask, clone_flags());
+  auto exit_signal = static_cast<int32_t>(flags & kExitSignalMask);
+  if (exit_signal == 0) return names;
+  return names + (names.empty() ? "" : "|") + signal_text(exit_signal);
+}
+
+}  // namespace ktraced

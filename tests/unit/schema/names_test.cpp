@@ -1,0 +1,145 @@
+#include "schema/names.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace ktraced {
+namespace {
+
+enum : uint32_t { kNative, kIa32, kX32 };
+
+TEST(SyscallNames, OfEachAbi) {
+  EXPECT_EQ(syscall_name(kNative, SYS_getppid), "getppid");
+  EXPECT_EQ(syscall_name(kNative, 257), "openat");
+  EXPECT_EQ(syscall_name(kIa32, 11), "execve");
+  EXPECT_EQ(syscall_name(kIa32, 295), "openat");
+  EXPECT_EQ(syscall_name(kX32, 0x40000000 | 520), "execve");
+  EXPECT_EQ(syscall_name(kX32, 520), "execve");
+}
+
+TEST(SyscallNames, UnknownNumbersHaveNone) {
+  EXPECT_EQ(syscall_name(kNative, -1), "");
+  EXPECT_EQ(syscall_name(kNative, 1023), "");
+  EXPECT_EQ(syscall_name(kNative, 1 << 20), "");
+  EXPECT_EQ(syscall_name(kNative, 0x40000000 | 1), "");
+  EXPECT_EQ(syscall_name(3, 0), "");
+}
+
+TEST(SyscallNames, BackToNumbers) {
+  EXPECT_EQ(syscall_number(kNative, "openat"), 257);
+  EXPECT_EQ(syscall_number(kIa32, "openat"), 295);
+  EXPECT_EQ(syscall_number(kX32, "execve"), 520) << "without the x32 bit";
+  // libseccomp itself gives calls that socketcall() multiplexes a number of its own making.
+  EXPECT_EQ(syscall_number(kIa32, "socket"), 359);
+  EXPECT_EQ(syscall_number(kNative, "socketcall"), std::nullopt);
+  EXPECT_EQ(syscall_number(kNative, "no_such_call"), std::nullopt);
+  EXPECT_EQ(syscall_number(kNative, ""), std::nullopt);
+}
+
+TEST(SyscallNames, YoungCallsAreKnown) {
+  EXPECT_EQ(syscall_name(kNative, 462), "mseal");
+  EXPECT_EQ(syscall_name(kIa32, 457), "statmount");
+  EXPECT_EQ(syscall_name(kNative, 335), "uretprobe");
+  EXPECT_EQ(syscall_name(kIa32, 335), "rt_tgsigqueueinfo") << "its own call of that number";
+}
+
+TEST(SyscallNames, Abis) {
+  EXPECT_EQ(syscall_abi_name(kNative), "x86_64");
+  EXPECT_EQ(syscall_abi_name(kIa32), "i386");
+  EXPECT_EQ(syscall_abi_name(kX32), "x32");
+  EXPECT_EQ(syscall_abi_name(7), "");
+}
+
+TEST(ErrnoNames, OfTheCLibraryAndOfTheKernel) {
+  EXPECT_EQ(errno_name(ENOENT), "ENOENT");
+  EXPECT_EQ(errno_name(EAGAIN), "EAGAIN");
+  EXPECT_EQ(errno_name(512), "ERESTARTSYS");
+  EXPECT_EQ(errno_name(0), "");
+  EXPECT_EQ(errno_name(-2), "");
+  EXPECT_EQ(errno_name(4000), "");
+}
+
+TEST(SignalNames, StandardAndRealTime) {
+  EXPECT_EQ(signal_name(SIGUSR1), "SIGUSR1");
+  EXPECT_EQ(signal_name(SIGKILL), "SIGKILL");
+  EXPECT_EQ(signal_name(SIGSYS), "SIGSYS");
+  EXPECT_EQ(signal_name(SIGRTMIN), "SIGRTMIN");
+  EXPECT_EQ(signal_name(SIGRTMIN + 3), "SIGRTMIN+3");
+  EXPECT_EQ(signal_name(64), "SIGRTMIN+30");
+  EXPECT_EQ(signal_name(33), "SIG33");
+  for (int signal = 1; signal <= 64; signal++) EXPECT_NE(signal_name(signal), "") << signal;
+  for (int signal : {0, -1, 65, 1000}) EXPECT_EQ(signal_name(signal), "") << signal;
+}
+
+TEST(SignalNames, CodesDependOnTheSignal) {
+  EXPECT_EQ(signal_code_name(SIGUSR1, SI_USER), "SI_USER");
+  EXPECT_EQ(signal_code_name(SIGSEGV, SI_KERNEL), "SI_KERNEL");
+  EXPECT_EQ(signal_code_name(SIGUSR1, SI_TKILL), "SI_TKILL");
+  EXPECT_EQ(signal_code_name(SIGSEGV, SEGV_MAPERR), "SEGV_MAPERR");
+  EXPECT_EQ(signal_code_name(SIGCHLD, CLD_KILLED), "CLD_KILLED");
+  EXPECT_EQ(signal_code_name(SIGFPE, FPE_INTDIV), "FPE_INTDIV");
+  EXPECT_EQ(signal_code_name(SIGUSR1, 1), "") << "positive codes of this signal have no meaning";
+}
+
+TEST(SignalNames, Results) {
+  EXPECT_EQ(signal_result_name(0), "delivered");
+  EXPECT_EQ(signal_result_name(1), "ignored");
+  EXPECT_EQ(signal_result_name(2), "already_pending");
+  EXPECT_EQ(signal_result_name(3), "overflow_fail");
+  EXPECT_EQ(signal_result_name(4), "lose_info");
+  EXPECT_EQ(signal_result_name(5), "");
+  EXPECT_EQ(signal_result_name(-1), "");
+}
+
+TEST(TaskState, LettersAsInFtrace) {
+  EXPECT_EQ(task_state_letters(0), "R");
+  EXPECT_EQ(task_state_letters(0x100), "R+");
+  EXPECT_EQ(task_state_letters(0x1), "S");
+  EXPECT_EQ(task_state_letters(0x2), "D");
+  EXPECT_EQ(task_state_letters(0x80), "I");
+  EXPECT_EQ(task_state_letters(0x3), "S|D");
+  EXPECT_EQ(task_state_letters(0x121), "S|Z+");
+}
+
+TEST(ExitCode, IsAWaitStatus) {
+  EXPECT_EQ(decode_exit_code(3 << 8), (ExitStatus{.status = 3}));
+  EXPECT_EQ(decode_exit_code(SIGKILL), (ExitStatus{.signal = SIGKILL}));
+  EXPECT_EQ(decode_exit_code(SIGSEGV | 0x80), (ExitStatus{.signal = SIGSEGV, .core = true}));
+  EXPECT_EQ(exit_code_text(0), "exit 0");
+  EXPECT_EQ(exit_code_text(255 << 8), "exit 255");
+  EXPECT_EQ(exit_code_text(SIGTERM), "SIGTERM");
+  EXPECT_EQ(exit_code_text(SIGSEGV | 0x80), "SIGSEGV, core dumped");
+}
+
+TEST(CloneFlags, WithTheExitSignal) {
+  EXPECT_EQ(clone_flag_names(0), "");
+  EXPECT_EQ(clone_flag_names(SIGCHLD), "SIGCHLD");
+  EXPECT_EQ(clone_flag_names(0x1200011), "CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD");
+  EXPECT_EQ(clone_flag_names(0x200000080), "CLONE_NEWTIME|CLONE_INTO_CGROUP");
+  EXPECT_EQ(clone_flag_names(uint64_t{1} << 40), "0x10000000000");
+}
+
+TEST(GfpNames, AsTheKernelPrintsThem) {
+  const std::vector<FlagName> table = {{0x140cca, "GFP_HIGHUSER_MOVABLE"},
+                                       {0xcc0, "GFP_KERNEL"},
+                                       {0xc00, "__GFP_RECLAIM"},
+                                       {0x40, "__GFP_IO"},
+                                       {0x100, "__GFP_ZERO"},
+                                       {0x400, "__GFP_DIRECT"}};
+  EXPECT_EQ(gfp_names(0, table), "none");
+  EXPECT_EQ(gfp_names(0xcc0, table), "GFP_KERNEL");
+  EXPECT_EQ(gfp_names(0xdc0, table), "GFP_KERNEL|__GFP_ZERO");
+  EXPECT_EQ(gfp_names(0x540, table), "__GFP_IO|__GFP_ZERO|__GFP_DIRECT");
+  EXPECT_EQ(gfp_names(0x140cca, table), "GFP_HIGHUSER_MOVABLE");
+  EXPECT_EQ(gfp_names(0x80000cc0, table), "GFP_KERNEL|0x80000000") << "bits left over";
+  EXPECT_EQ(gfp_names(0x6, table), "0x6");
+  EXPECT_EQ(gfp_names(0xcc0, {}), "0xcc0");
+}
+
+}  // namespace
+}  // namespace ktraced
