@@ -126,7 +126,8 @@ void Tracer::set_syscalls(const std::vector<std::string>& names) {
   std::map<uint32_t, std::vector<uint32_t>> numbers;
   for (const std::string& name : names)
     for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
-      if (auto number = syscall_number(name, abi)) numbers[abi].push_back(*number);
+      if (auto number = syscall_number(abi, name))
+        numbers[abi].push_back(static_cast<uint32_t>(*number));
   filters_.select_syscalls(numbers);
 }
 

@@ -8,8 +8,8 @@
 namespace ktraced {
 namespace {
 
-uint64_t load(const uint64_t& counter) {
-  return std::atomic_ref(const_cast<uint64_t&>(counter)).load(std::memory_order_relaxed);
+uint64_t load(const u64& counter) {
+  return std::atomic_ref(const_cast<u64&>(counter)).load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -45,8 +45,7 @@ uint64_t Counters::names_dropped() const {
   return sum;
 }
 
-LossTracker::LossTracker(const Counters& counters, uint32_t cpu)
-    : counters_(&counters), cpu_(cpu) {
+LossTracker::LossTracker(const Counters& counters, uint32_t cpu) : counters_(&counters), cpu_(cpu) {
   static_cast<void>(news());
 }
 

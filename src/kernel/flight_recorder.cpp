@@ -1,0 +1,163 @@
+#include "kernel/flight_recorder.h"
+
+#include <bpf/bpf.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "kernel/stream_rings.h"
+
+namespace ktraced {
+
+Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
+  const size_t value_size = sizeof(flight_header) + bytes + FLIGHT_SPILL;
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, fmt::format("flight{}_{}", bank, cpu).c_str(),
+                        sizeof(uint32_t), static_cast<uint32_t>(value_size), 1, &options));
+  if (!map)
+    return fail(ExitCode::os, "cannot make a flight ring of {} KiB for CPU {}: {}", bytes / 1024,
+                cpu, errno_text(errno));
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  auto mapping =
+      Mapping::map(map.get(), (value_size + page - 1) / page * page, PROT_READ | PROT_WRITE);
+  if (!mapping) return pass_on(mapping);
+  return FlightRing(std::move(map), std::move(*mapping), bytes);
+}
+
+FlightRing::Walk FlightRing::walk() const {
+  const uint64_t head = std::atomic_ref(header().head).load(std::memory_order_acquire);
+  const uint64_t reach = std::min<uint64_t>(0 - head, bytes_);
+  const std::byte* data = mapping_.data() + sizeof(flight_header);
+  Walk walk;
+  for (uint64_t at = 0; at < reach;) {
+    const std::byte* place = data + ((head + at) & (bytes_ - 1));
+    record header;
+    std::memcpy(&header, place, sizeof(header));
+    if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > FLIGHT_SPILL ||
+        header.id == 0 || header.id >= EVENT_ID_MAX) {
+      walk.intact = false;
+      break;
+    }
+    at += header.size;
+    // The oldest one may have been overwritten in part by the newest.
+    if (at <= reach) walk.newest_first.emplace_back(place, header.size);
+  }
+  return walk;
+}
+
+std::span<const u64> FlightRing::written() const { return header().records; }
+
+void FlightRing::clear() { std::memset(&header(), 0, sizeof(flight_header)); }
+
+FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes)
+    : outer_map_(object.map_fd("flight_rings")),
+      control_(object.control()),
+      possible_cpus_(possible_cpus()),
+      sizes_(sizes) {}
+
+Result<> FlightRecorder::put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const {
+  const uint32_t index = bank * possible_cpus_ + cpu;
+  const int fd = ring.map_fd();
+  if (bpf_map_update_elem(outer_map_, &index, &fd, BPF_ANY) != 0)
+    return fail(ExitCode::os, "cannot give CPU {} its flight ring: {}", cpu, errno_text(errno));
+  return {};
+}
+
+Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
+  if (enabled_) return {};
+  banks_.clear();
+  banks_.resize(sizes_.flight_banks);
+  for (uint32_t cpu : cpus)
+    if (auto added = add_cpu(cpu); !added) {
+      disable();
+      return added;
+    }
+  banks_[0].use = Use::written;
+  banks_[0].begin_ts = boottime_ns();
+  std::atomic_ref(control_.flight_bank).store(0);
+  std::atomic_ref(control_.flight).store(1);
+  enabled_ = true;
+  return {};
+}
+
+void FlightRecorder::disable() {
+  std::atomic_ref(control_.flight).store(0);
+  for (uint32_t bank = 0; bank < banks_.size(); ++bank)
+    for (const auto& [cpu, ring] : banks_[bank].rings) {
+      const uint32_t index = bank * possible_cpus_ + cpu;
+      bpf_map_delete_elem(outer_map_, &index);
+    }
+  banks_.clear();
+  enabled_ = false;
+}
+
+Result<> FlightRecorder::add_cpu(uint32_t cpu) {
+  for (uint32_t bank = 0; bank < banks_.size(); ++bank) {
+    if (banks_[bank].rings.contains(cpu)) continue;
+    auto ring = FlightRing::make(cpu, bank, sizes_.flight_bytes);
+    if (!ring) return pass_on(ring);
+    if (auto used = put_into_use(bank, cpu, *ring); !used) return used;
+    banks_[bank].rings.emplace(cpu, std::move(*ring));
+  }
+  return {};
+}
+
+Result<FlightRecorder::Frozen> FlightRecorder::swap() {
+  if (!enabled_)
+    return fail(ExitCode::unavailable,
+                "the flight recorder is off: turn it on with 'ktracectl snapshot enable' or "
+                "\"flight\": {{\"enabled\": true}}");
+  auto spare = std::find_if(banks_.begin(), banks_.end(),
+                            [](const Bank& bank) { return bank.use == Use::spare; });
+  if (spare == banks_.end())
+    return fail(ExitCode::unavailable,
+                "no spare bank: another snapshot is still being written; wait for it, or set "
+                "flight.banks above {}",
+                sizes_.flight_banks);
+
+  const uint32_t old = control_.flight_bank;
+  Frozen frozen{.bank = old, .begin_ts = banks_[old].begin_ts, .swap_ts = boottime_ns()};
+  std::atomic_ref(control_.flight_bank).store(static_cast<uint32_t>(spare - banks_.begin()));
+  spare->use = Use::written;
+  spare->begin_ts = frozen.swap_ts;
+  banks_[old].use = Use::frozen;
+  wait_for_programs();
+  for (const auto& [cpu, ring] : banks_[old].rings) frozen.rings.emplace(cpu, &ring);
+  return frozen;
+}
+
+// Returns when every program that may have read the old bank number has ended.
+void FlightRecorder::wait_for_programs() const {
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0) return;
+  // Refused with nohz_full. Updating a slot of a map of maps waits for the same programs.
+  const Bank& bank = banks_[control_.flight_bank];
+  if (bank.rings.empty()) return;
+  const auto& [cpu, ring] = *bank.rings.begin();
+  static_cast<void>(put_into_use(control_.flight_bank, cpu, ring));
+}
+
+void FlightRecorder::release(uint32_t bank) {
+  for (auto& [cpu, ring] : banks_[bank].rings) ring.clear();
+  banks_[bank].use = Use::spare;
+}
+
+size_t FlightRecorder::memory() const {
+  size_t sum = 0;
+  for (const Bank& bank : banks_)
+    for (const auto& [cpu, ring] : bank.rings) sum += ring.memory();
+  return sum;
+}
+
+bool FlightRecorder::any_frozen() const {
+  return std::any_of(banks_.begin(), banks_.end(),
+                     [](const Bank& bank) { return bank.use == Use::frozen; });
+}
+
+}  // namespace ktraced
