@@ -41,6 +41,7 @@ class ControlConnection {
   void check_deadline(Clock::time_point now);
 
  private:
+  void set_patience(std::chrono::milliseconds time);
   void on_io();
   void finish();
   bool fill();
@@ -58,17 +59,18 @@ class ControlConnection {
   const ControlLimits& limits_;
   EventSource source_;
   std::function<void()> on_done_;
+  std::chrono::milliseconds patience_{};
   Clock::time_point deadline_;
 
-  std::string input_;       // from taken_ on not yet answered
+  std::string input_;  // from taken_ on not yet answered
   size_t taken_ = 0;
-  size_t searched_ = 0;     // no newline before
-  std::string output_;      // from sent_ on not yet sent
+  size_t searched_ = 0;  // no newline before
+  std::string output_;   // from sent_ on not yet sent
   size_t sent_ = 0;
   bool end_of_input_ = false;
-  bool refusing_ = false;   // input is thrown away; closed when the reason has been read
+  bool refusing_ = false;  // input is thrown away; closed when the reason has been read
   bool broken_ = false;
-  Takeover takeover_;       // due when all output is sent
+  Takeover takeover_;  // due when all output is sent
 };
 
 }  // namespace ktraced

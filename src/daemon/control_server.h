@@ -5,27 +5,19 @@
 // connections are closed, and beyond a number of connections new ones are told so.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <list>
 #include <memory>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "daemon/control_connection.h"
 #include "daemon/event_loop.h"
 #include "daemon/peer.h"
 #include "daemon/rpc.h"
+#include "daemon/unix_listener.h"
 
 namespace ktraced {
-
-struct ControlLimits {
-  size_t connections = 512;
-  size_t line_bytes = 1U << 20;      // longest request
-  size_t pending_output = 1U << 18;  // a connection with more unread answers is not read from
-  std::chrono::milliseconds first_request{30'000};  // from connecting to a whole request
-  std::chrono::milliseconds idle{600'000};          // between requests
-  std::chrono::milliseconds linger{2'000};          // to read the reason of being closed
-};
 
 // Runs in the loop's thread. The socket is removed when the server is destroyed.
 class ControlServer {
@@ -39,7 +31,7 @@ class ControlServer {
                                                        ControlLimits limits = {});
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
-  ~ControlServer();
+  ~ControlServer() = default;
 
   void add(std::string name, Role role, Handler handler);
   // After the answer of a successful `handler` has been sent, `takeover` gets the
@@ -49,30 +41,26 @@ class ControlServer {
   // Takes effect for connections made from now on, and for the socket file.
   Result<> set_access(AccessRules rules);
 
-  [[nodiscard]] size_t connections() const;
+  [[nodiscard]] size_t connections() const { return connections_.size(); }
 
  private:
-  class Connection;
-
-  ControlServer(EventLoop& loop, std::filesystem::path path, AccessRules rules,
-                ControlLimits limits);
+  ControlServer(EventLoop& loop, UnixListener listener, AccessRules rules, ControlLimits limits);
   Result<> start();
   void accept_pending();
   void admit(Fd connection);
-  void accept_without_descriptors();
+  int refuse_one();
+  void pause_accepting();
   void sweep();
-  void forget(Connection& connection);
 
   EventLoop& loop_;
-  std::filesystem::path path_;
+  UnixListener listener_;
   AccessRules rules_;
   ControlLimits limits_;
   Methods methods_;
-  Fd listener_;
   Fd spare_;  // given up to accept, and refuse, when no descriptor is left
   EventSource accept_source_;
-  EventSource sweep_timer_;
-  std::list<Connection> connections_;
+  EventSource sweep_timer_;  // while there is something to wait for
+  std::list<ControlConnection> connections_;
 };
 
 }  // namespace ktraced

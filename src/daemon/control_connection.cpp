@@ -1,0 +1,176 @@
+#include "daemon/control_connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+constexpr size_t kReadBytes = 64U << 10;
+// After so many requests of one client the others get their turn.
+constexpr int kRequestsPerTurn = 16;
+// A buffer that has grown beyond this is given back when it is empty.
+constexpr size_t kKeptCapacity = 64U << 10;
+
+void release_if_large(std::string& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > kKeptCapacity) buffer.shrink_to_fit();
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+}  // namespace
+
+ControlConnection::ControlConnection(Fd fd, const Peer& peer, const Methods& methods,
+                                     const ControlLimits& limits)
+    : fd_(std::move(fd)), peer_(peer), methods_(methods), limits_(limits) {
+  set_patience(limits.first_request);
+}
+
+void ControlConnection::set_patience(std::chrono::milliseconds time) {
+  patience_ = time;
+  deadline_ = Clock::now() + time;
+}
+
+Result<> ControlConnection::start(EventLoop& loop, std::function<void()> on_done) {
+  on_done_ = std::move(on_done);
+  auto source = loop.add_io(fd_.get(), EPOLLIN, [this](uint32_t) { on_io(); });
+  if (!source) return pass_on(source);
+  source_ = std::move(*source);
+  return {};
+}
+
+// Every turn does all that can be done without waiting, whatever woke it.
+void ControlConnection::on_io() {
+  if (!line_waiting() || refusing_) broken_ |= !fill();
+  answer_requests();
+  broken_ |= !flush();
+  bool take_over = takeover_ && output_.empty() && !broken_;
+  if (broken_ || take_over || at_end())
+    finish();
+  else
+    update_interest();
+}
+
+// The last thing done: destroys this object.
+void ControlConnection::finish() {
+  Fd fd = std::move(fd_);
+  Peer peer = peer_;
+  Takeover take_over = broken_ ? nullptr : std::move(takeover_);
+  source_.reset();
+  auto done = std::move(on_done_);
+  done();
+  if (take_over) take_over(std::move(fd), peer);
+}
+
+// Reads what is there, up to one request that is too long. False: the connection is broken.
+bool ControlConnection::fill() {
+  if (end_of_input_) return true;
+  if (taken_ > 0) input_.erase(0, taken_);
+  searched_ -= std::min(searched_, std::exchange(taken_, 0));
+  size_t before = input_.size();
+  size_t room = std::min(kReadBytes, limits_.line_bytes + 1 - std::min(before, limits_.line_bytes));
+  input_.resize(before + room);
+  ssize_t got = ::recv(fd_.get(), input_.data() + before, room, MSG_DONTWAIT);
+  int error = errno;
+  input_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  if (got < 0) return would_block(error);
+  end_of_input_ = got == 0;
+  if (refusing_) input_.clear();
+  return true;
+}
+
+bool ControlConnection::flush() {
+  while (sent_ < output_.size()) {
+    ssize_t sent = ::send(fd_.get(), output_.data() + sent_, output_.size() - sent_,
+                          MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) {
+      int error = errno;
+      output_.erase(0, std::exchange(sent_, 0));
+      return would_block(error);
+    }
+    sent_ += static_cast<size_t>(sent);
+  }
+  release_if_large(output_);
+  sent_ = 0;
+  if (refusing_) ::shutdown(fd_.get(), SHUT_WR);
+  return true;
+}
+
+void ControlConnection::answer_requests() {
+  for (int i = 0; i < kRequestsPerTurn && !refusing_ && !takeover_ && line_waiting() &&
+                  output_.size() - sent_ <= limits_.pending_output;
+       ++i) {
+    std::string_view line = take_line();
+    if (line.size() > limits_.line_bytes)
+      return refuse(RpcCode::not_a_request,
+                    fmt::format("the request is longer than {} bytes", limits_.line_bytes));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto answer = methods_.answer(line, peer_);
+    output_ += answer.line;
+    takeover_ = std::move(answer.takeover);
+    set_patience(limits_.idle);
+  }
+  if (taken_ == input_.size()) {
+    release_if_large(input_);
+    taken_ = searched_ = 0;
+  }
+}
+
+// A whole line; or one without an end that is too long, or that nothing follows.
+bool ControlConnection::line_waiting() {
+  searched_ = std::max(searched_, taken_);
+  searched_ = std::min(input_.find('\n', searched_), input_.size());
+  size_t length = input_.size() - taken_;
+  return searched_ < input_.size() || length > limits_.line_bytes || (end_of_input_ && length > 0);
+}
+
+std::string_view ControlConnection::take_line() {
+  size_t begin = taken_;
+  taken_ = std::min(searched_ + 1, input_.size());
+  return std::string_view(input_).substr(begin, searched_ - begin);
+}
+
+// Says why and closes. What the client is still sending is read and thrown away for a
+// while: closing at once would make its send() fail before it has read the reason.
+void ControlConnection::refuse(RpcCode code, std::string message) {
+  output_ += error_line(code, {ExitCode::data, std::move(message)});
+  refusing_ = true;
+  release_if_large(input_);
+  taken_ = searched_ = 0;
+  set_patience(limits_.linger);
+}
+
+bool ControlConnection::at_end() const {
+  return end_of_input_ && output_.empty() && taken_ == input_.size();
+}
+
+void ControlConnection::update_interest() {
+  bool answerable = !refusing_ && !takeover_ && line_waiting();
+  bool full = output_.size() - sent_ > limits_.pending_output;
+  uint32_t events = 0;
+  if (!end_of_input_ && !answerable && !takeover_ && !full) events |= EPOLLIN;
+  // Writable is also the signal to go on with requests already read.
+  if (!output_.empty() || answerable) events |= EPOLLOUT;
+  source_.watch(events);
+}
+
+void ControlConnection::check_deadline(Clock::time_point now) {
+  if (now < deadline_) return;
+  if (refusing_ || takeover_) {
+    broken_ = true;
+    return finish();
+  }
+  refuse(RpcCode::failed, fmt::format("closed: no request within {}", seconds_text(patience_)));
+  on_io();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,166 @@
+#include "daemon/rpc.h"
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+// Deeper requests are refused unparsed: every walk over a value, its destruction
+// included, may recurse.
+constexpr size_t kDepthMax = 32;
+
+// How deep brackets nest, quotes respected. For text that is not JSON, any number.
+size_t nesting_depth(std::string_view text) {
+  size_t depth = 0, deepest = 0;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (quoted) {
+      if (c == '\\') ++at;
+      quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+std::string to_line(const json& value) {
+  // Names of tasks and files need not be UTF-8; JSON must be.
+  return value.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+std::string result_line(json result, const json& id) {
+  return to_line({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
+}
+
+RpcCode code_of(const Error& error) {
+  switch (error.code) {
+    case ExitCode::usage:
+      return RpcCode::bad_params;
+    case ExitCode::no_permission:
+      return RpcCode::permission;
+    default:
+      return RpcCode::failed;
+  }
+}
+
+// A request, taken apart. On failure `id` is what could be read of it.
+struct Request {
+  std::optional<json> id;  // none: a notification
+  std::string method;
+  json params = json::object();
+};
+
+Error bad(std::string message) { return {ExitCode::usage, std::move(message)}; }
+
+struct Refusal {
+  RpcCode code;
+  Error error;
+};
+
+std::optional<Refusal> read_request(std::string_view text, Request& request) {
+  if (nesting_depth(text) > kDepthMax)
+    return Refusal{RpcCode::not_a_request,
+                   bad(fmt::format("the request nests deeper than {} levels", kDepthMax))};
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded())
+    return Refusal{RpcCode::not_json, bad("the line is not JSON; send one request a line")};
+  auto invalid = [](std::string message) {
+    return Refusal{RpcCode::not_a_request, bad(std::move(message))};
+  };
+  if (!value.is_object())
+    return invalid("a request is a JSON object, one a line; batches are not supported");
+  if (auto id = value.find("id"); id != value.end()) {
+    request.id = json();
+    if (!id->is_string() && !id->is_number())
+      return invalid("the request's id must be a string or a number");
+    request.id = *id;
+  }
+  if (value.value("jsonrpc", json()) != "2.0")
+    return invalid("the request must have \"jsonrpc\":\"2.0\"");
+  auto method = value.find("method");
+  if (method == value.end() || !method->is_string())
+    return invalid("the request must have a \"method\", which is a string");
+  request.method = method->get<std::string>();
+  if (auto params = value.find("params"); params != value.end()) {
+    if (!params->is_object())
+      return Refusal{RpcCode::bad_params, bad("\"params\" must be an object of named values")};
+    request.params = std::move(*params);
+  }
+  return std::nullopt;
+}
+
+// Runs a handler; what it forgets to check must not end the daemon.
+Result<json> call(const Handler& handler, const json& params, const Peer& peer) {
+  try {
+    return handler(params, peer);
+  } catch (const json::exception& error) {
+    return fail(ExitCode::usage, "bad parameters: {}", error.what());
+  } catch (const std::exception& error) {
+    return fail(ExitCode::software, "internal error: {}", error.what());
+  }
+}
+
+Error not_permitted(std::string_view method, Role role) {
+  return {ExitCode::no_permission,
+          role == Role::admin
+              ? fmt::format("{} is for administrators: root, or a uid of control.admin_uids in the "
+                            "configuration",
+                            method)
+              : std::string("only root and members of the group control.group of the configuration "
+                            "may use this socket")};
+}
+
+}  // namespace
+
+void Methods::add(std::string name, Role role, Handler handler) {
+  methods_.insert_or_assign(std::move(name), Method{role, std::move(handler), nullptr});
+}
+
+void Methods::add_upgrade(std::string name, Role role, Handler handler, Takeover takeover) {
+  methods_.insert_or_assign(std::move(name), Method{role, std::move(handler), std::move(takeover)});
+}
+
+Methods::Answer Methods::answer(std::string_view text, const Peer& peer) const {
+  Request request;
+  auto refusal = read_request(text, request);
+  // A line that could not be read is answered with id null, a notification not at all.
+  bool answered = refusal ? true : request.id.has_value();
+  json id = request.id.value_or(nullptr);
+  auto refuse = [&](RpcCode code, const Error& error) {
+    return Answer{answered ? error_line(code, error, id) : std::string(), nullptr};
+  };
+
+  if (peer.role == Role::none)
+    return refuse(RpcCode::permission, not_permitted(request.method, Role::read));
+  if (refusal) return refuse(refusal->code, refusal->error);
+  auto method = methods_.find(request.method);
+  if (method == methods_.end())
+    return refuse(RpcCode::unknown_method,
+                  bad(fmt::format("unknown method '{:.64}'", request.method)));
+  if (method->second.role > peer.role)
+    return refuse(RpcCode::permission, not_permitted(request.method, method->second.role));
+  auto result = call(method->second.handler, request.params, peer);
+  if (!result) return refuse(code_of(result.error()), result.error());
+  return {answered ? result_line(std::move(*result), id) : std::string(), method->second.takeover};
+}
+
+std::string error_line(RpcCode code, const Error& error, const json& id) {
+  return to_line({{"jsonrpc", "2.0"},
+                  {"id", id},
+                  {"error",
+                   {{"code", static_cast<int>(code)},
+                    {"message", error.message},
+                    {"data", {{"exit_code", static_cast<int>(error.code)}}}}}});
+}
+
+}  // namespace ktraced

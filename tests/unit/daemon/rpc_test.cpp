@@ -1,0 +1,158 @@
+#include "daemon/rpc.h"
+
+#include <gtest/gtest.h>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+class RpcTest : public testing::Test {
+ protected:
+  RpcTest() {
+    methods.add("echo", Role::read, [](const json& params, const Peer&) -> Result<json> {
+      return json{{"params", params}};
+    });
+    methods.add("pause", Role::admin, [this](const json&, const Peer&) -> Result<json> {
+      ++pauses;
+      return json{{"state", "paused"}};
+    });
+    methods.add("usage", Role::read, [](const json&, const Peer&) -> Result<json> {
+      return fail(ExitCode::usage, "names: must be a list");
+    });
+    methods.add("broken", Role::read, [](const json&, const Peer&) -> Result<json> {
+      return fail(ExitCode::unavailable, "no ring");
+    });
+    methods.add("careless", Role::read, [](const json& params, const Peer&) -> Result<json> {
+      return params.at("missing");
+    });
+    methods.add_upgrade(
+        "stream.subscribe", Role::read,
+        [this](const json&, const Peer&) -> Result<json> {
+          if (refuse_stream) return fail(ExitCode::unavailable, "too many");
+          return json{{"uuid", "1"}};
+        },
+        [](Fd, const Peer&) {});
+  }
+
+  std::string line(std::string_view request, Role role = Role::admin) {
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}).line;
+  }
+  json answer(std::string_view request, Role role = Role::admin) {
+    std::string text = line(request, role);
+    EXPECT_TRUE(text.ends_with('\n')) << text;
+    EXPECT_EQ(text.find('\n'), text.size() - 1);
+    return json::parse(text);
+  }
+  int code(std::string_view request, Role role = Role::admin) {
+    return answer(request, role).at("error").at("code").get<int>();
+  }
+
+  Methods methods;
+  int pauses = 0;
+  bool refuse_stream = false;
+};
+
+TEST_F(RpcTest, AnswersWithTheIdAndTheResult) {
+  auto value = answer(R"({"jsonrpc":"2.0","id":7,"method":"echo","params":{"a":[1]}})");
+  EXPECT_EQ(value, json::parse(R"({"jsonrpc":"2.0","id":7,"result":{"params":{"a":[1]}}})"));
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":"x","method":"echo"})").at("id"), "x");
+}
+
+TEST_F(RpcTest, ANotificationIsExecutedAndNotAnswered) {
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"pause"})"), "");
+  EXPECT_EQ(pauses, 1);
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"nonsense"})"), "");
+}
+
+TEST_F(RpcTest, WhatIsNotARequestGetsTheCodeOfTheSpecification) {
+  EXPECT_EQ(code("\x80\xff garbage"), -32700);
+  EXPECT_EQ(code("{\"jsonrpc\":"), -32700);
+  EXPECT_EQ(code("[]"), -32600);
+  EXPECT_EQ(code("17"), -32600);
+  EXPECT_EQ(code("{}"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"1.0","id":1,"method":"echo"})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":5})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":[],"method":"echo"})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"echo","params":[1]})"), -32602);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"nonsense"})"), -32601);
+}
+
+TEST_F(RpcTest, ErrorsOfHandlersCarryTheirExitCode) {
+  auto usage = answer(R"({"jsonrpc":"2.0","id":1,"method":"usage"})").at("error");
+  EXPECT_EQ(usage.at("code"), -32602);
+  EXPECT_EQ(usage.at("message"), "names: must be a list");
+  EXPECT_EQ(usage.at("data").at("exit_code"), 64);
+  auto broken = answer(R"({"jsonrpc":"2.0","id":1,"method":"broken"})").at("error");
+  EXPECT_EQ(broken.at("code"), -32000);
+  EXPECT_EQ(broken.at("data").at("exit_code"), 69);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"careless"})"), -32602);
+}
+
+TEST_F(RpcTest, RolesAreHeld) {
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"pause"})", Role::read), -32001);
+  EXPECT_EQ(pauses, 0);
+  EXPECT_TRUE(answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", Role::read).contains("result"));
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", Role::none), -32001);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"nonsense"})", Role::none), -32001);
+  EXPECT_EQ(code("garbage", Role::none), -32001);
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", Role::none)
+                .at("error")
+                .at("data")
+                .at("exit_code"),
+            77);
+}
+
+TEST_F(RpcTest, OnlyASuccessfulUpgradeHandsTheConnectionOver) {
+  Peer peer{.role = Role::read};
+  auto request = R"({"jsonrpc":"2.0","id":1,"method":"stream.subscribe"})";
+  EXPECT_TRUE(methods.answer(request, peer).takeover);
+  EXPECT_FALSE(methods.answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", peer).takeover);
+  refuse_stream = true;
+  EXPECT_FALSE(methods.answer(request, peer).takeover);
+}
+
+TEST_F(RpcTest, DeepNestingIsRefusedWithoutOverflow) {
+  std::string brackets(1U << 20, '[');
+  EXPECT_EQ(code(brackets), -32600);
+  std::string objects;
+  while (objects.size() < 1U << 20) objects += "{\"a\":";
+  EXPECT_EQ(code(objects), -32600);
+  // Brackets within strings are text.
+  EXPECT_TRUE(answer(R"({"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":")" +
+                     std::string(100, '[') + R"(\"[[["}})")
+                  .contains("result"));
+}
+
+TEST_F(RpcTest, TextThatIsNotUtf8IsAnsweredAsUtf8) {
+  methods.add("name", Role::read, [](const json&, const Peer&) -> Result<json> {
+    return json{{"comm", "a\xff"}};
+  });
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"name"})").at("result").at("comm"),
+            "a\xEF\xBF\xBD");
+}
+
+TEST(Roles, ComeFromUidAndGroups) {
+  AccessRules rules{.read_group = 500, .admin_uids = {1001}};
+  uid_t stranger = ::geteuid() + 4242;
+  EXPECT_EQ(role_of(0, 0, {}, rules), Role::admin);
+  EXPECT_EQ(role_of(::geteuid(), 1, {}, rules), Role::admin);
+  EXPECT_EQ(role_of(1001, 1, {}, rules), Role::admin);
+  EXPECT_EQ(role_of(stranger, 500, {}, rules), Role::read);
+  EXPECT_EQ(role_of(stranger, 1, {4, 500}, rules), Role::read);
+  EXPECT_EQ(role_of(stranger, 1, {4}, rules), Role::none);
+  EXPECT_EQ(role_of(stranger, 0, {0}, AccessRules{}), Role::none);
+}
+
+TEST(Roles, AnUnknownGroupIsAConfigurationError) {
+  auto rules = make_access_rules("no-such-group-here", {});
+  ASSERT_FALSE(rules);
+  EXPECT_EQ(rules.error().code, ExitCode::config);
+  EXPECT_NE(rules.error().message.find("groupadd --system no-such-group-here"), std::string::npos);
+  EXPECT_EQ(make_access_rules("root", {}).value().read_group, 0U);
+  EXPECT_EQ(make_access_rules("", {}).value().read_group, std::nullopt);
+}
+
+}  // namespace
+}  // namespace ktraced
