@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "schema/schema_json.h"
+#include "trace/ctf_metadata.h"
 
 namespace ktraced {
 namespace {
@@ -58,24 +59,17 @@ Result<json> resolve(Symbols& symbols, const json& params) {
   return json{{"symbols", std::move(found)}};
 }
 
-std::string uuid_text(const Uuid& uuid) {
-  std::string text;
-  for (size_t i = 0; i < uuid.size(); ++i)
-    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-  return text;
-}
-
 json subscription(const Tracer& tracer) {
   return {{"uuid", uuid_text(tracer.uuid())},
           {"schema", schema_to_json(tracer.schema())},
-          {"clock",
-           {{"boottime_ns", boottime_ns()}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
+          {"clock", {{"boottime_ns", boottime_ns()}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
           {"kernel", tracer.kernel_release()}};
 }
 
 void add_queries(ControlServer& server, const MethodTargets& t) {
-  server.add("version", Role::read,
-             [](const json&, const Peer&) { return json{{"version", KTRACED_VERSION}}; });
+  server.add("version", Role::read, [](const json&, const Peer&) {
+    return json{{"version", KTRACED_VERSION}};
+  });
   server.add("status", Role::read, [t](const json&, const Peer&) {
     json status = t.tracer.status();
     status["subscribers"] = t.subscribers.status();
@@ -86,24 +80,22 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   server.add("filter.show", Role::read, [t](const json&, const Peer&) {
     return json{{"filter", filter_to_json(t.tracer.filter())}};
   });
-  server.add("symbols.resolve", Role::read, [t](const json& params, const Peer&) {
-    return resolve(t.symbols, params);
-  });
+  server.add("symbols.resolve", Role::read,
+             [t](const json& params, const Peer&) { return resolve(t.symbols, params); });
 }
 
 void add_commands(ControlServer& server, const MethodTargets& t) {
-  server.add("events.enable", Role::admin, [t](const json& params, const Peer&) {
-    return enable(t.tracer, params, true);
-  });
-  server.add("events.disable", Role::admin, [t](const json& params, const Peer&) {
-    return enable(t.tracer, params, false);
-  });
+  server.add("events.enable", Role::admin,
+             [t](const json& params, const Peer&) { return enable(t.tracer, params, true); });
+  server.add("events.disable", Role::admin,
+             [t](const json& params, const Peer&) { return enable(t.tracer, params, false); });
   for (bool paused : {true, false})
-    server.add(paused ? "pause" : "resume", Role::admin, [t, paused](const json&, const Peer& peer) {
-      spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
-      t.tracer.set_paused(paused);
-      return json{{"state", paused ? "paused" : "running"}};
-    });
+    server.add(
+        paused ? "pause" : "resume", Role::admin, [t, paused](const json&, const Peer& peer) {
+          spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
+          t.tracer.set_paused(paused);
+          return json{{"state", paused ? "paused" : "running"}};
+        });
   server.add("reset", Role::admin, [t](const json&, const Peer&) {
     return json{{"discarded", t.tracer.reset()}};
   });
@@ -138,7 +130,8 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
       [targets](Fd connection, const Peer& peer) {
         auto added = targets.subscribers.add(std::move(connection), peer,
                                              [&] { return targets.tracer.names_packets(); });
-        if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
+        if (!added)
+          spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
       });
 }
 

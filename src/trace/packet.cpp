@@ -12,8 +12,9 @@ Result<size_t> packet_bytes(std::span<const std::byte> bytes) {
     return fail(ExitCode::data, "not a packet: magic 0x{:08x} instead of 0x{:08x}", header.magic,
                 kPacketMagic);
   uint64_t size = header.packet_size / 8;
-  if (header.packet_size % 64 != 0 || header.content_size != header.packet_size ||
-      size > kPacketMaxBytes || header.lost_count > EVENT_ID_MAX + 1 ||
+  if (header.packet_size % 64 != 0 || header.content_size > header.packet_size ||
+      header.packet_size - header.content_size >= 64 || size > kPacketMaxBytes ||
+      header.lost_count > EVENT_ID_MAX + 1 ||
       size < sizeof(PacketHeader) + header.lost_count * sizeof(Lost))
     return fail(ExitCode::data, "corrupt packet: size of {} bits with {} loss entries",
                 header.packet_size, header.lost_count);

@@ -36,12 +36,12 @@ struct PacketHeader {
   // context
   uint64_t timestamp_begin;   // ns, CLOCK_BOOTTIME: of the first record
   uint64_t timestamp_end;     // of the last record; for names: all earlier events have been sent
-  uint64_t content_size;      // bits, header included
-  uint64_t packet_size;       // bits; equals content_size
+  uint64_t content_size;      // bits, header included; on disk without the last record's padding
+  uint64_t packet_size;       // bits, header included, a multiple of 64
   uint64_t packet_seq_num;    // per stream and CPU, from 0
   uint64_t events_discarded;  // events lost on this CPU since the stream began, cumulative
   uint32_t cpu_id;
-  uint32_t lost_count;        // entries of the Lost array that follows
+  uint32_t lost_count;  // entries of the Lost array that follows
 };
 static_assert(sizeof(PacketHeader) == 80);
 

@@ -1,0 +1,179 @@
+#include "trace/ctf_metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+
+namespace ktraced {
+namespace {
+
+// Words that TSDL keeps for itself; a leading underscore is taken off by readers.
+constexpr std::array kReserved = {"align", "callsite",  "char",    "clock",    "const",   "double",
+                                  "enum",  "env",       "event",   "float",    "int",     "integer",
+                                  "long",  "short",     "signed",  "stream",   "string",  "struct",
+                                  "trace", "typealias", "typedef", "unsigned", "variant", "void"};
+
+std::string identifier(const std::string& name) {
+  const bool reserved = std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
+  return reserved || name.starts_with('_') ? "_" + name : name;
+}
+
+// Text inside a TSDL string literal.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out + '"';
+}
+
+bool is_hexadecimal(Meaning meaning) {
+  return meaning == Meaning::kaddr || meaning == Meaning::hex || meaning == Meaning::slab_cache ||
+         meaning == Meaning::gfp_flags || meaning == Meaning::clone_flags;
+}
+
+void append_field(std::string& out, const Field& field) {
+  const std::string name = identifier(field.name);
+  if (field.meaning == Meaning::text && field.count == 0) {
+    fmt::format_to(std::back_inserter(out), "    string {{ encoding = UTF8; }} {};\n", name);
+    return;
+  }
+  const bool text = field.meaning == Meaning::text;
+  // A field that does not lie at a multiple of its size is aligned to bytes.
+  const uint32_t align = field.offset % field.size == 0 ? field.size * 8 : 8;
+  fmt::format_to(
+      std::back_inserter(out), "    integer {{ size = {}; align = {}; signed = {};{}{} }} {}",
+      field.size * 8, align, field.is_signed && !text,
+      is_hexadecimal(field.meaning) ? " base = 16;" : "", text ? " encoding = UTF8;" : "", name);
+  if (field.count > 1 || text) fmt::format_to(std::back_inserter(out), "[{}]", field.count);
+  out += ";\n";
+}
+
+void append_event(std::string& out, const Event& event) {
+  fmt::format_to(std::back_inserter(out),
+                 "event {{\n  id = {};\n  name = {};\n  stream_id = {};\n  fields := struct {{\n",
+                 event.id, quoted(event.name), static_cast<uint32_t>(StreamId::events));
+  for (const Field& field : event.fields) append_field(out, field);
+  out += "  };\n};\n\n";
+}
+
+constexpr std::string_view kStructure = R"(/* CTF 1.8 */
+
+typealias integer {{ size = 8; align = 8; signed = false; }} := uint8_t;
+typealias integer {{ size = 16; align = 16; signed = false; }} := uint16_t;
+typealias integer {{ size = 32; align = 32; signed = false; }} := uint32_t;
+typealias integer {{ size = 64; align = 64; signed = false; }} := uint64_t;
+
+trace {{
+  major = 1;
+  minor = 8;
+  uuid = "{uuid}";
+  byte_order = le;
+  packet.header := struct {{
+    uint32_t magic;
+    uint8_t uuid[16];
+    uint32_t stream_id;
+  }};
+}};
+
+env {{
+  domain = "kernel";
+  tracer_name = "ktraced";
+  tracer_version = "{version}";
+  hostname = {host};
+  kernel_release = {kernel};
+}};
+
+clock {{
+  name = boottime;
+  description = "CLOCK_BOOTTIME: time since boot, suspended time included";
+  freq = 1000000000;
+  offset_s = {offset_s};
+  offset = {offset_ns};
+}};
+
+typealias integer {{ size = 64; align = 64; signed = false; map = clock.boottime.value; }} := boottime_t;
+
+struct lost {{
+  uint64_t count;
+  uint32_t event_id;
+  uint32_t reserved;
+}};
+
+stream {{
+  id = {stream_id};
+  packet.context := struct {{
+    boottime_t timestamp_begin;
+    boottime_t timestamp_end;
+    uint64_t content_size;
+    uint64_t packet_size;
+    uint64_t packet_seq_num;
+    uint64_t events_discarded;
+    uint32_t cpu_id;
+    uint32_t lost_count;
+    struct lost lost[lost_count];
+  }};
+  event.header := struct {{
+    boottime_t timestamp;
+    uint16_t id;
+  }} align(64);
+  event.context := struct {{
+    uint16_t size;
+    uint32_t tid;
+  }};
+}};
+
+)";
+
+}  // namespace
+
+std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  int64_t seconds = origin.clock_offset_ns / kSecond;
+  if (origin.clock_offset_ns % kSecond < 0) --seconds;
+  std::string out =
+      fmt::format(kStructure, fmt::arg("uuid", uuid_text(origin.uuid)), fmt::arg("version", KTRACED_VERSION), fmt::arg("host", quoted(origin.host)),
+                  fmt::arg("kernel", quoted(origin.kernel)), fmt::arg("offset_s", seconds),
+                  fmt::arg("offset_ns", origin.clock_offset_ns - seconds * kSecond),
+                  fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)));
+  for (const Event& event : schema.events()) append_event(out, event);
+  return out;
+}
+
+size_t trailing_padding(const Schema& schema, const RecordView& record) {
+  const Event* event = schema.find(record.id());
+  if (event == nullptr || event->fields.empty()) return 0;
+  const Field& last = event->fields.back();
+  size_t end = last.offset + size_t{last.size} * last.count;
+  if (last.count == 0) {
+    auto text = record.bytes().subspan(std::min<size_t>(last.offset, record.bytes().size()));
+    auto nul = std::find(text.begin(), text.end(), std::byte{0});
+    end = last.offset + static_cast<size_t>(nul - text.begin()) + 1;
+  }
+  return end < record.bytes().size() ? record.bytes().size() - end : 0;
+}
+
+std::string uuid_text(const Uuid& uuid) {
+  std::string text;
+  for (size_t i = 0; i < uuid.size(); ++i)
+    text += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+  return text;
+}
+
+std::optional<Uuid> parse_uuid(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '-');
+  Uuid uuid{};
+  if (digits.size() != uuid.size() * 2) return std::nullopt;
+  for (size_t i = 0; i < uuid.size(); ++i) {
+    const char* begin = digits.data() + i * 2;
+    if (std::from_chars(begin, begin + 2, uuid[i], 16).ptr != begin + 2) return std::nullopt;
+  }
+  return uuid_text(uuid) == text ? std::optional(uuid) : std::nullopt;
+}
+
+}  // namespace ktraced

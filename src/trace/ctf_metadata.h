@@ -1,0 +1,34 @@
+// The CTF 1.8 metadata of a trace, written from its schema.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schema/schema.h"
+#include "trace/packet.h"
+
+namespace ktraced {
+
+// Where and when a trace was made.
+struct TraceOrigin {
+  Uuid uuid{};
+  std::string host;
+  std::string kernel;           // release, as uname -r prints it
+  int64_t clock_offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_BOOTTIME
+};
+
+// TSDL text that describes packets (trace/packet.h) with the events of `schema`.
+[[nodiscard]] std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin);
+
+// Bytes at the end of a record that belong to no field. A CTF reader takes what lies
+// before a packet's content_size for the beginning of another event, so the padding of
+// the last record must not be counted there. 0 for an event the schema does not know.
+[[nodiscard]] size_t trailing_padding(const Schema& schema, const RecordView& record);
+
+// 8-4-4-4-12 hexadecimal digits, and back; nothing for any other text.
+[[nodiscard]] std::string uuid_text(const Uuid& uuid);
+[[nodiscard]] std::optional<Uuid> parse_uuid(std::string_view text);
+
+}  // namespace ktraced
