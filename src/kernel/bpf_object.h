@@ -3,19 +3,15 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <span>
 #include <string>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/mapping.h"
 #include "bpf/shared_state.h"
 #include "schema/schema.h"
-
-struct bpf_object;
-struct bpf_link;
-struct bpf_map;
 
 namespace ktraced {
 
@@ -30,7 +26,7 @@ struct BpfSizes {
   uint32_t flight_banks = 2;
 };
 
-// Owns the loaded object: maps, programs and their attachments. Programs are
+// Owns the loaded maps and programs and the programs' attachments. Programs are
 // loaded but not attached; an event whose program is detached costs nothing.
 class BpfObject {
  public:
@@ -39,10 +35,6 @@ class BpfObject {
   // or ExitCode::unavailable when nothing can be loaded.
   static Result<BpfObject> load(const Schema& schema, const KernelFeatures& features,
                                 const BpfSizes& sizes);
-
-  BpfObject(BpfObject&&) noexcept;
-  BpfObject& operator=(BpfObject&&) noexcept;
-  ~BpfObject();
 
   // Attaches or detaches the program of an event (or a helper program) by name.
   // Attaching twice is no error. Fails with ExitCode::unavailable.
@@ -60,28 +52,28 @@ class BpfObject {
   }
 
   // State the programs read; the daemon changes it in place.
-  [[nodiscard]] struct control& control() const { return *control_; }
-  // File descriptor of a map, owned by this object. The name must be one of bpf/maps.h.
-  [[nodiscard]] int map_fd(const char* name) const;
-  [[nodiscard]] uint32_t map_capacity(const char* name) const;
+  [[nodiscard]] struct control& control() const {
+    return *reinterpret_cast<struct control*>(control_.data());
+  }
+  // File descriptor of a map of bpf/maps.h, owned by this object.
+  [[nodiscard]] int map_fd(const std::string& name) const;
+  // Its number of elements, or of bytes for a ring buffer.
+  [[nodiscard]] uint32_t map_capacity(const std::string& name) const;
 
  private:
-  struct Deleter {
-    void operator()(bpf_object* object) const;
-    void operator()(bpf_link* link) const;
+  struct Program {
+    Fd fd;
+    std::string tracepoint;  // where it attaches
   };
-  using Object = std::unique_ptr<bpf_object, Deleter>;
-  using Link = std::unique_ptr<bpf_link, Deleter>;
 
   BpfObject() = default;
-  static Result<Object> open(const struct features& features, const BpfSizes& sizes,
-                             const std::map<std::string, std::string>& left_out);
-  [[nodiscard]] bpf_map* map(const char* name) const;
+  Result<> map_control();
   Result<> calibrate();
 
-  Object object_;
-  struct control* control_ = nullptr;
-  std::map<std::string, Link> links_;
+  std::map<std::string, Fd> maps_;
+  std::map<std::string, Program> programs_;
+  std::map<std::string, Fd> links_;  // by program
+  Mapping control_;
   std::map<std::string, std::string> unavailable_;
 };
 

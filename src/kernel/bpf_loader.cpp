@@ -1,0 +1,152 @@
+#include "kernel/bpf_loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdarg>
+#include <regex>
+
+extern "C" {
+#include "ktraced.skel.h"
+}
+
+namespace ktraced {
+namespace {
+
+// What libbpf says while an object is loaded. Its print function has no context
+// argument, so this is the one piece of state that is not handed around.
+thread_local std::string* libbpf_log = nullptr;
+
+int collect_libbpf_log(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level == LIBBPF_DEBUG || libbpf_log == nullptr) return 0;
+  std::array<char, 4096> line{};
+  int length = std::vsnprintf(line.data(), line.size(), format, arguments);
+  libbpf_log->append(line.data());
+  return length;
+}
+
+class LibbpfLog {
+ public:
+  LibbpfLog() : previous_(libbpf_set_print(collect_libbpf_log)) { libbpf_log = &text_; }
+  LibbpfLog(const LibbpfLog&) = delete;
+  LibbpfLog& operator=(const LibbpfLog&) = delete;
+  ~LibbpfLog() {
+    libbpf_log = nullptr;
+    libbpf_set_print(previous_);
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  libbpf_print_fn_t previous_;
+};
+
+// The program that made loading fail, from libbpf's log; empty if it was something else.
+std::string refused_program(const std::string& log) {
+  static const std::regex pattern("prog '([a-z0-9_]+)': failed to load");
+  std::smatch match;
+  return std::regex_search(log, match, pattern) ? match[1].str() : std::string();
+}
+
+// The verifier's last word on a refused program.
+std::string refusal_reason(const std::string& log) {
+  std::string reason = "unknown reason";
+  for (size_t begin = 0; begin < log.size();) {
+    size_t end = std::min(log.find('\n', begin), log.size());
+    std::string line = log.substr(begin, end - begin);
+    if (line.starts_with("processed ")) break;
+    if (!line.empty() && !line.starts_with("libbpf:") && !line.starts_with(";")) reason = line;
+    begin = end + 1;
+  }
+  return reason;
+}
+
+// The one variable of a section of its own: before loading its initial value,
+// afterwards the memory it shares with the kernel.
+template <class T>
+T* variable(bpf_map* section) {
+  size_t size = 0;
+  // libbpf before 1.3 declares the memory const, although it is there to be written.
+  auto* value =
+      section != nullptr
+          ? const_cast<void*>(static_cast<const void*>(bpf_map__initial_value(section, &size)))
+          : nullptr;
+  return size >= sizeof(T) ? static_cast<T*>(value) : nullptr;
+}
+
+std::unexpected<Error> load_failure(int error, const std::string& log) {
+  if (error == EPERM || error == EACCES)
+    return fail(ExitCode::no_permission,
+                "the kernel does not allow loading BPF programs ({}): run as root, or with the "
+                "capabilities CAP_BPF and CAP_PERFMON",
+                errno_text(error));
+  return fail(ExitCode::unavailable, "cannot load the BPF programs: {}; libbpf says: {}",
+              errno_text(error), log);
+}
+
+// Sizes that depend on the machine and the configuration; false if a map is missing.
+bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
+  auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
+  auto* layout = variable<struct layout>(map(".rodata.layout"));
+  if (layout == nullptr) return false;
+  layout->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  layout->flight_bytes = sizes.flight_bytes;
+  bpf_map* flight_rings = map("flight_rings");
+  return bpf_map__set_max_entries(map("stream_rings"), layout->cpus) == 0 &&
+         bpf_map__set_max_entries(map("cpu_states"), layout->cpus) == 0 &&
+         bpf_map__set_max_entries(flight_rings, layout->cpus * sizes.flight_banks) == 0 &&
+         bpf_map__set_value_size(bpf_map__inner_map(flight_rings),
+                                 sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL) == 0;
+}
+
+Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
+                                 const std::map<std::string, std::string>& left_out) {
+  auto bytes = bpf_object_bytes();
+  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
+  LoadedObject object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
+  if (!object) return fail(ExitCode::software, "the built-in BPF object is not valid");
+
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get())
+      bpf_program__set_autoload(program, !left_out.contains(bpf_program__name(program)));
+
+  auto* flags =
+      variable<struct features>(bpf_object__find_map_by_name(object.get(), ".rodata.features"));
+  if (flags == nullptr || !set_sizes(object.get(), sizes))
+    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  *flags = features;
+  return object;
+}
+
+}  // namespace
+
+std::span<const std::byte> bpf_object_bytes() {
+  size_t size = 0;
+  const void* data = ktraced_bpf__elf_bytes(&size);
+  return {static_cast<const std::byte*>(data), size};
+}
+
+void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(object); }
+
+Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,
+                                     std::map<std::string, std::string>& left_out) {
+  // Each turn but the last leaves one more program out, so this ends.
+  for (;;) {
+    LibbpfLog log;
+    auto object = open_object(features, sizes, left_out);
+    if (!object) return object;
+    const int error = -bpf_object__load(object->get());
+    if (error == 0) return object;
+    const std::string refused = refused_program(log.text());
+    if (error == EPERM || refused.empty() || left_out.contains(refused))
+      return load_failure(error, log.text());
+    left_out[refused] =
+        fmt::format("the kernel refuses its program: {}", refusal_reason(log.text()));
+    spdlog::debug("{}", log.text());
+  }
+}
+
+}  // namespace ktraced

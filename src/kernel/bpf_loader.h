@@ -1,0 +1,27 @@
+// From the built-in BPF object to maps and programs in the kernel, by libbpf.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "bpf/shared_state.h"
+#include "kernel/bpf_object.h"
+
+struct bpf_object;
+
+namespace ktraced {
+
+struct BpfObjectCloser {
+  void operator()(bpf_object* object) const;
+};
+using LoadedObject = std::unique_ptr<bpf_object, BpfObjectCloser>;
+
+// Loads all programs but those in `left_out` (program → reason). A program that the
+// kernel refuses is added there, and loading is tried again without it. Fails with
+// ExitCode::no_permission or ExitCode::unavailable.
+[[nodiscard]] Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,
+                                                   std::map<std::string, std::string>& left_out);
+
+}  // namespace ktraced
