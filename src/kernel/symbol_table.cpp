@@ -1,0 +1,95 @@
+#include "kernel/symbol_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <tuple>
+
+namespace ktraced {
+
+namespace {
+
+constexpr uint32_t kNoName = 0;
+constexpr uint64_t kPageSize = 4096;
+// The kernel's half of the address space. What lies below is no place: offsets of
+// per-CPU variables and other absolute values.
+constexpr uint64_t kKernelHalf = uint64_t{1} << 63;
+// How far the last function of a module may reach, whose end is not told.
+constexpr uint64_t kUnknownEndLimit = 64 * 1024;
+
+bool is_function(char type) { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
+
+}  // namespace
+
+void SymbolTable::add_line(std::string_view line) {
+  uint64_t address = 0;
+  auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+  auto digits = static_cast<size_t>(after - line.data());
+  // After the address: a space, the type, a space and at least one character.
+  if (error != std::errc{} || line.size() < digits + 4) return;
+  if (address == 0) hidden_++;
+  if (address < kKernelHalf) return;
+  if (!is_function(line[digits + 1])) {
+    symbols_.push_back({address, kNoName});
+    return;
+  }
+  symbols_.push_back({address, static_cast<uint32_t>(names_.size())});
+  names_ += line.substr(digits + 3);
+  names_ += '\0';
+}
+
+void SymbolTable::finish() {
+  // Of several names of one address the kernel takes the first, and here a function
+  // goes before data.
+  std::ranges::stable_sort(symbols_, {}, [](const Symbol& symbol) {
+    return std::tuple(symbol.address, symbol.name == kNoName);
+  });
+  auto same = [](const Symbol& a, const Symbol& b) {
+    return a.address == b.address || (a.name == kNoName && b.name == kNoName);
+  };
+  auto rest = std::ranges::unique(symbols_, same);
+  symbols_.erase(rest.begin(), rest.end());
+  symbols_.shrink_to_fit();
+  names_.shrink_to_fit();
+  functions_ = static_cast<size_t>(
+      std::ranges::count_if(symbols_, [](const Symbol& symbol) { return symbol.name != kNoName; }));
+}
+
+std::string_view SymbolTable::name_of(const Symbol& symbol) const {
+  std::string_view entry = names_.c_str() + symbol.name;
+  return entry.substr(0, entry.find('\t'));
+}
+
+std::string_view SymbolTable::module_of(const Symbol& symbol) const {
+  std::string_view entry = names_.c_str() + symbol.name;
+  return entry.substr(std::min(entry.find('\t'), entry.size()));
+}
+
+// Where the function ends: at the next symbol, unless that is another module's.
+// Then all that is known is that code ends with a page.
+uint64_t SymbolTable::end_of(std::vector<Symbol>::const_iterator symbol, uint64_t address) const {
+  auto next = std::next(symbol);
+  bool is_last = next == symbols_.end();
+  if (!is_last && (next->name == kNoName || module_of(*next) == module_of(*symbol)))
+    return next->address;
+  uint64_t limit = symbol->address + kUnknownEndLimit;
+  uint64_t page_end = (address | (kPageSize - 1)) + 1;
+  return is_last ? std::min(page_end, limit) : std::min({page_end, limit, next->address});
+}
+
+std::optional<std::string> SymbolTable::resolve(uint64_t address) const {
+  auto after = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
+  if (after == symbols_.begin()) return std::nullopt;
+  auto symbol = std::prev(after);
+  if (symbol->name == kNoName) return std::nullopt;
+  uint64_t end = end_of(symbol, address);
+  if (address >= end) return std::nullopt;
+  std::string_view module = module_of(*symbol);
+  if (!module.empty()) module.remove_prefix(1);  // the tab
+  return fmt::format("{}+{:#x}/{:#x}{}{}", name_of(*symbol), address - symbol->address,
+                     end - symbol->address, module.empty() ? "" : " ", module);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,46 @@
+// Function symbols of the kernel and its modules, packed and sorted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ktraced {
+
+// Built from the lines of /proc/kallsyms, in any order; then finish() and resolve().
+// Takes about 20 bytes and the name for each function.
+class SymbolTable {
+ public:
+  // One line, "ffffffff81000000 T name" or with "\t[module]" behind, without its end.
+  // Lines of another form are left out.
+  void add_line(std::string_view line);
+  void finish();
+
+  // "kmalloc_trace+0x1c/0x90", " [module]" behind it for a module's function: as
+  // %pS of the kernel prints it. Nothing for an address that is in no function.
+  [[nodiscard]] std::optional<std::string> resolve(uint64_t address) const;
+
+  [[nodiscard]] size_t functions() const { return functions_; }
+  // Lines that had an address of 0, which the kernel shows instead of a secret one.
+  [[nodiscard]] size_t hidden() const { return hidden_; }
+
+ private:
+  struct Symbol {
+    uint64_t address;
+    uint32_t name;  // offset in names_; 0: data, which ends the function before it
+  };
+  // "name\t[module]" as in the file; the module with its tab and brackets.
+  [[nodiscard]] std::string_view name_of(const Symbol& symbol) const;
+  [[nodiscard]] std::string_view module_of(const Symbol& symbol) const;
+  [[nodiscard]] uint64_t end_of(std::vector<Symbol>::const_iterator symbol, uint64_t address) const;
+
+  std::vector<Symbol> symbols_;
+  std::string names_ = std::string(1, '\0');  // each ends with a NUL
+  size_t functions_ = 0;
+  size_t hidden_ = 0;
+};
+
+}  // namespace ktraced

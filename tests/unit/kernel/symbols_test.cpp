@@ -1,0 +1,160 @@
+#include "kernel/symbols.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "kernel/symbol_table.h"
+
+namespace ktraced {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kKallsyms =
+    "0000000000000000 A fixed_percpu_data\n"
+    "0000000000001000 A cpu_debug_store\n"
+    "ffffffff81000000 T first_alias\n"
+    "ffffffff81000000 T _text\n"
+    "ffffffff81000040 t kfree_it.part.0\n"
+    "ffffffff810000c0 W weak_one\n"
+    "ffffffff81001000 D some_data\n"
+    "ffffffff81001100 R more_data\n"
+    "ffffffff81002000 D data_of_the_same_address\n"
+    "ffffffff81002000 T text_after_data\n"
+    "ffffffff81002100 r end_of_text\n"
+    "ffffffffc0402000 t second_of_b\t[b]\n"
+    "ffffffffc0401000 t only_of_a\t[a]\n"
+    "ffffffffc0402010 t last_of_b\t[b]\n";
+
+SymbolTable table_of(std::string_view text) {
+  SymbolTable table;
+  while (!text.empty()) {
+    table.add_line(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  }
+  table.finish();
+  return table;
+}
+
+TEST(SymbolTable, ResolvesAsTheKernelPrints) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_EQ(table.resolve(0xffffffff81000000), "first_alias+0x0/0x40") << "of aliases the first";
+  EXPECT_EQ(table.resolve(0xffffffff8100003f), "first_alias+0x3f/0x40");
+  EXPECT_EQ(table.resolve(0xffffffff81000041), "kfree_it.part.0+0x1/0x80");
+  EXPECT_EQ(table.resolve(0xffffffff81000fff), "weak_one+0xf3f/0xf40") << "until the data begins";
+  EXPECT_EQ(table.resolve(0xffffffff81002010), "text_after_data+0x10/0x100");
+}
+
+TEST(SymbolTable, WhatIsNoCodeHasNoName) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_EQ(table.functions(), 7U);
+  for (uint64_t address :
+       {uint64_t{0}, uint64_t{0x1010}, uint64_t{0xffff888012345678}, uint64_t{0xffffffff80ffffff},
+        uint64_t{0xffffffff81001000}, uint64_t{0xffffffff81001fff}, uint64_t{0xffffffff81002100}})
+    EXPECT_EQ(table.resolve(address), std::nullopt) << std::hex << address;
+}
+
+TEST(SymbolTable, FunctionsOfModulesCarryItsName) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_EQ(table.resolve(0xffffffffc0402004), "second_of_b+0x4/0x10 [b]");
+}
+
+TEST(SymbolTable, TheLastFunctionOfAModuleEndsWithItsPage) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_EQ(table.resolve(0xffffffffc0401010), "only_of_a+0x10/0x1000 [a]");
+  EXPECT_EQ(table.resolve(0xffffffffc0402020), "last_of_b+0x10/0xff0 [b]");
+  EXPECT_EQ(table.resolve(0xffffffffc0403010), "last_of_b+0x1000/0x1ff0 [b]");
+  EXPECT_EQ(table.resolve(0xffffffffc0500000), std::nullopt) << "too far to be of it";
+  EXPECT_EQ(table.resolve(~uint64_t{0}), std::nullopt);
+}
+
+TEST(SymbolTable, LinesOfAnotherFormAreLeftOut) {
+  SymbolTable table = table_of(
+      "\n\nnonsense\nffffffff81000000\nffffffff81000000 T\n"
+      "ffffffff81000000 T \nffffffff81000000 T a\n");
+  EXPECT_EQ(table.functions(), 1U);
+}
+
+TEST(SymbolTable, Empty) {
+  SymbolTable table = table_of("");
+  EXPECT_EQ(table.resolve(0xffffffff81000000), std::nullopt);
+}
+
+class KernelSymbolsTest : public ::testing::Test {
+ protected:
+  KernelSymbolsTest()
+      : directory_(std::filesystem::temp_directory_path() /
+                   fmt::format("ktraced-symbols-{}", ::getpid())) {
+    std::filesystem::create_directory(directory_);
+  }
+  ~KernelSymbolsTest() override { std::filesystem::remove_all(directory_); }
+
+  void write(const char* name, std::string_view text) const {
+    std::ofstream(directory_ / name) << text;
+  }
+  [[nodiscard]] KernelSymbols symbols(int check_interval_ms = 0) const {
+    return KernelSymbols(directory_ / "kallsyms", directory_ / "modules",
+                         std::chrono::milliseconds(check_interval_ms));
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(KernelSymbolsTest, AreReadAgainWhenModulesHaveChanged) {
+  write("kallsyms", "ffffffff81000000 T a\nffffffff81000040 D d\n");
+  write("modules", "");
+  KernelSymbols symbols = this->symbols();
+  EXPECT_EQ(symbols.resolve(0xffffffff81000001), "a+0x1/0x40");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), std::nullopt);
+
+  write("kallsyms",
+        "ffffffff81000000 T a\nffffffff81000040 D d\n"
+        "ffffffffc0001000 t b\t[m]\nffffffffc0001010 d e\t[m]\n");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), std::nullopt) << "as long as no module came";
+  write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]");
+  EXPECT_EQ(symbols.reason(), "");
+}
+
+TEST_F(KernelSymbolsTest, LookForNewModulesOnlyOnceInAWhile) {
+  write("kallsyms", "ffffffff81000000 T a\nffffffff81000040 D d\n");
+  KernelSymbols symbols = this->symbols(60'000);
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), std::nullopt);
+  write("kallsyms", "ffffffffc0001000 t b\t[m]\nffffffffc0001010 d e\t[m]\n");
+  write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), std::nullopt);
+}
+
+TEST_F(KernelSymbolsTest, ManyLinesAreReadWhole) {
+  std::string text;
+  for (uint64_t i = 0; i < 50'000; i++)
+    text += fmt::format("{:x} t function_number_{}\n", 0xffffffff81000000 + i * 16, i);
+  write("kallsyms", text);
+  KernelSymbols symbols = this->symbols();
+  for (uint64_t i = 0; i < 50'000 - 1; i += 7)
+    ASSERT_EQ(symbols.resolve(0xffffffff81000000 + i * 16 + 5),
+              fmt::format("function_number_{}+0x5/0x10", i));
+}
+
+TEST_F(KernelSymbolsTest, SayThatTheKernelHidesThem) {
+  write("kallsyms", "0000000000000000 T a\n0000000000000000 t b\n");
+  KernelSymbols symbols = this->symbols();
+  EXPECT_EQ(symbols.resolve(0xffffffff81000000), std::nullopt);
+  EXPECT_THAT(symbols.reason(), HasSubstr("kptr_restrict"));
+}
+
+TEST_F(KernelSymbolsTest, SayThatTheFileCannotBeRead) {
+  KernelSymbols symbols = this->symbols();
+  EXPECT_EQ(symbols.resolve(0xffffffff81000000), std::nullopt);
+  EXPECT_THAT(symbols.reason(), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace ktraced
