@@ -1,0 +1,174 @@
+#include "ctl/command_line.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <sstream>
+
+#include "base/error.h"
+#include "ctl/filter_args.h"
+#include "ctl/rpc_client.h"
+#include "ctl/text_list.h"
+
+namespace ktraced {
+
+namespace {
+
+void add_status(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("status", "Show what is traced and what was counted");
+  auto options = std::make_shared<StatusCommand>();
+  sub->add_flag("--per-cpu", options->per_cpu, "Counters and rings of each CPU");
+  sub->callback([options, &command] { command = *options; });
+}
+
+void add_events(CLI::App& app, Command& command) {
+  using Action = EventsCommand::Action;
+  auto* sub = app.add_subcommand("events", "List events, or turn them on and off");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<EventsCommand>();
+  auto add = [&](const char* name, const char* description, Action action, bool needs_names) {
+    auto* child = sub->add_subcommand(name, description);
+    auto* names = child->add_option("NAME", options->names, "Events or groups, e.g. kmalloc sched");
+    if (needs_names) names->required();
+    child->fallthrough();
+    child->callback([options, action] { options->action = action; });
+  };
+  add("list", "Names, ids, fields and states of events (the default)", Action::list, false);
+  add("enable", "Start tracing events or groups", Action::enable, true);
+  add("disable", "Stop tracing events or groups", Action::disable, true);
+  sub->final_callback([options, &command] { command = *options; });
+}
+
+void add_plain(CLI::App& app, Command& command, const char* method, const char* description) {
+  auto* sub = app.add_subcommand(method, description);
+  sub->callback([method, &command] { command = PlainCommand{method}; });
+}
+
+void add_filter(CLI::App& app, Command& command) {
+  using Action = FilterCommand::Action;
+  auto* sub = app.add_subcommand("filter", "Choose in the kernel whose events are recorded");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<FilterCommand>();
+  auto args = std::make_shared<std::vector<std::string>>();
+  auto add = [&](const char* name, const char* description, Action action) {
+    auto* child = sub->add_subcommand(name, description);
+    child->fallthrough();
+    child->callback([options, action] { options->action = action; });
+    return child;
+  };
+  add("show", "Print the filter as arguments of 'filter set' (the default)", Action::show);
+  add("clear", "Record everything", Action::clear);
+  add("set", "Replace the keys given, leave the others", Action::set)
+      ->add_option("KEY=VALUE", *args,
+                   "pid, uid, comm, follow or cgroup, or the same after 'exclude.', and values "
+                   "separated by commas: pid=812,813 comm='nginx*' exclude.uid=0")
+      ->required();
+  sub->final_callback([options, args, &command] {
+    auto filter = filter_from_args(*args);
+    if (!filter) throw CLI::ValidationError(filter.error().message);
+    options->filter = std::move(*filter);
+    command = *options;
+  });
+}
+
+// A number above zero; CLI11's own check says so in 300 digits.
+std::string check_positive(const std::string& text) {
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (is_number && number > 0 && std::isfinite(number)) return "";
+  return fmt::format("'{}' is not a number above 0", text);
+}
+
+void add_stream(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("stream", "Show events as they happen");
+  auto options = std::make_shared<StreamCommand>();
+  auto format = std::make_shared<std::string>();
+  sub->add_option("--format", *format, "ftrace (the default) or json")
+      ->check(CLI::IsMember({"ftrace", "json"}).description(""))
+      ->type_name("FORMAT");
+  SelectionArgs& selection = options->selection;
+  sub->add_option("--event", selection.events, "Only these events or groups")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,…");
+  sub->add_option("--pid", selection.pids, "Only events of these processes or threads")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PID,…");
+  sub->add_option("--comm", selection.comms, "Only events of tasks with these names ('nginx*')")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COMM,…");
+  auto* count = sub->add_option("--count", options->count, "End after N events");
+  count->check(check_positive)->type_name("N");
+  sub->add_option("--duration", options->duration_s, "End after so many seconds")
+      ->check(check_positive)
+      ->type_name("SECONDS");
+  auto* count_only = sub->add_flag("--count-only", options->count_only,
+                                   "Show nothing, count events and print their numbers as JSON");
+  for (const char* name : {"--format", "--event", "--pid", "--comm", "--count"})
+    count_only->excludes(name);
+  sub->callback([options, format, &command] {
+    if (!format->empty())
+      options->format = *format == "json" ? OutputFormat::json : OutputFormat::ftrace;
+    command = *options;
+  });
+}
+
+// What was typed that is neither a command nor an option.
+std::string extra_argument(const CLI::App& app) {
+  auto extra = app.remaining(true);
+  return extra.empty() ? "" : extra.front();
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  if (app.get_subcommands().empty()) message = "a command is needed";
+  if (std::string extra = extra_argument(app); !extra.empty()) {
+    message = fmt::format("unknown {} '{}'", extra.starts_with('-') ? "option" : "command", extra);
+    std::vector<std::string> commands;
+    for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
+    if (auto near = near_matches(extra, commands); !near.empty())
+      message += fmt::format(": is {} meant?", fmt::join(near, " or "));
+  }
+  return fmt::format("ktracectl: {}\nRun with --help for more information.\n", message);
+}
+
+}  // namespace
+
+std::variant<Options, NothingToRun> parse_command_line(int argc, const char* const* argv) {
+  Options options{.socket = std::string(kDefaultSocket)};
+  CLI::App app("Client of ktraced, the kernel tracing daemon", "ktracectl");
+  app.set_version_flag("--version", "ktracectl " KTRACED_VERSION);
+  app.add_option("--socket", options.socket, "Control socket of the daemon")
+      ->capture_default_str()
+      ->type_name("PATH");
+  app.add_flag("--json", options.json, "Print results as JSON");
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_status(app, options.command);
+  add_events(app, options.command);
+  add_plain(app, options.command, "pause", "Stop recording; counters and settings stay");
+  add_plain(app, options.command, "resume", "Go on recording");
+  add_plain(app, options.command, "reset", "Empty the rings and zero the counters");
+  add_plain(app, options.command, "reload", "Read the configuration file again");
+  add_filter(app, options.command);
+  add_stream(app, options.command);
+  for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0)
+      return NothingToRun{static_cast<int>(ExitCode::usage), "", usage_error(app, error)};
+    std::ostringstream out;
+    app.exit(error, out, out);
+    return NothingToRun{0, out.str(), ""};
+  }
+  return options;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,21 @@
+// Reads the command line.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "ctl/options.h"
+
+namespace ktraced {
+
+// The command line asked for help or the version, or was wrong.
+struct NothingToRun {
+  int exit_code = 0;
+  std::string out;  // for stdout
+  std::string err;  // for stderr
+};
+
+[[nodiscard]] std::variant<Options, NothingToRun> parse_command_line(int argc,
+                                                                     const char* const* argv);
+
+}  // namespace ktraced

@@ -1,0 +1,23 @@
+#include "ctl/event_counter.h"
+
+#include "decoders/decoder.h"
+
+namespace ktraced {
+
+void EventCounter::take(const PacketView& packet) {
+  if (packet.header().stream_id != static_cast<uint32_t>(StreamId::events)) return;
+  packet.for_each_record([this](RecordView record) {
+    ++events_;
+    if (record.id() < counts_.size()) ++counts_[record.id()];
+  });
+  for (const Lost& lost : packet.lost()) lost_ += lost.count;
+}
+
+nlohmann::json EventCounter::summary(const Schema& schema, double seconds) const {
+  nlohmann::json by_event = nlohmann::json::object();
+  for (uint32_t id = 0; id < counts_.size(); ++id)
+    if (counts_[id] != 0) by_event[event_name(schema, id)] = counts_[id];
+  return {{"events", events_}, {"lost", lost_}, {"seconds", seconds}, {"by_event", by_event}};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,92 @@
+#include "ctl/filter_args.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "ctl/text_list.h"
+
+namespace ktraced {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kExclude = "exclude.";
+
+struct Key {
+  std::string_view name;
+  bool is_number;
+};
+constexpr std::array<Key, 5> kKeys{
+    {{"pid", true}, {"uid", true}, {"comm", false}, {"follow", true}, {"cgroup", false}}};
+
+Result<json> value_of(const Key& key, std::string_view text, std::string_view arg) {
+  if (!key.is_number) return json(text);
+  uint32_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(ExitCode::usage, "'{}' in '{}' is not a {}: a number from 0 to {} is needed", text,
+                arg, key.name, UINT32_MAX);
+  return json(number);
+}
+
+Result<> add_argument(std::string_view arg, json& filter) {
+  size_t equals = arg.find('=');
+  if (equals == std::string_view::npos)
+    return fail(ExitCode::usage, "'{}' is not of the form key=value,value…", arg);
+  std::string_view name = arg.substr(0, equals);
+  bool exclude = name.starts_with(kExclude);
+  if (exclude) name.remove_prefix(kExclude.size());
+  auto key = std::ranges::find(kKeys, name, &Key::name);
+  if (key == kKeys.end())
+    return fail(ExitCode::usage,
+                "'{}' is not a filter key: there are pid, uid, comm, follow and cgroup, each also "
+                "as exclude.pid and so on",
+                arg.substr(0, equals));
+  json& values = (exclude ? filter["exclude"] : filter)[std::string(name)];
+  if (values.is_null()) values = json::array();
+  for (std::string_view text : split_list(arg.substr(equals + 1))) {
+    auto value = value_of(*key, text, arg);
+    if (!value) return pass_on(value);
+    values.push_back(std::move(*value));
+  }
+  return {};
+}
+
+void add_side(const json& side, std::string_view prefix, std::vector<std::string>& args) {
+  for (const Key& key : kKeys) {
+    auto values = side.find(key.name);
+    if (values == side.end() || !values->is_array() || values->empty()) continue;
+    std::vector<std::string> texts;
+    for (const json& value : *values)
+      texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    args.push_back(fmt::format("{}{}={}", prefix, key.name, fmt::join(texts, ",")));
+  }
+}
+
+}  // namespace
+
+Result<json> filter_from_args(std::span<const std::string> args) {
+  json filter = json::object();
+  for (const std::string& arg : args)
+    if (auto added = add_argument(arg, filter); !added) return pass_on(added);
+  return filter;
+}
+
+std::vector<std::string> filter_to_args(const json& filter) {
+  std::vector<std::string> args;
+  if (!filter.is_object()) return args;
+  add_side(filter, "", args);
+  if (auto exclude = filter.find("exclude"); exclude != filter.end() && exclude->is_object())
+    add_side(*exclude, kExclude, args);
+  return args;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,21 @@
+// The arguments of `filter set`.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// {"pid=812,813", "comm=nginx*", "exclude.uid=0"} as the "filter" of filter.set:
+// {"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}}. A key given twice has
+// the values of both; "pid=" empties the list. Fails with ExitCode::usage.
+[[nodiscard]] Result<nlohmann::json> filter_from_args(std::span<const std::string> args);
+
+// The way back: a "filter" of filter.show as arguments, without the empty lists.
+[[nodiscard]] std::vector<std::string> filter_to_args(const nlohmann::json& filter);
+
+}  // namespace ktraced

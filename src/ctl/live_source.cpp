@@ -1,0 +1,53 @@
+#include "ctl/live_source.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "schema/schema_json.h"
+
+namespace ktraced {
+
+Result<LiveSource> LiveSource::subscribe(RpcClient client) {
+  auto answer = client.call("stream.subscribe");
+  if (!answer) return pass_on(answer);
+  if (!answer->is_object() || !answer->contains("schema"))
+    return fail(ExitCode::data, "ktraced's answer to stream.subscribe has no schema");
+  auto schema = schema_from_json((*answer)["schema"]);
+  if (!schema) return pass_on(schema);
+  return LiveSource(std::move(client).release(), std::move(*schema));
+}
+
+Result<size_t> LiveSource::receive(std::span<std::byte> room) {
+  if (!unread_.empty()) {
+    size_t count = std::min(room.size(), unread_.size());
+    std::memcpy(room.data(), unread_.data(), count);
+    unread_.erase(0, count);
+    return count;
+  }
+  for (;;) {
+    ssize_t got = ::recv(socket_.get(), room.data(), room.size(), 0);
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno == ECONNRESET) return 0;
+    if (errno != EINTR) return fail(ExitCode::os, "cannot read the stream: {}", errno_text(errno));
+  }
+}
+
+Result<bool> LiveSource::read(const PacketVisitor& visit) {
+  auto count = receive(assembler_.room());
+  if (!count) return pass_on(count);
+  if (*count == 0) {
+    if (assembler_.pending() != 0)
+      return fail(ExitCode::data, "the stream ends in the middle of a packet: ktraced has died");
+    return false;
+  }
+  auto visited = assembler_.filled(*count, visit);
+  if (!visited) return pass_on(visited);
+  return true;
+}
+
+void LiveSource::finish() { ::shutdown(socket_.get(), SHUT_WR); }
+
+}  // namespace ktraced

@@ -1,0 +1,50 @@
+// The live stream of a daemon.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "ctl/packet_assembler.h"
+#include "ctl/rpc_client.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// A subscription. Packets come in passes: events of any CPUs, then a names packet,
+// whose names are to be applied first and whose timestamp_end says up to when
+// everything has now been received. Move-only.
+class LiveSource {
+ public:
+  // Turns the connection into a stream. Fails with what the daemon answers.
+  static Result<LiveSource> subscribe(RpcClient client);
+
+  [[nodiscard]] const Schema& schema() const { return schema_; }
+  // Readable when read() has something to do, which it also has if has_unread().
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] bool has_unread() const { return !unread_.empty(); }
+
+  // Waits until something has arrived, reads once and visits the packets that are
+  // whole then. False at the end of the stream. Fails with ExitCode::data on what
+  // is not packets or ends within one, or as `visit` does.
+  Result<bool> read(const PacketVisitor& visit);
+  // Says that no more is wanted: the daemon then sends what has happened so far
+  // and ends the stream.
+  void finish();
+
+ private:
+  LiveSource(RpcClient::Connection connection, Schema schema)
+      : socket_(std::move(connection.socket)),
+        unread_(std::move(connection.unread)),
+        schema_(std::move(schema)) {}
+  // Puts bytes that came together with the answer, or else from the socket, into
+  // `room`; 0 at the end.
+  Result<size_t> receive(std::span<std::byte> room);
+
+  Fd socket_;
+  std::string unread_;
+  Schema schema_;
+  PacketAssembler assembler_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,65 @@
+// ktracectl: the command line client of ktraced.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "ctl/command_line.h"
+#include "ctl/commands.h"
+#include "ctl/output.h"
+#include "ctl/stream.h"
+
+namespace {
+
+using namespace ktraced;
+
+Result<> print_answer(const auto& command, const Options& options) {
+  auto client = RpcClient::connect(options.socket);
+  if (!client) return pass_on(client);
+  auto text = run(command, options.json, *client);
+  if (!text) return pass_on(text);
+  auto written = write_all(STDOUT_FILENO, *text);
+  if (!written) return pass_on(written);
+  return {};
+}
+
+Result<> run_command(const Options& options) {
+  return std::visit(
+      [&](const auto& command) -> Result<> {
+        if constexpr (std::is_same_v<std::decay_t<decltype(command)>, StreamCommand>)
+          return run_stream(command, options);
+        else
+          return print_answer(command, options);
+      },
+      options.command);
+}
+
+int main_or_throw(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is told by write()
+  auto parsed = parse_command_line(argc, argv);
+  if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
+    fmt::print(stderr, "{}", nothing->err);
+    auto written = write_all(STDOUT_FILENO, nothing->out);
+    return written ? nothing->exit_code : static_cast<int>(written.error().code);
+  }
+  auto done = run_command(std::get<Options>(parsed));
+  if (done) return 0;
+  fmt::print(stderr, "ktracectl: {}\n", done.error().message);
+  return static_cast<int>(done.error().code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return main_or_throw(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ktracectl: internal error: %s\n", error.what());
+    return static_cast<int>(ExitCode::software);
+  }
+}

@@ -1,0 +1,53 @@
+// What a command line asks for.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ctl/selection.h"
+
+namespace ktraced {
+
+struct StatusCommand {
+  bool per_cpu = false;
+};
+
+struct EventsCommand {
+  enum class Action { list, enable, disable } action = Action::list;
+  std::vector<std::string> names;
+};
+
+// Methods without parameters: pause, resume, reset, reload.
+struct PlainCommand {
+  std::string method;
+};
+
+struct FilterCommand {
+  enum class Action { show, set, clear } action = Action::show;
+  nlohmann::json filter;  // for set: as filter.set takes it
+};
+
+enum class OutputFormat { ftrace, json };
+
+struct StreamCommand {
+  std::optional<OutputFormat> format;  // nothing: json with --json, else ftrace
+  SelectionArgs selection;
+  std::optional<uint64_t> count;     // end after as many events
+  std::optional<double> duration_s;  // end after as many seconds
+  bool count_only = false;
+};
+
+using Command =
+    std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, StreamCommand>;
+
+struct Options {
+  std::string socket;
+  bool json = false;  // results as JSON
+  Command command;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,14 @@
+// Standard output, written in large pieces.
+#pragma once
+
+#include <string_view>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// Writes all of `text` to `fd`. False if nobody reads it any more (EPIPE), which
+// ends a program quietly; SIGPIPE has to be ignored. Fails with ExitCode::io.
+[[nodiscard]] Result<bool> write_all(int fd, std::string_view text);
+
+}  // namespace ktraced

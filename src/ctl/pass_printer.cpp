@@ -1,0 +1,57 @@
+#include "ctl/pass_printer.h"
+
+#include "decoders/field_value.h"
+
+namespace ktraced {
+
+PassPrinter::PassPrinter(const Schema& schema, const Selection& selection, NameTable& names,
+                         RemoteSymbols* symbols, Decoder& decoder,
+                         std::optional<uint64_t> max_events)
+    : selection_(selection),
+      names_(names),
+      symbols_(symbols),
+      decoder_(decoder),
+      max_events_(max_events),
+      address_fields_(EVENT_ID_MAX) {
+  for (const Event& event : schema.events()) {
+    if (event.id >= EVENT_ID_MAX || !selection.wants_event(event.id)) continue;
+    for (const Field& field : event.fields)
+      if (field.meaning == Meaning::kaddr && is_scalar(field))
+        address_fields_[event.id].push_back(field);
+  }
+}
+
+void PassPrinter::take(const PacketView& packet, std::shared_ptr<const void> owner) {
+  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names)) {
+    packet.for_each_record([this](RecordView record) { names_.apply(record); });
+    if (symbols_ != nullptr) symbols_->fetch();
+    merger_.release(packet.header().timestamp_end, *this);
+  } else {
+    if (symbols_ != nullptr) want_symbols(packet);
+    merger_.push(packet, std::move(owner));
+    if (merger_.pending_bytes() > kMaxPendingBytes) merger_.release_all(*this);
+  }
+}
+
+// Only notes which: they are fetched once for the whole pass.
+void PassPrinter::want_symbols(const PacketView& packet) {
+  packet.for_each_record([this](RecordView record) {
+    if (record.id() >= address_fields_.size()) return;
+    for (const Field& field : address_fields_[record.id()])
+      if (auto address = integer_of(field, record)) symbols_->want(*address);
+  });
+}
+
+void PassPrinter::on_record(uint32_t cpu, RecordView record) {
+  if (full() || !selection_.wants(cpu, record, names_)) return;
+  decoder_.event(cpu, record, out_);
+  ++totals_.shown;
+}
+
+void PassPrinter::on_loss(const LossItem& loss) {
+  if (full() || !selection_.wants_event(loss.event_id)) return;
+  decoder_.loss(loss, out_);
+  totals_.lost += loss.count;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,134 @@
+#include "ctl/rpc_client.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ktraced {
+
+namespace {
+
+using nlohmann::json;
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path))
+    return fail(ExitCode::usage, "'{}' cannot be a socket: its path must have 1 to {} bytes", path,
+                sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+std::unexpected<Error> connect_error(const std::string& path, int error) {
+  if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
+    return fail(ExitCode::unavailable,
+                "no ktraced answers at {}: start it with 'systemctl start ktraced', or name its "
+                "socket with --socket",
+                path);
+  if (error == EACCES || error == EPERM)
+    return fail(ExitCode::no_permission,
+                "no permission to connect to {}: become root or a member of the group that "
+                "control.group of the daemon's configuration names",
+                path);
+  if (error == EAGAIN)
+    return fail(ExitCode::unavailable, "ktraced at {} accepts no connections: it is overloaded",
+                path);
+  return fail(ExitCode::os, "cannot connect to {}: {}", path, errno_text(error));
+}
+
+void set_timeout(int socket, int option, std::chrono::seconds timeout) {
+  timeval limit{.tv_sec = timeout.count(), .tv_usec = 0};
+  ::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof(limit));
+}
+
+// The error of an answer; a daemon that says no exit code means something it did not expect.
+std::unexpected<Error> error_of(const json& answer) {
+  const json& error = answer["error"];
+  Error result{ExitCode::software, "ktraced answered with an error that says nothing"};
+  if (!error.is_object()) return std::unexpected(result);
+  if (auto message = error.find("message"); message != error.end() && message->is_string())
+    result.message = message->get<std::string>();
+  if (auto data = error.find("data"); data != error.end() && data->is_object()) {
+    auto code = data->find("exit_code");
+    if (code != data->end() && code->is_number_integer() && code->get<int64_t>() > 0 &&
+        code->get<int64_t>() < 256)
+      result.code = static_cast<ExitCode>(code->get<int>());
+  }
+  return std::unexpected(result);
+}
+
+}  // namespace
+
+Result<RpcClient> RpcClient::connect(const std::string& path, std::chrono::seconds timeout) {
+  auto address = address_of(path);
+  if (!address) return pass_on(address);
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return fail(ExitCode::os, "cannot make a socket: {}", errno_text(errno));
+  set_timeout(socket.get(), SO_SNDTIMEO, timeout);  // also limits connect()
+  set_timeout(socket.get(), SO_RCVTIMEO, timeout);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0)
+    return connect_error(path, errno);
+  return RpcClient(std::move(socket));
+}
+
+Result<json> RpcClient::call(std::string_view method, const json& params) {
+  json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};
+  // Arguments are whatever the user typed; what is no UTF-8 cannot name anything.
+  auto sent = send(request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  // A refused connection is closed after an error has been written to it: read that first.
+  auto line = receive_line();
+  if (!line) return !sent ? pass_on(sent) : pass_on(line);
+  json answer = json::parse(*line, nullptr, false);
+  if (!answer.is_object())
+    return fail(ExitCode::data, "the answer to {} is not JSON: is this ktraced's socket?", method);
+  if (answer.contains("error")) return error_of(answer);
+  if (answer.value("id", json()) != json(last_id_) || !answer.contains("result"))
+    return fail(ExitCode::data, "the answer to {} is not an answer to it", method);
+  return std::move(answer["result"]);
+}
+
+Result<> RpcClient::send(std::string_view line) {
+  while (!line.empty()) {
+    ssize_t sent = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0)
+      return fail(ExitCode::unavailable, "ktraced does not take requests: {}", errno_text(errno));
+    line.remove_prefix(static_cast<size_t>(sent));
+  }
+  return {};
+}
+
+Result<std::string> RpcClient::receive_line() {
+  size_t searched = 0;
+  for (;;) {
+    if (size_t end = unread_.find('\n', searched); end != std::string::npos) {
+      std::string line = unread_.substr(0, end);
+      unread_.erase(0, end + 1);
+      return line;
+    }
+    searched = unread_.size();
+    if (searched > kMaxAnswerBytes)
+      return fail(ExitCode::data, "ktraced's answer is longer than {} bytes", kMaxAnswerBytes);
+    std::array<char, 65536> buffer;
+    ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN)
+      return fail(ExitCode::unavailable, "ktraced did not answer in time: see its log");
+    if (got <= 0)
+      return fail(ExitCode::unavailable, "ktraced closed the connection without an answer");
+    unread_.append(buffer.data(), static_cast<size_t>(got));
+  }
+}
+
+RpcClient::Connection RpcClient::release() && {
+  set_timeout(socket_.get(), SO_RCVTIMEO, std::chrono::seconds(0));
+  return {std::move(socket_), std::move(unread_)};
+}
+
+}  // namespace ktraced

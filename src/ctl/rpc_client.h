@@ -1,0 +1,49 @@
+// The client's end of the control protocol.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace ktraced {
+
+inline constexpr std::string_view kDefaultSocket = "/run/ktraced/control.sock";
+
+// One connection to the daemon; calls are made one after the other. Move-only.
+class RpcClient {
+ public:
+  // Longer answers are refused.
+  static constexpr size_t kMaxAnswerBytes = 64U << 20;
+
+  // ExitCode::unavailable if nobody listens at `path`, no_permission if this user
+  // may not connect. No call waits longer than `timeout` for the daemon.
+  static Result<RpcClient> connect(const std::string& path,
+                                   std::chrono::seconds timeout = std::chrono::seconds(60));
+
+  // The result of a method, or the error the daemon answered with.
+  Result<nlohmann::json> call(std::string_view method,
+                              const nlohmann::json& params = nlohmann::json::object());
+
+  // Gives up the connection, with the bytes already read beyond the last answer,
+  // and without a time limit for reading.
+  struct Connection {
+    Fd socket;
+    std::string unread;
+  };
+  [[nodiscard]] Connection release() &&;
+
+ private:
+  explicit RpcClient(Fd socket) : socket_(std::move(socket)) {}
+  Result<> send(std::string_view line);
+  Result<std::string> receive_line();
+
+  Fd socket_;
+  std::string unread_;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,90 @@
+#include "ctl/selection.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ctl/text_list.h"
+#include "decoders/comm.h"
+#include "decoders/field_value.h"
+
+namespace ktraced {
+
+namespace {
+
+bool comm_matches(std::string_view comm, std::string_view pattern) {
+  if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
+  return comm == pattern;
+}
+
+std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema) {
+  std::vector<std::string> names;
+  std::set<std::string> groups;
+  for (const Event& event : schema.events()) {
+    names.push_back(event.name);
+    groups.insert(event.group);
+  }
+  names.insert(names.end(), groups.begin(), groups.end());
+  auto near = near_matches(name, names);
+  if (near.empty())
+    return fail(ExitCode::usage, "unknown event '{}': 'ktracectl events' lists all", name);
+  return fail(ExitCode::usage, "unknown event '{}': is {} meant?", name, fmt::join(near, " or "));
+}
+
+}  // namespace
+
+Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schema) {
+  Selection selection;
+  for (const std::string& name : args.events)
+    if (auto chosen = selection.choose(name, schema); !chosen) return pass_on(chosen);
+  selection.all_events_ = args.events.empty();
+  selection.pids_ = args.pids;
+  selection.comms_ = args.comms;
+  selection.task_fields_.resize(EVENT_ID_MAX);
+  for (const Event& event : schema.events()) {
+    if (event.id >= EVENT_ID_MAX) continue;
+    if (selection.events_[event.id]) selection.chosen_.push_back(event.name);
+    for (const Field& field : event.fields)
+      if (field.meaning == Meaning::tid && is_scalar(field))
+        selection.task_fields_[event.id].push_back(field);
+  }
+  return selection;
+}
+
+Result<> Selection::choose(std::string_view name, const Schema& schema) {
+  bool found = false;
+  for (const Event& event : schema.events()) {
+    if (event.name != name && event.group != name) continue;
+    found = true;
+    if (event.id < EVENT_ID_MAX) events_.set(event.id);
+  }
+  if (!found) return unknown_event(name, schema);
+  return {};
+}
+
+bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names) const {
+  if (!pids_.empty() && std::ranges::find(pids_, tid) == pids_.end()) {
+    const TaskName* task = names.task_at(tid, ts);
+    if (task == nullptr || std::ranges::find(pids_, task->tgid) == pids_.end()) return false;
+  }
+  if (comms_.empty()) return true;
+  CommScratch scratch;
+  auto comm = comm_at(names, tid, ts, cpu, scratch);
+  return comm && std::ranges::any_of(comms_, [&](const std::string& pattern) {
+           return comm_matches(*comm, pattern);
+         });
+}
+
+bool Selection::wants(uint32_t cpu, RecordView record, const NameTable& names) const {
+  if (!wants_event(record.id())) return false;
+  if (pids_.empty() && comms_.empty()) return true;
+  if (wants_task(record.tid(), record.ts(), cpu, names)) return true;
+  if (record.id() >= task_fields_.size()) return false;
+  return std::ranges::any_of(task_fields_[record.id()], [&](const Field& field) {
+    auto tid = integer_of(field, record);
+    return tid && wants_task(static_cast<uint32_t>(*tid), record.ts(), cpu, names);
+  });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,54 @@
+// Which events of a stream are shown.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "schema/schema.h"
+#include "trace/name_table.h"
+#include "trace/packet.h"
+
+namespace ktraced {
+
+// As typed: values within a list are alternatives, lists are all required.
+struct SelectionArgs {
+  std::vector<std::string> events;  // names of events or groups
+  std::vector<uint32_t> pids;       // processes or threads
+  std::vector<std::string> comms;   // exact, or a beginning with a trailing '*'
+};
+
+// Like the filters in the kernel, an event about two tasks (a switch, a wake-up, a
+// signal) is wanted if either of them is.
+class Selection {
+ public:
+  // Fails with ExitCode::usage for an event that `schema` does not have, naming
+  // those that may be meant.
+  static Result<Selection> make(const SelectionArgs& args, const Schema& schema);
+
+  [[nodiscard]] bool wants_event(uint32_t id) const {
+    return all_events_ || (id < EVENT_ID_MAX && events_[id]);
+  }
+  [[nodiscard]] bool wants(uint32_t cpu, RecordView record, const NameTable& names) const;
+
+  // Events chosen by name, in the order of the schema; empty: all are wanted.
+  [[nodiscard]] const std::vector<std::string>& chosen_events() const { return chosen_; }
+
+ private:
+  [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu,
+                                const NameTable& names) const;
+  Result<> choose(std::string_view name, const Schema& schema);
+
+  bool all_events_ = true;
+  std::bitset<EVENT_ID_MAX> events_;
+  std::vector<std::string> chosen_;
+  std::vector<uint32_t> pids_;
+  std::vector<std::string> comms_;
+  std::vector<std::vector<Field>> task_fields_;  // by event id
+};
+
+}  // namespace ktraced

@@ -1,0 +1,32 @@
+// SIGINT and SIGTERM as something to wait for.
+#pragma once
+
+#include <thread>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace ktraced {
+
+// While this lives, the first SIGINT or SIGTERM makes fd() readable, so that what
+// is under way can be ended cleanly; the second ends the process at once, even if
+// it hangs in a write. Make it before other threads. One at a time.
+class StopSignals {
+ public:
+  static Result<StopSignals> catch_signals();
+  StopSignals(StopSignals&&) noexcept = default;
+  StopSignals& operator=(StopSignals&&) = delete;
+  ~StopSignals();
+
+  // Stays readable from the first signal on.
+  [[nodiscard]] int fd() const { return stopped_.get(); }
+
+ private:
+  StopSignals(Fd signals, Fd stopped, Fd quit);
+
+  Fd stopped_;
+  Fd quit_;  // ends the thread
+  std::thread thread_;
+};
+
+}  // namespace ktraced

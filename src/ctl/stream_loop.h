@@ -1,0 +1,57 @@
+// Reads a live stream until somebody has had enough.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "base/error.h"
+#include "ctl/live_source.h"
+
+namespace ktraced {
+
+// Drives a LiveSource. When it is to end, the daemon is told and what it still
+// sends is taken, so that what was shown is all that happened until then.
+class StreamLoop {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // What a callback wants next.
+  enum class Next {
+    go_on,
+    finish,  // end cleanly
+    stop,    // end at once
+  };
+
+  struct Callbacks {
+    PacketVisitor on_packet;
+    std::function<Result<Next>()> after_read;  // after the packets of one read
+  };
+
+  enum class End {
+    finished,  // as asked for
+    stopped,   // by a callback, or nobody reads `output` any more
+    hung_up,   // by the daemon, unasked
+  };
+
+  // `stop_fd`: readable when it is to end. `output`: a descriptor whose reader
+  // going away ends the loop.
+  StreamLoop(LiveSource& source, int stop_fd, int output)
+      : source_(source), stop_fd_(stop_fd), output_(output) {}
+
+  Result<End> run(std::optional<Clock::duration> duration, const Callbacks& callbacks);
+
+ private:
+  struct Ready {
+    bool source = false, stop = false, no_reader = false;
+  };
+  Result<Ready> wait(std::optional<Clock::time_point> deadline) const;
+  void finish();
+
+  LiveSource& source_;
+  int stop_fd_;
+  int output_;
+  bool finishing_ = false;
+};
+
+}  // namespace ktraced

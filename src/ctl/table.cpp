@@ -1,0 +1,46 @@
+#include "ctl/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ktraced {
+
+std::string Table::text(size_t indent) const {
+  std::vector<size_t> widths;
+  for (const auto& row : rows_) {
+    if (row.size() > widths.size()) widths.resize(row.size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    out.append(indent, ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      bool last = i + 1 == row.size();
+      size_t width = last && !row[i].right ? 0 : widths[i];
+      std::string padded = row[i].right ? fmt::format("{:>{}}", row[i].text, width)
+                                        : fmt::format("{:<{}}", row[i].text, width);
+      out += row[i].paint ? row[i].paint(padded) : padded;
+      if (!last) out += "  ";
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string bytes_text(uint64_t bytes) {
+  constexpr std::array<std::string_view, 5> kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  double value = static_cast<double>(bytes);
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+}  // namespace ktraced

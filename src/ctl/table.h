@@ -1,0 +1,36 @@
+// Columns of text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ktraced {
+
+// Rows of cells, padded to the widest of their column. ASCII: bytes are columns.
+class Table {
+ public:
+  // A cell, padded, as it is to be printed: for colours.
+  using Paint = std::function<std::string(std::string_view padded)>;
+  struct Cell {
+    std::string text;
+    bool right = false;  // numbers
+    Paint paint = nullptr;
+  };
+
+  explicit Table(std::vector<Cell> heading) { rows_.push_back(std::move(heading)); }
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  // All rows, each with a newline, `indent` spaces before it and no space at the end.
+  [[nodiscard]] std::string text(size_t indent = 0) const;
+
+ private:
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// 1234567 → "1,234,567"
+[[nodiscard]] std::string grouped(uint64_t number);
+// 4194304 → "4 MiB"
+[[nodiscard]] std::string bytes_text(uint64_t bytes);
+
+}  // namespace ktraced

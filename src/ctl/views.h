@@ -1,0 +1,17 @@
+// The daemon's longer answers as readable text.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "ctl/terminal.h"
+
+namespace ktraced {
+
+// The answer to `status`. `per_cpu`: also the counters and rings of each CPU.
+[[nodiscard]] std::string status_view(const nlohmann::json& status, bool per_cpu,
+                                      const Colours& colours);
+// The answer to `events.list`.
+[[nodiscard]] std::string events_view(const nlohmann::json& answer, const Colours& colours);
+
+}  // namespace ktraced

@@ -1,0 +1,228 @@
+#include "decoders/json_decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "decoders/comm.h"
+#include "decoders/field_value.h"
+#include "decoders/safe_text.h"
+#include "schema/names.h"
+
+namespace ktraced {
+
+namespace {
+
+std::string quoted(std::string_view text) {
+  TextBuffer out;
+  append_json_string(text, out);
+  return std::string(out.view());
+}
+
+std::string member_key(std::string_view name) {
+  return name.empty() ? "" : fmt::format(",{}:", quoted(name));
+}
+
+// The field that tells how another is to be read: a system call's number means
+// something else in each ABI, a signal code for each signal.
+std::optional<Field> context_of(const Event& event, Meaning meaning) {
+  auto wanted = meaning == Meaning::syscall_nr ? Meaning::syscall_abi
+                : meaning == Meaning::sig_code ? Meaning::signo
+                                               : Meaning::number;
+  auto found = std::ranges::find(event.fields, wanted, &Field::meaning);
+  if (wanted == Meaning::number || found == event.fields.end()) return std::nullopt;
+  return *found;
+}
+
+void append_hex_string(uint64_t value, TextBuffer& out) {
+  out.append("\"0x");
+  out.append_hex(value);
+  out.append('"');
+}
+
+void append_member(std::string_view key, std::string_view text, TextBuffer& out) {
+  if (text.empty()) return;
+  out.append(key);
+  append_json_string(text, out);
+}
+
+void append_exit_siblings(const ExitSiblings& keys, int32_t exit_code, TextBuffer& out) {
+  ExitStatus end = decode_exit_code(exit_code);
+  if (end.signal == 0) {
+    out.append(keys.status);
+    out.append_decimal(end.status);
+    return;
+  }
+  append_member(keys.signal, signal_name(end.signal), out);
+  if (end.core) {
+    out.append(keys.core);
+    out.append("true");
+  }
+}
+
+}  // namespace
+
+JsonDecoder::JsonDecoder(const DecoderSources& sources)
+    : sources_(sources),
+      plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
+      gfp_(sources.schema.gfp_flags) {}
+
+JsonDecoder::FieldPlan JsonDecoder::plan_of(const Event& event, const Field& field) {
+  ExitSiblings exit = exit_siblings_of(field);
+  return {.field = field,
+          .key = member_key(field.name),
+          .sibling = member_key(sibling_of(field)),
+          .exit = {member_key(exit.status), member_key(exit.signal), member_key(exit.core)},
+          .context = context_of(event, field.meaning)};
+}
+
+JsonDecoder::EventPlan JsonDecoder::plan_of(const Event& event) {
+  EventPlan plan{fmt::format(R"(,"event":{},"args":{{)", quoted(event.name)), {}};
+  for (const Field& field : event.fields) plan.fields.push_back(plan_of(event, field));
+  if (!plan.fields.empty()) plan.fields.front().key.erase(0, 1);  // no comma before the first
+  return plan;
+}
+
+void JsonDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
+  out.append("{\"ts\":");
+  out.append_decimal(record.ts());
+  out.append(",\"cpu\":");
+  out.append_decimal(cpu);
+  append_task(cpu, record, out);
+  if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
+    out.append(plan->head);
+    for (const FieldPlan& field : plan->fields) append_field(field, cpu, record, out);
+  } else {
+    out.append(",\"event\":");
+    append_json_string(event_name(sources_.schema, record.id()), out);
+    out.append(",\"args\":{");
+  }
+  out.append("}}\n");
+}
+
+void JsonDecoder::append_task(uint32_t cpu, RecordView record, TextBuffer& out) const {
+  const TaskName* task = sources_.names.task_at(record.tid(), record.ts());
+  out.append(",\"pid\":");
+  if (task != nullptr)
+    out.append_decimal(task->tgid);
+  else
+    out.append(record.tid() == 0 ? "0" : "null");
+  out.append(",\"tid\":");
+  out.append_decimal(record.tid());
+  out.append(",\"comm\":");
+  CommScratch scratch;
+  auto comm = task != nullptr ? task->comm()
+                              : comm_at(sources_.names, record.tid(), record.ts(), cpu, scratch);
+  if (comm)
+    append_json_string(*comm, out);
+  else
+    out.append("null");
+}
+
+void JsonDecoder::append_field(const FieldPlan& plan, uint32_t cpu, RecordView record,
+                               TextBuffer& out) {
+  const Field& field = plan.field;
+  out.append(plan.key);
+  if (field.meaning == Meaning::text) return append_json_string(text_of(field, record), out);
+  if (!is_scalar(field)) {
+    out.append('[');
+    for (size_t i = 0; i < field.count; ++i) {
+      if (i != 0) out.append(',');
+      if (auto value = integer_of(field, record, i))
+        append_scalar(plan, *value, out);
+      else
+        out.append("null");
+    }
+    return out.append(']');
+  }
+  if (auto value = integer_of(field, record)) {
+    append_scalar(plan, *value, out);
+    append_sibling(plan, *value, cpu, record, out);
+  } else {
+    out.append("null");  // of a record that is shorter than the schema says
+  }
+}
+
+void JsonDecoder::append_scalar(const FieldPlan& plan, uint64_t value, TextBuffer& out) const {
+  switch (plan.field.meaning) {
+    case Meaning::kaddr:
+    case Meaning::hex:
+    case Meaning::clone_flags:
+      return append_hex_string(value, out);
+    case Meaning::boolean:
+      return out.append(value != 0 ? "true" : "false");
+    case Meaning::slab_cache: {
+      std::string_view name = sources_.names.cache_name(value);
+      return name.empty() ? append_hex_string(value, out) : append_json_string(name, out);
+    }
+    default:
+      if (plan.field.is_signed)
+        out.append_decimal(static_cast<int64_t>(value));
+      else
+        out.append_decimal(value);
+  }
+}
+
+void JsonDecoder::append_sibling(const FieldPlan& plan, uint64_t value, uint32_t cpu,
+                                 RecordView record, TextBuffer& out) {
+  auto number = static_cast<int32_t>(value);
+  auto context = [&] {
+    auto read = plan.context ? integer_of(*plan.context, record) : std::nullopt;
+    return static_cast<int32_t>(read.value_or(0));
+  };
+  switch (plan.field.meaning) {
+    case Meaning::tid: {
+      CommScratch scratch;
+      auto comm = comm_at(sources_.names, static_cast<uint32_t>(value), record.ts(), cpu, scratch);
+      return append_member(plan.sibling, comm.value_or(""), out);
+    }
+    case Meaning::kaddr:
+      if (sources_.symbols != nullptr && value >= kKernelTextStart)
+        append_member(plan.sibling, sources_.symbols->resolve(value), out);
+      return;
+    case Meaning::gfp_flags:
+      return append_member(plan.sibling, gfp_.of(static_cast<uint32_t>(value)), out);
+    case Meaning::clone_flags:
+      return append_member(plan.sibling, clone_flag_names(value), out);
+    case Meaning::task_state:
+      return append_member(plan.sibling, task_state_letters(static_cast<uint32_t>(value)), out);
+    case Meaning::syscall_nr:
+      return append_member(plan.sibling, syscall_name(static_cast<uint32_t>(context()), number),
+                           out);
+    case Meaning::syscall_abi:
+      if (number != 0)
+        append_member(plan.sibling, syscall_abi_name(static_cast<uint32_t>(value)), out);
+      return;
+    case Meaning::syscall_ret:
+      if (auto result = static_cast<int64_t>(value); result < 0 && result >= -4095)
+        append_member(plan.sibling, errno_name(-number), out);
+      return;
+    case Meaning::signo:
+      return append_member(plan.sibling, signal_name(number), out);
+    case Meaning::sig_code:
+      return append_member(plan.sibling, signal_code_name(context(), number), out);
+    case Meaning::sig_result:
+      return append_member(plan.sibling, signal_result_name(number), out);
+    case Meaning::errno_nr:
+      return append_member(plan.sibling, errno_name(number), out);
+    case Meaning::exit_code:
+      return append_exit_siblings(plan.exit, number, out);
+    default:
+      return;
+  }
+}
+
+void JsonDecoder::loss(const LossItem& loss, TextBuffer& out) {
+  out.append("{\"ts\":");
+  out.append_decimal(loss.ts);
+  out.append(",\"cpu\":");
+  out.append_decimal(loss.cpu);
+  out.append(",\"lost\":");
+  out.append_decimal(loss.count);
+  out.append(",\"event\":");
+  append_json_string(event_name(sources_.schema, loss.event_id), out);
+  out.append("}\n");
+}
+
+}  // namespace ktraced

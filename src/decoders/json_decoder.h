@@ -1,0 +1,51 @@
+// Events as JSON, one object a line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decoders/decoder.h"
+#include "decoders/event_table.h"
+#include "decoders/gfp_text.h"
+#include "decoders/siblings.h"
+
+namespace ktraced {
+
+// {"ts":…,"cpu":…,"pid":…,"tid":…,"comm":"…","event":"…","args":{…}}, losses as
+// {"ts":…,"cpu":…,"lost":…,"event":"…"}; docs/output.md describes the members.
+// Everything follows from the schema: there is no code for particular events.
+class JsonDecoder : public Decoder {
+ public:
+  explicit JsonDecoder(const DecoderSources& sources);
+  void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
+  void loss(const LossItem& loss, TextBuffer& out) override;
+
+ private:
+  // A field with everything about it that is the same in all records.
+  struct FieldPlan {
+    Field field;
+    std::string key;               // `,"prev_pid":`
+    std::string sibling;           // `,"prev_comm":`
+    ExitSiblings exit;             // `,"exit_status":` …
+    std::optional<Field> context;  // the syscall_abi of a syscall_nr, the signo of a sig_code
+  };
+  struct EventPlan {
+    std::string head;  // `,"event":"kmalloc","args":{`
+    std::vector<FieldPlan> fields;
+  };
+  static EventPlan plan_of(const Event& event);
+  static FieldPlan plan_of(const Event& event, const Field& field);
+
+  void append_task(uint32_t cpu, RecordView record, TextBuffer& out) const;
+  void append_field(const FieldPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);
+  void append_scalar(const FieldPlan& plan, uint64_t value, TextBuffer& out) const;
+  void append_sibling(const FieldPlan& plan, uint64_t value, uint32_t cpu, RecordView record,
+                      TextBuffer& out);
+
+  DecoderSources sources_;
+  EventTable<EventPlan> plans_;
+  GfpText gfp_;
+};
+
+}  // namespace ktraced

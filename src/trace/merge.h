@@ -1,0 +1,75 @@
+// Merges the packets of several CPUs into one sequence in time order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/packet.h"
+
+namespace ktraced {
+
+// Events that are missing in a merged sequence, at the place where they are missing.
+struct LossItem {
+  uint64_t ts = 0;  // ns, CLOCK_BOOTTIME: nothing of this CPU is missing before
+  uint32_t cpu = 0;
+  uint32_t event_id = 0;
+  uint64_t count = 0;
+};
+
+// Takes what a Merger releases.
+class MergeSink {
+ public:
+  virtual ~MergeSink() = default;
+  // `record` is valid during the call.
+  virtual void on_record(uint32_t cpu, RecordView record) = 0;
+  virtual void on_loss(const LossItem& loss) = 0;
+};
+
+// Holds packets until their time has come. Where packets come from does not
+// matter: they are pushed in any order of CPUs, but those of one CPU in theirs.
+//
+// Each packet is one sorted run of a merge over all packets held. Equal times
+// come in the order of CPUs, and within a CPU in the order of its packets. The
+// losses of a packet come before its first record: at the time where the previous
+// packet of that CPU ended or, if it is later, up to which everything has been
+// released; for the first packet of a CPU, where it begins.
+class Merger {
+ public:
+  // Holds `packet`; `owner` keeps its bytes alive until they have been released
+  // and may be empty if they live longer than the merger anyway.
+  void push(const PacketView& packet, std::shared_ptr<const void> owner);
+
+  // Gives `sink` everything with ts <= until, in time order.
+  void release(uint64_t until, MergeSink& sink);
+  void release_all(MergeSink& sink) { release(UINT64_MAX, sink); }
+
+  // Bytes of packets held: the caller bounds them by releasing in time.
+  [[nodiscard]] size_t pending_bytes() const { return pending_bytes_; }
+  [[nodiscard]] bool empty() const { return runs_.empty(); }
+
+ private:
+  // A packet of which the items before the cursor are gone.
+  struct Run {
+    uint64_t ts;     // of the next item
+    uint64_t order;  // of pushing
+    uint32_t cpu;
+    uint32_t losses_left;
+    std::span<const std::byte> losses;   // array of Lost
+    std::span<const std::byte> records;  // left
+    size_t bytes;                        // of the whole packet
+    std::shared_ptr<const void> owner;
+  };
+  static bool later(const Run& a, const Run& b);
+  // Gives out items of `run` up to and including `until`; false: none are left.
+  static bool drain(Run& run, uint64_t until, MergeSink& sink);
+
+  std::vector<Run> runs_;  // a heap, earliest first
+  std::unordered_map<uint32_t, uint64_t> end_of_cpu_;
+  uint64_t pushed_ = 0;
+  uint64_t released_until_ = 0;
+  size_t pending_bytes_ = 0;
+};
+
+}  // namespace ktraced

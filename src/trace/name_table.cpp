@@ -1,0 +1,92 @@
+#include "trace/name_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ktraced {
+
+namespace {
+
+template <class Record>
+bool read_record(RecordView view, Record& record) {
+  if (view.bytes().size() < sizeof(Record)) return false;
+  std::memcpy(&record, view.bytes().data(), sizeof(Record));
+  return true;
+}
+
+bool same_identity(const TaskName& a, const TaskName& b) {
+  return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid && a.comm() == b.comm();
+}
+
+}  // namespace
+
+std::string_view TaskName::comm() const {
+  return {comm_bytes.data(), ::strnlen(comm_bytes.data(), comm_bytes.size())};
+}
+
+bool NameTable::apply(RecordView record) {
+  if (record.id() == NAME_task) {
+    rec_name_task task;
+    if (!read_record(record, task)) return false;
+    if (task.h.tid != 0) apply_task(task);
+    return true;
+  }
+  if (record.id() == NAME_slab_cache) {
+    rec_name_slab_cache cache;
+    if (!read_record(record, cache)) return false;
+    // A flood of caches is no kernel's, so starting over is good enough.
+    if (caches_.size() >= kMaxCaches) caches_.clear();
+    caches_[cache.cache].assign(cache.name, ::strnlen(cache.name, sizeof(cache.name)));
+    return true;
+  }
+  return false;
+}
+
+// Records come in nearly any order: names are told by all CPUs, and told again
+// from the daemon's tables when some were lost.
+void NameTable::apply_task(const rec_name_task& record) {
+  TaskName name{record.h.ts, record.start_time, record.tgid, record.uid, {}};
+  std::memcpy(name.comm_bytes.data(), record.comm, name.comm_bytes.size());
+
+  if (tasks_.size() >= max_tasks_ && !tasks_.contains(record.h.tid)) forget_unused();
+  Task& task = tasks_[record.h.tid];
+  task.used = ++clock_;
+  auto& versions = task.versions;
+  auto later = std::ranges::upper_bound(versions, name.since, {}, &TaskName::since);
+  if (later != versions.begin() && same_identity(*std::prev(later), name)) return;
+  if (later != versions.end() && same_identity(*later, name)) {
+    later->since = name.since;
+    return;
+  }
+  versions.insert(later, name);
+  if (versions.size() > kVersionsPerTask) versions.erase(versions.begin());
+}
+
+// Forgets a quarter at once, so that the search for the oldest is paid for by
+// the many additions that follow.
+void NameTable::forget_unused() {
+  std::vector<uint64_t> uses;
+  uses.reserve(tasks_.size());
+  for (const auto& [tid, task] : tasks_) uses.push_back(task.used);
+  auto limit = uses.begin() + static_cast<ptrdiff_t>(uses.size() / 4);
+  std::ranges::nth_element(uses, limit);
+  std::erase_if(tasks_,
+                [oldest = *limit](const auto& entry) { return entry.second.used <= oldest; });
+}
+
+const TaskName* NameTable::task_at(uint32_t tid, uint64_t ts) const {
+  auto found = tasks_.find(tid);
+  if (found == tasks_.end()) return nullptr;
+  found->second.used = ++clock_;
+  const auto& versions = found->second.versions;
+  for (size_t i = versions.size(); i-- > 1;)  // nearly always the newest
+    if (versions[i].since <= ts) return &versions[i];
+  return &versions.front();
+}
+
+std::string_view NameTable::cache_name(uint64_t key) const {
+  auto found = caches_.find(key);
+  return found == caches_.end() ? std::string_view{} : found->second;
+}
+
+}  // namespace ktraced
