@@ -39,7 +39,7 @@ class Daemon {
   EventLoop& loop_;
   std::filesystem::path config_file_;
   Config config_;
-  Symbols symbols_;
+  KernelSymbols symbols_;
   std::unique_ptr<Subscribers> subscribers_;
   std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<ControlServer> server_;

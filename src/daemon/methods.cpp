@@ -40,7 +40,7 @@ Result<json> set_filter(Tracer& tracer, const FilterSettings& settings) {
   return json{{"filter", filter_to_json(tracer.filter())}};
 }
 
-Result<json> resolve(Symbols& symbols, const json& params) {
+Result<json> resolve(KernelSymbols& symbols, const json& params) {
   auto addresses = params.find("addresses");
   if (addresses == params.end() || !addresses->is_array() || addresses->size() > kMaxAddresses)
     return fail(ExitCode::usage, "'addresses' must be a list of at most {} hexadecimal strings",

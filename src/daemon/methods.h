@@ -16,7 +16,7 @@ namespace ktraced {
 struct MethodTargets {
   Tracer& tracer;
   Subscribers& subscribers;
-  Symbols& symbols;
+  KernelSymbols& symbols;
   // Reads the configuration file again; returns the sections that changed.
   std::function<Result<std::vector<std::string>>()> reload;
 };

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   auto counters = Counters::open(*object);
   if (!counters) return pass_on(counters);
 
-  auto gfp = running_gfp_flags();
+  auto gfp = probe_gfp_flags();
   if (gfp.names.empty()) spdlog::warn("GFP flags are shown as numbers: {}", gfp.reason);
   schema->gfp_flags = std::move(gfp.names);
 

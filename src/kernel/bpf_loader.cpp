@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <regex>
+#include <string_view>
 
 extern "C" {
 #include "ktraced.skel.h"
@@ -127,6 +128,21 @@ std::span<const std::byte> bpf_object_bytes() {
   size_t size = 0;
   const void* data = ktraced_bpf__elf_bytes(&size);
   return {static_cast<const std::byte*>(data), size};
+}
+
+Result<BpfObjectNames> bpf_object_names() {
+  auto object = open_object({}, {}, {});
+  if (!object) return pass_on(object);
+  BpfObjectNames names;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object->get()) names.maps.emplace_back(bpf_map__name(map));
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object->get()) {
+    // "?raw_tp/kmalloc" → "kmalloc"
+    const std::string_view section = bpf_program__section_name(program);
+    names.programs.emplace(bpf_program__name(program), section.substr(section.find('/') + 1));
+  }
+  return names;
 }
 
 void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(object); }

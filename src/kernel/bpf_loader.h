@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "bpf/shared_state.h"
@@ -17,6 +18,13 @@ struct BpfObjectCloser {
   void operator()(bpf_object* object) const;
 };
 using LoadedObject = std::unique_ptr<bpf_object, BpfObjectCloser>;
+
+// The names in the built-in object: its maps, and its programs with their tracepoints.
+struct BpfObjectNames {
+  std::vector<std::string> maps;
+  std::map<std::string, std::string> programs;
+};
+[[nodiscard]] Result<BpfObjectNames> bpf_object_names();
 
 // Loads all programs but those in `left_out` (program → reason). A program that the
 // kernel refuses is added there, and loading is tried again without it. Fails with

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string_view>
+#include <utility>
 
 #include "kernel/bpf_loader.h"
 #include "kernel/features.h"
@@ -17,13 +17,30 @@ namespace {
 
 Fd duplicate(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
-// "?raw_tp/kmalloc" → "kmalloc".
-std::string tracepoint_of(const bpf_program* program) {
-  const std::string_view section = bpf_program__section_name(program);
-  return std::string(section.substr(section.find('/') + 1));
-}
+// FNV-1a: an identity, not a secret.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (std::byte b : bytes) value_ = (value_ ^ static_cast<uint64_t>(b)) * 0x100000001b3ULL;
+  }
+  [[nodiscard]] uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+// Whoever pins last pins this: where it is, all the rest is too.
+constexpr const char* kControlMap = ".data.control";
 
 }  // namespace
+
+std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& sizes) {
+  Hash hash;
+  hash.add(bpf_object_bytes());
+  hash.add(std::as_bytes(std::span(&features.flags, 1)));
+  hash.add(std::as_bytes(std::span(&sizes, 1)));
+  return fmt::format("object-{:016x}", hash.value());
+}
 
 // libbpf's object is only the way in: what is kept are the descriptors.
 Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& features,
@@ -31,28 +48,66 @@ Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& fe
   BpfObject self;
   for (const auto& [event, reason] : features.unavailable)
     if (schema.find(event) != nullptr) self.unavailable_.emplace(event, reason);
+  auto names = bpf_object_names();
+  if (!names) return pass_on(names);
   auto object = load_bpf_object(features.flags, sizes, self.unavailable_);
   if (!object) return pass_on(object);
 
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object->get())
-      self.maps_.emplace(bpf_map__name(map), duplicate(bpf_map__fd(map)));
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object->get()) {
-    if (bpf_program__fd(program) < 0) continue;
-    self.programs_.emplace(
-        bpf_program__name(program),
-        Program{.fd = duplicate(bpf_program__fd(program)), .tracepoint = tracepoint_of(program)});
+  for (const std::string& name : names->maps)
+    self.maps_.emplace(name,
+                       duplicate(bpf_object__find_map_fd_by_name(object->get(), name.c_str())));
+  for (const auto& [name, tracepoint] : names->programs) {
+    const int fd = bpf_program__fd(bpf_object__find_program_by_name(object->get(), name.c_str()));
+    if (fd >= 0)
+      self.programs_.emplace(name, Program{.fd = duplicate(fd), .tracepoint = tracepoint});
   }
   if (auto mapped = self.map_control(); !mapped) return pass_on(mapped);
   if (auto ready = self.calibrate(); !ready) return pass_on(ready);
   return self;
 }
 
+Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
+                                                  const KernelFeatures& features, Pins pins) {
+  if (!pins.get(Pins::Kind::map, kControlMap)) return std::nullopt;
+  auto names = bpf_object_names();
+  if (!names) return pass_on(names);
+
+  BpfObject self;
+  for (const std::string& name : names->maps) {
+    Fd map = pins.get(Pins::Kind::map, name);
+    if (!map) return std::nullopt;
+    self.maps_.emplace(name, std::move(map));
+  }
+  for (const auto& [name, tracepoint] : names->programs) {
+    if (Fd program = pins.get(Pins::Kind::program, name))
+      self.programs_.emplace(name, Program{.fd = std::move(program), .tracepoint = tracepoint});
+    if (Fd link = pins.get(Pins::Kind::link, name)) self.links_.emplace(name, std::move(link));
+  }
+  self.unavailable_ = features.unavailable;
+  for (const Event& event : schema.events())
+    if (!self.programs_.contains(event.name))
+      self.unavailable_.emplace(event.name, "the kernel refused its program when it was loaded");
+  if (auto mapped = self.map_control(); !mapped) return pass_on(mapped);
+  if (auto ready = self.calibrate(); !ready) return pass_on(ready);
+  self.pins_ = std::move(pins);
+  return self;
+}
+
+Result<> BpfObject::persist(Pins pins) {
+  for (const auto& [name, program] : programs_)
+    if (auto done = pins.pin(Pins::Kind::program, name, program.fd.get()); !done) return done;
+  for (const auto& [name, map] : maps_)
+    if (name != kControlMap)
+      if (auto done = pins.pin(Pins::Kind::map, name, map.get()); !done) return done;
+  if (auto done = pins.pin(Pins::Kind::map, kControlMap, map_fd(kControlMap)); !done) return done;
+  pins_ = std::move(pins);
+  return {};
+}
+
 Result<> BpfObject::map_control() {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   auto mapping =
-      Mapping::map(map_fd(".data.control"), (sizeof(struct control) + page - 1) / page * page,
+      Mapping::map(map_fd(kControlMap), (sizeof(struct control) + page - 1) / page * page,
                    PROT_READ | PROT_WRITE);
   if (!mapping) return pass_on(mapping);
   control_ = std::move(*mapping);
@@ -80,11 +135,15 @@ Result<> BpfObject::attach(const std::string& name) {
     return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
   Fd link(bpf_raw_tracepoint_open(program->second.tracepoint.c_str(), program->second.fd.get()));
   if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
+  if (pins_)
+    if (auto pinned = pins_->pin(Pins::Kind::link, name, link.get()); !pinned) return pinned;
   links_.emplace(name, std::move(link));
   return {};
 }
 
-void BpfObject::detach(const std::string& name) { links_.erase(name); }
+void BpfObject::detach(const std::string& name) {
+  if (links_.erase(name) != 0 && pins_) pins_->unpin(Pins::Kind::link, name);
+}
 
 bool BpfObject::attached(const std::string& name) const { return links_.contains(name); }
 

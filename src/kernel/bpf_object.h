@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/mapping.h"
 #include "bpf/shared_state.h"
+#include "kernel/pins.h"
 #include "schema/schema.h"
 
 namespace ktraced {
@@ -28,13 +29,27 @@ struct BpfSizes {
 
 // Owns the loaded maps and programs and the programs' attachments. Programs are
 // loaded but not attached; an event whose program is detached costs nothing.
+//
+// With pins, everything outlives the daemon: the next one adopts it, if it was built
+// with the same programs and sizes.
 class BpfObject {
  public:
+  // Identifies programs, sizes and features: only an equal object can be adopted.
+  [[nodiscard]] static std::string identity(const KernelFeatures& features, const BpfSizes& sizes);
+  // Takes over what an earlier daemon has pinned, attachments included; nothing if there
+  // is none, or not all of it. Nothing is loaded.
+  static Result<std::optional<BpfObject>> adopt(const Schema& schema,
+                                                const KernelFeatures& features, Pins pins);
   // Loads every program whose hook this kernel has. A program the kernel refuses
   // is left out and listed in unavailable(). Fails with ExitCode::no_permission
   // or ExitCode::unavailable when nothing can be loaded.
   static Result<BpfObject> load(const Schema& schema, const KernelFeatures& features,
                                 const BpfSizes& sizes);
+
+  // Pins everything, now and from now on. Fails with ExitCode::os.
+  Result<> persist(Pins pins);
+  // Where things are pinned; null if they are not.
+  [[nodiscard]] const Pins* pins() const { return pins_ ? &*pins_ : nullptr; }
 
   // Attaches or detaches the program of an event (or a helper program) by name.
   // Attaching twice is no error. Fails with ExitCode::unavailable.
@@ -75,6 +90,7 @@ class BpfObject {
   std::map<std::string, Fd> links_;  // by program
   Mapping control_;
   std::map<std::string, std::string> unavailable_;
+  std::optional<Pins> pins_;
 };
 
 }  // namespace ktraced

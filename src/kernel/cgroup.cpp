@@ -43,8 +43,8 @@ Result<cgroup_ref> find_cgroup(const std::string& path) {
   std::filesystem::path given(path);
   // An absolute path is either a directory under the mount or a path within the hierarchy.
   std::filesystem::path below = given.is_absolute() ? given.relative_path() : given;
-  if (auto [mismatch, rest] = std::mismatch(mount->point.begin(), mount->point.end(), given.begin(),
-                                            given.end());
+  if (auto [mismatch, rest] =
+          std::mismatch(mount->point.begin(), mount->point.end(), given.begin(), given.end());
       mismatch == mount->point.end()) {
     below.clear();
     for (; rest != given.end(); ++rest) below /= *rest;

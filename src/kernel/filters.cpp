@@ -26,9 +26,13 @@ Result<uint32_t> process_of(uint32_t id) {
 }
 
 uint32_t kinds_of(const FilterSide& side) {
-  return (side.pid.empty() ? 0U : FILTER_PID) | (side.uid.empty() ? 0U : FILTER_UID) |
-         (side.comm.empty() ? 0U : FILTER_COMM) | (side.follow.empty() ? 0U : FILTER_FOLLOW) |
-         (side.cgroup.empty() ? 0U : FILTER_CGROUP);
+  uint32_t kinds = 0;
+  if (!side.pid.empty()) kinds |= FILTER_PID;
+  if (!side.uid.empty()) kinds |= FILTER_UID;
+  if (!side.comm.empty()) kinds |= FILTER_COMM;
+  if (!side.follow.empty()) kinds |= FILTER_FOLLOW;
+  if (!side.cgroup.empty()) kinds |= FILTER_CGROUP;
+  return kinds;
 }
 
 Result<> check_count(size_t count, size_t limit, const char* what) {

@@ -42,8 +42,8 @@ class Filters {
   int ids_map_;
   int followed_map_;
   FilterSettings current_;
-  std::vector<filter_id_key> ids_[2];     // what each slot has in the map
-  std::map<uint32_t, uint32_t> roots_;    // followed process → bit
+  std::vector<filter_id_key> ids_[2];   // what each slot has in the map
+  std::map<uint32_t, uint32_t> roots_;  // followed process → bit
 };
 
 // Where a control group is in the v2 hierarchy. `path` is absolute or relative to its

@@ -41,7 +41,8 @@ std::optional<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
   std::ifstream status(thread / "status");
   bool found = false;
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("Uid:")) info.uid = static_cast<uint32_t>(std::strtoul(line.c_str() + 4, nullptr, 10));
+    if (line.starts_with("Uid:"))
+      info.uid = static_cast<uint32_t>(std::strtoul(line.c_str() + 4, nullptr, 10));
     found = true;
   }
   if (!found) return std::nullopt;

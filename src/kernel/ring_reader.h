@@ -25,8 +25,12 @@ class RingReader {
 
   [[nodiscard]] int map_fd() const { return map_.get(); }
   [[nodiscard]] size_t size() const { return size_; }
-  [[nodiscard]] uint64_t consumed() const { return position(consumer_).load(std::memory_order_acquire); }
-  [[nodiscard]] uint64_t produced() const { return position(producer_).load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t consumed() const {
+    return position(consumer_).load(std::memory_order_acquire);
+  }
+  [[nodiscard]] uint64_t produced() const {
+    return position(producer_).load(std::memory_order_acquire);
+  }
 
   // Calls visit(position, record bytes) for the finished records from `from` up to
   // `until`, and returns where it stopped: at `until`, or at a record that is still

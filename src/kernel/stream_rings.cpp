@@ -59,7 +59,8 @@ Result<std::map<uint32_t, RingReader>> StreamRings::resize(size_t ring_bytes) {
   for (const auto& [cpu, ring] : rings) {
     auto used = put_into_use(cpu, ring);
     if (used) continue;
-    for (const auto& [old_cpu, old_ring] : rings_) static_cast<void>(put_into_use(old_cpu, old_ring));
+    for (const auto& [old_cpu, old_ring] : rings_)
+      static_cast<void>(put_into_use(old_cpu, old_ring));
     return pass_on(used);
   }
   ring_bytes_ = ring_bytes;
