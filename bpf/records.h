@@ -28,7 +28,7 @@
 
 enum {
 	COMM_LEN = 16,           /* the kernel's TASK_COMM_LEN, with the NUL */
-	FILENAME_MAX_LEN = 320,  /* longest exec file name kept, with the NUL; BPF stack is 512 bytes */
+	FILENAME_MAX_LEN = 240,  /* longest exec file name kept, with the NUL; the BPF stack is 512 bytes */
 	CACHE_NAME_LEN = 48,     /* longest slab cache name kept, with the NUL */
 	EVENT_ID_MAX = 2048,     /* event ids are below this */
 };
@@ -137,7 +137,7 @@ struct rec_sched_process_exit {
 struct rec_task_rename {
 	struct record h;
 	pid_tid_t pid;
-	s16 oom_score_adj;
+	s16 oom_score_adj DOC("-1000 … 1000: how likely the out-of-memory killer chooses it");
 	char oldcomm[COMM_LEN];
 	char newcomm[COMM_LEN];
 } GROUP("process") DOC("a thread changes its name");
@@ -183,7 +183,7 @@ struct rec_mm_page_alloc {
 	kaddr_t page DOC("address of struct page; 0: the allocation failed");
 	gfp_flags_t gfp_flags;
 	u32 order DOC("2^order pages");
-	s32 migratetype;
+	s32 migratetype DOC("free list taken from: 0 unmovable, 1 movable, 2 reclaimable, …");
 } GROUP("kmem") DOC("pages from the page allocator");
 
 struct rec_mm_page_free {
@@ -198,7 +198,7 @@ struct rec_sys_enter {
 	struct record h;
 	syscall_nr_t nr;
 	syscall_abi_t abi;
-	hex_t args[6];
+	hex_t args[6] DOC("arguments, also those the call does not have");
 } GROUP("syscalls") DOC("a system call begins");
 
 struct rec_sys_exit {
