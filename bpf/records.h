@@ -137,7 +137,7 @@ struct rec_sched_process_exit {
 struct rec_task_rename {
 	struct record h;
 	pid_tid_t pid;
-	s16 oom_score_adj DOC("-1000 … 1000: how likely the out-of-memory killer chooses it");
+	s16 oom_score_adj DOC("-1000 to 1000: how likely the out-of-memory killer chooses it");
 	char oldcomm[COMM_LEN];
 	char newcomm[COMM_LEN];
 } GROUP("process") DOC("a thread changes its name");
@@ -183,7 +183,7 @@ struct rec_mm_page_alloc {
 	kaddr_t page DOC("address of struct page; 0: the allocation failed");
 	gfp_flags_t gfp_flags;
 	u32 order DOC("2^order pages");
-	s32 migratetype DOC("free list taken from: 0 unmovable, 1 movable, 2 reclaimable, …");
+	s32 migratetype DOC("free list taken from: 0 unmovable, 1 movable, 2 reclaimable and so on");
 } GROUP("kmem") DOC("pages from the page allocator");
 
 struct rec_mm_page_free {

@@ -79,7 +79,11 @@ TEST_F(BuiltSchema, FieldsLieWhereTheCompilerOfThisTestPutsThem) {
 TEST_F(BuiltSchema, ArraysAndTexts) {
   const Field* args = field_of(schema_.find("sys_enter"), "args");
   ASSERT_NE(args, nullptr);
-  EXPECT_EQ(*args, (Field{"args", "hex_t[6]", Meaning::hex, offsetof(rec_sys_enter, args), 8, 6}));
+  EXPECT_EQ(args->meaning, Meaning::hex);
+  EXPECT_EQ(args->type, "hex_t[6]");
+  EXPECT_EQ(args->size, 8U);
+  EXPECT_EQ(args->count, 6U);
+  EXPECT_EQ(args->offset, offsetof(rec_sys_enter, args));
 
   const Field* newcomm = field_of(schema_.find("task_rename"), "newcomm");
   ASSERT_NE(newcomm, nullptr);
