@@ -67,15 +67,17 @@ class Subscribers {
   [[nodiscard]] nlohmann::json status() const;
 
   // Writes what is queued, waiting for the readers until `timeout`, and closes all. No pass may
-  // be published afterwards. Main thread.
+  // be published afterwards, and no hook is called. Main thread.
   void finish_all(std::chrono::milliseconds timeout);
 
  private:
   class Subscriber;
 
   Subscribers(EventLoop& loop, Hooks hooks, SubscriberLimits limits);
+  void on_io(Subscriber& subscriber, uint32_t events);
   void write_all();
   void remove_finished();
+  bool write_the_rest();
 
   EventLoop& loop_;
   Hooks hooks_;
