@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Holds the floors of the source tree: who may include whom.
+
+    check_floors.py REPOSITORY    checks src/ and bpf/; exits 1 and names each breach
+
+The rules are in docs/architecture.md: includes only go down, the two pillars (daemon,
+ctl) never see each other's floors, of bpf/ the C++ side sees three headers only, and no
+files include each other in a circle.
+"""
+import re
+import sys
+from pathlib import Path
+
+# Each floor of src/, and the floors it may include, itself aside.
+FLOORS = {
+    "base": set(),
+    "schema": {"base"},
+    "trace": {"schema", "base"},
+    "kernel": {"trace", "schema", "base"},
+    "daemon": {"kernel", "trace", "schema", "base"},
+    "decoders": {"trace", "schema", "base"},
+    "analysis": {"decoders", "trace", "schema", "base"},
+    "ctl": {"analysis", "decoders", "trace", "schema", "base"},
+}
+# What the C++ side may see of bpf/.
+SHARED_WITH_BPF = {"bpf/types.h", "bpf/records.h", "bpf/shared_state.h"}
+# Headers the build makes, and the floor that may include them.
+GENERATED = {"ktraced.skel.h": "kernel"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+SOURCES = (".h", ".hpp", ".c", ".cpp")
+
+
+def sources(root):
+    """Paths of all source files, relative to the repository."""
+    for top in ("src", "bpf"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SOURCES:
+                yield path.relative_to(root).as_posix()
+
+
+def included_file(root, including, name):
+    """The file of this repository that an #include names, or None."""
+    beside = (Path(including).parent / name).as_posix()
+    for candidate in (name, f"src/{name}", beside):
+        if (root / candidate).is_file():
+            return candidate
+    return None
+
+
+def place(path):
+    """'bpf', or the floor of a path under src/."""
+    parts = path.split("/")
+    return "bpf" if parts[0] == "bpf" else parts[1]
+
+
+def breach_of_floor(including, included):
+    """Why this #include is not allowed, or None."""
+    here, there = place(including), place(included)
+    if here == there:
+        return None
+    if here == "bpf":
+        return "the BPF side includes nothing of src/"
+    if there == "bpf":
+        return None if included in SHARED_WITH_BPF else "is for BPF programs only"
+    if there not in FLOORS[here]:
+        return f"{here} may include {', '.join(sorted(FLOORS[here])) or 'no other floor'}; not {there}"
+    return None
+
+
+def breach_of_form(including, quote, name, included):
+    """Why this #include is written wrongly, or None."""
+    if included is None:
+        if quote == "<":
+            return None
+        if name in GENERATED and place(including) == GENERATED[name]:
+            return None
+        return "no such file here; system headers go in <>"
+    if quote == "<":
+        return 'files of this project go in ""'
+    if place(including) != "bpf" and included not in (name, f"src/{name}"):
+        return f'write it from the top: "{included.removeprefix("src/")}"'
+    return None
+
+
+def circles(graph):
+    """Each circle of files found, as a list that begins and ends with the same file."""
+    found, done = [], set()
+
+    def visit(path, trail):
+        if path in trail:
+            found.append(trail[trail.index(path):] + [path])
+        elif path not in done:
+            for included in graph.get(path, ()):
+                visit(included, trail + [path])
+            done.add(path)
+
+    for path in graph:
+        visit(path, [])
+    return found
+
+
+def breaches(root):
+    """All breaches as lines of text."""
+    graph, problems = {}, []
+    for path in sources(root):
+        if place(path) not in FLOORS and place(path) != "bpf":
+            problems.append(f"{path}: {place(path)} is no floor; see FLOORS in this test")
+            continue
+        graph[path] = []
+        for quote, name in INCLUDE.findall((root / path).read_text()):
+            included = included_file(root, path, name)
+            problem = breach_of_form(path, quote, name, included)
+            if included and not problem:
+                graph[path].append(included)
+                problem = breach_of_floor(path, included)
+            if problem:
+                problems.append(f'{path}: #include "{name}": {problem}')
+    problems += ["a circle: " + " -> ".join(circle) for circle in circles(graph)]
+    return problems
+
+
+def main():
+    root = Path(sys.argv[1])
+    if not list(sources(root)):
+        sys.exit(f"{root} holds no sources")
+    problems = breaches(root)
+    print("\n".join(problems) or "all includes go down")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+// Every hit is accounted for: shown, filtered, or lost and told.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "harness/bpf_view.h"
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+// Only sys_enter of getppid, so that N calls are N events.
+json getppid_with_ring(int buffer_kb) {
+  return {{"events", {{"syscalls", {{"only", {"getppid"}}}}}},
+          {"stream", {{"buffer_kb", buffer_kb}}}};
+}
+
+long ring_bytes_waiting(Daemon& daemon) {
+  long waiting = 0;
+  for (const json& cpu : daemon.call("status")["stream"]["cpus"])
+    waiting += cpu["produced"].get<long>() - cpu["consumed"].get<long>();
+  return waiting;
+}
+
+TEST(Accounting, WithLargeRingsEveryCallIsShown) {
+  Daemon daemon(getppid_with_ring(16384));
+  daemon.disable({"sys_exit"});
+  WaitingTruth truth({"getppid", "100000"});
+  daemon.set_filter({{"follow", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.events("sys_enter", truth.pid()).size(), 100000U);
+  EXPECT_EQ(trace.lost(), 0);
+  EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], 100000);
+}
+
+class RingSize : public testing::TestWithParam<int> {};
+
+TEST_P(RingSize, ShownAndLostAreExactlyTheNumberOfCalls) {
+  constexpr long kCalls = 1'000'000;
+  Daemon daemon(getppid_with_ring(GetParam()));
+  daemon.disable({"sys_exit"});
+  WaitingTruth truth({"getppid", std::to_string(kCalls)});
+  daemon.set_filter({{"follow", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  Trace trace = stream.finish();
+  long shown = static_cast<long>(trace.events("sys_enter", truth.pid()).size());
+  EXPECT_EQ(shown + trace.lost("sys_enter"), kCalls);
+  EXPECT_EQ(trace.lost(), trace.lost("sys_enter"));
+  json status = daemon.event_status("sys_enter");
+  EXPECT_EQ(status["recorded"].get<long>() + status["dropped"].get<long>(), kCalls);
+  RecordProperty("shown", std::to_string(shown));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kilobytes, RingSize, testing::Values(64, 4096),
+                         [](const auto& test) { return std::to_string(test.param); });
+
+TEST(Accounting, LossesAreToldWhereTheyHappened) {
+  Daemon daemon(getppid_with_ring(64));
+  daemon.disable({"sys_exit"});
+  WaitingTruth truth({"--cpu", "0", "getppid", "300000"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  Trace trace = stream.finish();
+  ASSERT_GT(trace.lost(), 0) << "the ring was meant to be too small";
+  // Between events, not heaped at the end: losses and events of the CPU alternate.
+  long changes = 0;
+  uint64_t last_ts = 0;
+  bool was_loss = false;
+  for (const json& line : trace.lines()) {
+    ASSERT_EQ(line["cpu"], 0);
+    EXPECT_GE(line["ts"].get<uint64_t>(), last_ts);
+    last_ts = line["ts"];
+    bool is_loss = line.contains("lost");
+    EXPECT_EQ(line["event"], "sys_enter");
+    changes += is_loss != was_loss ? 1 : 0;
+    was_loss = is_loss;
+  }
+  EXPECT_GT(changes, 2);
+}
+
+TEST(Accounting, HitsAreTheKernelsOwnCountOfProgramRuns) {
+  const std::vector<std::string> names = {"sys_enter",       "sys_exit",     "kmalloc",
+                                          "kmem_cache_free", "sched_switch", "sched_waking"};
+  RunStatistics counting;
+  Daemon daemon(
+      {{"stream", {{"buffer_kb", 64}}}, {"filter", {{"exclude", {{"comm", {"ktracectl"}}}}}}});
+  Stream stream(daemon, {"--event", "mark_victim"});
+  daemon.enable(names);
+  run_truth({"getppid", "200000"});
+  run_truth({"switch", "2000", "0"});
+  run_truth({"kmem", "2000"});
+  daemon.disable(names);
+  long dropped = 0;
+  for (const std::string& name : names) {
+    ProgramCounts kernel = program_counts(daemon.pid(), name);
+    json ours = daemon.event_status(name);
+    uint64_t counted = ours["recorded"].get<uint64_t>() + ours["filtered"].get<uint64_t>() +
+                       ours["dropped"].get<uint64_t>();
+    EXPECT_EQ(counted, kernel.runs) << name << ": " << ours;
+    EXPECT_EQ(ours["missed"].get<uint64_t>(), kernel.missed) << name;
+    EXPECT_GT(kernel.runs, 0U) << name;
+    dropped += ours["dropped"].get<long>();
+  }
+  EXPECT_GT(dropped, 0);
+  stream.finish();
+}
+
+TEST(Accounting, SumsAreTheSumsOverCpus) {
+  Daemon daemon(json{{"events", {{"sched", true}, {"kmem", true}, {"syscalls", true}}},
+                     {"stream", {{"buffer_kb", 64}}}});
+  Stream stream(daemon, {"--event", "mark_victim"});
+  run_truth({"switch", "500", "1"});
+  daemon.disable({"sched", "kmem", "syscalls"});
+  json status = daemon.call("status");
+  for (const auto& [name, event] : status["events"].items())
+    for (const char* counter : {"recorded", "filtered", "dropped"}) {
+      uint64_t sum = 0;
+      for (const json& cpu : event["per_cpu"]) sum += cpu[counter].get<uint64_t>();
+      EXPECT_EQ(sum, event[counter].get<uint64_t>()) << name << "." << counter;
+    }
+  stream.finish();
+}
+
+TEST(Accounting, RingSizesAndPositionsAreShownForEachCpu) {
+  Daemon daemon(json{{"events", {{"syscalls", true}}}, {"stream", {{"buffer_kb", 256}}}});
+  Stream stream(daemon, {"--event", "mark_victim"});
+  run_truth({"--cpu", "1", "getppid", "5000"});
+  daemon.disable({"syscalls"});
+  json cpus = daemon.call("status")["stream"]["cpus"];
+  ASSERT_EQ(cpus.size(), static_cast<size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  for (const json& cpu : cpus) {
+    EXPECT_EQ(cpu["ring_bytes"], 256 * 1024);
+    EXPECT_GE(cpu["produced"], cpu["consumed"]);
+    EXPECT_GT(cpu["produced"], 0);
+  }
+  EXPECT_TRUE(eventually([&] { return ring_bytes_waiting(daemon) == 0; }))
+      << "drained by the timer";
+  stream.finish();
+}
+
+TEST(Accounting, FewEventsArriveWithoutWaitingForAFullRing) {
+  Daemon daemon(getppid_with_ring(4096));
+  Stream stream(daemon, {"--event", "sys_enter", "--comm", "truth"});
+  run_truth({"getppid", "1"});
+  EXPECT_TRUE(eventually([&] { return stream.lines_so_far() == 1; }, 1s));
+  stream.finish();
+}
+
+}  // namespace
+}  // namespace ktraced::live

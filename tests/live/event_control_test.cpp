@@ -1,0 +1,161 @@
+// Events and groups switched on and off while everything runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/bpf_view.h"
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kAllEvents = {"sched_switch",
+                                             "sched_waking",
+                                             "sched_wakeup",
+                                             "sched_wakeup_new",
+                                             "sched_migrate_task",
+                                             "kmalloc",
+                                             "sched_process_fork",
+                                             "sched_process_exec",
+                                             "sched_process_exit",
+                                             "task_rename",
+                                             "kfree",
+                                             "kmem_cache_alloc",
+                                             "kmem_cache_free",
+                                             "mm_page_alloc",
+                                             "mm_page_free",
+                                             "sys_enter",
+                                             "sys_exit",
+                                             "signal_generate",
+                                             "signal_deliver",
+                                             "mark_victim"};
+
+std::vector<std::string> enabled_events(Daemon& daemon) {
+  std::vector<std::string> names;
+  for (const auto& [name, event] : daemon.call("status")["events"].items())
+    if (event["enabled"] == true) names.push_back(name);
+  return names;
+}
+
+TEST(Events, AllTwentyAreListedWithFieldsAndAvailable) {
+  Daemon daemon;
+  json list = daemon.call("events.list")["events"];
+  std::vector<std::string> names;
+  for (const json& event : list) {
+    names.push_back(event["name"]);
+    EXPECT_TRUE(event["available"].get<bool>()) << event["name"] << ": " << event["reason"];
+    EXPECT_FALSE(event["doc"].get<std::string>().empty()) << event["name"];
+    EXPECT_FALSE(event["fields"].empty()) << event["name"];
+    EXPECT_GE(event["size"].get<int>(), 16) << event["name"];
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(kAllEvents));
+}
+
+TEST(Events, NoneIsOnUnlessConfigured) {
+  Daemon daemon;
+  EXPECT_TRUE(enabled_events(daemon).empty());
+}
+
+TEST(Events, GroupsAndSingleOnesSwitchAtRunTime) {
+  Daemon daemon;
+  daemon.enable({"signal", "kfree"});
+  EXPECT_THAT(enabled_events(daemon),
+              testing::UnorderedElementsAre("signal_generate", "signal_deliver", "kfree"));
+  daemon.disable({"signal_deliver"});
+  EXPECT_THAT(enabled_events(daemon), testing::UnorderedElementsAre("signal_generate", "kfree"));
+  daemon.disable({"kmem", "signal"});
+  EXPECT_TRUE(enabled_events(daemon).empty());
+}
+
+TEST(Events, AnUnknownNameChangesNothing) {
+  Daemon daemon;
+  json error = daemon.call_error("events.enable", {{"names", {"kfree", "kmalllloc"}}});
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("kmalllloc"));
+  EXPECT_EQ(error["data"]["exit_code"], 64);
+  EXPECT_TRUE(enabled_events(daemon).empty());
+}
+
+TEST(Events, AreSeenOnlyWhileTheyAreOn) {
+  Daemon daemon;
+  Stream stream(daemon, {"--comm", "truth"});
+  run_truth({"getppid", "10"});
+  daemon.enable({"syscalls"});
+  run_truth({"getppid", "20"});
+  daemon.disable({"syscalls"});
+  run_truth({"getppid", "40"});
+  Trace trace = stream.finish();
+  auto calls = trace.events("sys_enter");
+  std::erase_if(calls, [](const json& event) { return name_of(event, "nr") != "getppid"; });
+  EXPECT_EQ(calls.size(), 20U);
+}
+
+TEST(Events, ADisabledOneIsNotAttachedAndItsProgramDoesNotRun) {
+  RunStatistics counting;
+  Daemon daemon(json{{"events", {{"kmem", {"kfree"}}, {"syscalls", true}}}});
+  Stream stream(daemon, {"--event", "mark_victim"});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Contains("kfree"));
+  EXPECT_THAT(attached_program_names(daemon.pid()), Contains("sys_enter"));
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("kmalloc")));
+  daemon.disable({"syscalls"});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("sys_enter")));
+  uint64_t before = program_counts(daemon.pid(), "sys_enter").runs;
+  run_truth({"getppid", "1000"});
+  EXPECT_EQ(program_counts(daemon.pid(), "sys_enter").runs, before);
+  EXPECT_EQ(program_counts(daemon.pid(), "kmalloc").runs, 0U);
+  stream.finish();
+}
+
+TEST(Events, WithNobodyListeningNothingIsAttached) {
+  Daemon daemon(json{{"events", {{"kmem", true}, {"syscalls", true}, {"sched", true}}}});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("sys_enter")));
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("kmalloc")));
+  Stream stream(daemon, {"--event", "mark_victim"});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Contains("sys_enter"));
+  stream.finish();
+  EXPECT_TRUE(
+      eventually([&] { return !attached_program_names(daemon.pid()).contains("sys_enter"); }));
+}
+
+TEST(Events, ListIsPrintedForPeopleAndPrograms) {
+  Daemon daemon(json{{"events", {{"kmem", {"kfree"}}}}});
+  std::string text = daemon.ctl_ok({"events", "list"});
+  for (const std::string& name : kAllEvents) EXPECT_THAT(text, HasSubstr(name));
+  EXPECT_THAT(text, HasSubstr("call_site"));
+  json listed = json::parse(daemon.ctl_ok({"--json", "events", "list"}));
+  EXPECT_EQ(listed["events"].size(), kAllEvents.size());
+  json changed = json::parse(daemon.ctl_ok({"--json", "events", "enable", "oom"}));
+  EXPECT_EQ(changed["events"], json::array({"mark_victim"}));
+}
+
+TEST(Pause, StopsEventsAndResumeContinues) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
+  Stream stream(daemon, {"--comm", "truth", "--event", "sys_enter"});
+  EXPECT_EQ(daemon.call("pause")["state"], "paused");
+  EXPECT_EQ(daemon.call("status")["state"], "paused");
+  run_truth({"getppid", "10"});
+  EXPECT_EQ(daemon.call("resume")["state"], "running");
+  run_truth({"getppid", "20"});
+  EXPECT_EQ(stream.finish().events("sys_enter").size(), 20U);
+}
+
+TEST(Reset, EmptiesTheRingsAndZeroesTheCounters) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
+  Stream stream(daemon, {"--event", "sys_enter"});
+  run_truth({"getppid", "100"});
+  EXPECT_TRUE(eventually([&] { return daemon.event_status("sys_enter")["recorded"] == 100; }));
+  json answer = daemon.call("reset");
+  EXPECT_TRUE(answer["discarded"].is_number());
+  json status = daemon.event_status("sys_enter");
+  EXPECT_EQ(status["recorded"], 0);
+  EXPECT_LT(status["filtered"], 100000);
+  run_truth({"getppid", "7"});
+  stream.finish();
+  EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], 7);
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,218 @@
+// Filters in the kernel, each kind as include and as exclude.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <set>
+
+#include "harness/cgroups.h"
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+const json kGetppid = {{"events", {{"syscalls", {{"only", {"getppid"}}}}}}};
+
+// Two processes that do the same; a filter must tell them apart.
+class TwoProcesses : public testing::Test {
+ protected:
+  // Starts them; each makes 100 calls of getppid.
+  void start(Command wanted_options, Command other_options) {
+    for (Command* options : {&wanted_options, &other_options}) {
+      options->push_back("getppid");
+      options->push_back("100");
+    }
+    wanted_ = std::make_unique<WaitingTruth>(wanted_options);
+    other_ = std::make_unique<WaitingTruth>(other_options);
+  }
+  // Lets both act under that filter and counts their calls that were traced.
+  std::pair<size_t, size_t> traced_under(const json& filter) {
+    daemon_.set_filter(filter);
+    Stream stream(daemon_);
+    wanted_->act();
+    other_->act();
+    Trace trace = stream.finish();
+    EXPECT_EQ(trace.lost(), 0);
+    return {trace.events("sys_enter", wanted_->pid()).size(),
+            trace.events("sys_enter", other_->pid()).size()};
+  }
+
+  static constexpr std::pair<size_t, size_t> kOnlyWanted = {100, 0};
+  Daemon daemon_{kGetppid};
+  std::unique_ptr<WaitingTruth> wanted_, other_;
+};
+
+TEST_F(TwoProcesses, PidInclude) {
+  start({}, {});
+  EXPECT_EQ(traced_under({{"pid", {wanted_->pid()}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, PidExclude) {
+  start({}, {});
+  EXPECT_EQ(traced_under({{"exclude", {{"pid", {other_->pid()}}}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, UidInclude) {
+  start({"--uid", "12345"}, {"--uid", "12346"});
+  EXPECT_EQ(traced_under({{"uid", {12345}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, UidExclude) {
+  start({"--uid", "12345"}, {"--uid", "12346"});
+  EXPECT_EQ(traced_under({{"exclude", {{"uid", {12346}}}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CommExactInclude) {
+  start({"--comm", "worker"}, {"--comm", "worker2"});
+  EXPECT_EQ(traced_under({{"comm", {"worker"}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CommExactExclude) {
+  start({"--comm", "worker2"}, {"--comm", "worker"});
+  EXPECT_EQ(traced_under({{"exclude", {{"comm", {"worker"}}}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CommBeginningInclude) {
+  start({"--comm", "worker-7"}, {"--comm", "wonder"});
+  EXPECT_EQ(traced_under({{"comm", {"wor*"}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CommBeginningExclude) {
+  start({"--comm", "wonder"}, {"--comm", "worker-7"});
+  EXPECT_EQ(traced_under({{"exclude", {{"comm", {"wor*"}}}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, FollowInclude) {
+  start({}, {});
+  EXPECT_EQ(traced_under({{"follow", {wanted_->pid()}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, FollowExclude) {
+  start({}, {});
+  EXPECT_EQ(traced_under({{"exclude", {{"follow", {other_->pid()}}}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CgroupIncludeWithChildren) {
+  Cgroup group(cgroup2_mount(), "ktraced-test");
+  Cgroup child(group.path(), "inner");
+  start({"--cgroup", child.path()}, {});
+  EXPECT_EQ(traced_under({{"cgroup", {group.path().string()}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CgroupExclude) {
+  Cgroup group(cgroup2_mount(), "ktraced-test");
+  start({}, {"--cgroup", group.path()});
+  EXPECT_EQ(traced_under({{"exclude", {{"cgroup", {group.path().string()}}}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, CgroupBelowTheMountMayBeNamedWithoutIt) {
+  Cgroup group(cgroup2_mount(), "ktraced-test");
+  start({"--cgroup", group.path()}, {});
+  EXPECT_EQ(traced_under({{"cgroup", {group.path().filename().string()}}}), kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, AllKindsGivenMustMatchAndExclusionWins) {
+  start({"--comm", "worker", "--uid", "12345"}, {"--comm", "worker", "--uid", "12346"});
+  EXPECT_EQ(traced_under({{"comm", {"worker"}}, {"uid", {12345}}}), kOnlyWanted);
+  start({"--comm", "worker"}, {"--comm", "worker"});
+  EXPECT_EQ(
+      traced_under(
+          {{"comm", {"worker"}}, {"uid", json::array()}, {"exclude", {{"pid", {other_->pid()}}}}}),
+      kOnlyWanted);
+}
+
+TEST_F(TwoProcesses, ClearedFiltersLetEverythingThrough) {
+  start({}, {});
+  daemon_.set_filter({{"pid", {1}}, {"exclude", {{"uid", {0}}}}});
+  daemon_.call("filter.clear");
+  EXPECT_EQ(traced_under(json::object()), (std::pair<size_t, size_t>{100, 100}));
+}
+
+TEST(Follow, TakesInThreadsAndEveryDescendantBornLaterAndNobodyElse) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
+  WaitingTruth root({"tree", "3", "3"}), other({"tree", "2", "2"});
+  daemon.set_filter({{"follow", {root.pid()}}});
+  Stream stream(daemon);
+  other.go();
+  json told = root.act();
+  other.act();
+  Trace trace = stream.finish();
+  ASSERT_EQ(trace.lost(), 0);
+  std::map<long, int> calls;
+  std::set<long> threads;
+  for (const json& event : trace.events("sys_enter")) {
+    ++calls[event["pid"]];
+    threads.insert(event["tid"].get<long>());
+  }
+  EXPECT_EQ(told["nodes"].size(), 1U + 3 + 9 + 27);
+  EXPECT_EQ(calls.size(), told["nodes"].size());
+  for (const json& node : told["nodes"]) {
+    EXPECT_EQ(calls[node["pid"]], node["calls"]) << node;
+    EXPECT_TRUE(threads.contains(node["thread"])) << node;
+  }
+}
+
+TEST(Follow, TakesInDescendantsThatExistAlready) {
+  Daemon daemon(kGetppid);
+  Process shell({"/bin/sh", "-c", KTRACED_BINARY_DIR "/truth --wait getppid 50; :"});
+  ASSERT_TRUE(eventually([&] { return shell.out().ends_with("\n"); }));
+  long truth = json::parse(shell.out())["ready"];
+  ASSERT_NE(truth, shell.pid());
+  daemon.set_filter({{"follow", {shell.pid()}}});
+  Stream stream(daemon);
+  shell.write_input("\n");
+  shell.wait();
+  EXPECT_EQ(stream.finish().events("sys_enter", truth).size(), 50U);
+}
+
+TEST(Filter, ChangesLoseNoUnrelatedEvent) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
+  constexpr long kCalls = 20000;
+  WaitingTruth numbered({"numbered", std::to_string(kCalls), "20"});
+  daemon.set_filter({{"pid", {numbered.pid()}}});
+  Stream stream(daemon, {"--event", "sys_enter"});
+  numbered.go();
+  for (uint32_t i = 0; i < 300; ++i)  // what changes is always about others
+    daemon.set_filter(i % 2 == 0
+                          ? json{{"pid", {numbered.pid(), 1, 100000 + i}}}
+                          : json{{"pid", {numbered.pid()}}, {"exclude", {{"uid", {70000 + i}}}}});
+  numbered.act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), 0);
+  auto calls = trace.events("sys_enter", numbered.pid());
+  ASSERT_EQ(calls.size(), static_cast<size_t>(kCalls));
+  for (long i = 0; i < kCalls; ++i) ASSERT_EQ(numbers_of(calls[i], "args")[1], i + 1UL);
+}
+
+TEST(Filter, IsShownSetAndClearedByCommand) {
+  Daemon daemon;
+  daemon.ctl_ok({"filter", "set", "pid=812,813", "comm=nginx*", "exclude.uid=0"});
+  json shown = json::parse(daemon.ctl_ok({"--json", "filter", "show"}))["filter"];
+  EXPECT_EQ(shown["pid"], json::array({812, 813}));
+  EXPECT_EQ(shown["comm"], json::array({"nginx*"}));
+  EXPECT_EQ(shown["exclude"]["uid"], json::array({0}));
+  daemon.ctl_ok({"filter", "set", "pid=5"});  // the other keys stay
+  shown = json::parse(daemon.ctl_ok({"--json", "filter", "show"}))["filter"];
+  EXPECT_EQ(shown["pid"], json::array({5}));
+  EXPECT_EQ(shown["comm"], json::array({"nginx*"}));
+  daemon.ctl_ok({"filter", "clear"});
+  shown = daemon.call("filter.show")["filter"];
+  EXPECT_TRUE(shown["pid"].empty() && shown["comm"].empty() && shown["exclude"]["uid"].empty());
+}
+
+TEST(Self, TheDaemonIsNeverTraced) {
+  Daemon daemon(
+      {{"events", {{"syscalls", true}, {"kmem", true}, {"process", true}, {"signal", true}}},
+       {"stream", {{"buffer_kb", 16384}}}});
+  Stream stream(daemon);
+  for (int i = 0; i < 20; ++i) daemon.call("status");  // the daemon works
+  Trace trace = stream.finish();
+  EXPECT_FALSE(trace.lines().empty());
+  EXPECT_TRUE(trace.where([&](const json& event) { return event["pid"] == daemon.pid(); }).empty());
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,73 @@
+#include "harness/daemon.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <iostream>
+
+namespace ktraced::live {
+
+const std::string kDaemonProgram = KTRACED_BINARY_DIR "/ktraced";
+const std::string kClientProgram = KTRACED_BINARY_DIR "/ktracectl";
+const std::string kTruthProgram = KTRACED_BINARY_DIR "/truth";
+
+Daemon::Daemon(json config)
+    : socket_(directory_.path() / "control.sock"), config_file_(directory_.path() / "config.json") {
+  write_config(std::move(config));
+  process_ = std::make_unique<Process>(Command{kDaemonProgram, "--config", config_file_});
+  bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); }, 20s);
+  if (!up || !running()) throw std::runtime_error("the daemon did not come up; it wrote: " + log());
+  call("version");
+}
+
+Daemon::~Daemon() {
+  if (testing::Test::HasFailure()) std::cerr << "---- log of the daemon:\n" << log() << "----\n";
+}
+
+void Daemon::write_config(json config) {
+  config["control"]["socket"] = socket_;
+  write_config_text(config.dump(2));
+}
+
+void Daemon::write_config_text(std::string_view text) {
+  std::ofstream(config_file_, std::ios::trunc) << text;
+}
+
+json Daemon::call(std::string_view method, const json& params) {
+  json answer = RpcConnection(socket_).call(method, params);
+  if (!answer.contains("result"))
+    throw std::runtime_error(fmt::format("{} failed: {}", method, answer.dump()));
+  return answer["result"];
+}
+
+json Daemon::call_error(std::string_view method, const json& params) {
+  json answer = RpcConnection(socket_).call(method, params);
+  if (!answer.contains("error"))
+    throw std::runtime_error(fmt::format("{} should have failed: {}", method, answer.dump()));
+  return answer["error"];
+}
+
+json Daemon::event_status(const std::string& name) { return call("status")["events"][name]; }
+
+Command Daemon::ctl_command(const Command& words) const {
+  Command command = {kClientProgram, "--socket", socket_};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
+}
+
+Finished Daemon::ctl(const Command& words) const { return run(ctl_command(words)); }
+
+std::string Daemon::ctl_ok(const Command& words) const {
+  Finished finished = ctl(words);
+  EXPECT_EQ(finished.exit_code, 0)
+      << "ktracectl " << fmt::format("{}", fmt::join(words, " ")) << ": " << finished.err;
+  return finished.out;
+}
+
+Finished Daemon::stop() {
+  send(SIGTERM);
+  return process_->wait(20s);
+}
+
+}  // namespace ktraced::live

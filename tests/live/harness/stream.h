@@ -1,0 +1,58 @@
+// What a client of the stream sees.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/daemon.h"
+
+namespace ktraced::live {
+
+// Events as JSON lines, in the order shown, with the losses among them.
+class Trace {
+ public:
+  Trace() = default;
+  explicit Trace(std::vector<json> lines) : lines_(std::move(lines)) {}
+
+  [[nodiscard]] const std::vector<json>& lines() const { return lines_; }
+  // Events (never losses) of that name; of a process or thread if `task` is not 0.
+  [[nodiscard]] std::vector<json> events(std::string_view name, long task = 0) const;
+  [[nodiscard]] std::vector<json> where(const std::function<bool(const json&)>& wanted) const;
+  [[nodiscard]] long lost() const;  // of all events
+  [[nodiscard]] long lost(std::string_view event) const;
+
+ private:
+  std::vector<json> lines_;
+};
+
+// `ktracectl stream --format json` running beside the test. Constructed, it has subscribed.
+class Stream {
+ public:
+  explicit Stream(Daemon& daemon, const Command& options = {});
+
+  // Ends the client cleanly: everything that happened until now has been shown then.
+  Trace finish();
+  void send(int signal) { process_->send(signal); }
+  [[nodiscard]] pid_t pid() const { return process_->pid(); }
+  [[nodiscard]] size_t lines_so_far() const;
+  // Waits for a client that ends on its own (--count, --duration).
+  Trace wait(Milliseconds limit = 30s);
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+  std::unique_ptr<Process> process_;
+};
+
+// A field of an event as a number, also if it is shown in hexadecimal or as a truth value.
+long long number_of(const json& event, const std::string& field);
+// An array field as numbers.
+std::vector<uint64_t> numbers_of(const json& event, const std::string& field);
+// What stands beside a number by its name: a system call, a signal, an errno, flags …;
+// empty if nothing does.
+std::string name_of(const json& event, const std::string& field);
+
+}  // namespace ktraced::live

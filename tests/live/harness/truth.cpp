@@ -1,0 +1,53 @@
+#include "harness/truth.h"
+
+#include <fmt/format.h>
+
+namespace ktraced::live {
+namespace {
+
+Command truth_command(const Command& words) {
+  Command command = {kTruthProgram};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
+}
+
+// The last line it wrote.
+json told_by(const Finished& finished) {
+  if (finished.exit_code != 0)
+    throw std::runtime_error(fmt::format("truth failed with {} (signal {}): {}", finished.exit_code,
+                                         finished.signal, finished.err));
+  std::string_view text = finished.out;
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return json::parse(text.substr(text.rfind('\n') + 1));
+}
+
+}  // namespace
+
+json run_truth(const Command& words) { return told_by(run(truth_command(words))); }
+
+WaitingTruth::WaitingTruth(Command words)
+    : process_(truth_command([&] {
+        words.insert(words.begin(), "--wait");
+        return words;
+      }())) {
+  if (!eventually([this] { return process_.out().ends_with('\n') || !process_.running(); }) ||
+      !process_.running())
+    throw std::runtime_error("truth did not get ready: " + process_.err());
+}
+
+void WaitingTruth::go() {
+  if (!gone_) process_.write_input("\n");
+  gone_ = true;
+}
+
+json WaitingTruth::act() {
+  go();
+  return told_by(process_.wait(60s));
+}
+
+json WaitingTruth::finish() {
+  process_.close_input();
+  return told_by(process_.wait(60s));
+}
+
+}  // namespace ktraced::live

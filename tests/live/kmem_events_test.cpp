@@ -1,0 +1,95 @@
+// Slab and page allocator events.
+#include <gtest/gtest.h>
+
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+// One process doing known allocations, all kmem events of it on.
+class Kmem : public testing::Test {
+ protected:
+  void SetUp() override {
+    Daemon daemon(json{{"events", {{"kmem", true}}}, {"stream", {{"buffer_kb", 16384}}}});
+    WaitingTruth truth({"kmem", "50"});
+    daemon.set_filter({{"pid", {truth.pid()}}});
+    Stream stream(daemon);
+    told_ = truth.act();
+    trace_ = stream.finish();
+    ASSERT_EQ(trace_.lost(), 0);
+  }
+
+  // The kmalloc events that asked for exactly `size` bytes.
+  [[nodiscard]] std::vector<json> kmallocs_of(uint64_t size) const {
+    auto found = trace_.events("kmalloc", told_["pid"]);
+    std::erase_if(found, [&](const json& event) {
+      return static_cast<uint64_t>(number_of(event, "bytes_req")) != size;
+    });
+    return found;
+  }
+  // Is there an event `name` whose `field` is that of `of`, later than it?
+  [[nodiscard]] bool followed_by(const json& of, std::string_view name,
+                                 const std::string& field) const {
+    return !trace_
+                .where([&](const json& event) {
+                  return event["event"] == name && event["ts"] >= of["ts"] &&
+                         number_of(event, field) == number_of(of, field);
+                })
+                .empty();
+  }
+
+  json told_;
+  Trace trace_;
+};
+
+TEST_F(Kmem, KmallocTellsRequestedAndGivenBytesAndEachIsFreed) {
+  for (const json& size : told_["message_sizes"]) {
+    auto found = kmallocs_of(size);
+    ASSERT_GE(found.size(), 1U) << "no kmalloc of " << size << " bytes";
+    const json& event = found.front();
+    EXPECT_GE(number_of(event, "bytes_alloc"), number_of(event, "bytes_req"));
+    EXPECT_LT(number_of(event, "bytes_alloc"), 2 * number_of(event, "bytes_req"));
+    EXPECT_TRUE(followed_by(event, "kfree", "ptr"));
+  }
+}
+
+TEST_F(Kmem, GfpFlagsAreTheKernelsOwnNames) {
+  auto found = kmallocs_of(told_["message_sizes"][0].get<uint64_t>());
+  ASSERT_GE(found.size(), 1U);
+  EXPECT_EQ(name_of(found[0], "gfp_flags"), "GFP_KERNEL_ACCOUNT");
+  found = kmallocs_of(told_["pipe_ring_size"].get<uint64_t>());
+  ASSERT_GE(found.size(), 1U);
+  EXPECT_EQ(name_of(found[0], "gfp_flags").find("GFP_KERNEL_ACCOUNT"), 0U);
+}
+
+TEST_F(Kmem, PointersAndCallSitesLieInTheKernel) {
+  for (const json& event : trace_.events("kmalloc", told_["pid"])) {
+    EXPECT_LT(number_of(event, "ptr"), 0) << event;  // the upper half of the address space
+    EXPECT_LT(number_of(event, "call_site"), 0) << event;
+    EXPECT_TRUE(event["args"]["ptr"].get<std::string>().starts_with("0xffff")) << event;
+  }
+}
+
+TEST_F(Kmem, EachOpenTakesAFileFromItsCacheAndGivesItBack) {
+  auto files = trace_.events("kmem_cache_alloc", told_["pid"]);
+  std::erase_if(files, [](const json& event) { return name_of(event, "name") != "filp"; });
+  EXPECT_GE(files.size(), told_["opens"].get<size_t>());
+  for (const json& event : files) {
+    EXPECT_GT(number_of(event, "bytes_req"), 0);
+    EXPECT_GE(number_of(event, "bytes_alloc"), number_of(event, "bytes_req"));
+  }
+  auto freed = trace_.events("kmem_cache_free", told_["pid"]);
+  std::erase_if(freed, [](const json& event) { return name_of(event, "name") != "filp"; });
+  EXPECT_GE(freed.size(), told_["opens"].get<size_t>());
+}
+
+TEST_F(Kmem, PagesOfAPipeAreAllocatedAndFreed) {
+  size_t with_free = 0;
+  for (const json& event : trace_.events("mm_page_alloc", told_["pid"]))
+    if (number_of(event, "order") == 0 && followed_by(event, "mm_page_free", "page")) ++with_free;
+  EXPECT_GE(with_free, told_["pipe_pages"].get<size_t>());
+}
+
+}  // namespace
+}  // namespace ktraced::live

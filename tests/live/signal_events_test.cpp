@@ -1,0 +1,82 @@
+// signal_generate and signal_deliver.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+class Signals : public testing::Test {
+ protected:
+  void SetUp() override {
+    Daemon daemon(json{{"events", {{"signal", true}}}});
+    WaitingTruth truth({"signal"});
+    Stream stream(daemon);
+    told_ = truth.act();
+    trace_ = stream.finish();
+    ASSERT_EQ(trace_.lost(), 0);
+  }
+
+  json told_;
+  Trace trace_;
+};
+
+TEST_F(Signals, GenerateTellsCodeTargetAndResult) {
+  auto events = trace_.events("signal_generate", told_["pid"]);
+  std::erase_if(events, [](const json& event) { return number_of(event, "sig") == SIGCHLD; });
+  ASSERT_EQ(events.size(), told_["generated"].size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    const json& sent = told_["generated"][i];
+    EXPECT_EQ(number_of(events[i], "sig"), sent["sig"]) << i;
+    EXPECT_EQ(number_of(events[i], "code"), sent["code"]) << i;
+    EXPECT_EQ(number_of(events[i], "pid"), sent["pid"]) << i;
+    EXPECT_EQ(number_of(events[i], "group"), sent["group"].get<bool>()) << i;
+    EXPECT_EQ(number_of(events[i], "result"), sent["result"]) << i;
+    EXPECT_EQ(number_of(events[i], "error"), 0) << i;
+  }
+}
+
+TEST_F(Signals, DeliverTellsHandlerAndFlags) {
+  auto events = trace_.events("signal_deliver", told_["pid"]);
+  ASSERT_EQ(events.size(), told_["delivered"].size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    const json& got = told_["delivered"][i];
+    EXPECT_EQ(number_of(events[i], "sig"), got["sig"]) << i;
+    EXPECT_EQ(number_of(events[i], "code"), got["code"]) << i;
+    EXPECT_EQ(number_of(events[i], "sa_handler"), got["handler"]) << i;
+    EXPECT_EQ(number_of(events[i], "sa_flags"), got["flags"]) << i;
+  }
+}
+
+TEST_F(Signals, AreCalledByName) {
+  auto events = trace_.events("signal_generate", told_["pid"]);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(name_of(events.front(), "sig"), "SIGUSR1");
+}
+
+TEST(SignalGenerate, IsSeenFromTheSenderAlsoForAKilledChild) {
+  Daemon daemon(json{{"events", {{"signal", true}}}});
+  Stream stream(daemon);
+  json told = run_truth({"fork", "0", "0"});
+  Trace trace = stream.finish();
+  for (const json& child : told["children"]) {
+    auto sent = trace.where([&](const json& event) {
+      return event["event"] == "signal_generate" && event["pid"] == told["pid"] &&
+             number_of(event, "pid") == child["pid"];
+    });
+    ASSERT_EQ(sent.size(), 1U) << child;
+    EXPECT_EQ(number_of(sent[0], "sig"), child["signal"]);
+    // SIGCHLD comes back from the child, with the reason of its end as code.
+    auto answered = trace.where([&](const json& event) {
+      return event["event"] == "signal_generate" && number_of(event, "sig") == SIGCHLD &&
+             event["pid"] == child["pid"];
+    });
+    ASSERT_EQ(answered.size(), 1U) << child;
+    EXPECT_EQ(number_of(answered[0], "code"), CLD_KILLED);
+  }
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,142 @@
+// What may come over the control socket, good and bad.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/daemon.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kNotJson = -32700, kNotARequest = -32600, kUnknownMethod = -32601,
+              kBadParams = -32602;
+
+// The answer to one line.
+json answer_to(Daemon& daemon, const std::string& line) {
+  RpcConnection connection(daemon.socket());
+  connection.send_bytes(line + "\n");
+  auto answer = connection.read_line();
+  return answer ? json::parse(*answer) : json();
+}
+
+int error_code(const json& answer) {
+  return answer.contains("error") ? answer["error"]["code"].get<int>() : 0;
+}
+
+class Socket : public testing::Test {
+ protected:
+  // Every test ends with a daemon that still serves.
+  void TearDown() override { EXPECT_EQ(daemon_.call("version")["version"], KTRACED_VERSION); }
+  Daemon daemon_;
+};
+
+TEST_F(Socket, GarbageIsAnsweredAsNotJson) {
+  json answer = answer_to(daemon_, "\x01\xff\xfe garbage {");
+  EXPECT_EQ(error_code(answer), kNotJson);
+  EXPECT_TRUE(answer["id"].is_null());
+}
+
+TEST_F(Socket, WhatIsNoRequestIsAnsweredSo) {
+  for (const char* line : {"[]", "42", "\"status\"", "null", "{}", R"({"jsonrpc":"2.0","id":1})",
+                           R"({"jsonrpc":"2.0","id":1,"method":7})",
+                           R"({"jsonrpc":"2.0","id":{},"method":"version"})"})
+    EXPECT_EQ(error_code(answer_to(daemon_, line)), kNotARequest) << line;
+}
+
+TEST_F(Socket, UnknownMethodsAndBadParametersAreTold) {
+  json answer = answer_to(daemon_, R"({"jsonrpc":"2.0","id":"x","method":"stauts"})");
+  EXPECT_EQ(error_code(answer), kUnknownMethod);
+  EXPECT_EQ(answer["id"], "x");
+  EXPECT_THAT(answer["error"]["message"].get<std::string>(), HasSubstr("stauts"));
+  for (const char* line :
+       {R"({"jsonrpc":"2.0","id":1,"method":"events.enable","params":{}})",
+        R"({"jsonrpc":"2.0","id":1,"method":"events.enable","params":{"names":"kfree"}})",
+        R"({"jsonrpc":"2.0","id":1,"method":"events.enable","params":{"names":[1]}})",
+        R"({"jsonrpc":"2.0","id":1,"method":"filter.set","params":{"filter":{"pdi":[1]}}})",
+        R"({"jsonrpc":"2.0","id":1,"method":"filter.set","params":{"filter":{"pid":"1"}}})",
+        R"({"jsonrpc":"2.0","id":1,"method":"symbols.resolve","params":{"addresses":["x"]}})",
+        R"({"jsonrpc":"2.0","id":1,"method":"version","params":[1]})"})
+    EXPECT_EQ(error_code(answer_to(daemon_, line)), kBadParams) << line;
+}
+
+TEST_F(Socket, DeeplyNestedJsonIsNoDanger) {
+  json answer = answer_to(daemon_, std::string(500000, '['));
+  EXPECT_NE(error_code(answer), 0);
+}
+
+TEST_F(Socket, NotificationsAreCarriedOutWithoutAnAnswer) {
+  RpcConnection connection(daemon_.socket());
+  connection.send_bytes(R"({"jsonrpc":"2.0","method":"pause"})"
+                        "\n");
+  EXPECT_EQ(connection.read_line(300ms), std::nullopt);
+  EXPECT_EQ(daemon_.call("status")["state"], "paused");
+}
+
+TEST_F(Socket, SeveralRequestsAtOnceAreAnsweredInOrder) {
+  RpcConnection connection(daemon_.socket());
+  std::string lines;
+  for (int i = 0; i < 100; ++i)
+    lines += fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"version"}})"
+                         "\n",
+                         i);
+  connection.send_bytes(lines);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(json::parse(connection.read_line().value())["id"], i);
+}
+
+TEST_F(Socket, ARequestInPiecesIsPutTogether) {
+  RpcConnection connection(daemon_.socket());
+  for (char byte : std::string(R"({"jsonrpc":"2.0","id":5,"method":"version"})"
+                               "\n")) {
+    connection.send_bytes(std::string_view(&byte, 1));
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(json::parse(connection.read_line().value())["id"], 5);
+}
+
+TEST_F(Socket, HalfAMessageAndGoodbyeHarmsNobody) {
+  RpcConnection(daemon_.socket()).send_bytes(R"({"jsonrpc":"2.0","id":1,"meth)");
+}
+
+TEST_F(Socket, AMessageOfTenMegabytesIsRefused) {
+  RpcConnection connection(daemon_.socket());
+  connection.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":")");
+  std::string megabyte(1 << 20, 'x');
+  for (int i = 0; i < 10 && connection.send_bytes(megabyte); ++i) {
+  }
+  connection.send_bytes("\"}\n");
+  auto line = connection.read_line();
+  EXPECT_EQ(line ? error_code(json::parse(*line)) : kNotARequest, kNotARequest) << *line;
+  EXPECT_TRUE(connection.closed_within(5s));
+}
+
+TEST_F(Socket, ASilentClientHoldsUpNobody) {
+  RpcConnection silent(daemon_.socket());
+  for (int i = 0; i < 10; ++i) daemon_.call("version");
+  EXPECT_TRUE(silent.call("version").contains("result"));
+}
+
+TEST_F(Socket, AClientThatNeverReadsItsAnswersHoldsUpNobody) {
+  RpcConnection deaf(daemon_.socket());
+  std::thread flood([&] {
+    for (int i = 0; i < 20000; ++i)
+      if (!deaf.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"events.list"})"
+                           "\n"))
+        return;
+  });
+  for (int i = 0; i < 10; ++i) daemon_.call("version");
+  deaf.shut_down();
+  flood.join();
+}
+
+TEST_F(Socket, TwoHundredClientsAtOnceAreAllAnswered) {
+  std::vector<std::unique_ptr<RpcConnection>> clients;
+  for (int i = 0; i < 200; ++i)
+    clients.push_back(std::make_unique<RpcConnection>(daemon_.socket()));
+  for (auto& client : clients)
+    EXPECT_EQ(client->call("version")["result"]["version"], KTRACED_VERSION);
+}
+
+}  // namespace
+}  // namespace ktraced::live

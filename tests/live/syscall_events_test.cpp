@@ -1,0 +1,125 @@
+// sys_enter and sys_exit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+const json kSyscalls = {{"events", {{"syscalls", true}}}};
+
+// The events of `name` of one process while it acted; nothing may have been lost.
+std::vector<json> traced(Daemon& daemon, WaitingTruth& truth, std::string_view name, json& told) {
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  told = truth.act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), 0);
+  return trace.events(name, truth.pid());
+}
+
+// Finds the calls told in the order they were made among those traced.
+std::vector<json> matching(const std::vector<json>& events, const json& calls) {
+  std::vector<json> found;
+  for (const json& event : events)
+    if (found.size() < calls.size() && number_of(event, "nr") == calls[found.size()]["nr"])
+      found.push_back(event);
+  return found;
+}
+
+TEST(SysEnter, HasTheNumberTheNameAndAllSixArguments) {
+  Daemon daemon(kSyscalls);
+  WaitingTruth truth({"syscalls"});
+  json told;
+  auto events = matching(traced(daemon, truth, "sys_enter", told), told["calls"]);
+  ASSERT_EQ(events.size(), told["calls"].size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    const json& call = told["calls"][i];
+    EXPECT_EQ(number_of(events[i], "nr"), call["nr"]);
+    EXPECT_EQ(name_of(events[i], "nr"), call["name"]);
+    EXPECT_EQ(numbers_of(events[i], "args"), call["args"].get<std::vector<uint64_t>>())
+        << call["name"];
+    EXPECT_EQ(events[i]["comm"], told["comm"]);
+    EXPECT_EQ(events[i]["tid"], truth.pid());
+  }
+}
+
+TEST(SysExit, HasTheReturnValueAndTheErrorByName) {
+  Daemon daemon(kSyscalls);
+  WaitingTruth truth({"syscalls"});
+  json told;
+  auto events = matching(traced(daemon, truth, "sys_exit", told), told["calls"]);
+  ASSERT_EQ(events.size(), told["calls"].size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    const json& call = told["calls"][i];
+    EXPECT_EQ(number_of(events[i], "ret"), call["ret"].get<long long>()) << call["name"];
+    EXPECT_EQ(name_of(events[i], "nr"), call["name"]);
+  }
+  EXPECT_EQ(name_of(events[0], "ret"), "ENOENT");
+  EXPECT_EQ(name_of(events[4], "ret"), "EBADF");
+  EXPECT_EQ(name_of(events.back(), "ret"), "ENOSYS");
+}
+
+TEST(Syscalls, EveryEnterIsFollowedByItsExitInTimeOrder) {
+  Daemon daemon(kSyscalls);
+  WaitingTruth truth({"syscalls"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  Trace trace = stream.finish();
+  long long open_call = -1;
+  for (const json& event : trace.lines()) {
+    if (event["event"] == "sys_enter") {
+      EXPECT_EQ(open_call, -1) << event;
+      open_call = number_of(event, "nr");
+    } else if (open_call != -1) {
+      EXPECT_EQ(number_of(event, "nr"), open_call) << event;
+      open_call = -1;
+    }
+  }
+}
+
+TEST(Syscalls, CallsThroughThe32BitEntryAreNamedByTheirOwnTable) {
+  Daemon daemon(kSyscalls);
+  WaitingTruth truth({"ia32"});
+  json told;
+  auto events = traced(daemon, truth, "sys_enter", told);
+  ASSERT_TRUE(told["supported"].get<bool>()) << "this kernel has no 32-bit system calls";
+  std::erase_if(events, [](const json& event) { return number_of(event, "abi") != 1; });
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(number_of(events[0], "nr"), told["nr"]);
+  EXPECT_EQ(name_of(events[0], "nr"), "getpid");
+  auto arguments = numbers_of(events[0], "args");
+  arguments.resize(told["args"].size());
+  EXPECT_EQ(arguments, told["args"].get<std::vector<uint64_t>>());
+}
+
+TEST(Syscalls, OnlyTheSelectedOnesAreRecordedAndTheOthersCountedAsFiltered) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid", "openat"}}}}}}});
+  WaitingTruth truth({"getppid", "500"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.events("sys_enter").size(), 500U);
+  EXPECT_EQ(trace.events("sys_exit").size(), 500U);
+  for (const json& event : trace.events("sys_enter")) EXPECT_EQ(name_of(event, "nr"), "getppid");
+  EXPECT_GT(daemon.event_status("sys_enter")["filtered"], 0);
+}
+
+TEST(Syscalls, TheSelectionChangesAtReload) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
+  WaitingTruth truth({"getppid", "100"});
+  Stream stream(daemon, {"--pid", std::to_string(truth.pid())});
+  daemon.write_config({{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
+  daemon.call("reload");
+  truth.act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.events("sys_enter").size(), 100U);
+}
+
+}  // namespace
+}  // namespace ktraced::live
