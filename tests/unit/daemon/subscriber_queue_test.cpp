@@ -50,13 +50,13 @@ TEST(SubscriberQueue, PassesEverythingOnWhileThereIsRoom) {
 
 TEST(SubscriberQueue, ShownAndLostIsExactUnderRandomDrops) {
   int with_drops = 0;
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
     FakeDrain drain(1 + seed % 16, seed);
-    SubscriberQueue queue(1000 + drain.below(20'000), 1U << 20);
+    SubscriberQueue queue(1000 + drain.below(10'000), 1U << 20);
     StreamChecker checker;
     for (int i = 0; i < 100; ++i) {
       ASSERT_TRUE(queue.push_pass(published(drain.pass(60)), false));
-      move(queue, checker, drain.below(12'000));
+      move(queue, checker, drain.below(4'000));
     }
     if (seed % 2 == 0)
       ASSERT_TRUE(queue.push_pass(published(drain.pass(60)), true));
@@ -67,7 +67,7 @@ TEST(SubscriberQueue, ShownAndLostIsExactUnderRandomDrops) {
     ASSERT_EQ(checker.shown_and_lost(), drain.happened()) << seed;
     ASSERT_TRUE(checker.at_end_of_pass()) << seed;
   }
-  EXPECT_GT(with_drops, 80);
+  EXPECT_GT(with_drops, 50);
 }
 
 TEST(SubscriberQueue, LossesThatNothingFollowsAreToldOnceTheQueueHasDrained) {
