@@ -1,0 +1,93 @@
+// Packets and records made by hand, for tests of those who read them.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trace/packet.h"
+
+namespace ktraced::test {
+
+using Bytes = std::vector<std::byte>;
+
+template <class Struct>
+Bytes bytes_of(const Struct& value) {
+  Bytes bytes(sizeof(value));
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
+
+// A record struct with its header filled in.
+template <class Record>
+Bytes make_record(uint16_t id, uint64_t ts, uint32_t tid, Record record) {
+  record.h = {.ts = ts, .id = id, .size = sizeof(Record), .tid = tid};
+  return bytes_of(record);
+}
+
+// A record that is only a header.
+inline Bytes bare_record(uint64_t ts, uint16_t id = 1, uint32_t tid = 7) {
+  return bytes_of(record{.ts = ts, .id = id, .size = sizeof(record), .tid = tid});
+}
+
+template <size_t Size>
+void copy_text(std::string_view text, char (&field)[Size]) {
+  std::memset(field, 0, Size);
+  text.copy(field, Size);
+}
+
+inline Bytes task_name(uint32_t tid, uint64_t since, uint32_t tgid, std::string_view comm,
+                       uint64_t start_time = 0) {
+  rec_name_task name{.tgid = tgid, .uid = 1000, .start_time = start_time};
+  copy_text(comm, name.comm);
+  return make_record(NAME_task, since, tid, name);
+}
+
+inline Bytes cache_name(uint64_t key, std::string_view text) {
+  rec_name_slab_cache name{.cache = key};
+  copy_text(text, name.name);
+  return make_record(NAME_slab_cache, 0, 0, name);
+}
+
+struct PacketSpec {
+  uint32_t cpu = 0;
+  std::vector<Bytes> records;
+  std::vector<Lost> lost;
+  uint64_t begin = 0;  // 0: of the first record
+  uint64_t end = 0;    // 0: of the last record
+  StreamId stream = StreamId::events;
+};
+
+inline Bytes make_packet(const PacketSpec& spec) {
+  Bytes body;
+  for (const Lost& lost : spec.lost)
+    for (std::byte byte : bytes_of(lost)) body.push_back(byte);
+  for (const Bytes& record : spec.records) body.insert(body.end(), record.begin(), record.end());
+  auto ts = [](const Bytes& record) { return RecordView(record.data()).ts(); };
+  PacketHeader header{};
+  header.magic = kPacketMagic;
+  header.stream_id = static_cast<uint32_t>(spec.stream);
+  header.timestamp_begin =
+      spec.begin != 0 || spec.records.empty() ? spec.begin : ts(spec.records.front());
+  header.timestamp_end = spec.end != 0 || spec.records.empty() ? spec.end : ts(spec.records.back());
+  header.packet_size = header.content_size = 8 * (sizeof(header) + body.size());
+  header.cpu_id = spec.cpu;
+  header.lost_count = static_cast<uint32_t>(spec.lost.size());
+  Bytes packet(sizeof(header) + body.size());
+  std::memcpy(packet.data(), &header, sizeof(header));
+  std::ranges::copy(body, packet.begin() + sizeof(header));
+  return packet;
+}
+
+inline Bytes names_packet(uint64_t complete_until, std::vector<Bytes> names = {}) {
+  return make_packet({.records = std::move(names),
+                      .lost = {},
+                      .begin = complete_until,
+                      .end = complete_until,
+                      .stream = StreamId::names});
+}
+
+}  // namespace ktraced::test
