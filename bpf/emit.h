@@ -29,9 +29,9 @@
 const enum event_id events_declared SEC(".rodata.events") = 0;
 
 /* A raw tracepoint program and its event's record. */
-#define EVENT_PROGRAM(name)                                                              \
-	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0;       \
-	SEC("?raw_tp/" #name)                                                            \
+#define EVENT_PROGRAM(name)                                                        \
+	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
+	SEC("?raw_tp/" #name)                                                      \
 	int name(u64 *ctx)
 
 static __always_inline struct cpu_state *this_cpu_state(u32 *cpu)

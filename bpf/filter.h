@@ -59,8 +59,8 @@ static __noinline u32 matching_kinds(const struct filter_side *side, struct task
 	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
 	u32 kinds = side->kinds, matching = 0;
 
-	if (kinds & FILTER_PID && (id_listed(slot, FILTER_PID, exclude, tgid) ||
-				   id_listed(slot, FILTER_PID, exclude, tid)))
+	if (kinds & FILTER_PID &&
+	    (id_listed(slot, FILTER_PID, exclude, tgid) || id_listed(slot, FILTER_PID, exclude, tid)))
 		matching |= FILTER_PID;
 	if (kinds & FILTER_UID && id_listed(slot, FILTER_UID, exclude, BPF_CORE_READ(task, cred, uid.val)))
 		matching |= FILTER_UID;

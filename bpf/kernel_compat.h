@@ -21,17 +21,16 @@ extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
 
 /* One member of a kernel object: a direct load where the kernel allows it, else
  * a probe read. Both give 0 for a bad address. */
-#define READ(ptr, member)                                                        \
-	({                                                                       \
-		typeof((ptr)->member) value_ = 0;                                \
-		if (features.rdonly_cast) {                                      \
-			typeof(ptr) cast_ = bpf_rdonly_cast(                     \
-				(ptr), bpf_core_type_id_kernel(typeof(*(ptr)))); \
-			value_ = cast_->member;                                  \
-		} else {                                                         \
-			bpf_core_read(&value_, sizeof(value_), &(ptr)->member);  \
-		}                                                                \
-		value_;                                                          \
+#define READ(ptr, member)                                                                                    \
+	({                                                                                                   \
+		typeof((ptr)->member) value_ = 0;                                                            \
+		if (features.rdonly_cast) {                                                                  \
+			typeof(ptr) cast_ = bpf_rdonly_cast((ptr), bpf_core_type_id_kernel(typeof(*(ptr)))); \
+			value_ = cast_->member;                                                              \
+		} else {                                                                                     \
+			bpf_core_read(&value_, sizeof(value_), &(ptr)->member);                              \
+		}                                                                                            \
+		value_;                                                                                      \
 	})
 
 /* State as the sched_switch tracepoint of ftrace reports it:
@@ -42,9 +41,9 @@ enum {
 	TASK_REPORT = 0x007f,
 	TASK_REPORT_IDLE = 0x0080,
 	TASK_REPORT_PREEMPTED = 0x0100,
-	TASK_IDLE = 0x0402,       /* TASK_UNINTERRUPTIBLE | TASK_NOLOAD */
+	TASK_IDLE = 0x0402, /* TASK_UNINTERRUPTIBLE | TASK_NOLOAD */
 	TASK_RTLOCK_WAIT = 0x1000,
-	TASK_FROZEN = 0x8000,     /* 6.1 */
+	TASK_FROZEN = 0x8000, /* 6.1 */
 };
 
 static __always_inline u32 switch_state(bool preempt, struct task_struct *prev, u32 arg_state)

@@ -73,8 +73,8 @@ EVENT_PROGRAM(sched_process_exit)
 	r.pid = BPF_CORE_READ(task, pid);
 	r.prio = BPF_CORE_READ(task, prio);
 	r.exit_code = BPF_CORE_READ(task, exit_code);
-	r.group_dead = features.exit_has_group_dead ? ctx[1] != 0 :
-						      BPF_CORE_READ(task, signal, live.counter) == 0;
+	r.group_dead =
+		features.exit_has_group_dead ? ctx[1] != 0 : BPF_CORE_READ(task, signal, live.counter) == 0;
 	return EMIT(sched_process_exit, &r);
 }
 

@@ -27,10 +27,10 @@
 #endif
 
 enum {
-	COMM_LEN = 16,           /* the kernel's TASK_COMM_LEN, with the NUL */
-	FILENAME_MAX_LEN = 240,  /* longest exec file name kept, with the NUL; the BPF stack is 512 bytes */
-	CACHE_NAME_LEN = 48,     /* longest slab cache name kept, with the NUL */
-	EVENT_ID_MAX = 2048,     /* event ids are below this */
+	COMM_LEN = 16,          /* the kernel's TASK_COMM_LEN, with the NUL */
+	FILENAME_MAX_LEN = 240, /* longest exec file name kept, with the NUL; the BPF stack is 512 bytes */
+	CACHE_NAME_LEN = 48,    /* longest slab cache name kept, with the NUL */
+	EVENT_ID_MAX = 2048,    /* event ids are below this */
 };
 
 /* Built-in events: 1 … 255. Ids from 256 are given out at run time. */

@@ -19,11 +19,11 @@ EVENT_PROGRAM(sched_switch)
 }
 
 /* The three wake-up records have the same fields. */
-#define FILL_WAKEUP(r, task)                         \
-	do {                                         \
-		(r).pid = READ(task, pid);           \
-		(r).prio = READ(task, prio);         \
-		(r).target_cpu = task_cpu(task);     \
+#define FILL_WAKEUP(r, task)                     \
+	do {                                     \
+		(r).pid = READ(task, pid);       \
+		(r).prio = READ(task, prio);     \
+		(r).target_cpu = task_cpu(task); \
 	} while (0)
 
 /* sched_waking(task) */

@@ -10,29 +10,29 @@
 #include "records.h"
 
 enum {
-	FILTER_COMM_MAX = 16,    /* task name patterns per include or exclude list */
-	FILTER_CGROUP_MAX = 16,  /* control groups per include or exclude list */
-	FILTER_IDS_MAX = 4096,   /* pids and uids over all lists of one filter */
-	FOLLOW_ROOTS_MAX = 64,   /* followed processes: one bit each */
-	FOLLOWED_MAX = 16384,    /* living processes of all followed trees */
-	TASKS_MAX = 32768,       /* names kept, of living and of ended threads */
-	CACHES_MAX = 4096,       /* slab cache names kept */
-	CACHE_SLOTS = 1024,      /* power of two, see slab_cache_seen() */
-	SYSCALL_MAX = 1024,      /* system call numbers below this can be selected */
-	SYSCALL_ABIS = 3,        /* values of syscall_abi_t */
+	FILTER_COMM_MAX = 16,   /* task name patterns per include or exclude list */
+	FILTER_CGROUP_MAX = 16, /* control groups per include or exclude list */
+	FILTER_IDS_MAX = 4096,  /* pids and uids over all lists of one filter */
+	FOLLOW_ROOTS_MAX = 64,  /* followed processes: one bit each */
+	FOLLOWED_MAX = 16384,   /* living processes of all followed trees */
+	TASKS_MAX = 32768,      /* names kept, of living and of ended threads */
+	CACHES_MAX = 4096,      /* slab cache names kept */
+	CACHE_SLOTS = 1024,     /* power of two, see slab_cache_seen() */
+	SYSCALL_MAX = 1024,     /* system call numbers below this can be selected */
+	SYSCALL_ABIS = 3,       /* values of syscall_abi_t */
 };
 
 /* What this kernel looks like; read-only for the programs, so that the
  * verifier prunes the branches of other kernels. */
 struct features {
-	u8 rdonly_cast;              /* bpf_rdonly_cast (6.2): direct loads from untrusted pointers */
-	u8 task_state_is_arg;        /* sched_switch passes prev_state (5.18) */
-	u8 kmalloc_has_node;         /* kmalloc carries the NUMA node (6.1) */
-	u8 cache_alloc_is_cache;     /* kmem_cache_alloc passes struct kmem_cache (6.1) */
-	u8 alloc_has_extra_cache;    /* 6.0 alone: kmem_cache is the third argument of both */
-	u8 cache_free_arg;           /* enum cache_free_arg */
-	u8 victim_is_task;           /* mark_victim passes a task, not a pid (6.9, back-ported) */
-	u8 exit_has_group_dead;      /* sched_process_exit passes group_dead (6.15) */
+	u8 rdonly_cast;           /* bpf_rdonly_cast (6.2): direct loads from untrusted pointers */
+	u8 task_state_is_arg;     /* sched_switch passes prev_state (5.18) */
+	u8 kmalloc_has_node;      /* kmalloc carries the NUMA node (6.1) */
+	u8 cache_alloc_is_cache;  /* kmem_cache_alloc passes struct kmem_cache (6.1) */
+	u8 alloc_has_extra_cache; /* 6.0 alone: kmem_cache is the third argument of both */
+	u8 cache_free_arg;        /* enum cache_free_arg */
+	u8 victim_is_task;        /* mark_victim passes a task, not a pid (6.9, back-ported) */
+	u8 exit_has_group_dead;   /* sched_process_exit passes group_dead (6.15) */
 };
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */
@@ -42,9 +42,9 @@ struct layout {
 };
 
 enum cache_free_arg {
-	CACHE_FREE_NONE = 0,         /* only call site and pointer */
-	CACHE_FREE_NAME = 1,         /* const char *name (5.12 … 6.0) */
-	CACHE_FREE_CACHE = 2,        /* const struct kmem_cache * (6.1) */
+	CACHE_FREE_NONE = 0,  /* only call site and pointer */
+	CACHE_FREE_NAME = 1,  /* const char *name (5.12 … 6.0) */
+	CACHE_FREE_CACHE = 2, /* const struct kmem_cache * (6.1) */
 };
 
 /* Counted per CPU and event, with atomic adds: programs nest in interrupts.
@@ -52,14 +52,14 @@ enum cache_free_arg {
 struct event_counters {
 	u64 recorded;
 	u64 filtered;
-	u64 dropped;  /* stream ring full, or no ring for this CPU yet */
+	u64 dropped; /* stream ring full, or no ring for this CPU yet */
 	u64 reserved;
 };
 
 struct cpu_state {
-	u64 dropped_total;  /* sum of events[].dropped: one look tells whether any is new */
-	u64 stream_bytes;   /* bytes ever offered to the stream ring; drives the wake-ups */
-	u64 names_dropped;  /* name records lost; the daemon then reads the tables again */
+	u64 dropped_total; /* sum of events[].dropped: one look tells whether any is new */
+	u64 stream_bytes;  /* bytes ever offered to the stream ring; drives the wake-ups */
+	u64 names_dropped; /* name records lost; the daemon then reads the tables again */
 	u64 reserved[5];
 	struct event_counters events[EVENT_ID_MAX];
 };
@@ -74,7 +74,7 @@ struct cpu_state {
  * what lies further has been overwritten.
  */
 struct flight_header {
-	u64 head;                  /* 0 when empty, then minus the bytes ever written */
+	u64 head; /* 0 when empty, then minus the bytes ever written */
 	u64 reserved[7];
 	u64 records[EVENT_ID_MAX]; /* ever written, by event */
 } __attribute__((aligned(4096)));
@@ -135,14 +135,14 @@ struct control {
 	u32 flight;      /* 1: the flight recorder is on */
 	u32 flight_bank; /* bank written to; storing another number is a snapshot */
 	u32 reserved;
-	u32 filter_slot; /* filter in use */
-	u32 filtering;   /* 1: the filter in use has at least one value */
-	u32 self_tgid;   /* the daemon, never traced */
-	u32 following;   /* 1: a process tree is followed; forks are inherited */
+	u32 filter_slot;     /* filter in use */
+	u32 filtering;       /* 1: the filter in use has at least one value */
+	u32 self_tgid;       /* the daemon, never traced */
+	u32 following;       /* 1: a process tree is followed; forks are inherited */
 	u32 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
-	u64 follow_lost; /* processes that did not fit into the map followed */
-	u64 wakeup_bytes; /* wake the reader each time this many bytes (a power of two) were written */
-	u8 event_on[256]; /* for programs that stay attached for their housekeeping */
+	u64 follow_lost;     /* processes that did not fit into the map followed */
+	u64 wakeup_bytes;    /* wake the reader each time this many bytes (a power of two) were written */
+	u8 event_on[256];    /* for programs that stay attached for their housekeeping */
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
 	struct filter filter[2];
 };

@@ -74,4 +74,3 @@ EVENT_PROGRAM(mark_victim)
 	}
 	return EMIT(mark_victim, &r);
 }
-

@@ -3,8 +3,8 @@
 #include "emit.h"
 
 enum {
-	TS_COMPAT = 0x0002,            /* thread_info.status: in a 32-bit system call */
-	X32_SYSCALL_BIT = 0x40000000,  /* set in the number of an x32 system call */
+	TS_COMPAT = 0x0002,           /* thread_info.status: in a 32-bit system call */
+	X32_SYSCALL_BIT = 0x40000000, /* set in the number of an x32 system call */
 	ABI_NATIVE = 0,
 	ABI_IA32 = 1,
 	ABI_X32 = 2,
@@ -31,17 +31,17 @@ struct arg_regs {
 	unsigned long bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 };
 
-#define ASSIGN_ARGS(args, regs, abi)                                                    \
-	do {                                                                            \
-		if ((abi) == ABI_IA32) {                                                \
-			(args)[0] = (u32)(regs)->bx, (args)[1] = (u32)(regs)->cx;       \
-			(args)[2] = (u32)(regs)->dx, (args)[3] = (u32)(regs)->si;       \
-			(args)[4] = (u32)(regs)->di, (args)[5] = (u32)(regs)->bp;       \
-		} else {                                                                \
-			(args)[0] = (regs)->di, (args)[1] = (regs)->si;                 \
-			(args)[2] = (regs)->dx, (args)[3] = (regs)->r10;                \
-			(args)[4] = (regs)->r8, (args)[5] = (regs)->r9;                 \
-		}                                                                       \
+#define ASSIGN_ARGS(args, regs, abi)                                              \
+	do {                                                                      \
+		if ((abi) == ABI_IA32) {                                          \
+			(args)[0] = (u32)(regs)->bx, (args)[1] = (u32)(regs)->cx; \
+			(args)[2] = (u32)(regs)->dx, (args)[3] = (u32)(regs)->si; \
+			(args)[4] = (u32)(regs)->di, (args)[5] = (u32)(regs)->bp; \
+		} else {                                                          \
+			(args)[0] = (regs)->di, (args)[1] = (regs)->si;           \
+			(args)[2] = (regs)->dx, (args)[3] = (regs)->r10;          \
+			(args)[4] = (regs)->r8, (args)[5] = (regs)->r9;           \
+		}                                                                 \
 	} while (0)
 
 static __always_inline void read_args(hex_t args[6], struct pt_regs *regs, u32 abi)
