@@ -17,9 +17,8 @@ EventCounts since(const EventCounts& now, const EventCounts& baseline) {
 }
 
 json to_json(const EventCounts& counts) {
-  return {{"recorded", counts.recorded},
-          {"filtered", counts.filtered},
-          {"dropped", counts.dropped}};
+  return {
+      {"recorded", counts.recorded}, {"filtered", counts.filtered}, {"dropped", counts.dropped}};
 }
 
 }  // namespace
@@ -42,8 +41,8 @@ json Tracer::event_status(const Event& event) const {
   status["available"] = reason == nullptr;
   if (reason != nullptr) status["reason"] = *reason;
   status["attached"] = object_.attached(event.name);
-  status["missed"] = object_.missed(event.name) -
-                     (baseline != baselines_.end() ? baseline->second.missed : 0);
+  status["missed"] =
+      object_.missed(event.name) - (baseline != baselines_.end() ? baseline->second.missed : 0);
   status["overwritten"] = 0;
   status["per_cpu"] = std::move(per_cpu);
   return status;
@@ -69,11 +68,12 @@ json Tracer::stream_status() const {
 
 json Tracer::status() const {
   json events = json::object();
-  json totals = {{"recorded", 0U}, {"filtered", 0U}, {"dropped", 0U}, {"missed", 0U},
-                 {"overwritten", 0U}};
+  json totals = {
+      {"recorded", 0U}, {"filtered", 0U}, {"dropped", 0U}, {"missed", 0U}, {"overwritten", 0U}};
   for (const Event& event : schema_.events()) {
     json status = event_status(event);
-    for (auto& [name, sum] : totals.items()) sum = sum.get<uint64_t>() + status[name].get<uint64_t>();
+    for (auto& [name, sum] : totals.items())
+      sum = sum.get<uint64_t>() + status[name].get<uint64_t>();
     events[event.name] = std::move(status);
   }
   json filter = filter_to_json(filters_.current());
@@ -91,8 +91,9 @@ json Tracer::status() const {
 }
 
 json Tracer::events() const {
+  json schema = schema_to_json(schema_);
   json list = json::array();
-  for (json& event : schema_to_json(schema_)["events"]) {
+  for (json& event : schema["events"]) {
     const std::string name = event["name"];
     const std::string* reason = why_unavailable(name);
     event["available"] = reason == nullptr;
