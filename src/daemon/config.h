@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,27 @@
 #include "kernel/filter_settings.h"
 
 namespace ktraced {
+
+// The stream kept in files: trace directories, one after the other.
+struct StreamOutput {
+  std::filesystem::path directory;
+  uint32_t max_file_mb = 256;  // size of one trace directory, then the next is begun
+  uint32_t max_files = 8;      // trace directories kept; the oldest go first
+
+  bool operator==(const StreamOutput&) const = default;
+};
+
+// The flight recorder and its snapshots.
+struct FlightConfig {
+  bool enabled = true;
+  uint32_t buffer_kb = 8192;  // of each CPU and bank; a power of two
+  uint32_t banks = 2;         // one is written to, the others are spare
+  std::filesystem::path directory = "/var/lib/ktraced/snapshots";
+  uint32_t max_snapshots = 16;   // snapshots kept; the oldest go first
+  uint32_t max_total_mb = 2048;  // all of them together
+
+  bool operator==(const FlightConfig&) const = default;
+};
 
 struct Config {
   // Names of enabled events, group by group, in the groups' order.
@@ -23,7 +45,9 @@ struct Config {
   struct {
     uint32_t buffer_kb = 4096;  // per CPU; a power of two
     uint32_t max_latency_ms = 100;
+    std::optional<StreamOutput> output;  // nothing: no files
   } stream;
+  FlightConfig flight;
   struct {
     std::filesystem::path socket = "/run/ktraced/control.sock";
     std::string group;                 // members may read; empty: root only
@@ -32,6 +56,8 @@ struct Config {
   struct {
     std::string level = "info";
   } log;
+  bool persist = false;  // what is in the kernel goes on when the daemon stops
+  std::filesystem::path bpffs = "/sys/fs/bpf/ktraced";  // where it is pinned meanwhile
 };
 
 // An event group with its members, for resolving the "events" section.
