@@ -1,0 +1,216 @@
+#include "daemon/config.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <unordered_set>
+
+#include "base/fd.h"
+#include "base/suggest.h"
+#include "bpf/shared_state.h"
+#include "daemon/config_json.h"
+#include "daemon/config_node.h"
+#include "daemon/filter_json.h"
+#include "schema/names.h"
+
+namespace ktraced {
+namespace {
+
+constexpr off_t kFileMax = 1U << 20;
+constexpr size_t kAdminsMax = 1024;
+constexpr uint32_t kBufferKbMin = 64, kBufferKbMax = 1U << 20;
+constexpr uint32_t kLatencyMsMax = 10'000;
+constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
+
+// Enabled when the configuration has no "events" section: cheap enough for any machine.
+constexpr std::array<std::string_view, 4> kDefaultGroups = {"sched", "process", "signal", "oom"};
+
+template <class T>
+bool contains(const T& values, std::string_view value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+// ---- events ----
+
+bool is_syscall(std::string_view name) {
+  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+    if (syscall_number(abi, name)) return true;
+  return false;
+}
+
+std::vector<std::string_view> all_syscalls() {
+  std::vector<std::string_view> names;
+  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+    for (int32_t number = 0; number < SYSCALL_MAX; ++number)
+      if (auto name = syscall_name(abi, number); !name.empty()) names.push_back(name);
+  return names;
+}
+
+// {"only": ["openat", …]}
+void read_syscalls_only(const ConfigNode& node, Config& config) {
+  if (!node.object({"only"})) return;
+  auto only = node.member("only");
+  if (!only) return node.problem("must have \"only\", a list of system calls");
+  if (only->value().is_array() && only->value().empty())
+    return only->problem("must name at least one system call; true instead means all of them");
+  for (const ConfigNode& element : only->list(SYSCALL_ABIS * SYSCALL_MAX)) {
+    auto name = element.text();
+    if (!name) continue;
+    if (!is_syscall(*name))
+      element.problem("unknown system call '{:.64}'{}", *name, suggestion(*name, all_syscalls()));
+    else if (!contains(config.syscalls_only, *name))
+      config.syscalls_only.push_back(*name);
+  }
+}
+
+std::string_view group_of(std::string_view event, const EventGroups& groups) {
+  for (const auto& [group, events] : groups)
+    if (contains(events, event)) return group;
+  return {};
+}
+
+// The events of one group that a list names, in the group's order.
+std::vector<std::string> read_event_list(const ConfigNode& node, const std::string& group,
+                                         const EventGroups& groups) {
+  const auto& events = groups.find(group)->second;
+  std::unordered_set<std::string> named;
+  for (const ConfigNode& element : node.list(EVENT_ID_MAX)) {
+    auto name = element.text();
+    if (!name) continue;
+    if (contains(events, *name))
+      named.insert(*name);
+    else if (auto other = group_of(*name, groups); !other.empty())
+      element.problem("'{}' is an event of the group '{}', not of '{}'", *name, other, group);
+    else
+      element.problem(
+          "unknown event '{:.64}'{}", *name,
+          suggestion(*name, std::vector<std::string_view>(events.begin(), events.end())));
+  }
+  std::vector<std::string> selected;
+  std::ranges::copy_if(events, std::back_inserter(selected),
+                       [&](const std::string& event) { return named.contains(event); });
+  return selected;
+}
+
+void read_group(const ConfigNode& node, const std::string& group, const EventGroups& groups,
+                Config& config) {
+  bool syscalls = group == "syscalls";
+  std::vector<std::string> selected;
+  if (node.value().is_boolean()) {
+    if (node.value().get<bool>()) selected = groups.find(group)->second;
+  } else if (node.value().is_array()) {
+    selected = read_event_list(node, group, groups);
+  } else if (syscalls && node.value().is_object()) {
+    read_syscalls_only(node, config);
+    selected = groups.find(group)->second;
+  } else {
+    node.wrong_type(syscalls ? "true, false, a list of events, or {\"only\": [system calls]}"
+                             : "true, false, or a list of events");
+  }
+  config.events.insert(config.events.end(), selected.begin(), selected.end());
+}
+
+void read_events(const std::optional<ConfigNode>& node, const EventGroups& groups, Config& config) {
+  std::vector<std::string_view> names;
+  for (const auto& [group, events] : groups) names.push_back(group);
+  if (node && !node->object(names)) return;
+  for (const auto& [group, events] : groups) {
+    if (!node && contains(kDefaultGroups, group))
+      config.events.insert(config.events.end(), events.begin(), events.end());
+    if (!node) continue;
+    if (auto member = node->member(group)) read_group(*member, group, groups, config);
+  }
+}
+
+// ---- the other sections ----
+
+void read_stream(const ConfigNode& node, Config& config) {
+  if (!node.object({"buffer_kb", "max_latency_ms"})) return;
+  if (auto member = node.member("buffer_kb")) {
+    if (auto size = member->number(kBufferKbMin, kBufferKbMax)) {
+      if (!std::has_single_bit(*size))
+        member->problem("must be a power of two, such as {} or {}, not {}", std::bit_floor(*size),
+                        std::bit_ceil(*size), *size);
+      config.stream.buffer_kb = *size;
+    }
+  }
+  if (auto member = node.member("max_latency_ms"))
+    config.stream.max_latency_ms =
+        member->number(1, kLatencyMsMax).value_or(config.stream.max_latency_ms);
+}
+
+void read_control(const ConfigNode& node, Config& config) {
+  if (!node.object({"socket", "group", "admin_uids"})) return;
+  if (auto member = node.member("socket")) {
+    if (auto path = member->text()) {
+      if (!path->starts_with('/') || path->ends_with('/'))
+        member->problem("must be the absolute path of a socket");
+      else if (path->size() > kSocketPathMax)
+        member->problem("is {} bytes long; at most {} are possible", path->size(), kSocketPathMax);
+      config.control.socket = *path;
+    }
+  }
+  if (auto member = node.member("group"))
+    config.control.group = member->text().value_or(std::string());
+  if (auto member = node.member("admin_uids"))
+    for (const ConfigNode& element : member->list(kAdminsMax))
+      if (auto uid = element.number(0, UINT32_MAX - 1)) config.control.admin_uids.push_back(*uid);
+}
+
+void read_log(const ConfigNode& node, Config& config) {
+  if (!node.object({"level"})) return;
+  if (auto member = node.member("level"))
+    config.log.level =
+        member->choice({"trace", "debug", "info", "warning", "error", "critical", "off"})
+            .value_or(config.log.level);
+}
+
+void read_root(const ConfigNode& root, const EventGroups& groups, Config& config) {
+  // "$schema" is for editors.
+  if (!root.object({"$schema", "events", "filter", "stream", "control", "log"})) return;
+  if (auto schema = root.member("$schema")) static_cast<void>(schema->text());
+  read_events(root.member("events"), groups, config);
+  if (auto filter = root.member("filter")) read_filter(*filter, config.filter);
+  if (auto stream = root.member("stream")) read_stream(*stream, config);
+  if (auto control = root.member("control")) read_control(*control, config);
+  if (auto log = root.member("log")) read_log(*log, config);
+}
+
+std::unexpected<Error> cannot_read(const std::filesystem::path& file, std::string_view why) {
+  return fail(ExitCode::config, "cannot read the configuration file {}: {}", file.string(), why);
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, std::string_view file,
+                            const EventGroups& groups) {
+  Problems problems(file);
+  Config config;
+  if (auto root = read_json(text, problems))
+    read_root(ConfigNode(*root, "", problems), groups, config);
+  if (problems.any()) return std::unexpected(problems.error(ExitCode::config));
+  return config;
+}
+
+Result<Config> load_config(const std::filesystem::path& file, const EventGroups& groups) {
+  Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) < 0) return cannot_read(file, errno_text(errno));
+  if (!S_ISREG(status.st_mode)) return cannot_read(file, "it is not a regular file");
+  std::string text(kFileMax + 1, '\0');
+  size_t size = 0;
+  for (ssize_t got = 1; got > 0 && size < text.size(); size += static_cast<size_t>(got))
+    if (got = ::read(fd.get(), text.data() + size, text.size() - size); got < 0)
+      return cannot_read(file, errno_text(errno));
+  if (size > kFileMax)
+    return cannot_read(file, fmt::format("it is longer than {} bytes", kFileMax));
+  text.resize(size);
+  return parse_config(text, file.string(), groups);
+}
+
+}  // namespace ktraced

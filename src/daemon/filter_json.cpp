@@ -1,0 +1,117 @@
+#include "daemon/filter_json.h"
+
+#include <algorithm>
+
+#include "bpf/shared_state.h"
+#include "daemon/config.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kPidMax = 4U << 20;        // PID_MAX_LIMIT of the kernel
+constexpr uint32_t kUidMax = UINT32_MAX - 1;  // (uid_t)-1 is no user
+constexpr size_t kPathMax = 4095;
+
+// Values in the order given, each once.
+template <class T, class Read>
+void read_list(const ConfigNode& side, std::string_view key, size_t max_size, std::vector<T>& out,
+               Read&& read) {
+  auto node = side.member(key);
+  if (!node) return;
+  out.clear();
+  for (const ConfigNode& element : node->list(max_size)) {
+    auto value = read(element);
+    if (value && std::ranges::find(out, *value) == out.end()) out.push_back(std::move(*value));
+  }
+}
+
+std::optional<std::string> read_comm(const ConfigNode& node) {
+  auto comm = node.text();
+  if (!comm) return comm;
+  std::string_view name(*comm);
+  bool beginning = name.ends_with('*');
+  if (beginning) name.remove_suffix(1);
+  if (name.empty()) {
+    node.problem("{}",
+                 beginning ? "'*' alone matches every task: leave it out" : "must not be empty");
+    return std::nullopt;
+  }
+  if (name.size() >= COMM_LEN) {
+    node.problem("is longer than the {} bytes the kernel keeps of a task's name", COMM_LEN - 1);
+    return std::nullopt;
+  }
+  if (name.find('*') != std::string_view::npos) {
+    node.problem("'*' is possible only at the end");
+    return std::nullopt;
+  }
+  return comm;
+}
+
+std::optional<std::string> read_cgroup(const ConfigNode& node) {
+  auto path = node.text();
+  if (!path) return path;
+  if (path->empty() || path->size() > kPathMax) {
+    node.problem("must be the path of a control group, of 1 to {} bytes", kPathMax);
+    return std::nullopt;
+  }
+  if (("/" + *path + "/").find("/../") != std::string::npos) {
+    node.problem("must not contain '..'");
+    return std::nullopt;
+  }
+  return path;
+}
+
+void read_side(const ConfigNode& node, FilterSide& side) {
+  auto pid = [](const ConfigNode& element) { return element.number(1, kPidMax); };
+  auto uid = [](const ConfigNode& element) { return element.number(0, kUidMax); };
+  read_list(node, "pid", FILTER_IDS_MAX, side.pid, pid);
+  read_list(node, "uid", FILTER_IDS_MAX, side.uid, uid);
+  read_list(node, "comm", FILTER_COMM_MAX, side.comm, read_comm);
+  read_list(node, "follow", FOLLOW_ROOTS_MAX, side.follow, pid);
+  read_list(node, "cgroup", FILTER_CGROUP_MAX, side.cgroup, read_cgroup);
+}
+
+json side_to_json(const FilterSide& side) {
+  return {{"pid", side.pid},
+          {"uid", side.uid},
+          {"comm", side.comm},
+          {"follow", side.follow},
+          {"cgroup", side.cgroup}};
+}
+
+}  // namespace
+
+void read_filter(const ConfigNode& node, FilterSettings& filter) {
+  if (!node.object({"pid", "uid", "comm", "follow", "cgroup", "exclude"})) return;
+  read_side(node, filter.include);
+  if (auto exclude = node.member("exclude");
+      exclude && exclude->object({"pid", "uid", "comm", "follow", "cgroup"}))
+    read_side(*exclude, filter.exclude);
+
+  const FilterSide &include = filter.include, &exclude = filter.exclude;
+  if (size_t ids =
+          include.pid.size() + include.uid.size() + exclude.pid.size() + exclude.uid.size();
+      ids > FILTER_IDS_MAX)
+    node.problem("has {} pids and uids in all; at most {} are possible", ids,
+                 static_cast<int>(FILTER_IDS_MAX));
+  if (size_t roots = include.follow.size() + exclude.follow.size(); roots > FOLLOW_ROOTS_MAX)
+    node.problem("follows {} processes in all; at most {} are possible", roots,
+                 static_cast<int>(FOLLOW_ROOTS_MAX));
+}
+
+json filter_to_json(const FilterSettings& filter) {
+  json value = side_to_json(filter.include);
+  value["exclude"] = side_to_json(filter.exclude);
+  return value;
+}
+
+Result<FilterSettings> merge_filter(FilterSettings current, const json& patch) {
+  Problems problems;
+  read_filter(ConfigNode(patch, "filter", problems), current);
+  if (problems.any()) return std::unexpected(problems.error(ExitCode::usage));
+  return current;
+}
+
+}  // namespace ktraced
