@@ -53,7 +53,7 @@ struct event_counters {
 	u64 recorded;
 	u64 filtered;
 	u64 dropped; /* stream ring full, or no ring for this CPU yet */
-	u64 reserved;
+	u64 told;    /* of dropped, what the daemon has passed on; only it writes this */
 };
 
 struct cpu_state {
@@ -135,6 +135,7 @@ struct control {
 	u32 flight;      /* 1: the flight recorder is on */
 	u32 flight_bank; /* bank written to; storing another number is a snapshot */
 	u32 reserved;
+	u64 flight_begin;    /* when that bank was taken into use; ns, CLOCK_BOOTTIME */
 	u32 filter_slot;     /* filter in use */
 	u32 filtering;       /* 1: the filter in use has at least one value */
 	u32 self_tgid;       /* the daemon, never traced */

@@ -12,12 +12,12 @@ namespace ktraced {
 // Process exit codes, from sysexits.h; every error knows which one it would end a command with.
 enum class ExitCode : int {
   ok = 0,
-  usage = 64,          // command line
-  data = 65,           // input data: trace files, socket bytes
-  unavailable = 69,    // kernel feature, daemon not running
-  software = 70,       // a bug in ktraced
-  os = 71,             // the operating system refused something unexpected
-  io = 74,             // reading or writing files
+  usage = 64,        // command line
+  data = 65,         // input data: trace files, socket bytes
+  unavailable = 69,  // kernel feature, daemon not running
+  software = 70,     // a bug in ktraced
+  os = 71,           // the operating system refused something unexpected
+  io = 74,           // reading or writing files
   no_permission = 77,
   config = 78,
 };

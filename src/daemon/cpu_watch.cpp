@@ -38,14 +38,14 @@ Result<CpuWatch> CpuWatch::start(EventLoop& loop, std::function<void()> on_chang
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = kKernelGroup;
-  if (!watch.socket_ || ::bind(watch.socket_.get(), reinterpret_cast<sockaddr*>(&address),
-                               sizeof(address)) != 0)
+  if (!watch.socket_ ||
+      ::bind(watch.socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0)
     return fail(ExitCode::os, "cannot listen for CPUs coming online: {}", errno_text(errno));
-  auto source = loop.add_io(watch.socket_.get(), EPOLLIN,
-                            [socket = watch.socket_.get(), on_change = std::move(on_change)](
-                                uint32_t) {
-                              if (cpu_changed(socket)) on_change();
-                            });
+  auto source =
+      loop.add_io(watch.socket_.get(), EPOLLIN,
+                  [socket = watch.socket_.get(), on_change = std::move(on_change)](uint32_t) {
+                    if (cpu_changed(socket)) on_change();
+                  });
   if (!source) return pass_on(source);
   watch.source_ = std::move(*source);
   return watch;

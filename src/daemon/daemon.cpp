@@ -42,9 +42,9 @@ Result<> Daemon::start() {
   if (!server) return pass_on(server);
   server_ = std::move(*server);
 
-  auto subscribers = Subscribers::create(
-      loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
-              .request_pass = [this] { tracer_->request_pass(); }});
+  auto subscribers =
+      Subscribers::create(loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
+                                  .request_pass = [this] { tracer_->request_pass(); }});
   if (!subscribers) return pass_on(subscribers);
   subscribers_ = std::move(*subscribers);
 
@@ -106,8 +106,8 @@ Result<std::vector<std::string>> Daemon::reload() {
 }
 
 void Daemon::stop() {
-  spdlog::info("stopping");
-  tracer_->set_streaming(false);
+  spdlog::info(config_.persist ? "stopping; the trace goes on" : "stopping");
+  tracer_->shut_down(config_.persist);
   subscribers_->finish_all(kGoodbye);
   loop_.exit(0);
 }

@@ -4,10 +4,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <algorithm>
 #include <limits>
 
 #include "base/clock.h"
@@ -26,21 +26,21 @@ constexpr uint64_t kEverything = std::numeric_limits<uint64_t>::max();
 
 }  // namespace
 
-Drain::Drain(const BpfObject& object, const Counters& counters, StreamRings& rings,
-             const Uuid& uuid, uint32_t max_latency_ms, Publish publish)
+Drain::Drain(const BpfObject& object, Counters& counters, StreamRings& rings,
+             const Options& options, Publish publish)
     : counters_(counters),
       control_(object.control()),
       rings_(rings),
-      uuid_(uuid),
+      uuid_(options.uuid),
       publish_(std::move(publish)),
       names_map_(object.map_fd("name_records")),
-      max_latency_ms_(static_cast<int>(max_latency_ms)) {}
+      resume_(options.resume),
+      max_latency_ms_(static_cast<int>(options.max_latency_ms)) {}
 
-Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, const Counters& counters,
-                                            StreamRings& rings, const Uuid& uuid,
-                                            uint32_t max_latency_ms, Publish publish) {
-  std::unique_ptr<Drain> drain(
-      new Drain(object, counters, rings, uuid, max_latency_ms, std::move(publish)));
+Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, Counters& counters,
+                                            StreamRings& rings, const Options& options,
+                                            Publish publish) {
+  std::unique_ptr<Drain> drain(new Drain(object, counters, rings, options, std::move(publish)));
   auto names = RingReader::open(Fd(::dup(drain->names_map_)), object.map_capacity("name_records"));
   if (!names) return pass_on(names);
   drain->names_ = std::make_unique<RingReader>(std::move(*names));
@@ -113,25 +113,31 @@ void Drain::set_max_latency(uint32_t milliseconds) {
   call([&] { max_latency_ms_ = static_cast<int>(milliseconds); });
 }
 
-void Drain::set_streaming(bool on) {
+void Drain::set_streaming(bool on, bool leave_on) {
   call([&] {
     if (on == streaming_) return;
     if (on) begin_stream();
-    std::atomic_ref(control_.stream).store(on ? 1 : 0);
+    if (!leave_on) std::atomic_ref(control_.stream).store(on ? 1 : 0);
     if (!on) pass(kEverything);
     streaming_ = on;
   });
 }
 
-// What lies in the rings is from before anybody listened.
 void Drain::begin_stream() {
-  for (auto& [cpu, ring] : rings_.rings()) ring.release(ring.produced());
-  names_->release(names_->produced());
   for (const Cpu& cpu : cpus_) late_before_ += cpu.builder.late_records();
   cpus_.clear();
-  const uint64_t now = boottime_ns();
+  const uint64_t start = resume_ ? 0 : boottime_ns();
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
-    cpus_.emplace_back(uuid_, counters_, cpu, now);
+    cpus_.emplace_back(uuid_, counters_, cpu, start);
+  if (!resume_) empty_rings();
+  resume_ = false;
+}
+
+// Forgets what is from before anybody listened.
+void Drain::empty_rings() {
+  for (auto& [cpu, ring] : rings_.rings()) ring.release(ring.produced());
+  names_->release(names_->produced());
+  for (Cpu& cpu : cpus_) static_cast<void>(cpu.losses.news());
 }
 
 void Drain::pass(uint64_t until) {
@@ -181,10 +187,9 @@ void Drain::pass_on_losses(Cpu& cpu, uint64_t position) {
 
 std::vector<std::byte> Drain::drain_names() {
   std::vector<std::byte> records;
-  const uint64_t end =
-      names_->read(names_->consumed(), names_->produced(), [&](uint64_t, auto bytes) {
-        records.insert(records.end(), bytes.begin(), bytes.end());
-      });
+  const uint64_t end = names_->read(
+      names_->consumed(), names_->produced(),
+      [&](uint64_t, auto bytes) { records.insert(records.end(), bytes.begin(), bytes.end()); });
   names_->release(end);
   return records;
 }
@@ -219,7 +224,8 @@ Result<> Drain::resize(size_t ring_bytes) {
 uint64_t Drain::discard() {
   uint64_t discarded = 0;
   call([&] {
-    if (!streaming_) return;
+    resume_ = false;
+    if (!streaming_) return empty_rings();
     for (auto& [number, ring] : rings_.rings()) {
       Cpu& cpu = cpus_[number];
       drain_cpu(ring, cpu);

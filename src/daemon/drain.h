@@ -28,11 +28,17 @@ class Drain {
  public:
   using Publish = std::function<void(std::span<const PacketBytes> pass)>;
 
+  struct Options {
+    Uuid uuid{};
+    uint32_t max_latency_ms = 100;
+    bool resume = false;  // the rings hold what an earlier daemon left unread: keep it
+  };
+
   // `publish` is called in the drain thread. Everything referred to must outlive this.
   // Fails with ExitCode::os.
-  static Result<std::unique_ptr<Drain>> start(const BpfObject& object, const Counters& counters,
-                                              StreamRings& rings, const Uuid& uuid,
-                                              uint32_t max_latency_ms, Publish publish);
+  static Result<std::unique_ptr<Drain>> start(const BpfObject& object, Counters& counters,
+                                              StreamRings& rings, const Options& options,
+                                              Publish publish);
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
   ~Drain();
@@ -41,7 +47,8 @@ class Drain {
   // return when the drain thread has carried them out.
 
   // Turns the stream path on in the kernel, with empty rings, or off, with a last pass.
-  void set_streaming(bool on);
+  // With `leave_on` the programs go on writing for whoever comes next.
+  void set_streaming(bool on, bool leave_on = false);
   // Asks for a pass that promises everything up to now.
   void request_pass();
   void set_max_latency(uint32_t milliseconds);
@@ -55,7 +62,7 @@ class Drain {
 
  private:
   struct Cpu {
-    Cpu(const Uuid& uuid, const Counters& counters, uint32_t cpu, uint64_t start)
+    Cpu(const Uuid& uuid, Counters& counters, uint32_t cpu, uint64_t start)
         : builder(uuid, cpu, start), losses(counters, cpu) {}
     PacketBuilder builder;
     LossTracker losses;
@@ -63,8 +70,8 @@ class Drain {
     std::deque<std::pair<uint64_t, std::vector<Lost>>> pending;
   };
 
-  Drain(const BpfObject& object, const Counters& counters, StreamRings& rings, const Uuid& uuid,
-        uint32_t max_latency_ms, Publish publish);
+  Drain(const BpfObject& object, Counters& counters, StreamRings& rings, const Options& options,
+        Publish publish);
   Result<> open();
   void run();
   void carry_out_requests();
@@ -72,13 +79,14 @@ class Drain {
   Result<> watch_rings();
 
   void begin_stream();
+  void empty_rings();
   void pass(uint64_t until);  // with the records up to this time
   void drain_cpu(RingReader& ring, Cpu& cpu);
   void note_losses(const RingReader& ring, Cpu& cpu);
   static void pass_on_losses(Cpu& cpu, uint64_t position);
   std::vector<std::byte> drain_names();
 
-  const Counters& counters_;
+  Counters& counters_;
   struct control& control_;
   StreamRings& rings_;
   Uuid uuid_;
@@ -89,6 +97,7 @@ class Drain {
   uint64_t names_sequence_ = 0;
   uint64_t late_before_ = 0;
   bool streaming_ = false;
+  bool resume_;
   int max_latency_ms_;
   uint64_t promised_ = 0;  // timestamp_end of the last pass
   std::atomic<uint64_t> wanted_{0};

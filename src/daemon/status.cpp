@@ -86,7 +86,8 @@ json Tracer::status() const {
           {"events", std::move(events)},
           {"totals", std::move(totals)},
           {"stream", stream_status()},
-          {"flight", {{"enabled", false}, {"bytes", 0}}},
+          {"flight", {{"enabled", flight_.enabled()}, {"bytes", flight_.memory()}}},
+          {"persistent", unpinned_because_.empty()},
           {"filter", std::move(filter)}};
 }
 

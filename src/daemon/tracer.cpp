@@ -28,11 +28,14 @@ Uuid random_uuid() {
   return uuid;
 }
 
-std::string running_release() {
-  utsname name{};
-  ::uname(&name);
-  return name.release;
+utsname system_names() {
+  utsname names{};
+  ::uname(&names);
+  return names;
 }
+
+std::string running_release() { return system_names().release; }
+std::string host_name() { return system_names().nodename; }
 
 bool is_housekeeping(const std::string& event) {
   return std::find(kHousekeeping.begin(), kHousekeeping.end(), event) != kHousekeeping.end();
@@ -51,9 +54,14 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   if (!schema) return pass_on(schema);
   auto features = probe_features(*schema);
   if (!features) return pass_on(features);
-  auto object = BpfObject::load(*schema, *features, BpfSizes{});
-  if (!object) return pass_on(object);
-  auto counters = Counters::open(*object);
+  auto acquired = acquire_object(*schema, *features, sizes(config), config.bpffs);
+  if (!acquired) return pass_on(acquired);
+  for (const std::string& old : acquired->replaced)
+    spdlog::warn("replaced {} of another build, with its history", old);
+  if (acquired->adopted) spdlog::info("took over what an earlier daemon left running");
+  if (!acquired->unpinned_because.empty())
+    spdlog::warn("history will not survive this daemon: {}", acquired->unpinned_because);
+  auto counters = Counters::open(acquired->object);
   if (!counters) return pass_on(counters);
 
   auto gfp = probe_gfp_flags();
@@ -61,36 +69,65 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   schema->gfp_flags = std::move(gfp.names);
 
   std::unique_ptr<Tracer> tracer(
-      new Tracer(std::move(*schema), std::move(*object), std::move(*counters), config));
+      new Tracer(std::move(*schema), std::move(*acquired), std::move(*counters), config));
   if (auto rings = tracer->open_rings(); !rings) return pass_on(rings);
-  auto drain = Drain::start(tracer->object_, tracer->counters_, tracer->rings_, tracer->uuid_,
-                            config.stream.max_latency_ms, std::move(publish));
+  // Records that an earlier daemon left unread wait for the first reader.
+  const bool unread = tracer->object_.control().stream != 0;
+  std::atomic_ref(tracer->object_.control().stream).store(0);
+  auto drain = Drain::start(
+      tracer->object_, tracer->counters_, tracer->rings_,
+      {.uuid = tracer->uuid_, .max_latency_ms = config.stream.max_latency_ms, .resume = unread},
+      std::move(publish));
   if (!drain) return pass_on(drain);
   tracer->drain_ = std::move(*drain);
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
   return tracer;
 }
 
-Tracer::Tracer(Schema schema, BpfObject object, Counters counters, const Config& config)
+BpfSizes Tracer::sizes(const Config& config) {
+  return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
+}
+
+Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config)
     : schema_(std::move(schema)),
-      object_(std::move(object)),
+      pins_lock_(std::move(acquired.lock)),
+      unpinned_because_(std::move(acquired.unpinned_because)),
+      adopted_(acquired.adopted),
+      object_(std::move(acquired.object)),
       counters_(std::move(counters)),
       filters_(object_),
       names_(object_),
       rings_(object_, size_t{config.stream.buffer_kb} * 1024),
+      flight_(object_, sizes(config)),
       uuid_(random_uuid()),
       kernel_release_(running_release()),
       config_(config) {}
 
-Tracer::~Tracer() = default;
+// A daemon that did not get to run leaves things as it found them.
+Tracer::~Tracer() {
+  if (!adopted_ && !shut_down_ && object_.pins() != nullptr) object_.pins()->remove();
+}
 
 Result<> Tracer::open_rings() {
+  if (auto adopted = rings_.adopt(); !adopted) return adopted;
   for (uint32_t cpu : online_cpus())
     if (auto added = rings_.add_cpu(cpu); !added) return added;
   return {};
 }
 
+// Those that have a stream ring: a CPU that has gone keeps its rings and their history.
+std::vector<uint32_t> Tracer::traced_cpus() const {
+  std::vector<uint32_t> cpus;
+  for (const auto& [cpu, ring] : rings_.rings()) cpus.push_back(cpu);
+  return cpus;
+}
+
 Result<std::vector<std::string>> Tracer::apply(const Config& config) {
+  if (config.flight.buffer_kb != config_.flight.buffer_kb ||
+      config.flight.banks != config_.flight.banks || config.bpffs != config_.bpffs)
+    return fail(ExitCode::config,
+                "flight.buffer_kb, flight.banks and bpffs cannot be changed while the daemon runs: "
+                "restart it");
   // What can fail comes first, and is taken back if what follows fails.
   const FilterSettings filter_before = filters_.current();
   if (auto applied = filters_.apply(config.filter); !applied) return pass_on(applied);
@@ -99,6 +136,10 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
       static_cast<void>(filters_.apply(filter_before));
       return pass_on(resized);
     }
+  }
+  if (auto switched = set_flight(config.flight.enabled); !switched) {
+    static_cast<void>(filters_.apply(filter_before));
+    return pass_on(switched);
   }
   drain_->set_max_latency(config.stream.max_latency_ms);
   set_syscalls(config.syscalls_only);
@@ -116,6 +157,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   if (config.stream.buffer_kb != config_.stream.buffer_kb ||
       config.stream.max_latency_ms != config_.stream.max_latency_ms)
     changed.emplace_back("stream");
+  if (config.flight != config_.flight) changed.emplace_back("flight");
   enabled_ = std::move(enabled);
   config_ = config;
   reconcile();
@@ -170,15 +212,47 @@ void Tracer::set_paused(bool paused) {
 }
 
 void Tracer::set_streaming(bool streaming) {
+  if (shut_down_) return;
   streaming_ = streaming;
   if (!streaming) reconcile();
   drain_->set_streaming(streaming);
   if (streaming) reconcile();
 }
 
+Result<> Tracer::set_flight(bool enabled) {
+  if (enabled == flight_.enabled()) return {};
+  if (enabled) {
+    if (auto done = flight_.enable(traced_cpus()); !done) return done;
+  } else {
+    if (flight_.any_frozen())
+      return fail(ExitCode::unavailable,
+                  "the flight recorder cannot be turned off while a snapshot is being written");
+    flight_.disable();
+  }
+  reconcile();
+  return {};
+}
+
+void Tracer::shut_down(bool persist) {
+  shut_down_ = true;
+  const bool keep_stream = persist && config_.stream.output.has_value();
+  drain_->set_streaming(false, keep_stream);
+  drain_.reset();
+  if (persist) {
+    object_.control().self_tgid = 0;  // the number may soon be another process's
+    return;
+  }
+  streaming_ = false;
+  paused_ = true;
+  static_cast<void>(filters_.apply({}));
+  reconcile();
+  flight_.disable();
+  if (object_.pins() != nullptr) object_.pins()->remove();
+}
+
 // Attaches exactly the programs that are needed now.
 void Tracer::reconcile() {
-  const bool tracing = streaming_ && !paused_;
+  const bool tracing = (streaming_ || flight_.enabled()) && !paused_;
   const bool keeping_house = tracing || filters_.following();
   for (const Event& event : schema_.events()) {
     const bool on = tracing && enabled_.contains(event.name);
@@ -225,16 +299,45 @@ uint64_t Tracer::reset() {
 void Tracer::look_for_new_cpus() {
   for (uint32_t cpu : online_cpus()) {
     if (rings_.rings().contains(cpu)) continue;
-    if (auto added = drain_->add_cpu(cpu); added)
-      spdlog::info("CPU {} has come online and has got a stream ring", cpu);
+    auto added = drain_->add_cpu(cpu);
+    if (added && flight_.enabled()) added = flight_.add_cpu(cpu);
+    if (added)
+      spdlog::info("CPU {} has come online and has got its rings", cpu);
     else
       spdlog::error("{}", added.error().message);
   }
 }
 
-std::vector<PacketBytes> Tracer::names_packets() {
+std::vector<std::byte> Tracer::name_records() const {
   names_.enter_living_threads();
-  const std::vector<std::byte> records = names_.all();
+  return names_.all();
+}
+
+Manifest Tracer::manifest() {
+  Manifest manifest;
+  manifest.origin = {.uuid = uuid_,
+                     .host = host_name(),
+                     .kernel = kernel_release_,
+                     .clock_offset_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) -
+                                        static_cast<int64_t>(boottime_ns())};
+  manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
+  manifest.schema = schema_;
+  manifest.config = {
+      {"events", enabled_},
+      {"syscalls_only", config_.syscalls_only},
+      {"filter", filter_to_json(filters_.current())},
+      {"flight", {{"buffer_kb", config_.flight.buffer_kb}, {"banks", config_.flight.banks}}},
+      {"stream", {{"buffer_kb", rings_.ring_bytes() / 1024}}}};
+  for (const Event& event : schema_.events()) {
+    const uint64_t missed = object_.missed(event.name);
+    if (const uint64_t news = missed - std::exchange(missed_told_[event.name], missed); news != 0)
+      manifest.missed[event.name] = news;
+  }
+  return manifest;
+}
+
+std::vector<PacketBytes> Tracer::names_packets() const {
+  const std::vector<std::byte> records = name_records();
   std::vector<PacketBytes> packets;
   std::span<const std::byte> rest(records);
   do {

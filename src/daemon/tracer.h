@@ -13,19 +13,23 @@
 #include "kernel/counters.h"
 #include "kernel/features.h"
 #include "kernel/filters.h"
+#include "kernel/flight_recorder.h"
 #include "kernel/kernel_names.h"
+#include "kernel/persistence.h"
 #include "kernel/stream_rings.h"
 #include "schema/schema.h"
+#include "trace/manifest.h"
 
 namespace ktraced {
 
 // Owns everything that is in the kernel. Programs are attached only while their
-// event is enabled and somebody reads; then a trace costs what was asked for, and
-// nothing else. Belongs to the main thread.
+// event is enabled and its records go somewhere, to a reader of the stream or into the
+// flight recorder: a trace costs what was asked for, and nothing else. Belongs to the
+// main thread.
 class Tracer {
  public:
-  // Loads the programs and puts `config` into force; nothing is attached before
-  // set_streaming(true). `publish` is called in the drain thread.
+  // Loads the programs, or takes over those of an earlier daemon, and puts `config` into
+  // force. `publish` is called in the drain thread.
   static Result<std::unique_ptr<Tracer>> create(const Config& config, Drain::Publish publish);
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -47,14 +51,25 @@ class Tracer {
   [[nodiscard]] bool paused() const { return paused_; }
   // Somebody begins, or nobody goes on, to read the stream.
   void set_streaming(bool streaming);
+  // Turns the flight recorder on or off. Fails with ExitCode::os, or ExitCode::unavailable
+  // while a snapshot is being written.
+  Result<> set_flight(bool enabled);
+  [[nodiscard]] FlightRecorder& flight() { return flight_; }
   void request_pass() { drain_->request_pass(); }
   // Empties the rings and sets the counters to zero. Returns the number of records discarded.
   uint64_t reset();
-  // Gives a ring to CPUs that have come online.
+  // Gives rings to CPUs that have come online.
   void look_for_new_cpus();
+  // Detaches and unpins everything; with `persist` leaves all of it running instead, for the
+  // next daemon to take over. The last call.
+  void shut_down(bool persist);
 
-  // All names known now, as a first pass for a new reader.
-  [[nodiscard]] std::vector<PacketBytes> names_packets();
+  // All names known now: as name records, or as a first pass for a new reader.
+  [[nodiscard]] std::vector<std::byte> name_records() const;
+  [[nodiscard]] std::vector<PacketBytes> names_packets() const;
+  // A manifest with what the tracer knows: origin, schema, configuration, and the hits missed
+  // since the last call.
+  [[nodiscard]] Manifest manifest();
 
   [[nodiscard]] const Schema& schema() const { return schema_; }
   [[nodiscard]] const Uuid& uuid() const { return uuid_; }
@@ -65,13 +80,17 @@ class Tracer {
   [[nodiscard]] nlohmann::json events() const;
 
  private:
+  // Sizes of the flight recorder that a configuration asks for.
+  [[nodiscard]] static BpfSizes sizes(const Config& config);
+
   struct Baseline {
     std::vector<EventCounts> per_cpu;
     uint64_t missed = 0;
   };
 
-  Tracer(Schema schema, BpfObject object, Counters counters, const Config& config);
+  Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config);
   Result<> open_rings();
+  [[nodiscard]] std::vector<uint32_t> traced_cpus() const;
   void reconcile();
   void set_attached(const std::string& program, bool attached);
   void set_syscalls(const std::vector<std::string>& names);
@@ -80,19 +99,25 @@ class Tracer {
   [[nodiscard]] nlohmann::json stream_status() const;
 
   Schema schema_;
+  Fd pins_lock_;
+  std::string unpinned_because_;
+  bool adopted_;
   BpfObject object_;
   Counters counters_;
   Filters filters_;
   KernelNames names_;
   StreamRings rings_;
+  FlightRecorder flight_;
   Uuid uuid_;
   std::string kernel_release_;
   Config config_;
   std::set<std::string> enabled_;
   std::map<std::string, std::string> attach_failures_;  // event → reason
   std::map<uint16_t, Baseline> baselines_;              // counts at the last reset
+  std::map<std::string, uint64_t> missed_told_;         // at the last manifest()
   bool paused_ = false;
   bool streaming_ = false;
+  bool shut_down_ = false;
   std::unique_ptr<Drain> drain_;  // last: its thread uses the rest
 };
 

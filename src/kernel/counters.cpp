@@ -25,7 +25,7 @@ Result<Counters> Counters::open(const BpfObject& object) {
   const uint32_t cpus = object.map_capacity("cpu_states");
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t size = (cpus * sizeof(cpu_state) + page - 1) / page * page;
-  auto mapping = Mapping::map(object.map_fd("cpu_states"), size, PROT_READ);
+  auto mapping = Mapping::map(object.map_fd("cpu_states"), size, PROT_READ | PROT_WRITE);
   if (!mapping) return pass_on(mapping);
   return Counters(std::move(*mapping), cpus);
 }
@@ -45,10 +45,6 @@ uint64_t Counters::names_dropped() const {
   return sum;
 }
 
-LossTracker::LossTracker(const Counters& counters, uint32_t cpu) : counters_(&counters), cpu_(cpu) {
-  static_cast<void>(news());
-}
-
 std::vector<Lost> LossTracker::news() {
   // dropped_total is counted after dropped: what it announces can be seen below.
   const uint64_t total = counters_->dropped_total(cpu_);
@@ -58,8 +54,7 @@ std::vector<Lost> LossTracker::news() {
   total_ = 0;
   for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
     const uint64_t dropped = counters_->of(cpu_, static_cast<uint16_t>(event)).dropped;
-    if (dropped == 0) continue;
-    uint64_t& told = dropped_[event];
+    u64& told = counters_->told(cpu_, static_cast<uint16_t>(event));
     if (dropped != told)
       lost.push_back({.count = dropped - told, .event_id = event, .reserved = 0});
     told = dropped;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "base/mapping.h"
@@ -31,6 +30,10 @@ class Counters {
   [[nodiscard]] EventCounts of(uint32_t cpu, uint16_t event) const;
   [[nodiscard]] uint64_t dropped_total(uint32_t cpu) const;
   [[nodiscard]] uint64_t names_dropped() const;
+  // Drops passed on to readers; see LossTracker.
+  [[nodiscard]] u64& told(uint32_t cpu, uint16_t event) {
+    return const_cast<cpu_state&>(state(cpu)).events[event].told;
+  }
 
  private:
   Counters(Mapping mapping, uint32_t cpus) : mapping_(std::move(mapping)), cpus_(cpus) {}
@@ -42,20 +45,20 @@ class Counters {
   uint32_t cpus_;
 };
 
-// Tells how many events a CPU dropped since it was last asked. Used by one thread.
+// Tells how many events a CPU dropped since it was last asked. What has been told is kept
+// beside the counters, so a daemon that takes over goes on where the last one ended.
+// Used by one thread.
 class LossTracker {
  public:
-  // What was dropped before is no news.
-  LossTracker(const Counters& counters, uint32_t cpu);
+  LossTracker(Counters& counters, uint32_t cpu) : counters_(&counters), cpu_(cpu) {}
 
-  // Losses since construction or the last call, by event; empty when there were none.
+  // Losses since the last call, by event; empty when there were none.
   [[nodiscard]] std::vector<Lost> news();
 
  private:
-  const Counters* counters_;
+  Counters* counters_;
   uint32_t cpu_;
   uint64_t total_ = 0;
-  std::map<uint32_t, uint64_t> dropped_;  // event id → drops told; most events never drop
 };
 
 }  // namespace ktraced

@@ -15,6 +15,11 @@
 #include "kernel/stream_rings.h"
 
 namespace ktraced {
+namespace {
+
+std::string pin_name(uint32_t bank, uint32_t cpu) { return fmt::format("flight_{}_{}", bank, cpu); }
+
+}  // namespace
 
 Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
   const size_t value_size = sizeof(flight_header) + bytes + FLIGHT_SPILL;
@@ -24,6 +29,11 @@ Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
   if (!map)
     return fail(ExitCode::os, "cannot make a flight ring of {} KiB for CPU {}: {}", bytes / 1024,
                 cpu, errno_text(errno));
+  return open(std::move(map), bytes);
+}
+
+Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
+  const size_t value_size = sizeof(flight_header) + bytes + FLIGHT_SPILL;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   auto mapping =
       Mapping::map(map.get(), (value_size + page - 1) / page * page, PROT_READ | PROT_WRITE);
@@ -32,40 +42,40 @@ Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
 }
 
 FlightRing::Walk FlightRing::walk() const {
-  const uint64_t head = std::atomic_ref(header().head).load(std::memory_order_acquire);
-  const uint64_t reach = std::min<uint64_t>(0 - head, bytes_);
-  const std::byte* data = mapping_.data() + sizeof(flight_header);
   Walk walk;
-  for (uint64_t at = 0; at < reach;) {
-    const std::byte* place = data + ((head + at) & (bytes_ - 1));
+  walk.head = 0 - written_bytes();
+  const uint64_t reach = std::min<uint64_t>(written_bytes(), bytes_);
+  while (walk.bytes < reach) {
     record header;
-    std::memcpy(&header, place, sizeof(header));
+    std::memcpy(&header, at(walk.head + walk.bytes), sizeof(header));
     if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > FLIGHT_SPILL ||
         header.id == 0 || header.id >= EVENT_ID_MAX) {
       walk.intact = false;
       break;
     }
-    at += header.size;
     // The oldest one may have been overwritten in part by the newest.
-    if (at <= reach) walk.newest_first.emplace_back(place, header.size);
+    if (walk.bytes + header.size > reach) break;
+    walk.bytes += header.size;
+    walk.sizes.push_back(static_cast<uint8_t>(header.size / 8));
   }
   return walk;
 }
 
 std::span<const u64> FlightRing::written() const { return header().records; }
 
+uint64_t FlightRing::written_bytes() const {
+  return 0 - std::atomic_ref(header().head).load(std::memory_order_acquire);
+}
+
 void FlightRing::clear() { std::memset(&header(), 0, sizeof(flight_header)); }
 
 FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes)
-    : outer_map_(object.map_fd("flight_rings")),
-      control_(object.control()),
-      possible_cpus_(possible_cpus()),
-      sizes_(sizes) {}
+    : object_(object), control_(object.control()), possible_cpus_(possible_cpus()), sizes_(sizes) {}
 
 Result<> FlightRecorder::put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const {
   const uint32_t index = bank * possible_cpus_ + cpu;
   const int fd = ring.map_fd();
-  if (bpf_map_update_elem(outer_map_, &index, &fd, BPF_ANY) != 0)
+  if (bpf_map_update_elem(object_.map_fd("flight_rings"), &index, &fd, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot give CPU {} its flight ring: {}", cpu, errno_text(errno));
   return {};
 }
@@ -79,10 +89,16 @@ Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
       disable();
       return added;
     }
-  banks_[0].use = Use::written;
-  banks_[0].begin_ts = boottime_ns();
-  std::atomic_ref(control_.flight_bank).store(0);
-  std::atomic_ref(control_.flight).store(1);
+  const bool adopted = control_.flight != 0;
+  if (!adopted) {
+    std::atomic_ref(control_.flight_bank).store(0);
+    control_.flight_begin = boottime_ns();
+    std::atomic_ref(control_.flight).store(1);
+  }
+  banks_[control_.flight_bank].use = Use::written;
+  for (Bank& bank : banks_)
+    for (const auto& [cpu, ring] : bank.rings)
+      if (bank.use == Use::spare && ring.written_bytes() != 0) bank.use = Use::frozen;
   enabled_ = true;
   return {};
 }
@@ -92,20 +108,34 @@ void FlightRecorder::disable() {
   for (uint32_t bank = 0; bank < banks_.size(); ++bank)
     for (const auto& [cpu, ring] : banks_[bank].rings) {
       const uint32_t index = bank * possible_cpus_ + cpu;
-      bpf_map_delete_elem(outer_map_, &index);
+      bpf_map_delete_elem(object_.map_fd("flight_rings"), &index);
+      if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
     }
   banks_.clear();
   enabled_ = false;
 }
 
 Result<> FlightRecorder::add_cpu(uint32_t cpu) {
-  for (uint32_t bank = 0; bank < banks_.size(); ++bank) {
-    if (banks_[bank].rings.contains(cpu)) continue;
-    auto ring = FlightRing::make(cpu, bank, sizes_.flight_bytes);
-    if (!ring) return pass_on(ring);
+  for (uint32_t bank = 0; bank < banks_.size(); ++bank)
+    if (auto added = add_ring(bank, cpu); !added) return added;
+  return {};
+}
+
+Result<> FlightRecorder::add_ring(uint32_t bank, uint32_t cpu) {
+  if (banks_[bank].rings.contains(cpu)) return {};
+  const Pins* pins = object_.pins();
+  Fd pinned = pins != nullptr ? pins->get(Pins::Kind::ring, pin_name(bank, cpu)) : Fd();
+  const bool adopted = static_cast<bool>(pinned);
+  auto ring = adopted ? FlightRing::open(std::move(pinned), sizes_.flight_bytes)
+                      : FlightRing::make(cpu, bank, sizes_.flight_bytes);
+  if (!ring) return pass_on(ring);
+  if (!adopted) {
     if (auto used = put_into_use(bank, cpu, *ring); !used) return used;
-    banks_[bank].rings.emplace(cpu, std::move(*ring));
+    if (pins != nullptr)
+      if (auto done = pins->pin(Pins::Kind::ring, pin_name(bank, cpu), ring->map_fd()); !done)
+        return done;
   }
+  banks_[bank].rings.emplace(cpu, std::move(*ring));
   return {};
 }
 
@@ -123,14 +153,30 @@ Result<FlightRecorder::Frozen> FlightRecorder::swap() {
                 sizes_.flight_banks);
 
   const uint32_t old = control_.flight_bank;
-  Frozen frozen{.bank = old, .begin_ts = banks_[old].begin_ts, .swap_ts = boottime_ns()};
+  const uint64_t begin_ts = control_.flight_begin;
+  const uint64_t swap_ts = boottime_ns();
   std::atomic_ref(control_.flight_bank).store(static_cast<uint32_t>(spare - banks_.begin()));
+  control_.flight_begin = swap_ts;
   spare->use = Use::written;
-  spare->begin_ts = frozen.swap_ts;
   banks_[old].use = Use::frozen;
   wait_for_programs();
-  for (const auto& [cpu, ring] : banks_[old].rings) frozen.rings.emplace(cpu, &ring);
+  return frozen(old, begin_ts, swap_ts);
+}
+
+FlightRecorder::Frozen FlightRecorder::frozen(uint32_t bank, uint64_t begin_ts,
+                                              uint64_t swap_ts) const {
+  Frozen frozen{.bank = bank, .begin_ts = begin_ts, .swap_ts = swap_ts, .rings = {}};
+  for (const auto& [cpu, ring] : banks_[bank].rings) frozen.rings.emplace(cpu, &ring);
   return frozen;
+}
+
+// When such a bank was taken into use nobody knows any more; it was frozen when the
+// present one was.
+std::vector<FlightRecorder::Frozen> FlightRecorder::unfinished() const {
+  std::vector<Frozen> found;
+  for (uint32_t bank = 0; bank < banks_.size(); ++bank)
+    if (banks_[bank].use == Use::frozen) found.push_back(frozen(bank, 0, control_.flight_begin));
+  return found;
 }
 
 // Returns when every program that may have read the old bank number has ended.

@@ -17,19 +17,36 @@ namespace ktraced {
 // knowing that they do.
 class FlightRing {
  public:
-  // Makes the map of a ring. Fails with ExitCode::os.
+  // Makes the map of a ring, or opens one that exists. Fail with ExitCode::os.
   static Result<FlightRing> make(uint32_t cpu, uint32_t bank, size_t bytes);
+  static Result<FlightRing> open(Fd map, size_t bytes);
 
-  // Records from newest to oldest, as far back as they are whole. Stops early, and says so
-  // in `intact`, at bytes that cannot be a record.
+  // What a walk from the newest to the oldest record has found. One byte a record: a ring may
+  // hold many millions.
   struct Walk {
-    std::vector<std::span<const std::byte>> newest_first;
-    bool intact = true;
+    std::vector<uint8_t> sizes;  // of the whole records, newest first, in units of 8 bytes
+    uint64_t head = 0;           // position of the newest
+    uint64_t bytes = 0;          // of all of them
+    bool intact = true;          // false: ended at bytes that cannot be a record
   };
   [[nodiscard]] Walk walk() const;
 
-  // Records ever written, by event id; overwritten ones included.
+  // Calls `visit(record bytes)` for the records of a walk, oldest first. The bytes stay valid
+  // until clear().
+  template <class Visit>
+  void for_each_oldest_first(const Walk& walk, Visit&& visit) const {
+    uint64_t end = walk.bytes;
+    for (size_t i = walk.sizes.size(); i-- > 0;) {
+      const size_t size = size_t{walk.sizes[i]} * 8;
+      end -= size;
+      visit(std::span<const std::byte>(at(walk.head + end), size));
+    }
+  }
+
+  // Records ever written, by event id, and all their bytes; overwritten ones included.
   [[nodiscard]] std::span<const u64> written() const;
+  [[nodiscard]] uint64_t written_bytes() const;
+  [[nodiscard]] size_t capacity() const { return bytes_; }
   // Empties the ring.
   void clear();
 
@@ -42,6 +59,9 @@ class FlightRing {
       : map_(std::move(map)), mapping_(std::move(mapping)), bytes_(bytes) {}
   [[nodiscard]] flight_header& header() const {
     return *reinterpret_cast<flight_header*>(mapping_.data());
+  }
+  [[nodiscard]] const std::byte* at(uint64_t position) const {
+    return mapping_.data() + sizeof(flight_header) + (position & (bytes_ - 1));
   }
 
   Fd map_;
@@ -62,10 +82,11 @@ class FlightRecorder {
     std::map<uint32_t, const FlightRing*> rings;  // by CPU
   };
 
-  // `bytes` and the number of banks are those the object was loaded with.
+  // `sizes` are those the object was loaded with. `object` must outlive this.
   FlightRecorder(const BpfObject& object, const BpfSizes& sizes);
 
-  // Allocates the banks and lets the programs write. Fails with ExitCode::os.
+  // Allocates the banks and lets the programs write, or takes over the banks of an earlier
+  // daemon whose programs still do. Fails with ExitCode::os.
   Result<> enable(const std::vector<uint32_t>& cpus);
   // Stops, and gives the memory back. No bank may be frozen.
   void disable();
@@ -77,6 +98,8 @@ class FlightRecorder {
   // the one or in the other. Returns when no program writes to it any more. Fails with
   // ExitCode::unavailable if the recorder is off or no bank is spare.
   Result<Frozen> swap();
+  // Banks that an earlier daemon froze but did not live to save; their history is still there.
+  [[nodiscard]] std::vector<Frozen> unfinished() const;
   // Empties a frozen bank and makes it spare.
   void release(uint32_t bank);
 
@@ -87,14 +110,15 @@ class FlightRecorder {
   enum class Use { spare, written, frozen };
   struct Bank {
     Use use = Use::spare;
-    uint64_t begin_ts = 0;
     std::map<uint32_t, FlightRing> rings;  // by CPU
   };
 
   Result<> put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
+  Result<> add_ring(uint32_t bank, uint32_t cpu);
+  [[nodiscard]] Frozen frozen(uint32_t bank, uint64_t begin_ts, uint64_t swap_ts) const;
   void wait_for_programs() const;
 
-  int outer_map_;
+  const BpfObject& object_;
   struct control& control_;
   uint32_t possible_cpus_;
   BpfSizes sizes_;

@@ -23,21 +23,37 @@ Result<RingReader> make_ring(uint32_t cpu, size_t bytes) {
   return RingReader::open(std::move(map), bytes);
 }
 
+std::string pin_name(uint32_t cpu) { return fmt::format("stream_{}", cpu); }
+
 }  // namespace
 
 StreamRings::StreamRings(const BpfObject& object, size_t ring_bytes)
-    : outer_map_(object.map_fd("stream_rings")),
-      control_(object.control()),
-      ring_bytes_(ring_bytes) {
-  control_.wakeup_bytes = ring_bytes / kWakeupsPerRing;
+    : object_(object), ring_bytes_(ring_bytes) {
+  object.control().wakeup_bytes = ring_bytes / kWakeupsPerRing;
+}
+
+Result<> StreamRings::adopt() {
+  for (uint32_t cpu = 0; object_.pins() != nullptr && cpu < possible_cpus(); ++cpu) {
+    Fd map = object_.pins()->get(Pins::Kind::ring, pin_name(cpu));
+    bpf_map_info info{};
+    uint32_t length = sizeof(info);
+    if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0) continue;
+    auto ring = RingReader::open(std::move(map), info.max_entries);
+    if (!ring) return pass_on(ring);
+    ring_bytes_ = ring->size();
+    rings_.emplace(cpu, std::move(*ring));
+  }
+  object_.control().wakeup_bytes = ring_bytes_ / kWakeupsPerRing;
+  return {};
 }
 
 // Updating a slot of a map of maps waits until no program uses what was in it.
 Result<> StreamRings::put_into_use(uint32_t cpu, const RingReader& ring) {
-  int fd = ring.map_fd();
-  if (bpf_map_update_elem(outer_map_, &cpu, &fd, BPF_ANY) != 0)
+  const int fd = ring.map_fd();
+  if (bpf_map_update_elem(object_.map_fd("stream_rings"), &cpu, &fd, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot give CPU {} its stream ring: {}", cpu, errno_text(errno));
-  return {};
+  return object_.pins() == nullptr ? Result<>()
+                                   : object_.pins()->pin(Pins::Kind::ring, pin_name(cpu), fd);
 }
 
 Result<> StreamRings::add_cpu(uint32_t cpu) {
@@ -64,7 +80,7 @@ Result<std::map<uint32_t, RingReader>> StreamRings::resize(size_t ring_bytes) {
     return pass_on(used);
   }
   ring_bytes_ = ring_bytes;
-  control_.wakeup_bytes = ring_bytes / kWakeupsPerRing;
+  object_.control().wakeup_bytes = ring_bytes / kWakeupsPerRing;
   return std::exchange(rings_, std::move(rings));
 }
 

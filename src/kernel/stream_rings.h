@@ -11,11 +11,16 @@
 namespace ktraced {
 
 // Owns the rings and keeps them in the programs' map of rings. A CPU gets its ring
-// when it comes online, and keeps it when it goes.
+// when it comes online, and keeps it when it goes. Rings are pinned where the object is,
+// and rings that are pinned already are taken over with what is in them.
 class StreamRings {
  public:
-  // `ring_bytes`: size of each ring, a power of two and a multiple of the page size.
+  // `ring_bytes`: size of each new ring, a power of two and a multiple of the page size.
+  // `object` must outlive this.
   StreamRings(const BpfObject& object, size_t ring_bytes);
+
+  // Takes over the rings that are pinned. Fails with ExitCode::os.
+  Result<> adopt();
 
   // Makes a ring for `cpu` if it has none. Fails with ExitCode::os.
   Result<> add_cpu(uint32_t cpu);
@@ -30,8 +35,7 @@ class StreamRings {
  private:
   Result<> put_into_use(uint32_t cpu, const RingReader& ring);
 
-  int outer_map_;
-  struct control& control_;
+  const BpfObject& object_;
   size_t ring_bytes_;
   std::map<uint32_t, RingReader> rings_;
 };

@@ -60,9 +60,9 @@ class PacketBuilder {
   Uuid uuid_;
   uint32_t cpu_;
   std::deque<Segment> segments_;
-  uint64_t last_ts_;           // of the last record that has left
+  uint64_t last_ts_;  // of the last record that has left
   uint64_t sequence_ = 0;
-  uint64_t discarded_ = 0;     // cumulative
+  uint64_t discarded_ = 0;  // cumulative
   uint64_t late_records_ = 0;
 };
 

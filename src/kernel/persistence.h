@@ -1,0 +1,34 @@
+// Where the BPF object comes from: from an earlier daemon, or freshly loaded.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "kernel/bpf_object.h"
+#include "kernel/features.h"
+
+namespace ktraced {
+
+struct AcquiredObject {
+  BpfObject object;
+  bool adopted = false;               // taken over, with its history
+  std::vector<std::string> replaced;  // ids of objects of other builds that were removed
+  std::string unpinned_because;       // why nothing outlives the daemon; empty: it does
+  Fd lock;                            // holds the pin directory until the daemon ends
+};
+
+// Adopts what is pinned under `root`, if it is what this daemon would load; else loads, pins,
+// and removes what was there. Without a BPF file system everything works but the pinning.
+// Fails with ExitCode::unavailable if a living daemon holds `root`, and as BpfObject::load().
+[[nodiscard]] Result<AcquiredObject> acquire_object(const Schema& schema,
+                                                    const KernelFeatures& features,
+                                                    const BpfSizes& sizes,
+                                                    const std::filesystem::path& root);
+
+// Removes everything under `root`; returns the ids of the objects that were there. Fails
+// with ExitCode::unavailable if a living daemon holds it.
+[[nodiscard]] Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& root);
+
+}  // namespace ktraced
