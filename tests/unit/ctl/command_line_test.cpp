@@ -1,0 +1,142 @@
+#include "ctl/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+auto parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "ktracectl");
+  return parse_command_line(static_cast<int>(words.size()), words.data());
+}
+
+template <class Command>
+Command command(const std::vector<const char*>& words) {
+  auto parsed = parse(words);
+  if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
+    ADD_FAILURE() << nothing->err;
+    return {};
+  }
+  auto& options = std::get<Options>(parsed);
+  EXPECT_TRUE(std::holds_alternative<Command>(options.command));
+  return std::get<Command>(options.command);
+}
+
+std::string usage_error(const std::vector<const char*>& words) {
+  auto parsed = parse(words);
+  const auto* nothing = std::get_if<NothingToRun>(&parsed);
+  EXPECT_NE(nothing, nullptr);
+  if (nothing == nullptr) return "";
+  EXPECT_EQ(nothing->exit_code, 64);
+  EXPECT_EQ(nothing->out, "");
+  return nothing->err;
+}
+
+TEST(CommandLine, GlobalOptionsStandBeforeOrAfterTheCommand) {
+  for (std::vector<const char*> words :
+       {std::vector<const char*>{"--socket", "/x", "--json", "status"},
+        {"status", "--json", "--socket", "/x"},
+        {"events", "list", "--socket=/x", "--json"}}) {
+    auto parsed = parse(words);
+    ASSERT_TRUE(std::holds_alternative<Options>(parsed));
+    EXPECT_EQ(std::get<Options>(parsed).socket, "/x");
+    EXPECT_TRUE(std::get<Options>(parsed).json);
+  }
+  EXPECT_EQ(std::get<Options>(parse({"status"})).socket, "/run/ktraced/control.sock");
+}
+
+TEST(CommandLine, Status) {
+  EXPECT_FALSE(command<StatusCommand>({"status"}).per_cpu);
+  EXPECT_TRUE(command<StatusCommand>({"status", "--per-cpu"}).per_cpu);
+}
+
+TEST(CommandLine, Events) {
+  using Action = EventsCommand::Action;
+  EXPECT_EQ(command<EventsCommand>({"events"}).action, Action::list);
+  EXPECT_THAT(command<EventsCommand>({"events", "list", "kmem"}).names, ElementsAre("kmem"));
+  auto enable = command<EventsCommand>({"events", "enable", "kmalloc", "sched"});
+  EXPECT_EQ(enable.action, Action::enable);
+  EXPECT_THAT(enable.names, ElementsAre("kmalloc", "sched"));
+  EXPECT_EQ(command<EventsCommand>({"events", "disable", "x"}).action, Action::disable);
+  EXPECT_THAT(usage_error({"events", "enable"}), HasSubstr("NAME is required"));
+  usage_error({"events", "toggle", "x"});
+}
+
+TEST(CommandLine, PlainMethods) {
+  for (const char* method : {"pause", "resume", "reset", "reload"}) {
+    EXPECT_EQ(command<PlainCommand>({method}).method, method);
+    EXPECT_THAT(usage_error({method, "now"}), HasSubstr("now"));
+  }
+}
+
+TEST(CommandLine, Filter) {
+  using Action = FilterCommand::Action;
+  EXPECT_EQ(command<FilterCommand>({"filter"}).action, Action::show);
+  EXPECT_EQ(command<FilterCommand>({"filter", "show"}).action, Action::show);
+  EXPECT_EQ(command<FilterCommand>({"filter", "clear"}).action, Action::clear);
+  auto set =
+      command<FilterCommand>({"filter", "set", "pid=812,813", "comm=nginx*", "exclude.uid=0"});
+  EXPECT_EQ(set.action, Action::set);
+  EXPECT_EQ(set.filter,
+            json::parse(R"({"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}})"));
+  EXPECT_THAT(usage_error({"filter", "set", "pud=1"}), HasSubstr("'pud' is not a filter key"));
+  usage_error({"filter", "set"});
+}
+
+TEST(CommandLine, Stream) {
+  auto plain = command<StreamCommand>({"stream"});
+  EXPECT_FALSE(plain.format || plain.count || plain.duration_s || plain.count_only);
+  auto all = command<StreamCommand>({"stream", "--format", "json", "--event", "kmalloc,kfree",
+                                     "--event", "sched", "--pid", "1,2", "--comm", "nginx*",
+                                     "--count", "10", "--duration", "0.5"});
+  EXPECT_EQ(all.format, OutputFormat::json);
+  EXPECT_THAT(all.selection.events, ElementsAre("kmalloc", "kfree", "sched"));
+  EXPECT_THAT(all.selection.pids, ElementsAre(1, 2));
+  EXPECT_THAT(all.selection.comms, ElementsAre("nginx*"));
+  EXPECT_EQ(all.count, 10U);
+  EXPECT_EQ(all.duration_s, 0.5);
+  EXPECT_TRUE(command<StreamCommand>({"stream", "--count-only", "--duration", "1"}).count_only);
+}
+
+TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
+  EXPECT_THAT(usage_error({"stream", "--format", "xml"}), HasSubstr("xml"));
+  EXPECT_THAT(usage_error({"stream", "--count", "0"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--count", "-5"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--count", "many"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--duration", "nan"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--duration", "inf"}), HasSubstr("above 0"));
+  usage_error({"stream", "--count", "1.5"});
+  usage_error({"stream", "--pid", "abc"});
+  usage_error({"stream", "--pid", "-1"});
+  usage_error({"stream", "--event"});
+  usage_error({"stream", "--count-only", "--event", "kfree"});
+  usage_error({"stream", "extra"});
+}
+
+TEST(CommandLine, UnknownCommandsAreNamedWithWhatMayBeMeant) {
+  EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats': is status meant?"));
+  EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
+  EXPECT_THAT(usage_error({}), HasSubstr("a command is needed"));
+}
+
+TEST(CommandLine, HelpAndVersionAreNoErrors) {
+  for (std::vector<const char*> words : {std::vector<const char*>{"--version"},
+                                         {"--help"},
+                                         {"stream", "--help"},
+                                         {"events", "--help"}}) {
+    auto parsed = parse(words);
+    const auto* nothing = std::get_if<NothingToRun>(&parsed);
+    ASSERT_NE(nothing, nullptr);
+    EXPECT_EQ(nothing->exit_code, 0);
+    EXPECT_EQ(nothing->err, "");
+    EXPECT_NE(nothing->out, "");
+  }
+}
+
+}  // namespace
+}  // namespace ktraced

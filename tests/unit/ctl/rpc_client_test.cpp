@@ -1,0 +1,128 @@
+#include "ctl/rpc_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit/ctl/fake_daemon.h"
+
+namespace ktraced::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// Calls "method" at a server that says `reply` to whatever it is asked.
+Result<json> call_answered_by(const std::string& reply) {
+  FakeDaemon daemon([&](Peer& peer) {
+    peer.read_line();
+    peer.write(reply);
+  });
+  auto client = RpcClient::connect(daemon.socket());
+  if (!client) return pass_on(client);
+  return client->call("method");
+}
+
+TEST(RpcClient, SendsRequestsAndReturnsResultsInOrder) {
+  FakeDaemon daemon([](Peer& peer) {
+    while (peer.answer([](const json& request) {
+      return json{{"result", {{"method", request["method"]}, {"params", request["params"]}}}};
+    })) {
+    }
+  });
+  auto client = RpcClient::connect(daemon.socket());
+  ASSERT_TRUE(client) << client.error().message;
+  auto first = client->call("status");
+  auto second = client->call("filter.set", {{"filter", {{"pid", {1}}}}});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(*first, json::parse(R"({"method":"status","params":{}})"));
+  EXPECT_EQ(*second, json::parse(R"({"method":"filter.set","params":{"filter":{"pid":[1]}}})"));
+}
+
+TEST(RpcClient, ArgumentsThatAreNoUtf8AreSentAsJsonAllTheSame) {
+  FakeDaemon daemon([](Peer& peer) {
+    peer.answer([](const json& request) { return json{{"result", request["params"]}}; });
+  });
+  auto client = RpcClient::connect(daemon.socket());
+  ASSERT_TRUE(client);
+  EXPECT_EQ((*client->call("x", {{"name", "a\xff"}}))["name"], "a\xef\xbf\xbd");
+}
+
+TEST(RpcClient, ErrorsKeepTheirExitCodeAndMessage) {
+  auto answer = call_answered_by(
+      R"({"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not yours","data":{"exit_code":77}}})"
+      "\n");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ExitCode::no_permission);
+  EXPECT_EQ(answer.error().message, "not yours");
+}
+
+TEST(RpcClient, AnErrorWithoutIdIsAnAnswerToo) {
+  auto answer = call_answered_by(
+      R"({"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"too many clients","data":{"exit_code":69}}})"
+      "\n");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ExitCode::unavailable);
+}
+
+TEST(RpcClient, AnswersThatMakeNoSenseAreErrors) {
+  for (const char* reply : {"\n", "garbage\n", "[]\n", "{}\n",
+                            R"({"id":1})"
+                            "\n",
+                            R"({"id":2,"result":{}})"
+                            "\n",
+                            "\xff\xfe\n"}) {
+    auto answer = call_answered_by(reply);
+    ASSERT_FALSE(answer) << reply;
+    EXPECT_EQ(answer.error().code, ExitCode::data) << reply;
+  }
+  for (const char* reply : {R"({"error":7})"
+                            "\n",
+                            R"({"error":{"message":7,"data":[]}})"
+                            "\n",
+                            R"({"error":{"data":{"exit_code":0}}})"
+                            "\n"}) {
+    auto answer = call_answered_by(reply);
+    ASSERT_FALSE(answer) << reply;
+    EXPECT_EQ(answer.error().code, ExitCode::software) << reply;
+  }
+}
+
+TEST(RpcClient, AConnectionClosedWithoutAnAnswerIsUnavailable) {
+  for (const char* reply : {"", R"({"id":1,"res)"}) {
+    auto answer = call_answered_by(reply);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, ExitCode::unavailable);
+    EXPECT_THAT(answer.error().message, HasSubstr("closed the connection"));
+  }
+}
+
+TEST(RpcClient, ADaemonThatSaysNothingIsNotWaitedForLong) {
+  FakeDaemon daemon([](Peer& peer) { peer.wait_for_end(); });
+  auto client = RpcClient::connect(daemon.socket(), std::chrono::seconds(1));
+  ASSERT_TRUE(client);
+  auto answer = client->call("status");
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("did not answer in time"));
+}
+
+TEST(RpcClient, NobodyListeningIsUnavailableAndNamesThePlace) {
+  std::string gone;
+  {
+    FakeDaemon daemon([](Peer&) {}, 0);
+    gone = daemon.socket();
+  }
+  auto client = RpcClient::connect(gone);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, ExitCode::unavailable);
+  EXPECT_THAT(client.error().message, HasSubstr("no ktraced answers at " + gone));
+}
+
+TEST(RpcClient, APathThatCannotBeASocketIsAUsageError) {
+  EXPECT_EQ(RpcClient::connect("").error().code, ExitCode::usage);
+  EXPECT_EQ(RpcClient::connect(std::string(500, 'x')).error().code, ExitCode::usage);
+}
+
+}  // namespace
+}  // namespace ktraced::test
