@@ -8,6 +8,7 @@
 
 #include "daemon/daemon.h"
 #include "kernel/bpf_object.h"
+#include "kernel/persistence.h"
 #include "schema/schema_from_btf.h"
 
 namespace {
@@ -17,6 +18,7 @@ using namespace ktraced;
 struct Options {
   std::filesystem::path config = "/etc/ktraced/ktraced.json";
   bool check_config = false;
+  bool cleanup = false;
 };
 
 int report(const Error& error) {
@@ -31,6 +33,14 @@ Result<int> run(const Options& options) {
   if (!config) return pass_on(config);
   if (options.check_config) {
     fmt::print("{}: the configuration is valid\n", options.config.string());
+    return 0;
+  }
+
+  if (options.cleanup) {
+    auto removed = remove_pinned(config->bpffs);
+    if (!removed) return pass_on(removed);
+    fmt::print("removed {} pinned trace object{} from {}\n", removed->size(),
+               removed->size() == 1 ? "" : "s", config->bpffs.string());
     return 0;
   }
 
@@ -56,6 +66,8 @@ int main(int argc, char** argv) {
   CLI::App app("The kernel tracing daemon: keeps the newest history of what the kernel does.");
   app.add_option("--config", options.config, "configuration file")->capture_default_str();
   app.add_flag("--check-config", options.check_config, "check the configuration file and exit");
+  app.add_flag("--cleanup", options.cleanup,
+               "detach and remove what a daemon that is gone left in the kernel, and exit");
   app.set_version_flag("--version", KTRACED_VERSION);
   try {
     app.parse(argc, argv);

@@ -23,7 +23,7 @@ json to_json(const EventCounts& counts) {
 
 }  // namespace
 
-json Tracer::event_status(const Event& event) const {
+json Tracer::event_status(const Event& event, uint64_t overwritten) const {
   const std::string* reason = why_unavailable(event.name);
   const auto baseline = baselines_.find(event.id);
   EventCounts sum;
@@ -43,7 +43,7 @@ json Tracer::event_status(const Event& event) const {
   status["attached"] = object_.attached(event.name);
   status["missed"] =
       object_.missed(event.name) - (baseline != baselines_.end() ? baseline->second.missed : 0);
-  status["overwritten"] = 0;
+  status["overwritten"] = overwritten;
   status["per_cpu"] = std::move(per_cpu);
   return status;
 }
@@ -70,8 +70,9 @@ json Tracer::status() const {
   json events = json::object();
   json totals = {
       {"recorded", 0U}, {"filtered", 0U}, {"dropped", 0U}, {"missed", 0U}, {"overwritten", 0U}};
+  const std::vector<uint64_t> overwritten = flight_.overwritten();
   for (const Event& event : schema_.events()) {
-    json status = event_status(event);
+    json status = event_status(event, overwritten[event.id]);
     for (auto& [name, sum] : totals.items())
       sum = sum.get<uint64_t>() + status[name].get<uint64_t>();
     events[event.name] = std::move(status);

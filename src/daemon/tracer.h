@@ -95,7 +95,7 @@ class Tracer {
   void set_attached(const std::string& program, bool attached);
   void set_syscalls(const std::vector<std::string>& names);
   [[nodiscard]] const std::string* why_unavailable(const std::string& event) const;
-  [[nodiscard]] nlohmann::json event_status(const Event& event) const;
+  [[nodiscard]] nlohmann::json event_status(const Event& event, uint64_t overwritten) const;
   [[nodiscard]] nlohmann::json stream_status() const;
 
   Schema schema_;

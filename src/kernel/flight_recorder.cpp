@@ -61,6 +61,16 @@ FlightRing::Walk FlightRing::walk() const {
   return walk;
 }
 
+void FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
+  if (written_bytes() <= bytes_) return;
+  std::vector<uint64_t> kept(EVENT_ID_MAX);
+  const Walk found = walk();
+  if (!found.intact) return;  // a program was just writing: next time
+  for_each_oldest_first(found, [&](auto bytes) { ++kept[RecordView(bytes.data()).id()]; });
+  for (size_t event = 0; event < EVENT_ID_MAX; ++event)
+    if (written()[event] > kept[event]) sums[event] += written()[event] - kept[event];
+}
+
 std::span<const u64> FlightRing::written() const { return header().records; }
 
 uint64_t FlightRing::written_bytes() const {
@@ -70,7 +80,11 @@ uint64_t FlightRing::written_bytes() const {
 void FlightRing::clear() { std::memset(&header(), 0, sizeof(flight_header)); }
 
 FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes)
-    : object_(object), control_(object.control()), possible_cpus_(possible_cpus()), sizes_(sizes) {}
+    : object_(object),
+      control_(object.control()),
+      possible_cpus_(possible_cpus()),
+      sizes_(sizes),
+      overwritten_before_(EVENT_ID_MAX) {}
 
 Result<> FlightRecorder::put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const {
   const uint32_t index = bank * possible_cpus_ + cpu;
@@ -190,8 +204,18 @@ void FlightRecorder::wait_for_programs() const {
 }
 
 void FlightRecorder::release(uint32_t bank) {
-  for (auto& [cpu, ring] : banks_[bank].rings) ring.clear();
+  for (auto& [cpu, ring] : banks_[bank].rings) {
+    ring.add_overwritten(overwritten_before_);
+    ring.clear();
+  }
   banks_[bank].use = Use::spare;
+}
+
+std::vector<uint64_t> FlightRecorder::overwritten() const {
+  std::vector<uint64_t> sums = overwritten_before_;
+  for (const Bank& bank : banks_)
+    for (const auto& [cpu, ring] : bank.rings) ring.add_overwritten(sums);
+  return sums;
 }
 
 size_t FlightRecorder::memory() const {

@@ -43,6 +43,8 @@ class FlightRing {
     }
   }
 
+  // Adds to `sums`, by event id, the records that have been overwritten.
+  void add_overwritten(std::vector<uint64_t>& sums) const;
   // Records ever written, by event id, and all their bytes; overwritten ones included.
   [[nodiscard]] std::span<const u64> written() const;
   [[nodiscard]] uint64_t written_bytes() const;
@@ -103,6 +105,10 @@ class FlightRecorder {
   // Empties a frozen bank and makes it spare.
   void release(uint32_t bank);
 
+  // Records that newer ones have overwritten, by event id, since the recorder was made. Read
+  // while programs write: what they are just about to overwrite may be missing.
+  [[nodiscard]] std::vector<uint64_t> overwritten() const;
+
   [[nodiscard]] size_t memory() const;
   [[nodiscard]] bool any_frozen() const;
 
@@ -124,6 +130,7 @@ class FlightRecorder {
   BpfSizes sizes_;
   bool enabled_ = false;
   std::vector<Bank> banks_;
+  std::vector<uint64_t> overwritten_before_;  // by event, in banks released since
 };
 
 }  // namespace ktraced
