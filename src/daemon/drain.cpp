@@ -34,6 +34,7 @@ Drain::Drain(const BpfObject& object, Counters& counters, StreamRings& rings,
       uuid_(options.uuid),
       publish_(std::move(publish)),
       names_map_(object.map_fd("name_records")),
+      all_names_(options.all_names),
       resume_(options.resume),
       max_latency_ms_(static_cast<int>(options.max_latency_ms)) {}
 
@@ -187,6 +188,10 @@ void Drain::pass_on_losses(Cpu& cpu, uint64_t position) {
 
 std::vector<std::byte> Drain::drain_names() {
   std::vector<std::byte> records;
+  if (const uint64_t dropped = counters_.names_dropped(); dropped != names_dropped_) {
+    names_dropped_ = dropped;
+    records = all_names_();
+  }
   const uint64_t end = names_->read(
       names_->consumed(), names_->produced(),
       [&](uint64_t, auto bytes) { records.insert(records.end(), bytes.begin(), bytes.end()); });

@@ -32,6 +32,7 @@ class Drain {
     Uuid uuid{};
     uint32_t max_latency_ms = 100;
     bool resume = false;  // the rings hold what an earlier daemon left unread: keep it
+    std::function<std::vector<std::byte>()> all_names;  // for when name records were lost
   };
 
   // `publish` is called in the drain thread. Everything referred to must outlive this.
@@ -94,7 +95,9 @@ class Drain {
   int names_map_;
   std::unique_ptr<RingReader> names_;
   std::vector<Cpu> cpus_;  // by number
+  std::function<std::vector<std::byte>()> all_names_;
   uint64_t names_sequence_ = 0;
+  uint64_t names_dropped_ = 0;
   uint64_t late_before_ = 0;
   bool streaming_ = false;
   bool resume_;

@@ -74,10 +74,12 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   // Records that an earlier daemon left unread wait for the first reader.
   const bool unread = tracer->object_.control().stream != 0;
   std::atomic_ref(tracer->object_.control().stream).store(0);
-  auto drain = Drain::start(
-      tracer->object_, tracer->counters_, tracer->rings_,
-      {.uuid = tracer->uuid_, .max_latency_ms = config.stream.max_latency_ms, .resume = unread},
-      std::move(publish));
+  auto drain = Drain::start(tracer->object_, tracer->counters_, tracer->rings_,
+                            {.uuid = tracer->uuid_,
+                             .max_latency_ms = config.stream.max_latency_ms,
+                             .resume = unread,
+                             .all_names = [names = &tracer->names_] { return names->all(); }},
+                            std::move(publish));
   if (!drain) return pass_on(drain);
   tracer->drain_ = std::move(*drain);
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
