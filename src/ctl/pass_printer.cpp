@@ -42,9 +42,9 @@ void PassPrinter::want_symbols(const PacketView& packet) {
   });
 }
 
-void PassPrinter::on_record(uint32_t cpu, RecordView record) {
-  if (full() || !selection_.wants(cpu, record, names_)) return;
-  decoder_.event(cpu, record, out_);
+void PassPrinter::on_record(const RecordOrigin& from, RecordView record) {
+  if (full() || !selection_.wants(from.cpu, record, names_)) return;
+  decoder_.event(from.cpu, record, out_);
   ++totals_.shown;
 }
 

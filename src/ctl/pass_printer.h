@@ -47,7 +47,7 @@ class PassPrinter : private MergeSink {
   [[nodiscard]] bool full() const { return max_events_ && totals_.shown >= *max_events_; }
 
  private:
-  void on_record(uint32_t cpu, RecordView record) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
   void want_symbols(const PacketView& packet);
 

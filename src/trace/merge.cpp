@@ -18,15 +18,15 @@ record header_at(std::span<const std::byte> records) {
 
 // Compares for a heap, whose front is the greatest.
 bool Merger::later(const Run& a, const Run& b) {
-  return std::tie(a.ts, a.cpu, a.order) > std::tie(b.ts, b.cpu, b.order);
+  return std::tie(a.ts, a.from.cpu, a.order) > std::tie(b.ts, b.from.cpu, b.order);
 }
 
-void Merger::push(const PacketView& packet, std::shared_ptr<const void> owner) {
+void Merger::push(const PacketView& packet, std::shared_ptr<const void> owner, uint32_t source) {
   const PacketHeader& header = packet.header();
   size_t losses = header.lost_count * sizeof(Lost);
   Run run{.ts = header.timestamp_begin,
           .order = pushed_++,
-          .cpu = header.cpu_id,
+          .from = {.source = source, .cpu = header.cpu_id},
           .losses_left = header.lost_count,
           .losses = packet.bytes().subspan(sizeof(PacketHeader), losses),
           .records = packet.bytes().subspan(sizeof(PacketHeader) + losses),
@@ -34,7 +34,8 @@ void Merger::push(const PacketView& packet, std::shared_ptr<const void> owner) {
           .owner = std::move(owner)};
   if (!run.records.empty()) run.ts = header_at(run.records).ts;
 
-  auto [end, is_first] = end_of_cpu_.try_emplace(run.cpu, header.timestamp_end);
+  const uint64_t key = uint64_t{source} << 32 | header.cpu_id;
+  auto [end, is_first] = end_of_cpu_.try_emplace(key, header.timestamp_end);
   if (!is_first) {
     // Losses never come later than the first record after them, whatever the packets claim.
     uint64_t loss_ts = std::max(end->second, released_until_);
@@ -54,14 +55,14 @@ bool Merger::drain(Run& run, uint64_t until, MergeSink& sink) {
     std::memcpy(&lost, run.losses.data() + run.losses.size() - run.losses_left * sizeof(Lost),
                 sizeof(lost));
     --run.losses_left;
-    sink.on_loss({run.ts, run.cpu, lost.event_id, lost.count});
+    sink.on_loss({run.ts, run.from.cpu, lost.event_id, lost.count, run.from.source});
   }
   while (!run.records.empty()) {
     RecordView next(run.records.data());
     run.ts = next.ts();
     if (run.ts > until) return true;
     run.records = run.records.subspan(next.bytes().size());
-    sink.on_record(run.cpu, next);
+    sink.on_record(run.from, next);
   }
   return false;
 }

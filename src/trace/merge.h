@@ -10,12 +10,19 @@
 
 namespace ktraced {
 
+// Whose packets a record was in.
+struct RecordOrigin {
+  uint32_t source = 0;  // as it was pushed with
+  uint32_t cpu = 0;
+};
+
 // Events that are missing in a merged sequence, at the place where they are missing.
 struct LossItem {
   uint64_t ts = 0;  // ns, CLOCK_BOOTTIME: nothing of this CPU is missing before
   uint32_t cpu = 0;
   uint32_t event_id = 0;
   uint64_t count = 0;
+  uint32_t source = 0;
 };
 
 // Takes what a Merger releases.
@@ -23,12 +30,13 @@ class MergeSink {
  public:
   virtual ~MergeSink() = default;
   // `record` is valid during the call.
-  virtual void on_record(uint32_t cpu, RecordView record) = 0;
+  virtual void on_record(const RecordOrigin& from, RecordView record) = 0;
   virtual void on_loss(const LossItem& loss) = 0;
 };
 
 // Holds packets until their time has come. Where packets come from does not
-// matter: they are pushed in any order of CPUs, but those of one CPU in theirs.
+// matter: they are pushed in any order of CPUs, but those of one CPU in theirs. There
+// may be several sources, e.g. traces: a CPU of each has packets of its own.
 //
 // Each packet is one sorted run of a merge over all packets held. Equal times
 // come in the order of CPUs, and within a CPU in the order of its packets. The
@@ -37,9 +45,9 @@ class MergeSink {
 // released; for the first packet of a CPU, where it begins.
 class Merger {
  public:
-  // Holds `packet`; `owner` keeps its bytes alive until they have been released
-  // and may be empty if they live longer than the merger anyway.
-  void push(const PacketView& packet, std::shared_ptr<const void> owner);
+  // Holds `packet` of `source`; `owner` keeps its bytes alive until they have been
+  // released and may be empty if they live longer than the merger anyway.
+  void push(const PacketView& packet, std::shared_ptr<const void> owner, uint32_t source = 0);
 
   // Gives `sink` everything with ts <= until, in time order.
   void release(uint64_t until, MergeSink& sink);
@@ -54,7 +62,7 @@ class Merger {
   struct Run {
     uint64_t ts;     // of the next item
     uint64_t order;  // of pushing
-    uint32_t cpu;
+    RecordOrigin from;
     uint32_t losses_left;
     std::span<const std::byte> losses;   // array of Lost
     std::span<const std::byte> records;  // left
@@ -65,8 +73,8 @@ class Merger {
   // Gives out items of `run` up to and including `until`; false: none are left.
   static bool drain(Run& run, uint64_t until, MergeSink& sink);
 
-  std::vector<Run> runs_;  // a heap, earliest first
-  std::unordered_map<uint32_t, uint64_t> end_of_cpu_;
+  std::vector<Run> runs_;                              // a heap, earliest first
+  std::unordered_map<uint64_t, uint64_t> end_of_cpu_;  // by source and CPU
   uint64_t pushed_ = 0;
   uint64_t released_until_ = 0;
   size_t pending_bytes_ = 0;

@@ -59,7 +59,7 @@ void NameTable::apply_task(const rec_name_task& record) {
     return;
   }
   versions.insert(later, name);
-  if (versions.size() > kVersionsPerTask) versions.erase(versions.begin());
+  if (versions.size() > versions_per_task_) versions.erase(versions.begin());
 }
 
 // Forgets a quarter at once, so that the search for the oldest is paid for by
@@ -79,9 +79,9 @@ const TaskName* NameTable::task_at(uint32_t tid, uint64_t ts) const {
   if (found == tasks_.end()) return nullptr;
   found->second.used = ++clock_;
   const auto& versions = found->second.versions;
-  for (size_t i = versions.size(); i-- > 1;)  // nearly always the newest
-    if (versions[i].since <= ts) return &versions[i];
-  return &versions.front();
+  if (versions.back().since <= ts) return &versions.back();  // nearly always, in a live stream
+  auto later = std::ranges::upper_bound(versions, ts, {}, &TaskName::since);
+  return later == versions.begin() ? &versions.front() : &*std::prev(later);
 }
 
 std::string_view NameTable::cache_name(uint64_t key) const {

@@ -27,15 +27,19 @@ struct TaskName {
 
 // Answers "who was thread 812 at that time" from the name records of a stream or
 // trace. Thread ids are used again and threads change their names, so several
-// versions of each are kept. Memory is bounded: each thread keeps its newest
-// versions, and of all threads those are forgotten that were asked for longest ago.
+// versions of each are kept. Memory is bounded, unless it is made to keep everything: each
+// thread keeps its newest versions, and of all threads those are forgotten that were asked
+// for longest ago.
 class NameTable {
  public:
   static constexpr size_t kVersionsPerTask = 8;
   static constexpr size_t kMaxTasks = 131072;
   static constexpr size_t kMaxCaches = 65536;
 
-  explicit NameTable(size_t max_tasks = kMaxTasks) : max_tasks_(max_tasks) {}
+  explicit NameTable(size_t max_tasks = kMaxTasks, size_t versions_per_task = kVersionsPerTask)
+      : max_tasks_(max_tasks), versions_per_task_(versions_per_task) {}
+  // Forgets no task: for a finished trace, whose names are known all at once.
+  static NameTable unbounded() { return NameTable(SIZE_MAX, SIZE_MAX); }
 
   // Takes a name record; false if it is none that this version knows.
   bool apply(RecordView record);
@@ -52,7 +56,7 @@ class NameTable {
 
  private:
   struct Task {
-    std::vector<TaskName> versions;  // by since, at most kVersionsPerTask
+    std::vector<TaskName> versions;  // by since, at most versions_per_task_
     mutable uint64_t used = 0;       // value of clock_ when last asked for
   };
 
@@ -60,6 +64,7 @@ class NameTable {
   void forget_unused();
 
   size_t max_tasks_;
+  size_t versions_per_task_;
   mutable uint64_t clock_ = 0;
   std::unordered_map<uint32_t, Task> tasks_;
   std::unordered_map<uint64_t, std::string> caches_;

@@ -19,8 +19,8 @@ using test::PacketSpec;
 // Notes what is released: "cpu:ts" for records, "cpu:ts-count" for losses.
 class Notes : public MergeSink {
  public:
-  void on_record(uint32_t cpu, RecordView record) override {
-    add(fmt::format("{}:{}", cpu, record.ts()));
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    add(fmt::format("{}:{}", from.cpu, record.ts()));
   }
   void on_loss(const LossItem& loss) override {
     add(fmt::format("{}:{}-{}", loss.cpu, loss.ts, loss.count));
@@ -152,7 +152,7 @@ TEST_F(MergerTest, RandomStreamsComeOutSortedAndWhole) {
   std::vector<uint64_t> seen;
   struct Collect : MergeSink {
     explicit Collect(std::vector<uint64_t>& times) : times_(times) {}
-    void on_record(uint32_t, RecordView record) override { times_.push_back(record.ts()); }
+    void on_record(const RecordOrigin&, RecordView record) override { times_.push_back(record.ts()); }
     void on_loss(const LossItem&) override {}
     std::vector<uint64_t>& times_;
   } collect(seen);
