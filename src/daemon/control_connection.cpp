@@ -42,15 +42,21 @@ void ControlConnection::set_patience(std::chrono::milliseconds time) {
 
 Result<> ControlConnection::start(EventLoop& loop, std::function<void()> on_done) {
   on_done_ = std::move(on_done);
-  auto source = loop.add_io(fd_.get(), EPOLLIN, [this](uint32_t) { on_io(); });
+  auto source = loop.add_io(fd_.get(), EPOLLIN, [this](uint32_t events) { on_io(events); });
   if (!source) return pass_on(source);
   source_ = std::move(*source);
   return {};
 }
 
 // Every turn does all that can be done without waiting, whatever woke it.
-void ControlConnection::on_io() {
+void ControlConnection::on_io(uint32_t events) {
+  // A client that has gone altogether does not want the answer it waited for.
+  if (awaiting_ && (events & (EPOLLHUP | EPOLLERR)) != 0) broken_ = true;
   if (!line_waiting() || refusing_) broken_ |= !fill();
+  proceed();
+}
+
+void ControlConnection::proceed() {
   answer_requests();
   broken_ |= !flush();
   bool take_over = takeover_ && output_.empty() && !broken_;
@@ -106,23 +112,45 @@ bool ControlConnection::flush() {
 }
 
 void ControlConnection::answer_requests() {
-  for (int i = 0; i < kRequestsPerTurn && !refusing_ && !takeover_ && line_waiting() &&
-                  output_.size() - sent_ <= limits_.pending_output;
-       ++i) {
+  answering_ = true;
+  for (int i = 0; i < kRequestsPerTurn && answerable(); ++i) {
     std::string_view line = take_line();
-    if (line.size() > limits_.line_bytes)
-      return refuse(RpcCode::not_a_request,
-                    fmt::format("the request is longer than {} bytes", limits_.line_bytes));
+    if (line.size() > limits_.line_bytes) {
+      refuse(RpcCode::not_a_request,
+             fmt::format("the request is longer than {} bytes", limits_.line_bytes));
+      break;
+    }
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    auto answer = methods_.answer(line, peer_);
+    awaiting_ = true;
+    auto answer = methods_.answer(line, peer_, answer_later());
+    awaiting_ &= answer.deferred;
     output_ += answer.line;
     takeover_ = std::move(answer.takeover);
     set_patience(limits_.idle);
   }
+  answering_ = false;
   if (taken_ == input_.size()) {
     release_if_large(input_);
     taken_ = searched_ = 0;
   }
+}
+
+bool ControlConnection::answerable() {
+  return !refusing_ && !takeover_ && !awaiting_ && !broken_ && line_waiting() &&
+         output_.size() - sent_ <= limits_.pending_output;
+}
+
+// For the request that is answered next.
+Reply::Send ControlConnection::answer_later() {
+  return [weak = std::weak_ptr(self_)](std::string line) {
+    auto self = weak.lock();
+    if (!self) return;
+    ControlConnection& connection = **self;
+    connection.awaiting_ = false;
+    connection.output_ += line;
+    connection.set_patience(connection.limits_.idle);
+    if (!connection.answering_) connection.proceed();  // may destroy it
+  };
 }
 
 // A whole line; or one without an end that is too long, or that nothing follows.
@@ -150,27 +178,27 @@ void ControlConnection::refuse(RpcCode code, std::string message) {
 }
 
 bool ControlConnection::at_end() const {
-  return end_of_input_ && output_.empty() && taken_ == input_.size();
+  return end_of_input_ && !awaiting_ && output_.empty() && taken_ == input_.size();
 }
 
 void ControlConnection::update_interest() {
-  bool answerable = !refusing_ && !takeover_ && line_waiting();
-  bool full = output_.size() - sent_ > limits_.pending_output;
+  const bool line = !refusing_ && line_waiting();
+  const bool full = output_.size() - sent_ > limits_.pending_output;
   uint32_t events = 0;
-  if (!end_of_input_ && !answerable && !takeover_ && !full) events |= EPOLLIN;
+  if (!end_of_input_ && !line && !takeover_ && !full) events |= EPOLLIN;
   // Writable is also the signal to go on with requests already read.
-  if (!output_.empty() || answerable) events |= EPOLLOUT;
+  if (!output_.empty() || (line && !takeover_ && !awaiting_)) events |= EPOLLOUT;
   source_.watch(events);
 }
 
 void ControlConnection::check_deadline(Clock::time_point now) {
-  if (now < deadline_) return;
+  if (now < deadline_ || awaiting_) return;
   if (refusing_ || takeover_) {
     broken_ = true;
     return finish();
   }
   refuse(RpcCode::failed, fmt::format("closed: no request within {}", seconds_text(patience_)));
-  on_io();
+  proceed();
 }
 
 }  // namespace ktraced

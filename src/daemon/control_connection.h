@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,11 +43,14 @@ class ControlConnection {
 
  private:
   void set_patience(std::chrono::milliseconds time);
-  void on_io();
+  void on_io(uint32_t events);
+  void proceed();
   void finish();
   bool fill();
   bool flush();
   void answer_requests();
+  [[nodiscard]] Reply::Send answer_later();
+  [[nodiscard]] bool answerable();
   [[nodiscard]] bool line_waiting();
   [[nodiscard]] std::string_view take_line();
   void refuse(RpcCode code, std::string message);
@@ -70,7 +74,11 @@ class ControlConnection {
   bool end_of_input_ = false;
   bool refusing_ = false;  // input is thrown away; closed when the reason has been read
   bool broken_ = false;
-  Takeover takeover_;  // due when all output is sent
+  bool awaiting_ = false;   // the answer to a deferred request: no other is begun before it
+  bool answering_ = false;  // in answer_requests()
+  Takeover takeover_;       // due when all output is sent
+  // For answers that come later: this object, while it lives.
+  std::shared_ptr<ControlConnection*> self_ = std::make_shared<ControlConnection*>(this);
 };
 
 }  // namespace ktraced

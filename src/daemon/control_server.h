@@ -34,6 +34,9 @@ class ControlServer {
   ~ControlServer() = default;
 
   void add(std::string name, Role role, Handler handler);
+  // `handler` gives its answer when it has it. Later requests of that connection wait until then,
+  // those of others do not.
+  void add_deferred(std::string name, Role role, DeferredHandler handler);
   // After the answer of a successful `handler` has been sent, `takeover` gets the
   // connection (non-blocking), and the server forgets it.
   void add_upgrade(std::string name, Role role, Handler handler, Takeover takeover);

@@ -100,14 +100,24 @@ std::optional<Refusal> read_request(std::string_view text, Request& request) {
 }
 
 // Runs a handler; what it forgets to check must not end the daemon.
-Result<json> call(const Handler& handler, const json& params, const Peer& peer) {
+template <class Call>
+Result<json> guarded(Call&& call) {
   try {
-    return handler(params, peer);
+    return call();
   } catch (const json::exception& error) {
     return fail(ExitCode::usage, "bad parameters: {}", error.what());
   } catch (const std::exception& error) {
     return fail(ExitCode::software, "internal error: {}", error.what());
   }
+}
+
+void call_deferred(const DeferredHandler& handler, const json& params, const Peer& peer,
+                   const Reply& reply) {
+  auto done = guarded([&]() -> Result<json> {
+    handler(params, peer, reply);
+    return json();
+  });
+  if (!done) reply(done);
 }
 
 Error not_permitted(std::string_view method, Role role) {
@@ -122,22 +132,50 @@ Error not_permitted(std::string_view method, Role role) {
 
 }  // namespace
 
+struct Reply::State {
+  State(Send to, json request_id) : send(std::move(to)), id(std::move(request_id)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { answer(fail(ExitCode::software, "internal error: the request was not answered")); }
+
+  void answer(const Result<json>& result) {
+    if (!send) return;
+    auto send_once = std::exchange(send, nullptr);
+    send_once(result ? result_line(*result, id)
+                     : error_line(code_of(result.error()), result.error(), id));
+  }
+
+  Send send;  // none: answered, or nobody waits
+  json id;
+};
+
+Reply::Reply(Send send, json id)
+    : state_(std::make_shared<State>(std::move(send), std::move(id))) {}
+
+void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
+
 void Methods::add(std::string name, Role role, Handler handler) {
-  methods_.insert_or_assign(std::move(name), Method{role, std::move(handler), nullptr});
+  methods_.insert_or_assign(std::move(name), Method{role, std::move(handler), nullptr, nullptr});
 }
 
 void Methods::add_upgrade(std::string name, Role role, Handler handler, Takeover takeover) {
-  methods_.insert_or_assign(std::move(name), Method{role, std::move(handler), std::move(takeover)});
+  methods_.insert_or_assign(std::move(name),
+                            Method{role, std::move(handler), std::move(takeover), nullptr});
 }
 
-Methods::Answer Methods::answer(std::string_view text, const Peer& peer) const {
+void Methods::add_deferred(std::string name, Role role, DeferredHandler handler) {
+  methods_.insert_or_assign(std::move(name), Method{role, nullptr, nullptr, std::move(handler)});
+}
+
+Methods::Answer Methods::answer(std::string_view text, const Peer& peer,
+                                Reply::Send send_later) const {
   Request request;
   auto refusal = read_request(text, request);
   // A line that could not be read is answered with id null, a notification not at all.
   bool answered = refusal ? true : request.id.has_value();
   json id = request.id.value_or(nullptr);
   auto refuse = [&](RpcCode code, const Error& error) {
-    return Answer{answered ? error_line(code, error, id) : std::string(), nullptr};
+    return Answer{.line = answered ? error_line(code, error, id) : std::string()};
   };
 
   if (peer.role == Role::none)
@@ -149,9 +187,15 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer) const {
                   bad(fmt::format("unknown method '{:.64}'", request.method)));
   if (method->second.role > peer.role)
     return refuse(RpcCode::permission, not_permitted(request.method, method->second.role));
-  auto result = call(method->second.handler, request.params, peer);
+  if (method->second.deferred) {
+    call_deferred(method->second.deferred, request.params, peer,
+                  Reply(answered ? std::move(send_later) : nullptr, id));
+    return {.line = {}, .takeover = nullptr, .deferred = answered};
+  }
+  auto result = guarded([&] { return method->second.handler(request.params, peer); });
   if (!result) return refuse(code_of(result.error()), result.error());
-  return {answered ? result_line(std::move(*result), id) : std::string(), method->second.takeover};
+  return {.line = answered ? result_line(std::move(*result), id) : std::string(),
+          .takeover = method->second.takeover};
 }
 
 std::string error_line(RpcCode code, const Error& error, const json& id) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ namespace ktraced {
 // means bad parameters, ExitCode::no_permission a refusal; both keep their exit code.
 using Handler =
     std::function<Result<nlohmann::json>(const nlohmann::json& params, const Peer& peer)>;
+class Reply;
+// Carries out a method whose answer takes time: nobody else waits for it meanwhile.
+using DeferredHandler =
+    std::function<void(const nlohmann::json& params, const Peer& peer, Reply reply)>;
 // Takes over the connection once the answer has been sent.
 using Takeover = std::function<void(Fd connection, const Peer& peer)>;
 
@@ -30,6 +35,22 @@ enum class RpcCode : int {
   failed = -32000,
 };
 
+// Answers one deferred request, once, whether its client is still there or not. Copies
+// answer the same request. If the last one goes without having answered, an error is sent.
+// Belongs to the loop's thread.
+class Reply {
+ public:
+  // Sends the line of an answer; empty: nothing is to be sent.
+  using Send = std::function<void(std::string line)>;
+
+  Reply(Send send, nlohmann::json id);
+  void operator()(const Result<nlohmann::json>& result) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
 // The methods a server knows.
 class Methods {
  public:
@@ -37,18 +58,25 @@ class Methods {
   // A method after whose successful answer the connection stops being JSON-RPC.
   void add_upgrade(std::string name, Role role, Handler handler, Takeover takeover);
 
+  // A method that answers when it has the answer, perhaps before its handler returns.
+  void add_deferred(std::string name, Role role, DeferredHandler handler);
+
   struct Answer {
-    std::string line;   // with its newline; empty for a notification
-    Takeover takeover;  // set after a successful upgrade
+    std::string line;       // with its newline; empty for a notification
+    Takeover takeover;      // set after a successful upgrade
+    bool deferred = false;  // the line goes, or has gone, to `send_later`
   };
-  // Never fails: what is wrong with a request is said in the answer.
-  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer) const;
+  // Never fails: what is wrong with a request is said in the answer. Of a deferred method
+  // the answer is given to `send_later`, for anything but a notification.
+  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer,
+                              Reply::Send send_later = nullptr) const;
 
  private:
   struct Method {
     Role role;
     Handler handler;
     Takeover takeover;
+    DeferredHandler deferred;  // instead of handler
   };
   std::map<std::string, Method, std::less<>> methods_;
 };

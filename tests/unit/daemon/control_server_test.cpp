@@ -85,6 +85,9 @@ class ControlServerTest : public testing::Test {
     server->add("count", Role::read, [this](const json&, const Peer&) -> Result<json> {
       return json{{"count", ++count}};
     });
+    server->add_deferred("later", Role::read, [this](const json&, const Peer&, Reply reply) {
+      replies.push_back(std::move(reply));
+    });
     server->add_upgrade(
         "stream.subscribe", Role::read,
         [](const json&, const Peer&) -> Result<json> {
@@ -98,6 +101,7 @@ class ControlServerTest : public testing::Test {
     loop->post([this] { loop->exit(0); });
     thread.join();
     server.reset();
+    replies.clear();
     loop.reset();
   }
   // Runs in the loop's thread.
@@ -110,6 +114,21 @@ class ControlServerTest : public testing::Test {
   size_t connections() {
     return in_loop([this] { return server->connections(); });
   }
+  size_t waiting() {
+    return in_loop([this] { return replies.size(); });
+  }
+  bool eventually_waiting(size_t expected) {
+    for (int i = 0; i < 500 && waiting() != expected; ++i) std::this_thread::sleep_for(10ms);
+    return waiting() == expected;
+  }
+  // Answers the first deferred request that waits.
+  void reply(int n) {
+    in_loop([this, n] {
+      replies.front()(json{{"n", n}});
+      replies.erase(replies.begin());
+      return true;
+    });
+  }
   bool eventually_connected(size_t expected) {
     for (int i = 0; i < 500 && connections() != expected; ++i) std::this_thread::sleep_for(10ms);
     return connections() == expected;
@@ -121,6 +140,7 @@ class ControlServerTest : public testing::Test {
   std::thread thread;
   std::promise<Fd> taken;
   int count = 0;
+  std::vector<Reply> replies;  // of "later", not yet answered
 };
 
 TEST_F(ControlServerTest, CreatesDirectoryAndSocketAndRemovesTheSocket) {
@@ -379,6 +399,64 @@ TEST_F(ControlServerTest, AnUpgradeHandsTheConnectionOverAfterItsAnswer) {
   EXPECT_EQ(connections(), 0U);
   ASSERT_EQ(::send(theirs.get(), "bytes\n", 6, 0), 6);
   EXPECT_EQ(read_line(client), "bytes\n");
+}
+
+constexpr std::string_view kLater = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"later\"}\n";
+
+TEST_F(ControlServerTest, AnswersOfOneClientStayInOrderWhenOneComesLater) {
+  serve();
+  Fd client = connect_to(path), other = connect_to(path);
+  send_text(client, std::string(kEcho) + std::string(kLater) + std::string(kEcho));
+  EXPECT_THAT(read_line(client), HasSubstr("\"id\":1"));
+  ASSERT_TRUE(eventually_waiting(1));
+  // Nobody else waits.
+  send_text(other, kEcho);
+  EXPECT_THAT(read_line(other), HasSubstr("\"result\""));
+  pollfd readable{.fd = client.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&readable, 1, 100), 0);
+  reply(42);
+  EXPECT_THAT(read_line(client), HasSubstr("\"n\":42"));
+  EXPECT_THAT(read_line(client), HasSubstr("\"id\":1"));
+  send_text(client, kLater);
+  ASSERT_TRUE(eventually_waiting(1));
+  reply(43);
+  EXPECT_THAT(read_line(client), HasSubstr("\"n\":43"));
+}
+
+TEST_F(ControlServerTest, ALateAnswerReachesAClientThatHasStoppedWriting) {
+  serve();
+  Fd client = connect_to(path);
+  send_text(client, kLater);
+  ::shutdown(client.get(), SHUT_WR);
+  ASSERT_TRUE(eventually_waiting(1));
+  std::this_thread::sleep_for(50ms);
+  reply(7);
+  EXPECT_THAT(read_line(client), HasSubstr("\"n\":7"));
+  EXPECT_TRUE(closed(client));
+}
+
+TEST_F(ControlServerTest, ALateAnswerToAClientThatHasGoneIsDropped) {
+  serve();
+  Fd client = connect_to(path);
+  send_text(client, std::string(kLater) + std::string(kEcho));
+  ASSERT_TRUE(eventually_waiting(1));
+  client.reset();
+  EXPECT_TRUE(eventually_connected(0));
+  reply(7);
+  Fd next = connect_to(path);
+  send_text(next, kEcho);
+  EXPECT_THAT(read_line(next), HasSubstr("\"result\""));
+}
+
+TEST_F(ControlServerTest, AClientThatWaitsForAnAnswerIsNotIdle) {
+  serve({.first_request = 5s, .idle = 150ms, .linger = 100ms});
+  Fd client = connect_to(path);
+  send_text(client, kLater);
+  ASSERT_TRUE(eventually_waiting(1));
+  std::this_thread::sleep_for(500ms);
+  reply(7);
+  EXPECT_THAT(read_line(client), HasSubstr("\"n\":7"));
+  EXPECT_THAT(read_line(client), HasSubstr("no request within"));
 }
 
 }  // namespace

@@ -113,6 +113,71 @@ TEST_F(RpcTest, OnlyASuccessfulUpgradeHandsTheConnectionOver) {
   EXPECT_FALSE(methods.answer(request, peer).takeover);
 }
 
+class DeferredTest : public RpcTest {
+ protected:
+  DeferredTest() {
+    methods.add_deferred("later", Role::admin, [this](const json&, const Peer&, Reply reply) {
+      replies.push_back(std::move(reply));
+    });
+    methods.add_deferred("at_once", Role::read, [](const json& params, const Peer&, Reply reply) {
+      reply(json{{"n", params.at("n")}});
+      reply(json{{"n", 0}});
+    });
+  }
+  Methods::Answer ask(std::string_view request, Role role = Role::admin) {
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role},
+                          [this](std::string text) { sent.push_back(json::parse(text)); });
+  }
+
+  std::vector<Reply> replies;
+  std::vector<json> sent;
+};
+
+TEST_F(DeferredTest, AnswersWhenItHasTheAnswerAndOnlyOnce) {
+  auto answer = ask(R"({"jsonrpc":"2.0","id":7,"method":"later"})");
+  EXPECT_TRUE(answer.deferred);
+  EXPECT_EQ(answer.line, "");
+  EXPECT_TRUE(sent.empty());
+  Reply reply = replies.front();
+  reply(json{{"done", true}});
+  replies.front()(fail(ExitCode::io, "again"));
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0], json::parse(R"({"jsonrpc":"2.0","id":7,"result":{"done":true}})"));
+}
+
+TEST_F(DeferredTest, MayAnswerBeforeItReturns) {
+  EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","id":1,"method":"at_once","params":{"n":5}})").deferred);
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].at("result").at("n"), 5);
+}
+
+TEST_F(DeferredTest, ErrorsAndBadParametersAreAnswered) {
+  ask(R"({"jsonrpc":"2.0","id":1,"method":"later"})");
+  replies.front()(fail(ExitCode::io, "disk full"));
+  ask(R"({"jsonrpc":"2.0","id":2,"method":"at_once"})");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].at("error").at("code"), -32000);
+  EXPECT_EQ(sent[0].at("error").at("data").at("exit_code"), 74);
+  EXPECT_EQ(sent[1].at("error").at("code"), -32602);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"later"})", Role::read), -32001);
+  EXPECT_EQ(replies.size(), 1U);
+}
+
+TEST_F(DeferredTest, AForgottenRequestIsAnsweredWithAnError) {
+  ask(R"({"jsonrpc":"2.0","id":9,"method":"later"})");
+  replies.clear();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].at("id"), 9);
+  EXPECT_EQ(sent[0].at("error").at("data").at("exit_code"), 70);
+}
+
+TEST_F(DeferredTest, ANotificationIsExecutedAndNotWaitedFor) {
+  EXPECT_FALSE(ask(R"({"jsonrpc":"2.0","method":"later"})").deferred);
+  ASSERT_EQ(replies.size(), 1U);
+  replies.front()(json::object());
+  EXPECT_TRUE(sent.empty());
+}
+
 TEST_F(RpcTest, DeepNestingIsRefusedWithoutOverflow) {
   std::string brackets(1U << 20, '[');
   EXPECT_EQ(code(brackets), -32600);
