@@ -1,0 +1,102 @@
+#include "ctl/views.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/table.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const json kStatus = json::parse(R"({
+  "state": "running", "version": "0.1.0", "pid": 812, "kernel": "6.18.44",
+  "events": {
+    "kmalloc": {"enabled": true, "available": true, "recorded": 1234567, "filtered": 89,
+                "dropped": 7, "missed": 0, "overwritten": 0,
+                "per_cpu": [{"cpu": 0, "recorded": 1234560, "filtered": 80, "dropped": 7},
+                            {"cpu": 1, "recorded": 7, "filtered": 9, "dropped": 0}]},
+    "kfree": {"enabled": false, "available": true, "recorded": 0, "filtered": 0, "dropped": 0,
+              "missed": 0, "overwritten": 0, "per_cpu": []},
+    "mark_victim": {"enabled": false, "available": false, "reason": "this kernel has no such tracepoint",
+                    "recorded": 0, "per_cpu": []}},
+  "totals": {"recorded": 1234567, "filtered": 89, "dropped": 7, "missed": 0, "overwritten": 0},
+  "stream": {"on": true, "ring_bytes": 4194304, "max_latency_ms": 100,
+             "cpus": [{"cpu": 0, "ring_bytes": 4194304, "produced": 5000, "consumed": 4000}]},
+  "flight": {"enabled": false, "bytes": 0},
+  "filter": {"pid": [1, 2], "exclude": {"comm": ["sshd"]}, "syscalls_only": ["openat"]},
+  "subscribers": [{"pid": 99, "uid": 0, "queued_bytes": 0, "lost_events": 12}]
+})");
+
+TEST(StatusView, ShowsStateCountersAndWhatIsNotThere) {
+  EXPECT_EQ(status_view(kStatus, false, Colours(false)),
+            "ktraced 0.1.0 (pid 812) on Linux 6.18.44: running\n"
+            "stream: read, 4 MiB per CPU, latency at most 100 ms\n"
+            "flight recorder: off\n"
+            "filter: pid=1,2 exclude.comm=sshd\n"
+            "system calls: only openat\n"
+            "reader: pid 99 (uid 0), 0 bytes waiting, 12 events lost\n"
+            "\n"
+            "EVENT    STATE   RECORDED  FILTERED  DROPPED  MISSED  OVERWRITTEN\n"
+            "kmalloc  on     1,234,567        89        7       0            0\n"
+            "total           1,234,567        89        7       0            0\n"
+            "off: kfree\n"
+            "not available: mark_victim (this kernel has no such tracepoint)\n");
+}
+
+TEST(StatusView, ShowsEachCpuOnRequest) {
+  EXPECT_THAT(status_view(kStatus, true, Colours(false)),
+              HasSubstr("EVENT    CPU   RECORDED  FILTERED  DROPPED\n"
+                        "kmalloc    0  1,234,560        80        7\n"
+                        "kmalloc    1          7         9        0\n"
+                        "\n"
+                        "RING    SIZE  PRODUCED  CONSUMED  UNREAD\n"
+                        "cpu 0  4 MiB     5,000     4,000   1,000\n"));
+}
+
+TEST(StatusView, ColoursOnlyWhereWanted) {
+  EXPECT_THAT(status_view(kStatus, true, Colours(false)), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(status_view(kStatus, false, Colours(true)), HasSubstr("\x1b[31m      7\x1b[0m"));
+}
+
+TEST(StatusView, AnswersOfAnotherShapeAreNoCrash) {
+  for (const char* text : {"{}", "[]", "7", R"({"events":[1,2],"totals":3,"stream":"x"})",
+                           R"({"events":{"a":7,"b":{"recorded":-1,"enabled":"yes"}}})"})
+    EXPECT_NE(status_view(json::parse(text), true, Colours(false)), "");
+}
+
+TEST(EventsView, ShowsFieldsWithTypesAndWhyAnEventIsMissing) {
+  json answer = json::parse(R"({"events":[
+    {"id":10,"name":"kmalloc","group":"kmem","doc":"memory","enabled":true,"available":true,
+     "fields":[{"name":"call_site","type":"kaddr_t","doc":""},
+               {"name":"args","type":"hex_t[6]","doc":"six"}]},
+    {"id":20,"name":"mark_victim","group":"oom","doc":"","enabled":false,"available":false,
+     "reason":"no such tracepoint","fields":[]},
+    {"id":11,"name":"kfree","group":"kmem","enabled":false,"available":true}]})");
+  EXPECT_EQ(events_view(answer, Colours(false)),
+            "kmalloc  id 10  group kmem  enabled\n"
+            "    memory\n"
+            "    kaddr_t call_site\n"
+            "    hex_t args[6]                 six\n"
+            "mark_victim  id 20  group oom  not available: no such tracepoint\n"
+            "kfree  id 11  group kmem  disabled\n");
+  EXPECT_EQ(events_view(json::parse("7"), Colours(false)), "");
+}
+
+TEST(Table, NumbersAreReadable) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(18446744073709551615U), "18,446,744,073,709,551,615");
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(4194304), "4 MiB");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+}
+
+}  // namespace
+}  // namespace ktraced
