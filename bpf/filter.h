@@ -52,10 +52,20 @@ static __always_inline bool follow_matches(const struct filter_side *side, u32 t
 	return roots && (*roots & side->follow_roots);
 }
 
-/* The kinds of `side`, of those that are set, that have a value matching the task. */
-static __noinline u32 matching_kinds(const struct filter_side *side, struct task_struct *task, u32 slot,
-				     u32 exclude)
+static __always_inline const struct filter_side *filter_side(u32 slot, u32 exclude)
 {
+	const struct filter *filter = &control.filter[slot & 1];
+
+	return exclude ? &filter->exclude : &filter->include;
+}
+
+/* The kinds of one side, of those that are set, that have a value matching the
+ * task. A global function is verified once, not at each place that calls it;
+ * its arguments are plain numbers, as the verifier wants them. */
+__noinline u32 matching_kinds(u64 task_address, u32 slot, u32 exclude)
+{
+	const struct filter_side *side = filter_side(slot, exclude);
+	struct task_struct *task = (void *)task_address;
 	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
 	u32 kinds = side->kinds, matching = 0;
 
@@ -80,16 +90,14 @@ static __noinline u32 matching_kinds(const struct filter_side *side, struct task
 
 static __always_inline bool task_included(struct task_struct *task, u32 slot)
 {
-	const struct filter_side *side = &control.filter[slot].include;
+	u32 kinds = filter_side(slot, 0)->kinds;
 
-	return !side->kinds || matching_kinds(side, task, slot, 0) == side->kinds;
+	return !kinds || matching_kinds((u64)task, slot, 0) == kinds;
 }
 
 static __always_inline bool task_excluded(struct task_struct *task, u32 slot)
 {
-	const struct filter_side *side = &control.filter[slot].exclude;
-
-	return side->kinds && matching_kinds(side, task, slot, 1);
+	return filter_side(slot, 1)->kinds && matching_kinds((u64)task, slot, 1);
 }
 
 /* For an event of the current task alone. */
@@ -101,7 +109,7 @@ static __always_inline bool current_wanted(u32 tgid)
 		return true;
 
 	struct task_struct *current = (void *)bpf_get_current_task();
-	u32 slot = control.filter_slot & 1;
+	u32 slot = control.filter_slot;
 
 	return task_included(current, slot) && !task_excluded(current, slot);
 }
@@ -117,7 +125,7 @@ static __always_inline bool pair_wanted(u32 tgid, struct task_struct *other)
 		return true;
 
 	struct task_struct *current = (void *)bpf_get_current_task();
-	u32 slot = control.filter_slot & 1;
+	u32 slot = control.filter_slot;
 
 	if (!task_included(current, slot) && !task_included(other, slot))
 		return false;
