@@ -17,7 +17,8 @@ json getppid_with_ring(int buffer_kb) {
 
 long ring_bytes_waiting(Daemon& daemon) {
   long waiting = 0;
-  for (const json& cpu : daemon.call("status")["stream"]["cpus"])
+  json status = daemon.call("status");
+  for (const json& cpu : status["stream"]["cpus"])
     waiting += cpu["produced"].get<long>() - cpu["consumed"].get<long>();
   return waiting;
 }

@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"NegativePid", "{ \"filter\": { \"pid\": [-1] } }", {"pid"}},
         BadConfig{"LongComm",
                   "{ \"filter\": { \"comm\": [\"a-name-longer-than-fifteen\"] } }",
-                  {"a-name-longer-than-fifteen"}},
+                  {"comm[0]", "15"}},
         BadConfig{"UnknownLogLevel", "{ \"log\": { \"level\": \"loud\" } }", {"level", "loud"}}),
     [](const auto& test) { return std::string(test.param.name); });
 

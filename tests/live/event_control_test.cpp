@@ -36,7 +36,8 @@ const std::vector<std::string> kAllEvents = {"sched_switch",
 
 std::vector<std::string> enabled_events(Daemon& daemon) {
   std::vector<std::string> names;
-  for (const auto& [name, event] : daemon.call("status")["events"].items())
+  json events = daemon.call("status")["events"];
+  for (const auto& [name, event] : events.items())
     if (event["enabled"] == true) names.push_back(name);
   return names;
 }

@@ -155,19 +155,6 @@ TEST(Follow, TakesInThreadsAndEveryDescendantBornLaterAndNobodyElse) {
   }
 }
 
-TEST(Follow, TakesInDescendantsThatExistAlready) {
-  Daemon daemon(kGetppid);
-  Process shell({"/bin/sh", "-c", KTRACED_BINARY_DIR "/truth --wait getppid 50; :"});
-  ASSERT_TRUE(eventually([&] { return shell.out().ends_with("\n"); }));
-  long truth = json::parse(shell.out())["ready"];
-  ASSERT_NE(truth, shell.pid());
-  daemon.set_filter({{"follow", {shell.pid()}}});
-  Stream stream(daemon);
-  shell.write_input("\n");
-  shell.wait();
-  EXPECT_EQ(stream.finish().events("sys_enter", truth).size(), 50U);
-}
-
 TEST(Filter, ChangesLoseNoUnrelatedEvent) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
   constexpr long kCalls = 20000;

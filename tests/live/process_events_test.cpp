@@ -1,7 +1,10 @@
 // fork, exec, exit and rename, and the names that come of them.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <set>
+
+#include "bpf/records.h"
 
 #include "harness/stream.h"
 #include "harness/truth.h"
@@ -10,7 +13,7 @@ namespace ktraced::live {
 namespace {
 
 const json kProcess = {{"events", {{"process", true}}}};
-constexpr size_t kFileNameKept = 319;  // FILENAME_MAX_LEN without the NUL
+constexpr size_t kFileNameKept = FILENAME_MAX_LEN - 1;  // without the NUL
 
 // What the whole process group says while `words` act.
 Trace trace_of(const Command& words, json& told) {
@@ -108,7 +111,8 @@ TEST(Names, FollowATaskThroughItsLife) {
   // Each call shows the name the task had when it made it.
   std::vector<json> calls;
   for (const json& event : trace.events("sys_enter", told["pid"]))
-    if (event["tid"] == told["pid"]) calls.push_back(event);
+    if (event["tid"] == told["pid"] && numbers_of(event, "args")[0] != PR_SET_PDEATHSIG)
+      calls.push_back(event);
   ASSERT_EQ(calls.size(), 4U);  // three prctl, then exit_group
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(calls[i]["comm"], told["renames"][i]["old"]);
   EXPECT_EQ(calls[3]["comm"], told["renames"][2]["new"]);

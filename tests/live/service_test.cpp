@@ -106,14 +106,19 @@ TEST(Stop, LeavesNoProgramsMapsLinksOrSocketBehind) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
   expect_all_gone(objects);
   EXPECT_FALSE(std::filesystem::exists(daemon.socket()));
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
 }
 
-TEST(Kill, LeavesNoProgramsMapsOrLinksBehind) {
+TEST(Kill, LeavesWhatACleanupRemoves) {
   Daemon daemon(json{{"events", {{"syscalls", true}, {"sched", true}}}});
   Stream stream(daemon, {"--event", "mark_victim"});
   BpfObjects objects = bpf_objects_of(daemon.pid());
   daemon.send(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !daemon.running(); }));
+  Finished cleanup = run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
   expect_all_gone(objects);
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
 }
 
 TEST(Socket, LeftByADeadDaemonIsReplaced) {
@@ -128,6 +133,7 @@ TEST(Socket, LeftByADeadDaemonIsReplaced) {
     daemon.wait();
     EXPECT_TRUE(std::filesystem::exists(socket));
   }
+  EXPECT_EQ(run({kDaemonProgram, "--config", config, "--cleanup"}).exit_code, 0);
 }
 
 TEST(Socket, OfALiveDaemonIsRefused) {

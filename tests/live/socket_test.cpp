@@ -25,27 +25,27 @@ int error_code(const json& answer) {
   return answer.contains("error") ? answer["error"]["code"].get<int>() : 0;
 }
 
-class Socket : public testing::Test {
+class Protocol : public testing::Test {
  protected:
   // Every test ends with a daemon that still serves.
   void TearDown() override { EXPECT_EQ(daemon_.call("version")["version"], KTRACED_VERSION); }
   Daemon daemon_;
 };
 
-TEST_F(Socket, GarbageIsAnsweredAsNotJson) {
+TEST_F(Protocol, GarbageIsAnsweredAsNotJson) {
   json answer = answer_to(daemon_, "\x01\xff\xfe garbage {");
   EXPECT_EQ(error_code(answer), kNotJson);
   EXPECT_TRUE(answer["id"].is_null());
 }
 
-TEST_F(Socket, WhatIsNoRequestIsAnsweredSo) {
+TEST_F(Protocol, WhatIsNoRequestIsAnsweredSo) {
   for (const char* line : {"[]", "42", "\"status\"", "null", "{}", R"({"jsonrpc":"2.0","id":1})",
                            R"({"jsonrpc":"2.0","id":1,"method":7})",
                            R"({"jsonrpc":"2.0","id":{},"method":"version"})"})
     EXPECT_EQ(error_code(answer_to(daemon_, line)), kNotARequest) << line;
 }
 
-TEST_F(Socket, UnknownMethodsAndBadParametersAreTold) {
+TEST_F(Protocol, UnknownMethodsAndBadParametersAreTold) {
   json answer = answer_to(daemon_, R"({"jsonrpc":"2.0","id":"x","method":"stauts"})");
   EXPECT_EQ(error_code(answer), kUnknownMethod);
   EXPECT_EQ(answer["id"], "x");
@@ -61,12 +61,12 @@ TEST_F(Socket, UnknownMethodsAndBadParametersAreTold) {
     EXPECT_EQ(error_code(answer_to(daemon_, line)), kBadParams) << line;
 }
 
-TEST_F(Socket, DeeplyNestedJsonIsNoDanger) {
+TEST_F(Protocol, DeeplyNestedJsonIsNoDanger) {
   json answer = answer_to(daemon_, std::string(500000, '['));
   EXPECT_NE(error_code(answer), 0);
 }
 
-TEST_F(Socket, NotificationsAreCarriedOutWithoutAnAnswer) {
+TEST_F(Protocol, NotificationsAreCarriedOutWithoutAnAnswer) {
   RpcConnection connection(daemon_.socket());
   connection.send_bytes(R"({"jsonrpc":"2.0","method":"pause"})"
                         "\n");
@@ -74,7 +74,7 @@ TEST_F(Socket, NotificationsAreCarriedOutWithoutAnAnswer) {
   EXPECT_EQ(daemon_.call("status")["state"], "paused");
 }
 
-TEST_F(Socket, SeveralRequestsAtOnceAreAnsweredInOrder) {
+TEST_F(Protocol, SeveralRequestsAtOnceAreAnsweredInOrder) {
   RpcConnection connection(daemon_.socket());
   std::string lines;
   for (int i = 0; i < 100; ++i)
@@ -85,7 +85,7 @@ TEST_F(Socket, SeveralRequestsAtOnceAreAnsweredInOrder) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(json::parse(connection.read_line().value())["id"], i);
 }
 
-TEST_F(Socket, ARequestInPiecesIsPutTogether) {
+TEST_F(Protocol, ARequestInPiecesIsPutTogether) {
   RpcConnection connection(daemon_.socket());
   for (char byte : std::string(R"({"jsonrpc":"2.0","id":5,"method":"version"})"
                                "\n")) {
@@ -95,11 +95,11 @@ TEST_F(Socket, ARequestInPiecesIsPutTogether) {
   EXPECT_EQ(json::parse(connection.read_line().value())["id"], 5);
 }
 
-TEST_F(Socket, HalfAMessageAndGoodbyeHarmsNobody) {
+TEST_F(Protocol, HalfAMessageAndGoodbyeHarmsNobody) {
   RpcConnection(daemon_.socket()).send_bytes(R"({"jsonrpc":"2.0","id":1,"meth)");
 }
 
-TEST_F(Socket, AMessageOfTenMegabytesIsRefused) {
+TEST_F(Protocol, AMessageOfTenMegabytesIsRefused) {
   RpcConnection connection(daemon_.socket());
   connection.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":")");
   std::string megabyte(1 << 20, 'x');
@@ -111,13 +111,13 @@ TEST_F(Socket, AMessageOfTenMegabytesIsRefused) {
   EXPECT_TRUE(connection.closed_within(5s));
 }
 
-TEST_F(Socket, ASilentClientHoldsUpNobody) {
+TEST_F(Protocol, ASilentClientHoldsUpNobody) {
   RpcConnection silent(daemon_.socket());
   for (int i = 0; i < 10; ++i) daemon_.call("version");
   EXPECT_TRUE(silent.call("version").contains("result"));
 }
 
-TEST_F(Socket, AClientThatNeverReadsItsAnswersHoldsUpNobody) {
+TEST_F(Protocol, AClientThatNeverReadsItsAnswersHoldsUpNobody) {
   RpcConnection deaf(daemon_.socket());
   std::thread flood([&] {
     for (int i = 0; i < 20000; ++i)
@@ -130,7 +130,7 @@ TEST_F(Socket, AClientThatNeverReadsItsAnswersHoldsUpNobody) {
   flood.join();
 }
 
-TEST_F(Socket, TwoHundredClientsAtOnceAreAllAnswered) {
+TEST_F(Protocol, TwoHundredClientsAtOnceAreAllAnswered) {
   std::vector<std::unique_ptr<RpcConnection>> clients;
   for (int i = 0; i < 200; ++i)
     clients.push_back(std::make_unique<RpcConnection>(daemon_.socket()));

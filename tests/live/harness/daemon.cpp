@@ -13,7 +13,9 @@ const std::string kClientProgram = KTRACED_BINARY_DIR "/ktracectl";
 const std::string kTruthProgram = KTRACED_BINARY_DIR "/truth";
 
 Daemon::Daemon(json config)
-    : socket_(directory_.path() / "control.sock"), config_file_(directory_.path() / "config.json") {
+    : socket_(directory_.path() / "control.sock"),
+      config_file_(directory_.path() / "config.json"),
+      pins_("/sys/fs/bpf" / directory_.path().filename()) {
   write_config(std::move(config));
   process_ = std::make_unique<Process>(Command{kDaemonProgram, "--config", config_file_});
   bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); }, 20s);
@@ -22,11 +24,18 @@ Daemon::Daemon(json config)
 }
 
 Daemon::~Daemon() {
-  if (testing::Test::HasFailure()) std::cerr << "---- log of the daemon:\n" << log() << "----\n";
+  std::string written = log();
+  process_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(pins_, ignored);  // left by a daemon that was killed
+  if (testing::Test::HasFailure()) std::cerr << "---- log of the daemon:\n" << written << "----\n";
 }
 
 void Daemon::write_config(json config) {
   config["control"]["socket"] = socket_;
+  config["bpffs"] = pins_;
+  if (!config.contains("flight")) config["flight"]["enabled"] = false;
+  config["flight"]["directory"] = directory_.path() / "snapshots";
   write_config_text(config.dump(2));
 }
 

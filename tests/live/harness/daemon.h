@@ -21,19 +21,22 @@ extern const std::string kDaemonProgram, kClientProgram, kTruthProgram;
 // by then, its log is printed.
 class Daemon {
  public:
-  // `config` is completed by the socket. Throws, with the log, if the daemon does not answer.
+  // `config` is completed by write_config(). Throws, with the log, if the daemon does not answer.
   explicit Daemon(json config = json::object());
   ~Daemon();
 
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
   [[nodiscard]] const std::string& socket() const { return socket_; }
   [[nodiscard]] const std::string& config_file() const { return config_file_; }
+  // Where in the BPF file system it pins what is to outlive it.
+  [[nodiscard]] const std::filesystem::path& pins() const { return pins_; }
   [[nodiscard]] std::filesystem::path directory() const { return directory_.path(); }
   [[nodiscard]] std::string log() const { return process_->err() + process_->out(); }
   [[nodiscard]] bool running() { return process_->running(); }
   void send(int signal) { process_->send(signal); }
 
-  // Replaces the configuration file; the daemon is not told.
+  // Replaces the configuration file; the daemon is not told. Socket and directories are
+  // the test's own, and the flight recorder is off unless `config` speaks of it.
   void write_config(json config);
   void write_config_text(std::string_view text);
 
@@ -61,6 +64,7 @@ class Daemon {
  private:
   TempDir directory_;
   std::string socket_, config_file_;
+  std::filesystem::path pins_;
   std::unique_ptr<Process> process_;
 };
 

@@ -12,7 +12,7 @@ namespace ktraced::live {
 class TempDir {
  public:
   TempDir() {
-    std::string name = "/tmp/ktraced-live.XXXXXX";
+    std::string name = "/tmp/ktraced-live-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = name;
     // Programs that run as another user must get at the socket in it.

@@ -1,0 +1,36 @@
+# ktraced in a container, built and run on Debian 13.
+#
+#   docker build -t ktraced .
+#   docker run --rm --name ktraced --pid=host --cgroupns=host \
+#     --cap-drop=ALL --cap-add=BPF --cap-add=PERFMON --cap-add=SYSLOG --cap-add=DAC_READ_SEARCH \
+#     --security-opt seccomp=unconfined \
+#     -v /sys/kernel/tracing:/sys/kernel/tracing:ro -v /sys/fs/cgroup:/sys/fs/cgroup:ro ktraced
+#   docker exec ktraced ktracectl stream --duration 2
+#
+# --pid=host lets it see the processes of the machine; Docker's default seccomp profile and
+# most others forbid bpf(2). On kernels that ask for more, --privileged instead of the
+# capabilities always works.
+
+FROM debian:trixie AS build
+WORKDIR /ktraced
+COPY scripts/lib scripts/lib
+RUN bash -c 'set -euo pipefail && . scripts/lib/common.sh && . scripts/lib/packages.sh \
+	&& install_packages "${build_packages[@]}"'
+COPY CMakeLists.txt ./
+COPY bpf bpf
+COPY configs configs
+COPY src src
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+		-DCMAKE_INSTALL_SYSCONFDIR=/etc -DKTRACED_TESTS=OFF \
+	&& cmake --build build \
+	&& DESTDIR=/out cmake --install build --strip
+
+FROM debian:trixie
+RUN apt-get update \
+	&& apt-get install -y --no-install-recommends \
+		libbpf1 libfmt10 libseccomp2 libspdlog1.15 libsystemd0 \
+	&& rm -rf /var/lib/apt/lists/* \
+	&& groupadd --system ktrace
+COPY --from=build /out /
+ENTRYPOINT ["ktraced"]
+CMD ["--config", "/etc/ktraced/ktraced.json"]
