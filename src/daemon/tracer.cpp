@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "kernel/gfp_flags.h"
 #include "schema/names.h"
 #include "schema/schema_from_btf.h"
@@ -35,7 +36,6 @@ utsname system_names() {
 }
 
 std::string running_release() { return system_names().release; }
-std::string host_name() { return system_names().nodename; }
 
 bool is_housekeeping(const std::string& event) {
   return std::find(kHousekeeping.begin(), kHousekeeping.end(), event) != kHousekeeping.end();
@@ -321,7 +321,8 @@ Manifest Tracer::manifest() {
                      .host = host_name(),
                      .kernel = kernel_release_,
                      .clock_offset_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) -
-                                        static_cast<int64_t>(boottime_ns())};
+                                        static_cast<int64_t>(boottime_ns()),
+                     .boot_id = boot_id()};
   manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
   manifest.schema = schema_;
   manifest.config = {

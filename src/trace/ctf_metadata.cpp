@@ -136,7 +136,8 @@ std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
   int64_t seconds = origin.clock_offset_ns / kSecond;
   if (origin.clock_offset_ns % kSecond < 0) --seconds;
   std::string out =
-      fmt::format(kStructure, fmt::arg("uuid", uuid_text(origin.uuid)), fmt::arg("version", KTRACED_VERSION), fmt::arg("host", quoted(origin.host)),
+      fmt::format(kStructure, fmt::arg("uuid", uuid_text(origin.uuid)),
+                  fmt::arg("version", KTRACED_VERSION), fmt::arg("host", quoted(origin.host)),
                   fmt::arg("kernel", quoted(origin.kernel)), fmt::arg("offset_s", seconds),
                   fmt::arg("offset_ns", origin.clock_offset_ns - seconds * kSecond),
                   fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)));

@@ -17,6 +17,7 @@ struct TraceOrigin {
   std::string host;
   std::string kernel;           // release, as uname -r prints it
   int64_t clock_offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_BOOTTIME
+  std::string boot_id;          // of the boot whose CLOCK_BOOTTIME it was; empty: unknown
 };
 
 // TSDL text that describes packets (trace/packet.h) with the events of `schema`.

@@ -66,6 +66,7 @@ json manifest_to_json(const Manifest& m) {
               {"requested_by", m.requested_by},
               {"host", m.origin.host},
               {"kernel", m.origin.kernel},
+              {"boot_id", m.origin.boot_id},
               {"uuid", uuid_text(m.origin.uuid)},
               {"clock_offset_ns", m.origin.clock_offset_ns},
               {"begin_ns", m.begin_ns},
@@ -96,7 +97,8 @@ Result<Manifest> manifest_from_json(const json& j) {
     m.origin = {.uuid = *uuid,
                 .host = j.at("host"),
                 .kernel = j.at("kernel"),
-                .clock_offset_ns = j.at("clock_offset_ns")};
+                .clock_offset_ns = j.at("clock_offset_ns"),
+                .boot_id = j.at("boot_id")};
     m.begin_ns = j.at("begin_ns");
     m.end_ns = j.at("end_ns");
     m.taken_realtime_ns = j.at("taken_realtime_ns");

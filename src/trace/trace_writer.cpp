@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 namespace ktraced {
 namespace {
@@ -17,14 +18,29 @@ std::unexpected<Error> io_failure(const char* doing, const fs::path& path, int e
   return fail(ExitCode::io, "cannot {} {}: {}", doing, path.string(), errno_text(error));
 }
 
-Result<> write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+// Writes all parts, which are changed.
+Result<> write_all(int fd, std::span<iovec> parts, const fs::path& path) {
+  while (!parts.empty()) {
+    if (parts.front().iov_len == 0) {
+      parts = parts.subspan(1);
+      continue;
+    }
+    const ssize_t written = ::writev(fd, parts.data(), static_cast<int>(parts.size()));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return io_failure("write", path, errno);
-    bytes = bytes.subspan(static_cast<size_t>(written));
+    auto left = static_cast<size_t>(written);
+    for (iovec& part : parts) {
+      const size_t here = std::min(left, part.iov_len);
+      part.iov_base = static_cast<std::byte*>(part.iov_base) + here;
+      part.iov_len -= here;
+      left -= here;
+    }
   }
   return {};
+}
+
+iovec part_of(std::span<const std::byte> bytes) {
+  return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
 }
 
 Result<> sync_directory(const fs::path& path) {
@@ -33,44 +49,66 @@ Result<> sync_directory(const fs::path& path) {
   return {};
 }
 
-std::string_view text_of(const char* text, size_t capacity) {
-  return {text, ::strnlen(text, capacity)};
-}
-
-// Names come from the kernel as bytes; JSON wants UTF-8.
 std::string dump(const json& value) {
   return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
+
+bool something_at(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+fs::path partial_of(const fs::path& path) { return path.string() + ".partial"; }
 
 }  // namespace
 
 TraceWriter::TraceWriter(fs::path path, const Schema& schema, IsCode is_code)
     : path_(std::move(path)),
-      partial_(path_.string() + ".partial"),
+      partial_(partial_of(path_)),
       schema_(schema),
-      is_code_(std::move(is_code)) {
+      is_code_(std::move(is_code)),
+      address_offsets_(EVENT_ID_MAX) {
   for (const Event& event : schema_.events())
     for (const Field& field : event.fields)
-      if (field.meaning == Meaning::kaddr && field.size == sizeof(uint64_t))
+      if (event.id < EVENT_ID_MAX && field.meaning == Meaning::kaddr &&
+          field.size == sizeof(uint64_t))
         address_offsets_[event.id].push_back(field.offset);
+}
+
+Result<> TraceWriter::check_free(const fs::path& path) {
+  if (something_at(path))
+    return fail(ExitCode::usage, "cannot write the trace {}: it exists already", path.string());
+  if (something_at(partial_of(path)))
+    return fail(ExitCode::usage,
+                "cannot write the trace {}: {} exists, because another is being written there or "
+                "was not finished; remove it or choose another name",
+                path.string(), partial_of(path).string());
+  return {};
 }
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, const Schema& schema,
                                                          const TraceOrigin& origin,
                                                          IsCode is_code) {
+  if (auto free = check_free(path); !free) return pass_on(free);
   std::unique_ptr<TraceWriter> writer(new TraceWriter(path, schema, std::move(is_code)));
   writer->finished_ = true;  // there is nothing to remove yet
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0)
-    return fail(ExitCode::usage, "cannot write the trace {}: it exists already", path.string());
   if (::mkdir(writer->partial_.c_str(), 0750) != 0)
     return io_failure("make the directory", writer->partial_, errno);
   writer->finished_ = false;
-  if (::mkdir((writer->partial_ / "ctf").c_str(), 0750) != 0)
-    return io_failure("make the directory", writer->partial_ / "ctf", errno);
-  if (auto done = writer->write_file("ctf/metadata", ctf_metadata(schema, origin)); !done)
-    return pass_on(done);
+  if (auto done = writer->write_first_files(origin); !done) return pass_on(done);
   return writer;
+}
+
+Result<> TraceWriter::write_first_files(const TraceOrigin& origin) const {
+  if (::mkdir((partial_ / "ctf").c_str(), 0750) != 0)
+    return io_failure("make the directory", partial_ / "ctf", errno);
+  if (auto done = write_file("ctf/metadata", ctf_metadata(schema_, origin)); !done) return done;
+  Manifest manifest;
+  manifest.name = path_.filename();
+  manifest.origin = origin;
+  manifest.incomplete_because = {"it was not finished"};
+  manifest.schema = schema_;
+  return write_file("manifest.json", dump(manifest_to_json(manifest)));
 }
 
 TraceWriter::~TraceWriter() {
@@ -79,18 +117,28 @@ TraceWriter::~TraceWriter() {
   fs::remove_all(partial_, ignored);
 }
 
+fs::path TraceWriter::keep_unfinished() {
+  finished_ = true;
+  return partial_;
+}
+
+fs::path TraceWriter::cpu_path(uint32_t cpu) const {
+  return partial_ / "ctf" / fmt::format("cpu{}", cpu);
+}
+
 Result<> TraceWriter::write_file(const fs::path& name, std::string_view text) const {
   const fs::path path = partial_ / name;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!fd) return io_failure("create", path, errno);
-  if (auto done = write_all(fd.get(), std::as_bytes(std::span(text)), path); !done) return done;
+  std::array parts = {part_of(std::as_bytes(std::span(text)))};
+  if (auto done = write_all(fd.get(), parts, path); !done) return done;
   if (::fsync(fd.get()) != 0) return io_failure("sync", path, errno);
   return {};
 }
 
 Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
   if (auto found = files_.find(cpu); found != files_.end()) return &found->second;
-  const fs::path path = partial_ / "ctf" / fmt::format("cpu{}", cpu);
+  const fs::path path = cpu_path(cpu);
   CpuFile file;
   file.fd = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
   if (!file.fd) return io_failure("create", path, errno);
@@ -100,111 +148,102 @@ Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
 
 Result<> TraceWriter::write(const PacketView& packet) {
   const uint32_t cpu = packet.header().cpu_id;
-  auto file = cpu_file(cpu);
-  if (!file) return pass_on(file);
-  // Of the packet only the header is changed: CTF wants the content to end with a field.
-  PacketHeader header = packet.header();
-  header.content_size -= count(**file, packet) * 8;
-  const fs::path path = partial_ / "ctf" / fmt::format("cpu{}", cpu);
-  std::array<std::byte, sizeof(header)> head{};
-  std::memcpy(head.data(), &header, sizeof(header));
-  if (auto done = write_all((*file)->fd.get(), head, path); !done) return done;
-  if (auto done = write_all((*file)->fd.get(), packet.bytes().subspan(sizeof(header)), path); !done)
+  auto opened = cpu_file(cpu);
+  if (!opened) return pass_on(opened);
+  CpuFile& file = **opened;
+  const PacketHeader header = header_on_disk(file, packet);
+  std::array parts = {part_of(std::as_bytes(std::span(&header, 1))),
+                      part_of(packet.bytes().subspan(sizeof(header)))};
+  if (auto done = write_all(file.fd.get(), parts, cpu_path(cpu)); !done) {
+    // Half a packet would spoil those before it.
+    static_cast<void>(::ftruncate(file.fd.get(), static_cast<off_t>(file.bytes)));
     return done;
-  bytes_ += packet.bytes().size();
+  }
+  count(file, packet);
   return {};
 }
 
-// Accounts for a packet; returns the padding at its end.
-size_t TraceWriter::count(CpuFile& file, const PacketView& packet) {
-  for (const Lost& lost : packet.lost())
-    file.events[static_cast<uint16_t>(lost.event_id)].lost += lost.count;
-  size_t padding = 0;
+// Of a packet only the header is changed.
+PacketHeader TraceWriter::header_on_disk(const CpuFile& file, const PacketView& packet) const {
+  PacketHeader header = packet.header();
+  header.packet_seq_num = file.packets;
+  header.events_discarded = file.discarded;
+  for (const Lost& lost : packet.lost()) header.events_discarded += lost.count;
+  const std::byte* last = nullptr;
+  packet.for_each_record([&](const RecordView& record) { last = record.bytes().data(); });
+  // CTF wants the content to end with a field.
+  if (last != nullptr) header.content_size -= trailing_padding(schema_, RecordView(last)) * 8;
+  return header;
+}
+
+void TraceWriter::count(CpuFile& file, const PacketView& packet) {
+  auto account = [&](uint32_t id) -> EventAccount& {
+    if (id >= file.events.size()) file.events.resize(id + size_t{1});
+    return file.events[id];
+  };
+  ++file.packets;
+  file.bytes += packet.bytes().size();
+  bytes_ += packet.bytes().size();
+  for (const Lost& lost : packet.lost()) {
+    account(std::min<uint32_t>(lost.event_id, EVENT_ID_MAX)).lost += lost.count;
+    file.discarded += lost.count;
+  }
   bool any = false;
   packet.for_each_record([&](const RecordView& record) {
     any = true;
-    ++file.events[record.id()].records;
-    padding = record.bytes().size();
-    if (auto offsets = address_offsets_.find(record.id()); offsets != address_offsets_.end())
-      for (uint32_t offset : offsets->second) {
-        if (offset + sizeof(uint64_t) > record.bytes().size()) continue;
-        uint64_t address = 0;
-        std::memcpy(&address, record.bytes().data() + offset, sizeof(address));
-        if (is_code_(address)) code_addresses_.insert(address);
-      }
+    ++account(record.id()).records;
+    note_addresses(record);
   });
-  if (!any) return 0;
+  if (!any) return;
   if (file.account.first_ns == 0) file.account.first_ns = packet.header().timestamp_begin;
   file.account.last_ns = packet.header().timestamp_end;
-  return trailing_padding(schema_,
-                          RecordView(packet.bytes().data() + packet.bytes().size() - padding));
 }
 
-void TraceWriter::add_names(std::span<const std::byte> records) {
-  names_.insert(names_.end(), records.begin(), records.end());
+// The same few addresses come again and again.
+void TraceWriter::note_addresses(const RecordView& record) {
+  if (record.id() >= address_offsets_.size()) return;
+  for (uint32_t offset : address_offsets_[record.id()]) {
+    if (offset + sizeof(uint64_t) > record.bytes().size()) continue;
+    uint64_t address = 0;
+    std::memcpy(&address, record.bytes().data() + offset, sizeof(address));
+    uint64_t& recent = recent_addresses_[(address ^ address >> 12) % recent_addresses_.size()];
+    if (recent == address) continue;
+    recent = address;
+    if (is_code_(address)) code_addresses_.insert(address);
+  }
 }
+
+void TraceWriter::add_names(std::span<const std::byte> records) { names_.add(records); }
 
 std::vector<CpuAccount> TraceWriter::accounts() const {
   std::vector<CpuAccount> accounts;
   for (const auto& [cpu, file] : files_) {
     CpuAccount account = file.account;
-    for (const auto& [id, counts] : file.events) {
-      const Event* event = schema_.find(id);
-      account.events[event != nullptr ? event->name : fmt::format("event {}", id)] = counts;
+    for (size_t id = 0; id < file.events.size(); ++id) {
+      if (file.events[id] == EventAccount{}) continue;
+      const Event* event = id < EVENT_ID_MAX ? schema_.find(static_cast<uint16_t>(id)) : nullptr;
+      account.events[event != nullptr ? event->name : fmt::format("event {}", id)] =
+          file.events[id];
     }
     accounts.push_back(std::move(account));
   }
   return accounts;
 }
 
-json TraceWriter::tasks_json() const {
-  json tasks = json::array();
-  for (size_t at = 0; at < names_.size();) {
-    RecordView record(names_.data() + at);
-    at += record.bytes().size();
-    if (record.id() != NAME_task) continue;
-    rec_name_task task;
-    std::memcpy(&task, record.bytes().data(), sizeof(task));
-    tasks.push_back({{"since_ns", task.h.ts},
-                     {"tid", task.h.tid},
-                     {"tgid", task.tgid},
-                     {"uid", task.uid},
-                     {"start_ns", task.start_time},
-                     {"comm", text_of(task.comm, sizeof(task.comm))}});
-  }
-  return {{"tasks", std::move(tasks)}};
-}
-
-json TraceWriter::caches_json() const {
-  json caches = json::array();
-  for (size_t at = 0; at < names_.size();) {
-    RecordView record(names_.data() + at);
-    at += record.bytes().size();
-    if (record.id() != NAME_slab_cache) continue;
-    rec_name_slab_cache cache;
-    std::memcpy(&cache, record.bytes().data(), sizeof(cache));
-    caches.push_back({{"since_ns", cache.h.ts},
-                      {"cache", fmt::format("0x{:x}", cache.cache)},
-                      {"name", text_of(cache.name, sizeof(cache.name))}});
-  }
-  return {{"caches", std::move(caches)}};
-}
-
 Result<> TraceWriter::finish(const Manifest& manifest,
                              const std::map<uint64_t, std::string>& symbols) {
   json symbols_json = json::object();
   for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
-  const std::array<std::pair<const char*, json>, 4> files = {{
-      {"tasks.json", tasks_json()},
-      {"caches.json", caches_json()},
-      {"symbols.json", {{"symbols", std::move(symbols_json)}}},
-      {"manifest.json", manifest_to_json(manifest)},
+  const std::array<std::pair<const char*, std::string>, 4> files = {{
+      {"tasks.json", names_.tasks_json()},
+      {"caches.json", names_.caches_json()},
+      {"symbols.json", dump({{"symbols", std::move(symbols_json)}})},
+      {"manifest.json", dump(manifest_to_json(manifest))},
   }};
   for (const auto& [name, content] : files)
-    if (auto done = write_file(name, dump(content)); !done) return done;
+    if (auto done = write_file(name, content); !done) return done;
   for (const auto& [cpu, file] : files_)
-    if (::fsync(file.fd.get()) != 0)
-      return io_failure("sync", partial_ / "ctf" / fmt::format("cpu{}", cpu), errno);
+    if (::fsync(file.fd.get()) != 0) return io_failure("sync", cpu_path(cpu), errno);
   for (const fs::path& directory : {partial_ / "ctf", partial_})
     if (auto done = sync_directory(directory); !done) return done;
   if (::rename(partial_.c_str(), path_.c_str()) != 0)

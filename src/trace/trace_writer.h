@@ -1,32 +1,37 @@
 // Writes a trace directory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "trace/manifest.h"
+#include "trace/name_log.h"
 #include "trace/packet.h"
 
 namespace ktraced {
 
 // A directory with manifest.json, tasks.json, caches.json, symbols.json and ctf/ (metadata and
 // a file of packets for each CPU). It is called `<path>.partial` until finish(), so one
-// without that suffix is whole. A writer that is destroyed unfinished removes what it wrote.
+// without that suffix is whole. A writer that is destroyed unfinished removes what it wrote;
+// what one leaves that is killed says of itself that it is unfinished, and can be read.
 class TraceWriter {
  public:
   // Says whether an address is in the kernel's code, and so worth a symbol.
   using IsCode = std::function<bool(uint64_t address)>;
 
-  // Fails with ExitCode::io, or ExitCode::usage if `path` exists already.
+  // Fails with ExitCode::usage if there is something at `path` or `path`.partial already.
+  static Result<> check_free(const std::filesystem::path& path);
+  // Fails as check_free(), or with ExitCode::io.
   static Result<std::unique_ptr<TraceWriter>> create(const std::filesystem::path& path,
                                                      const Schema& schema,
                                                      const TraceOrigin& origin, IsCode is_code);
@@ -34,8 +39,9 @@ class TraceWriter {
   TraceWriter& operator=(const TraceWriter&) = delete;
   ~TraceWriter();
 
-  // Appends an event packet to its CPU's file and counts what is in it. Fails with
-  // ExitCode::io, e.g. when the disk is full; the writer is then of no more use.
+  // Appends an event packet to its CPU's file and counts what is in it. Packets are numbered
+  // anew, and the count of discarded events begins at 0: a trace is a stream of its own. Fails
+  // with ExitCode::io, e.g. when the disk is full; the packet is then not in the trace.
   Result<> write(const PacketView& packet);
 
   // Names of tasks and caches (name records, one after another) for readers without a daemon.
@@ -51,30 +57,38 @@ class TraceWriter {
   // Writes what is missing, makes all of it safe on disk and gives the directory its name.
   // Fails with ExitCode::io.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
+  // Leaves an unfinished trace where it is, for a reader who takes what there is; returns where.
+  std::filesystem::path keep_unfinished();
 
  private:
   struct CpuFile {
     Fd fd;
     CpuAccount account;
-    std::map<uint16_t, EventAccount> events;
+    std::vector<EventAccount> events;  // by event id
+    uint64_t bytes = 0;
+    uint64_t packets = 0;
+    uint64_t discarded = 0;  // events, cumulative
   };
 
   TraceWriter(std::filesystem::path path, const Schema& schema, IsCode is_code);
+  [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
   Result<> write_file(const std::filesystem::path& name, std::string_view text) const;
+  Result<> write_first_files(const TraceOrigin& origin) const;
   Result<CpuFile*> cpu_file(uint32_t cpu);
-  size_t count(CpuFile& file, const PacketView& packet);
-  [[nodiscard]] nlohmann::json tasks_json() const;
-  [[nodiscard]] nlohmann::json caches_json() const;
+  void count(CpuFile& file, const PacketView& packet);
+  void note_addresses(const RecordView& record);
+  [[nodiscard]] PacketHeader header_on_disk(const CpuFile& file, const PacketView& packet) const;
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
   const Schema& schema_;
   IsCode is_code_;
   // Offsets of code addresses in the records of an event, from the schema.
-  std::map<uint16_t, std::vector<uint32_t>> address_offsets_;
+  std::vector<std::vector<uint32_t>> address_offsets_;
   std::map<uint32_t, CpuFile> files_;
-  std::vector<std::byte> names_;
+  NameLog names_;
   std::set<uint64_t> code_addresses_;
+  std::array<uint64_t, 4096> recent_addresses_{};  // looked at already
   uint64_t bytes_ = 0;
   bool finished_ = false;
 };
