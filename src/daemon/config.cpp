@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <unordered_set>
 
@@ -15,6 +14,7 @@
 #include "bpf/shared_state.h"
 #include "daemon/config_json.h"
 #include "daemon/config_node.h"
+#include "daemon/config_rings.h"
 #include "daemon/filter_json.h"
 #include "schema/names.h"
 
@@ -23,8 +23,6 @@ namespace {
 
 constexpr off_t kFileMax = 1U << 20;
 constexpr size_t kAdminsMax = 1024;
-constexpr uint32_t kBufferKbMin = 64, kBufferKbMax = 1U << 20;
-constexpr uint32_t kLatencyMsMax = 10'000;
 constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
 
 // Enabled when the configuration has no "events" section: cheap enough for any machine.
@@ -62,7 +60,8 @@ void read_syscalls_only(const ConfigNode& node, Config& config) {
     auto name = element.text();
     if (!name) continue;
     if (!is_syscall(*name))
-      element.problem("unknown system call '{:.64}'{}", *name, suggestion(*name, all_syscalls()));
+      element.problem("unknown system call {}{}", in_quotes(*name),
+                      suggestion(*name, all_syscalls()));
     else if (!contains(config.syscalls_only, *name))
       config.syscalls_only.push_back(*name);
   }
@@ -88,7 +87,7 @@ std::vector<std::string> read_event_list(const ConfigNode& node, const std::stri
       element.problem("'{}' is an event of the group '{}', not of '{}'", *name, other, group);
     else
       element.problem(
-          "unknown event '{:.64}'{}", *name,
+          "unknown event {}{}", in_quotes(*name),
           suggestion(*name, std::vector<std::string_view>(events.begin(), events.end())));
   }
   std::vector<std::string> selected;
@@ -129,21 +128,6 @@ void read_events(const std::optional<ConfigNode>& node, const EventGroups& group
 
 // ---- the other sections ----
 
-void read_stream(const ConfigNode& node, Config& config) {
-  if (!node.object({"buffer_kb", "max_latency_ms"})) return;
-  if (auto member = node.member("buffer_kb")) {
-    if (auto size = member->number(kBufferKbMin, kBufferKbMax)) {
-      if (!std::has_single_bit(*size))
-        member->problem("must be a power of two, such as {} or {}, not {}", std::bit_floor(*size),
-                        std::bit_ceil(*size), *size);
-      config.stream.buffer_kb = *size;
-    }
-  }
-  if (auto member = node.member("max_latency_ms"))
-    config.stream.max_latency_ms =
-        member->number(1, kLatencyMsMax).value_or(config.stream.max_latency_ms);
-}
-
 void read_control(const ConfigNode& node, Config& config) {
   if (!node.object({"socket", "group", "admin_uids"})) return;
   if (auto member = node.member("socket")) {
@@ -172,13 +156,20 @@ void read_log(const ConfigNode& node, Config& config) {
 
 void read_root(const ConfigNode& root, const EventGroups& groups, Config& config) {
   // "$schema" is for editors.
-  if (!root.object({"$schema", "events", "filter", "stream", "control", "log"})) return;
+  if (!root.object({"$schema", "events", "filter", "stream", "flight", "control", "log", "persist",
+                    "bpffs"}))
+    return;
   if (auto schema = root.member("$schema")) static_cast<void>(schema->text());
   read_events(root.member("events"), groups, config);
   if (auto filter = root.member("filter")) read_filter(*filter, config.filter);
   if (auto stream = root.member("stream")) read_stream(*stream, config);
+  if (auto flight = root.member("flight")) read_flight(*flight, config);
   if (auto control = root.member("control")) read_control(*control, config);
   if (auto log = root.member("log")) read_log(*log, config);
+  if (auto persist = root.member("persist"))
+    config.persist = persist->boolean().value_or(config.persist);
+  if (auto bpffs = root.member("bpffs"))
+    config.bpffs = read_directory(*bpffs).value_or(config.bpffs);
 }
 
 std::unexpected<Error> cannot_read(const std::filesystem::path& file, std::string_view why) {

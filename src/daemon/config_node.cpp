@@ -22,7 +22,7 @@ std::string type_text(const json& value) {
     case json::value_t::boolean:
       return value.get<bool>() ? "true" : "false";
     case json::value_t::number_float:
-      return "a fraction";
+      return value.dump();
     default:
       return "a number";
   }
@@ -37,7 +37,9 @@ bool ConfigNode::object(const std::vector<std::string_view>& known_keys) const {
   }
   for (const auto& [key, value] : value_->items()) {
     if (std::ranges::find(known_keys, key) != known_keys.end()) continue;
-    problems_->add(member_path(path_, key), "unknown key" + suggestion(key, known_keys));
+    std::string remedy = suggestion(key, known_keys);
+    if (remedy.empty()) remedy = fmt::format("; possible are {}", fmt::join(known_keys, ", "));
+    problems_->add(member_path(path_, key), "unknown key" + remedy);
   }
   return true;
 }
@@ -74,6 +76,12 @@ std::optional<uint32_t> ConfigNode::number(uint32_t min, uint32_t max) const {
     return std::nullopt;
   }
   return value_->get<uint32_t>();
+}
+
+std::optional<bool> ConfigNode::boolean() const {
+  if (value_->is_boolean()) return value_->get<bool>();
+  wrong_type("true or false");
+  return std::nullopt;
 }
 
 std::optional<std::string> ConfigNode::text() const {

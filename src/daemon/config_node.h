@@ -30,6 +30,7 @@ class ConfigNode {
   // The elements of a list.
   [[nodiscard]] std::vector<ConfigNode> list(size_t max_size) const;
   [[nodiscard]] std::optional<uint32_t> number(uint32_t min, uint32_t max) const;
+  [[nodiscard]] std::optional<bool> boolean() const;
   [[nodiscard]] std::optional<std::string> text() const;  // without NUL
   // A text that is one of these.
   [[nodiscard]] std::optional<std::string> choice(
