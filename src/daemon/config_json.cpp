@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <iterator>
 
@@ -50,6 +52,14 @@ class CountingIterator {
   LineCounter* counter_;
 };
 
+// The parser quotes what it has read, be it text or not.
+std::string printable(std::string_view text) {
+  std::string result(text);
+  std::ranges::replace_if(
+      result, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  return result;
+}
+
 // Builds the value and notes where its parts begin.
 class Builder final : public json::json_sax_t {
  public:
@@ -85,9 +95,12 @@ class Builder final : public json::json_sax_t {
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
     // "[json.exception.parse_error.101] parse error at line 3, column 5: unexpected …"
     std::string_view what = error.what();
+    size_t line = 0;
+    if (auto place = what.find(" line "); place != std::string_view::npos)
+      std::from_chars(what.data() + place + 6, what.data() + what.size(), line);
     if (auto column = what.find("column "); column != std::string_view::npos)
       what.remove_prefix(column);
-    problems_.add_at_line(counter_.line, fmt::format("not JSON, {}", what));
+    problems_.add_at_line(std::max<size_t>(line, 1), "not JSON, " + printable(what));
     return false;
   }
 
@@ -170,13 +183,13 @@ void Problems::add(const std::string& path, std::string_view what) {
   add_at_line(line_of(path).value_or(1), place + std::string(what));
 }
 
-void Problems::add_at_line(size_t line, std::string_view what) {
-  messages_.push_back(file_.empty() ? std::string(what)
-                                    : fmt::format("{}:{}: {}", file_, line, what));
-}
+void Problems::add_at_line(size_t line, std::string_view what) { messages_.emplace(line, what); }
 
 Error Problems::error(ExitCode code) const {
-  return {code, fmt::format("{}", fmt::join(messages_, file_.empty() ? "; " : "\n"))};
+  std::vector<std::string> lines;
+  for (const auto& [line, what] : messages_)
+    lines.push_back(file_.empty() ? what : fmt::format("{}:{}: {}", file_, line, what));
+  return {code, fmt::format("{}", fmt::join(lines, file_.empty() ? "; " : "\n"))};
 }
 
 std::optional<json> read_json(std::string_view text, Problems& problems) {

@@ -2,18 +2,18 @@
 // value, so that each problem can be named with file, line and key.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "base/error.h"
 
 namespace ktraced {
 
-// Problems found in one JSON text, in the order found.
+// Problems found in one JSON text.
 class Problems {
  public:
   // For a file, problems are told as "FILE:LINE: key.path: what is wrong"; without a file name
@@ -33,7 +33,7 @@ class Problems {
  private:
   std::string file_;
   std::unordered_map<std::string, size_t> lines_;
-  std::vector<std::string> messages_;
+  std::multimap<size_t, std::string> messages_;  // by line, else in the order found
 };
 
 // Parses `text`, notes the lines of its values in `problems`, and reports there what is not
