@@ -17,6 +17,10 @@ Daemon::Daemon(json config)
       config_file_(directory_.path() / "config.json"),
       pins_("/sys/fs/bpf" / directory_.path().filename()) {
   write_config(std::move(config));
+  start();
+}
+
+void Daemon::start() {
   process_ = std::make_unique<Process>(Command{kDaemonProgram, "--config", config_file_});
   bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); }, 20s);
   if (!up || !running()) throw std::runtime_error("the daemon did not come up; it wrote: " + log());
@@ -77,6 +81,11 @@ std::string Daemon::ctl_ok(const Command& words) const {
 Finished Daemon::stop() {
   send(SIGTERM);
   return process_->wait(20s);
+}
+
+void Daemon::end(int signal) {
+  send(signal);
+  static_cast<void>(process_->wait(20s));
 }
 
 }  // namespace ktraced::live

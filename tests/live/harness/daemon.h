@@ -60,6 +60,10 @@ class Daemon {
 
   // SIGTERM, and the end that follows.
   Finished stop();
+  // Ends it by `signal` without a check; what it has pinned stays.
+  void end(int signal);
+  // Starts it again, after stop() or end(), with the configuration as it is now.
+  void start();
 
  private:
   TempDir directory_;

@@ -1,0 +1,162 @@
+// History survives the daemon.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "harness/bpf_view.h"
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+const json kGetpriority = {{"syscalls", {{"only", {"getpriority"}}}}};
+
+// The numbers of the getpriority(0, n) calls of a process, in the order shown.
+std::vector<uint64_t> numbers(const Trace& trace, pid_t pid) {
+  std::vector<uint64_t> found;
+  for (const json& event : trace.events("sys_enter", pid))
+    found.push_back(numbers_of(event, "args")[1]);
+  return found;
+}
+
+std::vector<uint64_t> from_one_to(uint64_t last) {
+  std::vector<uint64_t> all;
+  for (uint64_t n = 1; n <= last; ++n) all.push_back(n);
+  return all;
+}
+
+Trace show(const Daemon& daemon, const json& snapshot) {
+  const Finished finished =
+      daemon.ctl({"show", "--format", "json", snapshot["path"].get<std::string>()});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  std::vector<json> lines;
+  std::istringstream text(finished.out);
+  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  return Trace(std::move(lines));
+}
+
+TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
+  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 4096}}}});
+  WaitingTruth before({"numbered", "2000"});
+  WaitingTruth during({"numbered", "3000"});
+  WaitingTruth after({"numbered", "1000"});
+  before.act();
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+  after.act();
+
+  const json snapshot = daemon.call("snapshot.take");
+  EXPECT_EQ(snapshot["complete"], true) << snapshot;
+  const Trace trace = show(daemon, snapshot);
+  EXPECT_EQ(numbers(trace, before.pid()), from_one_to(2000));
+  EXPECT_EQ(numbers(trace, during.pid()), from_one_to(3000));
+  EXPECT_EQ(numbers(trace, after.pid()), from_one_to(1000));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
+  Daemon daemon(json{{"events", kGetpriority}});
+  WaitingTruth during({"numbered", "2000"});
+  WaitingTruth after({"numbered", "1000"});
+  Stream cut_off(daemon);
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+
+  Stream stream(daemon);
+  after.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(numbers(trace, during.pid()), from_one_to(2000));
+  EXPECT_EQ(numbers(trace, after.pid()), from_one_to(1000));
+  EXPECT_EQ(trace.lost(), 0);
+
+  Stream second(daemon);
+  EXPECT_TRUE(second.finish().events("sys_enter", during.pid()).empty());
+}
+
+TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
+  constexpr uint64_t kCalls = 20'000;
+  Daemon daemon({{"events", kGetpriority}, {"stream", {{"buffer_kb", 64}}}});
+  daemon.disable({"sys_exit"});
+  WaitingTruth during({"numbered", std::to_string(kCalls)});
+  Stream cut_off(daemon);
+  daemon.set_filter({{"pid", {during.pid()}}});
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+
+  Stream stream(daemon);
+  const Trace trace = stream.finish();
+  const auto shown = static_cast<long>(numbers(trace, during.pid()).size());
+  EXPECT_GT(trace.lost("sys_enter"), 0);
+  EXPECT_EQ(shown + trace.lost("sys_enter"), static_cast<long>(kCalls));
+}
+
+TEST(Persistence, ACleanStopLeavesNothingInTheKernel) {
+  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
+  const BpfObjects objects = bpf_objects_of(daemon.pid());
+  ASSERT_FALSE(objects.links.empty());
+  ASSERT_TRUE(std::filesystem::exists(daemon.pins()));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+  EXPECT_TRUE(eventually([&] { return still_there(objects).maps.empty(); }));
+  EXPECT_TRUE(std::filesystem::is_empty(daemon.pins()));
+}
+
+TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
+  Daemon daemon({{"events", kGetpriority},
+                 {"flight", {{"enabled", true}, {"buffer_kb", 1024}}},
+                 {"persist", true}});
+  WaitingTruth between({"numbered", "500"});
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  between.act();
+  daemon.start();
+  EXPECT_NE(daemon.log().find("took over"), std::string::npos) << daemon.log();
+  EXPECT_EQ(numbers(show(daemon, daemon.call("snapshot.take")), between.pid()), from_one_to(500));
+  daemon.end(SIGKILL);
+  EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 0);
+}
+
+TEST(Persistence, AnObjectOfAnotherKindIsReplacedAndThatIsSaid) {
+  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  daemon.end(SIGKILL);
+  daemon.write_config(
+      {{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 2048}}}});
+  daemon.start();
+  EXPECT_NE(daemon.log().find("replaced object-"), std::string::npos) << daemon.log();
+  const auto objects = std::filesystem::directory_iterator(daemon.pins());
+  EXPECT_EQ(std::distance(begin(objects), end(objects)), 1);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
+  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
+  const BpfObjects objects = bpf_objects_of(daemon.pid());
+  daemon.end(SIGKILL);
+  EXPECT_FALSE(still_there(objects).links.empty());
+  const Finished cleanup = run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+  EXPECT_NE(cleanup.out.find("removed 1 pinned"), std::string::npos) << cleanup.out;
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
+  EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+}
+
+TEST(Persistence, TwoDaemonsDoNotShareOneSetOfPins) {
+  Daemon daemon(json{{"events", kGetpriority}});
+  json other = {{"control", {{"socket", daemon.directory() / "other.sock"}}},
+                {"bpffs", daemon.pins()},
+                {"flight", {{"enabled", false}}}};
+  const std::filesystem::path file = daemon.directory() / "other.json";
+  std::ofstream(file) << other.dump();
+  const Finished refused = run({kDaemonProgram, "--config", file});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_NE(refused.err.find("another ktraced holds"), std::string::npos) << refused.err;
+  EXPECT_EQ(run({kDaemonProgram, "--config", file, "--cleanup"}).exit_code, 69);
+  EXPECT_EQ(daemon.call("version").contains("version"), true);
+}
+
+}  // namespace
+}  // namespace ktraced::live
