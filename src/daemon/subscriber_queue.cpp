@@ -12,7 +12,7 @@ constexpr size_t payload_begin(const PacketHeader& header) {
 }
 
 // Header and loss array of a packet whose records take `payload` bytes.
-std::vector<std::byte> make_head(PacketHeader header, const EventCounts& lost, size_t payload) {
+std::vector<std::byte> make_head(PacketHeader header, const CountsById& lost, size_t payload) {
   header.lost_count = static_cast<uint32_t>(lost.size());
   header.packet_size = 8 * (payload_begin(header) + payload);
   header.content_size = header.packet_size;
@@ -27,11 +27,11 @@ std::vector<std::byte> make_head(PacketHeader header, const EventCounts& lost, s
   return head;
 }
 
-void add(EventCounts& to, const EventCounts& from) {
+void add(CountsById& to, const CountsById& from) {
   for (const auto& [event_id, count] : from) to[event_id] += count;
 }
 
-uint64_t total(const EventCounts& counts) {
+uint64_t total(const CountsById& counts) {
   uint64_t sum = 0;
   for (const auto& [event_id, count] : counts) sum += count;
   return sum;
@@ -43,7 +43,7 @@ PublishedPacket::PublishedPacket(PacketBytes bytes) : bytes_(std::move(bytes)) {
   std::memcpy(&header_, bytes_->data(), sizeof(header_));
 }
 
-const EventCounts& PublishedPacket::records() const {
+const CountsById& PublishedPacket::records() const {
   if (records_) return *records_;
   records_.emplace();
   if (auto packet = PacketView::parse(*bytes_))
@@ -51,8 +51,8 @@ const EventCounts& PublishedPacket::records() const {
   return *records_;
 }
 
-EventCounts PublishedPacket::lost() const {
-  EventCounts counts;
+CountsById PublishedPacket::lost() const {
+  CountsById counts;
   for (size_t i = 0; i < header_.lost_count; ++i) {
     Lost lost;
     std::memcpy(&lost, bytes_->data() + sizeof(PacketHeader) + i * sizeof(Lost), sizeof(lost));
@@ -100,7 +100,7 @@ void SubscriberQueue::push_events(const PublishedPacket& packet) {
   if (packet.size() + missed.untold.size() * sizeof(Lost) > kPacketMaxBytes) tell_losses(missed);
   PacketHeader header = packet.header();
   header.events_discarded += missed.records;
-  EventCounts lost = std::exchange(missed.untold, {});
+  CountsById lost = std::exchange(missed.untold, {});
   add(lost, packet.lost());
   size_t skip = payload_begin(packet.header());
   append({.head = make_head(header, lost, packet.size() - skip),

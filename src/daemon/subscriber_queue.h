@@ -19,7 +19,7 @@
 namespace ktraced {
 
 // Numbers of events by event id.
-using EventCounts = std::map<uint32_t, uint64_t>;
+using CountsById = std::map<uint32_t, uint64_t>;
 
 // A published packet with what several queues may want to know about it.
 class PublishedPacket {
@@ -33,13 +33,13 @@ class PublishedPacket {
     return header_.stream_id == static_cast<uint32_t>(StreamId::names);
   }
   // Events in its records, and those its header says are lost. Counted when first asked for.
-  [[nodiscard]] const EventCounts& records() const;
-  [[nodiscard]] EventCounts lost() const;
+  [[nodiscard]] const CountsById& records() const;
+  [[nodiscard]] CountsById lost() const;
 
  private:
   PacketBytes bytes_;
   PacketHeader header_{};
-  mutable std::optional<EventCounts> records_;
+  mutable std::optional<CountsById> records_;
 };
 
 class SubscriberQueue {
@@ -80,7 +80,7 @@ class SubscriberQueue {
   // What this subscriber has missed of one CPU.
   struct Missed {
     uint64_t records = 0;  // in all packets dropped so far
-    EventCounts untold;
+    CountsById untold;
     uint64_t first_untold_ts = 0;
     PacketHeader last_dropped{};
   };

@@ -12,7 +12,7 @@
 namespace ktraced::test {
 
 // Counts of events by CPU.
-using CpuCounts = std::map<uint32_t, EventCounts>;
+using CpuCounts = std::map<uint32_t, CountsById>;
 
 class FakeDrain {
  public:
