@@ -31,8 +31,9 @@ Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem:
 }
 
 Daemon::~Daemon() {
-  server_.reset();  // no more commands
-  tracer_.reset();  // joins the drain thread, which publishes to the subscribers
+  server_.reset();     // no more commands
+  snapshots_.reset();  // joins the writer thread, which reads the tracer's rings
+  tracer_.reset();     // joins the drain thread, which publishes to the subscribers
 }
 
 Result<> Daemon::start() {
@@ -52,9 +53,12 @@ Result<> Daemon::start() {
       config_, [this](std::span<const PacketBytes> pass) { subscribers_->publish(pass); });
   if (!tracer) return pass_on(tracer);
   tracer_ = std::move(*tracer);
+  snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
+  snapshots_->begin();
 
   add_methods(*server_, {.tracer = *tracer_,
                          .subscribers = *subscribers_,
+                         .snapshots = *snapshots_,
                          .symbols = symbols_,
                          .reload = [this] { return reload(); }});
   if (auto watch = CpuWatch::start(loop_, [this] { tracer_->look_for_new_cpus(); }))
@@ -73,6 +77,7 @@ Result<> Daemon::watch_signals() {
   };
   for (int signal : {SIGTERM, SIGINT})
     if (auto added = add(signal, [this] { stop(); }); !added) return added;
+  if (auto added = add(SIGUSR1, [this] { take_snapshot_on_signal(); }); !added) return added;
   return add(SIGHUP, [this] {
     if (auto changed = reload(); changed)
       spdlog::info("configuration reloaded, changed: {}",
@@ -80,6 +85,12 @@ Result<> Daemon::watch_signals() {
     else
       spdlog::error("configuration not reloaded, nothing is changed: {}", changed.error().message);
   });
+}
+
+void Daemon::take_snapshot_on_signal() {
+  auto taken =
+      snapshots_->take({.name = "", .reason = "SIGUSR1", .requested_by = "signal"}, nullptr);
+  if (!taken) spdlog::error("no snapshot on SIGUSR1: {}", taken.error().message);
 }
 
 Result<std::vector<std::string>> Daemon::reload() {
@@ -99,6 +110,7 @@ Result<std::vector<std::string>> Daemon::reload() {
     if (auto set = server_->set_access(std::move(*rules)); !set) return pass_on(set);
     changed->emplace_back("control");
   }
+  snapshots_->apply(config->flight);
   add_if_changed(*changed, "log", config_.log.level, config->log.level);
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   config_ = std::move(*config);
@@ -107,6 +119,11 @@ Result<std::vector<std::string>> Daemon::reload() {
 
 void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; the trace goes on" : "stopping");
+  // The banks must stay while they are read.
+  snapshots_->finish([this] { shut_down(); });
+}
+
+void Daemon::shut_down() {
   tracer_->shut_down(config_.persist);
   subscribers_->finish_all(kGoodbye);
   loop_.exit(0);

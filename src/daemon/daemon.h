@@ -10,6 +10,7 @@
 #include "daemon/control_server.h"
 #include "daemon/cpu_watch.h"
 #include "daemon/event_loop.h"
+#include "daemon/snapshots.h"
 #include "daemon/subscribers.h"
 #include "daemon/tracer.h"
 #include "kernel/symbols.h"
@@ -28,13 +29,15 @@ class Daemon {
 
   // Reads the configuration file again; a bad one changes nothing.
   Result<std::vector<std::string>> reload();
-  // Sends what is in the rings and ends the loop.
+  // Finishes the snapshots being written, sends what is in the rings and ends the loop.
   void stop();
 
  private:
   Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config);
   Result<> start();
   Result<> watch_signals();
+  void take_snapshot_on_signal();
+  void shut_down();
 
   EventLoop& loop_;
   std::filesystem::path config_file_;
@@ -42,6 +45,7 @@ class Daemon {
   KernelSymbols symbols_;
   std::unique_ptr<Subscribers> subscribers_;
   std::unique_ptr<Tracer> tracer_;
+  std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;
   CpuWatch cpu_watch_;
   std::vector<EventSource> signals_;

@@ -46,7 +46,7 @@ Result<int> run(const Options& options) {
 
   spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
   spdlog::set_level(spdlog::level::from_str(config->log.level));
-  if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP}); !blocked)
+  if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
     return pass_on(blocked);
   auto loop = EventLoop::create();
   if (!loop) return pass_on(loop);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/clock.h"
+#include "daemon/snapshot_methods.h"
 #include "schema/schema_json.h"
 #include "trace/ctf_metadata.h"
 
@@ -72,6 +73,7 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   });
   server.add("status", Role::read, [t](const json&, const Peer&) {
     json status = t.tracer.status();
+    status["flight"].update(t.snapshots.status());
     status["subscribers"] = t.subscribers.status();
     return status;
   });
@@ -120,6 +122,7 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
 void add_methods(ControlServer& server, const MethodTargets& targets) {
   add_queries(server, targets);
   add_commands(server, targets);
+  add_snapshot_methods(server, targets.snapshots, targets.tracer);
   server.add_upgrade(
       "stream.subscribe", Role::read,
       [targets](const json&, const Peer&) -> Result<json> {

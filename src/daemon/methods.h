@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/control_server.h"
+#include "daemon/snapshots.h"
 #include "daemon/subscribers.h"
 #include "daemon/tracer.h"
 #include "kernel/symbols.h"
@@ -16,6 +17,7 @@ namespace ktraced {
 struct MethodTargets {
   Tracer& tracer;
   Subscribers& subscribers;
+  Snapshots& snapshots;
   KernelSymbols& symbols;
   // Reads the configuration file again; returns the sections that changed.
   std::function<Result<std::vector<std::string>>()> reload;

@@ -7,6 +7,7 @@
 
 #include "decoders/text_buffer.h"
 #include "schema/schema.h"
+#include "trace/kernel_text.h"
 #include "trace/merge.h"
 #include "trace/name_table.h"
 
@@ -19,10 +20,6 @@ class SymbolResolver {
   // "kmalloc_trace+0x2a/0x90", or empty if nothing is known. Valid until the next call.
   virtual std::string_view resolve(uint64_t address) = 0;
 };
-
-// Addresses from here on are the kernel's code and its modules' (x86-64); only
-// they have symbols, so heap pointers need not be asked for.
-inline constexpr uint64_t kKernelTextStart = 0xffffffff80000000;
 
 // All a decoder knows beside the record itself. The referenced objects live
 // longer than the decoder; names may grow between records.

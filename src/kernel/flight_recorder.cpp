@@ -153,19 +153,24 @@ Result<> FlightRecorder::add_ring(uint32_t bank, uint32_t cpu) {
   return {};
 }
 
-Result<FlightRecorder::Frozen> FlightRecorder::swap() {
+Result<> FlightRecorder::ready() const {
   if (!enabled_)
     return fail(ExitCode::unavailable,
                 "the flight recorder is off: turn it on with 'ktracectl snapshot enable' or "
                 "\"flight\": {{\"enabled\": true}}");
-  auto spare = std::find_if(banks_.begin(), banks_.end(),
-                            [](const Bank& bank) { return bank.use == Use::spare; });
-  if (spare == banks_.end())
+  if (std::none_of(banks_.begin(), banks_.end(),
+                   [](const Bank& bank) { return bank.use == Use::spare; }))
     return fail(ExitCode::unavailable,
                 "no spare bank: another snapshot is still being written; wait for it, or set "
                 "flight.banks above {}",
                 sizes_.flight_banks);
+  return {};
+}
 
+Result<FlightRecorder::Frozen> FlightRecorder::swap() {
+  if (auto possible = ready(); !possible) return pass_on(possible);
+  auto spare = std::find_if(banks_.begin(), banks_.end(),
+                            [](const Bank& bank) { return bank.use == Use::spare; });
   const uint32_t old = control_.flight_bank;
   const uint64_t begin_ts = control_.flight_begin;
   const uint64_t swap_ts = boottime_ns();
@@ -222,6 +227,15 @@ size_t FlightRecorder::memory() const {
   size_t sum = 0;
   for (const Bank& bank : banks_)
     for (const auto& [cpu, ring] : bank.rings) sum += ring.memory();
+  return sum;
+}
+
+uint64_t FlightRecorder::history_bytes() const {
+  uint64_t sum = 0;
+  for (const Bank& bank : banks_)
+    if (bank.use == Use::written)
+      for (const auto& [cpu, ring] : bank.rings)
+        sum += std::min<uint64_t>(ring.written_bytes(), ring.capacity());
   return sum;
 }
 

@@ -96,6 +96,8 @@ class FlightRecorder {
   // Gives a CPU that has come online its rings. Fails with ExitCode::os.
   Result<> add_cpu(uint32_t cpu);
 
+  // Could swap() be called now? Fails as it would.
+  [[nodiscard]] Result<> ready() const;
   // Lets the programs go on in a spare bank and freezes the one they used: a record is in
   // the one or in the other. Returns when no program writes to it any more. Fails with
   // ExitCode::unavailable if the recorder is off or no bank is spare.
@@ -109,7 +111,9 @@ class FlightRecorder {
   // while programs write: what they are just about to overwrite may be missing.
   [[nodiscard]] std::vector<uint64_t> overwritten() const;
 
+  // Memory of all banks, and what the history in the one in use takes of it; bytes.
   [[nodiscard]] size_t memory() const;
+  [[nodiscard]] uint64_t history_bytes() const;
   [[nodiscard]] bool any_frozen() const;
 
  private:

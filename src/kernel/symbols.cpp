@@ -48,11 +48,17 @@ std::string read_file(const std::filesystem::path& path) {
 }  // namespace
 
 std::optional<std::string> KernelSymbols::resolve(uint64_t address) {
+  std::lock_guard lock(mutex_);
   if (!table_) load();
   auto name = table_->resolve(address);
   if (name || !modules_changed()) return name;
   load();
   return table_->resolve(address);
+}
+
+std::string KernelSymbols::reason() const {
+  std::lock_guard lock(mutex_);
+  return reason_;
 }
 
 void KernelSymbols::load() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@ namespace ktraced {
 
 // Resolves addresses of the running kernel. The symbols are read at the first
 // question, and again when one is not found and modules have come or gone since.
-// Not thread-safe.
+// Thread-safe.
 class KernelSymbols {
  public:
   // Many addresses are of no function: that alone must not cost a look at the list
@@ -30,7 +31,7 @@ class KernelSymbols {
   [[nodiscard]] std::optional<std::string> resolve(uint64_t address);
 
   // Why no address can be resolved; empty if they can, or before the first question.
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] std::string reason() const;
 
  private:
   void load();
@@ -38,6 +39,7 @@ class KernelSymbols {
 
   std::filesystem::path kallsyms_, modules_;
   std::chrono::milliseconds check_interval_;
+  mutable std::mutex mutex_;  // guards the rest
   std::optional<SymbolTable> table_;
   std::string reason_;
   std::string loaded_modules_;  // content of /proc/modules when the table was read

@@ -1,0 +1,29 @@
+// What is told of the snapshots on disk.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "daemon/trace_store.h"
+
+namespace ktraced {
+
+// Reads manifests, each once: a finished trace does not change.
+class SnapshotList {
+ public:
+  // One object for each trace of the store, oldest first: what its manifest says of window,
+  // counts and completeness, with an account of each CPU. A trace whose manifest cannot be
+  // read is listed as incomplete, with the reason.
+  [[nodiscard]] nlohmann::json entries(const TraceStore& store);
+
+ private:
+  struct Known {
+    uint64_t written_ns = 0;
+    nlohmann::json entry;
+  };
+  std::map<std::string, Known> known_;  // by path
+};
+
+}  // namespace ktraced

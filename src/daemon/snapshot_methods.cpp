@@ -1,0 +1,104 @@
+#include "daemon/snapshot_methods.h"
+
+#include <spdlog/spdlog.h>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kReasonMax = 1000;  // bytes
+
+// A text parameter, or `fallback` if it is not given.
+Result<std::string> text_parameter(const json& params, const char* name, std::string fallback) {
+  auto value = params.find(name);
+  if (value == params.end()) return fallback;
+  if (!value->is_string()) return fail(ExitCode::usage, "'{}' must be a string", name);
+  return value->get<std::string>();
+}
+
+std::string text_of(const Peer& peer) { return fmt::format("pid {} (uid {})", peer.pid, peer.uid); }
+
+struct TakeParameters {
+  SnapshotRequest request;
+  bool wait = true;
+};
+
+Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
+  auto name = text_parameter(params, "name", "");
+  if (!name) return pass_on(name);
+  if (params.contains("name"))
+    if (auto checked = check_trace_name(*name); !checked) return pass_on(checked);
+  auto reason = text_parameter(params, "reason", "on request");
+  if (!reason) return pass_on(reason);
+  if (reason->size() > kReasonMax)
+    return fail(ExitCode::usage, "'reason' has {} bytes; at most {} are possible", reason->size(),
+                kReasonMax);
+  auto wait = params.find("wait");
+  if (wait != params.end() && !wait->is_boolean())
+    return fail(ExitCode::usage, "'wait' must be true or false");
+  return TakeParameters{{.name = *name, .reason = *reason, .requested_by = text_of(peer)},
+                        wait == params.end() || wait->get<bool>()};
+}
+
+json to_json(const SnapshotTaken& snapshot) {
+  return {{"name", snapshot.name}, {"path", snapshot.path.string()}};
+}
+
+void take(Snapshots& snapshots, const json& params, const Peer& peer, const Reply& reply) {
+  auto parameters = take_parameters(params, peer);
+  if (!parameters) return reply(pass_on(parameters));
+  Snapshots::OnWritten on_written;
+  auto answer = std::make_shared<json>();
+  if (parameters->wait)
+    on_written = [reply, answer](const Result<SnapshotSummary>& written) {
+      if (!written) return reply(std::unexpected(written.error()));
+      (*answer)["complete"] = written->incomplete_because.empty();
+      (*answer)["incomplete_because"] = written->incomplete_because;
+      (*answer)["records"] = written->records;
+      reply(*answer);
+    };
+  auto taken = snapshots.take(parameters->request, std::move(on_written));
+  if (!taken) return reply(pass_on(taken));
+  *answer = to_json(*taken);
+  if (!parameters->wait) reply(*answer);
+}
+
+Result<json> enable(Tracer& tracer, bool enabled, const Peer& peer) {
+  if (auto done = tracer.set_flight(enabled); !done) return pass_on(done);
+  spdlog::info("flight recorder turned {} by {}", enabled ? "on" : "off", text_of(peer));
+  return json{{"enabled", tracer.flight().enabled()}, {"bytes", tracer.flight().memory()}};
+}
+
+void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
+  auto name = text_parameter(params, "name", "");
+  if (!name) return reply(pass_on(name));
+  auto begun = snapshots.remove(*name, [reply, name = *name](const Result<>& deleted) {
+    if (!deleted) return reply(std::unexpected(deleted.error()));
+    spdlog::info("snapshot {} deleted", name);
+    reply(json{{"deleted", name}});
+  });
+  if (!begun) reply(pass_on(begun));
+}
+
+}  // namespace
+
+void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer) {
+  server.add_deferred("snapshot.take", Role::admin,
+                      [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
+                        take(snapshots, params, peer, reply);
+                      });
+  server.add_deferred("snapshot.delete", Role::admin,
+                      [&snapshots](const json& params, const Peer&, const Reply& reply) {
+                        remove(snapshots, params, reply);
+                      });
+  server.add("snapshot.list", Role::read,
+             [&snapshots](const json&, const Peer&) -> Result<json> { return snapshots.list(); });
+  for (bool enabled : {true, false})
+    server.add(enabled ? "snapshot.enable" : "snapshot.disable", Role::admin,
+               [&tracer, enabled](const json&, const Peer& peer) {
+                 return enable(tracer, enabled, peer);
+               });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,13 @@
+// The control methods snapshot.* (docs/protocol.md).
+#pragma once
+
+#include "daemon/control_server.h"
+#include "daemon/snapshots.h"
+#include "daemon/tracer.h"
+
+namespace ktraced {
+
+// All must outlive the server.
+void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer);
+
+}  // namespace ktraced

@@ -1,0 +1,154 @@
+#include "daemon/snapshot_writer.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "daemon/ring_account.h"
+#include "trace/kernel_text.h"
+#include "trace/packet_builder.h"
+#include "trace/trace_writer.h"
+
+namespace ktraced {
+namespace {
+
+// Packets are written when so many bytes of records have been collected, so that memory does not
+// grow with the ring.
+constexpr size_t kChunkBytes = 1U << 20;
+// Younger records of a chunk wait for the next one: a record that was interrupted between
+// taking the time and reserving its place may still come. Longer than that takes.
+constexpr uint64_t kHoldBackNs = 2'000'000;
+
+// Of the first records of all CPUs; 0 if there are none.
+uint64_t earliest(const std::vector<CpuAccount>& cpus) {
+  uint64_t first = 0;
+  for (const CpuAccount& cpu : cpus)
+    if (cpu.first_ns != 0 && (first == 0 || cpu.first_ns < first)) first = cpu.first_ns;
+  return first;
+}
+
+class SnapshotWriter {
+ public:
+  SnapshotWriter(const SnapshotJob& job, TraceWriter& writer) : job_(job), writer_(writer) {}
+
+  // Writes the records of all CPUs.
+  Result<> write_rings();
+  // What the records say, put into the manifest.
+  Manifest manifest() const;
+
+ private:
+  struct Cpu {
+    RingContent content;
+    uint64_t late_records = 0;
+  };
+
+  Result<> write_ring(uint32_t cpu, const FlightRing& ring);
+  Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
+  void settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
+
+  const SnapshotJob& job_;
+  TraceWriter& writer_;
+  std::map<uint32_t, Cpu> cpus_;
+};
+
+Result<> SnapshotWriter::write_rings() {
+  for (const auto& [cpu, ring] : job_.frozen.rings)
+    if (auto done = write_ring(cpu, *ring); !done) return done;
+  return {};
+}
+
+Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
+  const FlightRing::Walk walk = ring.walk();
+  PacketBuilder builder(job_.manifest.origin.uuid, cpu, 0);
+  size_t collected = 0;
+  Result<> done;
+  ring.for_each_oldest_first(walk, [&](std::span<const std::byte> bytes) {
+    if (!done) return;
+    builder.add(bytes);
+    if ((collected += bytes.size()) < kChunkBytes) return;
+    collected = 0;
+    const uint64_t ts = RecordView(bytes.data()).ts();
+    done = write_packets(builder, ts - std::min(ts, kHoldBackNs));
+  });
+  if (done) done = write_packets(builder, UINT64_MAX);
+  cpus_[cpu] = {.content = {.capacity = ring.capacity(),
+                            .written = ring.written(),
+                            .written_bytes = ring.written_bytes(),
+                            .found_bytes = walk.bytes,
+                            .intact = walk.intact},
+                .late_records = builder.late_records()};
+  return done;
+}
+
+Result<> SnapshotWriter::write_packets(PacketBuilder& builder, uint64_t up_to) {
+  std::vector<PacketBytes> packets;
+  builder.take(up_to, packets);
+  for (const PacketBytes& bytes : packets) {
+    auto packet = PacketView::parse(*bytes);
+    if (!packet) return pass_on(packet);
+    if (auto done = writer_.write(*packet); !done) return done;
+  }
+  return {};
+}
+
+Manifest SnapshotWriter::manifest() const {
+  Manifest manifest = job_.manifest;
+  manifest.kind = TraceKind::snapshot;
+  manifest.begin_ns = job_.frozen.begin_ts;
+  manifest.end_ns = job_.frozen.swap_ts;
+  manifest.cpus = writer_.accounts();
+  for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
+  if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
+  std::sort(manifest.cpus.begin(), manifest.cpus.end(),
+            [](const CpuAccount& a, const CpuAccount& b) { return a.cpu < b.cpu; });
+  for (const auto& [event, count] : manifest.missed)
+    if (count != 0)
+      manifest.incomplete_because.push_back(
+          fmt::format("the kernel skipped {} hits of {}", count, event));
+  return manifest;
+}
+
+void SnapshotWriter::settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const {
+  auto account = std::find_if(manifest.cpus.begin(), manifest.cpus.end(),
+                              [&](const CpuAccount& a) { return a.cpu == number; });
+  if (account == manifest.cpus.end())
+    account = manifest.cpus.insert(account, {.cpu = number, .events = {}});
+  for (std::string& problem : settle(manifest.schema, cpu.content, *account))
+    manifest.incomplete_because.push_back(std::move(problem));
+  if (cpu.late_records != 0)
+    manifest.incomplete_because.push_back(
+        fmt::format("CPU {}: {} records came too late to be sorted, their times are not exact",
+                    number, cpu.late_records));
+  // From here on nothing of any CPU is missing.
+  if (account->total().overwritten != 0)
+    manifest.begin_ns = std::max(manifest.begin_ns, account->first_ns);
+}
+
+std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
+                                        KernelSymbols& symbols) {
+  std::map<uint64_t, std::string> names;
+  for (uint64_t address : addresses)
+    if (auto name = symbols.resolve(address)) names.emplace(address, std::move(*name));
+  return names;
+}
+
+}  // namespace
+
+Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& symbols) {
+  auto writer =
+      TraceWriter::create(job.path, job.manifest.schema, job.manifest.origin, is_kernel_text);
+  if (!writer) return pass_on(writer);
+  SnapshotWriter snapshot(job, **writer);
+  if (auto done = snapshot.write_rings(); !done) return pass_on(done);
+  (*writer)->add_names(job.names);
+  const Manifest manifest = snapshot.manifest();
+  if (auto done = (*writer)->finish(manifest, resolve((*writer)->code_addresses(), symbols)); !done)
+    return pass_on(done);
+  return SnapshotSummary{.records = manifest.total().records,
+                         .bytes = (*writer)->bytes(),
+                         .incomplete_because = manifest.incomplete_because};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,180 @@
+#include "daemon/snapshots.h"
+
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace ktraced {
+namespace {
+
+Retention retention_of(const FlightConfig& config) {
+  return {.max_count = config.max_snapshots, .max_bytes = uint64_t{config.max_total_mb} << 20};
+}
+
+Result<SnapshotSummary> failed(const SnapshotTaken& snapshot, const Error& error) {
+  return fail(error.code, "snapshot {} could not be written, its history is lost: {}",
+              snapshot.name, error.message);
+}
+
+void log_written(const SnapshotTaken& snapshot, const std::string& reason,
+                 const Result<SnapshotSummary>& written) {
+  if (!written)
+    spdlog::error("{}", written.error().message);
+  else if (written->incomplete_because.empty())
+    spdlog::info("wrote {} ({}): {} records, complete", snapshot.path.string(), reason,
+                 written->records);
+  else
+    spdlog::warn("wrote {} ({}): {} records, incomplete: {}", snapshot.path.string(), reason,
+                 written->records, fmt::join(written->incomplete_because, "; "));
+}
+
+}  // namespace
+
+Snapshots::Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols,
+                     const FlightConfig& config)
+    : loop_(loop),
+      tracer_(tracer),
+      symbols_(symbols),
+      config_(config),
+      store_(std::make_shared<TraceStore>(config.directory)) {}
+
+void Snapshots::begin() {
+  for (const std::string& name : store_->remove_unfinished())
+    spdlog::warn("removed {}, which an earlier daemon has not finished",
+                 store_->path_of(name).string());
+  for (FlightRecorder::Frozen& frozen : tracer_.flight().unfinished()) {
+    if (auto ready = store_->prepare(0); !ready) {
+      spdlog::error("history that an earlier daemon left is lost: {}", ready.error().message);
+      tracer_.flight().release(frozen.bank);
+      continue;
+    }
+    write(std::move(frozen),
+          {.name = free_name("recovered"),
+           .reason = "frozen by a daemon that ended before it was written",
+           .requested_by = "ktraced"},
+          nullptr);
+  }
+}
+
+void Snapshots::apply(const FlightConfig& config) {
+  if (config.directory != config_.directory) {
+    store_ = std::make_shared<TraceStore>(config.directory);
+    store_->remove_unfinished();
+  }
+  config_ = config;
+}
+
+std::string Snapshots::free_name(std::string_view prefix) const {
+  return trace_name(prefix, clock_ns(CLOCK_REALTIME),
+                    [&](const std::string& name) { return writing(name) || store_->taken(name); });
+}
+
+bool Snapshots::writing(const std::string& name) const {
+  return std::any_of(writing_.begin(), writing_.end(),
+                     [&](const auto& entry) { return entry.second.snapshot.name == name; });
+}
+
+Result<> Snapshots::check_request_name(const std::string& name) const {
+  if (auto checked = check_trace_name(name); !checked) return checked;
+  if (writing(name))
+    return fail(ExitCode::usage, "a snapshot '{}' is being written already: choose another name",
+                name);
+  if (store_->taken(name))
+    return fail(ExitCode::usage, "there is a snapshot '{}' already: choose another name", name);
+  return {};
+}
+
+Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten on_written) {
+  if (finished_) return fail(ExitCode::unavailable, "no snapshot is taken: the daemon is stopping");
+  SnapshotRequest named = request;
+  if (named.name.empty()) named.name = free_name("snapshot");
+  if (auto checked = check_request_name(named.name); !checked) return pass_on(checked);
+  FlightRecorder& flight = tracer_.flight();
+  if (auto ready = flight.ready(); !ready) return pass_on(ready);
+  // Before the swap: history that cannot be written shall stay where it is.
+  if (auto ready = store_->prepare(flight.history_bytes()); !ready) return pass_on(ready);
+  auto frozen = flight.swap();
+  if (!frozen) return pass_on(frozen);
+  return write(std::move(*frozen), named, std::move(on_written));
+}
+
+SnapshotTaken Snapshots::write(FlightRecorder::Frozen frozen, const SnapshotRequest& request,
+                               OnWritten on_written) {
+  const uint64_t id = ++last_id_;
+  SnapshotTaken snapshot{.name = request.name, .path = store_->path_of(request.name)};
+  writing_[id] = {.snapshot = snapshot,
+                  .reason = request.reason,
+                  .bank = frozen.bank,
+                  .on_written = std::move(on_written)};
+  auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
+                                                       .frozen = std::move(frozen),
+                                                       .manifest = tracer_.manifest(),
+                                                       .names = tracer_.name_records()});
+  job->manifest.name = request.name;
+  job->manifest.reason = request.reason;
+  job->manifest.requested_by = request.requested_by;
+  thread_.run([this, id, job, store = store_, retention = retention_of(config_)] {
+    auto written = write_snapshot(*job, symbols_);
+    if (written)
+      for (const std::string& name : store->enforce(retention, job->manifest.name))
+        spdlog::info("removed the snapshot {}: flight.max_snapshots or flight.max_total_mb", name);
+    loop_.post([this, id, written = std::move(written)] { this->on_written(id, written); });
+  });
+  return snapshot;
+}
+
+void Snapshots::on_written(uint64_t id, const Result<SnapshotSummary>& result) {
+  auto entry = writing_.extract(id);
+  const Writing& done = entry.mapped();
+  const auto written = result ? result : failed(done.snapshot, result.error());
+  tracer_.flight().release(done.bank);
+  log_written(done.snapshot, done.reason, written);
+  if (done.on_written) done.on_written(written);
+  call_if_finished();
+}
+
+Result<> Snapshots::remove(const std::string& name, OnDeleted on_deleted) {
+  if (auto checked = check_trace_name(name); !checked) return checked;
+  if (writing(name))
+    return fail(ExitCode::usage, "the snapshot '{}' is being written: delete it when it is done",
+                name);
+  // On the thread that writes and removes snapshots, so that each is dealt with by one.
+  thread_.run([this, name, store = store_, on_deleted = std::move(on_deleted)]() mutable {
+    loop_.post([deleted = store->remove(name), on_deleted = std::move(on_deleted)] {
+      on_deleted(deleted);
+    });
+  });
+  return {};
+}
+
+nlohmann::json Snapshots::list() {
+  nlohmann::json names = nlohmann::json::array();
+  for (const auto& [id, writing] : writing_) names.push_back(writing.snapshot.name);
+  return {{"snapshots", list_.entries(*store_)}, {"writing", std::move(names)}};
+}
+
+nlohmann::json Snapshots::status() {
+  const std::vector<StoredTrace> traces = store_->list();
+  uint64_t bytes = 0;
+  for (const StoredTrace& trace : traces) bytes += trace.bytes;
+  return {{"banks", config_.banks},
+          {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
+          {"frozen", writing_.size()},
+          {"snapshots", traces.size()},
+          {"snapshots_bytes", bytes}};
+}
+
+void Snapshots::finish(std::function<void()> done) {
+  finished_ = std::move(done);
+  call_if_finished();
+}
+
+void Snapshots::call_if_finished() {
+  if (finished_ && writing_.empty()) finished_();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,202 @@
+#include "daemon/trace_store.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <tuple>
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished one
+constexpr std::string_view kUnfinished = ".partial";
+// Beyond the packets a trace has a few small files.
+constexpr uint64_t kSmallFilesBytes = 4U << 20;
+
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+struct stat status_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) status = {};
+  return status;
+}
+
+// A directory of its own, not a link to one, with a manifest.
+bool is_trace(const fs::path& path) {
+  return S_ISDIR(status_of(path).st_mode) && S_ISREG(status_of(path / "manifest.json").st_mode);
+}
+
+// Calls `visit(path)` for what is in the directory; for nothing if it cannot be read.
+void for_each_entry(const fs::path& directory, const std::function<void(const fs::path&)>& visit) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    visit(it->path());
+}
+
+uint64_t bytes_below(const fs::path& directory) {
+  uint64_t sum = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const struct stat status = status_of(it->path());
+    if (S_ISREG(status.st_mode)) sum += static_cast<uint64_t>(status.st_size);
+  }
+  return sum;
+}
+
+bool older(const StoredTrace& a, const StoredTrace& b) {
+  return std::tie(a.written_ns, a.name) < std::tie(b.written_ns, b.name);
+}
+
+StoredTrace stored_trace(const fs::path& path) {
+  const struct stat status = status_of(path / "manifest.json");
+  return {.name = path.filename(),
+          .bytes = bytes_below(path),
+          .written_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
+                        static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+}
+
+}  // namespace
+
+Result<> check_trace_name(std::string_view name) {
+  auto refuse = [](std::string_view why) {
+    return fail(ExitCode::usage, "a snapshot cannot have this name: {}", why);
+  };
+  if (name.empty()) return refuse("it is empty");
+  if (name.size() > kNameMax)
+    return refuse(
+        fmt::format("it is {} bytes long, at most {} are possible", name.size(), kNameMax));
+  if (std::any_of(name.begin(), name.end(), is_control))
+    return refuse("it contains a control character");
+  if (name.find('/') != std::string_view::npos)
+    return refuse("it contains '/'; where snapshots are is set by flight.directory");
+  if (name.starts_with('.')) return refuse("it begins with '.'");
+  if (name.find("..") != std::string_view::npos) return refuse("it contains '..'");
+  if (name.ends_with(kUnfinished))
+    return refuse(fmt::format("'{}' ends the names of unfinished ones", kUnfinished));
+  return {};
+}
+
+std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
+                       const std::function<bool(const std::string&)>& taken) {
+  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000U);
+  tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  for (unsigned number = 1;; ++number) {
+    std::string name =
+        fmt::format("{}-{:04}{:02}{:02}-{:02}{:02}{:02}-{:03}", prefix, utc.tm_year + 1900,
+                    utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, number);
+    if (!taken(name)) return name;
+  }
+}
+
+std::vector<std::string> superfluous(std::vector<StoredTrace> traces, const Retention& retention,
+                                     std::string_view keep) {
+  std::sort(traces.begin(), traces.end(), older);
+  uint64_t count = traces.size(), bytes = 0;
+  for (const StoredTrace& trace : traces) bytes += trace.bytes;
+  std::vector<std::string> names;
+  for (const StoredTrace& trace : traces) {
+    if (count <= retention.max_count && bytes <= retention.max_bytes) break;
+    if (trace.name == keep) continue;
+    names.push_back(trace.name);
+    bytes -= trace.bytes;
+    --count;
+  }
+  return names;
+}
+
+bool TraceStore::taken(const std::string& name) const {
+  return status_of(path_of(name)).st_mode != 0 ||
+         status_of(path_of(name + std::string(kUnfinished))).st_mode != 0;
+}
+
+Result<> TraceStore::prepare(uint64_t bytes) const {
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  if (error)
+    return fail(ExitCode::io, "cannot make the directory {}: {}; set another in the configuration",
+                directory_.string(), error.message());
+  if (::access(directory_.c_str(), W_OK | X_OK) != 0)
+    return fail(ExitCode::io,
+                "cannot write to the directory {}: {}; make it writable for ktraced, or set "
+                "another in the configuration",
+                directory_.string(), errno_text(errno));
+  struct statvfs space {};
+  if (::statvfs(directory_.c_str(), &space) != 0) return {};
+  const uint64_t free = uint64_t{space.f_bavail} * space.f_frsize;
+  if (free < bytes + kSmallFilesBytes)
+    return fail(ExitCode::io,
+                "not enough room in {}: {} MiB are needed and {} MiB are free; delete snapshots, "
+                "or set another directory in the configuration",
+                directory_.string(), (bytes + kSmallFilesBytes + (1U << 20) - 1) >> 20, free >> 20);
+  return {};
+}
+
+std::vector<StoredTrace> TraceStore::list(std::string_view prefix) const {
+  std::vector<StoredTrace> traces;
+  for_each_entry(directory_, [&](const fs::path& path) {
+    const std::string name = path.filename();
+    if (name.starts_with(prefix) && !name.ends_with(kUnfinished) && is_trace(path))
+      traces.push_back(stored_trace(path));
+  });
+  std::sort(traces.begin(), traces.end(), older);
+  return traces;
+}
+
+Result<> TraceStore::remove(const std::string& name) const {
+  if (auto checked = check_trace_name(name); !checked) return checked;
+  const fs::path path = path_of(name);
+  if (!is_trace(path))
+    return fail(ExitCode::usage, "there is no snapshot '{}' in {}", name, directory_.string());
+  // Under the name of an unfinished one first: what is half removed is no longer a trace.
+  const fs::path going = path_of(name + std::string(kUnfinished));
+  std::error_code error;
+  fs::rename(path, going, error);
+  if (!error) fs::remove_all(going, error);
+  if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
+  return {};
+}
+
+std::vector<std::string> TraceStore::enforce(const Retention& retention, std::string_view keep,
+                                             std::string_view prefix) const {
+  std::vector<std::string> removed;
+  for (const std::string& name : superfluous(list(prefix), retention, keep)) {
+    if (auto done = remove(name); done)
+      removed.push_back(name);
+    else
+      spdlog::error("{}", done.error().message);
+  }
+  return removed;
+}
+
+std::vector<std::string> TraceStore::remove_unfinished() {
+  std::vector<std::string> removed;
+  // Another daemon that is alive may be writing here.
+  lock_ = Fd(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return removed;
+  for_each_entry(directory_, [&](const fs::path& path) {
+    if (!path.filename().string().ends_with(kUnfinished) || !S_ISDIR(status_of(path).st_mode) ||
+        !S_ISDIR(status_of(path / "ctf").st_mode))
+      return;
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (!error) removed.push_back(path.filename());
+  });
+  return removed;
+}
+
+}  // namespace ktraced
