@@ -57,7 +57,7 @@ TEST_F(Kmem, KmallocTellsRequestedAndGivenBytesAndEachIsFreed) {
 TEST_F(Kmem, GfpFlagsAreTheKernelsOwnNames) {
   auto found = kmallocs_of(told_["pipe_ring_size"].get<uint64_t>());
   ASSERT_GE(found.size(), 1U);
-  EXPECT_EQ(name_of(found[0], "gfp_flags"), "GFP_KERNEL_ACCOUNT|__GFP_NOWARN");
+  EXPECT_EQ(name_of(found[0], "gfp_flags"), "GFP_KERNEL_ACCOUNT|__GFP_ZERO|__GFP_NOWARN");
 }
 
 TEST_F(Kmem, PointersAndCallSitesLieInTheKernel) {

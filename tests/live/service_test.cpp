@@ -106,7 +106,7 @@ TEST(Stop, LeavesNoProgramsMapsLinksOrSocketBehind) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
   expect_all_gone(objects);
   EXPECT_FALSE(std::filesystem::exists(daemon.socket()));
-  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins())) << run({"find", daemon.pins()}).out;
 }
 
 TEST(Kill, LeavesWhatACleanupRemoves) {
@@ -133,7 +133,8 @@ TEST(Socket, LeftByADeadDaemonIsReplaced) {
     daemon.wait();
     EXPECT_TRUE(std::filesystem::exists(socket));
   }
-  EXPECT_EQ(run({kDaemonProgram, "--config", config, "--cleanup"}).exit_code, 0);
+  Finished cleanup = run({kDaemonProgram, "--config", config, "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
 }
 
 TEST(Socket, OfALiveDaemonIsRefused) {

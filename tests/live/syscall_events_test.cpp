@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+
 #include "harness/stream.h"
 #include "harness/truth.h"
 
@@ -21,12 +23,19 @@ std::vector<json> traced(Daemon& daemon, WaitingTruth& truth, std::string_view n
   return trace.events(name, truth.pid());
 }
 
-// Finds the calls told in the order they were made among those traced.
+// Finds the calls told in the order they were made among those traced: each is the last
+// of its number before the next one found, for the program makes others in between.
 std::vector<json> matching(const std::vector<json>& events, const json& calls) {
   std::vector<json> found;
-  for (const json& event : events)
-    if (found.size() < calls.size() && number_of(event, "nr") == calls[found.size()]["nr"])
-      found.push_back(event);
+  auto end = events.rbegin();
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+    auto match = std::find_if(end, events.rend(), [&](const json& event) {
+      return number_of(event, "nr") == (*call)["nr"];
+    });
+    if (match == events.rend()) break;
+    found.insert(found.begin(), *match);
+    end = std::next(match);
+  }
   return found;
 }
 

@@ -38,6 +38,7 @@ Daemon::~Daemon() {
 void Daemon::write_config(json config) {
   config["control"]["socket"] = socket_;
   config["bpffs"] = pins_;
+  if (!config.contains("events")) config["events"] = json::object();
   if (!config.contains("flight")) config["flight"]["enabled"] = false;
   config["flight"]["directory"] = directory_.path() / "snapshots";
   write_config_text(config.dump(2));
