@@ -152,7 +152,9 @@ TEST_F(MergerTest, RandomStreamsComeOutSortedAndWhole) {
   std::vector<uint64_t> seen;
   struct Collect : MergeSink {
     explicit Collect(std::vector<uint64_t>& times) : times_(times) {}
-    void on_record(const RecordOrigin&, RecordView record) override { times_.push_back(record.ts()); }
+    void on_record(const RecordOrigin&, RecordView record) override {
+      times_.push_back(record.ts());
+    }
     void on_loss(const LossItem&) override {}
     std::vector<uint64_t>& times_;
   } collect(seen);

@@ -153,8 +153,8 @@ TEST_F(PacketBuilderTest, DiscardedRecordsAreToldAsLost) {
   EXPECT_EQ(builder_.discard(), 3U);
   builder_.take(1000, out_);
   ASSERT_EQ(out_.size(), 1U);
-  EXPECT_EQ(view(out_[0]).lost(), (std::vector<Lost>{{.count = 2, .event_id = 16},
-                                                     {.count = 1, .event_id = 17}}));
+  EXPECT_EQ(view(out_[0]).lost(),
+            (std::vector<Lost>{{.count = 2, .event_id = 16}, {.count = 1, .event_id = 17}}));
 }
 
 TEST(NamesPacket, PromisesATimeAndCarriesRecords) {

@@ -1,0 +1,63 @@
+// Several trace directories read as one history.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "trace/merge.h"
+#include "trace/once_only.h"
+#include "trace/trace_reader.h"
+
+namespace ktraced {
+
+// Gives the records of all CPUs of all traces in time order, losses in their places, and
+// what several traces hold once. Of each CPU file that the present time lies in one packet
+// is in memory, and of traces that lie ahead none: memory does not depend on their size.
+// Move-only.
+class History {
+ public:
+  // Fails as TraceReader::open does, and with ExitCode::usage for traces whose times cannot
+  // be compared.
+  static Result<History> open(std::span<const std::filesystem::path> directories,
+                              bool allow_unfinished = false);
+
+  // By the time they begin; the index is RecordOrigin::source.
+  [[nodiscard]] const std::vector<TraceReader>& traces() const { return traces_; }
+
+  // Gives `sink` the next records; false: there are no more.
+  bool read(MergeSink& sink);
+
+  // Everything that could not be read so far, as one error; call it after the last read().
+  [[nodiscard]] Result<> verdict() const;
+  // Records that several traces had.
+  [[nodiscard]] uint64_t repeated() const { return once_only_.repeated(); }
+  // Packets in memory, at most one of each file that is open.
+  [[nodiscard]] size_t resident_packets() const { return merger_.pending_packets(); }
+
+ private:
+  // A file that is being read, and up to when its records are in the merger.
+  struct Stream {
+    uint32_t source;
+    PacketFile file;
+    uint64_t end_ns = 0;
+  };
+
+  explicit History(std::vector<TraceReader> traces) : traces_(std::move(traces)) {}
+  void begin_traces();
+  void refill();
+  bool refill(Stream& stream);
+  [[nodiscard]] uint64_t complete_until() const;
+
+  std::vector<TraceReader> traces_;
+  size_t begun_ = 0;  // traces whose files are or were open
+  std::vector<Stream> streams_;
+  Merger merger_;
+  uint64_t released_until_ = 0;
+  bool overlapping_ = false;
+  OnceOnly once_only_;
+};
+
+}  // namespace ktraced

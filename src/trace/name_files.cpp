@@ -1,0 +1,136 @@
+#include "trace/name_files.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Takes one entry; false if it is none.
+using TakeEntry = std::function<bool(const std::string& key, const json& value)>;
+
+// Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}}, whichever NAME is, and keeps nothing.
+Result<> read_entries(const fs::path& file, const TakeEntry& take) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "re"), &std::fclose);
+  if (!in && errno == ENOENT) return fail(ExitCode::data, "{} is missing", file.string());
+  if (!in) return fail(ExitCode::io, "cannot open {}: {}", file.string(), errno_text(errno));
+  constexpr int kEntryDepth = 2;
+  std::string key;
+  size_t entries = 0;
+  std::optional<size_t> bad;
+  auto on_event = [&](int depth, json::parse_event_t event, json& value) {
+    using Event = json::parse_event_t;
+    if (depth != kEntryDepth) return true;
+    if (event == Event::key) key = value.get<std::string>();
+    if (event == Event::key || event == Event::object_start || event == Event::array_start)
+      return true;
+    ++entries;
+    if (!bad && !take(key, value)) bad = entries;
+    return false;
+  };
+  try {
+    auto document = json::parse(in.get(), on_event);
+    if (!document.is_object() || document.size() != 1)
+      return fail(ExitCode::data, "{} is not what its name says: it must be an object of one list",
+                  file.string());
+  } catch (const json::parse_error& error) {
+    return fail(ExitCode::data, "{} is damaged at byte {}: it is not JSON", file.string(),
+                error.byte);
+  } catch (const json::exception& error) {
+    return fail(ExitCode::data, "{} is damaged: {}", file.string(), error.what());
+  }
+  if (bad) return fail(ExitCode::data, "{} is damaged: entry {} is not one", file.string(), *bad);
+  return {};
+}
+
+template <class Integer>
+bool read_integer(const json& entry, const char* key, Integer& value) {
+  auto found = entry.find(key);
+  if (found == entry.end() || !found->is_number_unsigned()) return false;
+  const auto wide = found->get<uint64_t>();
+  value = static_cast<Integer>(wide);
+  return static_cast<uint64_t>(value) == wide;
+}
+
+bool read_hex(std::string_view text, uint64_t& value) {
+  if (!text.starts_with("0x")) return false;
+  const char* end = text.data() + text.size();
+  auto result = std::from_chars(text.data() + 2, end, value, 16);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+// The bytes of a name: as KEY_hex if they are no UTF-8, else as KEY.
+template <size_t Size>
+bool read_name(const json& entry, const std::string& key, char (&name)[Size]) {
+  auto text = entry.find(key);
+  if (text == entry.end() || !text->is_string()) return false;
+  std::string bytes = text->get<std::string>();
+  if (auto hex = entry.find(key + "_hex"); hex != entry.end() && hex->is_string()) {
+    const auto& digits = hex->get_ref<const std::string&>();
+    bytes.clear();
+    for (size_t at = 0; at + 2 <= digits.size(); at += 2) {
+      uint8_t byte = 0;
+      std::from_chars(digits.data() + at, digits.data() + at + 2, byte, 16);
+      bytes += static_cast<char>(byte);
+    }
+  }
+  std::memset(name, 0, Size);
+  bytes.copy(name, Size);
+  return true;
+}
+
+template <class Record>
+bool apply(Record record, u16 id, NameTable& names) {
+  record.h.id = id;
+  record.h.size = sizeof(record);
+  return names.apply(RecordView(reinterpret_cast<const std::byte*>(&record)));
+}
+
+}  // namespace
+
+Result<> read_tasks(const fs::path& file, NameTable& names) {
+  return read_entries(file, [&](const std::string&, const json& entry) {
+    rec_name_task task{};
+    if (!entry.is_object() || !read_integer(entry, "since_ns", task.h.ts) ||
+        !read_integer(entry, "tid", task.h.tid) || !read_integer(entry, "tgid", task.tgid) ||
+        !read_integer(entry, "uid", task.uid) ||
+        !read_integer(entry, "start_ns", task.start_time) || !read_name(entry, "comm", task.comm))
+      return false;
+    return apply(task, NAME_task, names);
+  });
+}
+
+Result<> read_caches(const fs::path& file, NameTable& names) {
+  return read_entries(file, [&](const std::string&, const json& entry) {
+    rec_name_slab_cache cache{};
+    if (!entry.is_object()) return false;
+    auto key = entry.find("cache");
+    uint64_t address = 0;
+    if (key == entry.end() || !key->is_string() ||
+        !read_hex(key->get_ref<const std::string&>(), address) ||
+        !read_name(entry, "name", cache.name))
+      return false;
+    cache.cache = address;
+    return apply(cache, NAME_slab_cache, names);
+  });
+}
+
+Result<> read_symbols(const fs::path& file, SymbolMap& symbols) {
+  return read_entries(file, [&](const std::string& key, const json& value) {
+    uint64_t address = 0;
+    if (!value.is_string() || !read_hex(key, address)) return false;
+    symbols[address] = value.get<std::string>();
+    return true;
+  });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,24 @@
+// Reads what a trace directory knows by name: tasks.json, caches.json, symbols.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "trace/name_table.h"
+
+namespace ktraced {
+
+// Kernel symbols by address: "kmalloc_trace+0x2a/0x90".
+using SymbolMap = std::unordered_map<uint64_t, std::string>;
+
+// Each reads one file, entry by entry: memory is taken for what it says, not for its text.
+// They fail with ExitCode::data, naming the file and where it is not good; the entries
+// before that have been taken.
+Result<> read_tasks(const std::filesystem::path& file, NameTable& names);
+Result<> read_caches(const std::filesystem::path& file, NameTable& names);
+Result<> read_symbols(const std::filesystem::path& file, SymbolMap& symbols);
+
+}  // namespace ktraced

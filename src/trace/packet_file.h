@@ -1,0 +1,60 @@
+// The packets of one CPU of a trace directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "trace/packet.h"
+
+namespace ktraced {
+
+// Reads a file of packets, one packet at a time. Nothing in the file is trusted: a packet
+// is given out only if it is whole, belongs to this trace and CPU, and its records are in
+// time order. Move-only.
+class PacketFile {
+ public:
+  // A packet, and who keeps its bytes.
+  struct Packet {
+    PacketView view;
+    std::shared_ptr<const void> owner;
+  };
+
+  // Fails with ExitCode::data if there is no such file, ExitCode::io if it cannot be read.
+  static Result<PacketFile> open(std::filesystem::path path, const Uuid& uuid, uint32_t cpu);
+
+  // The next packet, nothing at the end of the file. Fails with ExitCode::data, naming file
+  // and offset, at the first packet that is not good; nothing behind it can be read then.
+  Result<std::optional<Packet>> next();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] uint32_t cpu() const { return cpu_; }
+  [[nodiscard]] uint64_t offset() const { return offset_; }    // bytes read
+  [[nodiscard]] uint64_t records() const { return records_; }  // read so far
+  // The file ended in the middle of a packet, as one does whose writer was stopped.
+  [[nodiscard]] bool cut_off() const { return cut_off_; }
+
+ private:
+  PacketFile(std::filesystem::path path, Fd fd, const Uuid& uuid, uint32_t cpu)
+      : path_(std::move(path)), fd_(std::move(fd)), uuid_(uuid), cpu_(cpu) {}
+  // Appends to the buffer what the file has at offset_ until it holds `size` bytes.
+  Result<> fill(size_t size);
+  Result<> check(const PacketView& packet);
+  [[nodiscard]] std::unexpected<Error> damaged(std::string_view what) const;
+
+  std::filesystem::path path_;
+  Fd fd_;
+  Uuid uuid_;
+  uint32_t cpu_;
+  std::shared_ptr<std::vector<std::byte>> buffer_;  // used again when nobody else has it
+  uint64_t offset_ = 0;
+  uint64_t records_ = 0;
+  uint64_t last_ts_ = 0;
+  bool cut_off_ = false;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,162 @@
+#include "trace/trace_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view kUnfinished = ".partial";
+
+// "DIR/" as "DIR", which has a name to look at.
+fs::path without_slash(const fs::path& path) {
+  fs::path clean = path.lexically_normal();
+  return clean.has_filename() ? clean : clean.parent_path();
+}
+
+bool has_directory(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfinished) {
+  if (unfinished && !allow_unfinished)
+    return fail(ExitCode::data,
+                "the trace {} is unfinished: it is still being written, or its writer was stopped; "
+                "--partial shows what is there",
+                path.string());
+  if (has_directory(path)) return {};
+  const fs::path partial = path.string() + std::string(kUnfinished);
+  if (has_directory(partial))
+    return fail(ExitCode::data, "there is no trace {}, only an unfinished one, {}", path.string(),
+                partial.string());
+  return fail(ExitCode::data, "there is no trace directory {}", path.string());
+}
+
+Result<Manifest> read_manifest(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in)
+    return fail(ExitCode::data, "cannot open {}: is {} a trace directory?", file.string(),
+                file.parent_path().string());
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  try {
+    auto manifest = manifest_from_json(json::parse(text));
+    if (!manifest)
+      return fail(manifest.error().code, "{}: {}", file.string(), manifest.error().message);
+    return manifest;
+  } catch (const json::parse_error& error) {
+    return fail(ExitCode::data, "{} is damaged at byte {}: it is not JSON", file.string(),
+                error.byte);
+  }
+}
+
+// The CPU whose file has this name.
+std::optional<uint32_t> cpu_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "cpu";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  uint32_t cpu = 0;
+  auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), cpu);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return cpu;
+}
+
+}  // namespace
+
+Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfinished) {
+  const fs::path path = without_slash(directory);
+  const bool unfinished = path.extension() == kUnfinished;
+  if (auto good = check_directory(path, unfinished, allow_unfinished); !good) return pass_on(good);
+  auto manifest = read_manifest(path / "manifest.json");
+  if (!manifest) return pass_on(manifest);
+  TraceReader reader(path, std::move(*manifest), unfinished);
+  reader.read_names();
+  return reader;
+}
+
+void TraceReader::read_names() {
+  auto note = [&](const char* name, auto&& read, auto& into) {
+    const fs::path file = path_ / name;
+    std::error_code ignored;
+    if (unfinished_ && !fs::exists(file, ignored)) return;
+    if (auto done = read(file, into); !done) damage_.push_back(std::move(done.error()));
+  };
+  note("tasks.json", read_tasks, names_);
+  note("caches.json", read_caches, names_);
+  note("symbols.json", read_symbols, symbols_);
+}
+
+uint64_t TraceReader::begin_ns() const {
+  if (unfinished_) return 0;
+  uint64_t begin = manifest_.begin_ns;
+  for (const CpuAccount& cpu : manifest_.cpus)
+    if (cpu.first_ns != 0) begin = std::min(begin, cpu.first_ns);
+  return begin;
+}
+
+uint64_t TraceReader::end_ns() const {
+  if (unfinished_) return UINT64_MAX;
+  uint64_t end = manifest_.end_ns;
+  for (const CpuAccount& cpu : manifest_.cpus) end = std::max(end, cpu.last_ns);
+  return end;
+}
+
+const CpuAccount* TraceReader::account(uint32_t cpu) const {
+  auto found = std::ranges::find(manifest_.cpus, cpu, &CpuAccount::cpu);
+  return found == manifest_.cpus.end() ? nullptr : &*found;
+}
+
+std::vector<PacketFile> TraceReader::open_files() {
+  std::set<uint32_t> cpus;
+  for (const CpuAccount& cpu : manifest_.cpus)
+    if (cpu.total().records != 0) cpus.insert(cpu.cpu);
+  std::error_code error;
+  for (fs::directory_iterator entry(path_ / "ctf", error), end; !error && entry != end;
+       entry.increment(error)) {
+    auto cpu = cpu_of(entry->path().filename().string());
+    if (!cpu) continue;
+    if (unfinished_ || account(*cpu) != nullptr)
+      cpus.insert(*cpu);
+    else
+      damage_.push_back({ExitCode::data, fmt::format("{} is not part of the trace: its manifest "
+                                                     "does not know that CPU",
+                                                     entry->path().string())});
+  }
+  std::vector<PacketFile> files;
+  for (uint32_t cpu : cpus) {
+    auto file =
+        PacketFile::open(path_ / "ctf" / fmt::format("cpu{}", cpu), manifest_.origin.uuid, cpu);
+    if (file)
+      files.push_back(std::move(*file));
+    else
+      damage_.push_back(std::move(file.error()));
+  }
+  return files;
+}
+
+void TraceReader::check_end(const PacketFile& file, const Result<>& end) {
+  if (!end) {
+    // The last packet of a writer that was stopped is what it is.
+    if (!unfinished_ || !file.cut_off()) damage_.push_back(end.error());
+    return;
+  }
+  const CpuAccount* told = account(file.cpu());
+  if (unfinished_ || told == nullptr) return;
+  const uint64_t expected = told->total().records;
+  if (file.records() == expected) return;
+  damage_.push_back(
+      {ExitCode::data, fmt::format("{} is damaged: it ends at byte {} with {} records, and the "
+                                   "manifest says that it has {}",
+                                   file.path().string(), file.offset(), file.records(), expected)});
+}
+
+}  // namespace ktraced
