@@ -74,6 +74,32 @@ void add_filter(CLI::App& app, Command& command) {
   });
 }
 
+void add_snapshot(CLI::App& app, Command& command) {
+  using Action = SnapshotCommand::Action;
+  auto* sub = app.add_subcommand("snapshot", "Save what the flight recorder holds");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<SnapshotCommand>();
+  auto add = [&](const char* name, const char* description, Action action) {
+    auto* child = sub->add_subcommand(name, description);
+    child->fallthrough();
+    child->callback([options, action] { options->action = action; });
+    return child;
+  };
+  auto* take = add("take", "Save the history up to now; tracing goes on", Action::take);
+  take->add_option("--name", options->name, "Its name; else one made from the time")
+      ->type_name("NAME");
+  take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  take->add_flag_callback(
+      "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
+  add("list", "Snapshots, and how complete they are (the default)", Action::list);
+  add("delete", "Delete a snapshot", Action::remove)
+      ->add_option("NAME", options->name, "Its name, as in the list")
+      ->required();
+  add("enable", "Turn the flight recorder on", Action::enable);
+  add("disable", "Turn it off and give its memory back", Action::disable);
+  sub->final_callback([options, &command] { command = *options; });
+}
+
 // A number above zero; CLI11's own check says so in 300 digits.
 std::string check_positive(const std::string& text) {
   double number = 0;
@@ -157,6 +183,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_plain(app, options.command, "reset", "Empty the rings and zero the counters");
   add_plain(app, options.command, "reload", "Read the configuration file again");
   add_filter(app, options.command);
+  add_snapshot(app, options.command);
   add_stream(app, options.command);
   for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
   try {

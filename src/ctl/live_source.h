@@ -13,16 +13,14 @@ namespace ktraced {
 
 // A subscription. Packets come in passes: events of any CPUs, then a names packet,
 // whose names are to be applied first and whose timestamp_end says up to when
-// everything has now been received. Move-only.
+// everything has now been received. Move-only; finish() and hang_up() may be called
+// while another thread reads.
 class LiveSource {
  public:
   // Turns the connection into a stream. Fails with what the daemon answers.
   static Result<LiveSource> subscribe(RpcClient client);
 
   [[nodiscard]] const Schema& schema() const { return schema_; }
-  // Readable when read() has something to do, which it also has if has_unread().
-  [[nodiscard]] int fd() const { return socket_.get(); }
-  [[nodiscard]] bool has_unread() const { return !unread_.empty(); }
 
   // Waits until something has arrived, reads once and visits the packets that are
   // whole then. False at the end of the stream. Fails with ExitCode::data on what
@@ -31,6 +29,8 @@ class LiveSource {
   // Says that no more is wanted: the daemon then sends what has happened so far
   // and ends the stream.
   void finish();
+  // Ends the connection; a read() in another thread returns.
+  void hang_up();
 
  private:
   LiveSource(RpcClient::Connection connection, Schema schema)

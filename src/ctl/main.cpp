@@ -12,6 +12,7 @@
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
+#include "ctl/snapshot_commands.h"
 #include "ctl/stream.h"
 
 namespace {
@@ -19,7 +20,9 @@ namespace {
 using namespace ktraced;
 
 Result<> print_answer(const auto& command, const Options& options) {
-  auto client = RpcClient::connect(options.socket);
+  constexpr bool is_snapshot = std::is_same_v<std::decay_t<decltype(command)>, SnapshotCommand>;
+  auto client = is_snapshot ? RpcClient::connect(options.socket, kSnapshotPatience)
+                            : RpcClient::connect(options.socket);
   if (!client) return pass_on(client);
   auto text = run(command, options.json, *client);
   if (!text) return pass_on(text);

@@ -41,8 +41,15 @@ struct StreamCommand {
   bool count_only = false;
 };
 
-using Command =
-    std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, StreamCommand>;
+struct SnapshotCommand {
+  enum class Action { take, list, remove, enable, disable } action = Action::list;
+  std::optional<std::string> name;    // to take or to remove
+  std::optional<std::string> reason;  // to take
+  bool wait = true;                   // until it is safe on disk
+};
+
+using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
+                             SnapshotCommand, StreamCommand>;
 
 struct Options {
   std::string socket;

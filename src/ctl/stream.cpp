@@ -78,15 +78,17 @@ RemoteSymbols::Call asking(const std::string& socket) {
 }
 
 Result<> run_count(const StreamCommand& command, LiveSource& source, const StopSignals& signals) {
+  auto packets = ReadAhead::start(source);
+  if (!packets) return pass_on(packets);
   EventCounter counter;
-  StreamLoop loop(source, signals.fd(), STDOUT_FILENO);
+  StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
   auto start = Clock::now();
   auto end = loop.run(duration_of(command),
                       {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
                          counter.take(packet);
                          return {};
                        },
-                       .after_read = [] { return Result<Next>(Next::go_on); }});
+                       .after_packets = [] { return Result<Next>(Next::go_on); }});
   if (!end) return pass_on(end);
   auto written = write_all(STDOUT_FILENO,
                            counter.summary(source.schema(), seconds_since(start)).dump() + "\n");
@@ -99,6 +101,47 @@ std::unique_ptr<Decoder> make_decoder(OutputFormat format, const DecoderSources&
   return std::make_unique<FtraceDecoder>(sources);
 }
 
+// Standard output as the end of a stream.
+class Screen {
+ public:
+  // Writes and empties `text` if there is enough of it.
+  Result<> write(TextBuffer& text, size_t at_least) {
+    if (text.size() < at_least || gone_) return {};
+    auto written = write_all(STDOUT_FILENO, text.view());
+    if (!written) return pass_on(written);
+    gone_ = !*written;
+    text.clear();
+    return {};
+  }
+  // Nobody reads it any more.
+  [[nodiscard]] bool gone() const { return gone_; }
+
+ private:
+  bool gone_ = false;
+};
+
+Result<StreamLoop::End> print_all(PassPrinter& printer, StreamLoop& loop,
+                                  std::optional<Clock::duration> duration) {
+  constexpr size_t kLargePiece = 256U << 10;
+  Screen screen;
+  auto enough = [&] { return screen.gone() || printer.full(); };
+  auto end =
+      loop.run(duration, {.on_packet = [&](const PacketView& packet,
+                                           const std::shared_ptr<const void>& owner) -> Result<> {
+                            if (enough()) return {};
+                            printer.take(packet, owner);
+                            return screen.write(printer.out(), kLargePiece);
+                          },
+                          .after_packets = [&]() -> Result<Next> {
+                            if (auto written = screen.write(printer.out(), 1); !written)
+                              return pass_on(written);
+                            return enough() ? Next::stop : Next::go_on;
+                          }});
+  if (end && *end != StreamLoop::End::stopped) printer.finish();
+  if (auto written = screen.write(printer.out(), 1); end && !written) return pass_on(written);
+  return end;
+}
+
 Result<> run_printing(const StreamCommand& command, const Options& options,
                       const Selection& selection, LiveSource& source, const StopSignals& signals) {
   NameTable names;
@@ -108,28 +151,14 @@ Result<> run_printing(const StreamCommand& command, const Options& options,
       {source.schema(), names, &symbols});
   PassPrinter printer(source.schema(), selection, names, &symbols, *decoder, command.count);
   decoder->header(printer.out());
-
-  auto flush = [&]() -> Result<Next> {
-    auto written = write_all(STDOUT_FILENO, printer.out().view());
-    if (!written) return pass_on(written);
-    printer.out().clear();
-    return *written && !printer.full() ? Next::go_on : Next::stop;
-  };
+  auto packets = ReadAhead::start(source);
+  if (!packets) return pass_on(packets);
+  StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
   auto start = Clock::now();
-  StreamLoop loop(source, signals.fd(), STDOUT_FILENO);
-  auto end = loop.run(duration_of(command),
-                      {.on_packet = [&](const PacketView& packet,
-                                        const std::shared_ptr<const void>& owner) -> Result<> {
-                         printer.take(packet, owner);
-                         return {};
-                       },
-                       .after_read = flush});
-  if (end && *end != StreamLoop::End::stopped) printer.finish();
-  auto flushed = flush();
+  auto end = print_all(printer, loop, duration_of(command));
   fmt::print(stderr, "ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
              printer.totals().lost, seconds_since(start));
   if (!end) return pass_on(end);
-  if (!flushed) return pass_on(flushed);
   return *end == StreamLoop::End::hung_up ? hung_up() : Result<>();
 }
 

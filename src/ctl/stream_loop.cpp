@@ -9,7 +9,6 @@
 namespace ktraced {
 
 Result<StreamLoop::Ready> StreamLoop::wait(std::optional<Clock::time_point> deadline) const {
-  if (source_.has_unread()) return Ready{.source = true};
   // Once it is finishing, the stop descriptor stays readable and says nothing new.
   std::array<pollfd, 3> fds{
       {{source_.fd(), POLLIN, 0}, {finishing_ ? -1 : stop_fd_, POLLIN, 0}, {output_, 0, 0}}};
@@ -40,9 +39,9 @@ Result<StreamLoop::End> StreamLoop::run(std::optional<Clock::duration> duration,
     if (ready->no_reader) return End::stopped;
     if (ready->stop || (deadline && Clock::now() >= *deadline)) finish();
     if (!ready->source) continue;
-    auto more = source_.read(callbacks.on_packet);
+    auto more = source_.take(callbacks.on_packet);
     if (!more) return pass_on(more);
-    auto next = callbacks.after_read();
+    auto next = callbacks.after_packets();
     if (!next) return pass_on(next);
     if (*next == Next::stop) return End::stopped;
     if (*next == Next::finish) finish();

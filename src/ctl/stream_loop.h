@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "base/error.h"
-#include "ctl/live_source.h"
+#include "ctl/read_ahead.h"
 
 namespace ktraced {
 
-// Drives a LiveSource. When it is to end, the daemon is told and what it still
+// Shows what a ReadAhead brings. When it is to end, the daemon is told and what it still
 // sends is taken, so that what was shown is all that happened until then.
 class StreamLoop {
  public:
@@ -25,7 +25,7 @@ class StreamLoop {
 
   struct Callbacks {
     PacketVisitor on_packet;
-    std::function<Result<Next>()> after_read;  // after the packets of one read
+    std::function<Result<Next>()> after_packets;  // after those that were there
   };
 
   enum class End {
@@ -36,7 +36,7 @@ class StreamLoop {
 
   // `stop_fd`: readable when it is to end. `output`: a descriptor whose reader
   // going away ends the loop.
-  StreamLoop(LiveSource& source, int stop_fd, int output)
+  StreamLoop(ReadAhead& source, int stop_fd, int output)
       : source_(source), stop_fd_(stop_fd), output_(output) {}
 
   Result<End> run(std::optional<Clock::duration> duration, const Callbacks& callbacks);
@@ -48,7 +48,7 @@ class StreamLoop {
   Result<Ready> wait(std::optional<Clock::time_point> deadline) const;
   void finish();
 
-  LiveSource& source_;
+  ReadAhead& source_;
   int stop_fd_;
   int output_;
   bool finishing_ = false;

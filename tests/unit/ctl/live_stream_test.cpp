@@ -48,13 +48,15 @@ class LiveStream : public ::testing::Test {
     NameTable names;
     JsonDecoder decoder({source->schema(), names});
     PassPrinter printer(source->schema(), *selection, names, nullptr, decoder, count_);
-    StreamLoop loop(*source, stop_.get(), -1);
+    auto packets = ReadAhead::start(*source, max_bytes_);
+    if (!packets) return pass_on(packets);
+    StreamLoop loop(**packets, stop_.get(), -1);
     auto end = loop.run(duration_, {.on_packet =
                                         [&](const PacketView& packet, const auto& owner) {
                                           printer.take(packet, owner);
                                           return Result<>();
                                         },
-                                    .after_read = [&]() -> Result<Next> {
+                                    .after_packets = [&]() -> Result<Next> {
                                       return printer.full() ? Next::stop : Next::go_on;
                                     }});
     if (end && *end != End::stopped) printer.finish();
@@ -79,6 +81,7 @@ class LiveStream : public ::testing::Test {
   void ask_to_stop() { ::eventfd_write(stop_.get(), 1); }
 
   SelectionArgs args_;
+  size_t max_bytes_ = ReadAhead::kMaxBytes;
   std::optional<uint64_t> count_;
   std::optional<StreamLoop::Clock::duration> duration_;
   Fd stop_{::eventfd(0, EFD_CLOEXEC)};
@@ -142,6 +145,21 @@ TEST_F(LiveStream, ADaemonThatEndsTheStreamIsTold) {
   auto end = run([&](Peer& peer) { peer.write(names_packet(5)); });
   ASSERT_TRUE(end);
   EXPECT_EQ(*end, End::hung_up);
+}
+
+TEST_F(LiveStream, NothingIsLostWhenLittleIsReadAhead) {
+  max_bytes_ = 1;
+  constexpr uint64_t kPackets = 2000;
+  auto end = run([&](Peer& peer) {
+    for (uint64_t ts = 1; ts <= kPackets; ++ts) {
+      peer.write(make_packet({.cpu = 0, .records = {kfree_by(1, ts)}}));
+      peer.write(names_packet(ts));
+    }
+    ask_to_stop();
+    peer.wait_for_end();
+  });
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(totals_.shown, kPackets);
 }
 
 TEST_F(LiveStream, LossesAreShownWhateverTasksAreSelected) {

@@ -1,0 +1,144 @@
+#include "ctl/snapshot_commands.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "ctl/json_access.h"
+#include "ctl/table.h"
+#include "decoders/safe_text.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using Action = SnapshotCommand::Action;
+
+constexpr size_t kReasonWidth = 32;
+
+// Text that somebody else has chosen, fit for a terminal.
+std::string printable(const std::string& text) {
+  TextBuffer out;
+  append_printable(text, out);
+  return std::string(out.view());
+}
+
+std::string shortened(std::string text) {
+  if (text.size() <= kReasonWidth) return text;
+  return text.substr(0, kReasonWidth - 3) + "...";
+}
+
+// "2026-07-31 14:22:33" in UTC, as in the names.
+std::string time_text(uint64_t realtime_ns) {
+  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000U);
+  tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc);
+  return text;
+}
+
+std::string window_text(const json& snapshot) {
+  const uint64_t begin = number_at(snapshot, "begin_ns"), end = number_at(snapshot, "end_ns");
+  return fmt::format("{:.1f} s", end > begin ? static_cast<double>(end - begin) / 1e9 : 0.0);
+}
+
+std::string state_text(const json& snapshot) {
+  if (flag_at(snapshot, "complete")) return "complete";
+  std::string why = fmt::format("{}", fmt::join(texts_at(snapshot, "incomplete_because"), "; "));
+  return why.empty() ? "incomplete" : "incomplete: " + printable(why);
+}
+
+std::vector<Table::Cell> row_of(const json& snapshot, const Colours& colours) {
+  const bool complete = flag_at(snapshot, "complete");
+  return {{printable(text_at(snapshot, "name"))},
+          {time_text(number_at(snapshot, "taken_realtime_ns"))},
+          {window_text(snapshot), true},
+          {grouped(number_at(snapshot, "records")), true},
+          {grouped(number_at(snapshot, "overwritten")), true},
+          {grouped(number_at(snapshot, "lost")), true},
+          {bytes_text(number_at(snapshot, "bytes")), true},
+          {shortened(printable(text_at(snapshot, "reason")))},
+          {.text = state_text(snapshot), .paint = [complete, &colours](std::string_view text) {
+             return complete ? colours.green(text) : colours.red(text);
+           }}};
+}
+
+std::string taken_text(const json& answer) {
+  const std::string path = printable(text_at(answer, "path"));
+  if (!answer.contains("complete")) return fmt::format("{} is being written\n", path);
+  return fmt::format("{}: {} records, {}\n", path, grouped(number_at(answer, "records")),
+                     state_text(answer));
+}
+
+json params_of(const SnapshotCommand& command) {
+  json params = json::object();
+  if (command.name) params["name"] = *command.name;
+  if (command.reason) params["reason"] = *command.reason;
+  if (command.action == Action::take) params["wait"] = command.wait;
+  return params;
+}
+
+const char* method_of(Action action) {
+  switch (action) {
+    case Action::take:
+      return "snapshot.take";
+    case Action::list:
+      return "snapshot.list";
+    case Action::remove:
+      return "snapshot.delete";
+    case Action::enable:
+      return "snapshot.enable";
+    case Action::disable:
+      return "snapshot.disable";
+  }
+  return "";
+}
+
+std::string text_of(Action action, const json& answer) {
+  switch (action) {
+    case Action::take:
+      return taken_text(answer);
+    case Action::list:
+      return snapshot_list_view(answer, Colours::of(STDOUT_FILENO));
+    case Action::remove:
+      return fmt::format("deleted: {}\n", printable(text_at(answer, "deleted")));
+    case Action::enable:
+    case Action::disable:
+      break;
+  }
+  return flag_at(answer, "enabled")
+             ? fmt::format("flight recorder: on, {}\n", bytes_text(number_at(answer, "bytes")))
+             : "flight recorder: off\n";
+}
+
+}  // namespace
+
+std::string snapshot_list_view(const json& answer, const Colours& colours) {
+  const json& snapshots = list_at(answer, "snapshots");
+  std::string out;
+  if (!snapshots.empty()) {
+    auto heading = [&colours](const char* text, bool right) {
+      return Table::Cell{text, right, [&colours](std::string_view t) { return colours.bold(t); }};
+    };
+    Table table({heading("NAME", false), heading("TAKEN (UTC)", false), heading("WINDOW", true),
+                 heading("RECORDS", true), heading("OVERWRITTEN", true), heading("LOST", true),
+                 heading("SIZE", true), heading("REASON", false), heading("STATE", false)});
+    for (const json& snapshot : snapshots) table.add(row_of(snapshot, colours));
+    out = table.text();
+  }
+  for (const std::string& name : texts_at(answer, "writing"))
+    out += fmt::format("being written: {}\n", printable(name));
+  return out.empty() ? "no snapshots\n" : out;
+}
+
+Result<std::string> run(const SnapshotCommand& command, bool json, RpcClient& client) {
+  auto answer = client.call(method_of(command.action), params_of(command));
+  if (!answer) return pass_on(answer);
+  if (!json) return text_of(command.action, *answer);
+  return answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ktraced
