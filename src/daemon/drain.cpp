@@ -79,11 +79,11 @@ Drain::~Drain() {
 void Drain::run() {
   std::array<epoll_event, 16> events{};
   while (!stop_) {
-    const bool soon = promised_ < wanted_.load();
+    const bool soon = flowing_ && promised_ < wanted_.load();
     const int timeout = !streaming_ ? -1 : soon ? kSoonMs : max_latency_ms_;
     ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
     carry_out_requests();
-    if (streaming_) pass(boottime_ns() - kHoldBackNs);
+    if (streaming_ && flowing_) pass(boottime_ns() - kHoldBackNs);
   }
 }
 
@@ -107,6 +107,7 @@ void Drain::call(const std::function<void()>& task) {
 
 void Drain::request_pass() {
   wanted_.store(boottime_ns());
+  flowing_.store(true);
   ::eventfd_write(wake_.get(), 1);
 }
 
@@ -117,7 +118,10 @@ void Drain::set_max_latency(uint32_t milliseconds) {
 void Drain::set_streaming(bool on, bool leave_on) {
   call([&] {
     if (on == streaming_) return;
-    if (on) begin_stream();
+    if (on) {
+      begin_stream();
+      flowing_.store(false);
+    }
     if (!leave_on) std::atomic_ref(control_.stream).store(on ? 1 : 0);
     if (!on) pass(kEverything);
     streaming_ = on;

@@ -47,7 +47,9 @@ class Drain {
   // The calls below may be made by one other thread at a time; all but request_pass()
   // return when the drain thread has carried them out.
 
-  // Turns the stream path on in the kernel, with empty rings, or off, with a last pass.
+  // Turns the stream path on in the kernel, with empty rings, or off, with a last pass. After
+  // turning on, nothing is read before the first request_pass(): the reader may still have
+  // to take its place.
   // With `leave_on` the programs go on writing for whoever comes next.
   void set_streaming(bool on, bool leave_on = false);
   // Asks for a pass that promises everything up to now.
@@ -104,6 +106,7 @@ class Drain {
   int max_latency_ms_;
   uint64_t promised_ = 0;  // timestamp_end of the last pass
   std::atomic<uint64_t> wanted_{0};
+  std::atomic<bool> flowing_{false};
 
   Fd epoll_;
   Fd wake_;

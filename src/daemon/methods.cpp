@@ -133,6 +133,7 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
       [targets](Fd connection, const Peer& peer) {
         auto added = targets.subscribers.add(std::move(connection), peer,
                                              [&] { return targets.tracer.names_packets(); });
+        targets.tracer.request_pass();
         if (!added)
           spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
       });
