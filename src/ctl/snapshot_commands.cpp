@@ -26,8 +26,8 @@ std::string printable(const std::string& text) {
 }
 
 std::string shortened(std::string text) {
-  if (text.size() <= kReasonWidth) return text;
-  return text.substr(0, kReasonWidth - 3) + "...";
+  if (text.size() > kReasonWidth) text.replace(kReasonWidth - 3, std::string::npos, "...");
+  return text;
 }
 
 // "2026-07-31 14:22:33" in UTC, as in the names.
@@ -48,7 +48,7 @@ std::string window_text(const json& snapshot) {
 std::string state_text(const json& snapshot) {
   if (flag_at(snapshot, "complete")) return "complete";
   std::string why = fmt::format("{}", fmt::join(texts_at(snapshot, "incomplete_because"), "; "));
-  return why.empty() ? "incomplete" : "incomplete: " + printable(why);
+  return why.empty() ? "incomplete" : fmt::format("incomplete: {}", printable(why));
 }
 
 std::vector<Table::Cell> row_of(const json& snapshot, const Colours& colours) {

@@ -1,0 +1,88 @@
+#include "ctl/snapshot_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/command_line.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using Action = SnapshotCommand::Action;
+using testing::HasSubstr;
+
+SnapshotCommand command(std::vector<const char*> words) {
+  words.insert(words.begin(), {"ktracectl", "snapshot"});
+  auto parsed = parse_command_line(static_cast<int>(words.size()), words.data());
+  if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
+    ADD_FAILURE() << nothing->err;
+    return {};
+  }
+  return std::get<SnapshotCommand>(std::get<Options>(parsed).command);
+}
+
+TEST(SnapshotCommandLine, NamesWhatIsToBeDone) {
+  EXPECT_EQ(command({}).action, Action::list);
+  EXPECT_EQ(command({"list"}).action, Action::list);
+  EXPECT_EQ(command({"enable"}).action, Action::enable);
+  EXPECT_EQ(command({"disable"}).action, Action::disable);
+  EXPECT_EQ(command({"delete", "x"}).action, Action::remove);
+  EXPECT_EQ(command({"delete", "x"}).name, "x");
+}
+
+TEST(SnapshotCommandLine, TakeHasOptions) {
+  SnapshotCommand plain = command({"take"});
+  EXPECT_EQ(plain.action, Action::take);
+  EXPECT_EQ(plain.name, std::nullopt);
+  EXPECT_EQ(plain.reason, std::nullopt);
+  EXPECT_TRUE(plain.wait);
+  SnapshotCommand full = command({"take", "--name", "a", "--reason", "why not", "--no-wait"});
+  EXPECT_EQ(full.name, "a");
+  EXPECT_EQ(full.reason, "why not");
+  EXPECT_FALSE(full.wait);
+}
+
+json snapshot(const char* name, json because) {
+  return {{"name", name},
+          {"complete", because.empty()},
+          {"incomplete_because", because},
+          {"reason", "latency above 200 ms in the front end"},
+          {"taken_realtime_ns", 1795253018616985848U},
+          {"begin_ns", 1'000'000'000U},
+          {"end_ns", 3'500'000'000U},
+          {"records", 165592},
+          {"overwritten", 63009},
+          {"lost", 0},
+          {"bytes", 8641160}};
+}
+
+TEST(SnapshotListView, SaysCompleteOrWhatIsMissing) {
+  json answer = {
+      {"snapshots",
+       {snapshot("one", json::array()), snapshot("two", {"the kernel skipped 3 hits of kfree"})}},
+      {"writing", {"three"}}};
+  EXPECT_EQ(
+      snapshot_list_view(answer, Colours(false)),
+      "NAME  TAKEN (UTC)          WINDOW  RECORDS  OVERWRITTEN  LOST       SIZE  REASON"
+      "                            STATE\n"
+      "one   2026-11-21 09:23:38   2.5 s  165,592       63,009     0  8.241 MiB  latency above"
+      " 200 ms in the f...  complete\n"
+      "two   2026-11-21 09:23:38   2.5 s  165,592       63,009     0  8.241 MiB  latency above"
+      " 200 ms in the f...  incomplete: the kernel skipped 3 hits of kfree\n"
+      "being written: three\n");
+  EXPECT_EQ(snapshot_list_view({{"snapshots", json::array()}}, Colours(false)), "no snapshots\n");
+}
+
+TEST(SnapshotListView, DoesNotLetTextsDriveTheTerminal) {
+  json entry = snapshot("n", {"\x1b[2J"});
+  entry["reason"] = "\x1b]0;x";
+  std::string text = snapshot_list_view({{"snapshots", {entry}}}, Colours(false));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("\\x1b[2J"));
+}
+
+}  // namespace
+}  // namespace ktraced

@@ -1,0 +1,189 @@
+#include "daemon/trace_store.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <set>
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(TraceName, IsTakenUnlessItCouldLeadElsewhere) {
+  for (std::string name :
+       {std::string("a"), std::string("2026-07-31 incident #7"), std::string("a.b"),
+        std::string("\xC3\xA9t\xC3\xA9"), std::string(200, 'x')})
+    EXPECT_TRUE(check_trace_name(name)) << name;
+  for (std::string name :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"), std::string("/a"),
+        std::string("../a"), std::string("a..b"), std::string(".hidden"), std::string("a\nb"),
+        std::string("a\x1b[2J"), std::string("a\x7f"), std::string("a\0b", 3),
+        std::string(201, 'x'), std::string(300, 'x'), std::string("a.partial")}) {
+    auto checked = check_trace_name(name);
+    ASSERT_FALSE(checked) << name;
+    EXPECT_EQ(checked.error().code, ExitCode::usage);
+  }
+  EXPECT_THAT(check_trace_name(std::string(300, 'x')).error().message, HasSubstr("300 bytes"));
+}
+
+TEST(TraceName, IsMadeFromTheTimeInUtcAndTheFirstFreeNumber) {
+  constexpr uint64_t kTime = 1'795'253'018'616'985'848;
+  std::set<std::string> taken;
+  auto next = [&] {
+    auto name = trace_name("snapshot", kTime, [&](const auto& n) { return taken.contains(n); });
+    taken.insert(name);
+    return name;
+  };
+  EXPECT_EQ(next(), "snapshot-20261121-092338-001");
+  EXPECT_EQ(next(), "snapshot-20261121-092338-002");
+  for (int i = 0; i < 997; ++i) next();
+  EXPECT_EQ(next(), "snapshot-20261121-092338-1000");
+  EXPECT_TRUE(check_trace_name(*taken.begin()));
+}
+
+std::vector<StoredTrace> traces(std::initializer_list<uint64_t> sizes) {
+  std::vector<StoredTrace> list;
+  for (uint64_t size : sizes) {
+    std::string name(1, static_cast<char>('a' + list.size()));
+    list.push_back({.name = name, .bytes = size, .written_ns = list.size()});
+  }
+  return list;
+}
+
+TEST(Retention, RemovesTheOldestBeyondTheNumber) {
+  EXPECT_THAT(superfluous(traces({1, 1, 1, 1}), {.max_count = 2, .max_bytes = 100}, "d"),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(superfluous(traces({1, 1}), {.max_count = 2, .max_bytes = 100}, "b"), IsEmpty());
+}
+
+TEST(Retention, RemovesTheOldestBeyondTheSize) {
+  EXPECT_THAT(superfluous(traces({50, 10, 60, 30}), {.max_count = 9, .max_bytes = 100}, "d"),
+              ElementsAre("a"));
+  EXPECT_THAT(superfluous(traces({5, 5, 90, 90}), {.max_count = 9, .max_bytes = 100}, "d"),
+              ElementsAre("a", "b", "c"));
+}
+
+TEST(Retention, NeverRemovesTheOneToBeKept) {
+  EXPECT_THAT(superfluous(traces({5, 500}), {.max_count = 9, .max_bytes = 100}, "b"),
+              ElementsAre("a"));
+  // The clock was set back: the newest one looks oldest.
+  EXPECT_THAT(superfluous(traces({500, 5, 5}), {.max_count = 2, .max_bytes = 1000}, "a"),
+              ElementsAre("b"));
+}
+
+class TraceStoreTest : public testing::Test {
+ protected:
+  TraceStoreTest() {
+    char name[] = "/tmp/ktraced-test-XXXXXX";
+    root = ::mkdtemp(name);
+  }
+  ~TraceStoreTest() override { fs::remove_all(root); }
+
+  // Makes what looks like a trace, written at that second.
+  void make_trace(const std::string& name, time_t second, size_t bytes = 1000) const {
+    fs::create_directories(root / name / "ctf");
+    std::ofstream(root / name / "ctf/cpu0") << std::string(bytes, 'x');
+    std::ofstream(root / name / "manifest.json") << "{}";
+    timespec times[2] = {{second, 0}, {second, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, (root / name / "manifest.json").c_str(), times, 0), 0);
+  }
+  std::vector<std::string> names(std::string_view prefix = "") const {
+    std::vector<std::string> list;
+    for (const StoredTrace& trace : TraceStore(root).list(prefix)) list.push_back(trace.name);
+    return list;
+  }
+
+  fs::path root;
+};
+
+TEST_F(TraceStoreTest, ListsWholeTracesOldestFirst) {
+  make_trace("new", 300);
+  make_trace("old", 100);
+  make_trace("unfinished.partial", 50);
+  fs::create_directory(root / "no-trace");
+  std::ofstream(root / "file") << "x";
+  fs::create_directory_symlink(root / "old", root / "link");
+  EXPECT_THAT(names(), ElementsAre("old", "new"));
+  EXPECT_THAT(names("ne"), ElementsAre("new"));
+  StoredTrace old = TraceStore(root).list().front();
+  EXPECT_EQ(old.bytes, 1002U);
+  EXPECT_EQ(old.written_ns, 100'000'000'000U);
+  EXPECT_THAT(TraceStore(root / "nowhere").list(), IsEmpty());
+}
+
+TEST_F(TraceStoreTest, RemovesOnlyTraces) {
+  make_trace("a", 1);
+  fs::create_directory(root / "no-trace");
+  fs::create_directory_symlink(root / "a", root / "link");
+  TraceStore store(root);
+  for (const char* name : {"no-trace", "link", "missing", "..", "../x", "", "a.partial"}) {
+    auto removed = store.remove(name);
+    ASSERT_FALSE(removed) << name;
+    EXPECT_EQ(removed.error().code, ExitCode::usage) << name;
+  }
+  EXPECT_TRUE(store.remove("a"));
+  EXPECT_FALSE(fs::exists(root / "a"));
+  EXPECT_FALSE(fs::exists(root / "a.partial"));
+  EXPECT_TRUE(fs::exists(root / "no-trace"));
+}
+
+TEST_F(TraceStoreTest, EnforcesLimitsAmongThoseWithThePrefix) {
+  make_trace("k-1", 1);
+  make_trace("other", 2);
+  make_trace("k-2", 3);
+  make_trace("k-3", 4);
+  Retention two{.max_count = 2, .max_bytes = 1U << 30};
+  EXPECT_THAT(TraceStore(root).enforce(two, "k-3", "k-"), ElementsAre("k-1"));
+  EXPECT_THAT(names(), ElementsAre("other", "k-2", "k-3"));
+  EXPECT_THAT(TraceStore(root).enforce({.max_count = 9, .max_bytes = 1500}, "k-3"),
+              ElementsAre("other", "k-2"));
+}
+
+TEST_F(TraceStoreTest, KnowsNamesThatAreTaken) {
+  make_trace("a", 1);
+  make_trace("b.partial", 1);
+  TraceStore store(root);
+  EXPECT_TRUE(store.taken("a"));
+  EXPECT_TRUE(store.taken("b"));
+  EXPECT_FALSE(store.taken("c"));
+}
+
+TEST_F(TraceStoreTest, RemovesWhatIsUnfinishedUnlessADaemonLives) {
+  make_trace("a", 1);
+  make_trace("b.partial", 1);
+  fs::create_directory(root / "mine.partial");
+  TraceStore store(root);
+  EXPECT_THAT(store.remove_unfinished(), ElementsAre("b.partial"));
+  EXPECT_TRUE(fs::exists(root / "a"));
+  EXPECT_TRUE(fs::exists(root / "mine.partial")) << "no trace";
+  make_trace("c.partial", 1);
+  EXPECT_THAT(TraceStore(root).remove_unfinished(), IsEmpty()) << "perhaps the other's";
+}
+
+TEST_F(TraceStoreTest, MakesItsDirectory) {
+  TraceStore store(root / "x/y");
+  EXPECT_TRUE(store.prepare(1000));
+  EXPECT_TRUE(fs::is_directory(root / "x/y"));
+}
+
+TEST_F(TraceStoreTest, SaysWhyItsDirectoryCannotBeUsed) {
+  std::ofstream(root / "file") << "x";
+  auto file = TraceStore(root / "file/x").prepare(0);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, ExitCode::io);
+  EXPECT_THAT(file.error().message, HasSubstr((root / "file/x").string()));
+  auto full = TraceStore(root).prepare(uint64_t{1} << 60);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ExitCode::io);
+  EXPECT_THAT(full.error().message, HasSubstr("not enough room in " + root.string()));
+}
+
+}  // namespace
+}  // namespace ktraced
