@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <unordered_set>
 
 #include "base/fd.h"
@@ -56,7 +57,7 @@ void read_syscalls_only(const ConfigNode& node, Config& config) {
   if (!only) return node.problem("must have \"only\", a list of system calls");
   if (only->value().is_array() && only->value().empty())
     return only->problem("must name at least one system call; true instead means all of them");
-  for (const ConfigNode& element : only->list(SYSCALL_ABIS * SYSCALL_MAX)) {
+  for (const ConfigNode& element : only->list(size_t{SYSCALL_ABIS} * SYSCALL_MAX)) {
     auto name = element.text();
     if (!name) continue;
     if (!is_syscall(*name))

@@ -142,7 +142,7 @@ bool ControlConnection::answerable() {
 
 // For the request that is answered next.
 Reply::Send ControlConnection::answer_later() {
-  return [weak = std::weak_ptr(self_)](std::string line) {
+  return [weak = std::weak_ptr(self_)](const std::string& line) {
     auto self = weak.lock();
     if (!self) return;
     ControlConnection& connection = **self;

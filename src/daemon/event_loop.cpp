@@ -1,9 +1,12 @@
 #include "daemon/event_loop.h"
 
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <systemd/sd-event.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
 
 namespace ktraced {
 namespace {

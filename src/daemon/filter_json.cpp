@@ -1,6 +1,8 @@
 #include "daemon/filter_json.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "bpf/shared_state.h"
 #include "daemon/config.h"

@@ -1,5 +1,6 @@
 #include "daemon/rpc.h"
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -86,7 +87,7 @@ std::optional<Refusal> read_request(std::string_view text, Request& request) {
     request.id = *id;
   }
   if (value.value("jsonrpc", json()) != "2.0")
-    return invalid("the request must have \"jsonrpc\":\"2.0\"");
+    return invalid(R"(the request must have "jsonrpc":"2.0")");
   auto method = value.find("method");
   if (method == value.end() || !method->is_string())
     return invalid("the request must have a \"method\", which is a string");
