@@ -1,6 +1,7 @@
 // Columns of text.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // What a client of the stream sees.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
