@@ -121,9 +121,10 @@ stream {{
     boottime_t timestamp;
     uint16_t id;
   }} align(64);
+  /* A structure begins where its widest alignment allows: this one right behind the id. */
   event.context := struct {{
     uint16_t size;
-    uint32_t tid;
+    integer {{ size = 32; align = 16; signed = false; }} tid;
   }};
 }};
 

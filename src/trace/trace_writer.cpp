@@ -147,33 +147,54 @@ Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
 }
 
 Result<> TraceWriter::write(const PacketView& packet) {
-  const uint32_t cpu = packet.header().cpu_id;
-  auto opened = cpu_file(cpu);
+  auto opened = cpu_file(packet.header().cpu_id);
   if (!opened) return pass_on(opened);
   CpuFile& file = **opened;
-  const PacketHeader header = header_on_disk(file, packet);
-  std::array parts = {part_of(std::as_bytes(std::span(&header, 1))),
-                      part_of(packet.bytes().subspan(sizeof(header)))};
-  if (auto done = write_all(file.fd.get(), parts, cpu_path(cpu)); !done) {
-    // Half a packet would spoil those before it.
-    static_cast<void>(::ftruncate(file.fd.get(), static_cast<off_t>(file.bytes)));
-    return done;
-  }
+  // Of a packet only the header is changed.
+  PacketHeader header = packet.header();
+  if (file.packets == 0 && header.lost_count != 0)
+    if (auto done = write_anchor(file, header); !done) return done;
+  uint64_t lost = 0;
+  for (const Lost& entry : packet.lost()) lost += entry.count;
+  header.packet_seq_num = file.packets;
+  header.events_discarded = file.discarded + lost;
+  header.content_size -= last_padding(packet) * 8;
+  if (auto done = append(file, header, packet.bytes().subspan(sizeof(header))); !done) return done;
+  file.discarded += lost;
   count(file, packet);
   return {};
 }
 
-// Of a packet only the header is changed.
-PacketHeader TraceWriter::header_on_disk(const CpuFile& file, const PacketView& packet) const {
-  PacketHeader header = packet.header();
-  header.packet_seq_num = file.packets;
-  header.events_discarded = file.discarded;
-  for (const Lost& lost : packet.lost()) header.events_discarded += lost.count;
+// A packet of nothing, from which a CTF reader counts the events that the first one has lost.
+Result<> TraceWriter::write_anchor(CpuFile& file, PacketHeader header) {
+  header.timestamp_end = header.timestamp_begin;
+  header.packet_size = header.content_size = sizeof(header) * 8;
+  header.packet_seq_num = 0;
+  header.events_discarded = 0;
+  header.lost_count = 0;
+  return append(file, header, {});
+}
+
+Result<> TraceWriter::append(CpuFile& file, const PacketHeader& header,
+                             std::span<const std::byte> body) {
+  std::array parts = {part_of(std::as_bytes(std::span(&header, 1))), part_of(body)};
+  if (auto done = write_all(file.fd.get(), parts, cpu_path(header.cpu_id)); !done) {
+    // Half a packet would spoil those before it.
+    static_cast<void>(::ftruncate(file.fd.get(), static_cast<off_t>(file.bytes)));
+    ::lseek(file.fd.get(), static_cast<off_t>(file.bytes), SEEK_SET);
+    return done;
+  }
+  ++file.packets;
+  file.bytes += sizeof(header) + body.size();
+  bytes_ += sizeof(header) + body.size();
+  return {};
+}
+
+// CTF wants the content to end with a field.
+size_t TraceWriter::last_padding(const PacketView& packet) const {
   const std::byte* last = nullptr;
   packet.for_each_record([&](const RecordView& record) { last = record.bytes().data(); });
-  // CTF wants the content to end with a field.
-  if (last != nullptr) header.content_size -= trailing_padding(schema_, RecordView(last)) * 8;
-  return header;
+  return last == nullptr ? 0 : trailing_padding(schema_, RecordView(last));
 }
 
 void TraceWriter::count(CpuFile& file, const PacketView& packet) {
@@ -181,13 +202,8 @@ void TraceWriter::count(CpuFile& file, const PacketView& packet) {
     if (id >= file.events.size()) file.events.resize(id + size_t{1});
     return file.events[id];
   };
-  ++file.packets;
-  file.bytes += packet.bytes().size();
-  bytes_ += packet.bytes().size();
-  for (const Lost& lost : packet.lost()) {
+  for (const Lost& lost : packet.lost())
     account(std::min<uint32_t>(lost.event_id, EVENT_ID_MAX)).lost += lost.count;
-    file.discarded += lost.count;
-  }
   bool any = false;
   packet.for_each_record([&](const RecordView& record) {
     any = true;

@@ -75,9 +75,11 @@ class TraceWriter {
   Result<> write_file(const std::filesystem::path& name, std::string_view text) const;
   Result<> write_first_files(const TraceOrigin& origin) const;
   Result<CpuFile*> cpu_file(uint32_t cpu);
+  Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
   void count(CpuFile& file, const PacketView& packet);
   void note_addresses(const RecordView& record);
-  [[nodiscard]] PacketHeader header_on_disk(const CpuFile& file, const PacketView& packet) const;
+  Result<> write_anchor(CpuFile& file, PacketHeader header);
+  [[nodiscard]] size_t last_padding(const PacketView& packet) const;
 
   std::filesystem::path path_;
   std::filesystem::path partial_;

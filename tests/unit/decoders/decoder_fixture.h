@@ -68,7 +68,7 @@ inline Bytes exec_record(std::string_view filename) {
       .pid = 3352,
       .old_pid = 3353};
   std::memcpy(bytes.data(), &fixed, sizeof(fixed));
-  std::memcpy(bytes.data() + sizeof(fixed), filename.data(), filename.size());
+  std::ranges::copy(std::as_bytes(std::span(filename)), bytes.begin() + sizeof(fixed));
   return bytes;
 }
 

@@ -1,0 +1,206 @@
+// babeltrace2 judges what is written: it must read from a trace directory what our own reader
+// reads, and have nothing to complain about.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <regex>
+#include <sstream>
+
+#include "decoders/field_value.h"
+#include "trace/history.h"
+#include "unit/decoders/decoder_fixture.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+struct Printed {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+Printed babeltrace(const fs::path& trace, const std::string& options) {
+  TempDirectory directory;
+  fs::path out = directory.path() / "out", err = directory.path() / "err";
+  Printed printed;
+  printed.status = std::system(fmt::format("LC_ALL=C.UTF-8 babeltrace2 {} '{}' >'{}' 2>'{}'",
+                                           options, trace.string(), out.string(), err.string())
+                                   .c_str());
+  printed.out = read_file(out);
+  printed.err = read_file(err);
+  return printed;
+}
+
+// What babeltrace2 prints for a field, made from the schema.
+std::string value_text(const Field& field, const RecordView& record) {
+  if (field.meaning == Meaning::text) return fmt::format("\"{}\"", text_of(field, record));
+  auto element = [&](size_t index) {
+    uint64_t value = integer_of(field, record, index).value();
+    switch (field.meaning) {
+      case Meaning::kaddr:
+      case Meaning::hex:
+      case Meaning::slab_cache:
+      case Meaning::gfp_flags:
+      case Meaning::clone_flags:
+        return fmt::format("0x{:X}", value);
+      default:
+        return field.is_signed ? fmt::format("{}", static_cast<int64_t>(value))
+                               : fmt::format("{}", value);
+    }
+  };
+  if (field.count == 1) return element(0);
+  std::string text;
+  for (size_t i = 0; i < field.count; ++i)
+    text += fmt::format("{}[{}] = {}", i == 0 ? "" : ", ", i, element(i));
+  return fmt::format("[ {} ]", text);
+}
+
+// Our own reader's view of a trace in babeltrace2's form.
+class Lines : public MergeSink {
+ public:
+  explicit Lines(const Schema& schema) : schema_(schema) {}
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    const Event& event = *schema_.find(record.id());
+    std::string fields;
+    for (const Field& field : event.fields)
+      fields += fmt::format("{}{} = {}", fields.empty() ? "" : ", ", field.name,
+                            value_text(field, record));
+    text_ += fmt::format(
+        "[{:020}] test-host {}: {{ cpu_id = {} }}, {{ size = {}, tid = {} }}, {{ {} }}\n",
+        record.ts(), event.name, from.cpu, record.bytes().size(), record.tid(), fields);
+  }
+  void on_loss(const LossItem& loss) override {
+    if (lost_.empty() || loss.cpu != last_loss_.cpu || loss.ts != last_loss_.ts) lost_.push_back(0);
+    lost_.back() += loss.count;
+    last_loss_ = loss;
+  }
+  std::string text_;
+  std::vector<uint64_t> lost_;  // at each place, all events together
+
+ private:
+  const Schema& schema_;
+  LossItem last_loss_;
+};
+
+Lines own_lines(const fs::path& path) {
+  auto history = History::open(std::vector{path});
+  EXPECT_TRUE(history) << history.error().message;
+  Lines lines(history->traces().front().schema());
+  while (history->read(lines)) {
+  }
+  EXPECT_TRUE(history->verdict());
+  return lines;
+}
+
+// Without the losses of the packet, which it prints with each event.
+std::string without_losses(const std::string& text) {
+  static const std::regex kLosses(R"(, lost_count = [0-9]+, lost = \[.*?\] \}, \{ size)");
+  return std::regex_replace(text, kLosses, " }, { size");
+}
+
+std::vector<uint64_t> numbers(const std::string& text, const char* pattern) {
+  std::vector<uint64_t> found;
+  const std::regex regex(pattern);
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.push_back(std::stoull((*match)[1]));
+  return found;
+}
+
+class Babeltrace : public ::testing::Test {
+ protected:
+  // Gives a record the next time.
+  Bytes at_next_time(Bytes record) {
+    now_ += 1001;
+    std::memcpy(record.data(), &now_, sizeof(now_));
+    return record;
+  }
+  // All events, in one packet and each as the last of one; strings of all paddings. None is
+  // empty: babeltrace2 2.0.4 prints for an empty one what stood there before.
+  TraceSpec every_event() {
+    TraceSpec spec{.schema = schema_};
+    PacketSpec together{.cpu = 2};
+    for (auto& [name, record] : record_of_each_event())
+      together.records.push_back(at_next_time(record));
+    for (size_t length = 1; length < 20; ++length)
+      together.records.push_back(at_next_time(exec_record(std::string(length, 'x'))));
+    together.records.push_back(at_next_time(exec_record("/usr/bin/caf\xc3\xa9")));
+    together.records.push_back(at_next_time(rename_record("fifteen letters", "x")));
+    spec.packets.push_back(together);
+    for (const Bytes& record : together.records)
+      spec.packets.push_back({.cpu = 5, .records = {at_next_time(record)}});
+    return spec;
+  }
+
+  TempDirectory directory_;
+  fs::path path_ = directory_.path() / "trace";
+  Schema schema_ = built_schema();
+  uint64_t now_ = 1'000'000'000;
+};
+
+TEST_F(Babeltrace, ReadsEveryEventAsWeDo) {
+  TraceSpec spec = every_event();
+  ASSERT_THAT(schema_.events(), SizeIs(record_of_each_event().size()));
+  write_trace(path_, spec);
+  Printed printed = babeltrace(path_, "--clock-cycles --no-delta");
+  ASSERT_EQ(printed.status, 0) << "is babeltrace2 installed? " << printed.err;
+  EXPECT_EQ(printed.err, "");
+  EXPECT_EQ(without_losses(printed.out), own_lines(path_).text_);
+}
+
+TEST_F(Babeltrace, TimesAreThoseOfTheWallClock) {
+  write_trace(path_, {.schema = schema_,
+                      .packets = {{.cpu = 0, .records = {at_next_time(exec_record("x"))}}}});
+  // CLOCK_BOOTTIME 1.000001001 s, 1700000000.123456789 s ahead of it.
+  Printed printed = babeltrace(path_, "--clock-seconds --no-delta");
+  EXPECT_EQ(printed.err, "");
+  EXPECT_THAT(printed.out, ::testing::StartsWith("[1700000001.123457790]"));
+}
+
+TEST_F(Babeltrace, TellsLossesAsDiscardedEvents) {
+  TraceSpec spec{.schema = schema_};
+  auto add = [&](uint32_t cpu, std::vector<Lost> lost, bool with_record) {
+    PacketSpec packet{.cpu = cpu, .lost = std::move(lost)};
+    if (with_record)
+      packet.records = {at_next_time(exec_record("abc"))};
+    else
+      packet.begin = packet.end = now_ += 10;
+    spec.packets.push_back(packet);
+  };
+  add(0, {}, true);
+  add(0, {{.count = 3, .event_id = EVENT_kfree}, {.count = 4, .event_id = EVENT_kmalloc}}, true);
+  add(1, {{.count = 50, .event_id = EVENT_kfree}}, true);  // the first of its CPU
+  add(0, {{.count = 600, .event_id = EVENT_kfree}}, false);
+  add(0, {}, true);
+  add(1, {}, true);
+  add(1, {{.count = 8000, .event_id = EVENT_sys_enter}}, true);
+  write_trace(path_, spec);
+
+  Printed printed = babeltrace(path_, "--clock-cycles --no-delta");
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  Lines own = own_lines(path_);
+  EXPECT_EQ(without_losses(printed.out), own.text_);
+  EXPECT_THAT(own.lost_, ElementsAre(7, 600, 50, 8000));
+  EXPECT_EQ(numbers(printed.err, "WARNING: Tracer discarded ([0-9]+) events"), own.lost_);
+  EXPECT_EQ(std::ranges::count(printed.err, '\n'), 4) << "and nothing else: " << printed.err;
+
+  Printed details = babeltrace(path_, "-c sink.text.details");
+  EXPECT_EQ(details.err, "");
+  EXPECT_EQ(numbers(details.out, R"(Discarded events \(([0-9]+) events\))"), own.lost_);
+}
+
+TEST_F(Babeltrace, ReadsAnUnfinishedTrace) {
+  TraceSpec spec = every_event();
+  fs::path partial = begin_trace(path_, spec)->keep_unfinished();
+  Printed printed = babeltrace(partial, "");
+  EXPECT_EQ(printed.status, 0);
+  EXPECT_EQ(printed.err, "");
+}
+
+}  // namespace
+}  // namespace ktraced::test
