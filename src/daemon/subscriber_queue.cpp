@@ -61,16 +61,21 @@ CountsById PublishedPacket::lost() const {
   return counts;
 }
 
+size_t& SubscriberQueue::account_of(const Item& item) {
+  return item.names ? name_bytes_ : event_bytes_;
+}
+
 void SubscriberQueue::append(Item item) {
-  (item.names ? name_bytes_ : event_bytes_) += item.size();
+  account_of(item) += item.size();
   items_.push_back(std::move(item));
 }
 
-void SubscriberQueue::push_first(const std::vector<PacketBytes>& packets) {
-  for (const PacketBytes& bytes : packets) {
-    PublishedPacket packet(bytes);
-    if (packet.is_names()) last_names_ = packet.header();
-    append({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_names()});
+void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
+  for (auto bytes = packets.rbegin(); bytes != packets.rend(); ++bytes) {
+    PublishedPacket packet(*bytes);
+    items_.push_front({.head = {}, .packet = *bytes, .skip = 0, .names = packet.is_names()});
+    account_of(items_.front()) += items_.front().size();
+    if (packet.is_names() && last_names_.magic == 0) last_names_ = packet.header();
   }
 }
 
@@ -168,7 +173,7 @@ void SubscriberQueue::written(size_t bytes) {
   while (!items_.empty() && front_written_ >= items_.front().size()) {
     const Item& item = items_.front();
     front_written_ -= item.size();
-    (item.names ? name_bytes_ : event_bytes_) -= item.size();
+    account_of(item) -= item.size();
     items_.pop_front();
     ++sent_packets_;
   }

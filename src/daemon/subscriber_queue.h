@@ -48,8 +48,8 @@ class SubscriberQueue {
   SubscriberQueue(size_t event_bytes_max, size_t name_bytes_max)
       : event_bytes_max_(event_bytes_max), name_bytes_max_(name_bytes_max) {}
 
-  // Queues what precedes the first pass, whatever its size.
-  void push_first(const std::vector<PacketBytes>& packets);
+  // Puts packets before all others, whatever their size. Only before the first peek().
+  void prepend(const std::vector<PacketBytes>& packets);
   // Queues a pass; event packets for which there is no room are dropped and their events told
   // of later, in the `last` pass in any case. False: even the names find no room.
   [[nodiscard]] bool push_pass(std::span<const PublishedPacket> pass, bool last);
@@ -90,6 +90,7 @@ class SubscriberQueue {
   void tell_losses(Missed& missed);
   void tell_all_losses();
   void append(Item item);
+  size_t& account_of(const Item& item);
 
   size_t event_bytes_max_;
   size_t name_bytes_max_;

@@ -131,8 +131,15 @@ Result<> Subscribers::add(Fd connection, const Peer& peer,
   if (subscribers_.empty()) hooks_.on_any(true);
   {
     std::lock_guard lock(mutex_);
-    subscriber.queue.push_first(first_packets());
     subscribers_.splice(subscribers_.end(), added);
+  }
+  // Collected while passes already go to the queue, so that no name falls between, and without
+  // the lock, so that the drain never waits for it. Nothing is written before: that is done here,
+  // in the main thread.
+  const std::vector<PacketBytes> first = first_packets();
+  {
+    std::lock_guard lock(mutex_);
+    subscriber.queue.prepend(first);
   }
   spdlog::debug("pid {} reads the stream", peer.pid);
   published_.notify();

@@ -47,9 +47,9 @@ class Subscribers {
   Subscribers& operator=(const Subscribers&) = delete;
   ~Subscribers();
 
-  // Takes a connection over; passes published from now on go to it. `first_packets` is called
-  // while no pass is being published, and gives what precedes them: a names packet with all
-  // names known. Fails, and closes the connection, when there are too many. Main thread.
+  // Takes a connection over; passes published from now on go to it. `first_packets` gives what
+  // precedes them: names packets with all names known. Passes may be published while it runs.
+  // Fails, and closes the connection, when there are too many. Main thread.
   Result<> add(Fd connection, const Peer& peer,
                const std::function<std::vector<PacketBytes>()>& first_packets);
 

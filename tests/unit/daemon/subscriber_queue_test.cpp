@@ -107,11 +107,23 @@ TEST(SubscriberQueue, TheFirstPacketsAlwaysFindRoom) {
     record header{.ts = 1, .id = NAME_task, .size = sizeof(rec_name_task), .tid = 1};
     std::memcpy(names.data() + i * sizeof(rec_name_task), &header, sizeof(header));
   }
-  queue.push_first({build_names_packet(Uuid{}, 0, 0, names)});
+  queue.prepend({build_names_packet(Uuid{}, 0, 0, names)});
   EXPECT_EQ(queue.queued_bytes(), sizeof(PacketHeader) + names.size());
   StreamChecker checker;
   move(queue, checker, SIZE_MAX);
   EXPECT_TRUE(checker.at_end_of_pass());
+}
+
+TEST(SubscriberQueue, PrependedPacketsComeBeforePassesAlreadyQueued) {
+  FakeDrain drain(2, 5);
+  SubscriberQueue queue(1U << 20, 1U << 20);
+  ASSERT_TRUE(queue.push_pass(published(drain.pass(10)), false));
+  // Would break the order of promises if it came later.
+  queue.prepend({build_names_packet(Uuid{}, 0, 0, {}), build_names_packet(Uuid{}, 1, 1, {})});
+  StreamChecker checker;
+  move(queue, checker, SIZE_MAX);
+  EXPECT_EQ(checker.shown_and_lost(), drain.happened());
+  EXPECT_EQ(queue.queued_bytes(), 0U);
 }
 
 }  // namespace
