@@ -1,6 +1,7 @@
 // ktraced: load the configuration, probe the kernel, load, attach, run.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
 #include <CLI/CLI.hpp>
@@ -26,6 +27,14 @@ int report(const Error& error) {
   return static_cast<int>(error.code);
 }
 
+// Hundreds of clients, and several descriptors for each CPU, are more than the usual 1024.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Result<int> run(const Options& options) {
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return pass_on(schema);
@@ -44,6 +53,7 @@ Result<int> run(const Options& options) {
     return 0;
   }
 
+  allow_many_descriptors();
   spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
