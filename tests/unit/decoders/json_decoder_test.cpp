@@ -14,11 +14,10 @@ using nlohmann::json;
 
 class JsonDecoderTest : public DecoderTest {
  protected:
-  std::string line(const Bytes& record) {
-    JsonDecoder decoder(sources());
-    return decode(decoder, record);
-  }
+  std::string line(const Bytes& record) { return decode(decoder_, record); }
   json args(const Bytes& record) { return json::parse(line(record))["args"]; }
+
+  JsonDecoder decoder_{sources()};
 };
 
 // A line of an event by bash with these arguments.
