@@ -109,38 +109,63 @@ std::string check_positive(const std::string& text) {
   return fmt::format("'{}' is not a number above 0", text);
 }
 
+// Options of commands that show events. `format` holds what was typed as --format.
+void add_view_options(CLI::App* sub, ViewOptions& view, std::string& format) {
+  sub->add_option("--format", format, "ftrace (the default) or json")
+      ->check(CLI::IsMember({"ftrace", "json"}).description(""))
+      ->type_name("FORMAT");
+  auto add_list = [&](const char* name, auto& values, const char* description, const char* type) {
+    sub->add_option(name, values, description)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name(type);
+  };
+  SelectionArgs& selection = view.selection;
+  add_list("--event", selection.events, "Only these events or groups", "NAME,…");
+  add_list("--pid", selection.pids, "Only events of these processes or threads", "PID,…");
+  add_list("--comm", selection.comms, "Only events of tasks with these names ('nginx*')", "COMM,…");
+  auto* count = sub->add_option("--count", view.count, "End after N events");
+  count->check(check_positive)->type_name("N");
+  auto* count_only = sub->add_flag("--count-only", view.count_only,
+                                   "Show nothing, count events and print their numbers as JSON");
+  for (const char* name : {"--format", "--event", "--pid", "--comm", "--count"})
+    count_only->excludes(name);
+}
+
+CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description) {
+  return sub->add_option("--duration", seconds, description)
+      ->check(check_positive)
+      ->type_name("SECONDS");
+}
+
+void set_format(ViewOptions& view, const std::string& format) {
+  if (!format.empty()) view.format = format == "json" ? OutputFormat::json : OutputFormat::ftrace;
+}
+
 void add_stream(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("stream", "Show events as they happen");
   auto options = std::make_shared<StreamCommand>();
   auto format = std::make_shared<std::string>();
-  sub->add_option("--format", *format, "ftrace (the default) or json")
-      ->check(CLI::IsMember({"ftrace", "json"}).description(""))
-      ->type_name("FORMAT");
-  SelectionArgs& selection = options->selection;
-  sub->add_option("--event", selection.events, "Only these events or groups")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NAME,…");
-  sub->add_option("--pid", selection.pids, "Only events of these processes or threads")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("PID,…");
-  sub->add_option("--comm", selection.comms, "Only events of tasks with these names ('nginx*')")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("COMM,…");
-  auto* count = sub->add_option("--count", options->count, "End after N events");
-  count->check(check_positive)->type_name("N");
-  sub->add_option("--duration", options->duration_s, "End after so many seconds")
-      ->check(check_positive)
-      ->type_name("SECONDS");
-  auto* count_only = sub->add_flag("--count-only", options->count_only,
-                                   "Show nothing, count events and print their numbers as JSON");
-  for (const char* name : {"--format", "--event", "--pid", "--comm", "--count"})
-    count_only->excludes(name);
+  add_view_options(sub, *options, *format);
+  add_duration(sub, options->duration_s, "End after so many seconds");
   sub->callback([options, format, &command] {
-    if (!format->empty())
-      options->format = *format == "json" ? OutputFormat::json : OutputFormat::ftrace;
+    set_format(*options, *format);
+    command = *options;
+  });
+}
+
+void add_show(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
+  auto options = std::make_shared<ShowCommand>();
+  auto format = std::make_shared<std::string>();
+  add_view_options(sub, *options, *format);
+  add_duration(sub, options->duration_s, "Only the first seconds of the trace")
+      ->excludes("--count-only");
+  sub->add_flag("--partial", options->partial, "Also a trace that was not finished");
+  sub->add_option("DIR", options->directories, "Trace directories, read as one history")
+      ->required();
+  sub->callback([options, format, &command] {
+    set_format(*options, *format);
     command = *options;
   });
 }
@@ -185,6 +210,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_filter(app, options.command);
   add_snapshot(app, options.command);
   add_stream(app, options.command);
+  add_show(app, options.command);
   for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
   try {
     app.parse(argc, argv);

@@ -6,11 +6,8 @@ namespace ktraced {
 
 void EventCounter::take(const PacketView& packet) {
   if (packet.header().stream_id != static_cast<uint32_t>(StreamId::events)) return;
-  packet.for_each_record([this](RecordView record) {
-    ++events_;
-    if (record.id() < counts_.size()) ++counts_[record.id()];
-  });
-  for (const Lost& lost : packet.lost()) lost_ += lost.count;
+  packet.for_each_record([this](RecordView record) { add(record); });
+  for (const Lost& lost : packet.lost()) lose(lost.count);
 }
 
 nlohmann::json EventCounter::summary(const Schema& schema, double seconds) const {

@@ -13,6 +13,11 @@ namespace ktraced {
 class EventCounter {
  public:
   void take(const PacketView& packet);
+  void add(RecordView record) {
+    ++events_;
+    if (record.id() < counts_.size()) ++counts_[record.id()];
+  }
+  void lose(uint64_t count) { lost_ += count; }
   // {"events":…,"lost":…,"seconds":…,"by_event":{"kmalloc":…}}
   [[nodiscard]] nlohmann::json summary(const Schema& schema, double seconds) const;
 

@@ -12,6 +12,7 @@
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
+#include "ctl/show.h"
 #include "ctl/snapshot_commands.h"
 #include "ctl/stream.h"
 
@@ -34,8 +35,11 @@ Result<> print_answer(const auto& command, const Options& options) {
 Result<> run_command(const Options& options) {
   return std::visit(
       [&](const auto& command) -> Result<> {
-        if constexpr (std::is_same_v<std::decay_t<decltype(command)>, StreamCommand>)
+        using Given = std::decay_t<decltype(command)>;
+        if constexpr (std::is_same_v<Given, StreamCommand>)
           return run_stream(command, options);
+        else if constexpr (std::is_same_v<Given, ShowCommand>)
+          return run_show(command, options);
         else
           return print_answer(command, options);
       },

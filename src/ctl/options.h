@@ -33,12 +33,27 @@ struct FilterCommand {
 
 enum class OutputFormat { ftrace, json };
 
-struct StreamCommand {
+// How events are shown, whether they happen now or are read from a trace.
+struct ViewOptions {
   std::optional<OutputFormat> format;  // nothing: json with --json, else ftrace
   SelectionArgs selection;
   std::optional<uint64_t> count;     // end after as many events
   std::optional<double> duration_s;  // end after as many seconds
   bool count_only = false;
+};
+
+struct StreamCommand : ViewOptions {};
+
+struct ShowCommand : ViewOptions {
+  std::vector<std::string> directories;
+  bool partial = false;  // also an unfinished trace
+};
+
+struct RecordCommand {
+  std::string directory;
+  std::string reason;
+  std::optional<double> duration_s;
+  std::vector<std::string> command;  // to be run and followed; empty: everything is recorded
 };
 
 struct SnapshotCommand {
@@ -49,7 +64,7 @@ struct SnapshotCommand {
 };
 
 using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
-                             SnapshotCommand, StreamCommand>;
+                             SnapshotCommand, StreamCommand, ShowCommand>;
 
 struct Options {
   std::string socket;

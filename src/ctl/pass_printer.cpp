@@ -7,12 +7,11 @@ namespace ktraced {
 PassPrinter::PassPrinter(const Schema& schema, const Selection& selection, NameTable& names,
                          RemoteSymbols* symbols, Decoder& decoder,
                          std::optional<uint64_t> max_events)
-    : selection_(selection),
-      names_(names),
+    : names_(names),
       symbols_(symbols),
-      decoder_(decoder),
-      max_events_(max_events),
-      address_fields_(EVENT_ID_MAX) {
+      address_fields_(EVENT_ID_MAX),
+      printer_({.events = max_events, .ns = std::nullopt}) {
+  printer_.add_source({.selection = selection, .names = names, .decoder = decoder});
   for (const Event& event : schema.events()) {
     if (event.id >= EVENT_ID_MAX || !selection.wants_event(event.id)) continue;
     for (const Field& field : event.fields)
@@ -25,11 +24,11 @@ void PassPrinter::take(const PacketView& packet, std::shared_ptr<const void> own
   if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names)) {
     packet.for_each_record([this](RecordView record) { names_.apply(record); });
     if (symbols_ != nullptr) symbols_->fetch();
-    merger_.release(packet.header().timestamp_end, *this);
+    merger_.release(packet.header().timestamp_end, printer_);
   } else {
     if (symbols_ != nullptr) want_symbols(packet);
     merger_.push(packet, std::move(owner));
-    if (merger_.pending_bytes() > kMaxPendingBytes) merger_.release_all(*this);
+    if (merger_.pending_bytes() > kMaxPendingBytes) merger_.release_all(printer_);
   }
 }
 
@@ -40,18 +39,6 @@ void PassPrinter::want_symbols(const PacketView& packet) {
     for (const Field& field : address_fields_[record.id()])
       if (auto address = integer_of(field, record)) symbols_->want(*address);
   });
-}
-
-void PassPrinter::on_record(const RecordOrigin& from, RecordView record) {
-  if (full() || !selection_.wants(from.cpu, record, names_)) return;
-  decoder_.event(from.cpu, record, out_);
-  ++totals_.shown;
-}
-
-void PassPrinter::on_loss(const LossItem& loss) {
-  if (full() || !selection_.wants_event(loss.event_id)) return;
-  decoder_.loss(loss, out_);
-  totals_.lost += loss.count;
 }
 
 }  // namespace ktraced

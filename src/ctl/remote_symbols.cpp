@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace ktraced {
 
@@ -44,6 +46,18 @@ void RemoteSymbols::fetch_some(std::vector<uint64_t> addresses) {
 std::string_view RemoteSymbols::resolve(uint64_t address) {
   auto known = symbols_.find(address);
   return known == symbols_.end() ? std::string_view{} : known->second;
+}
+
+RemoteSymbols::Call ask_daemon(std::string socket) {
+  auto client = std::make_shared<std::optional<RpcClient>>();
+  return [client, socket = std::move(socket)](const json& params) -> Result<json> {
+    if (client->has_value())
+      if (auto answer = (*client)->call("symbols.resolve", params)) return answer;
+    auto connected = RpcClient::connect(socket);
+    if (!connected) return pass_on(connected);
+    client->emplace(std::move(*connected));
+    return (*client)->call("symbols.resolve", params);
+  };
 }
 
 }  // namespace ktraced

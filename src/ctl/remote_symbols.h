@@ -42,4 +42,8 @@ class RemoteSymbols : public SymbolResolver {
   std::unordered_set<uint64_t> wanted_;
 };
 
+// Asks the daemon at `socket`, on a connection of its own: made when it is first needed, and
+// anew when the daemon has closed one that was silent for long.
+[[nodiscard]] RemoteSymbols::Call ask_daemon(std::string socket);
+
 }  // namespace ktraced

@@ -8,6 +8,13 @@
 
 namespace ktraced {
 
+std::optional<StreamLoop::Clock::duration> StreamLoop::duration_of(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  constexpr double kLongest = 100.0 * 365 * 86400;  // beyond, the clock would overflow
+  return std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(std::min(*seconds, kLongest)));
+}
+
 Result<StreamLoop::Ready> StreamLoop::wait(std::optional<Clock::time_point> deadline) const {
   // Once it is finishing, the stop descriptor stays readable and says nothing new.
   std::array<pollfd, 3> fds{

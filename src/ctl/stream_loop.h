@@ -39,6 +39,9 @@ class StreamLoop {
   StreamLoop(ReadAhead& source, int stop_fd, int output)
       : source_(source), stop_fd_(stop_fd), output_(output) {}
 
+  // What --duration asks for; nothing if it was not given.
+  static std::optional<Clock::duration> duration_of(std::optional<double> seconds);
+
   Result<End> run(std::optional<Clock::duration> duration, const Callbacks& callbacks);
 
  private:

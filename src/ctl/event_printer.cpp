@@ -1,0 +1,26 @@
+#include "ctl/event_printer.h"
+
+namespace ktraced {
+
+bool EventPrinter::has_ended(uint64_t ts) {
+  if (!first_ts_) first_ts_ = ts;
+  if (limits_.ns && ts > *first_ts_ && ts - *first_ts_ > *limits_.ns) full_ = true;
+  return full_;
+}
+
+void EventPrinter::on_record(const RecordOrigin& from, RecordView record) {
+  const Source& source = sources_[from.source];
+  if (has_ended(record.ts()) || !source.selection.wants(from.cpu, record, source.names)) return;
+  source.decoder.event(from.cpu, record, out_);
+  ++totals_.shown;
+  if (limits_.events && totals_.shown >= *limits_.events) full_ = true;
+}
+
+void EventPrinter::on_loss(const LossItem& loss) {
+  const Source& source = sources_[loss.source];
+  if (has_ended(loss.ts) || !source.selection.wants_event(loss.event_id)) return;
+  source.decoder.loss(loss, out_);
+  totals_.lost += loss.count;
+}
+
+}  // namespace ktraced

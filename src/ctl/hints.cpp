@@ -1,0 +1,37 @@
+#include "ctl/hints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ctl/json_access.h"
+
+namespace ktraced {
+
+using nlohmann::json;
+
+void print_hints(const std::vector<std::string>& chosen_events, RpcClient& client) {
+  auto answer = client.call("events.list");
+  if (!answer) return;
+  bool any = false;
+  for (const json& event : list_at(*answer, "events")) {
+    bool enabled = flag_at(event, "enabled");
+    any |= enabled;
+    std::string name = text_at(event, "name");
+    if (enabled || std::ranges::find(chosen_events, name) == chosen_events.end()) continue;
+    if (flag_at(event, "available"))
+      fmt::print(stderr, "ktracectl: {0} is not enabled: 'ktracectl events enable {0}' does it\n",
+                 name);
+    else
+      fmt::print(stderr, "ktracectl: {} is not available: {}\n", name, text_at(event, "reason"));
+  }
+  if (!any)
+    fmt::print(stderr, "ktracectl: no event is enabled: see 'ktracectl events enable --help'\n");
+  auto status = client.call("status");
+  if (status && text_at(*status, "state") == "paused")
+    fmt::print(stderr, "ktracectl: tracing is paused: 'ktracectl resume' goes on\n");
+}
+
+}  // namespace ktraced

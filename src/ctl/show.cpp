@@ -1,0 +1,164 @@
+#include "ctl/show.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "ctl/event_counter.h"
+#include "ctl/event_printer.h"
+#include "ctl/output.h"
+#include "ctl/output_format.h"
+#include "ctl/screen.h"
+#include "trace/history.h"
+
+namespace ktraced {
+
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+// The symbols that a trace has kept.
+class KeptSymbols : public SymbolResolver {
+ public:
+  explicit KeptSymbols(const SymbolMap& symbols) : symbols_(symbols) {}
+  std::string_view resolve(uint64_t address) override {
+    auto found = symbols_.find(address);
+    return found == symbols_.end() ? std::string_view{} : found->second;
+  }
+
+ private:
+  const SymbolMap& symbols_;
+};
+
+// What is needed to show the events of one trace: each has its own schema and names.
+struct View {
+  Selection selection;
+  KeptSymbols symbols;
+  std::unique_ptr<Decoder> decoder;
+};
+
+// Behind pointers: the decoders refer to the symbols beside them.
+using Views = std::vector<std::unique_ptr<View>>;
+
+Result<Views> make_views(const ShowCommand& command, bool json, const History& history) {
+  Views views;
+  for (const TraceReader& trace : history.traces()) {
+    auto selection = Selection::make(command.selection, trace.schema());
+    if (!selection)
+      return fail(selection.error().code, "{}: {}", trace.path().string(),
+                  selection.error().message);
+    auto view =
+        std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
+    view->decoder = make_decoder(command, json, {trace.schema(), trace.names(), &view->symbols});
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::string state_of(const TraceReader& trace) {
+  if (trace.unfinished()) return "unfinished";
+  const Manifest& manifest = trace.manifest();
+  if (manifest.complete()) return "complete";
+  return fmt::format("incomplete: {}", fmt::join(manifest.incomplete_because, "; "));
+}
+
+// What the traces say of themselves; it is not shown among the events.
+void print_states(const History& history) {
+  for (const TraceReader& trace : history.traces()) {
+    const Manifest& manifest = trace.manifest();
+    const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
+    fmt::print(stderr, "ktracectl: {}: {} of {}, {:.3f} s, {}\n", trace.path().string(),
+               manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
+               manifest.origin.host, static_cast<double>(manifest.end_ns - begin) / kNsPerSecond,
+               state_of(trace));
+  }
+  if (history.repeated() != 0)
+    fmt::print(stderr, "ktracectl: {} events were in more than one trace and are counted once\n",
+               history.repeated());
+}
+
+Result<> print_events(const ShowCommand& command, const Views& views, History& history) {
+  EventPrinter::Limits limits{.events = command.count, .ns = std::nullopt};
+  if (command.duration_s)
+    limits.ns = static_cast<uint64_t>(std::min(*command.duration_s, 1e9) * kNsPerSecond);
+  EventPrinter printer(limits);
+  for (size_t i = 0; i < views.size(); ++i)
+    printer.add_source({.selection = views[i]->selection,
+                        .names = history.traces()[i].names(),
+                        .decoder = *views[i]->decoder});
+  views.front()->decoder->header(printer.out());
+  Screen screen;
+  auto start = std::chrono::steady_clock::now();
+  while (!printer.full() && !screen.gone() && history.read(printer))
+    if (auto written = screen.write(printer.out(), Screen::kLargePiece); !written) return written;
+  if (auto written = screen.write(printer.out(), 1); !written) return written;
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  fmt::print(stderr, "ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
+             printer.totals().lost, seconds.count());
+  return {};
+}
+
+// Counts the events of each trace: what a number means is for its own schema to say.
+class Counters : public MergeSink {
+ public:
+  explicit Counters(size_t traces) : counters_(traces) {}
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    if (first_ts_ == 0) first_ts_ = record.ts();
+    last_ts_ = record.ts();
+    counters_[from.source].add(record);
+  }
+  void on_loss(const LossItem& loss) override { counters_[loss.source].lose(loss.count); }
+
+  // As EventCounter::summary, of all traces together.
+  [[nodiscard]] nlohmann::json summary(const History& history) const {
+    const double seconds = static_cast<double>(last_ts_ - first_ts_) / kNsPerSecond;
+    nlohmann::json sum = EventCounter().summary(history.traces().front().schema(), seconds);
+    for (size_t i = 0; i < counters_.size(); ++i) {
+      auto part = counters_[i].summary(history.traces()[i].schema(), seconds);
+      for (const char* key : {"events", "lost"})
+        sum[key] = sum[key].get<uint64_t>() + part[key].get<uint64_t>();
+      for (const auto& [name, count] : part["by_event"].items())
+        sum["by_event"][name] = sum["by_event"].value(name, uint64_t{0}) + count.get<uint64_t>();
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<EventCounter> counters_;
+  uint64_t first_ts_ = 0;
+  uint64_t last_ts_ = 0;
+};
+
+Result<> print_counts(History& history) {
+  Counters counters(history.traces().size());
+  while (history.read(counters)) {
+  }
+  auto written = write_all(STDOUT_FILENO, counters.summary(history).dump() + "\n");
+  if (!written) return pass_on(written);
+  return {};
+}
+
+}  // namespace
+
+Result<> run_show(const ShowCommand& command, const Options& options) {
+  std::vector<std::filesystem::path> directories(command.directories.begin(),
+                                                 command.directories.end());
+  auto history = History::open(directories, command.partial);
+  if (!history) return pass_on(history);
+  auto views = make_views(command, options.json, *history);
+  if (!views) return pass_on(views);
+  auto shown =
+      command.count_only ? print_counts(*history) : print_events(command, *views, *history);
+  if (!shown) return shown;
+  print_states(*history);
+  return history->verdict();
+}
+
+}  // namespace ktraced
