@@ -40,7 +40,8 @@ void Daemon::write_config(json config) {
   config["bpffs"] = pins_;
   if (!config.contains("events")) config["events"] = json::object();
   if (!config.contains("flight")) config["flight"]["enabled"] = false;
-  config["flight"]["directory"] = directory_.path() / "snapshots";
+  if (!config["flight"].contains("directory"))
+    config["flight"]["directory"] = directory_.path() / "snapshots";
   write_config_text(config.dump(2));
 }
 

@@ -19,13 +19,37 @@ constexpr std::array<unsigned long, 6> kMarks = {0x1111111111111111, 0x222222222
                                                  0x3333333333333333, 0x4444444444444444,
                                                  0x5555555555555555, 0x6666666666666666};
 
-// Carries out one call and adds to `calls` what was asked and answered.
-long tell_call(json& calls, std::string_view name, long nr,
-               const std::array<unsigned long, 6>& arguments) {
-  long result = raw_syscall(nr, arguments);
-  calls.push_back({{"name", name}, {"nr", nr}, {"args", arguments}, {"ret", result}});
-  return result;
-}
+constexpr long kNoSuchCall = 1000, kNoSuchCallEither = 1001;
+
+// Calls carried out and written down one right after the other: no memory is taken and no
+// other call made in between.
+class CallBook {
+ public:
+  long call(const char* name, long nr, const std::array<unsigned long, 6>& arguments) {
+    Call& entry = calls_.at(count_++);
+    entry = {name, nr, arguments, raw_syscall(nr, arguments)};
+    return entry.ret;
+  }
+  [[nodiscard]] json told() const {
+    json list = json::array();
+    for (size_t i = 0; i < count_; ++i)
+      list.push_back({{"name", calls_[i].name},
+                      {"nr", calls_[i].nr},
+                      {"args", calls_[i].arguments},
+                      {"ret", calls_[i].ret}});
+    return list;
+  }
+
+ private:
+  struct Call {
+    const char* name;
+    long nr;
+    std::array<unsigned long, 6> arguments;
+    long ret;
+  };
+  std::array<Call, 16> calls_ = {};
+  size_t count_ = 0;
+};
 
 unsigned long address(const void* pointer) { return reinterpret_cast<unsigned long>(pointer); }
 
@@ -57,14 +81,27 @@ json getppid_calls(Arguments arguments) {
   return {{"count", count}, {"ret", parent}};
 }
 
-// numbered N [MICROSECONDS]: getpriority(0, n) for n = 1 … N, with a pause after each.
+void wait_for_end_of_input() {
+  char byte;
+  while (::read(STDIN_FILENO, &byte, 1) > 0) {
+  }
+}
+
+// numbered N [MICROSECONDS]: getpriority(0, n) for n = 1 … N, or with N = 0 until standard
+// input ends, with a pause after each.
 json numbered_calls(Arguments arguments) {
-  long count = number(arguments, 0, 1000), pause = number(arguments, 1, 0);
-  for (long n = 1; n <= count; ++n) {
-    raw_syscall(SYS_getpriority, {0, static_cast<unsigned long>(n), 0, 0, 0, 0});
+  const long count = number(arguments, 0, 1000), pause = number(arguments, 1, 0);
+  std::atomic<bool> stop = false;
+  std::jthread watch([&] {
+    if (count == 0) wait_for_end_of_input();
+    stop = true;
+  });
+  long n = 0;
+  while (count == 0 ? !stop.load(std::memory_order_relaxed) : n < count) {
+    raw_syscall(SYS_getpriority, {0, static_cast<unsigned long>(++n), 0, 0, 0, 0});
     pause_microseconds(pause);
   }
-  return {{"count", count}};
+  return {{"count", n}};
 }
 
 // load [THREADS]: getppid in a loop until standard input ends; counts the calls.
@@ -78,38 +115,35 @@ json load(Arguments arguments) {
       for (; !stop.load(std::memory_order_relaxed); ++own) ::syscall(SYS_getppid);
       count += own;
     });
-  char byte;
-  while (::read(STDIN_FILENO, &byte, 1) > 0) {
-  }
+  wait_for_end_of_input();
   stop = true;
   threads.clear();
   return {{"count", count.load()}};
 }
 
-// syscalls: a list of calls with their registers and results.
+// syscalls: a list of calls with their registers and results; the process makes no others
+// between the first and the last of them, whose numbers no kernel knows.
 json known_syscalls(Arguments) {
-  json calls = json::array();
   std::array<char, 128> buffer = {};
   const char* missing = "/nonexistent/ktraced-truth";
-  tell_call(
-      calls, "openat", SYS_openat,
-      {static_cast<unsigned long>(AT_FDCWD), address(missing), O_RDONLY, 0, kMarks[4], kMarks[5]});
-  long mapped = tell_call(calls, "mmap", SYS_mmap,
-                          {0, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0UL, 0});
-  tell_call(
-      calls, "munmap", SYS_munmap,
-      {static_cast<unsigned long>(mapped), 12288, kMarks[2], kMarks[3], kMarks[4], kMarks[5]});
-  int zero = static_cast<int>(check(::open("/dev/zero", O_RDONLY | O_CLOEXEC), "/dev/zero"));
-  tell_call(calls, "pread64", SYS_pread64,
-            {static_cast<unsigned long>(zero), address(buffer.data()), 100, 7, 0, 0});
-  ::close(zero);
-  tell_call(calls, "close", SYS_close, {0x7fffffff, 0, 0, 0, 0, 0});
-  tell_call(calls, "getpid", SYS_getpid, kMarks);
-  tell_call(calls, "kill", SYS_kill, {static_cast<unsigned long>(::getpid()), 0, 0, 0, 0, 0});
-  tell_call(calls, "kill", SYS_kill, {1, 99, 0, 0, 0, 0});
-  constexpr long kNoSuchCall = 1000;
-  tell_call(calls, "", kNoSuchCall, kMarks);
-  return {{"calls", calls}};
+  const auto self = static_cast<unsigned long>(::getpid());
+  const auto here = static_cast<unsigned long>(AT_FDCWD);
+  CallBook book;
+  book.call("", kNoSuchCall, kMarks);
+  book.call("openat", SYS_openat, {here, address(missing), O_RDONLY, 0, kMarks[4], kMarks[5]});
+  auto mapped = static_cast<unsigned long>(book.call(
+      "mmap", SYS_mmap, {0, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0UL, 0}));
+  book.call("munmap", SYS_munmap, {mapped, 12288, kMarks[2], kMarks[3], kMarks[4], kMarks[5]});
+  auto zero = static_cast<unsigned long>(
+      book.call("openat", SYS_openat, {here, address("/dev/zero"), O_RDONLY | O_CLOEXEC, 0, 0, 0}));
+  book.call("pread64", SYS_pread64, {zero, address(buffer.data()), 100, 7, 0, 0});
+  book.call("close", SYS_close, {zero, 0, 0, 0, 0, 0});
+  book.call("close", SYS_close, {0x7fffffff, 0, 0, 0, 0, 0});
+  book.call("getpid", SYS_getpid, kMarks);
+  book.call("kill", SYS_kill, {self, 0, 0, 0, 0, 0});
+  book.call("kill", SYS_kill, {1, 99, 0, 0, 0, 0});
+  book.call("", kNoSuchCallEither, kMarks);
+  return {{"calls", book.told()}};
 }
 
 // ia32: getpid (20 in the 32-bit table) through the 32-bit entry.

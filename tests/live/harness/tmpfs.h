@@ -1,0 +1,37 @@
+// A small file system of a test's own.
+#pragma once
+
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.h"
+#include "harness/temp_dir.h"
+
+namespace ktraced::live {
+
+// Mounted where only the test looks, and unmounted at the end.
+class Tmpfs {
+ public:
+  // `options` as for mount -t tmpfs -o: "size=1m,nr_inodes=20".
+  explicit Tmpfs(const std::string& options) { mount(0, options); }
+  ~Tmpfs() { ::umount2(path().c_str(), MNT_DETACH); }
+  Tmpfs(const Tmpfs&) = delete;
+  Tmpfs& operator=(const Tmpfs&) = delete;
+
+  void remount(const std::string& options) { mount(MS_REMOUNT, options); }
+  void make_read_only() { mount(MS_REMOUNT | MS_RDONLY, ""); }
+  [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
+
+ private:
+  void mount(unsigned long flags, const std::string& options) {
+    if (::mount("tmpfs", path().c_str(), "tmpfs", flags, options.c_str()) != 0)
+      throw std::runtime_error("cannot mount a tmpfs: " + errno_text(errno));
+  }
+
+  TempDir directory_;
+};
+
+}  // namespace ktraced::live

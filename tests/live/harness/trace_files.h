@@ -1,0 +1,26 @@
+// A trace directory, read straight from its files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "trace/packet.h"
+
+namespace ktraced::live {
+
+// Calls `visit` for each record, file by file, oldest first. Throws on what is no packet.
+void for_each_record(const std::filesystem::path& trace,
+                     const std::function<void(const RecordView&)>& visit);
+
+// The n of the getpriority(0, n) calls of a thread, ascending.
+std::vector<uint64_t> numbers_in(const std::filesystem::path& trace, pid_t tid);
+
+// The content of manifest.json.
+nlohmann::json manifest_of(const std::filesystem::path& trace);
+
+}  // namespace ktraced::live

@@ -1,0 +1,209 @@
+// Snapshots when something is in their way.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <numeric>
+
+#include "harness/daemon.h"
+#include "harness/tmpfs.h"
+#include "harness/trace_files.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+json config_with(json flight = json::object()) {
+  flight["enabled"] = true;
+  return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}, {"flight", std::move(flight)}};
+}
+
+std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
+  std::vector<uint64_t> numbers(last - first + 1);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+bool empty(const fs::path& directory) {
+  return fs::directory_iterator(directory) == fs::directory_iterator();
+}
+
+// Makes a file that takes all the room there is.
+void fill(const fs::path& file) {
+  Fd fd(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  off_t size = 0;
+  for (off_t step : {1 << 20, 4096})
+    while (::posix_fallocate(fd.get(), size, step) == 0) size += step;
+}
+
+// Fills a ring of 64 MiB, so that writing it takes a while.
+void make_much_history(Daemon& daemon) {
+  daemon.enable({"sys_enter"});
+  run_truth({"--cpu", "0", "numbered", "700000"});
+}
+
+// The daemon still records and can take a snapshot.
+void expect_well(Daemon& daemon) {
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  const json taken = daemon.call("snapshot.take", {{"name", "well"}});
+  EXPECT_TRUE(taken["complete"]) << taken;
+  EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), truth.pid()), from_to(1, 1000));
+}
+
+TEST(SnapshotFault, WithoutRoomTheHistoryStaysInTheRecorder) {
+  Tmpfs disk("size=4m");
+  Daemon daemon(config_with({{"directory", disk.path()}}));
+  WaitingTruth truth({"numbered", "20000"});
+  truth.act();
+  const Finished taken = daemon.ctl({"snapshot", "take", "--name", "kept"});
+  EXPECT_EQ(taken.exit_code, 74);
+  EXPECT_THAT(taken.err, HasSubstr("not enough room in " + disk.path().string()));
+  EXPECT_TRUE(empty(disk.path()));
+  disk.remount("size=64m");
+  daemon.ctl_ok({"snapshot", "take", "--name", "kept"});
+  EXPECT_EQ(numbers_in(disk.path() / "kept", truth.pid()), from_to(1, 20000));
+}
+
+TEST(SnapshotFault, OfADiskThatFillsUpMeanwhileLeavesNothingBehind) {
+  Tmpfs disk("size=400m");
+  Daemon daemon(config_with({{"directory", disk.path()}, {"buffer_kb", 65536}}));
+  make_much_history(daemon);
+  RpcConnection client(daemon.socket());
+  client.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"full"}})"
+                    "\n");
+  ASSERT_TRUE(eventually([&] { return fs::exists(disk.path() / "full.partial/ctf/cpu0"); }));
+  fill(disk.path() / "filler");
+  const json answer = json::parse(client.read_line(20s).value_or("{}"));
+  ASSERT_TRUE(answer.contains("error")) << answer;
+  EXPECT_THAT(answer["error"]["message"].get<std::string>(), HasSubstr("No space left on device"));
+  EXPECT_EQ(answer["error"]["data"]["exit_code"], 74);
+  fs::remove(disk.path() / "filler");
+  EXPECT_TRUE(empty(disk.path()));
+  EXPECT_EQ(daemon.call("status")["flight"]["frozen"], 0);
+  expect_well(daemon);
+}
+
+TEST(SnapshotFault, OfADiskWithoutRoomForFilesLeavesNothingBehind) {
+  Tmpfs disk("size=64m,nr_inodes=5");
+  Daemon daemon(config_with({{"directory", disk.path()}}));
+  run_truth({"numbered", "1000"});
+  const Finished taken = daemon.ctl({"snapshot", "take"});
+  EXPECT_EQ(taken.exit_code, 74);
+  EXPECT_THAT(taken.err, HasSubstr("No space left on device"));
+  EXPECT_TRUE(empty(disk.path()));
+  EXPECT_THAT(daemon.log(), HasSubstr("No space left on device"));
+  disk.remount("nr_inodes=1000");
+  expect_well(daemon);
+}
+
+TEST(SnapshotFault, OfADirectoryThatCannotBeWrittenSaysSo) {
+  Tmpfs disk("size=64m");
+  Daemon daemon(config_with({{"directory", disk.path() / "d"}}));
+  disk.make_read_only();
+  const Finished missing = daemon.ctl({"snapshot", "take"});
+  EXPECT_EQ(missing.exit_code, 74);
+  EXPECT_THAT(missing.err, HasSubstr("cannot make the directory " + disk.path().string() + "/d"));
+  disk.remount("rw");
+  fs::create_directory(disk.path() / "d");
+  disk.make_read_only();
+  const Finished read_only = daemon.ctl({"snapshot", "take"});
+  EXPECT_EQ(read_only.exit_code, 74);
+  EXPECT_THAT(read_only.err, HasSubstr("cannot write to the directory " + disk.path().string()));
+  disk.remount("rw");
+  expect_well(daemon);
+}
+
+TEST(SnapshotFault, OneThatIsBeingWrittenCannotBeDeleted) {
+  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  make_much_history(daemon);
+  daemon.call("snapshot.take", {{"name", "busy"}, {"wait", false}});
+  const json error = daemon.call_error("snapshot.delete", {{"name", "busy"}});
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("is being written"));
+  EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array({"busy"}));
+  ASSERT_TRUE(eventually([&] { return daemon.call("snapshot.list")["writing"].empty(); }));
+  EXPECT_EQ(daemon.call("snapshot.delete", {{"name", "busy"}})["deleted"], "busy");
+  EXPECT_EQ(daemon.call_error("snapshot.delete", {{"name", "busy"}})["data"]["exit_code"], 64);
+}
+
+TEST(SnapshotFault, WithoutASpareBankASecondOneIsRefused) {
+  Daemon daemon(config_with({{"buffer_kb", 65536}, {"banks", 2}}));
+  make_much_history(daemon);
+  daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
+  const Finished second = daemon.ctl({"snapshot", "take", "--name", "second"});
+  EXPECT_EQ(second.exit_code, 69);
+  EXPECT_THAT(second.err, HasSubstr("no spare bank"));
+  EXPECT_THAT(daemon.ctl({"snapshot", "disable"}).err, HasSubstr("being written"));
+  ASSERT_TRUE(eventually([&] { return daemon.call("snapshot.list")["writing"].empty(); }));
+  EXPECT_TRUE(daemon.call("snapshot.list")["snapshots"][0]["complete"]);
+  expect_well(daemon);
+}
+
+TEST(SnapshotFault, WithASpareBankASecondOneIsTakenMeanwhile) {
+  Daemon daemon(config_with({{"buffer_kb", 65536}, {"banks", 3}}));
+  WaitingTruth truth({"numbered", "1000"});
+  make_much_history(daemon);
+  daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
+  truth.act();
+  EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array({"first"}));
+  const json second = daemon.call("snapshot.take", {{"name", "second"}});
+  EXPECT_TRUE(second["complete"]) << second;
+  EXPECT_EQ(numbers_in(second["path"].get<std::string>(), truth.pid()), from_to(1, 1000));
+  const json first = daemon.call("snapshot.list")["snapshots"][0];
+  EXPECT_EQ(first["name"], "first");
+  EXPECT_TRUE(first["complete"]);
+  EXPECT_EQ(numbers_in(first["path"].get<std::string>(), truth.pid()).size(), 0U);
+}
+
+TEST(SnapshotFault, AClientThatGoesAwayDoesNotStopIt) {
+  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  make_much_history(daemon);
+  {
+    RpcConnection client(daemon.socket());
+    client.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"x"}})"
+                      "\n");
+    ASSERT_TRUE(eventually([&] { return !daemon.call("snapshot.list")["writing"].empty(); }));
+  }
+  EXPECT_TRUE(eventually([&] { return fs::exists(daemon.directory() / "snapshots/x"); }));
+}
+
+TEST(SnapshotFault, SigtermWaitsUntilItIsSafe) {
+  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  make_much_history(daemon);
+  const json taken = daemon.call("snapshot.take", {{"wait", false}});
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const fs::path path = taken["path"].get<std::string>();
+  ASSERT_TRUE(fs::exists(path)) << daemon.log();
+  EXPECT_TRUE(manifest_of(path)["complete"]);
+}
+
+TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
+  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  WaitingTruth truth({"--cpu", "0", "numbered", "400000"});
+  truth.act();
+  daemon.call("snapshot.take", {{"name", "cut-off"}, {"wait", false}});
+  daemon.end(SIGKILL);
+  const fs::path snapshots = daemon.directory() / "snapshots";
+  ASSERT_TRUE(fs::exists(snapshots / "cut-off.partial"));
+  daemon.start();
+  json list;
+  ASSERT_TRUE(eventually([&] {
+    list = daemon.call("snapshot.list")["snapshots"];
+    return !list.empty();
+  })) << daemon.log();
+  EXPECT_FALSE(fs::exists(snapshots / "cut-off.partial"));
+  EXPECT_THAT(daemon.log(), HasSubstr("cut-off.partial"));
+  EXPECT_TRUE(list[0]["name"].get<std::string>().starts_with("recovered-")) << list;
+  EXPECT_TRUE(list[0]["complete"]) << list;
+  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, 400000));
+  EXPECT_EQ(daemon.call("status")["flight"]["frozen"], 0);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace ktraced::live
