@@ -92,13 +92,13 @@ Result<> check_trace_name(std::string_view name) {
 
 std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
                        const std::function<bool(const std::string&)>& taken) {
-  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000U);
-  tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  for (unsigned number = 1;; ++number) {
-    std::string name =
-        fmt::format("{}-{:04}{:02}{:02}-{:02}{:02}{:02}-{:03}", prefix, utc.tm_year + 1900,
-                    utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, number);
+  for (uint64_t milliseconds = realtime_ns / 1'000'000U;; ++milliseconds) {
+    const auto seconds = static_cast<time_t>(milliseconds / 1000);
+    tm utc{};
+    ::gmtime_r(&seconds, &utc);
+    std::string name = fmt::format("{}-{:04}{:02}{:02}-{:02}{:02}{:02}-{:03}", prefix,
+                                   utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
+                                   utc.tm_min, utc.tm_sec, milliseconds % 1000);
     if (!taken(name)) return name;
   }
 }

@@ -16,8 +16,8 @@ namespace ktraced {
 // Fails with ExitCode::usage, saying why, unless `name` can be the name of a trace directory.
 [[nodiscard]] Result<> check_trace_name(std::string_view name);
 
-// "PREFIX-20260731-142233-001": the time in UTC, and the first number from 001 on whose name is
-// not `taken`. `realtime_ns` as of CLOCK_REALTIME.
+// "PREFIX-20260731-142233-123": the time in UTC, down to milliseconds; or, if that is `taken`, the
+// next millisecond that is not. `realtime_ns` as of CLOCK_REALTIME.
 [[nodiscard]] std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
                                      const std::function<bool(const std::string&)>& taken);
 

@@ -45,7 +45,8 @@ FlightRing::Walk FlightRing::walk() const {
   Walk walk;
   walk.head = 0 - written_bytes();
   const uint64_t reach = std::min<uint64_t>(written_bytes(), bytes_);
-  while (walk.bytes < reach) {
+  // Of the oldest record not even the header may be left.
+  while (walk.bytes + sizeof(record) <= reach) {
     record header;
     std::memcpy(&header, at(walk.head + walk.bytes), sizeof(header));
     if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > FLIGHT_SPILL ||
