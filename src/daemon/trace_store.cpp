@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <system_error>
@@ -39,11 +40,27 @@ bool is_trace(const fs::path& path) {
   return S_ISDIR(status_of(path).st_mode) && S_ISREG(status_of(path / "manifest.json").st_mode);
 }
 
+// What a trace consists of.
+constexpr std::array<std::string_view, 5> kParts = {"manifest.json", "tasks.json", "caches.json",
+                                                    "symbols.json", "ctf"};
+
 // Calls `visit(path)` for what is in the directory; for nothing if it cannot be read.
 void for_each_entry(const fs::path& directory, const std::function<void(const fs::path&)>& visit) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
     visit(it->path());
+}
+
+// A directory of that kind of name that holds, of whatever there should be in a trace, perhaps not
+// all, but nothing else.
+bool is_unfinished(const fs::path& path) {
+  if (!path.filename().string().ends_with(kUnfinished) || !S_ISDIR(status_of(path).st_mode))
+    return false;
+  bool ours = true;
+  for_each_entry(path, [&](const fs::path& part) {
+    ours &= std::find(kParts.begin(), kParts.end(), part.filename().string()) != kParts.end();
+  });
+  return ours;
 }
 
 uint64_t bytes_below(const fs::path& directory) {
@@ -189,9 +206,7 @@ std::vector<std::string> TraceStore::remove_unfinished() {
   lock_ = Fd(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return removed;
   for_each_entry(directory_, [&](const fs::path& path) {
-    if (!path.filename().string().ends_with(kUnfinished) || !S_ISDIR(status_of(path).st_mode) ||
-        !S_ISDIR(status_of(path / "ctf").st_mode))
-      return;
+    if (!is_unfinished(path)) return;
     std::error_code error;
     fs::remove_all(path, error);
     if (!error) removed.push_back(path.filename());

@@ -187,9 +187,9 @@ TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
   WaitingTruth truth({"--cpu", "0", "numbered", "400000"});
   truth.act();
   daemon.call("snapshot.take", {{"name", "cut-off"}, {"wait", false}});
-  daemon.end(SIGKILL);
   const fs::path snapshots = daemon.directory() / "snapshots";
-  ASSERT_TRUE(fs::exists(snapshots / "cut-off.partial"));
+  ASSERT_TRUE(eventually([&] { return fs::exists(snapshots / "cut-off.partial"); }));
+  daemon.end(SIGKILL);
   daemon.start();
   json list;
   ASSERT_TRUE(eventually([&] {

@@ -158,12 +158,14 @@ TEST_F(TraceStoreTest, KnowsNamesThatAreTaken) {
 TEST_F(TraceStoreTest, RemovesWhatIsUnfinishedUnlessADaemonLives) {
   make_trace("a", 1);
   make_trace("b.partial", 1);
-  fs::create_directory(root / "mine.partial");
+  fs::create_directory(root / "c.partial");
+  fs::create_directories(root / "mine.partial/ctf");
+  std::ofstream(root / "mine.partial/thesis.tex") << "x";
   TraceStore store(root);
-  EXPECT_THAT(store.remove_unfinished(), ElementsAre("b.partial"));
+  EXPECT_THAT(store.remove_unfinished(), testing::UnorderedElementsAre("b.partial", "c.partial"));
   EXPECT_TRUE(fs::exists(root / "a"));
   EXPECT_TRUE(fs::exists(root / "mine.partial")) << "no trace";
-  make_trace("c.partial", 1);
+  make_trace("d.partial", 1);
   EXPECT_THAT(TraceStore(root).remove_unfinished(), IsEmpty()) << "perhaps the other's";
 }
 
