@@ -170,6 +170,20 @@ void add_show(CLI::App& app, Command& command) {
   });
 }
 
+void add_record(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("record", "Write events into a trace directory");
+  auto options = std::make_shared<RecordCommand>();
+  sub->add_option("-o,--output", options->directory, "The directory to be made")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  add_duration(sub, options->duration_s, "End after so many seconds");
+  sub->add_option("COMMAND", options->command,
+                  "After '--': a command to be run; only it and its descendants are recorded")
+      ->type_name("");
+  sub->callback([options, &command] { command = *options; });
+}
+
 // What was typed that is neither a command nor an option.
 std::string extra_argument(const CLI::App& app) {
   auto extra = app.remaining(true);
@@ -211,6 +225,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_snapshot(app, options.command);
   add_stream(app, options.command);
   add_show(app, options.command);
+  add_record(app, options.command);
   for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
   try {
     app.parse(argc, argv);

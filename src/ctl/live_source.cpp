@@ -6,9 +6,23 @@
 #include <cerrno>
 #include <utility>
 
+#include "ctl/json_access.h"
 #include "schema/schema_json.h"
+#include "trace/ctf_metadata.h"
 
 namespace ktraced {
+
+namespace {
+
+StreamInfo info_of(const nlohmann::json& answer) {
+  const nlohmann::json& clock = member(answer, "clock");
+  return {.uuid = parse_uuid(text_at(answer, "uuid")).value_or(Uuid{}),
+          .kernel = text_at(answer, "kernel"),
+          .boottime_ns = number_at(clock, "boottime_ns"),
+          .realtime_ns = number_at(clock, "realtime_ns")};
+}
+
+}  // namespace
 
 Result<LiveSource> LiveSource::subscribe(RpcClient client) {
   auto answer = client.call("stream.subscribe");
@@ -17,7 +31,7 @@ Result<LiveSource> LiveSource::subscribe(RpcClient client) {
     return fail(ExitCode::data, "ktraced's answer to stream.subscribe has no schema");
   auto schema = schema_from_json((*answer)["schema"]);
   if (!schema) return pass_on(schema);
-  return LiveSource(std::move(client).release(), std::move(*schema));
+  return LiveSource(std::move(client).release(), std::move(*schema), info_of(*answer));
 }
 
 Result<size_t> LiveSource::receive(std::span<std::byte> room) {

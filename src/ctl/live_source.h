@@ -8,8 +8,17 @@
 #include "ctl/packet_assembler.h"
 #include "ctl/rpc_client.h"
 #include "schema/schema.h"
+#include "trace/packet.h"
 
 namespace ktraced {
+
+// What a daemon says of its stream; zero or empty where it says nothing.
+struct StreamInfo {
+  Uuid uuid{};               // of its packets
+  std::string kernel;        // release
+  uint64_t boottime_ns = 0;  // time of the subscription, CLOCK_BOOTTIME
+  uint64_t realtime_ns = 0;  // the same time, CLOCK_REALTIME
+};
 
 // A subscription. Packets come in passes: events of any CPUs, then a names packet,
 // whose names are to be applied first and whose timestamp_end says up to when
@@ -21,6 +30,7 @@ class LiveSource {
   static Result<LiveSource> subscribe(RpcClient client);
 
   [[nodiscard]] const Schema& schema() const { return schema_; }
+  [[nodiscard]] const StreamInfo& info() const { return info_; }
 
   // Waits until something has arrived, reads once and visits the packets that are
   // whole then. False at the end of the stream. Fails with ExitCode::data on what
@@ -33,10 +43,11 @@ class LiveSource {
   void hang_up();
 
  private:
-  LiveSource(RpcClient::Connection connection, Schema schema)
+  LiveSource(RpcClient::Connection connection, Schema schema, StreamInfo info)
       : socket_(std::move(connection.socket)),
         unread_(std::move(connection.unread)),
-        schema_(std::move(schema)) {}
+        schema_(std::move(schema)),
+        info_(std::move(info)) {}
   // Puts bytes that came together with the answer, or else from the socket, into
   // `room`; 0 at the end.
   Result<size_t> receive(std::span<std::byte> room);
@@ -44,6 +55,7 @@ class LiveSource {
   Fd socket_;
   std::string unread_;
   Schema schema_;
+  StreamInfo info_;
   PacketAssembler assembler_;
 };
 

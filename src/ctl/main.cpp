@@ -12,6 +12,7 @@
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
+#include "ctl/record.h"
 #include "ctl/show.h"
 #include "ctl/snapshot_commands.h"
 #include "ctl/stream.h"
@@ -32,16 +33,22 @@ Result<> print_answer(const auto& command, const Options& options) {
   return {};
 }
 
-Result<> run_command(const Options& options) {
+// The exit code of the program.
+Result<int> run_command(const Options& options) {
   return std::visit(
-      [&](const auto& command) -> Result<> {
+      [&](const auto& command) -> Result<int> {
         using Given = std::decay_t<decltype(command)>;
-        if constexpr (std::is_same_v<Given, StreamCommand>)
-          return run_stream(command, options);
+        Result<> done;
+        if constexpr (std::is_same_v<Given, RecordCommand>)
+          return run_record(command, options);
+        else if constexpr (std::is_same_v<Given, StreamCommand>)
+          done = run_stream(command, options);
         else if constexpr (std::is_same_v<Given, ShowCommand>)
-          return run_show(command, options);
+          done = run_show(command, options);
         else
-          return print_answer(command, options);
+          done = print_answer(command, options);
+        if (!done) return pass_on(done);
+        return 0;
       },
       options.command);
 }
@@ -55,7 +62,7 @@ int main_or_throw(int argc, char** argv) {
     return written ? nothing->exit_code : static_cast<int>(written.error().code);
   }
   auto done = run_command(std::get<Options>(parsed));
-  if (done) return 0;
+  if (done) return *done;
   fmt::print(stderr, "ktracectl: {}\n", done.error().message);
   return static_cast<int>(done.error().code);
 }

@@ -64,7 +64,7 @@ struct SnapshotCommand {
 };
 
 using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
-                             SnapshotCommand, StreamCommand, ShowCommand>;
+                             SnapshotCommand, StreamCommand, ShowCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

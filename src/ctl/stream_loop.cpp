@@ -3,8 +3,8 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <utility>
 
 namespace ktraced {
 
@@ -15,17 +15,21 @@ std::optional<StreamLoop::Clock::duration> StreamLoop::duration_of(std::optional
       std::chrono::duration<double>(std::min(*seconds, kLongest)));
 }
 
-Result<StreamLoop::Ready> StreamLoop::wait(std::optional<Clock::time_point> deadline) const {
+Result<StreamLoop::Ready> StreamLoop::wait(Clock::time_point until) {
   // Once it is finishing, the stop descriptor stays readable and says nothing new.
-  std::array<pollfd, 3> fds{
-      {{source_.fd(), POLLIN, 0}, {finishing_ ? -1 : stop_fd_, POLLIN, 0}, {output_, 0, 0}}};
+  std::vector<pollfd> fds{
+      {source_.fd(), POLLIN, 0}, {finishing_ ? -1 : stop_fd_, POLLIN, 0}, {output_, 0, 0}};
+  for (const Watched& watched : watched_) fds.push_back({watched.fd, POLLIN, 0});
   int timeout = -1;
-  if (deadline && !finishing_) {
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+  if (until != Clock::time_point::max()) {
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
     timeout = static_cast<int>(std::clamp<int64_t>(left, 0, 3600'000));
   }
-  if (::poll(fds.data(), fds.size(), timeout) < 0 && errno != EINTR)
+  if (::poll(fds.data(), fds.size(), timeout) < 0) {
+    if (errno == EINTR) return Ready{};
     return fail(ExitCode::os, "cannot wait for the stream: {}", errno_text(errno));
+  }
+  for (size_t i = 0; i < watched_.size(); ++i) watched_[i].ready = fds[i + 3].revents != 0;
   return Ready{.source = fds[0].revents != 0,
                .stop = fds[1].revents != 0,
                .no_reader = (fds[2].revents & POLLERR) != 0};
@@ -36,22 +40,41 @@ void StreamLoop::finish() {
   finishing_ = true;
 }
 
+// False: end at once.
+bool StreamLoop::obey(Next next) {
+  if (next == Next::finish) finish();
+  return next != Next::stop;
+}
+
+StreamLoop::Next StreamLoop::call_watchers() {
+  Next wanted = Next::go_on;
+  for (Watched& watched : watched_)
+    if (std::exchange(watched.ready, false)) {
+      watched.fd = -1;
+      wanted = std::max(wanted, watched.on_ready());
+    }
+  if (tick_ && Clock::now() >= next_tick_) {
+    next_tick_ = Clock::now() + interval_;
+    wanted = std::max(wanted, tick_());
+  }
+  return wanted;
+}
+
 Result<StreamLoop::End> StreamLoop::run(std::optional<Clock::duration> duration,
                                         const Callbacks& callbacks) {
-  std::optional<Clock::time_point> deadline;
-  if (duration) deadline = Clock::now() + *duration;
+  auto deadline = duration ? Clock::now() + *duration : Clock::time_point::max();
+  if (tick_) next_tick_ = Clock::now() + interval_;
   for (;;) {
-    auto ready = wait(deadline);
+    auto ready = wait(finishing_ ? next_tick_ : std::min(deadline, next_tick_));
     if (!ready) return pass_on(ready);
-    if (ready->no_reader) return End::stopped;
-    if (ready->stop || (deadline && Clock::now() >= *deadline)) finish();
+    if (ready->no_reader || !obey(call_watchers())) return End::stopped;
+    if (ready->stop || Clock::now() >= deadline) finish();
     if (!ready->source) continue;
     auto more = source_.take(callbacks.on_packet);
     if (!more) return pass_on(more);
     auto next = callbacks.after_packets();
     if (!next) return pass_on(next);
-    if (*next == Next::stop) return End::stopped;
-    if (*next == Next::finish) finish();
+    if (!obey(*next)) return End::stopped;
     if (!*more) return finishing_ ? End::finished : End::hung_up;
   }
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "ctl/read_ahead.h"
@@ -39,6 +40,16 @@ class StreamLoop {
   StreamLoop(ReadAhead& source, int stop_fd, int output)
       : source_(source), stop_fd_(stop_fd), output_(output) {}
 
+  // Calls `on_ready` once, as soon as `fd` is readable.
+  void watch(int fd, std::function<Next()> on_ready) {
+    watched_.push_back({.fd = fd, .on_ready = std::move(on_ready)});
+  }
+  // Calls `tick` about that often.
+  void every(Clock::duration interval, std::function<Next()> tick) {
+    interval_ = interval;
+    tick_ = std::move(tick);
+  }
+
   // What --duration asks for; nothing if it was not given.
   static std::optional<Clock::duration> duration_of(std::optional<double> seconds);
 
@@ -48,12 +59,23 @@ class StreamLoop {
   struct Ready {
     bool source = false, stop = false, no_reader = false;
   };
-  Result<Ready> wait(std::optional<Clock::time_point> deadline) const;
+  struct Watched {
+    int fd;
+    std::function<Next()> on_ready;
+    bool ready = false;
+  };
+  Result<Ready> wait(Clock::time_point until);
+  Next call_watchers();
+  bool obey(Next next);
   void finish();
 
   ReadAhead& source_;
   int stop_fd_;
   int output_;
+  std::vector<Watched> watched_;
+  Clock::duration interval_ = Clock::duration::max();
+  std::function<Next()> tick_;
+  Clock::time_point next_tick_ = Clock::time_point::max();
   bool finishing_ = false;
 };
 

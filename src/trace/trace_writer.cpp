@@ -202,15 +202,17 @@ void TraceWriter::count(CpuFile& file, const PacketView& packet) {
     if (id >= file.events.size()) file.events.resize(id + size_t{1});
     return file.events[id];
   };
-  for (const Lost& lost : packet.lost())
+  for (const Lost& lost : packet.lost()) {
     account(std::min<uint32_t>(lost.event_id, EVENT_ID_MAX)).lost += lost.count;
-  bool any = false;
+    total_.lost += lost.count;
+  }
+  const uint64_t before = total_.records;
   packet.for_each_record([&](const RecordView& record) {
-    any = true;
+    ++total_.records;
     ++account(record.id()).records;
     note_addresses(record);
   });
-  if (!any) return;
+  if (total_.records == before) return;
   if (file.account.first_ns == 0) file.account.first_ns = packet.header().timestamp_begin;
   file.account.last_ns = packet.header().timestamp_end;
 }

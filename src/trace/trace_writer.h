@@ -52,6 +52,8 @@ class TraceWriter {
   [[nodiscard]] const std::set<uint64_t>& code_addresses() const { return code_addresses_; }
   // Accounts of the CPUs written so far, to be completed and put into the manifest.
   [[nodiscard]] std::vector<CpuAccount> accounts() const;
+  // The same in all.
+  [[nodiscard]] const EventAccount& total() const { return total_; }
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
   // Writes what is missing, makes all of it safe on disk and gives the directory its name.
@@ -91,6 +93,7 @@ class TraceWriter {
   NameLog names_;
   std::set<uint64_t> code_addresses_;
   std::array<uint64_t, 4096> recent_addresses_{};  // looked at already
+  EventAccount total_;
   uint64_t bytes_ = 0;
   bool finished_ = false;
 };

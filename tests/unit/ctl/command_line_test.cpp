@@ -88,6 +88,30 @@ TEST(CommandLine, Filter) {
   usage_error({"filter", "set"});
 }
 
+TEST(CommandLine, Show) {
+  auto show = command<ShowCommand>({"show", "/a", "/b", "--format", "json", "--event", "kmalloc",
+                                    "--duration", "1.5", "--partial"});
+  EXPECT_THAT(show.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(show.format, OutputFormat::json);
+  EXPECT_THAT(show.selection.events, ElementsAre("kmalloc"));
+  EXPECT_EQ(show.duration_s, 1.5);
+  EXPECT_TRUE(show.partial);
+  EXPECT_THAT(usage_error({"show"}), HasSubstr("DIR"));
+}
+
+TEST(CommandLine, Record) {
+  auto plain = command<RecordCommand>({"record", "-o", "/a", "--reason", "why", "--duration", "3"});
+  EXPECT_EQ(plain.directory, "/a");
+  EXPECT_EQ(plain.reason, "why");
+  EXPECT_EQ(plain.duration_s, 3);
+  EXPECT_TRUE(plain.command.empty());
+  auto run = command<RecordCommand>(
+      {"record", "-o", "/a", "--", "stream", "--count", "5", "--json", "--", "-o", "x"});
+  EXPECT_EQ(run.directory, "/a");
+  EXPECT_THAT(run.command, ElementsAre("stream", "--count", "5", "--json", "--", "-o", "x"));
+  EXPECT_THAT(usage_error({"record"}), HasSubstr("--output"));
+}
+
 TEST(CommandLine, Stream) {
   auto plain = command<StreamCommand>({"stream"});
   EXPECT_FALSE(plain.format || plain.count || plain.duration_s || plain.count_only);

@@ -1,0 +1,124 @@
+#include "ctl/recorder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/host.h"
+
+namespace ktraced {
+
+namespace {
+
+TraceOrigin origin_of(const StreamInfo& info) {
+  return {.uuid = info.uuid,
+          .host = host_name(),
+          .kernel = info.kernel,
+          .clock_offset_ns =
+              static_cast<int64_t>(info.realtime_ns) - static_cast<int64_t>(info.boottime_ns),
+          .boot_id = boot_id()};
+}
+
+std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
+                                        RemoteSymbols::Call call) {
+  RemoteSymbols symbols(std::move(call));
+  std::map<uint64_t, std::string> names;
+  for (auto next = addresses.begin(); next != addresses.end();) {
+    auto first = next;
+    for (size_t i = 0; i < RemoteSymbols::kMaxPerCall && next != addresses.end(); ++i)
+      symbols.want(*next++);
+    symbols.fetch();
+    for (; first != next; ++first)
+      if (auto name = symbols.resolve(*first); !name.empty()) names.emplace(*first, name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Recorder::Recorder(std::filesystem::path path, const LiveSource& source,
+                   std::unique_ptr<TraceWriter> writer)
+    : path_(std::move(path)),
+      source_(source),
+      origin_(origin_of(source.info())),
+      writer_(std::move(writer)) {}
+
+Result<Recorder> Recorder::create(const std::filesystem::path& path, const LiveSource& source) {
+  if (source.info().uuid == Uuid{} || source.info().boottime_ns == 0)
+    return fail(ExitCode::data, "ktraced does not say which trace its stream is of");
+  auto writer = TraceWriter::create(path, source.schema(), origin_of(source.info()),
+                                    [](uint64_t address) { return address >= kKernelTextStart; });
+  if (!writer) return pass_on(writer);
+  return Recorder(path, source, std::move(*writer));
+}
+
+Result<> Recorder::take(const PacketView& packet) {
+  const PacketHeader& header = packet.header();
+  if (header.stream_id != static_cast<uint32_t>(StreamId::names)) {
+    if (header.uuid != origin_.uuid)
+      return fail(ExitCode::data, "the stream holds a packet of another trace");
+    check_position(packet);
+    return writer_->write(packet);
+  }
+  packet.for_each_record([&](const RecordView& record) { writer_->add_names(record.bytes()); });
+  complete_until_ = std::max(complete_until_, header.timestamp_end);
+  return {};
+}
+
+// Packets that the daemon dropped for us leave a gap in the numbers, and it tells their events
+// as lost in the next one. Whatever is missing beyond that, nobody has told.
+void Recorder::check_position(const PacketView& packet) {
+  const PacketHeader& header = packet.header();
+  uint64_t lost = 0;
+  for (const Lost& entry : packet.lost()) lost += entry.count;
+  const Position now{.sequence = header.packet_seq_num, .discarded = header.events_discarded};
+  auto [known, is_first] = positions_.try_emplace(header.cpu_id, now);
+  if (is_first) return;
+  const Position before = std::exchange(known->second, now);
+  const bool skipped = now.sequence != before.sequence + 1 && lost == 0;
+  const bool untold = now.discarded - before.discarded != lost;
+  if (skipped || untold) ++gaps_[header.cpu_id];
+}
+
+std::vector<std::string> Recorder::problems() const {
+  std::vector<std::string> all = problems_;
+  for (const auto& [cpu, count] : gaps_)
+    all.push_back(fmt::format("CPU {}: {} gaps in the stream that nobody told", cpu, count));
+  for (const CpuAccount& cpu : writer_->accounts())
+    for (const auto& [event, account] : cpu.events)
+      if (account.lost != 0)
+        all.push_back(fmt::format("CPU {}: {} {} events were lost", cpu.cpu, account.lost, event));
+  for (const auto& [event, count] : missed_)
+    all.push_back(fmt::format("the kernel skipped {} hits of {}", count, event));
+  return all;
+}
+
+Manifest Recorder::manifest(const Purpose& purpose) const {
+  Manifest manifest;
+  manifest.kind = TraceKind::recording;
+  manifest.name = path_.filename();
+  manifest.reason = purpose.reason;
+  manifest.requested_by = fmt::format("pid {} (uid {})", ::getpid(), ::getuid());
+  manifest.origin = origin_;
+  manifest.begin_ns = source_.info().boottime_ns;
+  manifest.end_ns = std::max(complete_until_, manifest.begin_ns);
+  manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
+  manifest.cpus = writer_->accounts();
+  manifest.missed = missed_;
+  manifest.incomplete_because = problems();
+  manifest.config = purpose.config;
+  manifest.schema = source_.schema();
+  return manifest;
+}
+
+Result<Manifest> Recorder::finish(const Purpose& purpose, RemoteSymbols::Call symbols) {
+  Manifest finished = manifest(purpose);
+  auto done = writer_->finish(finished, resolve(writer_->code_addresses(), std::move(symbols)));
+  if (!done) return pass_on(done);
+  return finished;
+}
+
+}  // namespace ktraced
