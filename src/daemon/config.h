@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,15 +13,6 @@
 #include "kernel/filter_settings.h"
 
 namespace ktraced {
-
-// The stream kept in files: trace directories, one after the other.
-struct StreamOutput {
-  std::filesystem::path directory;
-  uint32_t max_file_mb = 256;  // size of one trace directory, then the next is begun
-  uint32_t max_files = 8;      // trace directories kept; the oldest go first
-
-  bool operator==(const StreamOutput&) const = default;
-};
 
 // The flight recorder and its snapshots.
 struct FlightConfig {
@@ -45,7 +35,6 @@ struct Config {
   struct {
     uint32_t buffer_kb = 4096;  // per CPU; a power of two
     uint32_t max_latency_ms = 100;
-    std::optional<StreamOutput> output;  // nothing: no files
   } stream;
   FlightConfig flight;
   struct {

@@ -237,8 +237,7 @@ Result<> Tracer::set_flight(bool enabled) {
 
 void Tracer::shut_down(bool persist) {
   shut_down_ = true;
-  const bool keep_stream = persist && config_.stream.output.has_value();
-  drain_->set_streaming(false, keep_stream);
+  drain_->set_streaming(false);
   drain_.reset();
   if (persist) {
     object_.control().self_tgid = 0;  // the number may soon be another process's
