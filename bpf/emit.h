@@ -50,16 +50,23 @@ static __always_inline bool count_filtered(u32 id)
 	return false;
 }
 
+/* A program that was detached may run some milliseconds longer; what it meets then
+ * is not wanted any more. */
+static __always_inline bool event_on(u32 id)
+{
+	return id >= sizeof(control.event_on) || control.event_on[id];
+}
+
 /* Is this hit of the current task wanted? Counts it as filtered if not. */
 static __always_inline bool hit_wanted(u32 id)
 {
-	return current_wanted(bpf_get_current_pid_tgid() >> 32) || count_filtered(id);
+	return (event_on(id) && current_wanted(bpf_get_current_pid_tgid() >> 32)) || count_filtered(id);
 }
 
 /* The same for an event that is also about another task. */
 static __always_inline bool pair_hit_wanted(u32 id, struct task_struct *other)
 {
-	return pair_wanted(bpf_get_current_pid_tgid() >> 32, other) || count_filtered(id);
+	return (event_on(id) && pair_wanted(bpf_get_current_pid_tgid() >> 32, other)) || count_filtered(id);
 }
 
 /* Wake the reader whenever another wakeup_bytes were written, not for each record:

@@ -143,7 +143,7 @@ struct control {
 	u32 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
 	u64 follow_lost;     /* processes that did not fit into the map followed */
 	u64 wakeup_bytes;    /* wake the reader each time this many bytes (a power of two) were written */
-	u8 event_on[256];    /* for programs that stay attached for their housekeeping */
+	u8 event_on[256]; /* by event id; set before its program is attached, cleared before it is detached */
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
 	struct filter filter[2];
 };

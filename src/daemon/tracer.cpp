@@ -262,7 +262,6 @@ void Tracer::reconcile() {
     set_attached(event.name, on || (keeping_house && is_housekeeping(event.name)));
   }
   set_attached(kForgetFollowed, filters_.following());
-  object_.wait_until_detached();
 }
 
 void Tracer::set_attached(const std::string& program, bool attached) {

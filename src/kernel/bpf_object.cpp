@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "kernel/bpf_loader.h"
@@ -30,10 +28,6 @@ class Hash {
  private:
   uint64_t value_ = 0xcbf29ce484222325ULL;
 };
-
-// A link is gone one RCU grace period after its pin; longer than this would be odd.
-constexpr auto kDetachTimeout = std::chrono::milliseconds(500);
-constexpr auto kDetachPoll = std::chrono::milliseconds(1);
 
 // Whoever pins last pins this: where it is, all the rest is too.
 constexpr const char* kControlMap = ".data.control";
@@ -148,21 +142,7 @@ Result<> BpfObject::attach(const std::string& name) {
 }
 
 void BpfObject::detach(const std::string& name) {
-  auto link = links_.find(name);
-  if (link == links_.end()) return;
-  bpf_link_info info{};
-  uint32_t size = sizeof(info);
-  if (bpf_obj_get_info_by_fd(link->second.get(), &info, &size) == 0) going_.push_back(info.id);
-  links_.erase(link);
-  if (pins_) pins_->unpin(Pins::Kind::link, name);
-}
-
-void BpfObject::wait_until_detached() {
-  const auto deadline = std::chrono::steady_clock::now() + kDetachTimeout;
-  for (uint32_t id : going_)
-    while (Fd(bpf_link_get_fd_by_id(id)) && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(kDetachPoll);
-  going_.clear();
+  if (links_.erase(name) != 0 && pins_) pins_->unpin(Pins::Kind::link, name);
 }
 
 bool BpfObject::attached(const std::string& name) const { return links_.contains(name); }

@@ -54,10 +54,9 @@ class BpfObject {
   // Attaches or detaches the program of an event (or a helper program) by name.
   // Attaching twice is no error. Fails with ExitCode::unavailable.
   Result<> attach(const std::string& program);
+  // A detached program may be entered some milliseconds longer: a pinned link outlives its
+  // pin and its descriptor by an RCU grace period.
   void detach(const std::string& program);
-  // Waits until no detached program is entered any more: a pinned link goes only some
-  // milliseconds after its pin and its descriptor.
-  void wait_until_detached();
   [[nodiscard]] bool attached(const std::string& program) const;
 
   // Hits of an event's program that the kernel skipped because the program was
@@ -91,7 +90,6 @@ class BpfObject {
   std::map<std::string, Fd> maps_;
   std::map<std::string, Program> programs_;
   std::map<std::string, Fd> links_;  // by program
-  std::vector<uint32_t> going_;      // ids of links that were detached
   Mapping control_;
   std::map<std::string, std::string> unavailable_;
   std::optional<Pins> pins_;

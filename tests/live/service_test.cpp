@@ -124,8 +124,9 @@ TEST(Kill, LeavesWhatACleanupRemoves) {
 TEST(Socket, LeftByADeadDaemonIsReplaced) {
   TempDir directory;
   std::string socket = directory.path() / "control.sock";
-  std::string config =
-      directory.file("config.json", json{{"control", {{"socket", socket}}}}.dump());
+  std::string pins = "/sys/fs/bpf" / directory.path().filename();
+  json settings = {{"control", {{"socket", socket}}}, {"bpffs", pins}};
+  std::string config = directory.file("config.json", settings.dump());
   for (int i = 0; i < 2; ++i) {
     Process daemon({kDaemonProgram, "--config", config});
     ASSERT_TRUE(eventually([&] { return RpcConnection::answers(socket); })) << daemon.err();
