@@ -41,7 +41,7 @@ TEST(SysEnter, HasTheNumberTheNameAndAllSixArguments) {
   for (size_t i = 0; i < events.size(); ++i) {
     const json& call = told["calls"][i];
     EXPECT_EQ(number_of(events[i], "nr"), call["nr"]);
-    EXPECT_EQ(name_of(events[i], "nr"), call["name"]);
+    EXPECT_EQ(name_of(events[i], "nr"), call["name"].get<std::string>());
     EXPECT_EQ(numbers_of(events[i], "args"), call["args"].get<std::vector<uint64_t>>())
         << call["name"];
     EXPECT_EQ(events[i]["comm"], told["comm"]);
@@ -59,7 +59,7 @@ TEST(SysExit, HasTheReturnValueAndTheErrorByName) {
   for (size_t i = 0; i < events.size(); ++i) {
     const json& call = told["calls"][i];
     EXPECT_EQ(number_of(events[i], "ret"), call["ret"].get<long long>()) << call["name"];
-    EXPECT_EQ(name_of(events[i], "nr"), call["name"]);
+    EXPECT_EQ(name_of(events[i], "nr"), call["name"].get<std::string>());
   }
   EXPECT_EQ(name_of(events[0], "ret"), "ENOSYS");
   EXPECT_EQ(name_of(events[1], "ret"), "ENOENT");
