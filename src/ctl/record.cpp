@@ -88,6 +88,8 @@ class Recording {
     });
   }
 
+  [[nodiscard]] bool asked_to_end() const { return give_up_at_ != Clock::time_point::max(); }
+
   Result<End> run(std::optional<Clock::duration> duration) {
     loop_.every(Progress::kInterval, [this] {
       progress_.update(recorder_.total(), recorder_.bytes());
@@ -143,6 +145,7 @@ class Session {
  private:
   Result<> prepare();
   Result<> record();
+  Result<End> read_stream();
   Result<> finish(const Result<End>& end);
   [[nodiscard]] std::string reason() const;
   int end_of_command();
@@ -156,6 +159,7 @@ class Session {
   std::optional<LiveSource> source_;
   std::optional<Recorder> recorder_;
   Counts before_;
+  bool asked_to_end_ = false;  // the command, while it was recorded
 };
 
 // The process of the command is made first: it must not inherit what the signals need.
@@ -187,19 +191,24 @@ Result<> Session::prepare() {
   return {};
 }
 
-Result<> Session::record() {
+Result<End> Session::read_stream() {
   auto packets = ReadAhead::start(*source_);
   if (!packets) return pass_on(packets);
   StreamLoop loop(**packets, child_ ? -1 : signals_->fd(), -1);
   Recording recording(*recorder_, loop);
-  if (child_) {
+  if (child_) recording.end_with(*child_, signals_->fd());
+  auto end = recording.run(StreamLoop::duration_of(command_.duration_s));
+  asked_to_end_ = recording.asked_to_end();
+  return end;
+}
+
+Result<> Session::record() {
+  if (child_)
     if (auto started = child_->go(); !started) {
       child_.reset();
       return started;
     }
-    recording.end_with(*child_, signals_->fd());
-  }
-  return finish(recording.run(StreamLoop::duration_of(command_.duration_s)));
+  return finish(read_stream());
 }
 
 // Whatever ended the recording, what has been recorded is kept.
@@ -237,12 +246,11 @@ int Session::end_of_command() {
   std::array<pollfd, 2> fds{{{child_->fd(), POLLIN, 0}, {signals_->fd(), POLLIN, 0}}};
   while (::poll(fds.data(), fds.size(), -1) < 0 && errno == EINTR) {
   }
-  if (fds[0].revents == 0) {
-    child_->terminate();
-    constexpr std::chrono::milliseconds kWait = kGrace;
-    if (::poll(fds.data(), 1, static_cast<int>(kWait.count())) <= 0) return 128 + SIGTERM;
-  }
-  return child_->wait();
+  if (fds[0].revents != 0) return child_->wait();
+  if (!asked_to_end_) child_->terminate();
+  const std::chrono::milliseconds patience = asked_to_end_ ? std::chrono::seconds(0) : kGrace;
+  const bool ended = ::poll(fds.data(), 1, static_cast<int>(patience.count())) > 0;
+  return ended ? child_->wait() : 128 + SIGTERM;
 }
 
 Result<int> Session::run() {

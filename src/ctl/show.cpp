@@ -62,23 +62,23 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
   return views;
 }
 
+// "recording of HOST, 2.000 s, complete"
 std::string state_of(const TraceReader& trace) {
-  if (trace.unfinished()) return "unfinished";
   const Manifest& manifest = trace.manifest();
-  if (manifest.complete()) return "complete";
-  return fmt::format("incomplete: {}", fmt::join(manifest.incomplete_because, "; "));
+  if (trace.unfinished()) return fmt::format("unfinished trace of {}", manifest.origin.host);
+  const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
+  return fmt::format(
+      "{} of {}, {:.3f} s, {}", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
+      manifest.origin.host, static_cast<double>(manifest.end_ns - begin) / kNsPerSecond,
+      manifest.complete()
+          ? "complete"
+          : fmt::format("incomplete: {}", fmt::join(manifest.incomplete_because, "; ")));
 }
 
 // What the traces say of themselves; it is not shown among the events.
 void print_states(const History& history) {
-  for (const TraceReader& trace : history.traces()) {
-    const Manifest& manifest = trace.manifest();
-    const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
-    fmt::print(stderr, "ktracectl: {}: {} of {}, {:.3f} s, {}\n", trace.path().string(),
-               manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
-               manifest.origin.host, static_cast<double>(manifest.end_ns - begin) / kNsPerSecond,
-               state_of(trace));
-  }
+  for (const TraceReader& trace : history.traces())
+    fmt::print(stderr, "ktracectl: {}: {}\n", trace.path().string(), state_of(trace));
   if (history.repeated() != 0)
     fmt::print(stderr, "ktracectl: {} events were in more than one trace and are counted once\n",
                history.repeated());

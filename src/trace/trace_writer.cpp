@@ -126,14 +126,19 @@ fs::path TraceWriter::cpu_path(uint32_t cpu) const {
   return partial_ / "ctf" / fmt::format("cpu{}", cpu);
 }
 
+// All or nothing: a file that finds no room must not spoil what a reader could still use.
 Result<> TraceWriter::write_file(const fs::path& name, std::string_view text) const {
   const fs::path path = partial_ / name;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
+  const fs::path growing = partial_ / "ctf" / ".new";  // where readers do not look
+  Fd fd(::open(growing.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!fd) return io_failure("create", path, errno);
   std::array parts = {part_of(std::as_bytes(std::span(text)))};
-  if (auto done = write_all(fd.get(), parts, path); !done) return done;
-  if (::fsync(fd.get()) != 0) return io_failure("sync", path, errno);
-  return {};
+  Result<> done = write_all(fd.get(), parts, path);
+  if (done && ::fsync(fd.get()) != 0) done = io_failure("sync", path, errno);
+  if (done && ::rename(growing.c_str(), path.c_str()) != 0)
+    done = io_failure("create", path, errno);
+  if (!done) ::unlink(growing.c_str());
+  return done;
 }
 
 Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {

@@ -1,0 +1,248 @@
+// Recordings of the stream, and what `ktracectl show` makes of trace directories.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <numeric>
+#include <regex>
+#include <sstream>
+
+#include "harness/daemon.h"
+#include "harness/trace_files.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Records getpriority(), whose calls the ground truth numbers.
+json numbered_calls() { return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}}; }
+
+std::vector<uint64_t> up_to(uint64_t last) {
+  std::vector<uint64_t> numbers(last);
+  std::iota(numbers.begin(), numbers.end(), 1);
+  return numbers;
+}
+
+// The lines of `show --format json`, and everything it said about them.
+struct Shown {
+  std::vector<json> lines;
+  Finished finished;
+};
+
+Shown show(std::vector<std::string> words) {
+  Command command = {kClientProgram, "show", "--format", "json"};
+  command.insert(command.end(), words.begin(), words.end());
+  Shown shown{.lines = {}, .finished = run(command)};
+  std::istringstream text(shown.finished.out);
+  for (std::string line; std::getline(text, line);) shown.lines.push_back(json::parse(line));
+  return shown;
+}
+
+// The n of the getpriority(0, n) calls of a process, in the order they are shown.
+std::vector<uint64_t> numbers_of(const std::vector<json>& lines, pid_t pid) {
+  std::vector<uint64_t> numbers;
+  for (const json& line : lines)
+    if (line.value("event", "") == "sys_enter" && line["pid"] == pid &&
+        line["args"]["syscall"] == "getpriority")
+      numbers.push_back(std::stoull(line["args"]["args"][1].get<std::string>(), nullptr, 16));
+  return numbers;
+}
+
+// What the ground truth wrote in its last line.
+json told_by(const Finished& finished) {
+  const size_t end = finished.out.find_last_not_of('\n');
+  const size_t begin = finished.out.rfind('\n', end);
+  return json::parse(finished.out.substr(begin == std::string::npos ? 0 : begin + 1));
+}
+
+TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
+  constexpr uint64_t kCalls = 50'000;
+  json config = numbered_calls();
+  config["events"]["process"] = true;
+  Daemon daemon(config);
+  const json filter = {{"comm", {"nobody"}}, {"exclude", {{"uid", {12345}}}}};
+  daemon.set_filter(filter);
+  const json before = daemon.call("filter.show");
+  WaitingTruth bystander({"numbered", "0", "100"});
+  bystander.go();
+  const std::string path = daemon.directory() / "recording";
+
+  Finished recorded =
+      daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", std::to_string(kCalls)});
+  bystander.finish();
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  EXPECT_THAT(recorded.err, HasSubstr("complete"));
+  EXPECT_EQ(daemon.call("filter.show"), before);
+
+  const pid_t pid = told_by(recorded)["pid"];
+  Shown shown = show({path});
+  EXPECT_EQ(shown.finished.exit_code, 0) << shown.finished.err;
+  EXPECT_EQ(numbers_of(shown.lines, pid), up_to(kCalls));
+  EXPECT_THAT(numbers_of(shown.lines, bystander.pid()), IsEmpty());
+  uint64_t execs = 0;
+  for (const json& line : shown.lines)
+    if (line["event"] == "sched_process_exec") {
+      ++execs;
+      EXPECT_EQ(line["args"]["filename"], kTruthProgram);
+      EXPECT_EQ(line["comm"], "truth");
+    }
+  EXPECT_EQ(execs, 1U);
+  const json manifest = manifest_of(path);
+  EXPECT_EQ(manifest["kind"], "recording");
+  EXPECT_EQ(manifest["complete"], true);
+  EXPECT_EQ(manifest["records"], shown.lines.size());
+  EXPECT_THAT(manifest["reason"], HasSubstr("numbered 50000"));
+}
+
+TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
+  Daemon daemon(numbered_calls());
+  daemon.set_filter({{"uid", {4711}}});
+  const json before = daemon.call("filter.show");
+  auto record = [&](const std::string& name, Command command) {
+    Command words = {"record", "-o", daemon.directory() / name, "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    return daemon.ctl(words).exit_code;
+  };
+  EXPECT_EQ(record("a", {"sh", "-c", "exit 7"}), 7);
+  EXPECT_EQ(record("b", {"sh", "-c", "kill -USR1 $$"}), 128 + SIGUSR1);
+  EXPECT_EQ(record("c", {"/nonexistent"}), 127);
+  EXPECT_FALSE(fs::exists(daemon.directory() / "c"));
+  EXPECT_FALSE(fs::exists(daemon.directory() / "c.partial"));
+  EXPECT_EQ(daemon.call("filter.show"), before);
+
+  for (int signal : {SIGTERM, SIGINT}) {
+    const std::string path = daemon.directory() / fmt::format("signal{}", signal);
+    Process recording(daemon.ctl_command({"record", "-o", path, "--", "sleep", "100"}));
+    ASSERT_TRUE(eventually([&] { return daemon.call("filter.show") != before; }));
+    ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial"); }));
+    recording.send(signal);
+    EXPECT_EQ(recording.wait().exit_code, 128 + SIGTERM) << "the command was asked to end";
+    EXPECT_EQ(daemon.call("filter.show"), before);
+    EXPECT_EQ(manifest_of(path)["complete"], true);
+  }
+}
+
+TEST(Recording, AnExistingDirectoryIsRefusedBeforeAnythingIsStarted) {
+  Daemon daemon(numbered_calls());
+  const fs::path path = daemon.directory() / "taken", ran = daemon.directory() / "ran";
+  fs::create_directory(path);
+  Finished refused = daemon.ctl({"record", "-o", path, "--", "touch", ran});
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_THAT(refused.err, HasSubstr(path.string()));
+  EXPECT_FALSE(fs::exists(ran));
+  EXPECT_TRUE(fs::is_empty(path));
+}
+
+TEST(Recording, EndsCleanlyOnASignal) {
+  Daemon daemon(numbered_calls());
+  const std::string path = daemon.directory() / "recording";
+  Process recording(daemon.ctl_command({"--json", "record", "-o", path, "--reason", "a test"}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  WaitingTruth truth({"numbered", "20000"});
+  truth.act();
+  recording.send(SIGINT);
+  Finished finished = recording.wait();
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(numbers_in(path, truth.pid()), up_to(20'000)) << "all until the signal";
+  const json result = json::parse(finished.out);
+  EXPECT_EQ(result["complete"], true) << result;
+  EXPECT_EQ(result["records"], manifest_of(path)["records"]);
+  EXPECT_EQ(manifest_of(path)["reason"], "a test");
+}
+
+TEST(Recording, ShownAndLostAreExactlyWhatWasCalled) {
+  constexpr uint64_t kCalls = 1'000'000;
+  json config = numbered_calls();
+  config["stream"]["buffer_kb"] = 64;
+  Daemon daemon(config);
+  daemon.disable({"sys_exit"});
+  const std::string path = daemon.directory() / "recording";
+  Finished recorded =
+      daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", std::to_string(kCalls)});
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  const pid_t pid = told_by(recorded)["pid"];
+  json counts = json::parse(run({kClientProgram, "show", "--count-only", path}).out);
+  EXPECT_EQ(counts["events"].get<uint64_t>() + counts["lost"].get<uint64_t>(), kCalls);
+  EXPECT_EQ(counts["events"], numbers_in(path, pid).size());
+  const json manifest = manifest_of(path);
+  EXPECT_EQ(manifest["lost"], counts["lost"]);
+  EXPECT_EQ(manifest["complete"], counts["lost"] == 0);
+}
+
+TEST(Recording, BabeltraceReadsTheSameEvents) {
+  json config = json::object();
+  for (const char* group : {"sched", "process", "syscalls", "kmem"}) config["events"][group] = true;
+  Daemon daemon(config);
+  const std::string path = daemon.directory() / "recording";
+  Finished recorded =
+      daemon.ctl({"record", "-o", path, "--", "sh", "-c", "ls -lR /etc >/dev/null"});
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  Shown ours = show({path});
+  ASSERT_GT(ours.lines.size(), 10'000U);
+  Finished theirs = run({"babeltrace2", "--clock-cycles", "--no-delta", path});
+  EXPECT_EQ(theirs.err, "");
+  std::istringstream text(theirs.out);
+  const std::regex form(R"(\[0*([0-9]+)\] \S+ (\S+): \{ cpu_id = ([0-9]+),.*tid = ([0-9]+) \}.*)");
+  size_t index = 0;
+  for (std::string line; std::getline(text, line); ++index) {
+    std::smatch match;
+    ASSERT_TRUE(std::regex_match(line, match, form)) << line;
+    ASSERT_LT(index, ours.lines.size());
+    const json& our = ours.lines[index];
+    ASSERT_EQ(our["ts"], std::stoull(match[1])) << line;
+    ASSERT_EQ(our["event"], match[2].str()) << line;
+    ASSERT_EQ(our["cpu"], std::stoul(match[3])) << line;
+    ASSERT_EQ(our["tid"], std::stoul(match[4])) << line;
+  }
+  EXPECT_EQ(index, ours.lines.size());
+}
+
+// A recording and snapshots of the same time: each call has happened once.
+TEST(Show, ReadsDirectoriesThatOverlapAsOneHistory) {
+  json config = numbered_calls();
+  config["flight"]["enabled"] = true;
+  Daemon daemon(config);
+  const std::string recording = daemon.directory() / "recording";
+  Process recorder(daemon.ctl_command({"record", "-o", recording}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(recording + ".partial/manifest.json"); }));
+  WaitingTruth truth({"numbered", "0", "20"});
+  truth.go();
+  auto snapshot = [&] { return daemon.call("snapshot.take")["path"].get<std::string>(); };
+  std::this_thread::sleep_for(100ms);
+  const std::string first = snapshot();
+  std::this_thread::sleep_for(100ms);
+  recorder.send(SIGINT);
+  ASSERT_EQ(recorder.wait().exit_code, 0);
+  std::this_thread::sleep_for(100ms);
+  const uint64_t count = truth.finish()["count"];
+  const std::string second = snapshot();
+
+  EXPECT_EQ(numbers_of(show({first, second}).lines, truth.pid()), up_to(count));
+  Shown all = show({second, recording, first});
+  EXPECT_EQ(numbers_of(all.lines, truth.pid()), up_to(count));
+  EXPECT_THAT(all.finished.err, HasSubstr("were in more than one trace"));
+}
+
+TEST(Show, NeedsNoDaemonAndNoRoot) {
+  fs::path path;
+  Daemon daemon(numbered_calls());
+  path = daemon.directory() / "recording";
+  ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", "100"}).exit_code,
+            0);
+  daemon.call("version");
+  for (const auto& entry : fs::recursive_directory_iterator(path))
+    fs::permissions(entry.path(), fs::perms::others_all, fs::perm_options::add);
+  fs::permissions(path, fs::perms::others_all, fs::perm_options::add);
+  Finished shown = run({"setpriv", "--reuid=65534", "--clear-groups", kClientProgram, "--socket",
+                        "/nonexistent", "show", path, "--event", "sys_enter"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.err, HasSubstr("100 events shown"));
+}
+
+}  // namespace
+}  // namespace ktraced::live
