@@ -7,7 +7,7 @@ build_packages=(
 	libbpf-dev libsystemd-dev libseccomp-dev
 	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
 )
-test_packages=(babeltrace2 libgtest-dev libgmock-dev python3 procps)
+test_packages=(babeltrace2 libgtest-dev libgmock-dev python3 python3-jsonschema procps)
 lint_packages=(clang-format clang-tidy shellcheck)
 
 # missing_packages NAME…: those of the packages that are not installed.

@@ -24,8 +24,12 @@ struct Key {
   std::string_view name;
   bool is_number;
 };
-constexpr std::array<Key, 5> kKeys{
-    {{"pid", true}, {"uid", true}, {"comm", false}, {"follow", true}, {"cgroup", false}}};
+constexpr std::array<Key, 6> kKeys{{{"pid", true},
+                                    {"uid", true},
+                                    {"comm", false},
+                                    {"follow", true},
+                                    {"cgroup", false},
+                                    {"syscall", false}}};
 
 Result<json> value_of(const Key& key, std::string_view text, std::string_view arg) {
   if (!key.is_number) return json(text);
@@ -45,10 +49,10 @@ Result<> add_argument(std::string_view arg, json& filter) {
   bool exclude = name.starts_with(kExclude);
   if (exclude) name.remove_prefix(kExclude.size());
   auto key = std::ranges::find(kKeys, name, &Key::name);
-  if (key == kKeys.end())
+  if (key == kKeys.end() || (exclude && name == "syscall"))
     return fail(ExitCode::usage,
                 "'{}' is not a filter key: there are pid, uid, comm, follow and cgroup, each also "
-                "as exclude.pid and so on",
+                "as exclude.pid and so on, and syscall",
                 arg.substr(0, equals));
   json& values = (exclude ? filter["exclude"] : filter)[std::string(name)];
   if (values.is_null()) values = json::array();

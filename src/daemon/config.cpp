@@ -36,20 +36,6 @@ bool contains(const T& values, std::string_view value) {
 
 // ---- events ----
 
-bool is_syscall(std::string_view name) {
-  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
-    if (syscall_number(abi, name)) return true;
-  return false;
-}
-
-std::vector<std::string_view> all_syscalls() {
-  std::vector<std::string_view> names;
-  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
-    for (int32_t number = 0; number < SYSCALL_MAX; ++number)
-      if (auto name = syscall_name(abi, number); !name.empty()) names.push_back(name);
-  return names;
-}
-
 // {"only": ["openat", …]}
 void read_syscalls_only(const ConfigNode& node, Config& config) {
   if (!node.object({"only"})) return;
@@ -57,15 +43,7 @@ void read_syscalls_only(const ConfigNode& node, Config& config) {
   if (!only) return node.problem("must have \"only\", a list of system calls");
   if (only->value().is_array() && only->value().empty())
     return only->problem("must name at least one system call; true instead means all of them");
-  for (const ConfigNode& element : only->list(size_t{SYSCALL_ABIS} * SYSCALL_MAX)) {
-    auto name = element.text();
-    if (!name) continue;
-    if (!is_syscall(*name))
-      element.problem("unknown system call {}{}", in_quotes(*name),
-                      suggestion(*name, all_syscalls()));
-    else if (!contains(config.syscalls_only, *name))
-      config.syscalls_only.push_back(*name);
-  }
+  read_syscalls(*only, config.syscalls_only);
 }
 
 std::string_view group_of(std::string_view event, const EventGroups& groups) {

@@ -18,6 +18,13 @@ void add_if_changed(std::vector<std::string>& sections, const char* name, const 
   if (before != now) sections.emplace_back(name);
 }
 
+// What a command would call bad usage is, in a file, a bad configuration: of its filter, the
+// only part that is checked against the running system.
+Error in_file(const std::filesystem::path& file, const Error& error) {
+  if (error.code != ExitCode::usage) return error;
+  return {ExitCode::config, fmt::format("{}: filter: {}", file.string(), error.message)};
+}
+
 }  // namespace
 
 Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config)
@@ -51,7 +58,7 @@ Result<> Daemon::start() {
 
   auto tracer = Tracer::create(
       config_, [this](std::span<const PacketBytes> pass) { subscribers_->publish(pass); });
-  if (!tracer) return pass_on(tracer);
+  if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
   snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
   snapshots_->begin();
@@ -103,13 +110,16 @@ Result<std::vector<std::string>> Daemon::reload() {
   auto rules = make_access_rules(config->control.group, config->control.admin_uids);
   if (!rules) return pass_on(rules);
 
+  auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
+  if (auto set = server_->set_access(std::move(*rules)); !set) return pass_on(set);
   auto changed = tracer_->apply(*config);
-  if (!changed) return pass_on(changed);
-  if (config->control.group != config_.control.group ||
-      config->control.admin_uids != config_.control.admin_uids) {
-    if (auto set = server_->set_access(std::move(*rules)); !set) return pass_on(set);
-    changed->emplace_back("control");
+  if (!changed) {
+    if (rules_before) static_cast<void>(server_->set_access(std::move(*rules_before)));
+    return std::unexpected(in_file(config_file_, changed.error()));
   }
+  if (config->control.group != config_.control.group ||
+      config->control.admin_uids != config_.control.admin_uids)
+    changed->emplace_back("control");
   snapshots_->apply(config->flight);
   add_if_changed(*changed, "log", config_.log.level, config->log.level);
   spdlog::set_level(spdlog::level::from_str(config->log.level));

@@ -128,13 +128,20 @@ void Drain::set_streaming(bool on, bool leave_on) {
   });
 }
 
-void Drain::begin_stream() {
+void Drain::make_cpus(uint64_t start) {
   for (const Cpu& cpu : cpus_) late_before_ += cpu.builder.late_records();
   cpus_.clear();
-  const uint64_t start = resume_ ? 0 : boottime_ns();
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
     cpus_.emplace_back(uuid_, counters_, cpu, start);
-  if (!resume_) empty_rings();
+}
+
+void Drain::begin_stream() {
+  if (!resume_) {
+    make_cpus(boottime_ns());
+    empty_rings();
+  } else if (cpus_.empty()) {
+    make_cpus(0);
+  }
   resume_ = false;
 }
 
@@ -220,7 +227,9 @@ Result<> Drain::resize(size_t ring_bytes) {
       result = pass_on(old);
       return;
     }
-    if (streaming_)
+    // Unread records, also of an earlier daemon, move on into the packet builders.
+    if (resume_ && cpus_.empty()) make_cpus(0);
+    if (streaming_ || resume_)
       for (auto& [number, ring] : *old) {
         drain_cpu(ring, cpus_[number]);
         pass_on_losses(cpus_[number], std::numeric_limits<uint64_t>::max());

@@ -81,6 +81,7 @@ class Drain {
   void call(const std::function<void()>& task);
   Result<> watch_rings();
 
+  void make_cpus(uint64_t start);
   void begin_stream();
   void empty_rings();
   void pass(uint64_t until);  // with the records up to this time

@@ -4,8 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/suggest.h"
 #include "bpf/shared_state.h"
 #include "daemon/config.h"
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -83,10 +85,21 @@ json side_to_json(const FilterSide& side) {
           {"cgroup", side.cgroup}};
 }
 
-}  // namespace
+bool is_syscall(std::string_view name) {
+  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+    if (syscall_number(abi, name)) return true;
+  return false;
+}
 
-void read_filter(const ConfigNode& node, FilterSettings& filter) {
-  if (!node.object({"pid", "uid", "comm", "follow", "cgroup", "exclude"})) return;
+std::vector<std::string_view> all_syscalls() {
+  std::vector<std::string_view> names;
+  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+    for (int32_t number = 0; number < SYSCALL_MAX; ++number)
+      if (auto name = syscall_name(abi, number); !name.empty()) names.push_back(name);
+  return names;
+}
+
+void read_sides(const ConfigNode& node, FilterSettings& filter) {
   read_side(node, filter.include);
   if (auto exclude = node.member("exclude");
       exclude && exclude->object({"pid", "uid", "comm", "follow", "cgroup"}))
@@ -103,15 +116,40 @@ void read_filter(const ConfigNode& node, FilterSettings& filter) {
                  static_cast<int>(FOLLOW_ROOTS_MAX));
 }
 
+}  // namespace
+
+void read_syscalls(const ConfigNode& node, std::vector<std::string>& names) {
+  names.clear();
+  for (const ConfigNode& element : node.list(size_t{SYSCALL_ABIS} * SYSCALL_MAX)) {
+    auto name = element.text();
+    if (!name) continue;
+    if (!is_syscall(*name))
+      element.problem("unknown system call {}{}", in_quotes(*name),
+                      suggestion(*name, all_syscalls()));
+    else if (std::ranges::find(names, *name) == names.end())
+      names.push_back(*name);
+  }
+}
+
+void read_filter(const ConfigNode& node, FilterSettings& filter) {
+  if (node.object({"pid", "uid", "comm", "follow", "cgroup", "exclude"})) read_sides(node, filter);
+}
+
 json filter_to_json(const FilterSettings& filter) {
   json value = side_to_json(filter.include);
   value["exclude"] = side_to_json(filter.exclude);
+  if (!filter.syscall.empty()) value["syscall"] = filter.syscall;
   return value;
 }
 
 Result<FilterSettings> merge_filter(FilterSettings current, const json& patch) {
   Problems problems;
-  read_filter(ConfigNode(patch, "filter", problems), current);
+  // The configuration selects system calls among its events; a command has them here.
+  const ConfigNode node(patch, "filter", problems);
+  if (node.object({"pid", "uid", "comm", "follow", "cgroup", "syscall", "exclude"})) {
+    read_sides(node, current);
+    if (auto syscalls = node.member("syscall")) read_syscalls(*syscalls, current.syscall);
+  }
   if (problems.any()) return std::unexpected(problems.error(ExitCode::usage));
   return current;
 }

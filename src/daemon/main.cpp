@@ -40,6 +40,8 @@ Result<int> run(const Options& options) {
   if (!schema) return pass_on(schema);
   auto config = load_config(options.config, event_groups(*schema));
   if (!config) return pass_on(config);
+  if (auto rules = make_access_rules(config->control.group, config->control.admin_uids); !rules)
+    return pass_on(rules);
   if (options.check_config) {
     fmt::print("{}: the configuration is valid\n", options.config.string());
     return 0;

@@ -113,8 +113,11 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     if (!settings) return pass_on(settings);
     return set_filter(t.tracer, *settings);
   });
-  server.add("filter.clear", Role::admin,
-             [t](const json&, const Peer&) { return set_filter(t.tracer, {}); });
+  server.add("filter.clear", Role::admin, [t](const json&, const Peer&) {
+    FilterSettings cleared;
+    cleared.syscall = t.tracer.filter().syscall;
+    return set_filter(t.tracer, cleared);
+  });
 }
 
 }  // namespace

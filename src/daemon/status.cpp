@@ -43,7 +43,9 @@ json Tracer::event_status(const Event& event, uint64_t overwritten) const {
   status["attached"] = object_.attached(event.name);
   status["missed"] =
       object_.missed(event.name) - (baseline != baselines_.end() ? baseline->second.missed : 0);
-  status["overwritten"] = overwritten;
+  // Reading a ring that is written to can miss some for a moment: never less than nothing.
+  const uint64_t before = baseline != baselines_.end() ? baseline->second.overwritten : 0;
+  status["overwritten"] = overwritten > before ? overwritten - before : 0;
   status["per_cpu"] = std::move(per_cpu);
   return status;
 }
@@ -78,7 +80,8 @@ json Tracer::status() const {
     events[event.name] = std::move(status);
   }
   json filter = filter_to_json(filters_.current());
-  filter["syscalls_only"] = config_.syscalls_only;
+  filter.erase("syscall");
+  filter["syscalls_only"] = filters_.current().syscall;
   filter["follow_lost"] = filters_.follow_lost();
   return {{"state", paused_ ? "paused" : "running"},
           {"version", KTRACED_VERSION},

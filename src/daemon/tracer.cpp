@@ -132,16 +132,20 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
                 "restart it");
   // What can fail comes first, and is taken back if what follows fails.
   const FilterSettings filter_before = filters_.current();
-  if (auto applied = filters_.apply(config.filter); !applied) return pass_on(applied);
-  if (const size_t bytes = size_t{config.stream.buffer_kb} * 1024; bytes != rings_.ring_bytes()) {
-    if (auto resized = drain_->resize(bytes); !resized) {
-      static_cast<void>(filters_.apply(filter_before));
-      return pass_on(resized);
-    }
-  }
+  FilterSettings filter = config.filter;
+  filter.syscall = config.syscalls_only;
+  const bool flight_before = flight_.enabled();
+  if (auto applied = filters_.apply(filter); !applied) return pass_on(applied);
   if (auto switched = set_flight(config.flight.enabled); !switched) {
     static_cast<void>(filters_.apply(filter_before));
     return pass_on(switched);
+  }
+  if (const size_t bytes = size_t{config.stream.buffer_kb} * 1024; bytes != rings_.ring_bytes()) {
+    if (auto resized = drain_->resize(bytes); !resized) {
+      static_cast<void>(filters_.apply(filter_before));
+      static_cast<void>(set_flight(flight_before));
+      return pass_on(resized);
+    }
   }
   drain_->set_max_latency(config.stream.max_latency_ms);
   set_syscalls(config.syscalls_only);
@@ -153,9 +157,10 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   }
 
   std::vector<std::string> changed;
-  if (enabled != enabled_ || config.syscalls_only != config_.syscalls_only)
+  if (enabled != enabled_ || filter.syscall != filter_before.syscall)
     changed.emplace_back("events");
-  if (config.filter != filter_before) changed.emplace_back("filter");
+  if (filter.include != filter_before.include || filter.exclude != filter_before.exclude)
+    changed.emplace_back("filter");
   if (config.stream.buffer_kb != config_.stream.buffer_kb ||
       config.stream.max_latency_ms != config_.stream.max_latency_ms)
     changed.emplace_back("stream");
@@ -204,6 +209,7 @@ Result<std::vector<std::string>> Tracer::set_enabled(const std::vector<std::stri
 
 Result<> Tracer::set_filter(const FilterSettings& settings) {
   auto applied = filters_.apply(settings);
+  if (applied) set_syscalls(settings.syscall);
   reconcile();  // following may have begun or ended
   return applied;
 }
@@ -287,19 +293,21 @@ const std::string* Tracer::why_unavailable(const std::string& event) const {
 
 uint64_t Tracer::reset() {
   const uint64_t discarded = drain_->discard();
+  const std::vector<uint64_t> overwritten = flight_.overwritten();
   for (const Event& event : schema_.events()) {
     Baseline& baseline = baselines_[event.id];
     baseline.per_cpu.resize(counters_.cpus());
     for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
       baseline.per_cpu[cpu] = counters_.of(cpu, event.id);
     baseline.missed = object_.missed(event.name);
+    baseline.overwritten = overwritten[event.id];
   }
   return discarded;
 }
 
 void Tracer::look_for_new_cpus() {
   for (uint32_t cpu : online_cpus()) {
-    if (rings_.rings().contains(cpu)) continue;
+    if (rings_.rings().contains(cpu) && (!flight_.enabled() || flight_.has_cpu(cpu))) continue;
     auto added = drain_->add_cpu(cpu);
     if (added && flight_.enabled()) added = flight_.add_cpu(cpu);
     if (added)
@@ -326,7 +334,7 @@ Manifest Tracer::manifest() {
   manifest.schema = schema_;
   manifest.config = {
       {"events", enabled_},
-      {"syscalls_only", config_.syscalls_only},
+      {"syscalls_only", filters_.current().syscall},
       {"filter", filter_to_json(filters_.current())},
       {"flight", {{"buffer_kb", config_.flight.buffer_kb}, {"banks", config_.flight.banks}}},
       {"stream", {{"buffer_kb", rings_.ring_bytes() / 1024}}}};

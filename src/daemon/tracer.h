@@ -86,6 +86,7 @@ class Tracer {
   struct Baseline {
     std::vector<EventCounts> per_cpu;
     uint64_t missed = 0;
+    uint64_t overwritten = 0;
   };
 
   Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config);

@@ -39,7 +39,7 @@ std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& 
   hash.add(bpf_object_bytes());
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
   hash.add(std::as_bytes(std::span(&sizes, 1)));
-  return fmt::format("object-{:016x}", hash.value());
+  return fmt::format("{}{:016x}", Pins::kObjectPrefix, hash.value());
 }
 
 // libbpf's object is only the way in: what is kept are the descriptors.

@@ -10,7 +10,7 @@ namespace ktraced {
 // One side of a filter. Values within a list are alternatives; of the lists that
 // are not empty, every one must match to include, any one to exclude.
 struct FilterSide {
-  std::vector<uint32_t> pid;        // process or thread ids
+  std::vector<uint32_t> pid;  // process or thread ids
   std::vector<uint32_t> uid;
   std::vector<std::string> comm;    // exact, or a beginning with a trailing '*'
   std::vector<uint32_t> follow;     // processes whose tree is meant
@@ -23,6 +23,7 @@ struct FilterSide {
 struct FilterSettings {
   FilterSide include;
   FilterSide exclude;
+  std::vector<std::string> syscall;  // system calls recorded, by name; empty: all
 
   bool operator==(const FilterSettings&) const = default;
 };

@@ -81,9 +81,11 @@ Result<Filters::Compiled> Filters::compile(const FilterSettings& settings) const
     }
 
     for (uint32_t id : from.follow) {
-      auto tgid = process_of(id);
+      // One that is followed already may have ended; its descendants are followed on.
+      auto old = roots_.find(id);
+      auto tgid = old != roots_.end() ? Result<uint32_t>(id) : process_of(id);
       if (!tgid) return pass_on(tgid);
-      auto old = roots_.find(*tgid);
+      if (old == roots_.end()) old = roots_.find(*tgid);
       if (old != roots_.end()) out.roots.insert(*old);
       if (!out.roots.contains(*tgid)) {
         const auto bit = static_cast<uint32_t>(std::countr_one(used_bits));
@@ -163,8 +165,9 @@ void Filters::uproot(uint64_t bits) {
 }
 
 void Filters::select_syscalls(const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi) {
-  // Bits are only added before selection is on and only removed where they were not wanted,
-  // word by word: a call that is selected before and after is never missed.
+  // Bits change word by word, and selection ends before they do: a call that is selected
+  // before and after is never missed.
+  if (numbers_by_abi.empty()) return store(control_.select_syscalls, 0);
   for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi) {
     uint64_t words[SYSCALL_MAX / 64] = {};
     if (auto numbers = numbers_by_abi.find(abi); numbers != numbers_by_abi.end())
@@ -173,7 +176,7 @@ void Filters::select_syscalls(const std::map<uint32_t, std::vector<uint32_t>>& n
     for (size_t i = 0; i < SYSCALL_MAX / 64; ++i)
       std::atomic_ref(control_.syscalls[abi][i]).store(words[i], std::memory_order_release);
   }
-  store(control_.select_syscalls, numbers_by_abi.empty() ? 0 : 1);
+  store(control_.select_syscalls, 1);
 }
 
 comm_pattern compile_comm(std::string_view pattern) {

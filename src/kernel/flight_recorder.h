@@ -95,6 +95,9 @@ class FlightRecorder {
   [[nodiscard]] bool enabled() const { return enabled_; }
   // Gives a CPU that has come online its rings. Fails with ExitCode::os.
   Result<> add_cpu(uint32_t cpu);
+  [[nodiscard]] bool has_cpu(uint32_t cpu) const {
+    return !banks_.empty() && banks_.back().rings.contains(cpu);
+  }
 
   // Could swap() be called now? Fails as it would.
   [[nodiscard]] Result<> ready() const;

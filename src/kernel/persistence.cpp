@@ -55,7 +55,10 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
     pins->remove();
     return pass_on(object);
   }
-  if (auto pinned = object->persist(std::move(*pins)); !pinned) return pass_on(pinned);
+  if (auto pinned = object->persist(*pins); !pinned) {
+    pins->remove();
+    return pass_on(pinned);
+  }
   return AcquiredObject{.object = std::move(*object),
                         .adopted = false,
                         .replaced = std::move(replaced),
@@ -64,6 +67,7 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
 }
 
 Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& root) {
+  if (auto checked = Pins::check_root(root); !checked) return pass_on(checked);
   if (!std::filesystem::exists(root)) return std::vector<std::string>{};
   auto lock = lock_directory(root);
   if (!lock) return pass_on(lock);

@@ -25,13 +25,18 @@ fs::path existing_part(fs::path path) {
 
 }  // namespace
 
-Result<Pins> Pins::open(const fs::path& root, const std::string& object) {
+Result<> Pins::check_root(const fs::path& root) {
   struct statfs info {};
   const fs::path existing = existing_part(root);
   if (::statfs(existing.c_str(), &info) != 0 || info.f_type != BPF_FS_MAGIC)
     return fail(ExitCode::unavailable,
                 "{} is not in a BPF file system: mount one with 'mount -t bpf bpf /sys/fs/bpf'",
                 root.string());
+  return {};
+}
+
+Result<Pins> Pins::open(const fs::path& root, const std::string& object) {
+  if (auto checked = check_root(root); !checked) return pass_on(checked);
   Pins pins(root / object);
   for (const char* folder : kFolders) {
     std::error_code error;
@@ -47,15 +52,15 @@ std::vector<std::string> Pins::objects(const fs::path& root) {
   std::vector<std::string> names;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(root, ignored))
-    names.push_back(entry.path().filename());
+    if (std::string name = entry.path().filename(); name.starts_with(kObjectPrefix))
+      names.push_back(std::move(name));
   return names;
 }
 
 std::vector<std::string> Pins::remove_all(const fs::path& root) {
   std::vector<std::string> names = objects(root);
   for (const std::string& name : names) Pins(root / name).remove();
-  std::error_code ignored;
-  fs::remove(root, ignored);
+  ::rmdir(root.c_str());
   return names;
 }
 
@@ -88,6 +93,7 @@ void Pins::remove() const {
     fs::remove(directory_ / folder, ignored);
   }
   fs::remove(directory_, ignored);
+  ::rmdir(directory_.parent_path().c_str());
 }
 
 }  // namespace ktraced

@@ -15,15 +15,20 @@ namespace ktraced {
 // reserves; they are stored as '-'.
 class Pins {
  public:
+  static constexpr const char* kObjectPrefix = "object-";  // of all ids
+
   enum class Kind { map, program, link, ring };
 
   // `object` identifies what is pinned: objects with the same id are interchangeable.
   // Fails with ExitCode::unavailable if `root` is not in a bpffs.
   static Result<Pins> open(const std::filesystem::path& root, const std::string& object);
 
-  // Ids of all objects under `root`.
+  // Whether `root` is, or would be, in a BPF file system; else ExitCode::unavailable.
+  static Result<> check_root(const std::filesystem::path& root);
+  // Ids of all objects under `root`: what has another name is not ours.
   static std::vector<std::string> objects(const std::filesystem::path& root);
-  // Unpins everything under `root`, and `root` itself; returns what was there.
+  // Unpins all objects under `root`, and removes `root` if nothing else is in it; returns the
+  // objects' ids.
   static std::vector<std::string> remove_all(const std::filesystem::path& root);
 
   // Makes `fd` live on under this name, in place of what had it. Fails with ExitCode::os.
@@ -31,7 +36,7 @@ class Pins {
   // What is pinned under this name; an Fd without descriptor if nothing is.
   [[nodiscard]] Fd get(Kind kind, const std::string& name) const;
   void unpin(Kind kind, const std::string& name) const;
-  // Unpins everything of this object.
+  // Unpins everything of this object, and removes the root if nothing else is in it.
   void remove() const;
 
  private:

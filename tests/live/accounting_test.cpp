@@ -89,6 +89,20 @@ TEST(Accounting, LossesAreToldWhereTheyHappened) {
   EXPECT_GT(changes, 2);
 }
 
+TEST(Accounting, TheDrainIsWokenByAFillingRingLongBeforeTheTimer) {
+  Daemon daemon({{"events", {{"syscalls", {{"only", {"getppid"}}}}}},
+                 {"stream", {{"buffer_kb", 256}, {"max_latency_ms", 10000}}}});
+  WaitingTruth truth({"getppid", "20000"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  const auto begin = std::chrono::steady_clock::now();
+  truth.act();
+  EXPECT_TRUE(eventually([&] { return stream.lines_so_far() > 0; }, 5s));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 8s);
+  Trace trace = stream.finish();
+  EXPECT_EQ(static_cast<long>(trace.events("sys_enter").size()) + trace.lost("sys_enter"), 20000);
+}
+
 TEST(Accounting, HitsAreTheKernelsOwnCountOfProgramRuns) {
   const std::vector<std::string> names = {"sys_enter",       "sys_exit",     "kmalloc",
                                           "kmem_cache_free", "sched_switch", "sched_waking"};

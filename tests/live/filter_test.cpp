@@ -155,6 +155,17 @@ TEST(Follow, TakesInThreadsAndEveryDescendantBornLaterAndNobodyElse) {
   }
 }
 
+TEST(Follow, OfAProcessThatHasEndedDoesNotStandInTheWayOfOtherChanges) {
+  Daemon daemon(kGetppid);
+  WaitingTruth truth({"getppid", "1"});
+  daemon.set_filter({{"follow", {truth.pid()}}});
+  truth.act();
+  daemon.set_filter({{"exclude", {{"comm", {"sshd"}}}}});
+  EXPECT_EQ(daemon.call("filter.show")["filter"]["follow"], json::array({truth.pid()}));
+  const json error = daemon.call_error("filter.set", {{"filter", {{"follow", {4194303}}}}});
+  EXPECT_NE(error["message"].get<std::string>().find("no such process"), std::string::npos);
+}
+
 TEST(Filter, ChangesLoseNoUnrelatedEvent) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
   constexpr long kCalls = 20000;

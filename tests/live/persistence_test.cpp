@@ -77,6 +77,18 @@ TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
   EXPECT_TRUE(second.finish().events("sys_enter", during.pid()).empty());
 }
 
+TEST(Persistence, UnreadRecordsOutliveAChangeOfTheRingsSize) {
+  Daemon daemon({{"events", kGetpriority}, {"stream", {{"buffer_kb", 1024}}}});
+  WaitingTruth during({"numbered", "2000"});
+  Stream cut_off(daemon);
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.write_config({{"events", kGetpriority}, {"stream", {{"buffer_kb", 256}}}});
+  daemon.start();
+  Stream stream(daemon);
+  EXPECT_EQ(numbers(stream.finish(), during.pid()), from_one_to(2000));
+}
+
 TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
   constexpr uint64_t kCalls = 20'000;
   Daemon daemon({{"events", kGetpriority}, {"stream", {{"buffer_kb", 64}}}});
@@ -103,7 +115,7 @@ TEST(Persistence, ACleanStopLeavesNothingInTheKernel) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
   EXPECT_TRUE(eventually([&] { return still_there(objects).maps.empty(); }));
-  EXPECT_TRUE(std::filesystem::is_empty(daemon.pins()));
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
 }
 
 TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
@@ -142,6 +154,19 @@ TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
   EXPECT_NE(cleanup.out.find("removed 1 pinned"), std::string::npos) << cleanup.out;
   EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
   EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+}
+
+TEST(Persistence, CleanupTouchesNothingThatIsNotItsOwn) {
+  TempDir directory;
+  const std::filesystem::path precious = directory.path() / "object-1" / "maps" / "precious";
+  std::filesystem::create_directories(precious.parent_path());
+  std::ofstream(precious) << "kept";
+  const std::string config =
+      directory.file("config.json", json{{"bpffs", directory.path()}}.dump());
+  const Finished refused = run({kDaemonProgram, "--config", config, "--cleanup"});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_NE(refused.err.find("not in a BPF file system"), std::string::npos) << refused.err;
+  EXPECT_TRUE(std::filesystem::exists(precious));
 }
 
 TEST(Persistence, TwoDaemonsDoNotShareOneSetOfPins) {

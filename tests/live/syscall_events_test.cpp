@@ -124,5 +124,26 @@ TEST(Syscalls, TheSelectionChangesAtReload) {
   EXPECT_EQ(trace.events("sys_enter").size(), 100U);
 }
 
+TEST(Syscalls, TheSelectionChangesByCommand) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
+  WaitingTruth first({"getppid", "100"});
+  WaitingTruth second({"getppid", "100"});
+  Stream stream(daemon);
+  daemon.ctl_ok({"filter", "set", "syscall=getppid,getpriority"});
+  EXPECT_EQ(daemon.ctl_ok({"filter", "show"}), "syscall=getppid,getpriority\n");
+  first.act();
+  daemon.ctl_ok({"filter", "clear"});  // leaves the selection as it is
+  daemon.ctl_ok({"filter", "set", "syscall=getpriority"});
+  second.act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.events("sys_enter", first.pid()).size(), 100U);
+  EXPECT_EQ(trace.events("sys_enter", second.pid()).size(), 0U);
+
+  const Finished unknown = daemon.ctl({"filter", "set", "syscall=opnat"});
+  EXPECT_EQ(unknown.exit_code, 64);
+  EXPECT_NE(unknown.err.find("openat"), std::string::npos) << unknown.err;
+  EXPECT_EQ(daemon.ctl({"filter", "set", "exclude.syscall=openat"}).exit_code, 64);
+}
+
 }  // namespace
 }  // namespace ktraced::live
