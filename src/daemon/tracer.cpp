@@ -83,6 +83,9 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   if (!drain) return pass_on(drain);
   tracer->drain_ = std::move(*drain);
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
+  // Once the programs tell of new threads: none falls between. Those that end before anybody
+  // asks are then known too.
+  tracer->names_.enter_living_threads();
   return tracer;
 }
 

@@ -132,6 +132,16 @@ TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
   EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 0);
 }
 
+TEST(Names, AreKnownOfThreadsThatBeganBeforeTheDaemonAndHaveEnded) {
+  WaitingTruth truth({"--comm", "early-bird", "numbered", "10"});
+  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  truth.act();
+  const Trace trace = show(daemon, daemon.call("snapshot.take"));
+  const std::vector<json> events = trace.events("sys_enter", truth.pid());
+  ASSERT_EQ(events.size(), 10U);
+  EXPECT_EQ(events.front()["comm"], "early-bird");
+}
+
 TEST(Persistence, AnObjectOfAnotherKindIsReplacedAndThatIsSaid) {
   Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
   daemon.end(SIGKILL);
