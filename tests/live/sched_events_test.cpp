@@ -103,7 +103,7 @@ TEST_F(Switching, NewThreadsAreWokenOnce) {
       return event["event"] == "sched_wakeup_new" && number_of(event, "pid") == thread["tid"];
     });
     ASSERT_EQ(woken.size(), 1U);
-    EXPECT_EQ(number_of(woken[0], "prio"), 120);
+    EXPECT_EQ(number_of(woken[0], "prio"), told_["prio"]);
     EXPECT_EQ(woken[0]["pid"], told_["pid"]);
   }
 }
@@ -123,7 +123,7 @@ TEST(SchedMigrateTask, TellsEachMoveWithBothCpus) {
   for (size_t i = 0; i < moves.size(); ++i) {
     EXPECT_EQ(number_of(moves[i], "orig_cpu"), told["moves"][i]["from"]);
     EXPECT_EQ(number_of(moves[i], "dest_cpu"), told["moves"][i]["to"]);
-    EXPECT_EQ(number_of(moves[i], "prio"), 120);
+    EXPECT_EQ(number_of(moves[i], "prio"), told["prio"]);
   }
 }
 

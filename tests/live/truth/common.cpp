@@ -1,4 +1,5 @@
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,11 @@ long number(Arguments arguments, size_t index, long fallback) {
 }
 
 pid_t gettid_now() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+int prio_now() {
+  constexpr int kNiceZero = 120;
+  return kNiceZero + ::getpriority(PRIO_PROCESS, 0);
+}
 
 std::string comm_now() {
   std::ifstream file("/proc/thread-self/comm");

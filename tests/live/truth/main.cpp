@@ -74,6 +74,7 @@ int run(Arguments words) {
   json told = action->second(words.subspan(at + 1));
   told["pid"] = ::getpid();
   told["comm"] = comm_now();
+  told["prio"] = prio_now();
   std::puts(told.dump().c_str());
   return 0;
 }

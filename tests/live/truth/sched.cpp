@@ -11,8 +11,7 @@
 namespace truth {
 namespace {
 
-constexpr int kNiceA = 5;  // a kernel priority of 120 + 5
-constexpr int kNormalPrio = 120;
+constexpr int kNiceA = 5;
 
 struct Pipe {
   int ends[2];
@@ -47,11 +46,11 @@ constexpr unsigned long kBeginMark = 0x1001, kEndMark = 0x1002;
 
 void mark(unsigned long what) { raw_syscall(SYS_getpriority, {0, what, 0, 0, 0, 0}); }
 
-json told_since(const SwitchCounts& before, long prio) {
+json told_since(const SwitchCounts& before) {
   SwitchCounts now = switch_counts();
   mark(kEndMark);
   return {{"tid", gettid_now()},
-          {"prio", prio},
+          {"prio", prio_now()},
           {"voluntary", now.voluntary - before.voluntary},
           {"involuntary", now.involuntary - before.involuntary}};
 }
@@ -75,7 +74,7 @@ json switches(Arguments arguments) {
       ping.send();
       pong.receive();
     }
-    a = told_since(before, kNormalPrio + kNiceA);
+    a = told_since(before);
   });
   std::thread second([&] {
     pin_to_cpu(cpu);
@@ -85,7 +84,7 @@ json switches(Arguments arguments) {
       ping.receive();
       pong.send();
     }
-    b = told_since(before, kNormalPrio);
+    b = told_since(before);
   });
   first.join();
   second.join();

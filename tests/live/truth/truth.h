@@ -4,8 +4,8 @@
 //
 // With --wait the program first prints {"ready":PID} and acts when it has read a
 // line, so that a test can set a filter on a process that already exists. The last
-// line printed is one JSON object: what really happened, with "pid" and "comm" of the
-// process. Exit code 0 only if everything went as it should.
+// line printed is one JSON object: what really happened, with "pid", "comm" and "prio" of
+// the process. Exit code 0 only if everything went as it should.
 #pragma once
 
 #include <sys/types.h>
@@ -48,6 +48,8 @@ long check(long result, std::string_view what);
 long number(Arguments arguments, size_t index, long fallback);
 
 pid_t gettid_now();
+// The kernel's priority of the calling thread while it has no real-time policy.
+int prio_now();
 std::string comm_now();
 
 // A 64-bit system call with all six argument registers as given; returns what the
