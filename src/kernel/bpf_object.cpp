@@ -6,7 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "kernel/bpf_loader.h"
@@ -28,6 +31,11 @@ class Hash {
  private:
   uint64_t value_ = 0xcbf29ce484222325ULL;
 };
+
+// A pinned link outlives its pin and its descriptor by an RCU grace period.
+constexpr auto kDetachUsually = std::chrono::milliseconds(200);
+constexpr auto kDetachTimeout = std::chrono::seconds(5);
+constexpr auto kDetachPoll = std::chrono::milliseconds(2);
 
 // Whoever pins last pins this: where it is, all the rest is too.
 constexpr const char* kControlMap = ".data.control";
@@ -133,6 +141,7 @@ Result<> BpfObject::attach(const std::string& name) {
   auto program = programs_.find(name);
   if (program == programs_.end())
     return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
+  wait_until_gone(name);
   Fd link(bpf_raw_tracepoint_open(program->second.tracepoint.c_str(), program->second.fd.get()));
   if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
   if (pins_)
@@ -142,7 +151,28 @@ Result<> BpfObject::attach(const std::string& name) {
 }
 
 void BpfObject::detach(const std::string& name) {
-  if (links_.erase(name) != 0 && pins_) pins_->unpin(Pins::Kind::link, name);
+  auto link = links_.find(name);
+  if (link == links_.end()) return;
+  bpf_link_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(link->second.get(), &info, &length) == 0)
+    going_[name] = {.link_id = info.id, .since = std::chrono::steady_clock::now()};
+  links_.erase(link);
+  if (pins_) pins_->unpin(Pins::Kind::link, name);
+}
+
+// A link can be looked up by its id only with CAP_SYS_ADMIN; without it, time has to tell.
+void BpfObject::wait_until_gone(const std::string& name) {
+  auto going = going_.find(name);
+  if (going == going_.end()) return;
+  const auto age = [&] { return std::chrono::steady_clock::now() - going->second.since; };
+  while (age() < kDetachTimeout) {
+    const Fd link(std::max(-1, bpf_link_get_fd_by_id(going->second.link_id)));
+    if (!link && errno != EPERM) break;
+    if (!link && age() > kDetachUsually) break;
+    std::this_thread::sleep_for(kDetachPoll);
+  }
+  going_.erase(going);
 }
 
 bool BpfObject::attached(const std::string& name) const { return links_.contains(name); }

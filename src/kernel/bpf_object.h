@@ -1,6 +1,7 @@
 // The BPF programs and maps in the running kernel.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -51,8 +52,9 @@ class BpfObject {
   // Where things are pinned; null if they are not.
   [[nodiscard]] const Pins* pins() const { return pins_ ? &*pins_ : nullptr; }
 
-  // Attaches or detaches the program of an event (or a helper program) by name.
-  // Attaching twice is no error. Fails with ExitCode::unavailable.
+  // Attaches or detaches the program of an event (or a helper program) by name. Attaching twice
+  // is no error; attaching soon after detaching waits until the old attachment is gone, or the
+  // program would run twice for each hit. Fails with ExitCode::unavailable.
   Result<> attach(const std::string& program);
   // A detached program may be entered some milliseconds longer: a pinned link outlives its
   // pin and its descriptor by an RCU grace period.
@@ -83,13 +85,21 @@ class BpfObject {
     std::string tracepoint;  // where it attaches
   };
 
+  // An attachment that was given up but that the kernel may still have.
+  struct Going {
+    uint32_t link_id = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+
   BpfObject() = default;
+  void wait_until_gone(const std::string& program);
   Result<> map_control();
   Result<> calibrate();
 
   std::map<std::string, Fd> maps_;
   std::map<std::string, Program> programs_;
-  std::map<std::string, Fd> links_;  // by program
+  std::map<std::string, Fd> links_;     // by program
+  std::map<std::string, Going> going_;  // by program
   Mapping control_;
   std::map<std::string, std::string> unavailable_;
   std::optional<Pins> pins_;

@@ -51,9 +51,9 @@ std::vector<uint64_t> take_numbers(Daemon& daemon, pid_t pid) {
 
 TEST(Flight, SnapshotWhileTracingLosesNothing) {
   constexpr int kSnapshots = 20;
-  Tmpfs memory("size=1g");  // the disk must not be what takes the time
+  Tmpfs memory("size=2g");  // the disk must not be what takes the time
   json config =
-      config_with({{"buffer_kb", 65536}, {"max_snapshots", 2}, {"directory", memory.path()}});
+      config_with({{"buffer_kb", 262144}, {"max_snapshots", 2}, {"directory", memory.path()}});
   config["events"]["sched"] = true;
   Daemon daemon(config);
   daemon.disable({"sys_exit"});

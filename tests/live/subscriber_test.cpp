@@ -104,7 +104,7 @@ TEST(Client, EndsAfterTheCountOrTheTimeItWasGiven) {
   timed.wait();
   auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, 900ms);
-  EXPECT_LT(took, 5s);
+  EXPECT_LT(took, 60s);
 }
 
 TEST(Client, SelectsByEventPidAndComm) {
