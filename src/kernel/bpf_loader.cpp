@@ -10,6 +10,8 @@
 #include <regex>
 #include <string_view>
 
+#include "base/fd.h"
+
 extern "C" {
 #include "ktraced.skel.h"
 }
@@ -95,12 +97,23 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
   if (layout == nullptr) return false;
   layout->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
   layout->flight_bytes = sizes.flight_bytes;
-  bpf_map* flight_rings = map("flight_rings");
   return bpf_map__set_max_entries(map("stream_rings"), layout->cpus) == 0 &&
          bpf_map__set_max_entries(map("cpu_states"), layout->cpus) == 0 &&
-         bpf_map__set_max_entries(flight_rings, layout->cpus * sizes.flight_banks) == 0 &&
-         bpf_map__set_value_size(bpf_map__inner_map(flight_rings),
-                                 sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL) == 0;
+         bpf_map__set_max_entries(map("flight_rings"), layout->cpus * sizes.flight_banks) == 0;
+}
+
+// A flight ring for the kernel to learn from what the rings of flight_rings look like; to be
+// kept until the object is loaded. Not done by resizing libbpf's own inner map: libbpf 1.5
+// crashes in bpf_map__set_value_size() on one.
+Result<Fd> set_flight_ring_model(bpf_object* object, const BpfSizes& sizes) {
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  Fd model(bpf_map_create(BPF_MAP_TYPE_ARRAY, "flight_model", sizeof(u32),
+                          sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL, 1, &options));
+  if (!model) return load_failure(errno, "no flight ring could be made");
+  if (bpf_map__set_inner_map_fd(bpf_object__find_map_by_name(object, "flight_rings"),
+                                model.get()) != 0)
+    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  return model;
 }
 
 Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
@@ -154,6 +167,8 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
     LibbpfLog log;
     auto object = open_object(features, sizes, left_out);
     if (!object) return object;
+    auto model = set_flight_ring_model(object->get(), sizes);
+    if (!model) return pass_on(model);
     const int error = -bpf_object__load(object->get());
     if (error == 0) return object;
     const std::string refused = refused_program(log.text());
