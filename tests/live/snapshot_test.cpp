@@ -53,11 +53,11 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
   constexpr int kSnapshots = 20;
   Tmpfs memory("size=2g");  // the disk must not be what takes the time
   json config =
-      config_with({{"buffer_kb", 262144}, {"max_snapshots", 2}, {"directory", memory.path()}});
+      config_with({{"buffer_kb", 65536}, {"max_snapshots", 2}, {"directory", memory.path()}});
   config["events"]["sched"] = true;
   Daemon daemon(config);
   daemon.disable({"sys_exit"});
-  WaitingTruth load({"load", "2"}), truth({"numbered", "0"});
+  WaitingTruth load({"load", "2"}), truth({"numbered", "0", "10"});
   load.go();
   truth.go();
   uint64_t next = 1;
