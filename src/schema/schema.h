@@ -16,18 +16,18 @@ namespace ktraced {
 
 // How a field's value is to be shown; the typedefs of bpf/types.h, one for one.
 enum class Meaning : uint8_t {
-  number,          // any plain integer
-  kaddr,           // kernel address
+  number,  // any plain integer
+  kaddr,   // kernel address
   hex,
-  slab_cache,      // key of a slab cache name
+  slab_cache,  // key of a slab cache name
   gfp_flags,
   numa_node,
-  tid,             // a thread: shown with its name
+  tid,  // a thread: shown with its name
   uid,
   cpu,
   prio,
   task_state,
-  syscall_nr,      // of the record's syscall_abi field
+  syscall_nr,  // of the record's syscall_abi field
   syscall_abi,
   syscall_ret,
   signo,
@@ -37,13 +37,13 @@ enum class Meaning : uint8_t {
   exit_code,
   clone_flags,
   boolean,
-  text,            // char array: fixed, or the record's trailing NUL-terminated string
+  text,  // char array: fixed, or the record's trailing NUL-terminated string
 };
 
 // One field of a record.
 struct Field {
   std::string name;
-  std::string type;     // C type as declared, e.g. "gfp_flags_t", "char[]"
+  std::string type;  // C type as declared, e.g. "gfp_flags_t", "char[]"
   Meaning meaning = Meaning::number;
   uint32_t offset = 0;  // bytes from the start of the record, header included
   uint32_t size = 0;    // bytes of one element
