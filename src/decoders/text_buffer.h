@@ -17,6 +17,7 @@ class TextBuffer {
   TextBuffer() = default;
 
   void append(std::string_view text) {
+    if (text.empty()) return;  // may have no data(), which memcpy must not be given
     std::memcpy(room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
@@ -25,6 +26,7 @@ class TextBuffer {
     ++size_;
   }
   void append(size_t count, char c) {
+    if (count == 0) return;  // as above
     std::memset(room(count), c, count);
     size_ += count;
   }
