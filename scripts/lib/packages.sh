@@ -9,6 +9,7 @@ build_packages=(
 )
 test_packages=(babeltrace2 libgtest-dev libgmock-dev python3 python3-jsonschema procps)
 lint_packages=(clang-format clang-tidy shellcheck)
+vm_packages=(qemu-system-x86 busybox-static cpio util-linux)
 
 # missing_packages NAME…: those of the packages that are not installed.
 missing_packages() {

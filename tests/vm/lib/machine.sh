@@ -1,0 +1,66 @@
+# Sourced: a virtual machine that runs a list of tests and ends.
+# shellcheck shell=bash
+
+# Seconds until a test, and until a machine that says nothing, is given up.
+test_limit=${KTRACED_VM_TEST_LIMIT:-240}
+silence_limit=$((test_limit + 60))
+
+qemu_options=(
+	# A processor with BMI and MOVBE, without what QEMU cannot emulate.
+	-accel tcg,thread=multi -cpu Haswell-noTSX-IBRS,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl
+	-smp "${KTRACED_VM_CPUS:-2}" -m "${KTRACED_VM_MEMORY:-2048}" -nographic -nodefaults -no-reboot
+)
+kernel_options="console=ttyS0 quiet panic=-1 mitigations=off"
+
+# initramfs_with TESTS FILE: the packed system and the list of tests for it.
+initramfs_with() {
+	local directory
+	directory=$(mktemp -d)
+	mkdir "$directory/run"
+	cp "$1" "$directory/run/tests"
+	{
+		cat "$system"
+		(cd "$directory" && find run | cpio --quiet -o -H newc -R 0:0 | gzip -1)
+	} >"$2"
+	rm -r "$directory"
+}
+
+# boot VMLINUZ INITRAMFS SETTINGS QEMU-OPTION…: becomes the machine; to be called in a subshell.
+boot() {
+	local vmlinuz=$1 initramfs=$2 settings=$3
+	shift 3
+	exec qemu-system-x86_64 "${qemu_options[@]}" -kernel "$vmlinuz" -initrd "$initramfs" \
+		-append "$kernel_options KTRACED_BUILD=$build KTRACED_LIMIT=$test_limit $settings" "$@"
+}
+
+# watch PID FILE: waits until the process has ended; ends it when the file has not grown for
+# too long.
+watch() {
+	local pid=$1 file=$2 size=-1 now quiet=0
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 1
+		now=$(stat -c %s "$file" 2>/dev/null || echo 0)
+		quiet=$((now == size ? quiet + 1 : 0))
+		size=$now
+		if [ "$quiet" -ge "$silence_limit" ]; then
+			echo "the machine was silent for $quiet s and was switched off" >&2
+			kill "$pid"
+			break
+		fi
+	done
+	wait "$pid" 2>/dev/null || true
+}
+
+# run_machine VMLINUZ TESTS DIRECTORY SETTINGS: boots, runs the tests, and leaves in the
+# directory what the machine told (results) and its console.
+run_machine() {
+	local vmlinuz=$1 tests=$2 directory=$3 settings=$4
+	initramfs_with "$tests" "$directory/initramfs"
+	: >"$directory/results"
+	boot "$vmlinuz" "$directory/initramfs" "$settings" \
+		-serial "file:$directory/console" -serial "file:$directory/results" </dev/null &
+	machine=$!
+	watch "$machine" "$directory/results"
+	machine=
+	rm "$directory/initramfs"
+}
