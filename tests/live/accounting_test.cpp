@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "harness/bpf_view.h"
+#include "harness/scale.h"
 #include "harness/stream.h"
 #include "harness/truth.h"
 
@@ -30,34 +31,35 @@ uint64_t hits(const json& event) {
 }
 
 TEST(Accounting, WithLargeRingsEveryCallIsShown) {
+  const long calls = scaled(100'000);
   Daemon daemon(getppid_with_ring(16384));
   daemon.disable({"sys_exit"});
-  WaitingTruth truth({"getppid", "100000"});
+  WaitingTruth truth({"getppid", std::to_string(calls)});
   daemon.set_filter({{"follow", {truth.pid()}}});
   Stream stream(daemon);
   truth.act();
   Trace trace = stream.finish();
-  EXPECT_EQ(trace.events("sys_enter", truth.pid()).size(), 100000U);
+  EXPECT_EQ(trace.events("sys_enter", truth.pid()).size(), static_cast<size_t>(calls));
   EXPECT_EQ(trace.lost(), 0);
-  EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], 100000);
+  EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], calls);
 }
 
 class RingSize : public testing::TestWithParam<int> {};
 
 TEST_P(RingSize, ShownAndLostAreExactlyTheNumberOfCalls) {
-  constexpr long kCalls = 1'000'000;
+  const long calls = scaled(1'000'000);
   Daemon daemon(getppid_with_ring(GetParam()));
   daemon.disable({"sys_exit"});
-  WaitingTruth truth({"getppid", std::to_string(kCalls)});
+  WaitingTruth truth({"getppid", std::to_string(calls)});
   daemon.set_filter({{"follow", {truth.pid()}}});
   Stream stream(daemon);
   truth.act();
   Trace trace = stream.finish();
   long shown = static_cast<long>(trace.events("sys_enter", truth.pid()).size());
-  EXPECT_EQ(shown + trace.lost("sys_enter"), kCalls);
+  EXPECT_EQ(shown + trace.lost("sys_enter"), calls);
   EXPECT_EQ(trace.lost(), trace.lost("sys_enter"));
   json status = daemon.event_status("sys_enter");
-  EXPECT_EQ(status["recorded"].get<long>() + status["dropped"].get<long>(), kCalls);
+  EXPECT_EQ(status["recorded"].get<long>() + status["dropped"].get<long>(), calls);
   RecordProperty("shown", std::to_string(shown));
 }
 
@@ -67,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Kilobytes, RingSize, testing::Values(64, 4096),
 TEST(Accounting, LossesAreToldWhereTheyHappened) {
   Daemon daemon(getppid_with_ring(64));
   daemon.disable({"sys_exit"});
-  WaitingTruth truth({"--cpu", "0", "getppid", "300000"});
+  WaitingTruth truth({"--cpu", "0", "getppid", std::to_string(scaled(300'000))});
   daemon.set_filter({{"pid", {truth.pid()}}});
   Stream stream(daemon);
   truth.act();
@@ -92,13 +94,14 @@ TEST(Accounting, LossesAreToldWhereTheyHappened) {
 TEST(Accounting, TheDrainIsWokenByAFillingRingLongBeforeTheTimer) {
   Daemon daemon({{"events", {{"syscalls", {{"only", {"getppid"}}}}}},
                  {"stream", {{"buffer_kb", 256}, {"max_latency_ms", 10000}}}});
-  WaitingTruth truth({"getppid", "20000"});
+  const long calls = scaled(20'000);
+  WaitingTruth truth({"getppid", std::to_string(calls)});
   daemon.set_filter({{"pid", {truth.pid()}}});
   Stream stream(daemon);
   truth.act();
   EXPECT_TRUE(eventually([&] { return stream.lines_so_far() > 0; }, 9s));
   Trace trace = stream.finish();
-  EXPECT_EQ(static_cast<long>(trace.events("sys_enter").size()) + trace.lost("sys_enter"), 20000);
+  EXPECT_EQ(static_cast<long>(trace.events("sys_enter").size()) + trace.lost("sys_enter"), calls);
 }
 
 TEST(Accounting, HitsAreTheKernelsOwnCountOfProgramRuns) {
@@ -109,7 +112,7 @@ TEST(Accounting, HitsAreTheKernelsOwnCountOfProgramRuns) {
       {{"stream", {{"buffer_kb", 64}}}, {"filter", {{"exclude", {{"comm", {"ktracectl"}}}}}}});
   Stream stream(daemon, {"--event", "mark_victim"});
   daemon.enable(names);
-  run_truth({"getppid", "200000"});
+  run_truth({"getppid", std::to_string(scaled(200'000))});
   run_truth({"switch", "2000", "0"});
   run_truth({"kmem", "2000"});
   daemon.disable(names);

@@ -168,8 +168,7 @@ TEST(Follow, OfAProcessThatHasEndedDoesNotStandInTheWayOfOtherChanges) {
 
 TEST(Filter, ChangesLoseNoUnrelatedEvent) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
-  constexpr long kCalls = 20000;
-  WaitingTruth numbered({"numbered", std::to_string(kCalls), "20"});
+  WaitingTruth numbered({"numbered", "0", "50"});
   daemon.set_filter({{"pid", {numbered.pid()}}});
   Stream stream(daemon, {"--event", "sys_enter"});
   numbered.go();
@@ -177,12 +176,12 @@ TEST(Filter, ChangesLoseNoUnrelatedEvent) {
     daemon.set_filter(i % 2 == 0
                           ? json{{"pid", {numbered.pid(), 1, 100000 + i}}}
                           : json{{"pid", {numbered.pid()}}, {"exclude", {{"uid", {70000 + i}}}}});
-  numbered.act();
+  const size_t count = numbered.finish()["count"];
   Trace trace = stream.finish();
   EXPECT_EQ(trace.lost(), 0);
   auto calls = trace.events("sys_enter", numbered.pid());
-  ASSERT_EQ(calls.size(), static_cast<size_t>(kCalls));
-  for (long i = 0; i < kCalls; ++i) ASSERT_EQ(numbers_of(calls[i], "args")[1], i + 1UL);
+  ASSERT_EQ(calls.size(), count);
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(numbers_of(calls[i], "args")[1], i + 1);
 }
 
 TEST(Filter, IsShownSetAndClearedByCommand) {

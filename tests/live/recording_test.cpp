@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "harness/daemon.h"
+#include "harness/scale.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
 
@@ -61,7 +62,7 @@ json told_by(const Finished& finished) {
 }
 
 TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
-  constexpr uint64_t kCalls = 50'000;
+  const auto calls = static_cast<uint64_t>(scaled(50'000));
   json config = numbered_calls();
   config["events"]["process"] = true;
   Daemon daemon(config);
@@ -73,7 +74,7 @@ TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   const std::string path = daemon.directory() / "recording";
 
   Finished recorded =
-      daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", std::to_string(kCalls)});
+      daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", std::to_string(calls)});
   bystander.finish();
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
   EXPECT_THAT(recorded.err, HasSubstr("complete"));
@@ -82,7 +83,7 @@ TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   const pid_t pid = told_by(recorded)["pid"];
   Shown shown = show({path});
   EXPECT_EQ(shown.finished.exit_code, 0) << shown.finished.err;
-  EXPECT_EQ(numbers_of(shown.lines, pid), up_to(kCalls));
+  EXPECT_EQ(numbers_of(shown.lines, pid), up_to(calls));
   EXPECT_THAT(numbers_of(shown.lines, bystander.pid()), IsEmpty());
   uint64_t execs = 0;
   for (const json& line : shown.lines)
@@ -96,7 +97,7 @@ TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   EXPECT_EQ(manifest["kind"], "recording");
   EXPECT_EQ(manifest["complete"], true);
   EXPECT_EQ(manifest["records"], shown.lines.size());
-  EXPECT_THAT(manifest["reason"], HasSubstr("numbered 50000"));
+  EXPECT_THAT(manifest["reason"], HasSubstr(fmt::format("numbered {}", calls)));
 }
 
 TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
@@ -156,18 +157,18 @@ TEST(Recording, EndsCleanlyOnASignal) {
 }
 
 TEST(Recording, ShownAndLostAreExactlyWhatWasCalled) {
-  constexpr uint64_t kCalls = 1'000'000;
+  const auto calls = static_cast<uint64_t>(scaled(1'000'000));
   json config = numbered_calls();
   config["stream"]["buffer_kb"] = 64;
   Daemon daemon(config);
   daemon.disable({"sys_exit"});
   const std::string path = daemon.directory() / "recording";
   Finished recorded =
-      daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", std::to_string(kCalls)});
+      daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", std::to_string(calls)});
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
   const pid_t pid = told_by(recorded)["pid"];
   json counts = json::parse(run({kClientProgram, "show", "--count-only", path}).out);
-  EXPECT_EQ(counts["events"].get<uint64_t>() + counts["lost"].get<uint64_t>(), kCalls);
+  EXPECT_EQ(counts["events"].get<uint64_t>() + counts["lost"].get<uint64_t>(), calls);
   EXPECT_EQ(counts["events"], numbers_in(path, pid).size());
   const json manifest = manifest_of(path);
   EXPECT_EQ(manifest["lost"], counts["lost"]);
@@ -179,11 +180,13 @@ TEST(Recording, BabeltraceReadsTheSameEvents) {
   for (const char* group : {"sched", "process", "syscalls", "kmem"}) config["events"][group] = true;
   Daemon daemon(config);
   const std::string path = daemon.directory() / "recording";
-  Finished recorded =
-      daemon.ctl({"record", "-o", path, "--", "sh", "-c", "ls -lR /etc >/dev/null"});
+  const std::string work =
+      fmt::format("{0} getppid {1} && {0} switch {2} 0 && {0} kmem {2} && {0} fork", kTruthProgram,
+                  scaled(4000), scaled(1000));
+  Finished recorded = daemon.ctl({"record", "-o", path, "--", "sh", "-c", work});
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
   Shown ours = show({path});
-  ASSERT_GT(ours.lines.size(), 10'000U);
+  ASSERT_GT(ours.lines.size(), static_cast<size_t>(scaled(10'000)));
   Finished theirs = run({"babeltrace2", "--clock-cycles", "--no-delta", path});
   EXPECT_EQ(theirs.err, "");
   std::istringstream text(theirs.out);

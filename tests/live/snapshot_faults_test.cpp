@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "harness/daemon.h"
+#include "harness/scale.h"
 #include "harness/tmpfs.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
@@ -44,7 +45,7 @@ void fill(const fs::path& file) {
 // Fills a ring of 64 MiB, so that writing it takes a while.
 void make_much_history(Daemon& daemon) {
   daemon.enable({"sys_enter"});
-  run_truth({"--cpu", "0", "numbered", "700000"});
+  run_truth({"--cpu", "0", "numbered", std::to_string(scaled(700'000))});
 }
 
 // The daemon still records and can take a snapshot.
@@ -78,7 +79,9 @@ TEST(SnapshotFault, OfADiskThatFillsUpMeanwhileLeavesNothingBehind) {
   client.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"full"}})"
                     "\n");
   ASSERT_TRUE(eventually([&] { return fs::exists(disk.path() / "full.partial/ctf/cpu0"); }));
+  daemon.send(SIGSTOP);  // filling the disk may take longer than writing the snapshot
   fill(disk.path() / "filler");
+  daemon.send(SIGCONT);
   const json answer = json::parse(client.read_line(20s).value_or("{}"));
   ASSERT_TRUE(answer.contains("error")) << answer;
   EXPECT_THAT(answer["error"]["message"].get<std::string>(), HasSubstr("No space left on device"));
@@ -184,7 +187,8 @@ TEST(SnapshotFault, SigtermWaitsUntilItIsSafe) {
 
 TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
   Daemon daemon(config_with({{"buffer_kb", 65536}}));
-  WaitingTruth truth({"--cpu", "0", "numbered", "400000"});
+  const auto calls = static_cast<uint64_t>(scaled(400'000));
+  WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(calls)});
   truth.act();
   daemon.call("snapshot.take", {{"name", "cut-off"}, {"wait", false}});
   const fs::path snapshots = daemon.directory() / "snapshots";
@@ -200,7 +204,7 @@ TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
   EXPECT_THAT(daemon.log(), HasSubstr("cut-off.partial"));
   EXPECT_TRUE(list[0]["name"].get<std::string>().starts_with("recovered-")) << list;
   EXPECT_TRUE(list[0]["complete"]) << list;
-  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, 400000));
+  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, calls));
   EXPECT_EQ(daemon.call("status")["flight"]["frozen"], 0);
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }

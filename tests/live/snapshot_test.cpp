@@ -7,6 +7,7 @@
 
 #include "harness/bpf_view.h"
 #include "harness/daemon.h"
+#include "harness/scale.h"
 #include "harness/tmpfs.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
@@ -83,10 +84,10 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
 }
 
 TEST(Flight, WhatASmallRingHasOverwrittenIsCounted) {
-  constexpr uint64_t kCalls = 100'000;
+  const auto calls = static_cast<uint64_t>(scaled(100'000));
   Daemon daemon(config_with({{"buffer_kb", 64}}));
   daemon.disable({"sys_exit"});
-  WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(kCalls)});
+  WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(calls)});
   daemon.set_filter({{"pid", {truth.pid()}}});
   truth.act();
   EXPECT_GT(daemon.event_status("sys_enter")["overwritten"], 0);
@@ -96,8 +97,8 @@ TEST(Flight, WhatASmallRingHasOverwrittenIsCounted) {
   const auto numbers = numbers_in(path, truth.pid());
   const json account = manifest_of(path)["cpus"][0]["events"]["sys_enter"];
   EXPECT_EQ(account["records"], numbers.size());
-  EXPECT_EQ(account["overwritten"], kCalls - numbers.size());
-  EXPECT_EQ(numbers, from_to(kCalls - numbers.size() + 1, kCalls));
+  EXPECT_EQ(account["overwritten"], calls - numbers.size());
+  EXPECT_EQ(numbers, from_to(calls - numbers.size() + 1, calls));
 }
 
 TEST(Snapshot, OnCommandIsSafeOnDiskWhenItReturns) {

@@ -1,8 +1,8 @@
 # Sourced: what a machine told, as a JUnit report and as a summary.
 # shellcheck shell=bash
 
-# judge TESTS RESULTS: a line for each test: its name, "ok" or "failed", seconds. A test that
-# did not end has failed, and so have those that never began.
+# judge TESTS RESULTS: a line for each test: its name, "ok", "failed" or "missing", seconds. A
+# test that did not end has failed; one that never began is missing, which is as bad.
 judge() {
 	awk '
 		{ sub(/\r$/, "") }
@@ -11,7 +11,7 @@ judge() {
 		$1 == "end" && NF == 4 { state[$2] = $3 == 0 ? "ok" : "failed"; seconds[$2] = $4 }
 		END {
 			for (i = 1; i <= count; ++i)
-				print order[i], order[i] in state ? state[order[i]] : "failed", seconds[order[i]] + 0
+				print order[i], order[i] in state ? state[order[i]] : "missing", seconds[order[i]] + 0
 		}' "$1" "$2"
 }
 
@@ -41,7 +41,7 @@ escaped() {
 junit() {
 	local what=$1 judged=$2 results=$3 test state seconds
 	printf '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="%s" tests="%d" failures="%d" disabled="0" skipped="0">\n' \
-		"$what" "$(wc -l <"$judged")" "$(grep -c ' failed ' "$judged" || true)"
+		"$what" "$(wc -l <"$judged")" "$(grep -vc ' ok ' "$judged" || true)"
 	while read -r test state seconds; do
 		printf '<testcase name="%s" classname="%s" time="%s">' "$test" "$what" "$seconds"
 		[ "$state" = ok ] || printf '<failure>%s</failure>' "$(output_of "$test" "$results" | escaped)"

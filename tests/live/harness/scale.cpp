@@ -1,0 +1,13 @@
+#include "harness/scale.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ktraced::live {
+
+long scaled(long count) {
+  const char* divisor = std::getenv("KTRACED_TEST_SCALE");
+  return count / std::max(1L, divisor == nullptr ? 1L : std::atol(divisor));
+}
+
+}  // namespace ktraced::live
