@@ -8,7 +8,7 @@ build_packages=(
 	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
 )
 test_packages=(babeltrace2 libgtest-dev libgmock-dev python3 python3-jsonschema procps)
-lint_packages=(clang-format clang-tidy shellcheck)
+lint_packages=(clang-format-19 clang-tidy-19 shellcheck)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)
 
 # missing_packages NAME…: those of the packages that are not installed.

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ktraced {
 
@@ -16,5 +17,10 @@ namespace ktraced {
 // "; did you mean 'NAME'?", or nothing: to be put at the end of a message.
 [[nodiscard]] std::string suggestion(std::string_view name,
                                      std::span<const std::string_view> candidates);
+
+// Up to three of `names` that may be meant by `typed`, likeliest first: also those that
+// contain it or that it contains.
+[[nodiscard]] std::vector<std::string> near_matches(std::string_view typed,
+                                                    std::span<const std::string> names);
 
 }  // namespace ktraced

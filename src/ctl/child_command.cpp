@@ -44,6 +44,7 @@ Result<ChildCommand> ChildCommand::prepare(std::vector<std::string> words) {
   auto failed = make_pipe();
   if (!failed) return pass_on(failed);
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t pid = ::fork();

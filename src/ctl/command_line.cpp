@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "ctl/filter_args.h"
 #include "ctl/rpc_client.h"
-#include "ctl/text_list.h"
 
 namespace ktraced {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/suggest.h"
 #include "ctl/filter_args.h"
 #include "ctl/json_access.h"
 #include "ctl/table.h"

@@ -22,8 +22,8 @@ namespace {
 using namespace ktraced;
 
 Result<> print_answer(const auto& command, const Options& options) {
-  constexpr bool is_snapshot = std::is_same_v<std::decay_t<decltype(command)>, SnapshotCommand>;
-  auto client = is_snapshot ? RpcClient::connect(options.socket, kSnapshotPatience)
+  constexpr bool kIsSnapshot = std::is_same_v<std::decay_t<decltype(command)>, SnapshotCommand>;
+  auto client = kIsSnapshot ? RpcClient::connect(options.socket, kSnapshotPatience)
                             : RpcClient::connect(options.socket);
   if (!client) return pass_on(client);
   auto text = run(command, options.json, *client);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ctl/text_list.h"
+#include "base/suggest.h"
 #include "decoders/comm.h"
 #include "decoders/field_value.h"
 

@@ -38,7 +38,7 @@ std::string grouped(uint64_t number) {
 std::string bytes_text(uint64_t bytes) {
   constexpr std::array<std::string_view, 5> kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
-  double value = static_cast<double>(bytes);
+  auto value = static_cast<double>(bytes);
   for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
   return fmt::format("{:.4g} {}", value, kUnits[unit]);
 }

@@ -55,8 +55,7 @@ class CountingIterator {
 // The parser quotes what it has read, be it text or not.
 std::string printable(std::string_view text) {
   std::string result(text);
-  std::ranges::replace_if(
-      result, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(result, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
   return result;
 }
 
@@ -193,6 +192,10 @@ Error Problems::error(ExitCode code) const {
 }
 
 std::optional<json> read_json(std::string_view text, Problems& problems) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    problems.add_at_line(1, "is empty: the least that is JSON is {}");
+    return std::nullopt;
+  }
   LineCounter counter;
   Builder builder(counter, problems);
   CountingIterator begin(text.data(), &counter), end(text.data() + text.size(), &counter);

@@ -15,9 +15,6 @@
 namespace ktraced {
 namespace {
 
-// Younger records are held back, see PacketBuilder: longer than any program takes from
-// taking the time to reserving its record, even if it is interrupted or preempted.
-constexpr uint64_t kHoldBackNs = 2'000'000;
 // Space is given back in steps of this many bytes, so that a full ring takes new records
 // again before all of it has been read.
 constexpr uint64_t kStepBytes = 64U << 10;

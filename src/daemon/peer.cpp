@@ -19,7 +19,7 @@ constexpr size_t kGroupEntryMax = 1U << 20;  // with all its members' names
 
 Result<gid_t> gid_of(const std::string& group) {
   std::vector<char> text(4096);
-  struct group entry {};
+  struct group entry{};
   struct group* found = nullptr;
   int error = ERANGE;
   while ((error = ::getgrnam_r(group.c_str(), &entry, text.data(), text.size(), &found)) ==

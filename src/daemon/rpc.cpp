@@ -12,7 +12,7 @@ using nlohmann::json;
 
 // Deeper requests are refused unparsed: every walk over a value, its destruction
 // included, may recurse.
-constexpr size_t kDepthMax = 32;
+constexpr size_t kRequestDepthMax = 32;
 
 // How deep brackets nest, quotes respected. For text that is not JSON, any number.
 size_t nesting_depth(std::string_view text) {
@@ -69,9 +69,9 @@ struct Refusal {
 };
 
 std::optional<Refusal> read_request(std::string_view text, Request& request) {
-  if (nesting_depth(text) > kDepthMax)
+  if (nesting_depth(text) > kRequestDepthMax)
     return Refusal{RpcCode::not_a_request,
-                   bad(fmt::format("the request nests deeper than {} levels", kDepthMax))};
+                   bad(fmt::format("the request nests deeper than {} levels", kRequestDepthMax))};
   json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded())
     return Refusal{RpcCode::not_json, bad("the line is not JSON; send one request a line")};

@@ -17,9 +17,6 @@ namespace {
 // Packets are written when so many bytes of records have been collected, so that memory does not
 // grow with the ring.
 constexpr size_t kChunkBytes = 1U << 20;
-// Younger records of a chunk wait for the next one: a record that was interrupted between
-// taking the time and reserving its place may still come. Longer than that takes.
-constexpr uint64_t kHoldBackNs = 2'000'000;
 
 // Of the first records of all CPUs; 0 if there are none.
 uint64_t earliest(const std::vector<CpuAccount>& cpus) {
@@ -69,6 +66,7 @@ Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
     builder.add(bytes);
     if ((collected += bytes.size()) < kChunkBytes) return;
     collected = 0;
+    // Late records of this chunk may come with the next one.
     const uint64_t ts = RecordView(bytes.data()).ts();
     done = write_packets(builder, ts - std::min(ts, kHoldBackNs));
   });

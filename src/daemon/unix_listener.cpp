@@ -77,7 +77,7 @@ std::unexpected<Error> already_served(const fs::path& path, int connection) {
 
 // Makes way at `path`: nothing there, or a socket nobody listens on.
 Result<> remove_dead_socket(const fs::path& path, const sockaddr_un& address) {
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) < 0)
     return errno == ENOENT ? Result<>{} : path_error("look at", path, errno);
   if (!S_ISSOCK(status.st_mode))
@@ -110,7 +110,7 @@ Result<UnixListener> UnixListener::listen(const fs::path& path, const AccessRule
   if (!listener.fd_) return path_error("create a socket for", path, errno);
   if (::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) < 0)
     return path_error("create", path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) < 0) return path_error("look at", path, errno);
   listener.path_ = path;
   listener.device_ = status.st_dev;
@@ -133,7 +133,7 @@ Result<> UnixListener::apply(const AccessRules& rules) const {
 
 UnixListener::~UnixListener() {
   if (!fd_ || path_.empty()) return;
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
     ::unlink(path_.c_str());
 }

@@ -73,11 +73,8 @@ template <class T>
 T* variable(bpf_map* section) {
   size_t size = 0;
   // libbpf before 1.3 declares the memory const, although it is there to be written.
-  auto* value =
-      section != nullptr
-          ? const_cast<void*>(static_cast<const void*>(bpf_map__initial_value(section, &size)))
-          : nullptr;
-  return size >= sizeof(T) ? static_cast<T*>(value) : nullptr;
+  const void* value = section != nullptr ? bpf_map__initial_value(section, &size) : nullptr;
+  return size >= sizeof(T) ? static_cast<T*>(const_cast<void*>(value)) : nullptr;
 }
 
 std::unexpected<Error> load_failure(int error, const std::string& log) {

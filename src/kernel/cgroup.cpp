@@ -50,11 +50,11 @@ Result<cgroup_ref> find_cgroup(const std::string& path) {
     for (; rest != given.end(); ++rest) below /= *rest;
   }
   below = below.lexically_normal();
-  if (std::any_of(below.begin(), below.end(), [](const auto& part) { return part == ".."; }))
+  if (std::ranges::any_of(below, [](const auto& part) { return part == ".."; }))
     return fail(ExitCode::usage, "control group '{}' leads out of the cgroup2 mount {}", path,
                 mount->point.string());
 
-  struct stat status {};
+  struct stat status{};
   const std::filesystem::path directory = mount->point / below;
   if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
     return fail(ExitCode::usage, "there is no control group '{}': {} is not a directory", path,

@@ -96,8 +96,9 @@ bool mark_form(std::string_view name, std::string_view arguments, features& flag
 // "6.1.0-13-amd64" → 6, 1; nothing for a text that does not begin so.
 std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release) {
   unsigned major = 0, minor = 0;
-  const char* end = release.data() + release.size();
-  auto first = std::from_chars(release.data(), end, major);
+  const char* begin = release.data();
+  const char* end = begin + release.size();
+  auto first = std::from_chars(begin, end, major);
   if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.') return std::nullopt;
   auto second = std::from_chars(first.ptr + 1, end, minor);
   if (second.ec != std::errc{}) return std::nullopt;
@@ -140,9 +141,9 @@ KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
 }
 
 Result<> check_release(std::string_view release) {
-  constexpr std::pair floor(5U, 15U);
+  constexpr std::pair kFloor(5U, 15U);
   auto version = version_of(release);
-  if (version && *version < floor)
+  if (version && *version < kFloor)
     return fail(ExitCode::unavailable, "this kernel is {}: ktraced needs 5.15 or newer", release);
   return {};
 }

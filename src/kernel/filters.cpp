@@ -46,9 +46,10 @@ Result<> check_count(size_t count, size_t limit, const char* what) {
 
 // A filter ready to be written, but for the slot number in the keys.
 struct Filters::Compiled {
-  struct filter filter {};
+  struct filter filter{};
   std::vector<filter_id_key> keys;
   std::map<uint32_t, uint32_t> roots;  // followed process → bit
+  uint64_t used_bits = 0;              // of the roots in force and of those above
 };
 
 Filters::Filters(const BpfObject& object)
@@ -58,48 +59,55 @@ Filters::Filters(const BpfObject& object)
 
 Result<Filters::Compiled> Filters::compile(const FilterSettings& settings) const {
   Compiled out;
-  uint64_t used_bits = 0;
-  for (const auto& [tgid, bit] : roots_) used_bits |= 1ULL << bit;
-
-  for (uint32_t exclude : {0U, 1U}) {
-    const FilterSide& from = exclude != 0U ? settings.exclude : settings.include;
-    filter_side& to = exclude != 0U ? out.filter.exclude : out.filter.include;
-    to.kinds = kinds_of(from);
-    for (uint32_t pid : from.pid) out.keys.push_back({0, FILTER_PID, exclude, pid});
-    for (uint32_t uid : from.uid) out.keys.push_back({0, FILTER_UID, exclude, uid});
-
-    if (auto ok = check_count(from.comm.size(), FILTER_COMM_MAX, "task names"); !ok)
-      return pass_on(ok);
-    for (const std::string& comm : from.comm) to.comm[to.comm_count++] = compile_comm(comm);
-
-    if (auto ok = check_count(from.cgroup.size(), FILTER_CGROUP_MAX, "control groups"); !ok)
-      return pass_on(ok);
-    for (const std::string& path : from.cgroup) {
-      auto cgroup = find_cgroup(path);
-      if (!cgroup) return pass_on(cgroup);
-      to.cgroup[to.cgroup_count++] = *cgroup;
-    }
-
-    for (uint32_t id : from.follow) {
-      // One that is followed already may have ended; its descendants are followed on.
-      auto old = roots_.find(id);
-      auto tgid = old != roots_.end() ? Result<uint32_t>(id) : process_of(id);
-      if (!tgid) return pass_on(tgid);
-      if (old == roots_.end()) old = roots_.find(*tgid);
-      if (old != roots_.end()) out.roots.insert(*old);
-      if (!out.roots.contains(*tgid)) {
-        const auto bit = static_cast<uint32_t>(std::countr_one(used_bits));
-        if (auto ok = check_count(bit + 1, FOLLOW_ROOTS_MAX, "followed processes"); !ok)
-          return pass_on(ok);
-        used_bits |= 1ULL << bit;
-        out.roots.emplace(*tgid, bit);
-      }
-      to.follow_roots |= 1ULL << out.roots[*tgid];
-    }
-  }
+  for (const auto& [tgid, bit] : roots_) out.used_bits |= 1ULL << bit;
+  if (auto ok = compile_side(settings.include, 0, out.filter.include, out); !ok) return pass_on(ok);
+  if (auto ok = compile_side(settings.exclude, 1, out.filter.exclude, out); !ok) return pass_on(ok);
   if (auto ok = check_count(out.keys.size(), FILTER_IDS_MAX, "process and user ids"); !ok)
     return pass_on(ok);
   return out;
+}
+
+Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
+                               Compiled& out) const {
+  to.kinds = kinds_of(from);
+  for (uint32_t pid : from.pid) out.keys.push_back({0, FILTER_PID, exclude, pid});
+  for (uint32_t uid : from.uid) out.keys.push_back({0, FILTER_UID, exclude, uid});
+
+  if (auto ok = check_count(from.comm.size(), FILTER_COMM_MAX, "task names"); !ok) return ok;
+  for (const std::string& comm : from.comm) to.comm[to.comm_count++] = compile_comm(comm);
+
+  if (auto ok = check_count(from.cgroup.size(), FILTER_CGROUP_MAX, "control groups"); !ok)
+    return ok;
+  for (const std::string& path : from.cgroup) {
+    auto cgroup = find_cgroup(path);
+    if (!cgroup) return pass_on(cgroup);
+    to.cgroup[to.cgroup_count++] = *cgroup;
+  }
+
+  for (uint32_t id : from.follow) {
+    auto bit = root_bit(id, out);
+    if (!bit) return pass_on(bit);
+    to.follow_roots |= 1ULL << *bit;
+  }
+  return {};
+}
+
+// The bit of the followed process `id`, taken for it if it has none yet.
+Result<uint32_t> Filters::root_bit(uint32_t id, Compiled& out) const {
+  // One that is followed already may have ended; its descendants are followed on.
+  auto old = roots_.find(id);
+  auto tgid = old != roots_.end() ? Result<uint32_t>(id) : process_of(id);
+  if (!tgid) return pass_on(tgid);
+  if (old == roots_.end()) old = roots_.find(*tgid);
+  if (old != roots_.end()) out.roots.insert(*old);
+  if (!out.roots.contains(*tgid)) {
+    const auto bit = static_cast<uint32_t>(std::countr_one(out.used_bits));
+    if (auto ok = check_count(bit + 1, FOLLOW_ROOTS_MAX, "followed processes"); !ok)
+      return pass_on(ok);
+    out.used_bits |= 1ULL << bit;
+    out.roots.emplace(*tgid, bit);
+  }
+  return out.roots[*tgid];
 }
 
 Result<> Filters::apply(const FilterSettings& settings) {

@@ -34,6 +34,9 @@ class Filters {
  private:
   struct Compiled;
   Result<Compiled> compile(const FilterSettings& settings) const;
+  Result<> compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
+                        Compiled& out) const;
+  Result<uint32_t> root_bit(uint32_t id, Compiled& out) const;
   Result<> replace_ids(uint32_t slot, const std::vector<filter_id_key>& keys);
   Result<> plant_root(uint32_t tgid, uint32_t bit);
   void uproot(uint64_t bits);

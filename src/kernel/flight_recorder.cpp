@@ -159,8 +159,7 @@ Result<> FlightRecorder::ready() const {
     return fail(ExitCode::unavailable,
                 "the flight recorder is off: turn it on with 'ktracectl snapshot enable' or "
                 "\"flight\": {{\"enabled\": true}}");
-  if (std::none_of(banks_.begin(), banks_.end(),
-                   [](const Bank& bank) { return bank.use == Use::spare; }))
+  if (std::ranges::none_of(banks_, [](const Bank& bank) { return bank.use == Use::spare; }))
     return fail(ExitCode::unavailable,
                 "no spare bank: another snapshot is still being written; wait for it, or set "
                 "flight.banks above {}",
@@ -170,8 +169,7 @@ Result<> FlightRecorder::ready() const {
 
 Result<FlightRecorder::Frozen> FlightRecorder::swap() {
   if (auto possible = ready(); !possible) return pass_on(possible);
-  auto spare = std::find_if(banks_.begin(), banks_.end(),
-                            [](const Bank& bank) { return bank.use == Use::spare; });
+  auto spare = std::ranges::find(banks_, Use::spare, &Bank::use);
   const uint32_t old = control_.flight_bank;
   const uint64_t begin_ts = control_.flight_begin;
   const uint64_t swap_ts = boottime_ns();
@@ -241,8 +239,7 @@ uint64_t FlightRecorder::history_bytes() const {
 }
 
 bool FlightRecorder::any_frozen() const {
-  return std::any_of(banks_.begin(), banks_.end(),
-                     [](const Bank& bank) { return bank.use == Use::frozen; });
+  return std::ranges::any_of(banks_, [](const Bank& bank) { return bank.use == Use::frozen; });
 }
 
 }  // namespace ktraced

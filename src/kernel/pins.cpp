@@ -26,7 +26,7 @@ fs::path existing_part(fs::path path) {
 }  // namespace
 
 Result<> Pins::check_root(const fs::path& root) {
-  struct statfs info {};
+  struct statfs info{};
   const fs::path existing = existing_part(root);
   if (::statfs(existing.c_str(), &info) != 0 || info.f_type != BPF_FS_MAGIC)
     return fail(ExitCode::unavailable,
@@ -66,7 +66,7 @@ std::vector<std::string> Pins::remove_all(const fs::path& root) {
 
 fs::path Pins::path(Kind kind, const std::string& name) const {
   std::string file = name;
-  std::replace(file.begin(), file.end(), '.', '-');
+  std::ranges::replace(file, '.', '-');
   return directory_ / kFolders[static_cast<size_t>(kind)] / file;
 }
 

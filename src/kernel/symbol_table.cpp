@@ -17,7 +17,7 @@ constexpr uint64_t kPageSize = 4096;
 // per-CPU variables and other absolute values.
 constexpr uint64_t kKernelHalf = uint64_t{1} << 63;
 // How far the last function of a module may reach, whose end is not told.
-constexpr uint64_t kUnknownEndLimit = 64 * 1024;
+constexpr uint64_t kUnknownEndLimit = uint64_t{64} * 1024;
 
 bool is_function(char type) { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
 

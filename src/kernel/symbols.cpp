@@ -17,7 +17,7 @@ namespace ktraced {
 
 namespace {
 
-constexpr size_t kBufferBytes = 256 * 1024;  // the longest line has some 600
+constexpr size_t kBufferBytes = size_t{256} * 1024;  // the longest line has some 600
 
 // Calls `visit` with each line, without its end. Returns a positive errno, or 0.
 template <class Visit>

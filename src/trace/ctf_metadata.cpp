@@ -17,7 +17,7 @@ constexpr std::array kReserved = {"align", "callsite",  "char",    "clock",    "
                                   "trace", "typealias", "typedef", "unsigned", "variant", "void"};
 
 std::string identifier(const std::string& name) {
-  const bool reserved = std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
+  const bool reserved = std::ranges::find(kReserved, name) != kReserved.end();
   return reserved || name.starts_with('_') ? "_" + name : name;
 }
 
@@ -153,7 +153,7 @@ size_t trailing_padding(const Schema& schema, const RecordView& record) {
   size_t end = last.offset + size_t{last.size} * last.count;
   if (last.count == 0) {
     auto text = record.bytes().subspan(std::min<size_t>(last.offset, record.bytes().size()));
-    auto nul = std::find(text.begin(), text.end(), std::byte{0});
+    auto nul = std::ranges::find(text, std::byte{0});
     end = last.offset + static_cast<size_t>(nul - text.begin()) + 1;
   }
   return end < record.bytes().size() ? record.bytes().size() - end : 0;

@@ -49,8 +49,7 @@ void PacketBuilder::take(uint64_t up_to, std::vector<PacketBytes>& out) {
 
 void PacketBuilder::take_segment(Segment& segment, uint64_t up_to, std::vector<PacketBytes>& out) {
   auto& entries = segment.entries;
-  auto young = std::find_if(entries.begin(), entries.end(),
-                            [&](const Entry& entry) { return entry.ts > up_to; });
+  auto young = std::ranges::find_if(entries, [&](const Entry& entry) { return entry.ts > up_to; });
   const auto ready = static_cast<size_t>(young - entries.begin());
   if (ready == 0) {
     if (!segment.lost_before.empty()) out.push_back(build(segment, 0, 0));

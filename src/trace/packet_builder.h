@@ -11,6 +11,10 @@
 
 namespace ktraced {
 
+// How late a record may come to its ring: longer than any program takes from taking the
+// time to reserving the place, even if it is interrupted or preempted.
+inline constexpr uint64_t kHoldBackNs = 2'000'000;
+
 // Collects records of one CPU in the order of its ring, puts those right that an
 // interrupt has nested out of time order, and cuts packets. Losses are told in
 // the header of the packet that begins where they happened.

@@ -14,7 +14,7 @@ Result<PacketFile> PacketFile::open(std::filesystem::path path, const Uuid& uuid
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd && errno == ENOENT) return fail(ExitCode::data, "{} is missing", path.string());
   if (!fd) return fail(ExitCode::io, "cannot open {}: {}", path.string(), errno_text(errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return fail(ExitCode::data, "{} is not a file", path.string());
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);

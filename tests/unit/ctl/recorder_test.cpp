@@ -140,7 +140,9 @@ TEST(ChildCommand, WaitsUntilItIsToldToGo) {
 TEST(ChildCommand, NeverRunsIfNobodyWantsIt) {
   TempDirectory directory;
   auto file = directory.path() / "ran";
-  { auto child = ChildCommand::prepare({"touch", file.string()}); }
+  {
+    auto child = ChildCommand::prepare({"touch", file.string()});
+  }
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
@@ -196,9 +198,8 @@ TEST(FilterLoan, OneThatIsRefusedChangesNothing) {
 
 TEST(StreamLoop, CallsWatchersAndTicks) {
   FakeDaemon daemon([](Peer& peer) {
-    peer.answer([](const json&) {
-      return json{{"result", {{"schema", schema_to_json(built_schema())}}}};
-    });
+    peer.answer(
+        [](const json&) { return json{{"result", {{"schema", schema_to_json(built_schema())}}}}; });
     peer.wait_for_end();
   });
   auto source = LiveSource::subscribe(*RpcClient::connect(daemon.socket()));

@@ -90,9 +90,7 @@ class ControlServerTest : public testing::Test {
     });
     server->add_upgrade(
         "stream.subscribe", Role::read,
-        [](const json&, const Peer&) -> Result<json> {
-          return json{{"uuid", "u"}};
-        },
+        [](const json&, const Peer&) -> Result<json> { return json{{"uuid", "u"}}; },
         [this](Fd fd, const Peer&) { taken.set_value(std::move(fd)); });
     thread = std::thread([this] { EXPECT_EQ(loop->run().value(), 0); });
   }
@@ -145,7 +143,7 @@ class ControlServerTest : public testing::Test {
 
 TEST_F(ControlServerTest, CreatesDirectoryAndSocketAndRemovesTheSocket) {
   serve();
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(path.parent_path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0755U);
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
@@ -157,7 +155,7 @@ TEST_F(ControlServerTest, CreatesDirectoryAndSocketAndRemovesTheSocket) {
 TEST_F(ControlServerTest, AdministratorsByUidMayConnectWithoutTheGroup) {
   loop = EventLoop::create().value();
   server = ControlServer::listen(*loop, path, AccessRules{.admin_uids = {1001}}).value();
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0666U);
   ASSERT_TRUE(server->set_access(AccessRules{.read_group = ::getegid()}));

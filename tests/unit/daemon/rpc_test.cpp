@@ -191,9 +191,8 @@ TEST_F(RpcTest, DeepNestingIsRefusedWithoutOverflow) {
 }
 
 TEST_F(RpcTest, TextThatIsNotUtf8IsAnsweredAsUtf8) {
-  methods.add("name", Role::read, [](const json&, const Peer&) -> Result<json> {
-    return json{{"comm", "a\xff"}};
-  });
+  methods.add("name", Role::read,
+              [](const json&, const Peer&) -> Result<json> { return json{{"comm", "a\xff"}}; });
   EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"name"})").at("result").at("comm"),
             "a\xEF\xBF\xBD");
 }

@@ -1,0 +1,53 @@
+"""One compilation unit for each floor of src/, for tools that spend most of their time on headers.
+
+    floors_as_units.py BUILD OUT
+
+Writes OUT/<floor>.cpp, which includes every source of the floor, and OUT/compile_commands.json
+with the flags that BUILD compiles the floor with.
+"""
+
+import json
+import pathlib
+import shlex
+import sys
+
+
+def flags_of(command: str, source: str) -> list[str]:
+    """The compiler's options, without its name, input and output."""
+    words = [word for word in shlex.split(command)[1:] if word not in ("-c", source)]
+    # A compiler cache in front of the compiler leaves the compiler's name.
+    while words and not words[0].startswith("-"):
+        words.pop(0)
+    if "-o" in words:
+        at = words.index("-o")
+        del words[at : at + 2]
+    return words
+
+
+def main() -> None:
+    build, out = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+    source_root = pathlib.Path(__file__).resolve().parents[2] / "src"
+    floors: dict[str, list[str]] = {}
+    flags: dict[str, list[str]] = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        if source_root not in source.parents:
+            continue
+        floor = source.relative_to(source_root).parts[0]
+        floors.setdefault(floor, []).append(str(source))
+        flags[floor] = flags_of(entry["command"], entry["file"])
+
+    out.mkdir(parents=True, exist_ok=True)
+    commands = []
+    for floor, sources in sorted(floors.items()):
+        unit = out / f"{floor}.cpp"
+        # A main.cpp ends a floor: what it opens with `using namespace` would reach the others.
+        sources.sort(key=lambda name: (name.endswith("/main.cpp"), name))
+        unit.write_text("".join(f'#include "{name}"\n' for name in sources))
+        arguments = ["clang++", *flags[floor], "-c", str(unit)]
+        commands.append({"directory": str(build), "file": str(unit), "arguments": arguments})
+    (out / "compile_commands.json").write_text(json.dumps(commands, indent=1))
+
+
+if __name__ == "__main__":
+    main()
