@@ -30,6 +30,6 @@ install_packages() {
 	say "Installing ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -q update || die "apt-get update failed; is a package mirror configured?"
-	apt-get -q -y --no-install-recommends install "${missing[@]}" >"${package_log:=/dev/stdout}" ||
+	apt-get -q -y --no-install-recommends install "${missing[@]}" ||
 		die "apt-get could not install ${missing[*]}"
 }
