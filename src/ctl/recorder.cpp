@@ -60,40 +60,12 @@ Result<> Recorder::take(const PacketView& packet) {
   if (header.stream_id != static_cast<uint32_t>(StreamId::names)) {
     if (header.uuid != origin_.uuid)
       return fail(ExitCode::data, "the stream holds a packet of another trace");
-    check_position(packet);
+    continuity_.take(packet);
     return writer_->write(packet);
   }
   packet.for_each_record([&](const RecordView& record) { writer_->add_names(record.bytes()); });
   complete_until_ = std::max(complete_until_, header.timestamp_end);
   return {};
-}
-
-// Packets that the daemon dropped for us leave a gap in the numbers, and it tells their events
-// as lost in the next one. Whatever is missing beyond that, nobody has told.
-void Recorder::check_position(const PacketView& packet) {
-  const PacketHeader& header = packet.header();
-  uint64_t lost = 0;
-  for (const Lost& entry : packet.lost()) lost += entry.count;
-  const Position now{.sequence = header.packet_seq_num, .discarded = header.events_discarded};
-  auto [known, is_first] = positions_.try_emplace(header.cpu_id, now);
-  if (is_first) return;
-  const Position before = std::exchange(known->second, now);
-  const bool skipped = now.sequence != before.sequence + 1 && lost == 0;
-  const bool untold = now.discarded - before.discarded != lost;
-  if (skipped || untold) ++gaps_[header.cpu_id];
-}
-
-std::vector<std::string> Recorder::problems() const {
-  std::vector<std::string> all = problems_;
-  for (const auto& [cpu, count] : gaps_)
-    all.push_back(fmt::format("CPU {}: {} gaps in the stream that nobody told", cpu, count));
-  for (const CpuAccount& cpu : writer_->accounts())
-    for (const auto& [event, account] : cpu.events)
-      if (account.lost != 0)
-        all.push_back(fmt::format("CPU {}: {} {} events were lost", cpu.cpu, account.lost, event));
-  for (const auto& [event, count] : missed_)
-    all.push_back(fmt::format("the kernel skipped {} hits of {}", count, event));
-  return all;
 }
 
 Manifest Recorder::manifest(const Purpose& purpose) const {
@@ -108,7 +80,9 @@ Manifest Recorder::manifest(const Purpose& purpose) const {
   manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
   manifest.cpus = writer_->accounts();
   manifest.missed = missed_;
-  manifest.incomplete_because = problems();
+  manifest.incomplete_because = problems_;
+  for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
+  add_losses(manifest);
   manifest.config = purpose.config;
   manifest.schema = source_.schema();
   return manifest;

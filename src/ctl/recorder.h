@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "ctl/live_source.h"
 #include "ctl/remote_symbols.h"
+#include "trace/stream_continuity.h"
 #include "trace/trace_writer.h"
 
 namespace ktraced {
@@ -46,23 +47,15 @@ class Recorder {
   std::filesystem::path leave_unfinished() { return writer_->keep_unfinished(); }
 
  private:
-  // Where the numbers of a CPU's last packet stood.
-  struct Position {
-    uint64_t sequence;
-    uint64_t discarded;
-  };
   Recorder(std::filesystem::path path, const LiveSource& source,
            std::unique_ptr<TraceWriter> writer);
-  void check_position(const PacketView& packet);
-  [[nodiscard]] std::vector<std::string> problems() const;
   [[nodiscard]] Manifest manifest(const Purpose& purpose) const;
 
   std::filesystem::path path_;
   const LiveSource& source_;
   TraceOrigin origin_;
   std::unique_ptr<TraceWriter> writer_;
-  std::map<uint32_t, Position> positions_;  // by CPU
-  std::map<uint32_t, uint64_t> gaps_;       // packets missing that nobody told, by CPU
+  StreamContinuity continuity_;
   std::vector<std::string> problems_;
   std::map<std::string, uint64_t> missed_;
   uint64_t complete_until_ = 0;

@@ -106,6 +106,20 @@ std::string flight_text(const json& flight) {
   return fmt::format("on, {}", bytes_text(number_at(flight, "bytes")));
 }
 
+std::string output_text(const json& output, const Colours& colours) {
+  const uint64_t lost = number_at(output, "lost_events");
+  const std::string trace = text_at(output, "trace");
+  const std::string text =
+      fmt::format("recording to {}: {}, {} so far, {} of {} traces, {} events lost",
+                  text_at(output, "directory"), trace.empty() ? "no trace yet" : trace,
+                  bytes_text(number_at(output, "bytes")), number_at(output, "files"),
+                  number_at(output, "max_files"), grouped(lost));
+  std::string out = fmt::format("{}\n", lost == 0 ? text : colours.red(text));
+  if (flag_at(output, "failing"))
+    out += fmt::format("{}\n", colours.red("recording fails: " + text_at(output, "last_error")));
+  return out;
+}
+
 std::string overview(const json& status, const Colours& colours) {
   const json& stream = member(status, "stream");
   std::string state = text_at(status, "state");
@@ -116,6 +130,8 @@ std::string overview(const json& status, const Colours& colours) {
       fmt::format("stream: {}, {} per CPU, latency at most {} ms\n",
                   flag_at(stream, "on") ? "read" : "nobody reads it",
                   bytes_text(number_at(stream, "ring_bytes")), number_at(stream, "max_latency_ms"));
+  if (const json& output = member(stream, "output"); flag_at(output, "enabled"))
+    out += output_text(output, colours);
   out += fmt::format("flight recorder: {}\n", flight_text(member(status, "flight")));
   auto filter = filter_to_args(member(status, "filter"));
   out += fmt::format("filter: {}\n",

@@ -133,6 +133,18 @@ void read_log(const ConfigNode& node, Config& config) {
             .value_or(config.log.level);
 }
 
+// Each has its own traces to keep and to remove.
+void check_directories(const ConfigNode& stream, const Config& config) {
+  auto output = stream.member("output");
+  if (!config.stream.output || !output) return;
+  const auto normal = [](const std::filesystem::path& path) {
+    return (path / "").lexically_normal();
+  };
+  if (normal(config.stream.output->directory) == normal(config.flight.directory))
+    if (auto directory = output->member("directory"))
+      directory->problem("must be another one than flight.directory");
+}
+
 void read_root(const ConfigNode& root, const EventGroups& groups, Config& config) {
   // "$schema" is for editors.
   if (!root.object({"$schema", "events", "filter", "stream", "flight", "control", "log", "persist",
@@ -143,6 +155,8 @@ void read_root(const ConfigNode& root, const EventGroups& groups, Config& config
   if (auto filter = root.member("filter")) read_filter(*filter, config.filter);
   if (auto stream = root.member("stream")) read_stream(*stream, config);
   if (auto flight = root.member("flight")) read_flight(*flight, config);
+  if (auto stream = root.member("stream"); stream && stream->value().is_object())
+    check_directories(*stream, config);
   if (auto control = root.member("control")) read_control(*control, config);
   if (auto log = root.member("log")) read_log(*log, config);
   if (auto persist = root.member("persist"))

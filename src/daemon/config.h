@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,15 @@
 #include "kernel/filter_settings.h"
 
 namespace ktraced {
+
+// The stream kept in files: trace directories, one after the other.
+struct StreamOutput {
+  std::filesystem::path directory;
+  uint32_t max_file_mb = 256;  // size of one trace directory, then the next is begun
+  uint32_t max_files = 8;      // trace directories kept; the oldest go first
+
+  bool operator==(const StreamOutput&) const = default;
+};
 
 // The flight recorder and its snapshots.
 struct FlightConfig {
@@ -26,16 +36,22 @@ struct FlightConfig {
   bool operator==(const FlightConfig&) const = default;
 };
 
+// The rings from which the stream is read.
+struct StreamConfig {
+  uint32_t buffer_kb = 4096;  // per CPU; a power of two
+  uint32_t max_latency_ms = 100;
+  std::optional<StreamOutput> output;  // nothing: no files
+
+  bool operator==(const StreamConfig&) const = default;
+};
+
 struct Config {
   // Names of enabled events, group by group, in the groups' order.
   std::vector<std::string> events;
   // Selected system calls by name; empty: all.
   std::vector<std::string> syscalls_only;
   FilterSettings filter;
-  struct {
-    uint32_t buffer_kb = 4096;  // per CPU; a power of two
-    uint32_t max_latency_ms = 100;
-  } stream;
+  StreamConfig stream;
   FlightConfig flight;
   struct {
     std::filesystem::path socket = "/run/ktraced/control.sock";

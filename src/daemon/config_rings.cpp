@@ -30,6 +30,17 @@ void read_path(const ConfigNode& node, std::string_view key, std::filesystem::pa
   if (auto member = node.member(key)) value = read_directory(*member).value_or(value);
 }
 
+void read_output(const ConfigNode& node, std::optional<StreamOutput>& value) {
+  if (!node.object({"directory", "max_file_mb", "max_files"})) return;
+  StreamOutput output;
+  if (!node.member("directory"))
+    node.problem("must have \"directory\", where the traces are written");
+  read_path(node, "directory", output.directory);
+  read_number(node, "max_file_mb", 1, kMegabytesMax, output.max_file_mb);
+  read_number(node, "max_files", 1, kFilesMax, output.max_files);
+  value = std::move(output);
+}
+
 }  // namespace
 
 std::optional<std::filesystem::path> read_directory(const ConfigNode& node) {
@@ -43,9 +54,10 @@ std::optional<std::filesystem::path> read_directory(const ConfigNode& node) {
 }
 
 void read_stream(const ConfigNode& node, Config& config) {
-  if (!node.object({"buffer_kb", "max_latency_ms"})) return;
+  if (!node.object({"buffer_kb", "max_latency_ms", "output"})) return;
   read_buffer_kb(node, config.stream.buffer_kb);
   read_number(node, "max_latency_ms", 1, kLatencyMsMax, config.stream.max_latency_ms);
+  if (auto output = node.member("output")) read_output(*output, config.stream.output);
 }
 
 void read_flight(const ConfigNode& node, Config& config) {

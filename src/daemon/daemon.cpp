@@ -38,9 +38,10 @@ Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem:
 }
 
 Daemon::~Daemon() {
-  server_.reset();     // no more commands
-  snapshots_.reset();  // joins the writer thread, which reads the tracer's rings
-  tracer_.reset();     // joins the drain thread, which publishes to the subscribers
+  server_.reset();                     // no more commands
+  snapshots_.reset();                  // joins the writer thread, which reads the tracer's rings
+  if (recorder_) recorder_->finish();  // joins its thread, which asks the tracer for facts
+  tracer_.reset();                     // joins the drain thread, which publishes to the subscribers
 }
 
 Result<> Daemon::start() {
@@ -56,16 +57,22 @@ Result<> Daemon::start() {
   if (!subscribers) return pass_on(subscribers);
   subscribers_ = std::move(*subscribers);
 
-  auto tracer = Tracer::create(
-      config_, [this](std::span<const PacketBytes> pass) { subscribers_->publish(pass); });
+  make_recorder();
+  auto tracer = Tracer::create(config_, [this](std::span<const PacketBytes> pass) {
+    recorder_->publish(pass);
+    subscribers_->publish(pass);
+  });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
+  tracer_->on_change([this](const auto& in_force) { recorder_->note_change(in_force); });
   snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
   snapshots_->begin();
+  apply_output(config_.stream.output);
 
   add_methods(*server_, {.tracer = *tracer_,
                          .subscribers = *subscribers_,
                          .snapshots = *snapshots_,
+                         .recorder = *recorder_,
                          .symbols = symbols_,
                          .reload = [this] { return reload(); }});
   if (auto watch = CpuWatch::start(loop_, [this] { tracer_->look_for_new_cpus(); }))
@@ -73,6 +80,23 @@ Result<> Daemon::start() {
   else
     spdlog::warn("{}; a CPU that is added later is not traced", watch.error().message);
   return watch_signals();
+}
+
+// It asks only while something is published, so while there is a tracer.
+void Daemon::make_recorder() {
+  recorder_ = std::make_unique<StreamRecorder>(
+      TraceFacts{.manifest = [this] { return tracer_->manifest(); },
+                 .in_force = [this] { return tracer_->in_force(); },
+                 .missed = [this] { return tracer_->missed(); },
+                 .names = [this] { return tracer_->name_records(); },
+                 .symbol = [this](uint64_t address) { return symbols_.resolve(address); }});
+}
+
+// The recorder takes its place before anything flows, and leaves it after everything has.
+void Daemon::apply_output(const std::optional<StreamOutput>& output) {
+  tracer_->set_recording(output.has_value());
+  recorder_->apply(output);
+  if (output) tracer_->request_pass();
 }
 
 Result<> Daemon::watch_signals() {
@@ -121,6 +145,7 @@ Result<std::vector<std::string>> Daemon::reload() {
       config->control.admin_uids != config_.control.admin_uids)
     changed->emplace_back("control");
   snapshots_->apply(config->flight);
+  apply_output(config->stream.output);
   add_if_changed(*changed, "log", config_.log.level, config->log.level);
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   config_ = std::move(*config);
@@ -136,6 +161,7 @@ void Daemon::stop() {
 void Daemon::shut_down() {
   tracer_->shut_down(config_.persist);
   subscribers_->finish_all(kGoodbye);
+  recorder_->finish();
   loop_.exit(0);
 }
 

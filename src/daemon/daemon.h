@@ -11,6 +11,7 @@
 #include "daemon/cpu_watch.h"
 #include "daemon/event_loop.h"
 #include "daemon/snapshots.h"
+#include "daemon/stream_recorder.h"
 #include "daemon/subscribers.h"
 #include "daemon/tracer.h"
 #include "kernel/symbols.h"
@@ -35,6 +36,8 @@ class Daemon {
  private:
   Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config);
   Result<> start();
+  void make_recorder();
+  void apply_output(const std::optional<StreamOutput>& output);
   Result<> watch_signals();
   void take_snapshot_on_signal();
   void shut_down();
@@ -44,6 +47,7 @@ class Daemon {
   Config config_;
   KernelSymbols symbols_;
   std::unique_ptr<Subscribers> subscribers_;
+  std::unique_ptr<StreamRecorder> recorder_;
   std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;

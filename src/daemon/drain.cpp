@@ -21,6 +21,12 @@ constexpr uint64_t kStepBytes = 64U << 10;
 constexpr int kSoonMs = 1;
 constexpr uint64_t kEverything = std::numeric_limits<uint64_t>::max();
 
+// Returns when every record with a time up to `ts` is in its ring.
+void wait_for_late_records(uint64_t ts) {
+  while (boottime_ns() <= ts + kHoldBackNs)
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kHoldBackNs));
+}
+
 }  // namespace
 
 Drain::Drain(const BpfObject& object, Counters& counters, StreamRings& rings,
@@ -80,7 +86,9 @@ void Drain::run() {
     const int timeout = !streaming_ ? -1 : soon ? kSoonMs : max_latency_ms_;
     ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
     carry_out_requests();
-    if (streaming_ && flowing_) pass(boottime_ns() - kHoldBackNs);
+    if (!streaming_ || !flowing_) continue;
+    const uint64_t until = boottime_ns() - kHoldBackNs;
+    pass(until, std::max(until, promised_));
   }
 }
 
@@ -119,9 +127,22 @@ void Drain::set_streaming(bool on, bool leave_on) {
       begin_stream();
       flowing_.store(false);
     }
+    const uint64_t now = boottime_ns();
     if (!leave_on) std::atomic_ref(control_.stream).store(on ? 1 : 0);
-    if (!on) pass(kEverything);
+    if (!on) {
+      wait_for_late_records(now);
+      pass(kEverything, now);
+    }
     streaming_ = on;
+  });
+}
+
+void Drain::flush() {
+  const uint64_t now = boottime_ns();
+  call([&] {
+    if (!streaming_) return;
+    wait_for_late_records(now);
+    pass(now, now);
   });
 }
 
@@ -149,7 +170,7 @@ void Drain::empty_rings() {
   for (Cpu& cpu : cpus_) static_cast<void>(cpu.losses.news());
 }
 
-void Drain::pass(uint64_t until) {
+void Drain::pass(uint64_t until, uint64_t promise) {
   std::vector<PacketBytes> packets;
   for (auto& [number, ring] : rings_.rings()) drain_cpu(ring, cpus_[number]);
   for (uint32_t number = 0; number < cpus_.size(); ++number) {
@@ -157,7 +178,7 @@ void Drain::pass(uint64_t until) {
     if (!rings_.rings().contains(number)) cpu.builder.lose(cpu.losses.news());
     cpu.builder.take(until, packets);
   }
-  promised_ = std::min(until, boottime_ns());
+  promised_ = promise;
   // After the events: whatever they refer to has been named by now.
   packets.push_back(build_names_packet(uuid_, names_sequence_++, promised_, drain_names()));
   publish_(packets);

@@ -47,11 +47,14 @@ class Drain {
   // The calls below may be made by one other thread at a time; all but request_pass()
   // return when the drain thread has carried them out.
 
-  // Turns the stream path on in the kernel, with empty rings, or off, with a last pass. After
-  // turning on, nothing is read before the first request_pass(): the reader may still have
-  // to take its place.
-  // With `leave_on` the programs go on writing for whoever comes next.
+  // Turns the stream path on in the kernel, with empty rings, or off, with a last pass that
+  // promises everything up to now. After turning on, nothing is read before the first
+  // request_pass(): the reader may still have to take its place.
+  // With `leave_on` the programs go on writing for whoever comes next: what is not in the last
+  // pass stays in the rings.
   void set_streaming(bool on, bool leave_on = false);
+  // Publishes a pass that promises everything up to now, and returns then.
+  void flush();
   // Asks for a pass that promises everything up to now.
   void request_pass();
   void set_max_latency(uint32_t milliseconds);
@@ -84,7 +87,8 @@ class Drain {
   void make_cpus(uint64_t start);
   void begin_stream();
   void empty_rings();
-  void pass(uint64_t until);  // with the records up to this time
+  // With the records up to `until`; promises that none up to `promise` is missing.
+  void pass(uint64_t until, uint64_t promise);
   void drain_cpu(RingReader& ring, Cpu& cpu);
   void note_losses(const RingReader& ring, Cpu& cpu);
   static void pass_on_losses(Cpu& cpu, uint64_t position);

@@ -74,6 +74,7 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   server.add("status", Role::read, [t](const json&, const Peer&) {
     json status = t.tracer.status();
     status["flight"].update(t.snapshots.status());
+    status["stream"]["output"] = t.recorder.status();
     status["subscribers"] = t.subscribers.status();
     return status;
   });

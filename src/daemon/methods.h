@@ -7,6 +7,7 @@
 
 #include "daemon/control_server.h"
 #include "daemon/snapshots.h"
+#include "daemon/stream_recorder.h"
 #include "daemon/subscribers.h"
 #include "daemon/tracer.h"
 #include "kernel/symbols.h"
@@ -18,6 +19,7 @@ struct MethodTargets {
   Tracer& tracer;
   Subscribers& subscribers;
   Snapshots& snapshots;
+  StreamRecorder& recorder;
   KernelSymbols& symbols;
   // Reads the configuration file again; returns the sections that changed.
   std::function<Result<std::vector<std::string>>()> reload;

@@ -112,11 +112,15 @@ SnapshotTaken Snapshots::write(FlightRecorder::Frozen frozen, const SnapshotRequ
                   .on_written = std::move(on_written)};
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
                                                        .frozen = std::move(frozen),
+                                                       .unrecorded = tracer_.new_flight_misses(),
                                                        .manifest = tracer_.manifest(),
                                                        .names = tracer_.name_records()});
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
+  HitCounts missed = tracer_.missed();
+  job->manifest.missed = increase(missed_told_, missed);
+  missed_told_ = std::move(missed);
   thread_.run([this, id, job, store = store_, retention = retention_of(config_)] {
     auto written = write_snapshot(*job, symbols_);
     if (written)

@@ -90,6 +90,7 @@ class Snapshots {
   SnapshotList list_;
   std::map<uint64_t, Writing> writing_;
   uint64_t last_id_ = 0;
+  HitCounts missed_told_;                // by the last snapshot
   std::function<void()> finished_;       // set by finish()
   WorkThread thread_{"ktraced-writer"};  // last: its tasks use the rest
 };

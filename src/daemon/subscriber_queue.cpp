@@ -87,7 +87,7 @@ bool SubscriberQueue::push_pass(std::span<const PublishedPacket> pass, bool last
     }
     // Losses that no packet of this pass could carry. Not into a queue that is still rather
     // full: then they can wait, and cannot pile up.
-    if (last || event_bytes_ <= event_bytes_max_ / 2) tell_all_losses();
+    if (last || event_bytes_ <= event_bytes_max_ / 2) push_losses();
     if (name_bytes_ + packet.size() > name_bytes_max_) return false;
     last_names_ = packet.header();
     append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = true});
@@ -138,13 +138,13 @@ void SubscriberQueue::tell_losses(Missed& missed) {
           .names = true});
 }
 
-void SubscriberQueue::tell_all_losses() {
+void SubscriberQueue::push_losses() {
   for (auto& [cpu, missed] : missed_) tell_losses(missed);
 }
 
 void SubscriberQueue::push_end() {
   size_t before = items_.size();
-  tell_all_losses();
+  push_losses();
   if (items_.size() == before) return;
   PacketHeader header = last_names_;
   ++header.packet_seq_num;
@@ -177,6 +177,19 @@ void SubscriberQueue::written(size_t bytes) {
     items_.pop_front();
     ++sent_packets_;
   }
+}
+
+PacketBytes SubscriberQueue::take() {
+  if (items_.empty()) return nullptr;
+  Item item = std::move(items_.front());
+  items_.pop_front();
+  account_of(item) -= item.size();
+  ++sent_packets_;
+  if (item.head.empty()) return std::move(item.packet);
+  if (item.packet)
+    item.head.insert(item.head.end(), item.packet->begin() + static_cast<ptrdiff_t>(item.skip),
+                     item.packet->end());
+  return std::make_shared<const std::vector<std::byte>>(std::move(item.head));
 }
 
 }  // namespace ktraced

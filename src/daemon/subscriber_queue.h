@@ -55,6 +55,8 @@ class SubscriberQueue {
   [[nodiscard]] bool push_pass(std::span<const PublishedPacket> pass, bool last);
   // Queues the losses not yet told of, as a pass of their own: nothing may follow.
   void push_end();
+  // Queues the losses not yet told of. Passes may follow.
+  void push_losses();
 
   // Up to `parts.size()` pieces of the bytes to be written next, at most about `bytes_max`.
   // They stay valid, also while passes are pushed, until written() is called.
@@ -62,9 +64,14 @@ class SubscriberQueue {
   // So many of the bytes have been written.
   void written(size_t bytes);
 
+  // The next packet, taken out; null if there is none. Not together with peek().
+  [[nodiscard]] PacketBytes take();
+
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] size_t queued_bytes() const { return event_bytes_ + name_bytes_ - front_written_; }
   [[nodiscard]] uint64_t sent_packets() const { return sent_packets_; }
+  // Those sent and those waiting.
+  [[nodiscard]] uint64_t queued_packets() const { return sent_packets_ + items_.size(); }
   [[nodiscard]] uint64_t lost_events() const { return lost_events_; }
 
  private:
@@ -88,7 +95,6 @@ class SubscriberQueue {
   void push_events(const PublishedPacket& packet);
   void drop(const PublishedPacket& packet);
   void tell_losses(Missed& missed);
-  void tell_all_losses();
   void append(Item item);
   size_t& account_of(const Item& item);
 

@@ -142,6 +142,11 @@ bool TraceStore::taken(const std::string& name) const {
 }
 
 Result<> TraceStore::prepare(uint64_t bytes) const {
+  if (auto made = make_directory(); !made) return made;
+  return check_room(bytes);
+}
+
+Result<> TraceStore::make_directory() const {
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error)
@@ -152,12 +157,16 @@ Result<> TraceStore::prepare(uint64_t bytes) const {
                 "cannot write to the directory {}: {}; make it writable for ktraced, or set "
                 "another in the configuration",
                 directory_.string(), errno_text(errno));
+  return {};
+}
+
+Result<> TraceStore::check_room(uint64_t bytes) const {
   struct statvfs space {};
   if (::statvfs(directory_.c_str(), &space) != 0) return {};
   const uint64_t free = uint64_t{space.f_bavail} * space.f_frsize;
   if (free < bytes + kSmallFilesBytes)
     return fail(ExitCode::io,
-                "not enough room in {}: {} MiB are needed and {} MiB are free; delete snapshots, "
+                "not enough room in {}: {} MiB are needed and {} MiB are free; make room there, "
                 "or set another directory in the configuration",
                 directory_.string(), (bytes + kSmallFilesBytes + (1U << 20) - 1) >> 20, free >> 20);
   return {};
@@ -200,18 +209,37 @@ std::vector<std::string> TraceStore::enforce(const Retention& retention, std::st
   return removed;
 }
 
+bool TraceStore::claim() {
+  lock_ = Fd(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
 std::vector<std::string> TraceStore::remove_unfinished() {
   std::vector<std::string> removed;
   // Another daemon that is alive may be writing here.
-  lock_ = Fd(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return removed;
-  for_each_entry(directory_, [&](const fs::path& path) {
-    if (!is_unfinished(path)) return;
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (!error) removed.push_back(path.filename());
-  });
+  if (!claim()) return removed;
+  for (const StoredTrace& trace : list_unfinished(""))
+    if (remove_any(trace.name)) removed.push_back(trace.name);
   return removed;
+}
+
+std::vector<StoredTrace> TraceStore::list_unfinished(std::string_view prefix) const {
+  std::vector<StoredTrace> traces;
+  for_each_entry(directory_, [&](const fs::path& path) {
+    if (path.filename().string().starts_with(prefix) && is_unfinished(path))
+      traces.push_back(stored_trace(path));
+  });
+  std::sort(traces.begin(), traces.end(), older);
+  return traces;
+}
+
+Result<> TraceStore::remove_any(const std::string& name) const {
+  if (!name.ends_with(kUnfinished)) return remove(name);
+  const fs::path path = path_of(name);
+  std::error_code error;
+  if (is_unfinished(path)) fs::remove_all(path, error);
+  if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
+  return {};
 }
 
 }  // namespace ktraced

@@ -52,8 +52,12 @@ class TraceStore {
   // Is there something with this name, whole or unfinished?
   [[nodiscard]] bool taken(const std::string& name) const;
 
-  // Makes the directory if it is missing, and checks that it can be written to and has
-  // room for so many bytes. Fails with ExitCode::io.
+  // Makes the directory if it is missing, and checks that it can be written to. Fails with
+  // ExitCode::io.
+  Result<> make_directory() const;
+  // Has it room for so many bytes, and a trace's small files? Fails with ExitCode::io.
+  Result<> check_room(uint64_t bytes) const;
+  // Both.
   Result<> prepare(uint64_t bytes) const;
 
   // The whole traces whose names begin with `prefix`, oldest first.
@@ -66,9 +70,16 @@ class TraceStore {
   // called `keep`. Returns the names.
   std::vector<std::string> enforce(const Retention& retention, std::string_view keep,
                                    std::string_view prefix = "") const;
-  // Removes the unfinished traces of a daemon that is gone, and keeps a later one from doing so
-  // while this object lives. Returns their names.
+  // Keeps other daemons from claiming the directory while this object lives; false if one has.
+  bool claim();
+  // Claims the directory, and removes the unfinished traces of a daemon that is gone. Returns
+  // their names; nothing if the directory cannot be claimed.
   std::vector<std::string> remove_unfinished();
+  // The unfinished traces whose names begin with `prefix`, those being written among them; named
+  // as their directories are, oldest first.
+  [[nodiscard]] std::vector<StoredTrace> list_unfinished(std::string_view prefix) const;
+  // Removes a trace, whole or unfinished, by the name of its directory. Fails as remove().
+  Result<> remove_any(const std::string& name) const;
 
  private:
   std::filesystem::path directory_;

@@ -73,7 +73,8 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   if (auto rings = tracer->open_rings(); !rings) return pass_on(rings);
   // Records that an earlier daemon left unread wait for the first reader.
   const bool unread = tracer->object_.control().stream != 0;
-  std::atomic_ref(tracer->object_.control().stream).store(0);
+  const bool recording = config.stream.output.has_value();
+  if (!recording) std::atomic_ref(tracer->object_.control().stream).store(0);
   auto drain = Drain::start(tracer->object_, tracer->counters_, tracer->rings_,
                             {.uuid = tracer->uuid_,
                              .max_latency_ms = config.stream.max_latency_ms,
@@ -82,6 +83,8 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
                             std::move(publish));
   if (!drain) return pass_on(drain);
   tracer->drain_ = std::move(*drain);
+  // Before anything could be detached: what an earlier daemon wrote goes on without a gap.
+  if (recording) tracer->begin_recording();
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
   // Once the programs tell of new threads: none falls between. Those that end before anybody
   // asks are then known too.
@@ -164,9 +167,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
     changed.emplace_back("events");
   if (filter.include != filter_before.include || filter.exclude != filter_before.exclude)
     changed.emplace_back("filter");
-  if (config.stream.buffer_kb != config_.stream.buffer_kb ||
-      config.stream.max_latency_ms != config_.stream.max_latency_ms)
-    changed.emplace_back("stream");
+  if (config.stream != config_.stream) changed.emplace_back("stream");
   if (config.flight != config_.flight) changed.emplace_back("flight");
   enabled_ = std::move(enabled);
   config_ = config;
@@ -223,7 +224,24 @@ void Tracer::set_paused(bool paused) {
 }
 
 void Tracer::set_streaming(bool streaming) {
-  if (shut_down_) return;
+  subscribed_ = streaming;
+  stream_to_readers();
+}
+
+void Tracer::set_recording(bool recording) {
+  if (!recording && recording_) drain_->flush();
+  recording_ = recording;
+  stream_to_readers();
+}
+
+void Tracer::begin_recording() {
+  recording_ = streaming_ = true;
+  drain_->set_streaming(true);
+}
+
+void Tracer::stream_to_readers() {
+  const bool streaming = subscribed_ || recording_;
+  if (shut_down_ || streaming == streaming_) return;
   streaming_ = streaming;
   if (!streaming) reconcile();
   drain_->set_streaming(streaming);
@@ -246,13 +264,14 @@ Result<> Tracer::set_flight(bool enabled) {
 
 void Tracer::shut_down(bool persist) {
   shut_down_ = true;
-  drain_->set_streaming(false);
+  // The next daemon goes on recording where this one ends.
+  drain_->set_streaming(false, persist && recording_);
   drain_.reset();
   if (persist) {
     object_.control().self_tgid = 0;  // the number may soon be another process's
     return;
   }
-  streaming_ = false;
+  subscribed_ = recording_ = streaming_ = false;
   paused_ = true;
   static_cast<void>(filters_.apply({}));
   reconcile();
@@ -271,6 +290,7 @@ void Tracer::reconcile() {
     set_attached(event.name, on || (keeping_house && is_housekeeping(event.name)));
   }
   set_attached(kForgetFollowed, filters_.following());
+  if (!shut_down_) note_in_force();
 }
 
 void Tracer::set_attached(const std::string& program, bool attached) {
@@ -311,8 +331,11 @@ uint64_t Tracer::reset() {
 void Tracer::look_for_new_cpus() {
   for (uint32_t cpu : online_cpus()) {
     if (rings_.rings().contains(cpu) && (!flight_.enabled() || flight_.has_cpu(cpu))) continue;
-    auto added = drain_->add_cpu(cpu);
-    if (added && flight_.enabled()) added = flight_.add_cpu(cpu);
+    // The stream last: what the stream holds but the flight recorder does not would be told
+    // to readers as lost.
+    Result<> added;
+    if (flight_.enabled()) added = flight_.add_cpu(cpu);
+    if (added) added = drain_->add_cpu(cpu);
     if (added)
       spdlog::info("CPU {} has come online and has got its rings", cpu);
     else
@@ -320,48 +343,12 @@ void Tracer::look_for_new_cpus() {
   }
 }
 
-std::vector<std::byte> Tracer::name_records() const {
-  names_.enter_living_threads();
-  return names_.all();
-}
-
-Manifest Tracer::manifest() {
-  Manifest manifest;
-  manifest.origin = {.uuid = uuid_,
-                     .host = host_name(),
-                     .kernel = kernel_release_,
-                     .clock_offset_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) -
-                                        static_cast<int64_t>(boottime_ns()),
-                     .boot_id = boot_id()};
-  manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
-  manifest.schema = schema_;
-  manifest.config = {
-      {"events", enabled_},
-      {"syscalls_only", filters_.current().syscall},
-      {"filter", filter_to_json(filters_.current())},
-      {"flight", {{"buffer_kb", config_.flight.buffer_kb}, {"banks", config_.flight.banks}}},
-      {"stream", {{"buffer_kb", rings_.ring_bytes() / 1024}}}};
-  for (const Event& event : schema_.events()) {
-    const uint64_t missed = object_.missed(event.name);
-    if (const uint64_t news = missed - std::exchange(missed_told_[event.name], missed); news != 0)
-      manifest.missed[event.name] = news;
-  }
-  return manifest;
-}
-
-std::vector<PacketBytes> Tracer::names_packets() const {
-  const std::vector<std::byte> records = name_records();
-  std::vector<PacketBytes> packets;
-  std::span<const std::byte> rest(records);
-  do {
-    size_t bytes = 0;
-    while (bytes < rest.size() && bytes < PacketBuilder::kTargetBytes)
-      bytes += RecordView(rest.data() + bytes).bytes().size();
-    // Nothing has been sent yet: the packet promises nothing.
-    packets.push_back(build_names_packet(uuid_, 0, 0, rest.first(bytes)));
-    rest = rest.subspan(bytes);
-  } while (!rest.empty());
-  return packets;
+std::map<uint32_t, std::vector<Lost>> Tracer::new_flight_misses() {
+  std::map<uint32_t, std::vector<Lost>> misses;
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+    if (auto news = counters_.new_flight_misses(cpu); !news.empty())
+      misses.emplace(cpu, std::move(news));
+  return misses;
 }
 
 }  // namespace ktraced

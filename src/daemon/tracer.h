@@ -1,7 +1,9 @@
 // The tracing core: what is traced, put into force in the kernel.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "daemon/config.h"
 #include "daemon/drain.h"
+#include "daemon/missed_hits.h"
 #include "kernel/bpf_object.h"
 #include "kernel/counters.h"
 #include "kernel/features.h"
@@ -49,8 +52,11 @@ class Tracer {
 
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
-  // Somebody begins, or nobody goes on, to read the stream.
+  // Subscribers begin, or none goes on, to read the stream.
   void set_streaming(bool streaming);
+  // So does who writes it to files. Returns, when turned off, with everything up to now published;
+  // when turned on, the stream flows with the next request_pass().
+  void set_recording(bool recording);
   // Turns the flight recorder on or off. Fails with ExitCode::os, or ExitCode::unavailable
   // while a snapshot is being written.
   Result<> set_flight(bool enabled);
@@ -60,16 +66,26 @@ class Tracer {
   uint64_t reset();
   // Gives rings to CPUs that have come online.
   void look_for_new_cpus();
+  // What happened on such CPUs before the flight recorder had a ring for it, since this was
+  // last asked: by CPU.
+  [[nodiscard]] std::map<uint32_t, std::vector<Lost>> new_flight_misses();
   // Detaches and unpins everything; with `persist` leaves all of it running instead, for the
   // next daemon to take over. The last call.
   void shut_down(bool persist);
 
   // All names known now: as name records, or as a first pass for a new reader.
+  // Thread-safe.
   [[nodiscard]] std::vector<std::byte> name_records() const;
   [[nodiscard]] std::vector<PacketBytes> names_packets() const;
-  // A manifest with what the tracer knows: origin, schema, configuration, and the hits missed
-  // since the last call.
-  [[nodiscard]] Manifest manifest();
+  // A manifest with what the tracer knows: origin, schema, configuration. Thread-safe.
+  [[nodiscard]] Manifest manifest() const;
+  // Hits that the kernel has skipped so far, by event. Thread-safe.
+  [[nodiscard]] HitCounts missed() const;
+  // What is traced now, for a manifest's `config`. Thread-safe.
+  using InForce = std::shared_ptr<const nlohmann::json>;
+  [[nodiscard]] InForce in_force() const;
+  // Called whenever that has changed, from now on.
+  void on_change(std::function<void(const InForce&)> callback) { on_change_ = std::move(callback); }
 
   [[nodiscard]] const Schema& schema() const { return schema_; }
   [[nodiscard]] const Uuid& uuid() const { return uuid_; }
@@ -92,7 +108,10 @@ class Tracer {
   Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config);
   Result<> open_rings();
   [[nodiscard]] std::vector<uint32_t> traced_cpus() const;
+  void begin_recording();
+  void stream_to_readers();
   void reconcile();
+  void note_in_force();
   void set_attached(const std::string& program, bool attached);
   void set_syscalls(const std::vector<std::string>& names);
   [[nodiscard]] const std::string* why_unavailable(const std::string& event) const;
@@ -115,9 +134,13 @@ class Tracer {
   std::set<std::string> enabled_;
   std::map<std::string, std::string> attach_failures_;  // event → reason
   std::map<uint16_t, Baseline> baselines_;              // counts at the last reset
-  std::map<std::string, uint64_t> missed_told_;         // at the last manifest()
+  mutable std::mutex in_force_mutex_;
+  InForce in_force_;  // guarded by in_force_mutex_
+  std::function<void(const InForce&)> on_change_;
   bool paused_ = false;
-  bool streaming_ = false;
+  bool subscribed_ = false;
+  bool recording_ = false;
+  bool streaming_ = false;  // either of them
   bool shut_down_ = false;
   std::unique_ptr<Drain> drain_;  // last: its thread uses the rest
 };

@@ -54,6 +54,18 @@ EventAccount Manifest::total() const {
   return sum;
 }
 
+void add_losses(Manifest& manifest) {
+  auto add = [&](std::string problem) {
+    manifest.incomplete_because.push_back(std::move(problem));
+  };
+  for (const CpuAccount& cpu : manifest.cpus)
+    for (const auto& [event, account] : cpu.events)
+      if (account.lost != 0)
+        add(fmt::format("CPU {}: {} {} events were lost", cpu.cpu, account.lost, event));
+  for (const auto& [event, count] : manifest.missed)
+    if (count != 0) add(fmt::format("the kernel skipped {} hits of {}", count, event));
+}
+
 json manifest_to_json(const Manifest& m) {
   json cpus = json::array();
   for (const CpuAccount& cpu : m.cpus) cpus.push_back(to_json(cpu));

@@ -55,6 +55,9 @@ struct Manifest {
   [[nodiscard]] EventAccount total() const;
 };
 
+// Adds to `incomplete_because` what the counts say is missing: events lost, hits skipped.
+void add_losses(Manifest& manifest);
+
 [[nodiscard]] nlohmann::json manifest_to_json(const Manifest& manifest);
 // Fails with ExitCode::data for anything but a manifest, and for one of a newer format.
 [[nodiscard]] Result<Manifest> manifest_from_json(const nlohmann::json& json);

@@ -76,6 +76,17 @@ void NameLog::add_task(const rec_name_task& task) {
   tasks_.push_back(task);
 }
 
+std::vector<std::byte> NameLog::last() const {
+  std::vector<std::byte> records;
+  auto append = [&](const auto& name) {
+    const auto bytes = std::as_bytes(std::span(&name, 1));
+    records.insert(records.end(), bytes.begin(), bytes.end());
+  };
+  for (const auto& [tid, index] : newest_) append(tasks_[index]);
+  for (const auto& [address, cache] : caches_) append(cache);
+  return records;
+}
+
 std::string NameLog::tasks_json() const {
   return list("tasks", tasks_, [](const rec_name_task& task, auto out) {
     fmt::format_to(out, "{{\"since_ns\":{},\"tid\":{},\"tgid\":{},\"uid\":{},\"start_ns\":{},{}}}",

@@ -19,6 +19,10 @@ class NameLog {
   // Name records, one after another; what is none is passed over.
   void add(std::span<const std::byte> records);
 
+  // The last name told of each thread, and all caches: as name records, for a trace that
+  // continues this one.
+  [[nodiscard]] std::vector<std::byte> last() const;
+
   // The contents of tasks.json and caches.json, one name a line.
   [[nodiscard]] std::string tasks_json() const;
   [[nodiscard]] std::string caches_json() const;

@@ -238,6 +238,11 @@ void TraceWriter::note_addresses(const RecordView& record) {
 
 void TraceWriter::add_names(std::span<const std::byte> records) { names_.add(records); }
 
+Result<> TraceWriter::write_names() const {
+  if (auto done = write_file("tasks.json", names_.tasks_json()); !done) return done;
+  return write_file("caches.json", names_.caches_json());
+}
+
 std::vector<CpuAccount> TraceWriter::accounts() const {
   std::vector<CpuAccount> accounts;
   for (const auto& [cpu, file] : files_) {
@@ -257,9 +262,8 @@ Result<> TraceWriter::finish(const Manifest& manifest,
                              const std::map<uint64_t, std::string>& symbols) {
   json symbols_json = json::object();
   for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
-  const std::array<std::pair<const char*, std::string>, 4> files = {{
-      {"tasks.json", names_.tasks_json()},
-      {"caches.json", names_.caches_json()},
+  if (auto done = write_names(); !done) return done;
+  const std::array<std::pair<const char*, std::string>, 2> files = {{
       {"symbols.json", dump({{"symbols", std::move(symbols_json)}})},
       {"manifest.json", dump(manifest_to_json(manifest))},
   }};

@@ -47,6 +47,11 @@ class TraceWriter {
   // Names of tasks and caches (name records, one after another) for readers without a daemon.
   // Later ones add to earlier ones.
   void add_names(std::span<const std::byte> records);
+  // Writes those added so far, which otherwise finish() does: for who has to read an unfinished
+  // trace. Fails with ExitCode::io.
+  Result<> write_names() const;
+  // See NameLog::last().
+  [[nodiscard]] std::vector<std::byte> last_names() const { return names_.last(); }
 
   // Code addresses that the records hold: their symbols are wanted in symbols.json.
   [[nodiscard]] const std::set<uint64_t>& code_addresses() const { return code_addresses_; }
@@ -59,6 +64,8 @@ class TraceWriter {
   // Writes what is missing, makes all of it safe on disk and gives the directory its name.
   // Fails with ExitCode::io.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
+  // Where an unfinished trace is.
+  [[nodiscard]] const std::filesystem::path& unfinished_path() const { return partial_; }
   // Leaves an unfinished trace where it is, for a reader who takes what there is; returns where.
   std::filesystem::path keep_unfinished();
 

@@ -13,6 +13,7 @@ Config good(std::string_view text) {
 
 TEST(ConfigRings, HaveTheirDefaults) {
   Config config = good("{}");
+  EXPECT_EQ(config.stream.output, std::nullopt);
   EXPECT_TRUE(config.flight.enabled);
   EXPECT_EQ(config.flight.buffer_kb, 8192U);
   EXPECT_EQ(config.flight.banks, 2U);
@@ -25,9 +26,13 @@ TEST(ConfigRings, HaveTheirDefaults) {
 
 TEST(ConfigRings, AreReadAsGiven) {
   Config config = good(R"({
+    "stream": { "output": { "directory": "/d", "max_file_mb": 1, "max_files": 100000 } },
     "flight": { "enabled": false, "buffer_kb": 1048576, "banks": 8, "directory": "/s",
                 "max_snapshots": 1, "max_total_mb": 1 },
     "persist": true, "bpffs": "/b" })");
+  ASSERT_TRUE(config.stream.output);
+  EXPECT_EQ(*config.stream.output,
+            (StreamOutput{.directory = "/d", .max_file_mb = 1, .max_files = 100000}));
   FlightConfig flight{.enabled = false,
                       .buffer_kb = 1048576,
                       .banks = 8,
@@ -37,6 +42,11 @@ TEST(ConfigRings, AreReadAsGiven) {
   EXPECT_EQ(config.flight, flight);
   EXPECT_TRUE(config.persist);
   EXPECT_EQ(config.bpffs, "/b");
+}
+
+TEST(ConfigRings, AnOutputNeedsOnlyItsDirectory) {
+  Config config = good(R"({"stream":{"output":{"directory":"/var/log/ktraced"}}})");
+  EXPECT_EQ(*config.stream.output, (StreamOutput{.directory = "/var/log/ktraced"}));
 }
 
 }  // namespace

@@ -1,0 +1,154 @@
+#include "daemon/output_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+struct PassBytes {
+  size_t events = 0, names = 0;
+};
+
+PassBytes bytes_of(std::span<const PublishedPacket> pass) {
+  PassBytes bytes;
+  for (const PublishedPacket& packet : pass)
+    (packet.is_names() ? bytes.names : bytes.events) += packet.size();
+  return bytes;
+}
+
+// Nothing more is written there.
+bool ends(const OutputStep& step) {
+  return std::holds_alternative<EndSeries>(step) || std::holds_alternative<MoveSeries>(step);
+}
+
+}  // namespace
+
+void OutputQueue::mark(OutputStep step) {
+  marks_.push_back({.position = packets_.queued_packets(), .step = std::move(step)});
+  news_.notify_all();
+}
+
+void OutputQueue::begin(BeginSeries series) {
+  std::lock_guard lock(mutex_);
+  set_limits(series.settings);
+  directory_ = series.settings.directory;
+  trace_bytes_ = 0;
+  open_ = true;
+  mark(std::move(series));
+}
+
+void OutputQueue::change(const StreamOutput& settings) {
+  std::lock_guard lock(mutex_);
+  set_limits(settings);
+  if (!open_ || settings.directory == directory_) return;
+  directory_ = settings.directory;
+  packets_.push_losses();
+  mark(MoveSeries{settings.directory});
+  trace_bytes_ = 0;
+}
+
+void OutputQueue::set_limits(const StreamOutput& settings) {
+  trace_bytes_max_ = uint64_t{settings.max_file_mb} << 20;
+  max_files_ = settings.max_files;
+}
+
+void OutputQueue::end() {
+  std::lock_guard lock(mutex_);
+  end_series();
+}
+
+void OutputQueue::end_series() {
+  if (!open_) return;
+  open_ = false;
+  packets_.push_losses();
+  mark(EndSeries{});
+}
+
+void OutputQueue::close() {
+  std::lock_guard lock(mutex_);
+  end_series();
+  mark(NoMore{});
+}
+
+// A trace tells all losses of its time itself.
+void OutputQueue::cut() {
+  packets_.push_losses();
+  mark(CutTrace{});
+  trace_bytes_ = 0;
+}
+
+void OutputQueue::push(std::span<const PacketBytes> pass) {
+  const std::vector<PublishedPacket> packets(pass.begin(), pass.end());
+  const PassBytes bytes = bytes_of(packets);
+  std::lock_guard lock(mutex_);
+  if (!open_) return;
+  if (trace_bytes_ != 0 && trace_bytes_ + bytes.events > trace_bytes_max_) cut();
+  const size_t before = packets_.queued_bytes();
+  const bool names_fit = packets_.push_pass(packets, false);
+  if (!names_fit) names_lost_ = true;
+  // Names are not written as packets.
+  trace_bytes_ += packets_.queued_bytes() - before - (names_fit ? bytes.names : 0);
+  news_.notify_all();
+}
+
+void OutputQueue::push(Change change) {
+  std::lock_guard lock(mutex_);
+  if (open_) mark(std::move(change));
+}
+
+OutputStep OutputQueue::next() {
+  std::unique_lock lock(mutex_);
+  news_.wait(lock, [this] { return !packets_.empty() || !marks_.empty(); });
+  if (!marks_.empty() && marks_.front().position == packets_.sent_packets()) {
+    OutputStep step = std::move(marks_.front().step);
+    marks_.pop_front();
+    return step;
+  }
+  return packets_.take();
+}
+
+bool OutputQueue::wait_for_end(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  return news_.wait_for(lock, limit, [this] {
+    return std::ranges::any_of(marks_, [](const Mark& mark) { return ends(mark.step); });
+  });
+}
+
+OutputQueue::Discarded OutputQueue::discard() {
+  std::lock_guard lock(mutex_);
+  while (!marks_.empty() && !ends(marks_.front().step)) marks_.pop_front();
+  const uint64_t stop = marks_.empty() ? UINT64_MAX : marks_.front().position;
+  Discarded discarded;
+  while (!packets_.empty() && packets_.sent_packets() < stop) {
+    const PublishedPacket packet(packets_.take());
+    if (packet.is_names()) {
+      discarded.until_ns = packet.header().timestamp_end;
+      continue;
+    }
+    for (const auto& [event, count] : packet.records()) discarded.records += count;
+  }
+  return discarded;
+}
+
+bool OutputQueue::names_lost() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(names_lost_, false);
+}
+
+uint32_t OutputQueue::max_files() const {
+  std::lock_guard lock(mutex_);
+  return max_files_;
+}
+
+uint64_t OutputQueue::lost_events() const {
+  std::lock_guard lock(mutex_);
+  return packets_.lost_events();
+}
+
+size_t OutputQueue::queued_bytes() const {
+  std::lock_guard lock(mutex_);
+  return packets_.queued_bytes();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,166 @@
+#include "daemon/stream_recorder.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/clock.h"
+
+namespace ktraced {
+namespace {
+
+// How long the disk is left alone after it failed.
+constexpr std::chrono::milliseconds kRetryInterval{500};
+
+template <class... Visits>
+struct Overloaded : Visits... {
+  using Visits::operator()...;
+};
+template <class... Visits>
+Overloaded(Visits...) -> Overloaded<Visits...>;
+
+}  // namespace
+
+StreamRecorder::StreamRecorder(TraceFacts facts)
+    : facts_(std::move(facts)), thread_([this] { run(); }) {
+  ::pthread_setname_np(thread_.native_handle(), "ktraced-output");
+}
+
+StreamRecorder::~StreamRecorder() { finish(); }
+
+void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
+  if (settings_ && !settings) queue_.end();
+  if (settings_ && settings) queue_.change(*settings);
+  if (!settings_ && settings) {
+    // Read before the time that it is to hold for.
+    HitCounts missed = facts_.missed();
+    queue_.begin({.settings = *settings,
+                  .begin_ns = boottime_ns(),
+                  .missed = std::move(missed),
+                  .in_force = facts_.in_force(),
+                  .names = facts_.names()});
+  }
+  settings_ = settings;
+}
+
+void StreamRecorder::note_change(const InForce& in_force) {
+  queue_.push(Change{.ns = boottime_ns(), .in_force = in_force});
+}
+
+void StreamRecorder::finish() {
+  if (!thread_.joinable()) return;
+  queue_.close();
+  thread_.join();
+}
+
+void StreamRecorder::run() {
+  while (running_) {
+    OutputStep step = queue_.next();
+    carry_out(step);
+    show_progress();
+  }
+}
+
+void StreamRecorder::carry_out(OutputStep& step) {
+  std::visit(Overloaded{[this](const PacketBytes& packet) { write(packet); },
+                        [this](BeginSeries& begin) {
+                          series_ = std::make_unique<TraceSeries>(facts_, std::move(begin));
+                        },
+                        [this](Change& change) { series_->change(std::move(change)); },
+                        [this](CutTrace) { persist([this] { return series_->finish_trace(); }); },
+                        [this](MoveSeries& move) {
+                          finish_or_give_up();
+                          series_->move_to(std::move(move.directory));
+                        },
+                        [this](EndSeries) { end_series(); }, [this](NoMore) { running_ = false; }},
+             step);
+}
+
+void StreamRecorder::write(const PacketBytes& packet) {
+  if (queue_.names_lost()) series_->ask_for_names();
+  auto view = PacketView::parse(*packet);
+  if (!view) return series_->add_problem(view.error().message);
+  persist([&] { return series_->take(*view, queue_.max_files()); });
+}
+
+bool StreamRecorder::persist(const std::function<Result<>()>& work) {
+  for (;;) {
+    auto done = work();
+    show_failure(done);
+    if (done) return true;
+    show_progress();
+    if (!queue_.wait_for_end(kRetryInterval)) continue;
+    abandon(done.error().message);
+    return false;
+  }
+}
+
+// There is no more time to wait for the disk.
+void StreamRecorder::abandon(std::string_view why) {
+  const auto [records, until_ns] = queue_.discard();
+  spdlog::error("the disk fails while recording ends there: at least {} events are lost", records);
+  series_->skip(until_ns, why);
+  abandoned_events_ += records;
+}
+
+void StreamRecorder::finish_or_give_up() {
+  const auto done = series_->finish_trace();
+  show_failure(done);
+  if (done) return;
+  if (auto left = series_->give_up())
+    spdlog::error("{} stays unfinished; 'ktracectl show --partial' reads it", left->string());
+}
+
+void StreamRecorder::end_series() {
+  finish_or_give_up();
+  abandoned_events_ += series_->removed_records();
+  series_.reset();
+  std::lock_guard lock(mutex_);
+  progress_.failing = false;
+}
+
+// Each kind of failure is told once.
+void StreamRecorder::show_failure(const Result<>& result) {
+  std::lock_guard lock(mutex_);
+  if (result) {
+    if (!std::exchange(progress_.failing, false)) return;
+    spdlog::info("recording goes on; {} events were lost meanwhile",
+                 queue_.lost_events() - lost_before_failure_);
+    return;
+  }
+  const bool news = !progress_.failing || progress_.last_error != result.error().message;
+  if (!progress_.failing) lost_before_failure_ = queue_.lost_events();
+  progress_.failing = true;
+  progress_.last_error = result.error().message;
+  if (news) spdlog::error("the stream cannot be recorded, trying again: {}", progress_.last_error);
+}
+
+void StreamRecorder::show_progress() {
+  std::lock_guard lock(mutex_);
+  progress_.trace = series_ ? series_->name() : "";
+  progress_.bytes = series_ ? series_->bytes() : 0;
+  progress_.lost_events = abandoned_events_ + (series_ ? series_->removed_records() : 0);
+  if (series_) progress_.files = series_->files();
+}
+
+nlohmann::json StreamRecorder::status() const {
+  if (!settings_) return {{"enabled", false}};
+  std::lock_guard lock(mutex_);
+  nlohmann::json status = {{"enabled", true},
+                           {"directory", settings_->directory.string()},
+                           {"max_file_mb", settings_->max_file_mb},
+                           {"max_files", settings_->max_files},
+                           {"trace", nullptr},
+                           {"bytes", progress_.bytes},
+                           {"files", progress_.files},
+                           {"queued_bytes", queue_.queued_bytes()},
+                           {"lost_events", queue_.lost_events() + progress_.lost_events},
+                           {"failing", progress_.failing},
+                           {"last_error", nullptr}};
+  if (!progress_.trace.empty()) status["trace"] = progress_.trace;
+  if (!progress_.last_error.empty()) status["last_error"] = progress_.last_error;
+  return status;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,250 @@
+#include "daemon/trace_series.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "trace/kernel_text.h"
+
+namespace ktraced {
+namespace {
+
+constexpr std::string_view kPrefix = "stream-";  // of the names of traces
+// How often the numbers of skipped hits are read while there is nothing to end.
+constexpr uint64_t kMissedIntervalNs = 50'000'000;
+// How often it is looked whether the trace is still there.
+constexpr uint64_t kCheckIntervalNs = 1'000'000'000;
+
+void for_each_name(std::span<const std::byte> records, auto&& visit) {
+  for (size_t at = 0; at < records.size();) {
+    const RecordView record(records.data() + at);
+    visit(record);
+    at += record.bytes().size();
+  }
+}
+
+std::optional<rec_name_task> as_task(const RecordView& record) {
+  if (record.id() != NAME_task) return std::nullopt;
+  rec_name_task task;
+  std::memcpy(&task, record.bytes().data(), sizeof(task));
+  return task;
+}
+
+}  // namespace
+
+TraceSeries::TraceSeries(TraceFacts facts, BeginSeries begin)
+    : facts_(std::move(facts)),
+      store_(std::move(begin.settings.directory)),
+      in_force_(std::move(begin.in_force)),
+      begin_ns_(begin.begin_ns),
+      complete_until_(begin.begin_ns),
+      last_missed_ns_(begin.begin_ns),
+      last_names_(std::move(begin.names)) {
+  missed_.note(begin_ns_, std::move(begin.missed), begin_ns_);
+}
+
+Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
+  if (auto begun = begin_trace(max_files); !begun) return begun;
+  const PacketHeader& header = packet.header();
+  if (header.stream_id == static_cast<uint32_t>(StreamId::names)) {
+    take_names(packet);
+    return {};
+  }
+  if (auto written = writer_->write(packet); !written) {
+    check_still_there();
+    return written;
+  }
+  continuity_.take(packet);
+  return {};
+}
+
+void TraceSeries::take_names(const PacketView& packet) {
+  packet.for_each_record([&](const RecordView& record) { writer_->add_names(record.bytes()); });
+  complete_until_ = std::max(complete_until_, packet.header().timestamp_end);
+  note_changes();
+  const uint64_t now = boottime_ns();
+  if (now >= last_missed_ns_ + kMissedIntervalNs) {
+    HitCounts counts = facts_.missed();
+    last_missed_ns_ = boottime_ns();
+    missed_.note(last_missed_ns_, std::move(counts), complete_until_);
+  }
+  if (now >= last_check_ns_ + kCheckIntervalNs) check_still_there();
+}
+
+// The manifest says what was traced when the trace began, and what has changed since.
+void TraceSeries::note_changes() {
+  for (; !changes_.empty() && changes_.front().ns <= complete_until_; changes_.pop_front()) {
+    in_force_ = std::move(changes_.front().in_force);
+    manifest_.config["changes"].push_back({{"ns", changes_.front().ns}, {"config", *in_force_}});
+  }
+}
+
+Result<> TraceSeries::begin_trace(uint32_t max_files) {
+  if (writer_) return {};
+  if (auto claimed = claim_directory(); !claimed) return claimed;
+  make_room(max_files);
+  if (auto room = store_.check_room(0); !room) return room;
+  manifest_ = facts_.manifest();
+  manifest_.config = *in_force_;
+  manifest_.kind = TraceKind::recording;
+  manifest_.name = trace_name("stream", manifest_.taken_realtime_ns,
+                              [&](const std::string& name) { return store_.taken(name); });
+  manifest_.reason = "stream.output";
+  manifest_.requested_by = "ktraced";
+  auto writer = TraceWriter::create(store_.path_of(manifest_.name), manifest_.schema,
+                                    manifest_.origin, is_kernel_text);
+  if (!writer) return pass_on(writer);
+  writer_ = std::move(*writer);
+  ++files_;
+  last_check_ns_ = boottime_ns();
+  add_first_names();
+  // For who reads it although its daemon was killed: it can do without.
+  static_cast<void>(writer_->write_names());
+  return {};
+}
+
+// What an earlier daemon has not finished is history too: it stays until it is the oldest.
+Result<> TraceSeries::claim_directory() {
+  if (auto made = store_.make_directory(); !made) return made;
+  if (claimed_) return {};
+  if (!store_.claim())
+    return fail(ExitCode::io,
+                "another ktraced writes to {}: set another stream.output.directory for one of them",
+                store_.directory().string());
+  claimed_ = true;
+  for (const StoredTrace& trace : store_.list_unfinished(kPrefix))
+    spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
+                 store_.path_of(trace.name).string());
+  return {};
+}
+
+// For one more.
+void TraceSeries::make_room(uint32_t max_files) {
+  std::vector<StoredTrace> traces = store_.list(kPrefix);
+  for (StoredTrace& trace : store_.list_unfinished(kPrefix)) traces.push_back(std::move(trace));
+  files_ = traces.size();
+  for (const std::string& name :
+       superfluous(traces, {.max_count = max_files - 1, .max_bytes = UINT64_MAX}, "")) {
+    if (auto removed = store_.remove_any(name); !removed) {
+      spdlog::error("{}", removed.error().message);
+      continue;
+    }
+    spdlog::info("removed {}: stream.output.max_files", store_.path_of(name).string());
+    --files_;
+  }
+}
+
+// Those of the trace before go on, and of the tables what is new there. The tables may be ahead
+// of the packets: they know the newest name only, and give it from the thread's beginning.
+void TraceSeries::add_first_names() {
+  const std::vector<std::byte> all = facts_.names();
+  std::unordered_map<uint32_t, uint64_t> begun;  // tid → start time, by the trace before
+  std::unordered_map<uint32_t, bool> known;      // tids in the tables
+  for_each_name(all, [&](const RecordView& record) {
+    if (auto task = as_task(record)) known[task->h.tid] = true;
+  });
+  for_each_name(last_names_, [&](const RecordView& record) {
+    const auto task = as_task(record);
+    if (task && !known.contains(task->h.tid)) return;
+    if (task) begun[task->h.tid] = task->start_time;
+    writer_->add_names(record.bytes());
+  });
+  for_each_name(all, [&](const RecordView& record) {
+    const auto task = as_task(record);
+    const auto before = task ? begun.find(task->h.tid) : begun.end();
+    if (before == begun.end() || before->second != task->start_time)
+      writer_->add_names(record.bytes());
+  });
+  last_names_.clear();
+}
+
+void TraceSeries::ask_for_names() {
+  add_problem("names of threads were lost: the disk was too slow");
+  if (writer_) writer_->add_names(facts_.names());
+}
+
+void TraceSeries::skip(uint64_t until_ns, std::string_view why) {
+  add_problem(fmt::format("its last records could not be written: {}", why));
+  complete_until_ = std::max(complete_until_, until_ns);
+  continuity_ = {};
+}
+
+void TraceSeries::move_to(std::filesystem::path directory) {
+  store_ = TraceStore(std::move(directory));
+  claimed_ = false;
+}
+
+// Somebody may have removed it, and then nothing of it can be saved.
+void TraceSeries::check_still_there() {
+  last_check_ns_ = boottime_ns();
+  std::error_code error;
+  if (std::filesystem::exists(writer_->unfinished_path(), error) || error) return;
+  // It has got its name, but that may not be on the disk yet.
+  if (store_.taken(manifest_.name)) return end_trace(complete_until_);
+  const uint64_t records = writer_->total().records;
+  spdlog::error("{} was removed while it was written: {} records are lost",
+                writer_->unfinished_path().string(), records);
+  removed_records_ += records;
+  claimed_ = false;
+  end_trace(complete_until_);
+}
+
+void TraceSeries::end_trace(uint64_t end_ns) {
+  last_names_ = writer_->last_names();
+  writer_.reset();
+  begin_ns_ = end_ns + 1;
+  problems_.clear();
+  continuity_.forget_gaps();
+}
+
+Manifest TraceSeries::manifest() const {
+  Manifest manifest = manifest_;
+  manifest.begin_ns = begin_ns_;
+  manifest.end_ns = std::max(complete_until_, begin_ns_);
+  manifest.cpus = writer_->accounts();
+  manifest.missed = missed_.since(begin_ns_);
+  manifest.incomplete_because = problems_;
+  for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
+  add_losses(manifest);
+  return manifest;
+}
+
+std::map<uint64_t, std::string> TraceSeries::symbols() const {
+  std::map<uint64_t, std::string> names;
+  for (uint64_t address : writer_->code_addresses())
+    if (auto name = facts_.symbol(address)) names.emplace(address, std::move(*name));
+  return names;
+}
+
+Result<> TraceSeries::finish_trace() {
+  if (!writer_) return {};
+  HitCounts counts = facts_.missed();
+  last_missed_ns_ = boottime_ns();
+  missed_.note(last_missed_ns_, std::move(counts), begin_ns_);
+  const Manifest finished = manifest();
+  const std::string path = store_.path_of(finished.name).string();
+  if (auto done = writer_->finish(finished, symbols()); !done) {
+    check_still_there();
+    if (!writer_) return {};
+    return done;
+  }
+  if (finished.complete())
+    spdlog::info("wrote {}: {} records, complete", path, finished.total().records);
+  else
+    spdlog::warn("wrote {}: {} records, incomplete: {}", path, finished.total().records,
+                 fmt::join(finished.incomplete_because, "; "));
+  end_trace(finished.end_ns);
+  return {};
+}
+
+std::optional<std::filesystem::path> TraceSeries::give_up() {
+  if (!writer_) return std::nullopt;
+  auto path = writer_->keep_unfinished();
+  end_trace(complete_until_);
+  return path;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,70 @@
+// What traces are told by the tracer: names, and how they came to be.
+#include "base/clock.h"
+#include "base/host.h"
+#include "daemon/tracer.h"
+
+namespace ktraced {
+
+std::vector<std::byte> Tracer::name_records() const {
+  names_.enter_living_threads();
+  return names_.all();
+}
+
+std::vector<PacketBytes> Tracer::names_packets() const {
+  const std::vector<std::byte> records = name_records();
+  std::vector<PacketBytes> packets;
+  std::span<const std::byte> rest(records);
+  do {
+    size_t bytes = 0;
+    while (bytes < rest.size() && bytes < PacketBuilder::kTargetBytes)
+      bytes += RecordView(rest.data() + bytes).bytes().size();
+    // Nothing has been sent yet: the packet promises nothing.
+    packets.push_back(build_names_packet(uuid_, 0, 0, rest.first(bytes)));
+    rest = rest.subspan(bytes);
+  } while (!rest.empty());
+  return packets;
+}
+
+Manifest Tracer::manifest() const {
+  Manifest manifest;
+  manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
+  manifest.origin = {.uuid = uuid_,
+                     .host = host_name(),
+                     .kernel = kernel_release_,
+                     .clock_offset_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) -
+                                        static_cast<int64_t>(boottime_ns()),
+                     .boot_id = boot_id()};
+  manifest.schema = schema_;
+  manifest.config = *in_force();
+  return manifest;
+}
+
+HitCounts Tracer::missed() const {
+  HitCounts counts;
+  for (const Event& event : schema_.events()) counts[event.name] = object_.missed(event.name);
+  return counts;
+}
+
+Tracer::InForce Tracer::in_force() const {
+  std::lock_guard lock(in_force_mutex_);
+  return in_force_;
+}
+
+// Whatever changes what is traced comes by here, also when nothing has changed in fact.
+void Tracer::note_in_force() {
+  nlohmann::json now = {
+      {"events", enabled_},
+      {"syscalls_only", filters_.current().syscall},
+      {"filter", filter_to_json(filters_.current())},
+      {"flight", {{"buffer_kb", config_.flight.buffer_kb}, {"banks", config_.flight.banks}}},
+      {"stream", {{"buffer_kb", rings_.ring_bytes() / 1024}}},
+      {"state", paused_ ? "paused" : "running"}};
+  if (in_force_ != nullptr && *in_force_ == now) return;
+  {
+    std::lock_guard lock(in_force_mutex_);
+    in_force_ = std::make_shared<const nlohmann::json>(std::move(now));
+  }
+  if (on_change_) on_change_(in_force_);
+}
+
+}  // namespace ktraced
