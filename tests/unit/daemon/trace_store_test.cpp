@@ -169,6 +169,22 @@ TEST_F(TraceStoreTest, RemovesWhatIsUnfinishedUnlessADaemonLives) {
   EXPECT_THAT(TraceStore(root).remove_unfinished(), IsEmpty()) << "perhaps the other's";
 }
 
+TEST_F(TraceStoreTest, ListsAndRemovesWhatIsUnfinished) {
+  make_trace("k-2.partial", 2);
+  make_trace("k-1.partial", 1);
+  make_trace("k-3", 3);
+  make_trace("other.partial", 1);
+  TraceStore store(root);
+  std::vector<std::string> unfinished;
+  for (const StoredTrace& trace : store.list_unfinished("k-")) unfinished.push_back(trace.name);
+  EXPECT_THAT(unfinished, ElementsAre("k-1.partial", "k-2.partial"));
+  EXPECT_TRUE(store.remove_any("k-1.partial"));
+  EXPECT_TRUE(store.remove_any("k-3"));
+  EXPECT_FALSE(fs::exists(root / "k-1.partial"));
+  EXPECT_FALSE(fs::exists(root / "k-3"));
+  EXPECT_TRUE(fs::exists(root / "k-2.partial"));
+}
+
 TEST_F(TraceStoreTest, MakesItsDirectory) {
   TraceStore store(root / "x/y");
   EXPECT_TRUE(store.prepare(1000));

@@ -1,0 +1,161 @@
+#include "daemon/output_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "unit/daemon/fake_drain.h"
+
+namespace ktraced {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeDrain;
+using test::StreamChecker;
+
+StreamOutput to(const std::filesystem::path& directory, uint32_t max_file_mb = 1) {
+  return {.directory = directory, .max_file_mb = max_file_mb, .max_files = 3};
+}
+
+BeginSeries begin_at(uint64_t ns, uint32_t max_file_mb = 1) {
+  return {
+      .settings = to("/d", max_file_mb), .begin_ns = ns, .missed = {}, .in_force = {}, .names = {}};
+}
+
+template <class Step>
+bool is(const OutputStep& step) {
+  return std::holds_alternative<Step>(step);
+}
+
+// What comes up to the end of the series, in letters: Begin, packet, Cut, cHange, Move, End.
+std::string letters(OutputQueue& queue) {
+  std::string text;
+  for (;;) {
+    OutputStep step = queue.next();
+    text += "pBHCME."[step.index()];
+    if (is<EndSeries>(step)) return text;
+  }
+}
+
+TEST(OutputQueue, TakesPassesFromBeginToEnd) {
+  FakeDrain drain(1, 1);
+  OutputQueue queue;
+  queue.push(drain.pass(0));
+  queue.begin(begin_at(5));
+  queue.push(drain.pass(0));
+  queue.push(Change{.ns = 7, .in_force = nullptr});
+  queue.push(drain.pass(0));
+  queue.change(to("/d", 2));
+  queue.change(to("/e", 2));
+  queue.push(drain.pass(0));
+  queue.end();
+  queue.push(drain.pass(0));
+  queue.push(Change{});
+  queue.begin(begin_at(9));
+  queue.close();
+  EXPECT_EQ(letters(queue), "BpHpMpE");
+  EXPECT_EQ(letters(queue), "BE");
+  EXPECT_TRUE(is<NoMore>(queue.next()));
+}
+
+TEST(OutputQueue, CutsTracesBeforeTheyGrowTooLarge) {
+  FakeDrain drain(2, 1);
+  OutputQueue queue;
+  queue.begin(begin_at(0, 1));
+  for (int i = 0; i < 800; ++i) queue.push(drain.pass(500));
+  queue.end();
+  uint64_t bytes = 0, cuts = 0;
+  for (OutputStep step = queue.next(); !is<EndSeries>(step); step = queue.next()) {
+    if (is<CutTrace>(step)) {
+      EXPECT_LE(bytes, 1U << 20);
+      EXPECT_GT(bytes, (1U << 20) - 100'000);
+      bytes = 0;
+      ++cuts;
+    }
+    if (!is<PacketBytes>(step)) continue;
+    const PublishedPacket packet(std::get<PacketBytes>(step));
+    if (!packet.is_names()) bytes += packet.size();
+  }
+  EXPECT_GE(cuts, 5U);
+}
+
+// However little is taken out: all that happened before a cut is before it, as a record or as a
+// loss.
+TEST(OutputQueue, TellsAllLossesBeforeACut) {
+  int with_losses = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    FakeDrain drain(1 + seed % 8, seed);
+    OutputQueue queue(1000 + drain.below(20'000));
+    StreamChecker checker;
+    auto move = [&](OutputStep step) {
+      if (is<PacketBytes>(step)) checker.feed(*std::get<PacketBytes>(step));
+    };
+    queue.begin(begin_at(0, 1000));
+    std::vector<test::CpuCounts> happened;
+    for (int trace = 0; trace < 5; ++trace) {
+      for (int i = 0; i < 20; ++i) {
+        queue.push(drain.pass(60));
+        for (uint32_t steps = drain.below(4); steps > 0 && queue.queued_bytes() > 0; --steps) {
+          OutputStep step = queue.next();
+          ASSERT_FALSE(is<MoveSeries>(step));
+          move(std::move(step));
+        }
+      }
+      queue.change(to(fmt::format("/{}", trace), 1000));
+      for (OutputStep step = queue.next(); !is<MoveSeries>(step); step = queue.next())
+        move(std::move(step));
+      ASSERT_EQ(checker.shown_and_lost(), drain.happened()) << seed;
+    }
+    with_losses += queue.lost_events() > 0;
+  }
+  EXPECT_GT(with_losses, 25);
+}
+
+TEST(OutputQueue, DiscardsUpToWhereTheSeriesEnds) {
+  FakeDrain drain(1, 3);
+  OutputQueue queue;
+  queue.begin(begin_at(0));
+  EXPECT_TRUE(is<BeginSeries>(queue.next()));
+  queue.push(drain.pass(0, 5000));
+  EXPECT_FALSE(queue.wait_for_end(1ms));
+  uint64_t records = 0;
+  while (records == 0) {
+    const auto pass = drain.pass(50);
+    for (const PacketBytes& packet : pass)
+      for (const auto& [event, count] : PublishedPacket(packet).records()) records += count;
+    queue.push(pass);
+  }
+  queue.push(drain.pass(0, 9000));
+  queue.change(to("/e"));
+  queue.push(drain.pass(0, 10'000));
+  EXPECT_TRUE(queue.wait_for_end(1h));
+  const auto discarded = queue.discard();
+  EXPECT_EQ(discarded.records, records);
+  EXPECT_EQ(discarded.until_ns, 9000U);
+  EXPECT_TRUE(is<MoveSeries>(queue.next()));
+  EXPECT_TRUE(is<PacketBytes>(queue.next()));
+  EXPECT_EQ(queue.queued_bytes(), 0U);
+}
+
+TEST(OutputQueue, SaysThatNamesFoundNoRoom) {
+  FakeDrain drain(1, 1);
+  OutputQueue queue(1U << 20, 100);
+  queue.begin(begin_at(0));
+  queue.push(drain.pass(0));
+  EXPECT_FALSE(queue.names_lost());
+  queue.push(drain.pass(0));
+  EXPECT_TRUE(queue.names_lost());
+  EXPECT_FALSE(queue.names_lost());
+}
+
+TEST(OutputQueue, WakesWhoWaitsForTheNextStep) {
+  OutputQueue queue;
+  std::jthread later([&] {
+    std::this_thread::sleep_for(5ms);
+    queue.close();
+  });
+  EXPECT_TRUE(is<NoMore>(queue.next()));
+}
+
+}  // namespace
+}  // namespace ktraced
