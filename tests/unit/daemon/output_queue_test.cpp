@@ -121,8 +121,10 @@ TEST(OutputQueue, DiscardsUpToWhereTheSeriesEnds) {
   uint64_t records = 0;
   while (records == 0) {
     const auto pass = drain.pass(50);
-    for (const PacketBytes& packet : pass)
-      for (const auto& [event, count] : PublishedPacket(packet).records()) records += count;
+    for (const PacketBytes& bytes : pass) {
+      const PublishedPacket packet(bytes);
+      for (const auto& [event, count] : packet.records()) records += count;
+    }
     queue.push(pass);
   }
   queue.push(drain.pass(0, 9000));
