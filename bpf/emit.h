@@ -122,8 +122,11 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 	r->id = id;
 	r->size = size;
 	r->tid = bpf_get_current_pid_tgid();
-	if (control.flight)
+	if (control.flight) {
 		stored = flight_store(r, id, size, cpu);
+		if (!stored)
+			__sync_fetch_and_add(&state->flight_misses[id].count, 1);
+	}
 	if (control.stream)
 		stored &= stream_store(state, r, size, cpu);
 	if (stored) {

@@ -56,12 +56,19 @@ struct event_counters {
 	u64 told;    /* of dropped, what the daemon has passed on; only it writes this */
 };
 
+/* Hits on a CPU that had no flight ring yet. */
+struct flight_miss {
+	u64 count;
+	u64 told; /* of these, what snapshots have told; only the daemon writes this */
+};
+
 struct cpu_state {
 	u64 dropped_total; /* sum of events[].dropped: one look tells whether any is new */
 	u64 stream_bytes;  /* bytes ever offered to the stream ring; drives the wake-ups */
 	u64 names_dropped; /* name records lost; the daemon then reads the tables again */
 	u64 reserved[5];
 	struct event_counters events[EVENT_ID_MAX];
+	struct flight_miss flight_misses[EVENT_ID_MAX];
 };
 
 /*

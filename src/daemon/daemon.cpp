@@ -79,6 +79,7 @@ Result<> Daemon::start() {
     cpu_watch_ = std::move(*watch);
   else
     spdlog::warn("{}; a CPU that is added later is not traced", watch.error().message);
+  tracer_->look_for_new_cpus();  // one that came before anybody listened
   return watch_signals();
 }
 

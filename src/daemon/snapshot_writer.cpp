@@ -44,6 +44,7 @@ class SnapshotWriter {
   Result<> write_ring(uint32_t cpu, const FlightRing& ring);
   Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
   void settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
+  static void add_unrecorded(uint32_t number, const std::vector<Lost>& events, Manifest& manifest);
 
   const SnapshotJob& job_;
   TraceWriter& writer_;
@@ -98,6 +99,7 @@ Manifest SnapshotWriter::manifest() const {
   manifest.end_ns = job_.frozen.swap_ts;
   manifest.cpus = writer_.accounts();
   for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
+  for (const auto& [number, events] : job_.unrecorded) add_unrecorded(number, events, manifest);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
   std::sort(manifest.cpus.begin(), manifest.cpus.end(),
             [](const CpuAccount& a, const CpuAccount& b) { return a.cpu < b.cpu; });
@@ -108,20 +110,38 @@ Manifest SnapshotWriter::manifest() const {
   return manifest;
 }
 
-void SnapshotWriter::settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const {
+// The account of a CPU, made if there is none.
+CpuAccount& account_of(uint32_t number, Manifest& manifest) {
   auto account = std::find_if(manifest.cpus.begin(), manifest.cpus.end(),
                               [&](const CpuAccount& a) { return a.cpu == number; });
   if (account == manifest.cpus.end())
     account = manifest.cpus.insert(account, {.cpu = number, .events = {}});
-  for (std::string& problem : settle(manifest.schema, cpu.content, *account))
+  return *account;
+}
+
+void SnapshotWriter::add_unrecorded(uint32_t number, const std::vector<Lost>& events,
+                                    Manifest& manifest) {
+  for (const Lost& lost : events) {
+    const Event* event = manifest.schema.find(static_cast<uint16_t>(lost.event_id));
+    if (event == nullptr) continue;
+    account_of(number, manifest).events[event->name].lost += lost.count;
+    manifest.incomplete_because.push_back(
+        fmt::format("CPU {}: {} {} events are lost: they happened before it had its flight ring",
+                    number, lost.count, event->name));
+  }
+}
+
+void SnapshotWriter::settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const {
+  CpuAccount& account = account_of(number, manifest);
+  for (std::string& problem : settle(manifest.schema, cpu.content, account))
     manifest.incomplete_because.push_back(std::move(problem));
   if (cpu.late_records != 0)
     manifest.incomplete_because.push_back(
         fmt::format("CPU {}: {} records came too late to be sorted, their times are not exact",
                     number, cpu.late_records));
   // From here on nothing of any CPU is missing.
-  if (account->total().overwritten != 0)
-    manifest.begin_ns = std::max(manifest.begin_ns, account->first_ns);
+  if (account.total().overwritten != 0)
+    manifest.begin_ns = std::max(manifest.begin_ns, account.first_ns);
 }
 
 std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,

@@ -18,8 +18,9 @@ namespace ktraced {
 struct SnapshotJob {
   std::filesystem::path path;
   FlightRecorder::Frozen frozen;  // its rings must stay frozen until the job is done
-  Manifest manifest;              // all but what the records say
-  std::vector<std::byte> names;   // name records
+  std::map<uint32_t, std::vector<Lost>> unrecorded;  // hits on CPUs that had no ring yet
+  Manifest manifest;                                 // all but what the records say
+  std::vector<std::byte> names;                      // name records
 };
 
 // What has been written.

@@ -45,6 +45,18 @@ uint64_t Counters::names_dropped() const {
   return sum;
 }
 
+std::vector<Lost> Counters::new_flight_misses(uint32_t cpu) {
+  std::vector<Lost> lost;
+  for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
+    flight_miss& miss = state(cpu).flight_misses[event];
+    const uint64_t count = load(miss.count);
+    if (count != miss.told)
+      lost.push_back({.count = count - miss.told, .event_id = event, .reserved = 0});
+    miss.told = count;
+  }
+  return lost;
+}
+
 std::vector<Lost> LossTracker::news() {
   // dropped_total is counted after dropped: what it announces can be seen below.
   const uint64_t total = counters_->dropped_total(cpu_);

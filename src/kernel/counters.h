@@ -30,15 +30,19 @@ class Counters {
   [[nodiscard]] EventCounts of(uint32_t cpu, uint16_t event) const;
   [[nodiscard]] uint64_t dropped_total(uint32_t cpu) const;
   [[nodiscard]] uint64_t names_dropped() const;
+  // Hits that the flight recorder had no ring for since this was last asked, of one CPU by
+  // event; to be asked by one thread.
+  [[nodiscard]] std::vector<Lost> new_flight_misses(uint32_t cpu);
   // Drops passed on to readers; see LossTracker.
-  [[nodiscard]] u64& told(uint32_t cpu, uint16_t event) {
-    return const_cast<cpu_state&>(state(cpu)).events[event].told;
-  }
+  [[nodiscard]] u64& told(uint32_t cpu, uint16_t event) { return state(cpu).events[event].told; }
 
  private:
   Counters(Mapping mapping, uint32_t cpus) : mapping_(std::move(mapping)), cpus_(cpus) {}
   [[nodiscard]] const cpu_state& state(uint32_t cpu) const {
     return reinterpret_cast<const cpu_state*>(mapping_.data())[cpu];
+  }
+  [[nodiscard]] cpu_state& state(uint32_t cpu) {
+    return reinterpret_cast<cpu_state*>(mapping_.data())[cpu];
   }
 
   Mapping mapping_;
