@@ -71,13 +71,28 @@ Trace Stream::finish() {
   return wait();
 }
 
-Trace Stream::wait(Milliseconds limit) {
+Totals Stream::finish_and_count() {
+  process_->send(SIGINT);
+  Totals totals;
+  for (const std::string& line : lines_at_end(60s))
+    if (line.find("\"lost\":") == std::string::npos)  // no text holds this: it would be escaped
+      ++totals.shown;
+    else
+      totals.lost += json::parse(line)["lost"].get<long>();
+  return totals;
+}
+
+const std::vector<std::string>& Stream::lines_at_end(Milliseconds limit) {
   Finished finished = process_->wait(limit);
   if (finished.exit_code != 0)
     throw std::runtime_error(fmt::format("ktracectl stream ended with {} (signal {}): {}",
                                          finished.exit_code, finished.signal, finished.err));
+  return lines_;
+}
+
+Trace Stream::wait(Milliseconds limit) {
   std::vector<json> lines;
-  for (const std::string& line : lines_) lines.push_back(json::parse(line));
+  for (const std::string& line : lines_at_end(limit)) lines.push_back(json::parse(line));
   return Trace(std::move(lines));
 }
 

@@ -29,6 +29,12 @@ class Trace {
   std::vector<json> lines_;
 };
 
+// How many events a client was shown, and how many it was told are lost.
+struct Totals {
+  long shown = 0;
+  long lost = 0;
+};
+
 // `ktracectl stream --format json` running beside the test. Constructed, it has subscribed.
 class Stream {
  public:
@@ -36,6 +42,8 @@ class Stream {
 
   // Ends the client cleanly: everything that happened until now has been shown then.
   Trace finish();
+  // The same, but only counted: for many more events than are worth reading.
+  Totals finish_and_count();
   void send(int signal) { process_->send(signal); }
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
   [[nodiscard]] size_t lines_so_far() const;
@@ -43,6 +51,9 @@ class Stream {
   Trace wait(Milliseconds limit = 30s);
 
  private:
+  // The lines shown, once the client has ended well.
+  const std::vector<std::string>& lines_at_end(Milliseconds limit);
+
   mutable std::mutex mutex_;
   std::vector<std::string> lines_;
   std::unique_ptr<Process> process_;

@@ -43,7 +43,9 @@ files_for() {
 make_initramfs() {
 	local build=$1 file=$2 root source
 	root=$(mktemp -d)
+	chmod 755 "$root"
 	mkdir -p "$root"/{bin,dev,proc,sys,tmp,etc,run}
+	chmod 1777 "$root/tmp"
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	cp "$repository/tests/vm/init" "$root/init"
 	grep -E '^(root|nobody|nogroup):' /etc/passwd >"$root/etc/passwd"

@@ -1,0 +1,148 @@
+// Processors that go and come while they are traced. Only on a machine of the tests' own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <numeric>
+
+#include "harness/cpu.h"
+#include "harness/stream.h"
+#include "harness/trace_files.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+const json kNumbered = {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
+                        {"flight", {{"enabled", true}, {"buffer_kb", 16384}}},
+                        {"stream", {{"buffer_kb", 16384}}}};
+
+std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
+  std::vector<uint64_t> numbers(last - first + 1);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+// Calls numbered from 1 on CPU 1, which must be online.
+pid_t calls_on_cpu_1(int count) {
+  return run_truth({"--cpu", "1", "numbered", std::to_string(count)})["pid"];
+}
+
+std::vector<uint64_t> shown_numbers(const Trace& trace, pid_t pid) {
+  std::vector<uint64_t> numbers;
+  for (const json& event : trace.events("sys_enter", pid))
+    numbers.push_back(live::numbers_of(event, "args")[1]);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+bool has_rings(Daemon& daemon, int cpu) {
+  const json cpus = daemon.call("status")["stream"]["cpus"];
+  return std::ranges::any_of(cpus, [&](const json& entry) { return entry["cpu"] == cpu; });
+}
+
+json account_of(const json& manifest, int cpu) {
+  for (const json& entry : manifest["cpus"])
+    if (entry["cpu"] == cpu) return entry;
+  return {};
+}
+
+// The first of all tests on a machine that was started with one CPU: this one has never run.
+TEST(Hotplug, ACpuThatComesOnlineForTheFirstTimeGetsItsRings) {
+  Cpu cpu(1);
+  cpu.set_online(false);
+  Daemon daemon(kNumbered);
+  Stream stream(daemon, {"--event", "sys_enter"});
+  EXPECT_FALSE(has_rings(daemon, 1));
+  cpu.set_online(true);
+  ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
+  ASSERT_TRUE(eventually([&] { return daemon.log().find("CPU 1 has come") != std::string::npos; }));
+  const pid_t pid = calls_on_cpu_1(1000);
+  const json taken = daemon.call("snapshot.take");
+  EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), pid), from_to(1, 1000));
+  const Trace trace = stream.finish();
+  EXPECT_EQ(shown_numbers(trace, pid), from_to(1, 1000));
+  for (const json& event : trace.events("sys_enter", pid))
+    EXPECT_EQ(event["cpu"], 1);
+}
+
+TEST(Hotplug, ACpuThatGoesKeepsItsHistory) {
+  Cpu cpu(1);
+  cpu.set_online(true);
+  Daemon daemon(kNumbered);
+  const pid_t before = calls_on_cpu_1(2000);
+  cpu.set_online(false);
+  const json first = daemon.call("snapshot.take");
+  EXPECT_TRUE(first["complete"]) << first;
+  EXPECT_EQ(numbers_in(first["path"].get<std::string>(), before), from_to(1, 2000));
+  cpu.set_online(true);
+  const pid_t after = calls_on_cpu_1(1000);
+  const json second = daemon.call("snapshot.take");
+  EXPECT_TRUE(second["complete"]) << second;
+  EXPECT_EQ(numbers_in(second["path"].get<std::string>(), after), from_to(1, 1000));
+  EXPECT_TRUE(numbers_in(second["path"].get<std::string>(), before).empty());
+}
+
+TEST(Hotplug, WhileTracingNothingIsLostOrShownTwice) {
+  Cpu cpu(1);
+  cpu.set_online(true);
+  Daemon daemon(kNumbered);
+  Stream stream(daemon, {"--event", "sys_enter"});
+  WaitingTruth truth({"numbered", "0", "50"});
+  truth.go();
+  std::vector<uint64_t> in_snapshots;
+  auto take = [&] {
+    const json taken = daemon.call("snapshot.take");
+    EXPECT_TRUE(taken["complete"]) << taken;
+    const auto numbers = numbers_in(taken["path"].get<std::string>(), truth.pid());
+    in_snapshots.insert(in_snapshots.end(), numbers.begin(), numbers.end());
+  };
+  for (int i = 0; i < 5; ++i) {
+    cpu.set_online(false);
+    take();
+    cpu.set_online(true);
+    take();
+  }
+  const uint64_t count = truth.finish()["count"];
+  take();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(in_snapshots, from_to(1, count));
+  EXPECT_EQ(shown_numbers(trace, truth.pid()), from_to(1, count));
+  EXPECT_EQ(trace.lost(), 0);
+}
+
+TEST(Hotplug, WhatHappensBeforeACpuHasItsRingsIsCountedAndTold) {
+  constexpr int kUnseen = 500, kSeen = 300;
+  Cpu cpu(1);
+  cpu.set_online(false);
+  Daemon daemon(kNumbered);
+  daemon.disable({"sys_exit"});
+  Stream stream(daemon, {"--event", "sys_enter"});
+  daemon.send(SIGSTOP);
+  cpu.set_online(true);
+  calls_on_cpu_1(kUnseen);
+  daemon.send(SIGCONT);
+  ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
+  ASSERT_TRUE(eventually([&] { return daemon.log().find("CPU 1 has come") != std::string::npos; }));
+  const pid_t pid = calls_on_cpu_1(kSeen);
+
+  const json taken = daemon.call("snapshot.take");
+  EXPECT_FALSE(taken["complete"]) << taken;
+  const std::filesystem::path path = taken["path"].get<std::string>();
+  EXPECT_EQ(numbers_in(path, pid), from_to(1, kSeen));
+  const json manifest = manifest_of(path);
+  EXPECT_EQ(account_of(manifest, 1)["events"]["sys_enter"]["lost"], kUnseen) << manifest["cpus"];
+  EXPECT_THAT(manifest["incomplete_because"].dump(), HasSubstr("CPU 1: 500 sys_enter"));
+
+  const json next = daemon.call("snapshot.take");
+  EXPECT_TRUE(next["complete"]) << "what has been told is not told again: " << next;
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), kUnseen);
+  EXPECT_EQ(shown_numbers(trace, pid), from_to(1, kSeen));
+  EXPECT_EQ(daemon.event_status("sys_enter")["dropped"], kUnseen);
+}
+
+}  // namespace
+}  // namespace ktraced::live

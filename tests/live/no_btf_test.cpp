@@ -1,0 +1,30 @@
+// A kernel that does not describe its types.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/daemon.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(NoBtf, IsToldInOneSentence) {
+  TempDir directory;
+  const json config = {{"control", {{"socket", directory.path() / "control.sock"}}},
+                       {"bpffs", "/sys/fs/bpf" / directory.path().filename()}};
+  const std::string file = directory.file("config.json", config.dump());
+  // Such a kernel, as far as this one process can see.
+  const Finished finished =
+      run({"unshare", "--mount", "sh", "-c",
+           "mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$0\" --config \"$1\"", kDaemonProgram,
+           file});
+  EXPECT_EQ(finished.exit_code, 69) << finished.err;
+  EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("this kernel has no BTF (/sys/kernel/btf/vmlinux)"));
+  EXPECT_THAT(finished.err, HasSubstr("CONFIG_DEBUG_INFO_BTF"));
+  EXPECT_EQ(finished.out, "");
+}
+
+}  // namespace
+}  // namespace ktraced::live
