@@ -27,8 +27,8 @@ Error in_file(const std::filesystem::path& file, const Error& error) {
 
 }  // namespace
 
-Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config)
-    : loop_(loop), config_file_(std::move(config_file)), config_(config) {}
+Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, Config config)
+    : loop_(loop), config_file_(std::move(config_file)), config_(std::move(config)) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem::path config_file,
                                                const Config& config) {

@@ -34,7 +34,7 @@ class Daemon {
   void stop();
 
  private:
-  Daemon(EventLoop& loop, std::filesystem::path config_file, const Config& config);
+  Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
   Result<> start();
   void make_recorder();
   void apply_output(const std::optional<StreamOutput>& output);

@@ -74,8 +74,8 @@ std::string Snapshots::free_name(std::string_view prefix) const {
 }
 
 bool Snapshots::writing(const std::string& name) const {
-  return std::any_of(writing_.begin(), writing_.end(),
-                     [&](const auto& entry) { return entry.second.snapshot.name == name; });
+  return std::ranges::any_of(writing_,
+                             [&](const auto& entry) { return entry.second.snapshot.name == name; });
 }
 
 Result<> Snapshots::check_request_name(const std::string& name) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 namespace ktraced {
@@ -71,9 +72,9 @@ void SubscriberQueue::append(Item item) {
 }
 
 void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
-  for (auto bytes = packets.rbegin(); bytes != packets.rend(); ++bytes) {
-    PublishedPacket packet(*bytes);
-    items_.push_front({.head = {}, .packet = *bytes, .skip = 0, .names = packet.is_names()});
+  for (const PacketBytes& bytes : std::views::reverse(packets)) {
+    PublishedPacket packet(bytes);
+    items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_names()});
     account_of(items_.front()) += items_.front().size();
     if (packet.is_names() && last_names_.magic == 0) last_names_ = packet.header();
   }

@@ -30,7 +30,7 @@ bool is_control(char c) {
 }
 
 struct stat status_of(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) status = {};
   return status;
 }
@@ -58,7 +58,7 @@ bool is_unfinished(const fs::path& path) {
     return false;
   bool ours = true;
   for_each_entry(path, [&](const fs::path& part) {
-    ours &= std::find(kParts.begin(), kParts.end(), part.filename().string()) != kParts.end();
+    ours &= std::ranges::find(kParts, part.filename().string()) != kParts.end();
   });
   return ours;
 }
@@ -96,8 +96,7 @@ Result<> check_trace_name(std::string_view name) {
   if (name.size() > kNameMax)
     return refuse(
         fmt::format("it is {} bytes long, at most {} are possible", name.size(), kNameMax));
-  if (std::any_of(name.begin(), name.end(), is_control))
-    return refuse("it contains a control character");
+  if (std::ranges::any_of(name, is_control)) return refuse("it contains a control character");
   if (name.find('/') != std::string_view::npos)
     return refuse("it contains '/'; where snapshots are is set by flight.directory");
   if (name.starts_with('.')) return refuse("it begins with '.'");
@@ -122,7 +121,7 @@ std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
 
 std::vector<std::string> superfluous(std::vector<StoredTrace> traces, const Retention& retention,
                                      std::string_view keep) {
-  std::sort(traces.begin(), traces.end(), older);
+  std::ranges::sort(traces, older);
   uint64_t count = traces.size(), bytes = 0;
   for (const StoredTrace& trace : traces) bytes += trace.bytes;
   std::vector<std::string> names;
@@ -161,7 +160,7 @@ Result<> TraceStore::make_directory() const {
 }
 
 Result<> TraceStore::check_room(uint64_t bytes) const {
-  struct statvfs space {};
+  struct statvfs space{};
   if (::statvfs(directory_.c_str(), &space) != 0) return {};
   const uint64_t free = uint64_t{space.f_bavail} * space.f_frsize;
   if (free < bytes + kSmallFilesBytes)
@@ -179,7 +178,7 @@ std::vector<StoredTrace> TraceStore::list(std::string_view prefix) const {
     if (name.starts_with(prefix) && !name.ends_with(kUnfinished) && is_trace(path))
       traces.push_back(stored_trace(path));
   });
-  std::sort(traces.begin(), traces.end(), older);
+  std::ranges::sort(traces, older);
   return traces;
 }
 
@@ -229,7 +228,7 @@ std::vector<StoredTrace> TraceStore::list_unfinished(std::string_view prefix) co
     if (path.filename().string().starts_with(prefix) && is_unfinished(path))
       traces.push_back(stored_trace(path));
   });
-  std::sort(traces.begin(), traces.end(), older);
+  std::ranges::sort(traces, older);
   return traces;
 }
 

@@ -38,7 +38,7 @@ utsname system_names() {
 std::string running_release() { return system_names().release; }
 
 bool is_housekeeping(const std::string& event) {
-  return std::find(kHousekeeping.begin(), kHousekeeping.end(), event) != kHousekeeping.end();
+  return std::ranges::find(kHousekeeping, event) != kHousekeeping.end();
 }
 
 }  // namespace
