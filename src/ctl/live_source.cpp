@@ -1,5 +1,6 @@
 #include "ctl/live_source.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -32,6 +33,13 @@ Result<LiveSource> LiveSource::subscribe(RpcClient client) {
   auto schema = schema_from_json((*answer)["schema"]);
   if (!schema) return pass_on(schema);
   return LiveSource(std::move(client).release(), std::move(*schema), info_of(*answer));
+}
+
+// An error shows when it is read.
+void LiveSource::wait_until_on() const {
+  pollfd wait{socket_.get(), POLLIN, 0};
+  while (unread_.empty() && ::poll(&wait, 1, -1) < 0 && errno == EINTR) {
+  }
 }
 
 Result<size_t> LiveSource::receive(std::span<std::byte> room) {

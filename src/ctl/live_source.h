@@ -32,6 +32,10 @@ class LiveSource {
   [[nodiscard]] const Schema& schema() const { return schema_; }
   [[nodiscard]] const StreamInfo& info() const { return info_; }
 
+  // Returns when everything that happens from now on will be in the stream: the daemon attaches
+  // its programs after it has answered, and then sends all names.
+  void wait_until_on() const;
+
   // Waits until something has arrived, reads once and visits the packets that are
   // whole then. False at the end of the stream. Fails with ExitCode::data on what
   // is not packets or ends within one, or as `visit` does.

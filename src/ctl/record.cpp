@@ -185,6 +185,7 @@ Result<> Session::prepare() {
   auto source = LiveSource::subscribe(std::move(*client));
   if (!source) return pass_on(source);
   source_.emplace(std::move(*source));
+  source_->wait_until_on();  // what the command does at once is not to be missed
   auto recorder = Recorder::create(path_, *source_);
   if (!recorder) return pass_on(recorder);
   recorder_.emplace(std::move(*recorder));
