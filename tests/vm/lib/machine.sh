@@ -13,7 +13,7 @@ qemu_options=(
 )
 # By how much the large loads of tests are divided there.
 test_scale=${KTRACED_TEST_SCALE:-20}
-kernel_options="console=ttyS0 quiet panic=-1 mitigations=off"
+kernel_options="console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1"
 
 # initramfs_with TESTS FILE: the packed system and the list of tests for it.
 initramfs_with() {
