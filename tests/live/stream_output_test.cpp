@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <list>
 #include <map>
 #include <numeric>
 #include <sstream>
@@ -23,16 +24,19 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+// So large that nothing is lost in a ring, however late it is read.
+constexpr int kRingKb = 65536;
+
 // Records getpriority(), whose calls the ground truth numbers, into `directory`.
 json config_with(const fs::path& directory, json output = json::object()) {
   output["directory"] = directory;
   return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
-          {"stream", {{"buffer_kb", 16384}, {"output", std::move(output)}}}};
+          {"stream", {{"buffer_kb", kRingKb}, {"output", std::move(output)}}}};
 }
 
 json config_without() {
   return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
-          {"stream", {{"buffer_kb", 16384}}}};
+          {"stream", {{"buffer_kb", kRingKb}}}};
 }
 
 std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
@@ -102,7 +106,6 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
   constexpr size_t kTraces = 8;
   Tmpfs disk("size=1g");
   json config = config_with(disk.path(), {{"max_file_mb", 2}, {"max_files", 1000}});
-  config["stream"]["buffer_kb"] = 65536;
   config["stream"]["max_latency_ms"] = 1;
   Daemon daemon(config);
   daemon.disable({"sys_exit"});
@@ -139,19 +142,26 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
 }
 
 TEST(StreamOutput, KeepsTheNewestTracesAndNamesTheirTasks) {
+  constexpr uint64_t kCalls = 9500;  // nearly fill a trace
   Tmpfs disk("size=256m");
+  std::list<WaitingTruth> callers;
+  for (int i = 0; i < 8; ++i) callers.emplace_back(Command{"numbered", std::to_string(kCalls)});
   Daemon daemon(config_with(disk.path(), {{"max_file_mb", 1}, {"max_files", 3}}));
-  WaitingTruth truth({"numbered", "200000"});
-  truth.act();
+  for (json last, now; WaitingTruth & caller : callers) {
+    caller.act();
+    ASSERT_TRUE(eventually([&] {
+      now = output_status(daemon)["trace"];
+      return now.is_string() && now != last;
+    }));
+    last = now;
+  }
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const std::vector<fs::path> traces = traces_in(disk.path());
   EXPECT_THAT(traces, SizeIs(3));
   EXPECT_THAT(daemon.log(), HasSubstr("stream.output.max_files"));
   expect_gapless(traces);
-  const Shown shown = show(traces, truth.pid());
-  ASSERT_FALSE(shown.numbers.empty());
-  EXPECT_EQ(shown.numbers, from_to(shown.numbers.front(), 200'000));
-  // Its name was told long before the first of these began.
+  EXPECT_EQ(show(traces, callers.back().pid()).numbers, from_to(1, kCalls));
+  // Their names were told long before the first of these began.
   const Finished one = run({kClientProgram, "show", "--format", "json", "--comm", "truth",
                             "--count", "1", traces.front()});
   EXPECT_THAT(one.out, HasSubstr("\"comm\":\"truth\"")) << one.err;
@@ -354,10 +364,11 @@ TEST(StreamOutput, OfAFullDiskGoesOnWhenThereIsRoomAndTellsWhatWasLost) {
   const json manifest = manifest_of(traces.front());
   EXPECT_FALSE(manifest["complete"]);
   EXPECT_GE(manifest["lost"], lost);
-  EXPECT_EQ(show(traces, first.pid()).numbers, from_to(1, 1000));
-  EXPECT_EQ(show(traces, last.pid()).numbers, from_to(1, 1000));
-  const Shown shown = show(traces, much.pid());
+  // Told in their place, whatever else is left out.
+  const Shown shown = show(traces, last.pid(), {"--pid", std::to_string(last.pid())});
+  EXPECT_EQ(shown.numbers, from_to(1, 1000));
   EXPECT_EQ(shown.lost, manifest["lost"]);
+  EXPECT_EQ(numbers_in(traces.front(), first.pid()), from_to(1, 1000));
   // Each call makes two records, and nothing else was lost.
   EXPECT_EQ(manifest["records"].get<uint64_t>() + shown.lost, 2 * 702'000U);
 }
