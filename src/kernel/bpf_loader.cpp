@@ -158,7 +158,8 @@ Result<BpfObjectNames> bpf_object_names() {
 void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(object); }
 
 Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,
-                                     std::map<std::string, std::string>& left_out) {
+                                     std::map<std::string, std::string>& left_out,
+                                     const std::function<void(bpf_object*)>& prepare) {
   // Each turn but the last leaves one more program out, so this ends.
   for (;;) {
     LibbpfLog log;
@@ -166,6 +167,7 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
     if (!object) return object;
     auto model = set_flight_ring_model(object->get(), sizes);
     if (!model) return pass_on(model);
+    if (prepare) prepare(object->get());
     const int error = -bpf_object__load(object->get());
     if (error == 0) return object;
     const std::string refused = refused_program(log.text());

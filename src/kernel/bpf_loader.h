@@ -1,6 +1,7 @@
 // From the built-in BPF object to maps and programs in the kernel, by libbpf.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,8 +29,9 @@ struct BpfObjectNames {
 
 // Loads all programs but those in `left_out` (program → reason). A program that the
 // kernel refuses is added there, and loading is tried again without it. Fails with
-// ExitCode::no_permission or ExitCode::unavailable.
-[[nodiscard]] Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,
-                                                   std::map<std::string, std::string>& left_out);
+// ExitCode::no_permission or ExitCode::unavailable. `prepare` sees the object right before.
+[[nodiscard]] Result<LoadedObject> load_bpf_object(
+    const features& features, const BpfSizes& sizes, std::map<std::string, std::string>& left_out,
+    const std::function<void(bpf_object*)>& prepare = nullptr);
 
 }  // namespace ktraced

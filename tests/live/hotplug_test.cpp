@@ -64,8 +64,7 @@ TEST(Hotplug, ACpuThatComesOnlineForTheFirstTimeGetsItsRings) {
   EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), pid), from_to(1, 1000));
   const Trace trace = stream.finish();
   EXPECT_EQ(shown_numbers(trace, pid), from_to(1, 1000));
-  for (const json& event : trace.events("sys_enter", pid))
-    EXPECT_EQ(event["cpu"], 1);
+  for (const json& event : trace.events("sys_enter", pid)) EXPECT_EQ(event["cpu"], 1);
 }
 
 TEST(Hotplug, ACpuThatGoesKeepsItsHistory) {

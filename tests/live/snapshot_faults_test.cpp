@@ -138,10 +138,11 @@ TEST(SnapshotFault, WithoutASpareBankASecondOneIsRefused) {
   Daemon daemon(config_with({{"buffer_kb", 65536}, {"banks", 2}}));
   make_much_history(daemon);
   daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
-  const Finished second = daemon.ctl({"snapshot", "take", "--name", "second"});
-  EXPECT_EQ(second.exit_code, 69);
-  EXPECT_THAT(second.err, HasSubstr("no spare bank"));
-  EXPECT_THAT(daemon.ctl({"snapshot", "disable"}).err, HasSubstr("being written"));
+  const json second = daemon.call_error("snapshot.take", {{"name", "second"}});
+  EXPECT_EQ(second["data"]["exit_code"], 69);
+  EXPECT_THAT(second["message"].get<std::string>(), HasSubstr("no spare bank"));
+  const json disable = daemon.call_error("snapshot.disable");
+  EXPECT_THAT(disable["message"].get<std::string>(), HasSubstr("being written"));
   ASSERT_TRUE(eventually([&] { return daemon.call("snapshot.list")["writing"].empty(); }));
   EXPECT_TRUE(daemon.call("snapshot.list")["snapshots"][0]["complete"]);
   expect_well(daemon);

@@ -24,7 +24,7 @@ print(encodings.__file__.rsplit('/', 2)[0] + '/os.py')
 # files_for BUILD: every file of this machine that goes into the machine.
 files_for() {
 	local build=$1 programs=() program
-	for program in ktraced ktracectl truth live_tests; do
+	for program in ktraced ktracectl truth live_tests verifier_stats; do
 		[ -x "$build/$program" ] || die "finds no $build/$program; build first"
 		programs+=("$build/$program")
 	done
