@@ -38,8 +38,7 @@ boot() {
 		-append "$kernel_options KTRACED_BUILD=$build KTRACED_LIMIT=$test_limit $settings" "$@"
 }
 
-# watch PID FILE: waits until the process has ended; ends it when the file has not grown for
-# too long.
+# watch PID FILE: returns when the process has ended, or the file has not grown for too long.
 watch() {
 	local pid=$1 file=$2 size=-1 now quiet=0
 	while kill -0 "$pid" 2>/dev/null; do
@@ -49,23 +48,26 @@ watch() {
 		size=$now
 		if [ "$quiet" -ge "$silence_limit" ]; then
 			echo "the machine was silent for $quiet s and was switched off" >&2
-			kill "$pid"
-			break
+			return
 		fi
 	done
-	wait "$pid" 2>/dev/null || true
 }
 
-# run_machine VMLINUZ TESTS DIRECTORY: boots, runs the tests, and leaves in the
-# directory what the machine told (results) and its console.
+# run_machine DIRECTORY: boots its kernel/vmlinuz, runs its tests, and leaves there what the
+# machine told (results) and its console. To be called in a subshell.
 run_machine() {
-	local vmlinuz=$1 tests=$2 directory=$3
-	initramfs_with "$tests" "$directory/initramfs"
+	local directory=$1 machine
+	initramfs_with "$directory/tests" "$directory/initramfs"
 	: >"$directory/results"
-	boot "$vmlinuz" "$directory/initramfs" "KTRACED_TEST_SCALE=$test_scale" \
-		-serial "file:$directory/console" -serial "file:$directory/results" </dev/null &
+	(boot "$directory/kernel/vmlinuz" "$directory/initramfs" "KTRACED_TEST_SCALE=$test_scale" \
+		-serial "file:$directory/console" -serial "file:$directory/results" </dev/null) &
 	machine=$!
+	# Whatever ends this subshell, the machine ends with it.
+	# shellcheck disable=SC2064
+	trap "kill $machine 2>/dev/null || true" EXIT
+	trap 'exit 143' TERM
 	watch "$machine" "$directory/results"
-	machine=
+	kill "$machine" 2>/dev/null || true
+	wait "$machine" 2>/dev/null || true
 	rm "$directory/initramfs"
 }
