@@ -89,6 +89,7 @@ void Daemon::make_recorder() {
       TraceFacts{.manifest = [this] { return tracer_->manifest(); },
                  .in_force = [this] { return tracer_->in_force(); },
                  .missed = [this] { return tracer_->missed(); },
+                 .follow_lost = [this] { return tracer_->follow_lost(); },
                  .names = [this] { return tracer_->name_records(); },
                  .symbol = [this](uint64_t address) { return symbols_.resolve(address); }});
 }

@@ -6,14 +6,21 @@
 namespace ktraced {
 namespace {
 
+// Names are not written as packets but as text, which is about twice as long.
+constexpr size_t kNameTextFactor = 2;
+
 struct PassBytes {
-  size_t events = 0, names = 0;
+  size_t events = 0, names = 0;  // of packets
+  size_t name_text = 0;          // what becomes of the latter
 };
 
 PassBytes bytes_of(std::span<const PublishedPacket> pass) {
   PassBytes bytes;
-  for (const PublishedPacket& packet : pass)
+  for (const PublishedPacket& packet : pass) {
     (packet.is_names() ? bytes.names : bytes.events) += packet.size();
+    if (packet.is_names())
+      bytes.name_text += kNameTextFactor * (packet.size() - sizeof(PacketHeader));
+  }
   return bytes;
 }
 
@@ -83,12 +90,13 @@ void OutputQueue::push(std::span<const PacketBytes> pass) {
   const PassBytes bytes = bytes_of(packets);
   std::lock_guard lock(mutex_);
   if (!open_) return;
-  if (trace_bytes_ != 0 && trace_bytes_ + bytes.events > trace_bytes_max_) cut();
+  if (trace_bytes_ != 0 && trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_) cut();
   const size_t before = packets_.queued_bytes();
   const bool names_fit = packets_.push_pass(packets, false);
   if (!names_fit) names_lost_ = true;
-  // Names are not written as packets.
-  trace_bytes_ += packets_.queued_bytes() - before - (names_fit ? bytes.names : 0);
+  // A trace in which little happens must end too: its names are in memory until then.
+  trace_bytes_ += packets_.queued_bytes() - before;
+  if (names_fit) trace_bytes_ += bytes.name_text - bytes.names;
   news_.notify_all();
 }
 

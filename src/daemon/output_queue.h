@@ -34,6 +34,7 @@ struct BeginSeries {
   HitCounts missed;
   InForce in_force;
   std::vector<std::byte> names;
+  uint64_t follow_lost = 0;  // processes that could not be followed until then
 };
 // Something else is traced from `ns` on (CLOCK_BOOTTIME).
 struct Change {

@@ -33,13 +33,15 @@ void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
   if (settings_ && !settings) queue_.end();
   if (settings_ && settings) queue_.change(*settings);
   if (!settings_ && settings) {
-    // Read before the time that it is to hold for.
+    // Read before the time that they are to hold for.
     HitCounts missed = facts_.missed();
+    const uint64_t follow_lost = facts_.follow_lost();
     queue_.begin({.settings = *settings,
                   .begin_ns = boottime_ns(),
                   .missed = std::move(missed),
                   .in_force = facts_.in_force(),
-                  .names = facts_.names()});
+                  .names = facts_.names(),
+                  .follow_lost = follow_lost});
   }
   settings_ = settings;
 }

@@ -42,6 +42,7 @@ TraceSeries::TraceSeries(TraceFacts facts, BeginSeries begin)
       begin_ns_(begin.begin_ns),
       complete_until_(begin.begin_ns),
       last_missed_ns_(begin.begin_ns),
+      follow_lost_(begin.follow_lost),
       last_names_(std::move(begin.names)) {
   missed_.note(begin_ns_, std::move(begin.missed), begin_ns_);
 }
@@ -219,11 +220,20 @@ std::map<uint64_t, std::string> TraceSeries::symbols() const {
   return names;
 }
 
-Result<> TraceSeries::finish_trace() {
-  if (!writer_) return {};
+// What the kernel has counted meanwhile.
+void TraceSeries::add_shortfalls() {
   HitCounts counts = facts_.missed();
   last_missed_ns_ = boottime_ns();
   missed_.note(last_missed_ns_, std::move(counts), begin_ns_);
+  const uint64_t follow_lost = facts_.follow_lost();
+  if (follow_lost > follow_lost_)
+    add_problem(fmt::format("{} processes could not be followed", follow_lost - follow_lost_));
+  follow_lost_ = follow_lost;
+}
+
+Result<> TraceSeries::finish_trace() {
+  if (!writer_) return {};
+  add_shortfalls();
   const Manifest finished = manifest();
   const std::string path = store_.path_of(finished.name).string();
   if (auto done = writer_->finish(finished, symbols()); !done) {

@@ -27,6 +27,7 @@ struct TraceFacts {
   std::function<Manifest()> manifest;  // origin and schema
   std::function<InForce()> in_force;   // called on the main thread
   std::function<HitCounts()> missed;
+  std::function<uint64_t()> follow_lost;  // processes that could not be followed so far
   std::function<std::vector<std::byte>()> names;
   std::function<std::optional<std::string>(uint64_t address)> symbol;
 };
@@ -74,6 +75,7 @@ class TraceSeries {
   void take_names(const PacketView& packet);
   void note_changes();
   void check_still_there();
+  void add_shortfalls();
   void end_trace(uint64_t end_ns);
   [[nodiscard]] Manifest manifest() const;
   [[nodiscard]] std::map<uint64_t, std::string> symbols() const;
@@ -90,6 +92,7 @@ class TraceSeries {
   uint64_t last_check_ns_ = 0;  // check_still_there()
   uint64_t last_missed_ns_;
   MissedHits missed_;
+  uint64_t follow_lost_;  // told so far
   StreamContinuity continuity_;
   std::vector<std::string> problems_;
   std::vector<std::byte> last_names_;  // known when the trace before ended

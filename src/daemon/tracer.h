@@ -81,6 +81,8 @@ class Tracer {
   [[nodiscard]] Manifest manifest() const;
   // Hits that the kernel has skipped so far, by event. Thread-safe.
   [[nodiscard]] HitCounts missed() const;
+  // Processes that could not be followed so far. Thread-safe.
+  [[nodiscard]] uint64_t follow_lost() const { return filters_.follow_lost(); }
   // What is traced now, for a manifest's `config`. Thread-safe.
   using InForce = std::shared_ptr<const nlohmann::json>;
   [[nodiscard]] InForce in_force() const;

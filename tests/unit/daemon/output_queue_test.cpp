@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "unit/daemon/fake_drain.h"
+#include "unit/support/packets.h"
 
 namespace ktraced {
 namespace {
@@ -18,8 +19,12 @@ StreamOutput to(const std::filesystem::path& directory, uint32_t max_file_mb = 1
 }
 
 BeginSeries begin_at(uint64_t ns, uint32_t max_file_mb = 1) {
-  return {
-      .settings = to("/d", max_file_mb), .begin_ns = ns, .missed = {}, .in_force = {}, .names = {}};
+  return {.settings = to("/d", max_file_mb),
+          .begin_ns = ns,
+          .missed = {},
+          .in_force = {},
+          .names = {},
+          .follow_lost = 0};
 }
 
 template <class Step>
@@ -77,6 +82,24 @@ TEST(OutputQueue, CutsTracesBeforeTheyGrowTooLarge) {
     if (!packet.is_names()) bytes += packet.size();
   }
   EXPECT_GE(cuts, 5U);
+}
+
+TEST(OutputQueue, CutsTracesOfManyNames) {
+  OutputQueue queue;
+  queue.begin(begin_at(0, 1));
+  std::vector<std::byte> names;
+  for (uint32_t tid = 1; tid <= 1000; ++tid)
+    for (std::byte byte : test::task_name(tid, 1, tid, "x")) names.push_back(byte);
+  const uint64_t each = 2 * names.size();
+  uint64_t cuts = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    const std::vector<PacketBytes> pass = {build_names_packet(Uuid{}, i, i, names)};
+    queue.push(pass);
+  }
+  queue.end();
+  for (OutputStep step = queue.next(); !is<EndSeries>(step); step = queue.next())
+    cuts += is<CutTrace>(step);
+  EXPECT_EQ(cuts, (100 - 1) / ((1U << 20) / each));
 }
 
 // However little is taken out: all that happened before a cut is before it, as a record or as a

@@ -32,6 +32,7 @@ class TraceSeriesTest : public testing::Test {
                 },
             .in_force = nullptr,
             .missed = [this] { return missed; },
+            .follow_lost = [this] { return follow_lost; },
             .names = [this] { return names; },
             .symbol = [](uint64_t) { return std::nullopt; }};
   }
@@ -67,6 +68,7 @@ class TraceSeriesTest : public testing::Test {
 
   test::TempDirectory root;
   HitCounts missed;
+  uint64_t follow_lost = 0;
   std::vector<std::byte> names;
 };
 
@@ -191,6 +193,18 @@ TEST_F(TraceSeriesTest, TellsMissedHitsOfItsTime) {
   EXPECT_EQ(manifests().at(0).missed, (HitCounts{{"kmalloc", 2}}));
   EXPECT_THAT(manifests().at(0).incomplete_because,
               ElementsAre("the kernel skipped 2 hits of kmalloc"));
+}
+
+TEST_F(TraceSeriesTest, TellsProcessesThatCouldNotBeFollowedOnce) {
+  TraceSeries series = this->series();
+  take_all(series, {names_packet(200)});
+  follow_lost = 3;
+  ASSERT_TRUE(series.finish_trace());
+  take_all(series, {names_packet(300)});
+  ASSERT_TRUE(series.finish_trace());
+  EXPECT_THAT(manifests().at(0).incomplete_because,
+              ElementsAre("3 processes could not be followed"));
+  EXPECT_TRUE(manifests().at(1).complete());
 }
 
 TEST_F(TraceSeriesTest, TellsChangesInTheTraceOfTheirTime) {
