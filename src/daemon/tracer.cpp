@@ -4,10 +4,6 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
-#include <algorithm>
-#include <array>
-
-#include "base/clock.h"
 #include "base/host.h"
 #include "kernel/gfp_flags.h"
 #include "schema/names.h"
@@ -15,11 +11,6 @@
 
 namespace ktraced {
 namespace {
-
-// Programs that keep task names and followed trees, and so run whether or not their
-// event is enabled.
-constexpr std::array kHousekeeping = {"sched_process_fork", "sched_process_exec", "task_rename"};
-constexpr const char* kForgetFollowed = "forget_followed";
 
 Uuid random_uuid() {
   Uuid uuid{};
@@ -36,10 +27,6 @@ utsname system_names() {
 }
 
 std::string running_release() { return system_names().release; }
-
-bool is_housekeeping(const std::string& event) {
-  return std::ranges::find(kHousekeeping, event) != kHousekeeping.end();
-}
 
 }  // namespace
 
@@ -216,94 +203,6 @@ Result<> Tracer::set_filter(const FilterSettings& settings) {
   if (applied) set_syscalls(settings.syscall);
   reconcile();  // following may have begun or ended
   return applied;
-}
-
-void Tracer::set_paused(bool paused) {
-  paused_ = paused;
-  reconcile();
-}
-
-void Tracer::set_streaming(bool streaming) {
-  subscribed_ = streaming;
-  stream_to_readers();
-}
-
-void Tracer::set_recording(bool recording) {
-  if (!recording && recording_) drain_->flush();
-  recording_ = recording;
-  stream_to_readers();
-}
-
-void Tracer::begin_recording() {
-  recording_ = streaming_ = true;
-  drain_->set_streaming(true);
-}
-
-void Tracer::stream_to_readers() {
-  const bool streaming = subscribed_ || recording_;
-  if (shut_down_ || streaming == streaming_) return;
-  streaming_ = streaming;
-  if (!streaming) reconcile();
-  drain_->set_streaming(streaming);
-  if (streaming) reconcile();
-}
-
-Result<> Tracer::set_flight(bool enabled) {
-  if (enabled == flight_.enabled()) return {};
-  if (enabled) {
-    if (auto done = flight_.enable(traced_cpus()); !done) return done;
-  } else {
-    if (flight_.any_frozen())
-      return fail(ExitCode::unavailable,
-                  "the flight recorder cannot be turned off while a snapshot is being written");
-    flight_.disable();
-  }
-  reconcile();
-  return {};
-}
-
-void Tracer::shut_down(bool persist) {
-  shut_down_ = true;
-  // The next daemon goes on recording where this one ends.
-  drain_->set_streaming(false, persist && recording_);
-  drain_.reset();
-  if (persist) {
-    object_.control().self_tgid = 0;  // the number may soon be another process's
-    return;
-  }
-  subscribed_ = recording_ = streaming_ = false;
-  paused_ = true;
-  static_cast<void>(filters_.apply({}));
-  reconcile();
-  flight_.disable();
-  if (object_.pins() != nullptr) object_.pins()->remove();
-}
-
-// Attaches exactly the programs that are needed now.
-void Tracer::reconcile() {
-  const bool tracing = (streaming_ || flight_.enabled()) && !paused_;
-  const bool keeping_house = tracing || filters_.following();
-  for (const Event& event : schema_.events()) {
-    const bool on = tracing && enabled_.contains(event.name);
-    if (event.id < std::size(object_.control().event_on))
-      std::atomic_ref(object_.control().event_on[event.id]).store(on ? 1 : 0);
-    set_attached(event.name, on || (keeping_house && is_housekeeping(event.name)));
-  }
-  set_attached(kForgetFollowed, filters_.following());
-  if (!shut_down_) note_in_force();
-}
-
-void Tracer::set_attached(const std::string& program, bool attached) {
-  if (!attached) {
-    object_.detach(program);
-    return;
-  }
-  if (object_.unavailable().contains(program)) return;
-  if (auto done = object_.attach(program); done) {
-    attach_failures_.erase(program);
-  } else if (attach_failures_.emplace(program, done.error().message).second) {
-    spdlog::error("{}", done.error().message);
-  }
 }
 
 const std::string* Tracer::why_unavailable(const std::string& event) const {

@@ -1,0 +1,139 @@
+// The daemon's own recording of the stream when something is in its way.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "harness/stream.h"
+#include "harness/stream_output.h"
+#include "harness/tmpfs.h"
+#include "harness/trace_files.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// Makes a file that takes all the room there is.
+void fill(const fs::path& file) {
+  Fd fd(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  off_t size = 0;
+  for (off_t step : {1 << 20, 4096})
+    while (::posix_fallocate(fd.get(), size, step) == 0) size += step;
+}
+
+TEST(StreamOutputFault, OfAFullDiskGoesOnWhenThereIsRoomAndTellsWhatWasLost) {
+  Tmpfs disk("size=512m");
+  Daemon daemon(output_config(disk.path(), {{"max_file_mb", 400}}));
+  WaitingTruth first({"numbered", "1000"}), last({"numbered", "1000"});
+  WaitingTruth much({"numbered", "700000"});
+  daemon.set_filter({{"pid", {first.pid(), last.pid(), much.pid()}}});
+  first.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["bytes"] > 1000 * 64; }));
+  fill(disk.path() / "filler");
+  Stream stream(daemon, {"--event", "task_rename"});
+  much.act();  // more than may wait
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["lost_events"] > 0; }, 30s));
+  const json failing = output_status(daemon);
+  EXPECT_EQ(failing["failing"], true);
+  EXPECT_THAT(failing["last_error"].get<std::string>(), HasSubstr("No space left on device"));
+  EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("No space left on device"));
+  EXPECT_EQ(daemon.call("status")["state"], "running");
+  stream.finish();  // others are served as ever
+  fs::remove(disk.path() / "filler");
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
+  last.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["queued_bytes"] == 0; }, 30s));
+  const uint64_t lost = output_status(daemon)["lost_events"];
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_THAT(daemon.log(), HasSubstr("recording goes on"));
+
+  const auto traces = traces_in(disk.path());
+  ASSERT_THAT(traces, SizeIs(1));
+  const json manifest = manifest_of(traces.front());
+  EXPECT_FALSE(manifest["complete"]);
+  EXPECT_GE(manifest["lost"], lost);
+  // Told in their place, whatever else is left out.
+  const ShownCalls shown = show_calls(traces, last.pid(), {"--pid", std::to_string(last.pid())});
+  EXPECT_EQ(shown.numbers, from_to(1, 1000));
+  EXPECT_EQ(shown.lost, manifest["lost"]);
+  EXPECT_EQ(numbers_in(traces.front(), first.pid()), from_to(1, 1000));
+  // Each call makes two records, and nothing else was lost.
+  EXPECT_EQ(manifest["records"].get<uint64_t>() + shown.lost, 2 * 702'000U);
+}
+
+TEST(StreamOutputFault, OfADirectoryThatCannotBeWrittenBeginsWhenItCan) {
+  Tmpfs disk("size=64m");
+  disk.make_read_only();
+  Daemon daemon(output_config(disk.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));
+  EXPECT_THAT(output_status(daemon)["last_error"].get<std::string>(),
+              HasSubstr("cannot make the directory " + disk.path().string() + "/d"));
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  disk.remount("rw");
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const std::string log = daemon.log();
+  EXPECT_EQ(log.find("cannot make the directory"), log.rfind("cannot make the directory"))
+      << "told once";
+  const auto traces = traces_in(disk.path() / "d");
+  expect_gapless(traces);
+  EXPECT_EQ(show_calls(traces, truth.pid()).numbers, from_to(1, 1000));
+}
+
+TEST(StreamOutputFault, ThatFailsHoldsUpNeitherTheEndNorAReload) {
+  Tmpfs disk("size=64m");
+  TempDir directory;
+  Daemon daemon(output_config(disk.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
+  fill(disk.path() / "filler");
+  WaitingTruth first({"numbered", "1000"}), second({"numbered", "1000"});
+  first.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));
+  daemon.write_config(output_config(directory.path() / "d"));
+  daemon.call("reload");
+  second.act();
+  ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_THAT(daemon.log(), HasSubstr("stays unfinished"));
+  const auto traces = traces_in(directory.path() / "d");
+  expect_gapless(traces);
+  EXPECT_EQ(show_calls(traces, second.pid()).numbers, from_to(1, 1000));
+}
+
+TEST(StreamOutputFault, OfATraceThatIsRemovedMeanwhileBeginsAnother) {
+  TempDir directory;
+  Daemon daemon(output_config(directory.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
+  fs::remove_all(directory.path() / "d");
+  ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_THAT(daemon.log(), HasSubstr("was removed while it was written"));
+  const auto traces = traces_in(directory.path() / "d");
+  expect_gapless(traces);
+  EXPECT_EQ(show_calls(traces, truth.pid()).numbers, from_to(1, 1000));
+}
+
+TEST(StreamOutputFault, OfTwoDaemonsInOneDirectoryIsRefusedToTheSecond) {
+  TempDir directory;
+  Daemon first(output_config(directory.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(first)["trace"].is_string(); }));
+  Daemon second(output_config(directory.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(second)["failing"] == true; }));
+  EXPECT_THAT(output_status(second)["last_error"].get<std::string>(),
+              HasSubstr("another ktraced writes to"));
+  EXPECT_EQ(first.stop().exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return output_status(second)["failing"] == false; }));
+  EXPECT_EQ(second.stop().exit_code, 0);
+  EXPECT_THAT(traces_in(directory.path() / "d"), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace ktraced::live
