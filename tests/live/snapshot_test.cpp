@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <bit>
 #include <csignal>
 #include <list>
 #include <numeric>
@@ -110,10 +111,11 @@ std::vector<int> usable_cpus() {
 // Every CPU is busy, and nobody waits for the snapshots: a ring may go round between two of them.
 // The numbers say exactly how often.
 TEST(Flight, SnapshotWhileTracingLosesNothing) {
-  constexpr int kSnapshots = 20;
+  const long snapshots = 2 + scaled(18);
+  const auto buffer_kb = std::bit_ceil(static_cast<uint64_t>(scaled(16384)));
   Tmpfs memory("size=2g");
   Daemon daemon(
-      config_with({{"buffer_kb", 16384}, {"max_snapshots", 2}, {"directory", memory.path()}}));
+      config_with({{"buffer_kb", buffer_kb}, {"max_snapshots", 2}, {"directory", memory.path()}}));
   daemon.disable({"sys_exit"});
   std::list<Caller> callers;
   std::vector<pid_t> pids;
@@ -128,7 +130,7 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
     ASSERT_TRUE(taken["complete"]) << taken;
     for (Caller& caller : callers) caller.check(taken["path"].get<std::string>());
   };
-  for (int i = 0; i < kSnapshots; ++i) {
+  for (long i = 0; i < snapshots; ++i) {
     for (Caller& caller : callers) {
       const uint64_t before = caller.recorded(daemon);
       ASSERT_TRUE(eventually([&] { return caller.recorded(daemon) > before; }));

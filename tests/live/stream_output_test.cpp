@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 
+#include "harness/scale.h"
 #include "harness/stream.h"
 #include "harness/stream_output.h"
 #include "harness/tmpfs.h"
@@ -22,7 +23,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
-  constexpr size_t kTraces = 8;
+  const auto wanted = static_cast<size_t>(2 + scaled(6));
   Tmpfs disk("size=1g");
   json config = output_config(disk.path(), {{"max_file_mb", 2}, {"max_files", 1000}});
   config["stream"]["max_latency_ms"] = 1;
@@ -32,14 +33,14 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
   daemon.set_filter({{"pid", {first.pid(), second.pid()}}});
   first.go();
   second.go();
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= kTraces; }, 60s));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= wanted; }, 60s));
   const std::map<pid_t, uint64_t> calls = {{first.pid(), first.finish()["count"]},
                                            {second.pid(), second.finish()["count"]}};
   EXPECT_EQ(daemon.stop().exit_code, 0);
 
   EXPECT_THAT(traces_in(disk.path(), true), IsEmpty());
   const std::vector<fs::path> traces = traces_in(disk.path());
-  EXPECT_GE(traces.size(), kTraces);
+  EXPECT_GE(traces.size(), wanted);
   EXPECT_EQ(lost_in(traces), 0U);
   expect_gapless(traces);
   for (const auto& [pid, count] : calls) {

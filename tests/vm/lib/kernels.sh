@@ -59,7 +59,19 @@ notice() { printf '\n!! %s\n' "$*" >&2; }
 
 # newest_kernel SERIES: prints VERSION, RELEASE and PACKAGE; nothing if there is none.
 newest_kernel() {
-	awk -v series="$1." 'index($1, series) == 1' "$catalog" | sort -V | tail -n 1
+	# Where there are two packages, it is not in linux-image.
+	awk -v series="$1." 'index($1, series) == 1' "$catalog" | sort -k 1,1V -k 3,3r | tail -n 1
+}
+
+# unpack PACKAGE VERSION DIRECTORY: the kernel of a package, as DIRECTORY/vmlinuz.
+unpack() {
+	local package=$1 version=$2 directory=$3 vmlinuz
+	(cd "$directory" && private_apt apt-get -qq download "$package=$version" >&2) || return 1
+	dpkg -x "$directory"/*.deb "$directory/files" || return 1
+	vmlinuz=$(find "$directory/files" -name 'vmlinuz*' -type f)
+	[ -n "$vmlinuz" ] || { echo "$package holds no kernel" >&2 && return 1; }
+	mv "$vmlinuz" "$directory/vmlinuz"
+	rm -r "$directory/files" "$directory"/*.deb
 }
 
 # fetch_kernel SERIES: prints the directory that holds its vmlinuz, release and version;
@@ -72,11 +84,9 @@ fetch_kernel() {
 	if [ ! -s "$directory/vmlinuz" ]; then
 		rm -rf "$directory.new"
 		mkdir -p "$directory.new"
-		(cd "$directory.new" && private_apt apt-get -qq download "$package=$version" >&2 &&
-			dpkg -x ./*.deb . && rm ./*.deb &&
-			mv "$(find . -name 'vmlinuz*' -type f | head -n 1)" vmlinuz &&
-			find . -mindepth 1 -maxdepth 1 -type d -exec rm -r {} + &&
-			echo "$release" >release && echo "$version" >version) || return 1
+		unpack "$package" "$version" "$directory.new" || return 1
+		echo "$release" >"$directory.new/release"
+		echo "$version" >"$directory.new/version"
 		rm -rf "$directory"
 		mv "$directory.new" "$directory"
 	fi
