@@ -183,7 +183,7 @@ Result<Config> parse_config(std::string_view text, std::string_view file,
 
 Result<Config> load_config(const std::filesystem::path& file, const EventGroups& groups) {
   Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
+  struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) < 0) return cannot_read(file, errno_text(errno));
   if (!S_ISREG(status.st_mode)) return cannot_read(file, "it is not a regular file");
   std::string text(kFileMax + 1, '\0');

@@ -68,9 +68,8 @@ json subscription(const Tracer& tracer) {
 }
 
 void add_queries(ControlServer& server, const MethodTargets& t) {
-  server.add("version", Role::read, [](const json&, const Peer&) {
-    return json{{"version", KTRACED_VERSION}};
-  });
+  server.add("version", Role::read,
+             [](const json&, const Peer&) { return json{{"version", KTRACED_VERSION}}; });
   server.add("status", Role::read, [t](const json&, const Peer&) {
     json status = t.tracer.status();
     status["flight"].update(t.snapshots.status());
@@ -99,9 +98,8 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
           t.tracer.set_paused(paused);
           return json{{"state", paused ? "paused" : "running"}};
         });
-  server.add("reset", Role::admin, [t](const json&, const Peer&) {
-    return json{{"discarded", t.tracer.reset()}};
-  });
+  server.add("reset", Role::admin,
+             [t](const json&, const Peer&) { return json{{"discarded", t.tracer.reset()}}; });
   server.add("reload", Role::admin, [t](const json&, const Peer&) -> Result<json> {
     auto changed = t.reload();
     if (!changed) return pass_on(changed);

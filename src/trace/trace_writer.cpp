@@ -54,7 +54,7 @@ std::string dump(const json& value) {
 }
 
 bool something_at(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   return ::lstat(path.c_str(), &status) == 0;
 }
 
