@@ -1,0 +1,20 @@
+#include "harness/missed.h"
+
+#include <gtest/gtest.h>
+
+namespace ktraced::live {
+
+void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t count, Daemon& daemon,
+                           const std::string& event) {
+  const uint64_t missed = daemon.event_status(event)["missed"];
+  uint64_t last = 0;
+  for (uint64_t number : numbers) {
+    ASSERT_GT(number, last) << "out of order, or twice";
+    last = number;
+  }
+  EXPECT_LE(last, count);
+  EXPECT_LE(numbers.size(), count);
+  EXPECT_GE(numbers.size() + missed, count) << missed << " hits were missed";
+}
+
+}  // namespace ktraced::live

@@ -1,0 +1,18 @@
+// Hits that the kernel skips.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/daemon.h"
+
+namespace ktraced::live {
+
+// Expects the numbers 1 … count, each once and in order, without more gaps than the daemon says
+// hits of the event were missed. From Linux 7.0 on a program may be preempted; a hit of the same
+// program on that CPU is then skipped, and counted by the kernel. On older ones none is.
+void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t count, Daemon& daemon,
+                           const std::string& event);
+
+}  // namespace ktraced::live
