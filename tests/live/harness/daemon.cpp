@@ -12,8 +12,9 @@ const std::string kDaemonProgram = KTRACED_BINARY_DIR "/ktraced";
 const std::string kClientProgram = KTRACED_BINARY_DIR "/ktracectl";
 const std::string kTruthProgram = KTRACED_BINARY_DIR "/truth";
 
-Daemon::Daemon(json config)
-    : socket_(directory_.path() / "control.sock"),
+Daemon::Daemon(json config, Command wrapper)
+    : wrapper_(std::move(wrapper)),
+      socket_(directory_.path() / "control.sock"),
       config_file_(directory_.path() / "config.json"),
       pins_("/sys/fs/bpf" / directory_.path().filename()) {
   write_config(std::move(config));
@@ -21,7 +22,9 @@ Daemon::Daemon(json config)
 }
 
 void Daemon::start() {
-  process_ = std::make_unique<Process>(Command{kDaemonProgram, "--config", config_file_});
+  Command command = wrapper_;
+  command.insert(command.end(), {kDaemonProgram, "--config", config_file_});
+  process_ = std::make_unique<Process>(command);
   bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); }, 20s);
   if (!up || !running()) throw std::runtime_error("the daemon did not come up; it wrote: " + log());
   call("version");

@@ -21,8 +21,9 @@ extern const std::string kDaemonProgram, kClientProgram, kTruthProgram;
 // by then, its log is printed.
 class Daemon {
  public:
-  // `config` is completed by write_config(). Throws, with the log, if the daemon does not answer.
-  explicit Daemon(json config = json::object());
+  // `config` is completed by write_config(); `wrapper` is a command that runs the one it is
+  // followed by. Throws, with the log, if the daemon does not answer.
+  explicit Daemon(json config = json::object(), Command wrapper = {});
   ~Daemon();
 
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
@@ -67,6 +68,7 @@ class Daemon {
 
  private:
   TempDir directory_;
+  Command wrapper_;
   std::string socket_, config_file_;
   std::filesystem::path pins_;
   std::unique_ptr<Process> process_;

@@ -1,0 +1,81 @@
+// An event that this kernel cannot give: the reason is told, and nothing else is disabled.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iterator>
+
+#include "harness/daemon.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kReason = "this kernel has no tracepoint kmalloc";
+
+// This kernel's description of its types, in which the tracepoint kmalloc has another name.
+std::string btf_without_kmalloc() {
+  std::ifstream file("/sys/kernel/btf/vmlinux", std::ios::binary);
+  std::string btf(std::istreambuf_iterator<char>(file), {});
+  const std::string name("\0btf_trace_kmalloc\0", 19);
+  const size_t place = btf.find(name);
+  if (place == std::string::npos) throw std::runtime_error("this kernel's BTF has no kmalloc");
+  btf[place + name.size() - 2] = 'X';
+  return btf;
+}
+
+class UnavailableEvent : public testing::Test {
+ protected:
+  // Sees the file instead of what the kernel says of itself; nobody else does.
+  Command wrapper() const {
+    return {"unshare",
+            "--mount",
+            "sh",
+            "-c",
+            "mount --bind \"$0\" /sys/kernel/btf/vmlinux && exec \"$@\"",
+            btf_};
+  }
+
+ private:
+  TempDir directory_;
+  std::string btf_ = directory_.file("vmlinux", btf_without_kmalloc());
+};
+
+TEST_F(UnavailableEvent, IsToldWithTheReasonAndDisablesNothingElse) {
+  Daemon daemon({{"events", {{"kmem", true}, {"process", true}}}, {"flight", {{"enabled", true}}}},
+                wrapper());
+  const json events = daemon.call("status")["events"];
+  EXPECT_EQ(events["kmalloc"]["available"], false);
+  EXPECT_EQ(events["kmalloc"]["enabled"], false);
+  EXPECT_EQ(events["kmalloc"]["reason"], kReason);
+  for (const auto& [name, event] : events.items()) {
+    if (name != "kmalloc") EXPECT_EQ(event["available"], true) << name;
+  }
+  for (const char* name : {"kfree", "kmem_cache_alloc", "mm_page_free", "sched_process_exec"})
+    EXPECT_EQ(events[name]["enabled"], true) << name;
+  run({"true"});
+  EXPECT_GT(daemon.event_status("sched_process_exec")["recorded"].get<uint64_t>(), 0U);
+  EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr(kReason));
+  EXPECT_THAT(daemon.ctl_ok({"events", "list"}), HasSubstr(kReason));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST_F(UnavailableEvent, IsLeftOutOfItsGroupAndRefusedByName) {
+  Daemon daemon(json::object(), wrapper());
+  const Finished refused = daemon.ctl({"events", "enable", "kfree", "kmalloc"});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_THAT(refused.err, HasSubstr(kReason));
+  EXPECT_EQ(daemon.event_status("kfree")["enabled"], false);
+  daemon.enable({"kmem"});
+  EXPECT_EQ(daemon.event_status("kfree")["enabled"], true);
+  EXPECT_EQ(daemon.event_status("kmalloc")["enabled"], false);
+}
+
+TEST_F(UnavailableEvent, NamedInTheConfigurationIsWarnedOf) {
+  Daemon daemon({{"events", {{"kmem", {"kmalloc", "kfree"}}}}}, wrapper());
+  EXPECT_EQ(daemon.event_status("kfree")["enabled"], true);
+  EXPECT_THAT(daemon.log(), HasSubstr(kReason));
+}
+
+}  // namespace
+}  // namespace ktraced::live
