@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace ktraced::live {
 
 void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t count, Daemon& daemon,
@@ -15,6 +17,14 @@ void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t count,
   EXPECT_LE(last, count);
   EXPECT_LE(numbers.size(), count);
   EXPECT_GE(numbers.size() + missed, count) << missed << " hits were missed";
+}
+
+bool complete_but_for_missed(const json& told) {
+  const json& because = told["incomplete_because"];
+  return told["complete"] == because.empty() &&
+         std::ranges::all_of(because, [](const json& reason) {
+           return reason.get<std::string>().starts_with("the kernel skipped ");
+         });
 }
 
 }  // namespace ktraced::live
