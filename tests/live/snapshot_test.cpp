@@ -11,6 +11,7 @@
 
 #include "harness/bpf_view.h"
 #include "harness/daemon.h"
+#include "harness/missed.h"
 #include "harness/scale.h"
 #include "harness/tmpfs.h"
 #include "harness/trace_files.h"
@@ -50,7 +51,7 @@ size_t entries_in(const fs::path& directory) {
 // Takes a snapshot and returns the numbers in it.
 std::vector<uint64_t> take_numbers(Daemon& daemon, pid_t pid) {
   const json taken = daemon.call("snapshot.take");
-  EXPECT_TRUE(taken["complete"]) << taken;
+  EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
   return numbers_in(taken["path"].get<std::string>(), pid);
 }
 
@@ -65,6 +66,8 @@ class Caller {
   // Stops it; all its numbers must have been seen then.
   uint64_t finish() { return truth_.finish()["count"]; }
   [[nodiscard]] uint64_t seen() const { return next_ - 1; }
+  // Hits of all processes that the kernel skipped: then there are gaps.
+  [[nodiscard]] uint64_t missed() const { return missed_; }
 
   // Calls recorded so far.
   [[nodiscard]] uint64_t recorded(Daemon& daemon) const {
@@ -86,15 +89,24 @@ class Caller {
       }
     const auto numbers = numbers_in(snapshot, pid());
     ASSERT_EQ(numbers.size(), records);
+    missed_ += manifest["missed"].value("sys_enter", uint64_t{0});
+    if (missed_ != 0) return check_order(numbers);
     next_ += overwritten;
     ASSERT_EQ(numbers, from_to(next_, next_ + records - 1)) << overwritten << " overwritten";
     next_ += records;
   }
 
  private:
+  void check_order(const std::vector<uint64_t>& numbers) {
+    for (uint64_t number : numbers) {
+      ASSERT_GE(number, next_) << "out of order, or twice";
+      next_ = number + 1;
+    }
+  }
+
   int cpu_;
   WaitingTruth truth_;
-  uint64_t next_ = 1;
+  uint64_t next_ = 1, missed_ = 0;
 };
 
 // The CPUs this process may use.
@@ -127,7 +139,7 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
 
   auto take_and_check = [&] {
     const json taken = daemon.call("snapshot.take");
-    ASSERT_TRUE(taken["complete"]) << taken;
+    ASSERT_TRUE(complete_but_for_missed(taken)) << taken;
     for (Caller& caller : callers) caller.check(taken["path"].get<std::string>());
   };
   for (long i = 0; i < snapshots; ++i) {
@@ -142,7 +154,10 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
   for (Caller& caller : callers) counts.push_back(caller.finish());
   ASSERT_NO_FATAL_FAILURE(take_and_check());
   for (const Caller& caller : callers) {
-    EXPECT_EQ(caller.seen(), counts.front());
+    EXPECT_LE(caller.seen(), counts.front());
+    if (caller.missed() == 0) {
+      EXPECT_EQ(caller.seen(), counts.front());
+    }
     counts.erase(counts.begin());
   }
 }
@@ -157,7 +172,7 @@ TEST(Flight, WhatASmallRingHasOverwrittenIsCounted) {
   EXPECT_GT(daemon.event_status("sys_enter")["overwritten"], 0);
   const json taken = daemon.call("snapshot.take");
   const fs::path path = taken["path"].get<std::string>();
-  EXPECT_TRUE(taken["complete"]) << taken;
+  EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
   const auto numbers = numbers_in(path, truth.pid());
   const json account = manifest_of(path)["cpus"][0]["events"]["sys_enter"];
   EXPECT_EQ(account["records"], numbers.size());
@@ -172,7 +187,7 @@ TEST(Snapshot, OnCommandIsSafeOnDiskWhenItReturns) {
   const json taken = json::parse(
       daemon.ctl_ok({"--json", "snapshot", "take", "--name", "incident", "--reason", "slow"}));
   EXPECT_EQ(taken["name"], "incident");
-  EXPECT_TRUE(taken["complete"]);
+  EXPECT_TRUE(complete_but_for_missed(taken));
   EXPECT_GE(taken["records"], 2000);
   const fs::path path = taken["path"].get<std::string>();
   EXPECT_EQ(path, daemon.directory() / "snapshots/incident");
