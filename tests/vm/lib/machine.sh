@@ -15,7 +15,7 @@ qemu_options=(
 )
 # By how much the large loads of tests are divided there.
 test_scale=${KTRACED_TEST_SCALE:-20}
-kernel_options="console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1"
+kernel_options="console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 ${KTRACED_VM_OPTIONS:-}"
 
 # initramfs_with TESTS FILE: the packed system and the list of tests for it.
 initramfs_with() {
