@@ -62,9 +62,10 @@ void add_filter(CLI::App& app, Command& command) {
   add("show", "Print the filter as arguments of 'filter set' (the default)", Action::show);
   add("clear", "Record everything", Action::clear);
   add("set", "Replace the keys given, leave the others", Action::set)
-      ->add_option("filter", *args,
-                   "pid, uid, comm, follow or cgroup, or the same after 'exclude.', or syscall, and "
-                   "values separated by commas: pid=812,813 comm='nginx*' exclude.uid=0")
+      ->add_option(
+          "filter", *args,
+          "pid, uid, comm, follow or cgroup, or the same after 'exclude.', or syscall, and "
+          "values separated by commas: pid=812,813 comm='nginx*' exclude.uid=0")
       ->option_text("KEY=VALUE...")
       ->required();
   sub->final_callback([options, args, &command] {

@@ -129,14 +129,16 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   filter.syscall = config.syscalls_only;
   const bool flight_before = flight_.enabled();
   if (auto applied = filters_.apply(filter); !applied) return pass_on(applied);
-  if (auto switched = set_flight(config.flight.enabled); !switched) {
+  // No program is attached or detached before all is decided: one that an earlier daemon left
+  // attached must not lose a hit.
+  if (auto switched = switch_flight(config.flight.enabled); !switched) {
     static_cast<void>(filters_.apply(filter_before));
     return pass_on(switched);
   }
   if (const size_t bytes = size_t{config.stream.buffer_kb} * 1024; bytes != rings_.ring_bytes()) {
     if (auto resized = drain_->resize(bytes); !resized) {
       static_cast<void>(filters_.apply(filter_before));
-      static_cast<void>(set_flight(flight_before));
+      static_cast<void>(switch_flight(flight_before));
       return pass_on(resized);
     }
   }

@@ -112,6 +112,7 @@ class Tracer {
   [[nodiscard]] std::vector<uint32_t> traced_cpus() const;
   void begin_recording();
   void stream_to_readers();
+  Result<> switch_flight(bool enabled);
   void reconcile();
   void note_in_force();
   void set_attached(const std::string& program, bool attached);

@@ -51,6 +51,13 @@ void Tracer::stream_to_readers() {
 }
 
 Result<> Tracer::set_flight(bool enabled) {
+  if (auto switched = switch_flight(enabled); !switched) return switched;
+  reconcile();
+  return {};
+}
+
+// Leaves the programs as they are.
+Result<> Tracer::switch_flight(bool enabled) {
   if (enabled == flight_.enabled()) return {};
   if (enabled) {
     if (auto done = flight_.enable(traced_cpus()); !done) return done;
@@ -60,7 +67,6 @@ Result<> Tracer::set_flight(bool enabled) {
                   "the flight recorder cannot be turned off while a snapshot is being written");
     flight_.disable();
   }
-  reconcile();
   return {};
 }
 

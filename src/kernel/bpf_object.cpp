@@ -32,7 +32,8 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-// A pinned link outlives its pin and its descriptor by an RCU grace period.
+// A pinned link outlives its pin and its descriptor: the kernel lets go of it in a deferred work,
+// which first frees the link's id and then detaches the program.
 constexpr auto kDetachUsually = std::chrono::milliseconds(200);
 constexpr auto kDetachTimeout = std::chrono::seconds(5);
 constexpr auto kDetachPoll = std::chrono::milliseconds(2);
@@ -161,15 +162,18 @@ void BpfObject::detach(const std::string& name) {
   if (pins_) pins_->unpin(Pins::Kind::link, name);
 }
 
-// A link can be looked up by its id only with CAP_SYS_ADMIN; without it, time has to tell.
+// A program must not be attached twice, each hit would come twice. That the id is gone says that
+// the work is being done, the time since then that it is; without CAP_SYS_ADMIN a link cannot be
+// looked up, and time alone has to tell.
 void BpfObject::wait_until_gone(const std::string& name) {
   auto going = going_.find(name);
   if (going == going_.end()) return;
-  const auto age = [&] { return std::chrono::steady_clock::now() - going->second.since; };
-  while (age() < kDetachTimeout) {
+  const auto since = going->second.since;
+  auto last_seen = since;
+  for (auto now = since; now - since < kDetachTimeout; now = std::chrono::steady_clock::now()) {
     const Fd link(std::max(-1, bpf_link_get_fd_by_id(going->second.link_id)));
-    if (!link && errno != EPERM) break;
-    if (!link && age() > kDetachUsually) break;
+    if (link) last_seen = now;
+    if (!link && now - last_seen > kDetachUsually) break;
     std::this_thread::sleep_for(kDetachPoll);
   }
   going_.erase(going);

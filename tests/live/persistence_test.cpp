@@ -58,6 +58,23 @@ TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
+TEST(Persistence, TheFlightHistoryHasNoGapWhereADaemonTookOver) {
+  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 8192}}}});
+  daemon.disable({"sys_exit"});
+  WaitingTruth busy({"numbered", "0", "50"});
+  busy.go();
+  std::this_thread::sleep_for(100ms);
+  daemon.end(SIGKILL);
+  daemon.start();
+  std::this_thread::sleep_for(100ms);
+  const json snapshot = daemon.call("snapshot.take");
+  busy.finish();
+  EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
+  const std::vector<uint64_t> shown = numbers(show(daemon, snapshot), busy.pid());
+  EXPECT_GT(shown.size(), 100U);
+  EXPECT_EQ(shown, from_one_to(shown.size()));
+}
+
 TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
   Daemon daemon(json{{"events", kGetpriority}});
   WaitingTruth during({"numbered", "2000"});
