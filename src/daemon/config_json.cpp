@@ -198,7 +198,8 @@ std::optional<json> read_json(std::string_view text, Problems& problems) {
   }
   LineCounter counter;
   Builder builder(counter, problems);
-  CountingIterator begin(text.data(), &counter), end(text.data() + text.size(), &counter);
+  const char* first = text.data();
+  CountingIterator begin(first, &counter), end(first + text.size(), &counter);
   bool whole = json::sax_parse(begin, end, &builder, json::input_format_t::json, /*strict=*/true,
                                /*ignore_comments=*/true);
   if (!whole) return std::nullopt;

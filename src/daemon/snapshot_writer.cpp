@@ -65,7 +65,8 @@ Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
   ring.for_each_oldest_first(walk, [&](std::span<const std::byte> bytes) {
     if (!done) return;
     builder.add(bytes);
-    if ((collected += bytes.size()) < kChunkBytes) return;
+    collected += bytes.size();
+    if (collected < kChunkBytes) return;
     collected = 0;
     // Late records of this chunk may come with the next one.
     const uint64_t ts = RecordView(bytes.data()).ts();
@@ -101,8 +102,7 @@ Manifest SnapshotWriter::manifest() const {
   for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) add_unrecorded(number, events, manifest);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
-  std::sort(manifest.cpus.begin(), manifest.cpus.end(),
-            [](const CpuAccount& a, const CpuAccount& b) { return a.cpu < b.cpu; });
+  std::ranges::sort(manifest.cpus, {}, &CpuAccount::cpu);
   for (const auto& [event, count] : manifest.missed)
     if (count != 0)
       manifest.incomplete_because.push_back(
@@ -112,8 +112,7 @@ Manifest SnapshotWriter::manifest() const {
 
 // The account of a CPU, made if there is none.
 CpuAccount& account_of(uint32_t number, Manifest& manifest) {
-  auto account = std::find_if(manifest.cpus.begin(), manifest.cpus.end(),
-                              [&](const CpuAccount& a) { return a.cpu == number; });
+  auto account = std::ranges::find(manifest.cpus, number, &CpuAccount::cpu);
   if (account == manifest.cpus.end())
     account = manifest.cpus.insert(account, {.cpu = number, .events = {}});
   return *account;

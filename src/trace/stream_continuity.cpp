@@ -21,6 +21,7 @@ void StreamContinuity::take(const PacketView& packet) {
 
 std::vector<std::string> StreamContinuity::gaps() const {
   std::vector<std::string> sentences;
+  sentences.reserve(gaps_.size());
   for (const auto& [cpu, count] : gaps_)
     sentences.push_back(fmt::format("CPU {}: {} gaps in the stream that nobody told", cpu, count));
   return sentences;
