@@ -9,29 +9,47 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 namespace ktraced {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// timeout(1) signals its command and then the command's group: the same wish, told twice.
+constexpr std::chrono::seconds kSameWish{1};
+
+// nohup(1) has SIGHUP ignored, which a signalfd would not respect.
+bool is_ignored(int signal) {
+  struct sigaction action{};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 sigset_t stop_set() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGINT);
   ::sigaddset(&set, SIGTERM);
+  if (!is_ignored(SIGHUP)) ::sigaddset(&set, SIGHUP);
   return set;
 }
 
 void watch(const Fd& signals, int stopped, int quit) {
-  for (bool again = false;; again = true) {
+  std::optional<Clock::time_point> first;
+  for (;;) {
     std::array<pollfd, 2> wait{{{signals.get(), POLLIN, 0}, {quit, POLLIN, 0}}};
     while (::poll(wait.data(), wait.size(), -1) < 0 && errno == EINTR) {
     }
     if (wait[0].revents == 0) return;
     signalfd_siginfo info;
     if (::read(signals.get(), &info, sizeof(info)) != sizeof(info)) return;
-    if (again) ::_exit(128 + static_cast<int>(info.ssi_signo));
+    if (first && Clock::now() - *first >= kSameWish)
+      ::_exit(128 + static_cast<int>(info.ssi_signo));
+    if (first) continue;
+    first = Clock::now();
     ::eventfd_write(stopped, 1);
   }
 }

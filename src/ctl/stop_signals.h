@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as something to wait for.
+// SIGINT, SIGTERM and SIGHUP as something to wait for.
 #pragma once
 
 #include <thread>
@@ -8,9 +8,9 @@
 
 namespace ktraced {
 
-// While this lives, the first SIGINT or SIGTERM makes fd() readable, so that what
-// is under way can be ended cleanly; the second ends the process at once, even if
-// it hangs in a write. Make it before other threads. One at a time.
+// While this lives, the first of these signals makes fd() readable, so that what is under way can
+// be ended cleanly; one that comes a second or more later ends the process at once, even if it
+// hangs in a write. A SIGHUP that is ignored stays so. Make it before other threads. One at a time.
 class StopSignals {
  public:
   static Result<StopSignals> catch_signals();

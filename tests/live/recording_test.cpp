@@ -117,7 +117,7 @@ TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
   EXPECT_FALSE(fs::exists(daemon.directory() / "c.partial"));
   EXPECT_EQ(daemon.call("filter.show"), before);
 
-  for (int signal : {SIGTERM, SIGINT}) {
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const std::string path = daemon.directory() / fmt::format("signal{}", signal);
     Process recording(daemon.ctl_command({"record", "-o", path, "--", "sleep", "100"}));
     ASSERT_TRUE(eventually([&] { return daemon.call("filter.show") != before; }));
@@ -127,6 +127,39 @@ TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
     EXPECT_EQ(daemon.call("filter.show"), before);
     EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
   }
+}
+
+// It signals ktracectl and at once the group that ktracectl is in.
+TEST(Recording, UnderTimeoutIsFinishedAndTheFilterRestored) {
+  Daemon daemon(numbered_calls());
+  daemon.set_filter({{"uid", {4711}}});
+  const json before = daemon.call("filter.show");
+  const std::string path = daemon.directory() / "recording";
+  Command command = daemon.ctl_command({"record", "-o", path, "--", "sleep", "100"});
+  command.insert(command.begin(), {"timeout", "1"});
+  const Finished recorded = run(command);
+  EXPECT_EQ(recorded.exit_code, 124) << recorded.err;
+  EXPECT_EQ(daemon.call("filter.show"), before);
+  EXPECT_FALSE(fs::exists(path + ".partial"));
+  EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
+}
+
+TEST(Recording, ARepeatedSignalEndsItNoLessCleanly) {
+  Daemon daemon(numbered_calls());
+  const json before = daemon.call("filter.show");
+  const std::string path = daemon.directory() / "recording";
+  // The command does not obey, so the repeats come while the recording goes on.
+  Process recording(daemon.ctl_command(
+      {"record", "-o", path, "--", "sh", "-c", "trap '' TERM; sleep 1; sleep 1; sleep 1"}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  for (int i = 0; i < 3; ++i) {
+    recording.send(SIGTERM);
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_EQ(recording.wait().exit_code, 128 + SIGTERM);
+  EXPECT_EQ(daemon.call("filter.show"), before);
+  EXPECT_FALSE(fs::exists(path + ".partial"));
+  EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
 }
 
 TEST(Recording, AnExistingDirectoryIsRefusedBeforeAnythingIsStarted) {
