@@ -36,8 +36,8 @@ Result<json> value_of(const Key& key, std::string_view text, std::string_view ar
   uint32_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    return fail(ExitCode::usage, "'{}' in '{}' is not a {}: a number from 0 to {} is needed", text,
-                arg, key.name, UINT32_MAX);
+    return fail(ExitCode::usage, "'{}' in '{}' is not a {}: a number is needed", text, arg,
+                key.name);
   return json(number);
 }
 

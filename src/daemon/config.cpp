@@ -166,7 +166,9 @@ void read_root(const ConfigNode& root, const EventGroups& groups, Config& config
 }
 
 std::unexpected<Error> cannot_read(const std::filesystem::path& file, std::string_view why) {
-  return fail(ExitCode::config, "cannot read the configuration file {}: {}", file.string(), why);
+  return fail(ExitCode::config,
+              "cannot read the configuration file {}: {}; name the one to use with --config",
+              file.string(), why);
 }
 
 }  // namespace

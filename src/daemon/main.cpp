@@ -1,4 +1,5 @@
 // ktraced: load the configuration, probe the kernel, load, attach, run.
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -84,7 +85,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "ktraced: {}; 'ktraced --help' tells what there is\n", error.what());
+    return static_cast<int>(ExitCode::usage);
   }
   auto code = run(options);
   return code ? *code : report(code.error());

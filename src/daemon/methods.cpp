@@ -75,6 +75,8 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
     status["flight"].update(t.snapshots.status());
     status["stream"]["output"] = t.recorder.status();
     status["subscribers"] = t.subscribers.status();
+    const std::string no_symbols = t.symbols.reason();
+    status["symbols"] = {{"reason", no_symbols.empty() ? json() : json(no_symbols)}};
     return status;
   });
   server.add("events.list", Role::read,

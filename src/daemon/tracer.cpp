@@ -183,7 +183,7 @@ Result<std::vector<std::string>> Tracer::set_enabled(const std::vector<std::stri
         if (!enabled || why_unavailable(event) == nullptr) meant.push_back(event);
     } else if (schema_.find(name) == nullptr) {
       return fail(ExitCode::usage,
-                  "there is no event or group '{}': 'ktracectl events' lists them all", name);
+                  "there is no event or group '{:.64}': 'ktracectl events' lists them all", name);
     } else if (const std::string* reason = why_unavailable(name); enabled && reason != nullptr) {
       return fail(ExitCode::unavailable, "event {} is not available: {}", name, *reason);
     } else {

@@ -22,8 +22,9 @@ constexpr int kLockTries = 100;
 
 std::unexpected<Error> path_error(const char* what, const fs::path& path, int error) {
   bool denied = error == EACCES || error == EPERM || error == EROFS;
-  return fail(denied ? ExitCode::no_permission : ExitCode::os, "control.socket: cannot {} {}: {}",
-              what, path.string(), errno_text(error));
+  return fail(denied ? ExitCode::no_permission : ExitCode::os, "control.socket: cannot {} {}: {}{}",
+              what, path.string(), errno_text(error),
+              denied ? "; run as root, or choose a directory that this user may write to" : "");
 }
 
 Result<sockaddr_un> address_of(const fs::path& path) {

@@ -106,6 +106,10 @@ Result<Fd> set_flight_ring_model(bpf_object* object, const BpfSizes& sizes) {
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   Fd model(bpf_map_create(BPF_MAP_TYPE_ARRAY, "flight_model", sizeof(u32),
                           sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL, 1, &options));
+  if (!model && errno == ENOMEM)
+    return fail(ExitCode::os,
+                "cannot make a flight ring of {} KiB: {}; choose a smaller flight.buffer_kb",
+                sizes.flight_bytes / 1024, errno_text(errno));
   if (!model) return load_failure(errno, "no flight ring could be made");
   if (bpf_map__set_inner_map_fd(bpf_object__find_map_by_name(object, "flight_rings"),
                                 model.get()) != 0)

@@ -27,8 +27,10 @@ Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
   Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, fmt::format("flight{}_{}", bank, cpu).c_str(),
                         sizeof(uint32_t), static_cast<uint32_t>(value_size), 1, &options));
   if (!map)
-    return fail(ExitCode::os, "cannot make a flight ring of {} KiB for CPU {}: {}", bytes / 1024,
-                cpu, errno_text(errno));
+    return fail(ExitCode::os,
+                "cannot make a flight ring of {} KiB for CPU {}: {}; choose a smaller "
+                "flight.buffer_kb or fewer flight.banks",
+                bytes / 1024, cpu, errno_text(errno));
   return open(std::move(map), bytes);
 }
 

@@ -18,8 +18,10 @@ Result<RingReader> make_ring(uint32_t cpu, size_t bytes) {
   Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, fmt::format("ktraced_cpu{}", cpu).c_str(), 0, 0,
                         static_cast<uint32_t>(bytes), &options));
   if (!map)
-    return fail(ExitCode::os, "cannot make a stream ring of {} KiB for CPU {}: {}", bytes / 1024,
-                cpu, errno_text(errno));
+    return fail(ExitCode::os,
+                "cannot make a stream ring of {} KiB for CPU {}: {}; choose a smaller "
+                "stream.buffer_kb",
+                bytes / 1024, cpu, errno_text(errno));
   return RingReader::open(std::move(map), bytes);
 }
 

@@ -89,7 +89,11 @@ TEST(Config, GoodOnesAreAcceptedWithCommentsToo) {
 }
 
 TEST(CommandLine, BadUseOfTheDaemonIsExit64) {
-  EXPECT_EQ(run({kDaemonProgram, "--no-such-option"}).exit_code, 64);
+  const Finished unknown = run({kDaemonProgram, "--no-such-option"});
+  EXPECT_EQ(unknown.exit_code, 64);
+  EXPECT_THAT(unknown.err, testing::StartsWith("ktraced: "));
+  EXPECT_THAT(unknown.err, HasSubstr("--no-such-option"));
+  EXPECT_EQ(std::ranges::count(unknown.err, '\n'), 1) << unknown.err;
   EXPECT_EQ(run({kDaemonProgram, "stray"}).exit_code, 64);
   EXPECT_EQ(run({kDaemonProgram, "--version"}).exit_code, 0);
   EXPECT_EQ(run({kDaemonProgram, "--help"}).exit_code, 0);

@@ -107,7 +107,8 @@ TEST_F(Protocol, AMessageOfTenMegabytesIsRefused) {
   }
   connection.send_bytes("\"}\n");
   auto line = connection.read_line();
-  EXPECT_EQ(line ? error_code(json::parse(*line)) : kNotARequest, kNotARequest) << *line;
+  ASSERT_TRUE(line);
+  EXPECT_EQ(error_code(json::parse(*line)), kNotARequest) << *line;
   EXPECT_TRUE(connection.closed_within(5s));
 }
 

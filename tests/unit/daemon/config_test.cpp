@@ -182,9 +182,9 @@ TEST_F(ConfigTest, AFileThatCannotBeReadIsAConfigurationError) {
   auto missing = load_config("/nonexistent/ktraced.json", groups);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ExitCode::config);
-  EXPECT_EQ(
-      missing.error().message,
-      "cannot read the configuration file /nonexistent/ktraced.json: No such file or directory");
+  EXPECT_EQ(missing.error().message,
+            "cannot read the configuration file /nonexistent/ktraced.json: No such file or "
+            "directory; name the one to use with --config");
   auto directory = load_config("/tmp", groups);
   ASSERT_FALSE(directory);
   EXPECT_THAT(directory.error().message, HasSubstr("it is not a regular file"));
