@@ -23,6 +23,7 @@
 #include "ctl/recorder.h"
 #include "ctl/stop_signals.h"
 #include "ctl/stream_loop.h"
+#include "decoders/safe_text.h"
 
 namespace ktraced {
 
@@ -131,7 +132,8 @@ void print_summary(const std::filesystem::path& path, const Manifest& manifest, 
       seconds,
       manifest.complete()
           ? "complete"
-          : fmt::format("incomplete: {}", fmt::join(manifest.incomplete_because, "; ")));
+          : "incomplete: " +
+                printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
 }
 
 // Everything between the subscription and the finished directory.

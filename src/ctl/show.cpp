@@ -16,6 +16,7 @@
 #include "ctl/output.h"
 #include "ctl/output_format.h"
 #include "ctl/screen.h"
+#include "decoders/safe_text.h"
 #include "trace/history.h"
 
 namespace ktraced {
@@ -62,17 +63,19 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
   return views;
 }
 
-// "recording of HOST, 2.000 s, complete"
+// "recording of HOST, 2.000 s, complete"; a trace may have been written by anybody.
 std::string state_of(const TraceReader& trace) {
   const Manifest& manifest = trace.manifest();
-  if (trace.unfinished()) return fmt::format("unfinished trace of {}", manifest.origin.host);
+  const std::string host = printable(manifest.origin.host);
+  if (trace.unfinished()) return fmt::format("unfinished trace of {}", host);
   const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
   return fmt::format(
       "{} of {}, {:.3f} s, {}", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
-      manifest.origin.host, static_cast<double>(manifest.end_ns - begin) / kNsPerSecond,
+      host, static_cast<double>(manifest.end_ns - begin) / kNsPerSecond,
       manifest.complete()
           ? "complete"
-          : fmt::format("incomplete: {}", fmt::join(manifest.incomplete_because, "; ")));
+          : "incomplete: " +
+                printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
 }
 
 // What the traces say of themselves; it is not shown among the events.

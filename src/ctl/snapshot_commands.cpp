@@ -18,13 +18,6 @@ using Action = SnapshotCommand::Action;
 
 constexpr size_t kReasonWidth = 32;
 
-// Text that somebody else has chosen, fit for a terminal.
-std::string printable(const std::string& text) {
-  TextBuffer out;
-  append_printable(text, out);
-  return std::string(out.view());
-}
-
 std::string shortened(std::string text) {
   if (text.size() > kReasonWidth) text.replace(kReasonWidth - 3, std::string::npos, "...");
   return text;

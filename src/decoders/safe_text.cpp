@@ -112,4 +112,10 @@ void append_printable(std::string_view bytes, TextBuffer& out) {
   }
 }
 
+std::string printable(std::string_view bytes) {
+  TextBuffer out;
+  append_printable(bytes, out);
+  return std::string(out.view());
+}
+
 }  // namespace ktraced

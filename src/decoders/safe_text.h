@@ -2,6 +2,7 @@
 // by anybody on the machine, and must neither break JSON nor drive a terminal.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "decoders/text_buffer.h"
@@ -13,6 +14,7 @@ void append_json_string(std::string_view bytes, TextBuffer& out);
 
 // Printable text: control characters, and bytes that are not UTF-8, become \xNN.
 void append_printable(std::string_view bytes, TextBuffer& out);
+[[nodiscard]] std::string printable(std::string_view bytes);
 
 // Length of the UTF-8 sequence that `bytes` (not empty) begin with, 0 if it is
 // none: overlong forms, surrogates and what lies beyond U+10FFFF are none.

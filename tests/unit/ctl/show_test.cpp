@@ -153,5 +153,18 @@ TEST_F(Show, TellsWhatIsIncompleteUnfinishedOrDamaged) {
   EXPECT_THAT(err_, HasSubstr("1 events shown"));
 }
 
+TEST_F(Show, ATraceCannotDriveTheTerminalByWhatItSaysOfItself) {
+  TraceSpec spec{.schema = built_schema(), .packets = {{.cpu = 0, .records = {kfree_at(1, 8)}}}};
+  spec.origin.host = "a\x1b[2J";
+  auto path = directory_.path() / "t";
+  auto writer = begin_trace(path, spec);
+  Manifest manifest = manifest_of(*writer, spec);
+  manifest.incomplete_because = {"b\x1b]0;x\x07", "c\n\u009b"};
+  check(writer->finish(manifest, {}));
+  run(of({path}));
+  EXPECT_THAT(err_, HasSubstr("recording of a\\x1b[2J, "));
+  EXPECT_THAT(err_, HasSubstr("incomplete: b\\x1b]0;x\\x07; c\\x0a\\xc2\\x9b\n"));
+}
+
 }  // namespace
 }  // namespace ktraced::test
