@@ -14,6 +14,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "base/plain_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -23,11 +25,6 @@ constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished
 constexpr std::string_view kUnfinished = ".partial";
 // Beyond the packets a trace has a few small files.
 constexpr uint64_t kSmallFilesBytes = 4U << 20;
-
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
 
 struct stat status_of(const fs::path& path) {
   struct stat status{};
@@ -86,6 +83,17 @@ StoredTrace stored_trace(const fs::path& path) {
                         static_cast<uint64_t>(status.st_mtim.tv_nsec)};
 }
 
+// Of a trace.
+Result<> remove_at(const fs::path& path) {
+  // Under the name of an unfinished one first: what is half removed is no longer a trace.
+  const fs::path going = path.string() + std::string(kUnfinished);
+  std::error_code error;
+  fs::rename(path, going, error);
+  if (!error) fs::remove_all(going, error);
+  if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
+  return {};
+}
+
 }  // namespace
 
 Result<> check_trace_name(std::string_view name) {
@@ -96,10 +104,13 @@ Result<> check_trace_name(std::string_view name) {
   if (name.size() > kNameMax)
     return refuse(
         fmt::format("it is {} bytes long, at most {} are possible", name.size(), kNameMax));
-  if (std::ranges::any_of(name, is_control)) return refuse("it contains a control character");
+  if (auto unfit = unfit_for_a_line(name); !unfit.empty())
+    return refuse(fmt::format("it contains {}", unfit));
+  if (name.find_first_not_of(' ') == std::string_view::npos) return refuse("it is blank");
   if (name.find('/') != std::string_view::npos)
     return refuse("it contains '/'; where snapshots are is set by flight.directory");
   if (name.starts_with('.')) return refuse("it begins with '.'");
+  if (name.starts_with('-')) return refuse("it begins with '-', as options do");
   if (name.find("..") != std::string_view::npos) return refuse("it contains '..'");
   if (name.ends_with(kUnfinished))
     return refuse(fmt::format("'{}' ends the names of unfinished ones", kUnfinished));
@@ -187,20 +198,14 @@ Result<> TraceStore::remove(const std::string& name) const {
   const fs::path path = path_of(name);
   if (!is_trace(path))
     return fail(ExitCode::usage, "there is no snapshot '{}' in {}", name, directory_.string());
-  // Under the name of an unfinished one first: what is half removed is no longer a trace.
-  const fs::path going = path_of(name + std::string(kUnfinished));
-  std::error_code error;
-  fs::rename(path, going, error);
-  if (!error) fs::remove_all(going, error);
-  if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
-  return {};
+  return remove_at(path);
 }
 
 std::vector<std::string> TraceStore::enforce(const Retention& retention, std::string_view keep,
                                              std::string_view prefix) const {
   std::vector<std::string> removed;
   for (const std::string& name : superfluous(list(prefix), retention, keep)) {
-    if (auto done = remove(name); done)
+    if (auto done = remove_at(path_of(name)); done)
       removed.push_back(name);
     else
       spdlog::error("{}", done.error().message);

@@ -1,7 +1,8 @@
 #include "decoders/safe_text.h"
 
-#include <array>
 #include <cstdint>
+
+#include "base/plain_text.h"
 
 namespace ktraced {
 
@@ -44,33 +45,6 @@ bool is_c1_control(std::string_view sequence) {
 }
 
 }  // namespace
-
-size_t utf8_length(std::string_view bytes) {
-  struct Lead {
-    uint8_t from, to;                // of the first byte
-    uint8_t second_from, second_to;  // of the second, which is what forbids overlong forms
-    uint8_t length;
-  };
-  static constexpr std::array<Lead, 9> kLeads{{{0x00, 0x7f, 0, 0, 1},
-                                               {0xc2, 0xdf, 0x80, 0xbf, 2},
-                                               {0xe0, 0xe0, 0xa0, 0xbf, 3},
-                                               {0xe1, 0xec, 0x80, 0xbf, 3},
-                                               {0xed, 0xed, 0x80, 0x9f, 3},
-                                               {0xee, 0xef, 0x80, 0xbf, 3},
-                                               {0xf0, 0xf0, 0x90, 0xbf, 4},
-                                               {0xf1, 0xf3, 0x80, 0xbf, 4},
-                                               {0xf4, 0xf4, 0x80, 0x8f, 4}}};
-  for (const Lead& lead : kLeads) {
-    if (byte_at(bytes, 0) < lead.from || byte_at(bytes, 0) > lead.to) continue;
-    if (lead.length > bytes.size()) return 0;
-    for (size_t i = 1; i < lead.length; ++i) {
-      uint8_t from = i == 1 ? lead.second_from : 0x80, to = i == 1 ? lead.second_to : 0xbf;
-      if (byte_at(bytes, i) < from || byte_at(bytes, i) > to) return 0;
-    }
-    return lead.length;
-  }
-  return 0;
-}
 
 void append_json_string(std::string_view bytes, TextBuffer& out) {
   out.append('"');

@@ -16,8 +16,4 @@ void append_json_string(std::string_view bytes, TextBuffer& out);
 void append_printable(std::string_view bytes, TextBuffer& out);
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-// Length of the UTF-8 sequence that `bytes` (not empty) begin with, 0 if it is
-// none: overlong forms, surrogates and what lies beyond U+10FFFF are none.
-[[nodiscard]] size_t utf8_length(std::string_view bytes);
-
 }  // namespace ktraced

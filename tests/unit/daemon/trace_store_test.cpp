@@ -19,18 +19,45 @@ using testing::IsEmpty;
 TEST(TraceName, IsTakenUnlessItCouldLeadElsewhere) {
   for (std::string name :
        {std::string("a"), std::string("2026-07-31 incident #7"), std::string("a.b"),
-        std::string("\xC3\xA9t\xC3\xA9"), std::string(200, 'x')})
+        std::string("\xC3\xA9t\xC3\xA9"), std::string("\u4e8b\u6545 \U0001f525"),
+        std::string("a-b"), std::string(200, 'x')})
     EXPECT_TRUE(check_trace_name(name)) << name;
-  for (std::string name :
-       {std::string(), std::string("."), std::string(".."), std::string("a/b"), std::string("/a"),
-        std::string("../a"), std::string("a..b"), std::string(".hidden"), std::string("a\nb"),
-        std::string("a\x1b[2J"), std::string("a\x7f"), std::string("a\0b", 3),
-        std::string(201, 'x'), std::string(300, 'x'), std::string("a.partial")}) {
+  for (std::string name : {std::string(),
+                           std::string("."),
+                           std::string(".."),
+                           std::string("a/b"),
+                           std::string("/a"),
+                           std::string("../a"),
+                           std::string("a..b"),
+                           std::string(".hidden"),
+                           std::string("a\nb"),
+                           std::string("a\x1b[2J"),
+                           std::string("a\x7f"),
+                           std::string("a\0b", 3),
+                           std::string("a\u0080"),
+                           std::string("a\u009b2J"),
+                           std::string("\u202etxt"),
+                           std::string("a\u202a"),
+                           std::string("a\u2066b"),
+                           std::string("a\u2069"),
+                           std::string("a\xff"),
+                           std::string("\xc3"),
+                           std::string("a\x9b"),
+                           std::string("\xed\xa0\x80"),
+                           std::string(" "),
+                           std::string("   "),
+                           std::string("-a"),
+                           std::string("--all"),
+                           std::string(201, 'x'),
+                           std::string(300, 'x'),
+                           std::string("a.partial")}) {
     auto checked = check_trace_name(name);
     ASSERT_FALSE(checked) << name;
     EXPECT_EQ(checked.error().code, ExitCode::usage);
   }
   EXPECT_THAT(check_trace_name(std::string(300, 'x')).error().message, HasSubstr("300 bytes"));
+  EXPECT_THAT(check_trace_name("a\u202e").error().message, HasSubstr("direction of writing"));
+  EXPECT_THAT(check_trace_name("a\xff").error().message, HasSubstr("not UTF-8"));
 }
 
 TEST(TraceName, IsMadeFromTheTimeInUtcAndIsFree) {

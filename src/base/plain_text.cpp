@@ -1,0 +1,69 @@
+#include "base/plain_text.h"
+
+#include <array>
+#include <cstdint>
+
+namespace ktraced {
+
+namespace {
+
+uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(bytes[i]); }
+
+// Of a sequence that utf8_length() has accepted.
+char32_t code_point(std::string_view sequence) {
+  const uint8_t lead = byte_at(sequence, 0);
+  if (sequence.size() == 1) return lead;
+  char32_t point = lead & (0x7fU >> sequence.size());
+  for (size_t i = 1; i < sequence.size(); ++i) point = point << 6 | (byte_at(sequence, i) & 0x3fU);
+  return point;
+}
+
+bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7f && point <= 0x9f); }
+
+// Embeddings, overrides and isolates: what follows is shown in another order.
+bool turns_the_direction(char32_t point) {
+  return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
+}  // namespace
+
+size_t utf8_length(std::string_view bytes) {
+  struct Lead {
+    uint8_t from, to;                // of the first byte
+    uint8_t second_from, second_to;  // of the second, which is what forbids overlong forms
+    uint8_t length;
+  };
+  static constexpr std::array<Lead, 9> kLeads{{{0x00, 0x7f, 0, 0, 1},
+                                               {0xc2, 0xdf, 0x80, 0xbf, 2},
+                                               {0xe0, 0xe0, 0xa0, 0xbf, 3},
+                                               {0xe1, 0xec, 0x80, 0xbf, 3},
+                                               {0xed, 0xed, 0x80, 0x9f, 3},
+                                               {0xee, 0xef, 0x80, 0xbf, 3},
+                                               {0xf0, 0xf0, 0x90, 0xbf, 4},
+                                               {0xf1, 0xf3, 0x80, 0xbf, 4},
+                                               {0xf4, 0xf4, 0x80, 0x8f, 4}}};
+  for (const Lead& lead : kLeads) {
+    if (byte_at(bytes, 0) < lead.from || byte_at(bytes, 0) > lead.to) continue;
+    if (lead.length > bytes.size()) return 0;
+    for (size_t i = 1; i < lead.length; ++i) {
+      uint8_t from = i == 1 ? lead.second_from : 0x80, to = i == 1 ? lead.second_to : 0xbf;
+      if (byte_at(bytes, i) < from || byte_at(bytes, i) > to) return 0;
+    }
+    return lead.length;
+  }
+  return 0;
+}
+
+std::string_view unfit_for_a_line(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return "bytes that are not UTF-8";
+    const char32_t point = code_point(text.substr(0, length));
+    if (is_control(point)) return "a control character";
+    if (turns_the_direction(point)) return "a character that turns the direction of writing";
+    text.remove_prefix(length);
+  }
+  return {};
+}
+
+}  // namespace ktraced
