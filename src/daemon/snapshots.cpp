@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/plain_text.h"
 
 namespace ktraced {
 namespace {
@@ -30,6 +31,15 @@ void log_written(const SnapshotTaken& snapshot, const std::string& reason,
   else
     spdlog::warn("wrote {} ({}): {} records, incomplete: {}", snapshot.path.string(), reason,
                  written->records, fmt::join(written->incomplete_because, "; "));
+}
+
+// It goes into the log.
+Result<> check_reason(std::string_view reason) {
+  if (auto unfit = unfit_for_a_line(reason); !unfit.empty())
+    return fail(ExitCode::usage,
+                "the reason of a snapshot must be one line of text, but this one contains {}",
+                unfit);
+  return {};
 }
 
 }  // namespace
@@ -93,6 +103,7 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   SnapshotRequest named = request;
   if (named.name.empty()) named.name = free_name("snapshot");
   if (auto checked = check_request_name(named.name); !checked) return pass_on(checked);
+  if (auto checked = check_reason(named.reason); !checked) return pass_on(checked);
   FlightRecorder& flight = tracer_.flight();
   if (auto ready = flight.ready(); !ready) return pass_on(ready);
   // Before the swap: history that cannot be written shall stay where it is.

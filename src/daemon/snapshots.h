@@ -51,9 +51,9 @@ class Snapshots {
   // Puts another configuration into force, for snapshots taken from now on.
   void apply(const FlightConfig& config);
 
-  // Freezes the history up to now. Fails with ExitCode::usage for a bad name, ExitCode::io if
-  // the directory cannot take it, ExitCode::unavailable if the recorder is off or has no spare
-  // bank; then nothing has happened, and `on_written` is not called.
+  // Freezes the history up to now. Fails with ExitCode::usage for a bad name or reason,
+  // ExitCode::io if the directory cannot take it, ExitCode::unavailable if the recorder is off or
+  // has no spare bank; then nothing has happened, and `on_written` is not called.
   Result<SnapshotTaken> take(const SnapshotRequest& request, OnWritten on_written);
   // Fails at once with ExitCode::usage if it is being written. Everything else that can go wrong
   // is told to `on_deleted`, in the main thread.

@@ -297,13 +297,27 @@ TEST(Snapshot, WithABadNameIsRefusedAndChangesNothing) {
   for (const std::string& name :
        {std::string("a/b"), std::string("../a"), std::string(".."), std::string("."),
         std::string("/etc/a"), std::string("a..b"), std::string("a\nb"), std::string("\x1b[2J"),
-        std::string(300, 'x'), std::string(""), std::string("a.partial")}) {
+        std::string("\u009b2J"), std::string("\u202etxt"), std::string(" "), std::string(300, 'x'),
+        std::string(""), std::string("a.partial")}) {
     const Finished taken = daemon.ctl({"snapshot", "take", "--name", name});
     EXPECT_EQ(taken.exit_code, 64) << name;
     EXPECT_EQ(std::count(taken.err.begin(), taken.err.end(), '\n'), 1) << taken.err;
     EXPECT_EQ(daemon.ctl({"snapshot", "delete", name}).exit_code, 64) << name;
   }
   EXPECT_FALSE(fs::exists(daemon.directory() / "snapshots"));
+  EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
+}
+
+TEST(Snapshot, WithAReasonThatWouldForgeTheLogIsRefusedAndChangesNothing) {
+  Daemon daemon(config_with());
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  for (const char* reason : {"evil\x1b[2J", "evil\n[error] line", "\u009b2J", "\u202etxt"}) {
+    const Finished taken = daemon.ctl({"snapshot", "take", "--reason", reason});
+    EXPECT_EQ(taken.exit_code, 64) << reason;
+    EXPECT_THAT(taken.err, HasSubstr("the reason of a snapshot must be one line of text"));
+  }
+  EXPECT_THAT(daemon.log(), testing::Not(HasSubstr("evil")));
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
 }
 
