@@ -251,7 +251,10 @@ TEST(Snapshot, IsAnErrorWhileTheRecorderIsOff) {
   EXPECT_EQ(taken.exit_code, 69);
   EXPECT_THAT(taken.err, HasSubstr("flight recorder is off"));
   daemon.send(SIGUSR1);
-  EXPECT_TRUE(eventually([&] { return daemon.log().find("SIGUSR1") != std::string::npos; }));
+  EXPECT_TRUE(eventually([&] {
+    return daemon.log().find("no snapshot on SIGUSR1: the flight recorder is off") !=
+           std::string::npos;
+  }));
 }
 
 TEST(Flight, UsesMemoryAndProgramsOnlyWhileItIsOn) {
