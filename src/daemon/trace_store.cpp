@@ -11,6 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <tuple>
 
@@ -35,6 +37,15 @@ struct stat status_of(const fs::path& path) {
 // A directory of its own, not a link to one, with a manifest.
 bool is_trace(const fs::path& path) {
   return S_ISDIR(status_of(path).st_mode) && S_ISREG(status_of(path / "manifest.json").st_mode);
+}
+
+// One that says so: what cannot be read is not to be deleted for being one.
+bool is_snapshot(const fs::path& trace) {
+  std::ifstream in(trace / "manifest.json");
+  const auto manifest = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!manifest.is_object()) return false;
+  const auto kind = manifest.find("kind");
+  return kind != manifest.end() && *kind == "snapshot";
 }
 
 // What a trace consists of.
@@ -201,10 +212,14 @@ Result<> TraceStore::remove(const std::string& name) const {
   return remove_at(path);
 }
 
-std::vector<std::string> TraceStore::enforce(const Retention& retention, std::string_view keep,
-                                             std::string_view prefix) const {
+std::vector<std::string> TraceStore::enforce(const Retention& retention,
+                                             std::string_view keep) const {
+  std::vector<StoredTrace> traces = list();
+  // Their manifests need not be read while nothing is too much.
+  if (superfluous(traces, retention, keep).empty()) return {};
+  std::erase_if(traces, [&](const StoredTrace& t) { return !is_snapshot(path_of(t.name)); });
   std::vector<std::string> removed;
-  for (const std::string& name : superfluous(list(prefix), retention, keep)) {
+  for (const std::string& name : superfluous(std::move(traces), retention, keep)) {
     if (auto done = remove_at(path_of(name)); done)
       removed.push_back(name);
     else

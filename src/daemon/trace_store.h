@@ -66,10 +66,9 @@ class TraceStore {
   // Fails with ExitCode::usage if there is no such trace, with ExitCode::io if it cannot be
   // removed.
   Result<> remove(const std::string& name) const;
-  // Removes what is too much of those that begin with `prefix`, oldest first, but never the one
-  // called `keep`. Returns the names.
-  std::vector<std::string> enforce(const Retention& retention, std::string_view keep,
-                                   std::string_view prefix = "") const;
+  // Removes what is too much of the snapshots, oldest first, but never the one called `keep`.
+  // Other traces neither count nor go. Returns the names.
+  std::vector<std::string> enforce(const Retention& retention, std::string_view keep) const;
   // Keeps other daemons from claiming the directory while this object lives; false if one has.
   bool claim();
   // Claims the directory, and removes the unfinished traces of a daemon that is gone. Returns

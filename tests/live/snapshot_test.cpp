@@ -341,6 +341,17 @@ TEST(Snapshot, BeyondTheLimitRemovesTheOldest) {
   EXPECT_THAT(daemon.log(), HasSubstr("removed the snapshot d"));
 }
 
+TEST(Snapshot, BeyondTheLimitNoRecordingInTheSameDirectoryIsRemoved) {
+  Daemon daemon(config_with({{"max_snapshots", 1}}));
+  daemon.call("snapshot.take", {{"name", "a"}});
+  const fs::path path = daemon.directory() / "snapshots/mine";
+  ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", "true"}).exit_code, 0);
+  daemon.call("snapshot.take", {{"name", "b"}});
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_FALSE(fs::exists(daemon.directory() / "snapshots/a"));
+  EXPECT_TRUE(fs::exists(daemon.directory() / "snapshots/b"));
+}
+
 TEST(Snapshot, BeyondTheTotalSizeRemovesTheOldestButNotItself) {
   Daemon daemon(config_with({{"max_total_mb", 1}}));
   daemon.call("snapshot.take", {{"name", "small"}});

@@ -114,10 +114,11 @@ class TraceStoreTest : public testing::Test {
   ~TraceStoreTest() override { fs::remove_all(root); }
 
   // Makes what looks like a trace, written at that second.
-  void make_trace(const std::string& name, time_t second, size_t bytes = 1000) const {
+  void make_trace(const std::string& name, time_t second, size_t bytes = 1000,
+                  std::string_view manifest = "{}") const {
     fs::create_directories(root / name / "ctf");
     std::ofstream(root / name / "ctf/cpu0") << std::string(bytes, 'x');
-    std::ofstream(root / name / "manifest.json") << "{}";
+    std::ofstream(root / name / "manifest.json") << manifest;
     timespec times[2] = {{second, 0}, {second, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, (root / name / "manifest.json").c_str(), times, 0), 0);
   }
@@ -161,16 +162,28 @@ TEST_F(TraceStoreTest, RemovesOnlyTraces) {
   EXPECT_TRUE(fs::exists(root / "no-trace"));
 }
 
-TEST_F(TraceStoreTest, EnforcesLimitsAmongThoseWithThePrefix) {
-  make_trace("k-1", 1);
-  make_trace("other", 2);
-  make_trace("k-2", 3);
-  make_trace("k-3", 4);
+TEST_F(TraceStoreTest, EnforcesLimitsAmongSnapshots) {
+  constexpr std::string_view kSnapshot = R"({"kind": "snapshot"})";
+  for (int i = 1; i <= 3; ++i) make_trace(fmt::format("s-{}", i), i, 1000, kSnapshot);
   Retention two{.max_count = 2, .max_bytes = 1U << 30};
-  EXPECT_THAT(TraceStore(root).enforce(two, "k-3", "k-"), ElementsAre("k-1"));
-  EXPECT_THAT(names(), ElementsAre("other", "k-2", "k-3"));
-  EXPECT_THAT(TraceStore(root).enforce({.max_count = 9, .max_bytes = 1500}, "k-3"),
-              ElementsAre("other", "k-2"));
+  EXPECT_THAT(TraceStore(root).enforce(two, "s-3"), ElementsAre("s-1"));
+  EXPECT_THAT(TraceStore(root).enforce(two, "s-3"), IsEmpty());
+  EXPECT_THAT(TraceStore(root).enforce({.max_count = 9, .max_bytes = 1500}, "s-3"),
+              ElementsAre("s-2"));
+  EXPECT_THAT(names(), ElementsAre("s-3"));
+}
+
+TEST_F(TraceStoreTest, EnforcingLimitsLeavesOtherTracesAlone) {
+  make_trace("recording", 1, 5000, R"({"kind": "recording"})");
+  make_trace("unknown", 2, 5000, R"({"kind": 7})");
+  make_trace("damaged", 3, 5000, "{");
+  make_trace("list", 4, 5000, "[]");
+  make_trace("s-1", 5, 1000, R"({"kind": "snapshot"})");
+  make_trace("s-2", 6, 1000, R"({"kind": "snapshot"})");
+  TraceStore store(root);
+  EXPECT_THAT(store.enforce({.max_count = 2, .max_bytes = 3000}, "s-2"), IsEmpty());
+  EXPECT_THAT(store.enforce({.max_count = 1, .max_bytes = 3000}, "s-2"), ElementsAre("s-1"));
+  EXPECT_THAT(names(), ElementsAre("recording", "unknown", "damaged", "list", "s-2"));
 }
 
 TEST_F(TraceStoreTest, KnowsNamesThatAreTaken) {
