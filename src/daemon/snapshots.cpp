@@ -53,10 +53,18 @@ Snapshots::Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols,
       store_(std::make_shared<TraceStore>(config.directory)) {}
 
 void Snapshots::begin() {
-  for (const std::string& name : store_->remove_unfinished())
-    spdlog::warn("removed {}, which an earlier daemon has not finished",
-                 store_->path_of(name).string());
-  for (FlightRecorder::Frozen& frozen : tracer_.flight().unfinished()) {
+  std::vector<FlightRecorder::Frozen> unfinished = tracer_.flight().unfinished();
+  if (unfinished.empty()) {
+    // What there is of them is all there is.
+    for (const StoredTrace& trace : store_->list_unfinished(""))
+      spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
+                   store_->path_of(trace.name).string());
+  } else {
+    for (const std::string& name : store_->remove_unfinished())
+      spdlog::warn("removed {}, which an earlier daemon has not finished: it is written anew",
+                   store_->path_of(name).string());
+  }
+  for (FlightRecorder::Frozen& frozen : unfinished) {
     if (auto ready = store_->prepare(0); !ready) {
       spdlog::error("history that an earlier daemon left is lost: {}", ready.error().message);
       tracer_.flight().release(frozen.bank);
@@ -71,10 +79,8 @@ void Snapshots::begin() {
 }
 
 void Snapshots::apply(const FlightConfig& config) {
-  if (config.directory != config_.directory) {
+  if (config.directory != config_.directory)
     store_ = std::make_shared<TraceStore>(config.directory);
-    store_->remove_unfinished();
-  }
   config_ = config;
 }
 
