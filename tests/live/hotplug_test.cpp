@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <numeric>
 
 #include "harness/cpu.h"
 #include "harness/missed.h"
+#include "harness/numbers.h"
 #include "harness/stream.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
@@ -19,12 +19,6 @@ using testing::HasSubstr;
 const json kNumbered = {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
                         {"flight", {{"enabled", true}, {"buffer_kb", 16384}}},
                         {"stream", {{"buffer_kb", 16384}}}};
-
-std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
-  std::vector<uint64_t> numbers(last - first + 1);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
-}
 
 // Calls numbered from 1 on CPU 1, which must be online.
 pid_t calls_on_cpu_1(int count) {

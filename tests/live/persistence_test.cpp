@@ -6,6 +6,7 @@
 
 #include "harness/bpf_view.h"
 #include "harness/missed.h"
+#include "harness/numbers.h"
 #include "harness/stream.h"
 #include "harness/truth.h"
 
@@ -20,12 +21,6 @@ std::vector<uint64_t> numbers(const Trace& trace, pid_t pid) {
   for (const json& event : trace.events("sys_enter", pid))
     found.push_back(numbers_of(event, "args")[1]);
   return found;
-}
-
-std::vector<uint64_t> from_one_to(uint64_t last) {
-  std::vector<uint64_t> all;
-  for (uint64_t n = 1; n <= last; ++n) all.push_back(n);
-  return all;
 }
 
 Trace show(const Daemon& daemon, const json& snapshot) {
@@ -52,9 +47,9 @@ TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
   const json snapshot = daemon.call("snapshot.take");
   EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
   const Trace trace = show(daemon, snapshot);
-  EXPECT_EQ(numbers(trace, before.pid()), from_one_to(2000));
-  EXPECT_EQ(numbers(trace, during.pid()), from_one_to(3000));
-  EXPECT_EQ(numbers(trace, after.pid()), from_one_to(1000));
+  EXPECT_EQ(numbers(trace, before.pid()), from_to(1, 2000));
+  EXPECT_EQ(numbers(trace, during.pid()), from_to(1, 3000));
+  EXPECT_EQ(numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
@@ -72,7 +67,7 @@ TEST(Persistence, TheFlightHistoryHasNoGapWhereADaemonTookOver) {
   EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
   const std::vector<uint64_t> shown = numbers(show(daemon, snapshot), busy.pid());
   EXPECT_GT(shown.size(), 100U);
-  EXPECT_EQ(shown, from_one_to(shown.size()));
+  EXPECT_EQ(shown, from_to(1, shown.size()));
 }
 
 TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
@@ -87,8 +82,8 @@ TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
   Stream stream(daemon);
   after.act();
   const Trace trace = stream.finish();
-  EXPECT_EQ(numbers(trace, during.pid()), from_one_to(2000));
-  EXPECT_EQ(numbers(trace, after.pid()), from_one_to(1000));
+  EXPECT_EQ(numbers(trace, during.pid()), from_to(1, 2000));
+  EXPECT_EQ(numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(trace.lost(), 0);
 
   Stream second(daemon);
@@ -104,7 +99,7 @@ TEST(Persistence, UnreadRecordsOutliveAChangeOfTheRingsSize) {
   daemon.write_config({{"events", kGetpriority}, {"stream", {{"buffer_kb", 256}}}});
   daemon.start();
   Stream stream(daemon);
-  EXPECT_EQ(numbers(stream.finish(), during.pid()), from_one_to(2000));
+  EXPECT_EQ(numbers(stream.finish(), during.pid()), from_to(1, 2000));
 }
 
 TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
@@ -145,7 +140,7 @@ TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
   between.act();
   daemon.start();
   EXPECT_NE(daemon.log().find("took over"), std::string::npos) << daemon.log();
-  EXPECT_EQ(numbers(show(daemon, daemon.call("snapshot.take")), between.pid()), from_one_to(500));
+  EXPECT_EQ(numbers(show(daemon, daemon.call("snapshot.take")), between.pid()), from_to(1, 500));
   daemon.end(SIGKILL);
   EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 0);
 }

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <numeric>
 #include <regex>
 #include <sstream>
 
 #include "harness/daemon.h"
 #include "harness/missed.h"
+#include "harness/numbers.h"
 #include "harness/scale.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
@@ -23,12 +23,6 @@ using testing::IsEmpty;
 
 // Records getpriority(), whose calls the ground truth numbers.
 json numbered_calls() { return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}}; }
-
-std::vector<uint64_t> up_to(uint64_t last) {
-  std::vector<uint64_t> numbers(last);
-  std::iota(numbers.begin(), numbers.end(), 1);
-  return numbers;
-}
 
 // The lines of `show --format json`, and everything it said about them.
 struct Shown {
@@ -84,7 +78,7 @@ TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   const pid_t pid = told_by(recorded)["pid"];
   Shown shown = show({path});
   EXPECT_EQ(shown.finished.exit_code, 0) << shown.finished.err;
-  EXPECT_EQ(numbers_of(shown.lines, pid), up_to(calls));
+  EXPECT_EQ(numbers_of(shown.lines, pid), from_to(1, calls));
   EXPECT_THAT(numbers_of(shown.lines, bystander.pid()), IsEmpty());
   uint64_t execs = 0;
   for (const json& line : shown.lines)
@@ -183,7 +177,7 @@ TEST(Recording, EndsCleanlyOnASignal) {
   recording.send(SIGINT);
   Finished finished = recording.wait();
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_EQ(numbers_in(path, truth.pid()), up_to(20'000)) << "all until the signal";
+  EXPECT_EQ(numbers_in(path, truth.pid()), from_to(1, 20'000)) << "all until the signal";
   const json result = json::parse(finished.out);
   EXPECT_TRUE(complete_but_for_missed(result)) << result;
   EXPECT_EQ(result["records"], manifest_of(path)["records"]);
@@ -259,9 +253,9 @@ TEST(Show, ReadsDirectoriesThatOverlapAsOneHistory) {
   const uint64_t count = truth.finish()["count"];
   const std::string second = snapshot();
 
-  EXPECT_EQ(numbers_of(show({first, second}).lines, truth.pid()), up_to(count));
+  EXPECT_EQ(numbers_of(show({first, second}).lines, truth.pid()), from_to(1, count));
   Shown all = show({second, recording, first});
-  EXPECT_EQ(numbers_of(all.lines, truth.pid()), up_to(count));
+  EXPECT_EQ(numbers_of(all.lines, truth.pid()), from_to(1, count));
   EXPECT_THAT(all.finished.err, HasSubstr("were in more than one trace"));
 }
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <numeric>
 
 #include "harness/daemon.h"
 #include "harness/missed.h"
+#include "harness/numbers.h"
 #include "harness/scale.h"
 #include "harness/tmpfs.h"
 #include "harness/trace_files.h"
@@ -23,12 +23,6 @@ using testing::HasSubstr;
 json config_with(json flight = json::object()) {
   flight["enabled"] = true;
   return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}, {"flight", std::move(flight)}};
-}
-
-std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
-  std::vector<uint64_t> numbers(last - first + 1);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
 }
 
 bool empty(const fs::path& directory) {

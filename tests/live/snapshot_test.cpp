@@ -7,11 +7,11 @@
 #include <bit>
 #include <csignal>
 #include <list>
-#include <numeric>
 
 #include "harness/bpf_view.h"
 #include "harness/daemon.h"
 #include "harness/missed.h"
+#include "harness/numbers.h"
 #include "harness/scale.h"
 #include "harness/tmpfs.h"
 #include "harness/trace_files.h"
@@ -29,12 +29,6 @@ using testing::IsEmpty;
 json config_with(json flight = json::object()) {
   flight["enabled"] = flight.value("enabled", true);
   return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}, {"flight", std::move(flight)}};
-}
-
-std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
-  std::vector<uint64_t> numbers(last - first + 1);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
 }
 
 std::vector<std::string> names_of(const json& list) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "harness/numbers.h"
 #include "harness/stream.h"
 #include "harness/stream_output.h"
 #include "harness/tmpfs.h"
@@ -24,6 +25,13 @@ void fill(const fs::path& file) {
   off_t size = 0;
   for (off_t step : {1 << 20, 4096})
     while (::posix_fallocate(fd.get(), size, step) == 0) size += step;
+}
+
+// All 1000 calls of a process were recorded there, in traces without a gap.
+void expect_all_calls(const fs::path& directory, pid_t pid) {
+  const std::vector<fs::path> traces = traces_in(directory);
+  expect_gapless(traces);
+  EXPECT_EQ(show_calls(traces, pid).numbers, from_to(1, 1000));
 }
 
 TEST(StreamOutputFault, OfAFullDiskGoesOnWhenThereIsRoomAndTellsWhatWasLost) {
@@ -82,9 +90,7 @@ TEST(StreamOutputFault, OfADirectoryThatCannotBeWrittenBeginsWhenItCan) {
   const std::string log = daemon.log();
   EXPECT_EQ(log.find("cannot make the directory"), log.rfind("cannot make the directory"))
       << "told once";
-  const auto traces = traces_in(disk.path() / "d");
-  expect_gapless(traces);
-  EXPECT_EQ(show_calls(traces, truth.pid()).numbers, from_to(1, 1000));
+  expect_all_calls(disk.path() / "d", truth.pid());
 }
 
 TEST(StreamOutputFault, ThatFailsHoldsUpNeitherTheEndNorAReload) {
@@ -102,9 +108,7 @@ TEST(StreamOutputFault, ThatFailsHoldsUpNeitherTheEndNorAReload) {
   ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_THAT(daemon.log(), HasSubstr("stays unfinished"));
-  const auto traces = traces_in(directory.path() / "d");
-  expect_gapless(traces);
-  EXPECT_EQ(show_calls(traces, second.pid()).numbers, from_to(1, 1000));
+  expect_all_calls(directory.path() / "d", second.pid());
 }
 
 TEST(StreamOutputFault, OfATraceThatIsRemovedMeanwhileBeginsAnother) {
@@ -117,9 +121,7 @@ TEST(StreamOutputFault, OfATraceThatIsRemovedMeanwhileBeginsAnother) {
   truth.act();
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_THAT(daemon.log(), HasSubstr("was removed while it was written"));
-  const auto traces = traces_in(directory.path() / "d");
-  expect_gapless(traces);
-  EXPECT_EQ(show_calls(traces, truth.pid()).numbers, from_to(1, 1000));
+  expect_all_calls(directory.path() / "d", truth.pid());
 }
 
 TEST(StreamOutputFault, OfTwoDaemonsInOneDirectoryIsRefusedToTheSecond) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <sstream>
 
 #include "harness/stream.h"
@@ -27,12 +26,6 @@ json output_config(const fs::path& directory, json output) {
 json no_output_config() {
   return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
           {"stream", {{"buffer_kb", kRingKb}}}};
-}
-
-std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {
-  std::vector<uint64_t> numbers(last - first + 1);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
 }
 
 std::vector<fs::path> traces_in(const fs::path& directory, bool unfinished) {

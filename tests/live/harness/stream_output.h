@@ -38,6 +38,4 @@ ShownCalls show_calls(const std::vector<std::filesystem::path>& traces, pid_t pi
 // Every trace is whole, and each begins where the one before ends.
 void expect_gapless(const std::vector<std::filesystem::path>& traces);
 
-[[nodiscard]] std::vector<uint64_t> from_to(uint64_t first, uint64_t last);
-
 }  // namespace ktraced::live
