@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const json kNumbered = {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
+const json kNumbered = {{"events", numbered_calls()},
                         {"flight", {{"enabled", true}, {"buffer_kb", 16384}}},
                         {"stream", {{"buffer_kb", 16384}}}};
 

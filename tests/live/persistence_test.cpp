@@ -13,8 +13,6 @@
 namespace ktraced::live {
 namespace {
 
-const json kGetpriority = {{"syscalls", {{"only", {"getpriority"}}}}};
-
 // The numbers of the getpriority(0, n) calls of a process, in the order shown.
 std::vector<uint64_t> numbers(const Trace& trace, pid_t pid) {
   std::vector<uint64_t> found;
@@ -34,7 +32,8 @@ Trace show(const Daemon& daemon, const json& snapshot) {
 }
 
 TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
-  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 4096}}}});
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 4096}}}});
   WaitingTruth before({"numbered", "2000"});
   WaitingTruth during({"numbered", "3000"});
   WaitingTruth after({"numbered", "1000"});
@@ -54,7 +53,8 @@ TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
 }
 
 TEST(Persistence, TheFlightHistoryHasNoGapWhereADaemonTookOver) {
-  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 8192}}}});
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 8192}}}});
   daemon.disable({"sys_exit"});
   WaitingTruth busy({"numbered", "0", "50"});
   busy.go();
@@ -71,7 +71,7 @@ TEST(Persistence, TheFlightHistoryHasNoGapWhereADaemonTookOver) {
 }
 
 TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
-  Daemon daemon(json{{"events", kGetpriority}});
+  Daemon daemon(json{{"events", numbered_calls()}});
   WaitingTruth during({"numbered", "2000"});
   WaitingTruth after({"numbered", "1000"});
   Stream cut_off(daemon);
@@ -91,12 +91,12 @@ TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
 }
 
 TEST(Persistence, UnreadRecordsOutliveAChangeOfTheRingsSize) {
-  Daemon daemon({{"events", kGetpriority}, {"stream", {{"buffer_kb", 1024}}}});
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 1024}}}});
   WaitingTruth during({"numbered", "2000"});
   Stream cut_off(daemon);
   daemon.end(SIGKILL);
   during.act();
-  daemon.write_config({{"events", kGetpriority}, {"stream", {{"buffer_kb", 256}}}});
+  daemon.write_config({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 256}}}});
   daemon.start();
   Stream stream(daemon);
   EXPECT_EQ(numbers(stream.finish(), during.pid()), from_to(1, 2000));
@@ -104,7 +104,7 @@ TEST(Persistence, UnreadRecordsOutliveAChangeOfTheRingsSize) {
 
 TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
   constexpr uint64_t kCalls = 20'000;
-  Daemon daemon({{"events", kGetpriority}, {"stream", {{"buffer_kb", 64}}}});
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 64}}}});
   daemon.disable({"sys_exit"});
   WaitingTruth during({"numbered", std::to_string(kCalls)});
   Stream cut_off(daemon);
@@ -132,7 +132,7 @@ TEST(Persistence, ACleanStopLeavesNothingInTheKernel) {
 }
 
 TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
-  Daemon daemon({{"events", kGetpriority},
+  Daemon daemon({{"events", numbered_calls()},
                  {"flight", {{"enabled", true}, {"buffer_kb", 1024}}},
                  {"persist", true}});
   WaitingTruth between({"numbered", "500"});
@@ -147,7 +147,8 @@ TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
 
 TEST(Names, AreKnownOfThreadsThatBeganBeforeTheDaemonAndHaveEnded) {
   WaitingTruth truth({"--comm", "early-bird", "numbered", "10"});
-  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
   truth.act();
   const Trace trace = show(daemon, daemon.call("snapshot.take"));
   const std::vector<json> events = trace.events("sys_enter", truth.pid());
@@ -156,10 +157,11 @@ TEST(Names, AreKnownOfThreadsThatBeganBeforeTheDaemonAndHaveEnded) {
 }
 
 TEST(Persistence, AnObjectOfAnotherKindIsReplacedAndThatIsSaid) {
-  Daemon daemon({{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
   daemon.end(SIGKILL);
   daemon.write_config(
-      {{"events", kGetpriority}, {"flight", {{"enabled", true}, {"buffer_kb", 2048}}}});
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 2048}}}});
   daemon.start();
   EXPECT_NE(daemon.log().find("replaced object-"), std::string::npos) << daemon.log();
   const auto objects = std::filesystem::directory_iterator(daemon.pins());
@@ -193,7 +195,7 @@ TEST(Persistence, CleanupTouchesNothingThatIsNotItsOwn) {
 }
 
 TEST(Persistence, TwoDaemonsDoNotShareOneSetOfPins) {
-  Daemon daemon(json{{"events", kGetpriority}});
+  Daemon daemon(json{{"events", numbered_calls()}});
   json other = {{"control", {{"socket", daemon.directory() / "other.sock"}}},
                 {"bpffs", daemon.pins()},
                 {"flight", {{"enabled", false}}}};

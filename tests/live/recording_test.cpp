@@ -21,9 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Records getpriority(), whose calls the ground truth numbers.
-json numbered_calls() { return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}}; }
-
 // The lines of `show --format json`, and everything it said about them.
 struct Shown {
   std::vector<json> lines;
@@ -58,7 +55,7 @@ json told_by(const Finished& finished) {
 
 TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   const auto calls = static_cast<uint64_t>(scaled(50'000));
-  json config = numbered_calls();
+  json config = {{"events", numbered_calls()}};
   config["events"]["process"] = true;
   Daemon daemon(config);
   const json filter = {{"comm", {"nobody"}}, {"exclude", {{"uid", {12345}}}}};
@@ -96,7 +93,7 @@ TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
 }
 
 TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
-  Daemon daemon(numbered_calls());
+  Daemon daemon(json{{"events", numbered_calls()}});
   daemon.set_filter({{"uid", {4711}}});
   const json before = daemon.call("filter.show");
   auto record = [&](const std::string& name, Command command) {
@@ -125,7 +122,7 @@ TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
 
 // It signals ktracectl and at once the group that ktracectl is in.
 TEST(Recording, UnderTimeoutIsFinishedAndTheFilterRestored) {
-  Daemon daemon(numbered_calls());
+  Daemon daemon(json{{"events", numbered_calls()}});
   daemon.set_filter({{"uid", {4711}}});
   const json before = daemon.call("filter.show");
   const std::string path = daemon.directory() / "recording";
@@ -139,7 +136,7 @@ TEST(Recording, UnderTimeoutIsFinishedAndTheFilterRestored) {
 }
 
 TEST(Recording, ARepeatedSignalEndsItNoLessCleanly) {
-  Daemon daemon(numbered_calls());
+  Daemon daemon(json{{"events", numbered_calls()}});
   const json before = daemon.call("filter.show");
   const std::string path = daemon.directory() / "recording";
   // The command does not obey, so the repeats come while the recording goes on.
@@ -157,7 +154,7 @@ TEST(Recording, ARepeatedSignalEndsItNoLessCleanly) {
 }
 
 TEST(Recording, AnExistingDirectoryIsRefusedBeforeAnythingIsStarted) {
-  Daemon daemon(numbered_calls());
+  Daemon daemon(json{{"events", numbered_calls()}});
   const fs::path path = daemon.directory() / "taken", ran = daemon.directory() / "ran";
   fs::create_directory(path);
   Finished refused = daemon.ctl({"record", "-o", path, "--", "touch", ran});
@@ -168,7 +165,7 @@ TEST(Recording, AnExistingDirectoryIsRefusedBeforeAnythingIsStarted) {
 }
 
 TEST(Recording, EndsCleanlyOnASignal) {
-  Daemon daemon(numbered_calls());
+  Daemon daemon(json{{"events", numbered_calls()}});
   const std::string path = daemon.directory() / "recording";
   Process recording(daemon.ctl_command({"--json", "record", "-o", path, "--reason", "a test"}));
   ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
@@ -186,7 +183,7 @@ TEST(Recording, EndsCleanlyOnASignal) {
 
 TEST(Recording, ShownAndLostAreExactlyWhatWasCalled) {
   const auto calls = static_cast<uint64_t>(scaled(1'000'000));
-  json config = numbered_calls();
+  json config = {{"events", numbered_calls()}};
   config["stream"]["buffer_kb"] = 64;
   Daemon daemon(config);
   daemon.disable({"sys_exit"});
@@ -235,7 +232,7 @@ TEST(Recording, BabeltraceReadsTheSameEvents) {
 
 // A recording and snapshots of the same time: each call has happened once.
 TEST(Show, ReadsDirectoriesThatOverlapAsOneHistory) {
-  json config = numbered_calls();
+  json config = {{"events", numbered_calls()}};
   config["flight"]["enabled"] = true;
   Daemon daemon(config);
   const std::string recording = daemon.directory() / "recording";
@@ -261,7 +258,7 @@ TEST(Show, ReadsDirectoriesThatOverlapAsOneHistory) {
 
 TEST(Show, NeedsNoDaemonAndNoRoot) {
   fs::path path;
-  Daemon daemon(numbered_calls());
+  Daemon daemon(json{{"events", numbered_calls()}});
   path = daemon.directory() / "recording";
   ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", "100"}).exit_code,
             0);

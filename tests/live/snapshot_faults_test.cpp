@@ -1,12 +1,11 @@
 // Snapshots when something is in their way.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 
 #include "harness/daemon.h"
+#include "harness/flight.h"
 #include "harness/missed.h"
 #include "harness/numbers.h"
 #include "harness/scale.h"
@@ -20,21 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-json config_with(json flight = json::object()) {
-  flight["enabled"] = true;
-  return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}, {"flight", std::move(flight)}};
-}
-
 bool empty(const fs::path& directory) {
   return fs::directory_iterator(directory) == fs::directory_iterator();
-}
-
-// Makes a file that takes all the room there is.
-void fill(const fs::path& file) {
-  Fd fd(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  off_t size = 0;
-  for (off_t step : {1 << 20, 4096})
-    while (::posix_fallocate(fd.get(), size, step) == 0) size += step;
 }
 
 // Fills a ring of 64 MiB, so that writing it takes a while.
@@ -54,7 +40,7 @@ void expect_well(Daemon& daemon) {
 
 TEST(SnapshotFault, WithoutRoomTheHistoryStaysInTheRecorder) {
   Tmpfs disk("size=4m");
-  Daemon daemon(config_with({{"directory", disk.path()}}));
+  Daemon daemon(flight_config({{"directory", disk.path()}}));
   WaitingTruth truth({"numbered", "20000"});
   truth.act();
   const Finished taken = daemon.ctl({"snapshot", "take", "--name", "kept"});
@@ -68,14 +54,14 @@ TEST(SnapshotFault, WithoutRoomTheHistoryStaysInTheRecorder) {
 
 TEST(SnapshotFault, OfADiskThatFillsUpMeanwhileLeavesNothingBehind) {
   Tmpfs disk("size=400m");
-  Daemon daemon(config_with({{"directory", disk.path()}, {"buffer_kb", 65536}}));
+  Daemon daemon(flight_config({{"directory", disk.path()}, {"buffer_kb", 65536}}));
   make_much_history(daemon);
   RpcConnection client(daemon.socket());
   client.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"full"}})"
                     "\n");
   ASSERT_TRUE(eventually([&] { return fs::exists(disk.path() / "full.partial/ctf/cpu0"); }));
   daemon.send(SIGSTOP);  // filling the disk may take longer than writing the snapshot
-  fill(disk.path() / "filler");
+  disk.fill("filler");
   daemon.send(SIGCONT);
   const json answer = json::parse(client.read_line(20s).value_or("{}"));
   ASSERT_TRUE(answer.contains("error")) << answer;
@@ -89,7 +75,7 @@ TEST(SnapshotFault, OfADiskThatFillsUpMeanwhileLeavesNothingBehind) {
 
 TEST(SnapshotFault, OfADiskWithoutRoomForFilesLeavesNothingBehind) {
   Tmpfs disk("size=64m,nr_inodes=5");
-  Daemon daemon(config_with({{"directory", disk.path()}}));
+  Daemon daemon(flight_config({{"directory", disk.path()}}));
   run_truth({"numbered", "1000"});
   const Finished taken = daemon.ctl({"snapshot", "take"});
   EXPECT_EQ(taken.exit_code, 74);
@@ -102,7 +88,7 @@ TEST(SnapshotFault, OfADiskWithoutRoomForFilesLeavesNothingBehind) {
 
 TEST(SnapshotFault, OfADirectoryThatCannotBeWrittenSaysSo) {
   Tmpfs disk("size=64m");
-  Daemon daemon(config_with({{"directory", disk.path() / "d"}}));
+  Daemon daemon(flight_config({{"directory", disk.path() / "d"}}));
   disk.make_read_only();
   const Finished missing = daemon.ctl({"snapshot", "take"});
   EXPECT_EQ(missing.exit_code, 74);
@@ -118,7 +104,7 @@ TEST(SnapshotFault, OfADirectoryThatCannotBeWrittenSaysSo) {
 }
 
 TEST(SnapshotFault, OneThatIsBeingWrittenCannotBeDeleted) {
-  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
   make_much_history(daemon);
   daemon.call("snapshot.take", {{"name", "busy"}, {"wait", false}});
   const json error = daemon.call_error("snapshot.delete", {{"name", "busy"}});
@@ -130,7 +116,7 @@ TEST(SnapshotFault, OneThatIsBeingWrittenCannotBeDeleted) {
 }
 
 TEST(SnapshotFault, WithoutASpareBankASecondOneIsRefused) {
-  Daemon daemon(config_with({{"buffer_kb", 65536}, {"banks", 2}}));
+  Daemon daemon(flight_config({{"buffer_kb", 65536}, {"banks", 2}}));
   make_much_history(daemon);
   daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
   const json second = daemon.call_error("snapshot.take", {{"name", "second"}});
@@ -144,7 +130,7 @@ TEST(SnapshotFault, WithoutASpareBankASecondOneIsRefused) {
 }
 
 TEST(SnapshotFault, WithASpareBankASecondOneIsTakenMeanwhile) {
-  Daemon daemon(config_with({{"buffer_kb", 65536}, {"banks", 3}}));
+  Daemon daemon(flight_config({{"buffer_kb", 65536}, {"banks", 3}}));
   WaitingTruth truth({"numbered", "1000"});
   make_much_history(daemon);
   daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
@@ -160,7 +146,7 @@ TEST(SnapshotFault, WithASpareBankASecondOneIsTakenMeanwhile) {
 }
 
 TEST(SnapshotFault, AClientThatGoesAwayDoesNotStopIt) {
-  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
   make_much_history(daemon);
   {
     RpcConnection client(daemon.socket());
@@ -172,7 +158,7 @@ TEST(SnapshotFault, AClientThatGoesAwayDoesNotStopIt) {
 }
 
 TEST(SnapshotFault, SigtermWaitsUntilItIsSafe) {
-  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
   make_much_history(daemon);
   const json taken = daemon.call("snapshot.take", {{"wait", false}});
   EXPECT_EQ(daemon.stop().exit_code, 0);
@@ -182,7 +168,7 @@ TEST(SnapshotFault, SigtermWaitsUntilItIsSafe) {
 }
 
 TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
-  Daemon daemon(config_with({{"buffer_kb", 65536}}));
+  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
   const auto calls = static_cast<uint64_t>(scaled(400'000));
   WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(calls)});
   truth.act();

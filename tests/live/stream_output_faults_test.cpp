@@ -1,10 +1,7 @@
 // The daemon's own recording of the stream when something is in its way.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "harness/numbers.h"
 #include "harness/stream.h"
 #include "harness/stream_output.h"
@@ -18,14 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::SizeIs;
-
-// Makes a file that takes all the room there is.
-void fill(const fs::path& file) {
-  Fd fd(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  off_t size = 0;
-  for (off_t step : {1 << 20, 4096})
-    while (::posix_fallocate(fd.get(), size, step) == 0) size += step;
-}
 
 // All 1000 calls of a process were recorded there, in traces without a gap.
 void expect_all_calls(const fs::path& directory, pid_t pid) {
@@ -42,7 +31,7 @@ TEST(StreamOutputFault, OfAFullDiskGoesOnWhenThereIsRoomAndTellsWhatWasLost) {
   daemon.set_filter({{"pid", {first.pid(), last.pid(), much.pid()}}});
   first.act();
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["bytes"] > 1000 * 64; }));
-  fill(disk.path() / "filler");
+  disk.fill("filler");
   Stream stream(daemon, {"--event", "task_rename"});
   much.go();  // until it is more than may wait
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["lost_events"] > 0; }, 60s));
@@ -98,7 +87,7 @@ TEST(StreamOutputFault, ThatFailsHoldsUpNeitherTheEndNorAReload) {
   TempDir directory;
   Daemon daemon(output_config(disk.path() / "d"));
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
-  fill(disk.path() / "filler");
+  disk.fill("filler");
   WaitingTruth first({"numbered", "1000"}), second({"numbered", "1000"});
   first.act();
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));

@@ -1,11 +1,17 @@
-// What the calls of a ground-truth program are compared with.
+// The calls that the ground truth numbers: getpriority(0, n), n counting up from 1.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
 namespace ktraced::live {
+
+// "events" of a configuration that records them and nothing else.
+[[nodiscard]] inline nlohmann::json numbered_calls() {
+  return {{"syscalls", {{"only", {"getpriority"}}}}};
+}
 
 // first, first + 1 … last; nothing if last is first - 1.
 [[nodiscard]] inline std::vector<uint64_t> from_to(uint64_t first, uint64_t last) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "harness/numbers.h"
 #include "harness/stream.h"
 #include "harness/trace_files.h"
 
@@ -19,13 +20,12 @@ constexpr int kRingKb = 65536;
 
 json output_config(const fs::path& directory, json output) {
   output["directory"] = directory;
-  return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
+  return {{"events", numbered_calls()},
           {"stream", {{"buffer_kb", kRingKb}, {"output", std::move(output)}}}};
 }
 
 json no_output_config() {
-  return {{"events", {{"syscalls", {{"only", {"getpriority"}}}}}},
-          {"stream", {{"buffer_kb", kRingKb}}}};
+  return {{"events", numbered_calls()}, {"stream", {{"buffer_kb", kRingKb}}}};
 }
 
 std::vector<fs::path> traces_in(const fs::path& directory, bool unfinished) {

@@ -1,6 +1,7 @@
 // A small file system of a test's own.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mount.h>
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "harness/temp_dir.h"
 
 namespace ktraced::live {
@@ -23,6 +25,13 @@ class Tmpfs {
 
   void remount(const std::string& options) { mount(MS_REMOUNT, options); }
   void make_read_only() { mount(MS_REMOUNT | MS_RDONLY, ""); }
+  // Makes a file there that takes all the room there is.
+  void fill(const std::string& name) const {
+    Fd fd(::open((path() / name).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    off_t size = 0;
+    for (off_t step : {1 << 20, 4096})
+      while (::posix_fallocate(fd.get(), size, step) == 0) size += step;
+  }
   [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
 
  private:

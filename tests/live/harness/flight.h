@@ -1,0 +1,20 @@
+// The flight recorder, as tests of it and of its snapshots use it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/daemon.h"
+
+namespace ktraced::live {
+
+// A configuration with the flight recorder on, unless `flight` says otherwise, that records the
+// numbered calls.
+[[nodiscard]] json flight_config(json flight = json::object());
+
+// Takes a snapshot and returns the numbers of a process in it.
+std::vector<uint64_t> take_numbers(Daemon& daemon, pid_t pid);
+
+}  // namespace ktraced::live
