@@ -1,0 +1,43 @@
+// The grammar of kernel probes: that of the kernel's own kprobe_events file.
+//
+//   p[:[GRP/][EVENT]] [MOD:]SYM[±offs]|MEMADDR [FETCHARGS]
+//   r[MAXACTIVE][:[GRP/][EVENT]] [MOD:]SYM[+0] [FETCHARGS]
+//   p[:[GRP/][EVENT]] [MOD:]SYM[+0]%return [FETCHARGS]
+//   -:[GRP/][EVENT]
+//
+// Text only: whether a symbol exists is not known here. docs/probes.md describes it.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/probe_definition.h"
+
+namespace ktraced {
+
+inline constexpr size_t kProbeLineMax = 4096;      // bytes
+inline constexpr size_t kProbeArgumentsMax = 128;  // as in the kernel
+inline constexpr size_t kProbeNameMax = 63;        // bytes of a group, event or field name
+
+// What is wrong, and where.
+struct GrammarError {
+  size_t column = 1;    // bytes from the beginning of the line, from 1
+  std::string message;  // with the remedy
+};
+
+// One line that is neither empty nor a comment.
+[[nodiscard]] std::expected<ProbeCommand, GrammarError> parse_probe_line(std::string_view line);
+
+// Any number of lines; empty ones and what follows a '#' at a word's beginning are left out.
+// An error names line and column, or the column alone if there is one line. Fails with
+// ExitCode::usage.
+[[nodiscard]] Result<std::vector<ProbeCommand>> parse_probes(std::string_view text);
+
+// Registers of x86-64 as in the kernel's struct pt_regs, by the place of each: "r15" is 0.
+[[nodiscard]] const std::vector<std::string_view>& register_names();
+
+}  // namespace ktraced
