@@ -1,11 +1,15 @@
 #include "kernel/symbol_table.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <tuple>
+#include <utility>
+
+#include "base/suggest.h"
 
 namespace ktraced {
 
@@ -46,12 +50,16 @@ void SymbolTable::finish() {
   std::ranges::stable_sort(symbols_, {}, [](const Symbol& symbol) {
     return std::tuple(symbol.address, symbol.name == kNoName);
   });
+  for (size_t i = 1; i < symbols_.size(); i++)
+    if (symbols_[i].name != kNoName && symbols_[i].address == symbols_[i - 1].address)
+      aliases_.push_back(symbols_[i]);
   auto same = [](const Symbol& a, const Symbol& b) {
     return a.address == b.address || (a.name == kNoName && b.name == kNoName);
   };
   auto rest = std::ranges::unique(symbols_, same);
   symbols_.erase(rest.begin(), rest.end());
   symbols_.shrink_to_fit();
+  aliases_.shrink_to_fit();
   names_.shrink_to_fit();
   functions_ = static_cast<size_t>(
       std::ranges::count_if(symbols_, [](const Symbol& symbol) { return symbol.name != kNoName; }));
@@ -90,6 +98,42 @@ std::optional<std::string> SymbolTable::resolve(uint64_t address) const {
   if (!module.empty()) module.remove_prefix(1);  // the tab
   return fmt::format("{}+{:#x}/{:#x}{}{}", name_of(*symbol), address - symbol->address,
                      end - symbol->address, module.empty() ? "" : " ", module);
+}
+
+std::vector<KernelFunction> SymbolTable::matching(std::string_view module,
+                                                  const std::string& pattern) const {
+  std::vector<KernelFunction> found;
+  const bool is_name = pattern.find_first_of("*?") == std::string::npos;
+  std::string name, owner;
+  auto visit = [&](const Symbol& symbol) {
+    if (symbol.name == kNoName) return;
+    name = name_of(symbol);
+    if (is_name ? name != pattern : ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) return;
+    owner = module_of(symbol);
+    if (!owner.empty()) owner = owner.substr(2, owner.size() - 3);  // tab and brackets
+    if (!module.empty() && owner != module) return;
+    const auto entry = std::ranges::lower_bound(symbols_, symbol.address, {}, &Symbol::address);
+    found.push_back({.name = name,
+                     .module = owner,
+                     .address = symbol.address,
+                     .size = end_of(entry, symbol.address) - symbol.address});
+  };
+  std::ranges::for_each(symbols_, visit);
+  std::ranges::for_each(aliases_, visit);
+  std::ranges::sort(found, {}, &KernelFunction::address);
+  return found;
+}
+
+std::vector<std::string> SymbolTable::near(std::string_view name) const {
+  // A misspelling seldom is of the first two letters; and looking at all names would take long.
+  const std::string_view begin = name.substr(0, 2);
+  std::vector<std::string> names;
+  for (const Symbol& symbol : symbols_)
+    if (symbol.name != kNoName && name_of(symbol).starts_with(begin))
+      names.emplace_back(name_of(symbol));
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return near_matches(name, names);
 }
 
 }  // namespace ktraced

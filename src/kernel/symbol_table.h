@@ -10,6 +10,16 @@
 
 namespace ktraced {
 
+// A function of the kernel or of a module.
+struct KernelFunction {
+  std::string name;
+  std::string module;  // empty: the kernel itself
+  uint64_t address = 0;
+  uint64_t size = 0;  // bytes, as far as that is told
+
+  bool operator==(const KernelFunction&) const = default;
+};
+
 // Built from the lines of /proc/kallsyms, in any order; then finish() and resolve().
 // Takes about 20 bytes and the name for each function.
 class SymbolTable {
@@ -22,6 +32,13 @@ class SymbolTable {
   // "kmalloc_trace+0x1c/0x90", " [module]" behind it for a module's function: as
   // %pS of the kernel prints it. Nothing for an address that is in no function.
   [[nodiscard]] std::optional<std::string> resolve(uint64_t address) const;
+
+  // The functions whose name matches `pattern`, where '*' stands for any characters and '?' for
+  // one, by address; of one module, if `module` is not empty. Aliases are found too.
+  [[nodiscard]] std::vector<KernelFunction> matching(std::string_view module,
+                                                     const std::string& pattern) const;
+  // Up to three names like `name`, likeliest first.
+  [[nodiscard]] std::vector<std::string> near(std::string_view name) const;
 
   [[nodiscard]] size_t functions() const { return functions_; }
   // Lines that had an address of 0, which the kernel shows instead of a secret one.
@@ -37,7 +54,8 @@ class SymbolTable {
   [[nodiscard]] std::string_view module_of(const Symbol& symbol) const;
   [[nodiscard]] uint64_t end_of(std::vector<Symbol>::const_iterator symbol, uint64_t address) const;
 
-  std::vector<Symbol> symbols_;
+  std::vector<Symbol> symbols_;               // by address, each address once
+  std::vector<Symbol> aliases_;               // further names of functions in symbols_
   std::string names_ = std::string(1, '\0');  // each ends with a NUL
   size_t functions_ = 0;
   size_t hidden_ = 0;

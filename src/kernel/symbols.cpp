@@ -1,13 +1,16 @@
 #include "kernel/symbols.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -54,6 +57,65 @@ std::optional<std::string> KernelSymbols::resolve(uint64_t address) {
   if (name || !modules_changed()) return name;
   load();
   return table_->resolve(address);
+}
+
+Result<std::vector<KernelFunction>> KernelSymbols::functions(const std::string& module,
+                                                             const std::string& pattern) {
+  std::lock_guard lock(mutex_);
+  const bool is_new = !table_;
+  if (is_new) load();
+  auto found = table_->matching(module, pattern);
+  // A question that is asked seldom: modules are looked at each time.
+  if (found.empty() && !is_new && read_file(modules_) != loaded_modules_) {
+    load();
+    found = table_->matching(module, pattern);
+  }
+  if (!found.empty()) return found;
+  if (!reason_.empty()) return fail(ExitCode::unavailable, "{}", reason_);
+  const std::string where =
+      module.empty() ? "this kernel" : fmt::format("the kernel module {}", module);
+  const auto near = table_->near(pattern);
+  return fail(ExitCode::usage, "{} has no function {}{}", where, pattern,
+              near.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(near, ", ")));
+}
+
+Result<KernelFunction> KernelSymbols::function(const std::string& module, const std::string& name) {
+  auto found = functions(module, name);
+  if (!found) return pass_on(found);
+  if (found->size() == 1) return found->front();
+  std::vector<std::string> places;
+  for (const KernelFunction& each : *found)
+    places.push_back(
+        fmt::format("{:#x}{}", each.address, each.module.empty() ? "" : " in " + each.module));
+  return fail(ExitCode::usage, "symbol {} is defined {} times: give an address or MOD: ({})", name,
+              found->size(), fmt::join(places, ", "));
+}
+
+Result<uint64_t> KernelSymbols::address_of(const std::string& symbol) const {
+  const size_t colon = symbol.find(':');
+  const std::string module = colon == std::string::npos ? "" : symbol.substr(0, colon);
+  std::string wanted = symbol.substr(colon == std::string::npos ? 0 : colon + 1);
+  const size_t length = wanted.size();
+  if (!module.empty()) wanted += "\t[" + module + "]";
+  std::set<uint64_t> found;
+  const int error = for_each_line(kallsyms_, [&](std::string_view line) {
+    const size_t name = line.find(' ') + 3;  // behind the address and the type
+    if (name >= line.size() || !line.substr(name).starts_with(wanted)) return;
+    const std::string_view rest = line.substr(name).substr(length);
+    if (rest.empty() || rest[0] == '\t')
+      found.insert(std::strtoull(std::string(line.substr(0, 16)).c_str(), nullptr, 16));
+  });
+  if (error != 0)
+    return fail(ExitCode::unavailable, "cannot read {}: {}", kallsyms_.string(), errno_text(error));
+  if (found.contains(0))
+    return fail(ExitCode::unavailable,
+                "the kernel hides its addresses (needs CAP_SYSLOG, or sysctl "
+                "kernel.kptr_restrict=0)");
+  if (found.empty()) return fail(ExitCode::usage, "this kernel has no symbol {}", symbol);
+  if (found.size() > 1)
+    return fail(ExitCode::usage, "symbol {} is defined {} times: give an address or MOD:", symbol,
+                found.size());
+  return *found.begin();
 }
 
 std::string KernelSymbols::reason() const {

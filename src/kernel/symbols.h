@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/error.h"
 #include "kernel/symbol_table.h"
 
 namespace ktraced {
@@ -29,6 +31,16 @@ class KernelSymbols {
 
   // "name+0x10/0x80" or "name+0x10/0x80 [module]"; nothing for an unknown address.
   [[nodiscard]] std::optional<std::string> resolve(uint64_t address);
+
+  // The functions that a name or pattern stands for ('*' any characters, '?' one), of one module
+  // if `module` is not empty; at least one. Fails with ExitCode::usage, naming what may be meant,
+  // or with ExitCode::unavailable.
+  [[nodiscard]] Result<std::vector<KernelFunction>> functions(const std::string& module,
+                                                              const std::string& pattern);
+  // The one function of a name; fails also if there are several.
+  [[nodiscard]] Result<KernelFunction> function(const std::string& module, const std::string& name);
+  // The address of any symbol, data too: "NAME" or "MODULE:NAME". Reads all of kallsyms.
+  [[nodiscard]] Result<uint64_t> address_of(const std::string& symbol) const;
 
   // Why no address can be resolved; empty if they can, or before the first question.
   [[nodiscard]] std::string reason() const;

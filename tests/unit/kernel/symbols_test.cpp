@@ -15,7 +15,10 @@
 namespace ktraced {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr std::string_view kKallsyms =
     "0000000000000000 A fixed_percpu_data\n"
@@ -80,6 +83,38 @@ TEST(SymbolTable, LinesOfAnotherFormAreLeftOut) {
       "\n\nnonsense\nffffffff81000000\nffffffff81000000 T\n"
       "ffffffff81000000 T \nffffffff81000000 T a\n");
   EXPECT_EQ(table.functions(), 1U);
+}
+
+std::vector<std::string> names_of(const std::vector<KernelFunction>& functions) {
+  std::vector<std::string> names;
+  for (const KernelFunction& function : functions) names.push_back(function.name);
+  return names;
+}
+
+TEST(SymbolTable, FindsFunctionsByNameAndPattern) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_THAT(table.matching("", "weak_one"),
+              ElementsAre(KernelFunction{"weak_one", "", 0xffffffff810000c0, 0xf40}));
+  EXPECT_THAT(table.matching("", "second_of_b"),
+              ElementsAre(KernelFunction{"second_of_b", "b", 0xffffffffc0402000, 0x10}));
+  EXPECT_THAT(table.matching("a", "second_of_b"), IsEmpty());
+  EXPECT_THAT(names_of(table.matching("", "*_of_?")),
+              ElementsAre("only_of_a", "second_of_b", "last_of_b"));
+  EXPECT_THAT(names_of(table.matching("b", "*")), ElementsAre("second_of_b", "last_of_b"));
+  EXPECT_THAT(table.matching("", "some_data"), IsEmpty()) << "it is no function";
+  EXPECT_THAT(table.matching("", "weak"), IsEmpty());
+}
+
+TEST(SymbolTable, FindsAliases) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_THAT(table.matching("", "_text"),
+              ElementsAre(KernelFunction{"_text", "", 0xffffffff81000000, 0x40}));
+}
+
+TEST(SymbolTable, KnowsWhatIsNear) {
+  SymbolTable table = table_of(kKallsyms);
+  EXPECT_THAT(table.near("weak_onr"), ElementsAre("weak_one"));
+  EXPECT_THAT(table.near("nothing_like_it"), IsEmpty());
 }
 
 TEST(SymbolTable, Empty) {
@@ -148,6 +183,51 @@ TEST_F(KernelSymbolsTest, SayThatTheKernelHidesThem) {
   KernelSymbols symbols = this->symbols();
   EXPECT_EQ(symbols.resolve(0xffffffff81000000), std::nullopt);
   EXPECT_THAT(symbols.reason(), HasSubstr("kptr_restrict"));
+}
+
+TEST_F(KernelSymbolsTest, TellHowOftenAFunctionIsDefined) {
+  write("kallsyms",
+        "ffffffff81000000 t twice\nffffffff81000040 t once\nffffffff81000080 t twice\n"
+        "ffffffffc0001000 t twice\t[m]\nffffffffc0001010 t only_m\t[m]\n");
+  KernelSymbols symbols = this->symbols();
+  EXPECT_EQ(symbols.function("", "once")->address, 0xffffffff81000040);
+  EXPECT_EQ(symbols.function("m", "twice")->address, 0xffffffffc0001000);
+  auto twice = symbols.function("", "twice");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().code, ExitCode::usage);
+  EXPECT_THAT(twice.error().message,
+              StartsWith("symbol twice is defined 3 times: give an address or MOD:"));
+  EXPECT_EQ(symbols.functions("", "twice")->size(), 3U);
+}
+
+TEST_F(KernelSymbolsTest, NameWhatMayBeMeant) {
+  write("kallsyms", "ffffffff81000000 t vfs_read\nffffffff81000040 t vfs_write\n");
+  KernelSymbols symbols = this->symbols();
+  EXPECT_THAT(symbols.function("", "vfs_raed").error().message,
+              HasSubstr("no function vfs_raed; did you mean vfs_read"));
+  EXPECT_THAT(symbols.function("ext4", "vfs_read").error().message,
+              HasSubstr("the kernel module ext4 has no function vfs_read"));
+}
+
+TEST_F(KernelSymbolsTest, FindFunctionsOfAModuleThatCameLater) {
+  write("kallsyms", "ffffffff81000000 t a\n");
+  write("modules", "");
+  KernelSymbols symbols = this->symbols(60'000);
+  EXPECT_FALSE(symbols.function("", "b"));
+  write("kallsyms", "ffffffff81000000 t a\nffffffffc0001000 t b\t[m]\n");
+  write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
+  EXPECT_EQ(symbols.function("", "b")->module, "m");
+}
+
+TEST_F(KernelSymbolsTest, KnowAddressesOfData) {
+  write("kallsyms",
+        "ffffffff81000000 T f\nffffffff82000000 D jiffies\nffffffff82000008 d jiffies_64\n"
+        "ffffffffc0001000 d stats\t[m]\nffffffffc0002000 d stats\t[n]\n");
+  KernelSymbols symbols = this->symbols();
+  EXPECT_EQ(symbols.address_of("jiffies"), 0xffffffff82000000);
+  EXPECT_EQ(symbols.address_of("n:stats"), 0xffffffffc0002000);
+  EXPECT_THAT(symbols.address_of("stats").error().message, HasSubstr("is defined 2 times"));
+  EXPECT_THAT(symbols.address_of("jiff").error().message, HasSubstr("no symbol jiff"));
 }
 
 TEST_F(KernelSymbolsTest, SayThatTheFileCannotBeRead) {
