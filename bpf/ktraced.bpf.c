@@ -11,5 +11,6 @@
 #include "sched.bpf.c"
 #include "signal.bpf.c"
 #include "syscalls.bpf.c"
+#include "tracepoint.bpf.c"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

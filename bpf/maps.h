@@ -96,4 +96,20 @@ struct {
 	__type(value, u64);
 } followed SEC(".maps");
 
+/* What dynamic events are, in pieces: struct definition_key. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, DYNAMIC_EVENTS_MAX * 4);
+	__type(key, struct definition_key);
+	__type(value, struct definition_piece);
+} definitions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EVENT_ID_MAX);
+	__type(key, u32);
+	__type(value, struct tracepoint_layout);
+} tracepoint_layouts SEC(".maps");
+
 #endif

@@ -31,6 +31,8 @@ enum {
 	FILENAME_MAX_LEN = 240, /* longest exec file name kept, with the NUL; the BPF stack is 512 bytes */
 	CACHE_NAME_LEN = 48,    /* longest slab cache name kept, with the NUL */
 	EVENT_ID_MAX = 2048,    /* event ids are below this */
+	DYNAMIC_ID_FIRST = 256, /* first id of the dynamic events, see bpf/dynamic.h */
+	RECORD_MAX = 1024,      /* no record is longer; a multiple of 8 */
 };
 
 /* Built-in events: 1 … 255. Ids from 256 are given out at run time. */
@@ -61,6 +63,16 @@ enum event_id {
 enum name_id {
 	NAME_task = 1,
 	NAME_slab_cache = 2,
+	NAME_event = 3,
+};
+
+/* Where a field of variable length lies: the word at the field's offset. Bits
+ * 0–14 are its offset from the start of the record, bit 15 says that it was cut,
+ * bits 16–31 are the number of its elements that are there. */
+enum {
+	LOCATED_OFFSET = 0x7fff,
+	LOCATED_CUT = 0x8000,
+	LOCATED_COUNT_SHIFT = 16,
 };
 
 struct record {
@@ -257,6 +269,13 @@ struct rec_name_slab_cache {
 	struct record h; /* h.id is NAME_slab_cache */
 	slab_cache_t cache;
 	char name[CACHE_NAME_LEN];
+};
+
+/* What a dynamic event is: told before the first of its records. Whoever reads a
+ * stream or trace adds it to the schema. The event as JSON follows, as it is in a
+ * schema, NUL-terminated and zero-padded. */
+struct rec_name_event {
+	struct record h; /* h.id is NAME_event */
 };
 
 #endif

@@ -87,7 +87,7 @@ struct flight_header {
 } __attribute__((aligned(4096)));
 
 enum {
-	FLIGHT_SPILL = 512, /* bytes behind the data; no record is longer */
+	FLIGHT_SPILL = RECORD_MAX, /* bytes behind the data */
 };
 
 /* A task name or its beginning, compared in two words:
@@ -150,7 +150,8 @@ struct control {
 	u32 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
 	u64 follow_lost;     /* processes that did not fit into the map followed */
 	u64 wakeup_bytes;    /* wake the reader each time this many bytes (a power of two) were written */
-	u8 event_on[256]; /* by event id; set before its program is attached, cleared before it is detached */
+	/* By event id; set before its program is attached, cleared before it is detached. */
+	u8 event_on[EVENT_ID_MAX];
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
 	struct filter filter[2];
 };
@@ -166,6 +167,42 @@ struct task_info {
 /* Value of the map caches, key slab_cache_t. */
 struct cache_info {
 	char name[CACHE_NAME_LEN];
+};
+
+enum {
+	DYNAMIC_EVENTS_MAX = EVENT_ID_MAX - DYNAMIC_ID_FIRST,
+	DEFINITION_PIECE = 4080, /* bytes of a definition in one element of the map definitions */
+	DEFINITION_PIECES = 16,  /* at most, of one definition */
+};
+
+/* Key and value of the map definitions: what dynamic events are, as text, for a
+ * daemon that takes over. Programs do not look at it. */
+struct definition_key {
+	u32 id;
+	u32 piece;
+};
+
+struct definition_piece {
+	u32 bytes; /* of the whole definition */
+	char text[DEFINITION_PIECE];
+};
+
+enum {
+	LOCATED_MAX = 8,            /* fields of variable length kept of a tracepoint */
+	TRACEPOINT_FIXED_MAX = 512, /* bytes of a tracepoint's fields of fixed length */
+	TRACEPOINT_COMMON = 8,      /* bytes of the kernel's record that all tracepoints share */
+};
+
+/* Value of the map tracepoint_layouts, key event id: how to copy the kernel's
+ * record of a tracepoint. */
+struct tracepoint_layout {
+	u16 fixed;   /* bytes behind the common fields that are copied as they are */
+	u16 located; /* fields of variable length; the entries of field[] */
+	struct {
+		u16 at;       /* offset in the kernel's record of the word that says where it is */
+		u8 relative;  /* 1: the word counts from its own end (__rel_loc) */
+		u8 size_log2; /* bytes of an element, as a power of two */
+	} field[LOCATED_MAX];
 };
 
 #endif

@@ -1,6 +1,7 @@
 #include "ctl/commands.h"
 
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +25,19 @@ std::string as_json(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+bool is_match(const std::string& name, const std::string& pattern) {
+  return pattern.contains(':') && ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+}
+
 // `events list NAME…`: only the events and groups named.
 Result<json> chosen_events(const json& answer, const std::vector<std::string>& names) {
   json chosen = json::array();
   for (const std::string& name : names) {
     bool found = false;
     for (const json& event : list_at(answer, "events")) {
-      if (text_at(event, "name") != name && text_at(event, "group") != name) continue;
+      if (text_at(event, "name") != name && text_at(event, "group") != name &&
+          !is_match(text_at(event, "name"), name))
+        continue;
       found = true;
       if (std::ranges::find(chosen, event) == chosen.end()) chosen.push_back(event);
     }
@@ -54,7 +61,11 @@ std::vector<std::string> split_names(const std::vector<std::string>& names) {
 
 Result<std::string> list_events(const EventsCommand& command, bool as_json_text,
                                 RpcClient& client) {
-  auto answer = client.call("events.list");
+  json tracepoints = json::array();
+  std::ranges::copy_if(command.names, std::back_inserter(tracepoints),
+                       [](const std::string& name) { return name.contains(':'); });
+  auto answer = client.call(
+      "events.list", tracepoints.empty() ? json::object() : json{{"tracepoints", tracepoints}});
   if (!answer) return pass_on(answer);
   if (!command.names.empty()) {
     answer = chosen_events(*answer, command.names);
@@ -98,8 +109,11 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
                             {{"names", split_names(command.names)}});
   if (!answer) return pass_on(answer);
   if (json) return as_json(*answer);
-  return fmt::format("{}: {}\n", enable ? "enabled" : "disabled",
-                     fmt::join(texts_at(*answer, "events"), ", "));
+  std::string out = fmt::format("{}: {}\n", enable ? "enabled" : "disabled",
+                                fmt::join(texts_at(*answer, "events"), ", "));
+  for (const auto& [name, reason] : member(*answer, "skipped").items())
+    out += fmt::format("not {}: {}\n", name, reason.get<std::string>());
+  return out;
 }
 
 Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client) {

@@ -13,7 +13,10 @@ void EventCounter::take(const PacketView& packet) {
 nlohmann::json EventCounter::summary(const Schema& schema, double seconds) const {
   nlohmann::json by_event = nlohmann::json::object();
   for (uint32_t id = 0; id < counts_.size(); ++id)
-    if (counts_[id] != 0) by_event[event_name(schema, id)] = counts_[id];
+    if (counts_[id] != 0) {
+      const std::string name = event_name(schema, id);
+      by_event[name] = by_event.value(name, uint64_t{0}) + counts_[id];
+    }
   return {{"events", events_}, {"lost", lost_}, {"seconds", seconds}, {"by_event", by_event}};
 }
 

@@ -1,28 +1,41 @@
 #include "ctl/pass_printer.h"
 
-#include "decoders/field_value.h"
+#include "trace/event_records.h"
+#include "trace/field_value.h"
 
 namespace ktraced {
 
-PassPrinter::PassPrinter(const Schema& schema, const Selection& selection, NameTable& names,
+PassPrinter::PassPrinter(Schema& schema, Selection& selection, NameTable& names,
                          RemoteSymbols* symbols, Decoder& decoder,
                          std::optional<uint64_t> max_events)
-    : names_(names),
+    : schema_(schema),
+      selection_(selection),
+      names_(names),
       symbols_(symbols),
       address_fields_(EVENT_ID_MAX),
       printer_({.events = max_events, .ns = std::nullopt}) {
   printer_.add_source({.selection = selection, .names = names, .decoder = decoder});
-  for (const Event& event : schema.events()) {
-    if (event.id >= EVENT_ID_MAX || !selection.wants_event(event.id)) continue;
-    for (const Field& field : event.fields)
-      if (field.meaning == Meaning::kaddr && is_scalar(field))
-        address_fields_[event.id].push_back(field);
+  for (const Event& event : schema.events()) note_fields(event);
+}
+
+void PassPrinter::note_fields(const Event& event) {
+  if (event.id >= EVENT_ID_MAX || !selection_.wants_event(event.id)) return;
+  for (const Field& field : event.fields)
+    if (field.meaning == Meaning::kaddr && is_scalar(field))
+      address_fields_[event.id].push_back(field);
+}
+
+void PassPrinter::apply_name(RecordView record) {
+  if (names_.apply(record)) return;
+  if (const Event* event = learn_event(schema_, record)) {
+    selection_.learn(*event);
+    note_fields(*event);
   }
 }
 
 void PassPrinter::take(const PacketView& packet, std::shared_ptr<const void> owner) {
   if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names)) {
-    packet.for_each_record([this](RecordView record) { names_.apply(record); });
+    packet.for_each_record([this](RecordView record) { apply_name(record); });
     if (symbols_ != nullptr) symbols_->fetch();
     merger_.release(packet.header().timestamp_end, printer_);
   } else {

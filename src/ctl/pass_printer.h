@@ -24,10 +24,10 @@ class PassPrinter {
 
   using Totals = EventPrinter::Totals;
 
-  // `names` are those `decoder` uses; packets of names are applied to them.
-  // `symbols`, if not null, are fetched before they are needed.
-  PassPrinter(const Schema& schema, const Selection& selection, NameTable& names,
-              RemoteSymbols* symbols, Decoder& decoder, std::optional<uint64_t> max_events);
+  // `schema` and `names` are those `decoder` uses; packets of names are applied to them, and to
+  // `selection`. `symbols`, if not null, are fetched before they are needed.
+  PassPrinter(Schema& schema, Selection& selection, NameTable& names, RemoteSymbols* symbols,
+              Decoder& decoder, std::optional<uint64_t> max_events);
 
   // Takes a packet of the stream; `owner` keeps its bytes.
   void take(const PacketView& packet, std::shared_ptr<const void> owner);
@@ -40,8 +40,12 @@ class PassPrinter {
   [[nodiscard]] bool full() const { return printer_.full(); }
 
  private:
+  void apply_name(RecordView record);
+  void note_fields(const Event& event);
   void want_symbols(const PacketView& packet);
 
+  Schema& schema_;
+  Selection& selection_;
   NameTable& names_;
   RemoteSymbols* symbols_;
   std::vector<std::vector<Field>> address_fields_;  // by event id

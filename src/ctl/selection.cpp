@@ -1,13 +1,14 @@
 #include "ctl/selection.h"
 
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <set>
 
 #include "base/suggest.h"
 #include "decoders/comm.h"
-#include "decoders/field_value.h"
+#include "trace/field_value.h"
 
 namespace ktraced {
 
@@ -16,6 +17,13 @@ namespace {
 bool comm_matches(std::string_view comm, std::string_view pattern) {
   if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
   return comm == pattern;
+}
+
+// Is the event, or its group, named so?
+bool means(const std::string& name, const Event& event) {
+  if (event.name == name || event.group == name) return true;
+  return name.find_first_of("*?") != std::string::npos &&
+         ::fnmatch(name.c_str(), event.name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema) {
@@ -27,6 +35,11 @@ std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema
   }
   names.insert(names.end(), groups.begin(), groups.end());
   auto near = near_matches(name, names);
+  if (name.contains(':') && near.empty())
+    return fail(ExitCode::usage,
+                "'{}' is not recorded: enable it with 'ktracectl events enable {}', then it can be "
+                "selected",
+                name, name);
   if (near.empty())
     return fail(ExitCode::usage, "unknown event '{}': 'ktracectl events' lists all", name);
   return fail(ExitCode::usage, "unknown event '{}': is {} meant?", name, fmt::join(near, " or "));
@@ -37,30 +50,30 @@ std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema
 Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schema) {
   Selection selection;
   for (const std::string& name : args.events)
-    if (auto chosen = selection.choose(name, schema); !chosen) return pass_on(chosen);
+    if (std::ranges::none_of(schema.events(),
+                             [&](const Event& event) { return means(name, event); }))
+      return unknown_event(name, schema);
+  selection.names_ = args.events;
   selection.all_events_ = args.events.empty();
   selection.pids_ = args.pids;
   selection.comms_ = args.comms;
   selection.task_fields_.resize(EVENT_ID_MAX);
-  for (const Event& event : schema.events()) {
-    if (event.id >= EVENT_ID_MAX) continue;
-    if (selection.events_[event.id]) selection.chosen_.push_back(event.name);
-    for (const Field& field : event.fields)
-      if (field.meaning == Meaning::tid && is_scalar(field))
-        selection.task_fields_[event.id].push_back(field);
-  }
+  for (const Event& event : schema.events()) selection.learn(event);
   return selection;
 }
 
-Result<> Selection::choose(std::string_view name, const Schema& schema) {
-  bool found = false;
-  for (const Event& event : schema.events()) {
-    if (event.name != name && event.group != name) continue;
-    found = true;
-    if (event.id < EVENT_ID_MAX) events_.set(event.id);
+bool Selection::is_named(const Event& event) const {
+  return std::ranges::any_of(names_, [&](const std::string& name) { return means(name, event); });
+}
+
+void Selection::learn(const Event& event) {
+  if (event.id >= EVENT_ID_MAX) return;
+  if (is_named(event)) {
+    events_.set(event.id);
+    chosen_.push_back(event.name);
   }
-  if (!found) return unknown_event(name, schema);
-  return {};
+  for (const Field& field : event.fields)
+    if (field.meaning == Meaning::tid && is_scalar(field)) task_fields_[event.id].push_back(field);
 }
 
 bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names) const {

@@ -27,8 +27,11 @@ struct SelectionArgs {
 class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming
-  // those that may be meant.
+  // those that may be meant. Names may be patterns: "irq:*".
   static Result<Selection> make(const SelectionArgs& args, const Schema& schema);
+
+  // An event has become known meanwhile.
+  void learn(const Event& event);
 
   [[nodiscard]] bool wants_event(uint32_t id) const {
     return all_events_ || (id < EVENT_ID_MAX && events_[id]);
@@ -41,8 +44,9 @@ class Selection {
  private:
   [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu,
                                 const NameTable& names) const;
-  Result<> choose(std::string_view name, const Schema& schema);
+  [[nodiscard]] bool is_named(const Event& event) const;
 
+  std::vector<std::string> names_;  // as typed
   bool all_events_ = true;
   std::bitset<EVENT_ID_MAX> events_;
   std::vector<std::string> chosen_;

@@ -16,6 +16,7 @@
 #include "ctl/screen.h"
 #include "ctl/stop_signals.h"
 #include "ctl/stream_loop.h"
+#include "trace/event_records.h"
 
 namespace ktraced {
 
@@ -36,17 +37,21 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
   auto packets = ReadAhead::start(source);
   if (!packets) return pass_on(packets);
   EventCounter counter;
+  Schema schema = source.schema();
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
   auto start = Clock::now();
-  auto end = loop.run(StreamLoop::duration_of(command.duration_s),
-                      {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
-                         counter.take(packet);
-                         return {};
-                       },
-                       .after_packets = [] { return Result<Next>(Next::go_on); }});
+  auto end =
+      loop.run(StreamLoop::duration_of(command.duration_s),
+               {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
+                  counter.take(packet);
+                  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names))
+                    packet.for_each_record([&](RecordView record) { learn_event(schema, record); });
+                  return {};
+                },
+                .after_packets = [] { return Result<Next>(Next::go_on); }});
   if (!end) return pass_on(end);
-  auto written = write_all(STDOUT_FILENO,
-                           counter.summary(source.schema(), seconds_since(start)).dump() + "\n");
+  auto written =
+      write_all(STDOUT_FILENO, counter.summary(schema, seconds_since(start)).dump() + "\n");
   if (!written) return pass_on(written);
   return *end == StreamLoop::End::hung_up ? hung_up() : Result<>();
 }
@@ -72,12 +77,13 @@ Result<StreamLoop::End> print_all(PassPrinter& printer, StreamLoop& loop,
   return end;
 }
 
-Result<> run_printing(const StreamCommand& command, const Options& options,
-                      const Selection& selection, LiveSource& source, const StopSignals& signals) {
+Result<> run_printing(const StreamCommand& command, const Options& options, Selection& selection,
+                      LiveSource& source, const StopSignals& signals) {
+  Schema schema = source.schema();  // grows with the stream
   NameTable names;
   RemoteSymbols symbols(ask_daemon(options.socket));
-  auto decoder = make_decoder(command, options.json, {source.schema(), names, &symbols});
-  PassPrinter printer(source.schema(), selection, names, &symbols, *decoder, command.count);
+  auto decoder = make_decoder(command, options.json, {schema, names, &symbols});
+  PassPrinter printer(schema, selection, names, &symbols, *decoder, command.count);
   decoder->header(printer.out());
   auto packets = ReadAhead::start(source);
   if (!packets) return pass_on(packets);

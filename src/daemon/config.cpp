@@ -29,6 +29,8 @@ constexpr size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
 // Enabled when the configuration has no "events" section: cheap enough for any machine.
 constexpr std::array<std::string_view, 4> kDefaultGroups = {"sched", "process", "signal", "oom"};
 
+constexpr std::string_view kTracepoints = "tracepoints";
+
 template <class T>
 bool contains(const T& values, std::string_view value) {
   return std::ranges::find(values, value) != values.end();
@@ -93,9 +95,24 @@ void read_group(const ConfigNode& node, const std::string& group, const EventGro
   config.events.insert(config.events.end(), selected.begin(), selected.end());
 }
 
+// ["irq:irq_handler_entry", "block:*"]; whether they exist is known to the running kernel alone.
+void read_tracepoints(const ConfigNode& node, Config& config) {
+  for (const ConfigNode& element : node.list(EVENT_ID_MAX)) {
+    auto name = element.text();
+    if (!name) continue;
+    const size_t colon = name->find(':');
+    if (colon == 0 || colon == std::string::npos || colon + 1 == name->size())
+      element.problem("must be SYSTEM:NAME, in which * stands for any characters, not {}",
+                      in_quotes(*name));
+    else
+      config.tracepoints.push_back(*name);
+  }
+}
+
 void read_events(const std::optional<ConfigNode>& node, const EventGroups& groups, Config& config) {
   std::vector<std::string_view> names;
   for (const auto& [group, events] : groups) names.push_back(group);
+  names.push_back(kTracepoints);
   if (node && !node->object(names)) return;
   for (const auto& [group, events] : groups) {
     if (!node && contains(kDefaultGroups, group))
@@ -103,6 +120,8 @@ void read_events(const std::optional<ConfigNode>& node, const EventGroups& group
     if (!node) continue;
     if (auto member = node->member(group)) read_group(*member, group, groups, config);
   }
+  if (node)
+    if (auto member = node->member(kTracepoints)) read_tracepoints(*member, config);
 }
 
 // ---- the other sections ----

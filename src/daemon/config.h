@@ -48,6 +48,8 @@ struct StreamConfig {
 struct Config {
   // Names of enabled events, group by group, in the groups' order.
   std::vector<std::string> events;
+  // Tracepoints of the running kernel, as names or patterns: "irq:irq_handler_entry", "block:*".
+  std::vector<std::string> tracepoints;
   // Selected system calls by name; empty: all.
   std::vector<std::string> syscalls_only;
   FilterSettings filter;

@@ -146,6 +146,15 @@ void Drain::flush() {
   });
 }
 
+// Passes of nothing but names, which promise nothing new.
+void Drain::tell(std::span<const std::byte> names) {
+  call([&] {
+    if (!streaming_) return;
+    for (const PacketBytes& packet : build_names_packets(uuid_, names_sequence_, promised_, names))
+      publish_(std::span(&packet, 1));
+  });
+}
+
 void Drain::make_cpus(uint64_t start) {
   for (const Cpu& cpu : cpus_) late_before_ += cpu.builder.late_records();
   cpus_.clear();

@@ -55,6 +55,9 @@ class Drain {
   void set_streaming(bool on, bool leave_on = false);
   // Publishes a pass that promises everything up to now, and returns then.
   void flush();
+  // Publishes name records at once, before anything that the programs write after this returns.
+  // They are lost if nobody listens.
+  void tell(std::span<const std::byte> names);
   // Asks for a pass that promises everything up to now.
   void request_pass();
   void set_max_latency(uint32_t milliseconds);

@@ -16,24 +16,33 @@ using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
 
-Result<std::vector<std::string>> names_parameter(const json& params) {
-  auto names = params.find("names");
+Result<std::vector<std::string>> texts_parameter(const json& params, const char* key) {
+  auto names = params.find(key);
   if (names == params.end() || !names->is_array() || names->empty())
-    return fail(ExitCode::usage, "'names' must be a list of event or group names");
+    return fail(ExitCode::usage, "'{}' must be a list of event or group names", key);
   std::vector<std::string> out;
   for (const json& name : *names) {
-    if (!name.is_string()) return fail(ExitCode::usage, "'names' must be a list of strings");
+    if (!name.is_string()) return fail(ExitCode::usage, "'{}' must be a list of strings", key);
     out.push_back(name);
   }
   return out;
 }
 
+Result<json> list_events(const Tracer& tracer, const json& params) {
+  if (!params.contains("tracepoints")) return tracer.events({});
+  auto patterns = texts_parameter(params, "tracepoints");
+  if (!patterns) return pass_on(patterns);
+  return tracer.events(*patterns);
+}
+
 Result<json> enable(Tracer& tracer, const json& params, bool enabled) {
-  auto names = names_parameter(params);
+  auto names = texts_parameter(params, "names");
   if (!names) return pass_on(names);
-  auto events = tracer.set_enabled(*names, enabled);
-  if (!events) return pass_on(events);
-  return json{{"events", *events}};
+  auto chosen = tracer.set_enabled(*names, enabled);
+  if (!chosen) return pass_on(chosen);
+  json answer = {{"events", chosen->events}};
+  if (!chosen->skipped.empty()) answer["skipped"] = chosen->skipped;
+  return answer;
 }
 
 Result<json> set_filter(Tracer& tracer, const FilterSettings& settings) {
@@ -80,7 +89,7 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
     return status;
   });
   server.add("events.list", Role::read,
-             [t](const json&, const Peer&) { return t.tracer.events(); });
+             [t](const json& params, const Peer&) { return list_events(t.tracer, params); });
   server.add("filter.show", Role::read, [t](const json&, const Peer&) {
     return json{{"filter", filter_to_json(t.tracer.filter())}};
   });

@@ -1,6 +1,7 @@
 #include "daemon/ring_account.h"
 
-#include "bpf/shared_state.h"
+#include <algorithm>
+#include <map>
 
 namespace ktraced {
 namespace {
@@ -12,12 +13,25 @@ struct Bytes {
 };
 
 bool has_variable_size(const Event& event) {
-  return !event.fields.empty() && event.fields.back().count == 0;
+  return std::ranges::any_of(event.fields, [](const Field& field) { return field.count == 0; });
 }
 
-void add(Bytes& sum, const Event& event, uint64_t records) {
-  sum.min += records * event.size;
-  sum.max += records * (has_variable_size(event) ? uint64_t{FLIGHT_SPILL} : event.size);
+// All events of one name: accounts do not tell apart what was defined anew.
+struct Namesakes {
+  uint64_t written = 0;
+  Bytes record{.min = UINT64_MAX, .max = 0};
+
+  void add(const Event& event, uint64_t records) {
+    if (records == 0 && record.max != 0) return;
+    written += records;
+    record.min = std::min<uint64_t>(record.min, event.size);
+    record.max = std::max<uint64_t>(record.max, has_variable_size(event) ? uint64_t{RECORD_MAX} : event.size);
+  }
+};
+
+void add(Bytes& sum, const Namesakes& events, uint64_t records) {
+  sum.min += records * events.record.min;
+  sum.max += records * events.record.max;
 }
 
 std::string on(const CpuAccount& account, std::string_view what) {
@@ -34,20 +48,21 @@ std::vector<std::string> settle(const Schema& schema, const RingContent& ring,
 
   const bool wrapped = ring.written_bytes > ring.capacity;
   Bytes overwritten;
-  for (const Event& event : schema.events()) {
-    const uint64_t written = ring.written[event.id];
-    const auto found = account.events.find(event.name);
+  std::map<std::string_view, Namesakes> by_name;
+  for (const Event& event : schema.events()) by_name[event.name].add(event, ring.written[event.id]);
+  for (const auto& [name, events] : by_name) {
+    const auto found = account.events.find(std::string(name));
     const uint64_t records = found == account.events.end() ? 0 : found->second.records;
-    if (written == records) continue;
-    if (written < records) {
-      problem(fmt::format("{} {} records where {} were counted", records, event.name, written));
+    if (events.written == records) continue;
+    if (events.written < records) {
+      problem(fmt::format("{} {} records where {} were counted", records, name, events.written));
       continue;
     }
-    account.events[event.name].overwritten = written - records;
-    add(overwritten, event, written - records);
+    account.events[std::string(name)].overwritten = events.written - records;
+    add(overwritten, events, events.written - records);
     if (!wrapped)
       problem(fmt::format("{} {} records are missing, though nothing was overwritten",
-                          written - records, event.name));
+                          events.written - records, name));
   }
 
   const uint64_t bytes = ring.written_bytes - ring.found_bytes;

@@ -21,6 +21,12 @@ json to_json(const EventCounts& counts) {
       {"recorded", counts.recorded}, {"filtered", counts.filtered}, {"dropped", counts.dropped}};
 }
 
+// Adds what was counted while the event was defined otherwise.
+void add_counts(const json& earlier, json& now) {
+  for (const char* name : {"recorded", "filtered", "dropped", "missed", "overwritten"})
+    now[name] = now[name].get<uint64_t>() + earlier[name].get<uint64_t>();
+}
+
 }  // namespace
 
 json Tracer::event_status(const Event& event, uint64_t overwritten) const {
@@ -40,9 +46,9 @@ json Tracer::event_status(const Event& event, uint64_t overwritten) const {
   status["enabled"] = enabled_.contains(event.name) && reason == nullptr;
   status["available"] = reason == nullptr;
   if (reason != nullptr) status["reason"] = *reason;
-  status["attached"] = object_.attached(event.name);
-  status["missed"] =
-      object_.missed(event.name) - (baseline != baselines_.end() ? baseline->second.missed : 0);
+  status["attached"] =
+      is_dynamic(event) ? dynamic_.attached(event.id) : object_.attached(event.name);
+  status["missed"] = missed(event) - (baseline != baselines_.end() ? baseline->second.missed : 0);
   // Reading a ring that is written to can miss some for a moment: never less than nothing.
   const uint64_t before = baseline != baselines_.end() ? baseline->second.overwritten : 0;
   status["overwritten"] = overwritten > before ? overwritten - before : 0;
@@ -75,8 +81,15 @@ json Tracer::status() const {
   const std::vector<uint64_t> overwritten = flight_.overwritten();
   for (const Event& event : schema_.events()) {
     json status = event_status(event, overwritten[event.id]);
-    for (auto& [name, sum] : totals.items())
+    uint64_t hits = 0;
+    for (auto& [name, sum] : totals.items()) {
+      hits += status[name].get<uint64_t>();
       sum = sum.get<uint64_t>() + status[name].get<uint64_t>();
+    }
+    // Dynamic events that were used once are not worth a line for ever.
+    if (is_dynamic(event) && hits == 0 && !status["enabled"].get<bool>()) continue;
+    if (auto earlier = events.find(event.name); earlier != events.end())
+      add_counts(*earlier, status);
     events[event.name] = std::move(status);
   }
   json filter = filter_to_json(filters_.current());
@@ -95,18 +108,38 @@ json Tracer::status() const {
           {"filter", std::move(filter)}};
 }
 
-json Tracer::events() const {
-  json schema = schema_to_json(schema_);
+json Tracer::list_entry(const Event& event) const {
+  const std::string* reason = why_unavailable(event.name);
+  json entry = event_to_json(event);
+  entry["available"] = reason == nullptr;
+  entry["enabled"] = reason == nullptr && enabled_.contains(event.name);
+  if (reason != nullptr) entry["reason"] = *reason;
+  return entry;
+}
+
+Result<json> Tracer::events(const std::vector<std::string>& patterns) const {
   json list = json::array();
-  for (json& event : schema["events"]) {
-    const std::string name = event["name"];
-    const std::string* reason = why_unavailable(name);
-    event["available"] = reason == nullptr;
-    event["enabled"] = reason == nullptr && enabled_.contains(name);
-    if (reason != nullptr) event["reason"] = *reason;
-    list.push_back(std::move(event));
+  for (const Event& event : schema_.events())
+    if (!is_dynamic(event) || (enabled_.contains(event.name) && schema_.find(event.name) == &event))
+      list.push_back(list_entry(event));
+  std::set<std::string> names;
+  for (const std::string& pattern : patterns) {
+    auto found = tracepoints_.matching(pattern);
+    if (!found) return pass_on(found);
+    names.insert(found->begin(), found->end());
   }
-  return {{"events", std::move(list)}};
+  for (const std::string& name : names) {
+    if (enabled_.contains(name)) continue;
+    if (auto format = tracepoints_.format(name); format)
+      list.push_back(list_entry(format->event));
+    else
+      list.push_back({{"name", name},
+                      {"group", name.substr(0, name.find(':'))},
+                      {"enabled", false},
+                      {"available", false},
+                      {"reason", format.error().message}});
+  }
+  return json{{"events", std::move(list)}};
 }
 
 }  // namespace ktraced

@@ -32,7 +32,8 @@ std::string running_release() { return system_names().release; }
 
 EventGroups event_groups(const Schema& schema) {
   EventGroups groups;
-  for (const Event& event : schema.events()) groups[event.group].push_back(event.name);
+  for (const Event& event : schema.events())
+    if (!is_dynamic(event)) groups[event.group].push_back(event.name);
   return groups;
 }
 
@@ -89,6 +90,8 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       unpinned_because_(std::move(acquired.unpinned_because)),
       adopted_(acquired.adopted),
       object_(std::move(acquired.object)),
+      tracepoints_(object_),
+      dynamic_(object_),
       counters_(std::move(counters)),
       filters_(object_),
       names_(object_),
@@ -96,7 +99,11 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       flight_(object_, sizes(config)),
       uuid_(random_uuid()),
       kernel_release_(running_release()),
-      config_(config) {}
+      config_(config) {
+  dynamic_.add_kind(tracepoints_);
+  dynamic_.adopt();
+  for (const auto& [id, event] : dynamic_.all()) schema_.add(event->event);
+}
 
 // A daemon that did not get to run leaves things as it found them.
 Tracer::~Tracer() {
@@ -144,12 +151,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   }
   drain_->set_max_latency(config.stream.max_latency_ms);
   set_syscalls(config.syscalls_only);
-  std::set<std::string> enabled;
-  for (const std::string& event : config.events) {
-    if (const std::string* reason = why_unavailable(event))
-      spdlog::warn("event {} is not available: {}", event, *reason);
-    enabled.insert(event);
-  }
+  std::set<std::string> enabled = events_of(config);
 
   std::vector<std::string> changed;
   if (enabled != enabled_ || filter.syscall != filter_before.syscall)
@@ -171,33 +173,6 @@ void Tracer::set_syscalls(const std::vector<std::string>& names) {
       if (auto number = syscall_number(abi, name))
         numbers[abi].push_back(static_cast<uint32_t>(*number));
   filters_.select_syscalls(numbers);
-}
-
-Result<std::vector<std::string>> Tracer::set_enabled(const std::vector<std::string>& names,
-                                                     bool enabled) {
-  std::vector<std::string> meant;
-  const EventGroups groups = event_groups(schema_);
-  for (const std::string& name : names) {
-    if (auto group = groups.find(name); group != groups.end()) {
-      for (const std::string& event : group->second)
-        if (!enabled || why_unavailable(event) == nullptr) meant.push_back(event);
-    } else if (schema_.find(name) == nullptr) {
-      return fail(ExitCode::usage,
-                  "there is no event or group '{:.64}': 'ktracectl events' lists them all", name);
-    } else if (const std::string* reason = why_unavailable(name); enabled && reason != nullptr) {
-      return fail(ExitCode::unavailable, "event {} is not available: {}", name, *reason);
-    } else {
-      meant.push_back(name);
-    }
-  }
-  for (const std::string& event : meant) {
-    if (enabled)
-      enabled_.insert(event);
-    else
-      enabled_.erase(event);
-  }
-  reconcile();
-  return meant;
 }
 
 Result<> Tracer::set_filter(const FilterSettings& settings) {
@@ -223,7 +198,7 @@ uint64_t Tracer::reset() {
     baseline.per_cpu.resize(counters_.cpus());
     for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
       baseline.per_cpu[cpu] = counters_.of(cpu, event.id);
-    baseline.missed = object_.missed(event.name);
+    baseline.missed = missed(event);
     baseline.overwritten = overwritten[event.id];
   }
   return discarded;

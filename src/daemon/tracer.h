@@ -14,16 +14,25 @@
 #include "daemon/missed_hits.h"
 #include "kernel/bpf_object.h"
 #include "kernel/counters.h"
+#include "kernel/dynamic_events.h"
 #include "kernel/features.h"
 #include "kernel/filters.h"
 #include "kernel/flight_recorder.h"
 #include "kernel/kernel_names.h"
 #include "kernel/persistence.h"
 #include "kernel/stream_rings.h"
+#include "kernel/tracepoints.h"
 #include "schema/schema.h"
 #include "trace/manifest.h"
 
 namespace ktraced {
+
+// What came of enabling or disabling events by name.
+struct ChosenEvents {
+  std::vector<std::string> events;
+  // Of a pattern: events that cannot be had, and why.
+  std::map<std::string, std::string> skipped;
+};
 
 // Owns everything that is in the kernel. Programs are attached only while their
 // event is enabled and its records go somewhere, to a reader of the stream or into the
@@ -42,10 +51,13 @@ class Tracer {
   // sections that have changed.
   Result<std::vector<std::string>> apply(const Config& config);
 
-  // Enables or disables events by name or by group, all or none: ExitCode::usage for an
-  // unknown name, ExitCode::unavailable for an event this kernel does not have. Of a group
-  // what is available is taken. Returns the names of the events meant.
-  Result<std::vector<std::string>> set_enabled(const std::vector<std::string>& names, bool enabled);
+  // Enables or disables events by name, by group or by pattern ("irq:*"), all or none:
+  // ExitCode::usage for an unknown name, ExitCode::unavailable for an event this kernel does not
+  // have. Of a group or pattern what is available is taken.
+  Result<ChosenEvents> set_enabled(const std::vector<std::string>& names, bool enabled);
+  // A dynamic event has been defined: tells everybody who reads its records what it is, before
+  // there are any.
+  void take_definitions(const std::vector<const DynamicEvent*>& events);
 
   Result<> set_filter(const FilterSettings& settings);
   [[nodiscard]] const FilterSettings& filter() const { return filters_.current(); }
@@ -95,7 +107,8 @@ class Tracer {
 
   // For the methods `status` and `events.list`.
   [[nodiscard]] nlohmann::json status() const;
-  [[nodiscard]] nlohmann::json events() const;
+  // Lists also the tracepoints that match the patterns, whether they are enabled or not.
+  [[nodiscard]] Result<nlohmann::json> events(const std::vector<std::string>& patterns) const;
 
  private:
   // Sizes of the flight recorder that a configuration asks for.
@@ -116,16 +129,27 @@ class Tracer {
   void reconcile();
   void note_in_force();
   void set_attached(const std::string& program, bool attached);
+  void set_attached(const Event& event, bool attached);
+  void note_attach(const std::string& event, const Result<>& attached);
+  Result<> choose(const std::string& name, bool enabled, ChosenEvents& chosen);
+  Result<> choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen);
+  Result<> define_tracepoints(const std::string& pattern, ChosenEvents& chosen);
+  [[nodiscard]] std::set<std::string> events_of(const Config& config);
+  [[nodiscard]] uint64_t missed(const Event& event) const;
   void set_syscalls(const std::vector<std::string>& names);
   [[nodiscard]] const std::string* why_unavailable(const std::string& event) const;
   [[nodiscard]] nlohmann::json event_status(const Event& event, uint64_t overwritten) const;
+  [[nodiscard]] nlohmann::json list_entry(const Event& event) const;
   [[nodiscard]] nlohmann::json stream_status() const;
 
+  mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
   Schema schema_;
   Fd pins_lock_;
   std::string unpinned_because_;
   bool adopted_;
   BpfObject object_;
+  Tracepoints tracepoints_;
+  DynamicEvents dynamic_;
   Counters counters_;
   Filters filters_;
   KernelNames names_;

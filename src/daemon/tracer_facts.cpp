@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "daemon/tracer.h"
+#include "trace/event_records.h"
 
 namespace ktraced {
 
@@ -11,18 +12,15 @@ std::vector<std::byte> Tracer::name_records() const {
 }
 
 std::vector<PacketBytes> Tracer::names_packets() const {
-  const std::vector<std::byte> records = name_records();
-  std::vector<PacketBytes> packets;
-  std::span<const std::byte> rest(records);
-  do {
-    size_t bytes = 0;
-    while (bytes < rest.size() && bytes < PacketBuilder::kTargetBytes)
-      bytes += RecordView(rest.data() + bytes).bytes().size();
-    // Nothing has been sent yet: the packet promises nothing.
-    packets.push_back(build_names_packet(uuid_, 0, 0, rest.first(bytes)));
-    rest = rest.subspan(bytes);
-  } while (!rest.empty());
-  return packets;
+  std::vector<std::byte> records = name_records();
+  // Those that were defined after the schema was sent are among them.
+  for (const auto& [id, event] : dynamic_.all()) {
+    const auto record = event_record(event->event, 0);
+    records.insert(records.end(), record.begin(), record.end());
+  }
+  // Nothing has been sent yet: the packets promise nothing, and do not count.
+  uint64_t sequence = 0;
+  return build_names_packets(uuid_, sequence, 0, records);
 }
 
 Manifest Tracer::manifest() const {
@@ -34,6 +32,7 @@ Manifest Tracer::manifest() const {
                      .clock_offset_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) -
                                         static_cast<int64_t>(boottime_ns()),
                      .boot_id = boot_id()};
+  std::lock_guard lock(schema_mutex_);
   manifest.schema = schema_;
   manifest.config = *in_force();
   return manifest;
@@ -41,7 +40,8 @@ Manifest Tracer::manifest() const {
 
 HitCounts Tracer::missed() const {
   HitCounts counts;
-  for (const Event& event : schema_.events()) counts[event.name] = object_.missed(event.name);
+  std::lock_guard lock(schema_mutex_);
+  for (const Event& event : schema_.events()) counts[event.name] += missed(event);
   return counts;
 }
 

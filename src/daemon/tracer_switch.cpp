@@ -95,23 +95,33 @@ void Tracer::reconcile() {
     const bool on = tracing && enabled_.contains(event.name);
     if (event.id < std::size(object_.control().event_on))
       std::atomic_ref(object_.control().event_on[event.id]).store(on ? 1 : 0);
-    set_attached(event.name, on || (keeping_house && is_housekeeping(event.name)));
+    set_attached(event, on || (keeping_house && is_housekeeping(event.name)));
   }
   set_attached(kForgetFollowed, filters_.following());
   if (!shut_down_) note_in_force();
 }
 
+void Tracer::set_attached(const Event& event, bool attached) {
+  if (!is_dynamic(event)) return set_attached(event.name, attached);
+  // Of several definitions of one name the newest is in force.
+  if (attached && schema_.find(event.name) == &event)
+    note_attach(event.name, dynamic_.attach(event.id));
+  else
+    dynamic_.detach(event.id);
+}
+
 void Tracer::set_attached(const std::string& program, bool attached) {
-  if (!attached) {
+  if (!attached)
     object_.detach(program);
-    return;
-  }
-  if (object_.unavailable().contains(program)) return;
-  if (auto done = object_.attach(program); done) {
-    attach_failures_.erase(program);
-  } else if (attach_failures_.emplace(program, done.error().message).second) {
-    spdlog::error("{}", done.error().message);
-  }
+  else if (!object_.unavailable().contains(program))
+    note_attach(program, object_.attach(program));
+}
+
+void Tracer::note_attach(const std::string& event, const Result<>& attached) {
+  if (attached)
+    attach_failures_.erase(event);
+  else if (attach_failures_.emplace(event, attached.error().message).second)
+    spdlog::error("{}", attached.error().message);
 }
 
 }  // namespace ktraced

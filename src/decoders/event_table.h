@@ -2,33 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "schema/schema.h"
 
 namespace ktraced {
 
-// `Plan` is made from an Event once and then used for each of its records.
+// `Plan` is made from an Event when its first record comes, and then used for each of them. The
+// schema may grow meanwhile. Used by one thread.
 template <class Plan>
 class EventTable {
  public:
-  // `make(const Event&)` gives a Plan.
-  template <class Make>
-  EventTable(const Schema& schema, Make&& make) {
-    for (const Event& event : schema.events()) {
-      if (event.id >= plans_.size()) plans_.resize(event.id + 1U);
-      plans_[event.id] = std::make_unique<Plan>(make(event));
-    }
-  }
+  // `make` gives a Plan. `schema` must outlive this.
+  EventTable(const Schema& schema, std::function<Plan(const Event&)> make)
+      : schema_(&schema), make_(std::move(make)) {}
 
   // Null for an event that the schema does not have.
   [[nodiscard]] const Plan* find(uint16_t id) const {
-    return id < plans_.size() ? plans_[id].get() : nullptr;
+    if (id < plans_.size() && plans_[id] != nullptr) return plans_[id].get();
+    return add(id);
   }
 
  private:
-  std::vector<std::unique_ptr<Plan>> plans_;
+  const Plan* add(uint16_t id) const {
+    const Event* event = schema_->find(id);
+    if (event == nullptr) return nullptr;
+    if (id >= plans_.size()) plans_.resize(id + size_t{1});
+    plans_[id] = std::make_unique<Plan>(make_(*event));
+    return plans_[id].get();
+  }
+
+  const Schema* schema_;
+  std::function<Plan(const Event&)> make_;
+  mutable std::vector<std::unique_ptr<Plan>> plans_;  // made so far, by id
 };
 
 }  // namespace ktraced

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "decoders/comm.h"
-#include "decoders/field_value.h"
 #include "decoders/safe_text.h"
 #include "schema/names.h"
+#include "trace/field_value.h"
 
 namespace ktraced {
 
@@ -40,6 +40,19 @@ size_t decimal_digits(uint64_t value) {
   return digits;
 }
 
+std::vector<Field> located_fields(const Event& event) {
+  std::vector<Field> located;
+  std::ranges::copy_if(event.fields, std::back_inserter(located), &Field::located);
+  return located;
+}
+
+// Without its group, as the kernel prints it.
+std::string_view bare_name(const Event& event) {
+  const std::string_view name = event.name;
+  const size_t colon = name.find(':');
+  return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
 void append_spaces_to(size_t width, size_t used, TextBuffer& out) {
   if (used < width) out.append(width - used, ' ');
 }
@@ -50,7 +63,8 @@ FtraceDecoder::FtraceDecoder(const DecoderSources& sources)
     : sources_(sources),
       plans_(sources.schema,
              [](const Event& event) {
-               return EventPlan{fmt::format(": {}: ", event.name), ftrace_format_of(event)};
+               return EventPlan{fmt::format(": {}: ", bare_name(event)), ftrace_format_of(event),
+                                PrintFormat::parse(event.print, event), located_fields(event)};
              }),
       gfp_(sources.schema.gfp_flags) {
   auto account = std::ranges::find(sources.schema.gfp_flags, "__GFP_ACCOUNT", &FlagName::name);
@@ -63,7 +77,10 @@ void FtraceDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   append_prefix(cpu, record, out);
   if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
     out.append(plan->head);
-    for (const FormatStep& step : plan->steps) append_step(step, cpu, record, out);
+    if (plan->print)
+      append_print(*plan, record, out);
+    else
+      for (const FormatStep& step : plan->steps) append_step(step, cpu, record, out);
   } else {
     out.append(": ");
     out.append(event_name(sources_.schema, record.id()));
@@ -96,18 +113,29 @@ void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& o
   out.append_padded(microseconds % kMicrosecondsPerSecond, 6);
 }
 
+void FtraceDecoder::append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const {
+  plan.print->append(
+      record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); }, out);
+  // The kernel's text has no place to say so.
+  if (std::ranges::any_of(plan.located,
+                          [&](const Field& field) { return elements_of(field, record).cut; }))
+    out.append(" ...");
+}
+
 void FtraceDecoder::append_step(const FormatStep& step, uint32_t cpu, RecordView record,
                                 TextBuffer& out) {
   if (step.kind == Kind::literal) return out.append(step.text);
-  if (step.field.meaning == Meaning::text)
-    return append_printable(text_of(step.field, record), out);
-  for (size_t i = 0; i < step.field.count; ++i) {
+  const Field& field = step.field;
+  const Elements elements = elements_of(field, record);
+  if (field.meaning == Meaning::text) append_printable(text_of(field, record), out);
+  for (size_t i = 0; i < elements.count && field.meaning != Meaning::text; ++i) {
     if (i != 0) out.append(", ");
-    if (auto value = integer_of(step.field, record, i))
+    if (auto value = integer_at(field, record, elements.offset + i * field.size))
       append_integer(step, *value, cpu, record, out);
     else
       out.append('?');  // of a record that is shorter than the schema says
   }
+  if (elements.cut) out.append("...");
 }
 
 void FtraceDecoder::append_integer(const FormatStep& step, uint64_t value, uint32_t cpu,

@@ -1,6 +1,7 @@
 // Events as the kernel's own tracer prints them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "decoders/event_table.h"
 #include "decoders/ftrace_formats.h"
 #include "decoders/gfp_text.h"
+#include "decoders/print_format.h"
 
 namespace ktraced {
 
@@ -25,8 +27,11 @@ class FtraceDecoder : public Decoder {
   struct EventPlan {
     std::string head;  // ": kmalloc: "
     std::vector<FormatStep> steps;
+    std::optional<PrintFormat> print;  // of a dynamic event, if it was understood
+    std::vector<Field> located;
   };
   void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) const;
+  void append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const;
   void append_step(const FormatStep& step, uint32_t cpu, RecordView record, TextBuffer& out);
   void append_integer(const FormatStep& step, uint64_t value, uint32_t cpu, RecordView record,
                       TextBuffer& out);

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "decoders/comm.h"
-#include "decoders/field_value.h"
 #include "decoders/safe_text.h"
 #include "schema/names.h"
+#include "trace/field_value.h"
 
 namespace ktraced {
 
@@ -73,6 +73,7 @@ JsonDecoder::FieldPlan JsonDecoder::plan_of(const Event& event, const Field& fie
   return {.field = field,
           .key = member_key(field.name),
           .sibling = member_key(sibling_of(field)),
+          .cut = field.located ? member_key(field.name + "_cut") + "true" : "",
           .exit = {member_key(exit.status), member_key(exit.signal), member_key(exit.core)},
           .context = context_of(event, field.meaning)};
 }
@@ -124,24 +125,34 @@ void JsonDecoder::append_field(const FieldPlan& plan, uint32_t cpu, RecordView r
                                TextBuffer& out) {
   const Field& field = plan.field;
   out.append(plan.key);
-  if (field.meaning == Meaning::text) return append_json_string(text_of(field, record), out);
-  if (!is_scalar(field)) {
-    out.append('[');
-    for (size_t i = 0; i < field.count; ++i) {
-      if (i != 0) out.append(',');
-      if (auto value = integer_of(field, record, i))
-        append_scalar(plan, *value, out);
-      else
-        out.append("null");
-    }
-    return out.append(']');
+  if (field.located && elements_of(field, record).cut) {
+    append_list_or_text(plan, record, out);
+    out.append(plan.cut);
+    return;
   }
+  if (!is_scalar(field)) return append_list_or_text(plan, record, out);
   if (auto value = integer_of(field, record)) {
     append_scalar(plan, *value, out);
     append_sibling(plan, *value, cpu, record, out);
   } else {
     out.append("null");  // of a record that is shorter than the schema says
   }
+}
+
+void JsonDecoder::append_list_or_text(const FieldPlan& plan, RecordView record,
+                                      TextBuffer& out) const {
+  const Field& field = plan.field;
+  if (field.meaning == Meaning::text) return append_json_string(text_of(field, record), out);
+  const Elements elements = elements_of(field, record);
+  out.append('[');
+  for (size_t i = 0; i < elements.count; ++i) {
+    if (i != 0) out.append(',');
+    if (auto value = integer_at(field, record, elements.offset + i * field.size))
+      append_scalar(plan, *value, out);
+    else
+      out.append("null");
+  }
+  out.append(']');
 }
 
 void JsonDecoder::append_scalar(const FieldPlan& plan, uint64_t value, TextBuffer& out) const {

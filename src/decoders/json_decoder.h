@@ -27,6 +27,7 @@ class JsonDecoder : public Decoder {
     Field field;
     std::string key;               // `,"prev_pid":`
     std::string sibling;           // `,"prev_comm":`
+    std::string cut;               // `,"filename_cut":true`, for what was too long
     ExitSiblings exit;             // `,"exit_status":` …
     std::optional<Field> context;  // the syscall_abi of a syscall_nr, the signo of a sig_code
   };
@@ -39,6 +40,7 @@ class JsonDecoder : public Decoder {
 
   void append_task(uint32_t cpu, RecordView record, TextBuffer& out) const;
   void append_field(const FieldPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);
+  void append_list_or_text(const FieldPlan& plan, RecordView record, TextBuffer& out) const;
   void append_scalar(const FieldPlan& plan, uint64_t value, TextBuffer& out) const;
   void append_sibling(const FieldPlan& plan, uint64_t value, uint32_t cpu, RecordView record,
                       TextBuffer& out);

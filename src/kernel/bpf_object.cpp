@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "kernel/bpf_loader.h"
@@ -31,12 +29,6 @@ class Hash {
  private:
   uint64_t value_ = 0xcbf29ce484222325ULL;
 };
-
-// A pinned link outlives its pin and its descriptor: the kernel lets go of it in a deferred work,
-// which first frees the link's id and then detaches the program.
-constexpr auto kDetachUsually = std::chrono::milliseconds(200);
-constexpr auto kDetachTimeout = std::chrono::seconds(5);
-constexpr auto kDetachPoll = std::chrono::milliseconds(2);
 
 // Whoever pins last pins this: where it is, all the rest is too.
 constexpr const char* kControlMap = ".data.control";
@@ -142,7 +134,7 @@ Result<> BpfObject::attach(const std::string& name) {
   auto program = programs_.find(name);
   if (program == programs_.end())
     return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
-  wait_until_gone(name);
+  going_.wait(name);
   Fd link(bpf_raw_tracepoint_open(program->second.tracepoint.c_str(), program->second.fd.get()));
   if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
   if (pins_)
@@ -154,29 +146,9 @@ Result<> BpfObject::attach(const std::string& name) {
 void BpfObject::detach(const std::string& name) {
   auto link = links_.find(name);
   if (link == links_.end()) return;
-  bpf_link_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(link->second.get(), &info, &length) == 0)
-    going_[name] = {.link_id = info.id, .since = std::chrono::steady_clock::now()};
+  going_.note(name, link->second);
   links_.erase(link);
   if (pins_) pins_->unpin(Pins::Kind::link, name);
-}
-
-// A program must not be attached twice, each hit would come twice. That the id is gone says that
-// the work is being done, the time since then that it is; without CAP_SYS_ADMIN a link cannot be
-// looked up, and time alone has to tell.
-void BpfObject::wait_until_gone(const std::string& name) {
-  auto going = going_.find(name);
-  if (going == going_.end()) return;
-  const auto since = going->second.since;
-  auto last_seen = since;
-  for (auto now = since; now - since < kDetachTimeout; now = std::chrono::steady_clock::now()) {
-    const Fd link(std::max(-1, bpf_link_get_fd_by_id(going->second.link_id)));
-    if (link) last_seen = now;
-    if (!link && now - last_seen > kDetachUsually) break;
-    std::this_thread::sleep_for(kDetachPoll);
-  }
-  going_.erase(going);
 }
 
 bool BpfObject::attached(const std::string& name) const { return links_.contains(name); }
@@ -184,10 +156,17 @@ bool BpfObject::attached(const std::string& name) const { return links_.contains
 uint64_t BpfObject::missed(const std::string& name) const {
   auto program = programs_.find(name);
   if (program == programs_.end()) return 0;
-  bpf_prog_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(program->second.fd.get(), &info, &length) != 0) return 0;
-  return info.recursion_misses;
+  return recursion_misses(program->second.fd.get());
+}
+
+Result<Fd> BpfObject::load_copy(const std::string& name) const {
+  const auto program = programs_.find(name);
+  if (program == programs_.end()) {
+    const auto reason = unavailable_.find(name);
+    return fail(ExitCode::unavailable, "'{}' has no loaded program: {}", name,
+                reason == unavailable_.end() ? "the kernel refused it" : reason->second);
+  }
+  return duplicate(program->second.fd.get());
 }
 
 int BpfObject::map_fd(const std::string& name) const {
@@ -200,6 +179,13 @@ uint32_t BpfObject::map_capacity(const std::string& name) const {
   uint32_t length = sizeof(info);
   if (bpf_obj_get_info_by_fd(map_fd(name), &info, &length) != 0) return 0;
   return info.max_entries;
+}
+
+uint64_t recursion_misses(int program) {
+  bpf_prog_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(program, &info, &length) != 0) return 0;
+  return info.recursion_misses;
 }
 
 }  // namespace ktraced

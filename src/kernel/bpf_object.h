@@ -1,7 +1,6 @@
 // The BPF programs and maps in the running kernel.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/fd.h"
 #include "base/mapping.h"
 #include "bpf/shared_state.h"
+#include "kernel/going_links.h"
 #include "kernel/pins.h"
 #include "schema/schema.h"
 
@@ -65,6 +65,10 @@ class BpfObject {
   // running already on that CPU; since loading, over all CPUs.
   [[nodiscard]] uint64_t missed(const std::string& program) const;
 
+  // Another copy of a program, with misses of its own, for who attaches it himself. Fails with
+  // ExitCode::unavailable if the kernel has refused it.
+  [[nodiscard]] Result<Fd> load_copy(const std::string& program) const;
+
   // Event or program name → why this kernel cannot have it.
   [[nodiscard]] const std::map<std::string, std::string>& unavailable() const {
     return unavailable_;
@@ -85,24 +89,20 @@ class BpfObject {
     std::string tracepoint;  // where it attaches
   };
 
-  // An attachment that was given up but that the kernel may still have.
-  struct Going {
-    uint32_t link_id = 0;
-    std::chrono::steady_clock::time_point since;
-  };
-
   BpfObject() = default;
-  void wait_until_gone(const std::string& program);
   Result<> map_control();
   Result<> calibrate();
 
   std::map<std::string, Fd> maps_;
   std::map<std::string, Program> programs_;
-  std::map<std::string, Fd> links_;     // by program
-  std::map<std::string, Going> going_;  // by program
+  std::map<std::string, Fd> links_;  // by program
+  GoingLinks going_;
   Mapping control_;
   std::map<std::string, std::string> unavailable_;
   std::optional<Pins> pins_;
 };
+
+// Hits of a program that the kernel has skipped; 0 if that is not known.
+[[nodiscard]] uint64_t recursion_misses(int program);
 
 }  // namespace ktraced

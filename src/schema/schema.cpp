@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bpf/records.h"
+
 namespace ktraced {
 
 namespace {
@@ -35,12 +37,16 @@ constexpr MeaningNames kMeanings[] = {
     {Meaning::exit_code, "exit_code", "exit_code_t"},
     {Meaning::clone_flags, "clone_flags", "clone_flags_t"},
     {Meaning::boolean, "boolean", "bool_t"},
+    {Meaning::failed_fields, "failed_fields", ""},
     {Meaning::text, "text", ""},
 };
 
 }  // namespace
 
+bool is_dynamic(const Event& event) { return event.id >= DYNAMIC_ID_FIRST; }
+
 void Schema::add(Event event) {
+  by_name_.insert_or_assign(event.name, event.id);
   auto [known, is_new] = by_id_.try_emplace(event.id, events_.size());
   if (is_new)
     events_.push_back(std::move(event));
@@ -54,8 +60,9 @@ const Event* Schema::find(uint16_t id) const {
 }
 
 const Event* Schema::find(std::string_view name) const {
-  auto found = std::ranges::find(events_, name, &Event::name);
-  return found == events_.end() ? nullptr : &*found;
+  auto found = by_name_.find(name);
+  const Event* event = found == by_name_.end() ? nullptr : find(found->second);
+  return event != nullptr && event->name == name ? event : nullptr;
 }
 
 std::optional<Meaning> meaning_of_typedef(std::string_view name) {

@@ -37,6 +37,7 @@ enum class Meaning : uint8_t {
   exit_code,
   clone_flags,
   boolean,
+  failed_fields,  // a bit for each field of a probe, by its number: it could not be read
   text,  // char array: fixed, or the record's trailing NUL-terminated string
 };
 
@@ -47,8 +48,11 @@ struct Field {
   Meaning meaning = Meaning::number;
   uint32_t offset = 0;  // bytes from the start of the record, header included
   uint32_t size = 0;    // bytes of one element
-  uint32_t count = 1;   // elements; 0: the trailing variable-length string
+  uint32_t count = 1;   // elements; 0: of variable length
   bool is_signed = false;
+  // Of variable length, with a word at `offset` that says where the elements lie (LOCATED_OFFSET
+  // in bpf/records.h). One of variable length that is not located is the record's trailing string.
+  bool located = false;
   std::string doc;
 
   bool operator==(const Field&) const = default;
@@ -57,14 +61,18 @@ struct Field {
 // One event: a record type with a name. Fields of struct record are not listed.
 struct Event {
   uint16_t id = 0;
-  std::string name;
+  std::string name;  // "kmalloc"; of a dynamic event "GROUP:NAME"
   std::string group;
   std::string doc;
   std::vector<Field> fields;
-  uint32_t size = 0;  // bytes of the record without a trailing string
+  uint32_t size = 0;  // bytes of the record without what is of variable length
+  std::string print;  // how the kernel prints it: the "print fmt" of its format file, or empty
 
   bool operator==(const Event&) const = default;
 };
+
+// Was its id given out at run time?
+[[nodiscard]] bool is_dynamic(const Event& event);
 
 // A named bit combination of a flags word, widest first, e.g. {0xcc0, "GFP_KERNEL"}.
 struct FlagName {
@@ -77,8 +85,10 @@ struct FlagName {
 // All events of one daemon or trace, and the names only its kernel knows.
 class Schema {
  public:
+  // Replaces the one that has its id.
   void add(Event event);
   [[nodiscard]] const Event* find(uint16_t id) const;
+  // Of several with this name the one added last: a dynamic event that has been defined anew.
   [[nodiscard]] const Event* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
 
@@ -87,6 +97,7 @@ class Schema {
  private:
   std::vector<Event> events_;
   std::unordered_map<uint16_t, size_t> by_id_;
+  std::map<std::string, uint16_t, std::less<>> by_name_;
 };
 
 // The meaning of a typedef of bpf/types.h; nothing for a type that is a plain number.

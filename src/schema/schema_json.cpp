@@ -25,9 +25,12 @@ std::unexpected<Error> bad(std::string_view where, std::string_view why) {
 }
 
 json field_to_json(const Field& field) {
-  return {{"name", field.name},        {"type", field.type}, {"meaning", name_of(field.meaning)},
-          {"offset", field.offset},    {"size", field.size}, {"count", field.count},
-          {"signed", field.is_signed}, {"doc", field.doc}};
+  json out = {
+      {"name", field.name},        {"type", field.type}, {"meaning", name_of(field.meaning)},
+      {"offset", field.offset},    {"size", field.size}, {"count", field.count},
+      {"signed", field.is_signed}, {"doc", field.doc}};
+  if (field.located) out["located"] = true;
+  return out;
 }
 
 // A value of the type of `fallback`, which also serves if there is none; nothing
@@ -63,14 +66,26 @@ bool is_identifier(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, is_word) && !(name[0] >= '0' && name[0] <= '9');
 }
 
+// "kmalloc", or "GROUP:NAME" of a dynamic event. The group is what a kernel module calls itself.
+bool is_event_name(std::string_view name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos) return is_identifier(name);
+  std::string group(name.substr(0, colon));
+  std::ranges::replace(group, '-', '_');
+  return is_identifier(group) && is_identifier(name.substr(colon + 1));
+}
+
 // Why decoders could not rely on this field; empty if they can.
 std::string_view flaw(const Field& field, const Event& event, bool is_last) {
   bool is_text = field.meaning == Meaning::text;
   bool is_integer_size = std::has_single_bit(field.size) && field.size <= sizeof(uint64_t);
   if (!is_identifier(field.name)) return "is no identifier";
   if (is_text ? field.size != 1 : !is_integer_size) return "has a size that its type cannot have";
-  if (field.count == 0 && !(is_text && is_last)) return "has no elements";
+  if (field.located && field.count != 0) return "is of fixed length, but located";
+  if (field.count == 0 && !field.located && !(is_text && is_last)) return "has no elements";
   if (field.offset < sizeof(record)) return "lies in the record's header";
+  if (field.located && field.offset + sizeof(uint32_t) > event.size)
+    return "lies beyond its record";
   if (field.offset + uint64_t{field.size} * field.count > event.size)
     return "lies beyond its record";
   return {};
@@ -85,7 +100,8 @@ Result<std::optional<Field>> field_from_json(const json& object, std::string_vie
   if (!read(object, "name", field.name) || !read(object, "type", field.type) ||
       !read(object, "meaning", meaning) || !read(object, "offset", field.offset) ||
       !read(object, "size", field.size) || !read(object, "count", field.count) ||
-      !read(object, "signed", field.is_signed) || !read(object, "doc", field.doc))
+      !read(object, "signed", field.is_signed) || !read(object, "doc", field.doc) ||
+      !read(object, "located", field.located))
     return bad(event, fmt::format("field '{}' has a value of a wrong type", field.name));
   auto known = meaning_named(meaning);
   if (!known && field.count == 0) return std::nullopt;
@@ -109,24 +125,6 @@ Result<> add_fields(const json& list, Event& event) {
   return {};
 }
 
-Result<Event> event_from_json(const json& object) {
-  if (!object.is_object()) return bad("events", "an entry is no object");
-  Event event;
-  if (!read(object, "name", event.name) || !is_identifier(event.name))
-    return bad("events", fmt::format("the name '{}' is no identifier", event.name));
-  if (!read(object, "id", event.id) || event.id == 0 || event.id >= EVENT_ID_MAX)
-    return bad(event.name, fmt::format("'id' must be 1 to {}", EVENT_ID_MAX - 1));
-  if (!read(object, "size", event.size) || event.size < sizeof(record) ||
-      event.size > kRecordMaxBytes)
-    return bad(event.name,
-               fmt::format("'size' must be {} to {} bytes", sizeof(record), kRecordMaxBytes));
-  if (!read(object, "group", event.group) || !read(object, "doc", event.doc))
-    return bad(event.name, "'group' and 'doc' must be texts");
-  if (auto fields = object.find("fields"); fields != object.end())
-    if (auto added = add_fields(*fields, event); !added) return pass_on(added);
-  return event;
-}
-
 Result<FlagName> flag_from_json(const json& object) {
   std::string mask;
   FlagName flag;
@@ -144,7 +142,9 @@ Result<> add_events(const json& list, Schema& schema) {
   for (const json& object : list) {
     auto event = event_from_json(object);
     if (!event) return pass_on(event);
-    if (schema.find(event->id) != nullptr || schema.find(event->name) != nullptr)
+    const bool taken = schema.find(event->id) != nullptr ||
+                       (!is_dynamic(*event) && schema.find(event->name) != nullptr);
+    if (taken)
       return bad(event->name, fmt::format("its name or id {} is another event's too", event->id));
     schema.add(std::move(*event));
   }
@@ -165,8 +165,29 @@ Result<> add_flags(const json& list, std::vector<FlagName>& flags) {
 json event_to_json(const Event& event) {
   json fields = json::array();
   for (const Field& field : event.fields) fields.push_back(field_to_json(field));
-  return {{"id", event.id},   {"name", event.name}, {"group", event.group},
-          {"doc", event.doc}, {"size", event.size}, {"fields", std::move(fields)}};
+  json out = {{"id", event.id},   {"name", event.name}, {"group", event.group},
+              {"doc", event.doc}, {"size", event.size}, {"fields", std::move(fields)}};
+  if (!event.print.empty()) out["print"] = event.print;
+  return out;
+}
+
+Result<Event> event_from_json(const json& object) {
+  if (!object.is_object()) return bad("events", "an entry is no object");
+  Event event;
+  if (!read(object, "name", event.name) || !is_event_name(event.name))
+    return bad("events", fmt::format("the name '{}' is no identifier", event.name));
+  if (!read(object, "id", event.id) || event.id == 0 || event.id >= EVENT_ID_MAX)
+    return bad(event.name, fmt::format("'id' must be 1 to {}", EVENT_ID_MAX - 1));
+  if (!read(object, "size", event.size) || event.size < sizeof(record) ||
+      event.size > kRecordMaxBytes)
+    return bad(event.name,
+               fmt::format("'size' must be {} to {} bytes", sizeof(record), kRecordMaxBytes));
+  if (!read(object, "group", event.group) || !read(object, "doc", event.doc) ||
+      !read(object, "print", event.print))
+    return bad(event.name, "'group', 'doc' and 'print' must be texts");
+  if (auto fields = object.find("fields"); fields != object.end())
+    if (auto added = add_fields(*fields, event); !added) return pass_on(added);
+  return event;
 }
 
 json schema_to_json(const Schema& schema) {

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <iterator>
 
+#include "trace/field_value.h"
+
 namespace ktraced {
 namespace {
 
@@ -36,29 +38,82 @@ bool is_hexadecimal(Meaning meaning) {
          meaning == Meaning::gfp_flags || meaning == Meaning::clone_flags;
 }
 
-void append_field(std::string& out, const Field& field) {
-  const std::string name = identifier(field.name);
-  if (field.meaning == Meaning::text && field.count == 0) {
-    fmt::format_to(std::back_inserter(out), "    string {{ encoding = UTF8; }} {};\n", name);
-    return;
+// Declares the fields of an event in the order of their places.
+class FieldList {
+ public:
+  void add(const Field& field) {
+    if (field.located)
+      add_location(field);
+    else
+      add_fixed(field);
   }
-  const bool text = field.meaning == Meaning::text;
-  // A field that does not lie at a multiple of its size is aligned to bytes.
-  const uint32_t align = field.offset % field.size == 0 ? field.size * 8 : 8;
-  fmt::format_to(
-      std::back_inserter(out), "    integer {{ size = {}; align = {}; signed = {};{}{} }} {}",
-      field.size * 8, align, field.is_signed && !text,
-      is_hexadecimal(field.meaning) ? " base = 16;" : "", text ? " encoding = UTF8;" : "", name);
-  if (field.count > 1 || text) fmt::format_to(std::back_inserter(out), "[{}]", field.count);
-  out += ";\n";
-}
+  // Elements of variable length lie behind everything else, one field after the other.
+  void add_located(const Field& field) {
+    append("    {} {}[{}];\n", integer(field, 8), identifier(field.name), length_of(field));
+  }
+  [[nodiscard]] std::string take() { return std::move(out_); }
+
+ private:
+  template <class... Args>
+  void append(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  static std::string integer(const Field& field, uint32_t align) {
+    const bool text = field.meaning == Meaning::text;
+    return fmt::format("integer {{ size = {}; align = {}; signed = {};{}{} }}", field.size * 8,
+                       align, field.is_signed && !text,
+                       is_hexadecimal(field.meaning) ? " base = 16;" : "",
+                       text ? " encoding = UTF8;" : "");
+  }
+  // Readers take the first underscore off.
+  static std::string length_of(const Field& field) {
+    return fmt::format("__{}_length", field.name);
+  }
+
+  void add_fixed(const Field& field) {
+    const std::string name = identifier(field.name);
+    if (field.count == 0) return append("    string {{ encoding = UTF8; }} {};\n", name);
+    append("    {} {}", integer(field, align_at(field.offset, field.size)), name);
+    if (field.count > 1 || field.meaning == Meaning::text) append("[{}]", field.count);
+    out_ += ";\n";
+    position_ = field.offset + field.size * field.count;
+  }
+
+  // The word that says where the elements are: LOCATED_OFFSET and so on.
+  void add_location(const Field& field) {
+    append("    integer {{ size = 15; align = {}; signed = false; }} __{}_offset;\n",
+           align_at(field.offset, sizeof(uint32_t)), field.name);
+    append("    integer {{ size = 1; align = 1; signed = false; }} {}_cut;\n", field.name);
+    append("    integer {{ size = 16; align = 8; signed = false; }} {};\n", length_of(field));
+    position_ = field.offset + sizeof(uint32_t);
+  }
+
+  // An alignment in bits that brings a reader to `offset`: the natural one if it does. What no
+  // alignment reaches is padded.
+  uint32_t align_at(uint32_t offset, uint32_t size) {
+    for (uint32_t align : {size, 1U, 2U, 4U, 8U})
+      if (offset % align == 0 && (position_ + align - 1) / align * align == offset)
+        return align * 8;
+    if (offset > position_)
+      append("    integer {{ size = 8; align = 8; signed = false; }} __padding_{}[{}];\n", offset,
+             offset - position_);
+    return 8;
+  }
+
+  std::string out_;
+  uint32_t position_ = sizeof(record);
+};
 
 void append_event(std::string& out, const Event& event) {
   fmt::format_to(std::back_inserter(out),
                  "event {{\n  id = {};\n  name = {};\n  stream_id = {};\n  fields := struct {{\n",
                  event.id, quoted(event.name), static_cast<uint32_t>(StreamId::events));
-  for (const Field& field : event.fields) append_field(out, field);
-  out += "  };\n};\n\n";
+  FieldList list;
+  for (const Field& field : event.fields) list.add(field);
+  for (const Field& field : event.fields)
+    if (field.located) list.add_located(field);
+  out += list.take() + "  };\n};\n\n";
 }
 
 constexpr std::string_view kStructure = R"(/* CTF 1.8 */
@@ -149,13 +204,10 @@ std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
 size_t trailing_padding(const Schema& schema, const RecordView& record) {
   const Event* event = schema.find(record.id());
   if (event == nullptr || event->fields.empty()) return 0;
-  const Field& last = event->fields.back();
-  size_t end = last.offset + size_t{last.size} * last.count;
-  if (last.count == 0) {
-    auto text = record.bytes().subspan(std::min<size_t>(last.offset, record.bytes().size()));
-    auto nul = std::ranges::find(text, std::byte{0});
-    end = last.offset + static_cast<size_t>(nul - text.begin()) + 1;
-  }
+  const auto located =
+      std::ranges::find(event->fields.rbegin(), event->fields.rend(), true, &Field::located);
+  const Field& last = located != event->fields.rend() ? *located : event->fields.back();
+  const size_t end = end_of(last, record);
   return end < record.bytes().size() ? record.bytes().size() - end : 0;
 }
 

@@ -151,4 +151,18 @@ PacketBytes build_names_packet(const Uuid& uuid, uint64_t sequence, uint64_t com
   return std::make_shared<const std::vector<std::byte>>(std::move(packet));
 }
 
+std::vector<PacketBytes> build_names_packets(const Uuid& uuid, uint64_t& sequence,
+                                             uint64_t complete_until,
+                                             std::span<const std::byte> records) {
+  std::vector<PacketBytes> packets;
+  do {
+    size_t bytes = 0;
+    while (bytes < records.size() && bytes < PacketBuilder::kTargetBytes)
+      bytes += RecordView(records.data() + bytes).bytes().size();
+    packets.push_back(build_names_packet(uuid, sequence++, complete_until, records.first(bytes)));
+    records = records.subspan(bytes);
+  } while (!records.empty());
+  return packets;
+}
+
 }  // namespace ktraced

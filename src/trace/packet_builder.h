@@ -75,5 +75,9 @@ class PacketBuilder {
 [[nodiscard]] PacketBytes build_names_packet(const Uuid& uuid, uint64_t sequence,
                                              uint64_t complete_until,
                                              std::span<const std::byte> records);
+// The same in as many packets as it takes, at least one; `sequence` is that of the next one.
+[[nodiscard]] std::vector<PacketBytes> build_names_packets(const Uuid& uuid, uint64_t& sequence,
+                                                           uint64_t complete_until,
+                                                           std::span<const std::byte> records);
 
 }  // namespace ktraced

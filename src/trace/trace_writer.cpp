@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "trace/event_records.h"
+
 namespace ktraced {
 namespace {
 
@@ -62,17 +64,21 @@ fs::path partial_of(const fs::path& path) { return path.string() + ".partial"; }
 
 }  // namespace
 
-TraceWriter::TraceWriter(fs::path path, const Schema& schema, IsCode is_code)
+TraceWriter::TraceWriter(fs::path path, Schema schema, TraceOrigin origin, IsCode is_code)
     : path_(std::move(path)),
       partial_(partial_of(path_)),
-      schema_(schema),
+      schema_(std::move(schema)),
+      origin_(std::move(origin)),
       is_code_(std::move(is_code)),
       address_offsets_(EVENT_ID_MAX) {
-  for (const Event& event : schema_.events())
-    for (const Field& field : event.fields)
-      if (event.id < EVENT_ID_MAX && field.meaning == Meaning::kaddr &&
-          field.size == sizeof(uint64_t))
-        address_offsets_[event.id].push_back(field.offset);
+  for (const Event& event : schema_.events()) note_fields(event);
+}
+
+void TraceWriter::note_fields(const Event& event) {
+  for (const Field& field : event.fields)
+    if (event.id < EVENT_ID_MAX && field.meaning == Meaning::kaddr &&
+        field.size == sizeof(uint64_t))
+      address_offsets_[event.id].push_back(field.offset);
 }
 
 Result<> TraceWriter::check_free(const fs::path& path) {
@@ -86,26 +92,28 @@ Result<> TraceWriter::check_free(const fs::path& path) {
   return {};
 }
 
-Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, const Schema& schema,
+Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, Schema schema,
                                                          const TraceOrigin& origin,
                                                          IsCode is_code) {
   if (auto free = check_free(path); !free) return pass_on(free);
-  std::unique_ptr<TraceWriter> writer(new TraceWriter(path, schema, std::move(is_code)));
+  std::unique_ptr<TraceWriter> writer(
+      new TraceWriter(path, std::move(schema), origin, std::move(is_code)));
   writer->finished_ = true;  // there is nothing to remove yet
   if (::mkdir(writer->partial_.c_str(), 0750) != 0)
     return io_failure("make the directory", writer->partial_, errno);
   writer->finished_ = false;
-  if (auto done = writer->write_first_files(origin); !done) return pass_on(done);
+  if (::mkdir((writer->partial_ / "ctf").c_str(), 0750) != 0)
+    return io_failure("make the directory", writer->partial_ / "ctf", errno);
+  if (auto done = writer->write_descriptions(); !done) return pass_on(done);
   return writer;
 }
 
-Result<> TraceWriter::write_first_files(const TraceOrigin& origin) const {
-  if (::mkdir((partial_ / "ctf").c_str(), 0750) != 0)
-    return io_failure("make the directory", partial_ / "ctf", errno);
-  if (auto done = write_file("ctf/metadata", ctf_metadata(schema_, origin)); !done) return done;
+// For who reads it although it was never finished.
+Result<> TraceWriter::write_descriptions() const {
+  if (auto done = write_file("ctf/metadata", ctf_metadata(schema_, origin_)); !done) return done;
   Manifest manifest;
   manifest.name = path_.filename();
-  manifest.origin = origin;
+  manifest.origin = origin_;
   manifest.incomplete_because = {"it was not finished"};
   manifest.schema = schema_;
   return write_file("manifest.json", dump(manifest_to_json(manifest)));
@@ -152,6 +160,10 @@ Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
 }
 
 Result<> TraceWriter::write(const PacketView& packet) {
+  if (schema_grew_) {
+    if (auto done = write_descriptions(); !done) return done;
+    schema_grew_ = false;
+  }
   auto opened = cpu_file(packet.header().cpu_id);
   if (!opened) return pass_on(opened);
   CpuFile& file = **opened;
@@ -236,7 +248,40 @@ void TraceWriter::note_addresses(const RecordView& record) {
   }
 }
 
-void TraceWriter::add_names(std::span<const std::byte> records) { names_.add(records); }
+void TraceWriter::add_names(std::span<const std::byte> records) {
+  names_.add(records);
+  for (size_t at = 0; at + sizeof(record) <= records.size();) {
+    const RecordView view(records.data() + at);
+    at += std::max(view.bytes().size(), sizeof(record));
+    if (const Event* event = learn_event(schema_, view)) {
+      note_fields(*event);
+      schema_grew_ = true;
+    }
+  }
+}
+
+void TraceWriter::add_events(const Schema& schema) {
+  for (const Event& event : schema.events()) {
+    if (schema_.find(event.id) != nullptr) continue;
+    schema_.add(event);
+    note_fields(event);
+    schema_grew_ = true;
+  }
+}
+
+// Of the dynamic events, of which there may be thousands, those that the trace tells of.
+Schema TraceWriter::schema_of_records() const {
+  Schema schema;
+  schema.gfp_flags = schema_.gfp_flags;
+  for (const Event& event : schema_.events()) {
+    const bool told = std::ranges::any_of(files_, [&](const auto& entry) {
+      const std::vector<EventAccount>& events = entry.second.events;
+      return event.id < events.size() && events[event.id] != EventAccount{};
+    });
+    if (told || !is_dynamic(event)) schema.add(event);
+  }
+  return schema;
+}
 
 Result<> TraceWriter::write_names() const {
   if (auto done = write_file("tasks.json", names_.tasks_json()); !done) return done;
@@ -250,8 +295,10 @@ std::vector<CpuAccount> TraceWriter::accounts() const {
     for (size_t id = 0; id < file.events.size(); ++id) {
       if (file.events[id] == EventAccount{}) continue;
       const Event* event = id < EVENT_ID_MAX ? schema_.find(static_cast<uint16_t>(id)) : nullptr;
-      account.events[event != nullptr ? event->name : fmt::format("event {}", id)] =
-          file.events[id];
+      EventAccount& sum =
+          account.events[event != nullptr ? event->name : fmt::format("event {}", id)];
+      sum.records += file.events[id].records;
+      sum.lost += file.events[id].lost;
     }
     accounts.push_back(std::move(account));
   }
@@ -260,12 +307,15 @@ std::vector<CpuAccount> TraceWriter::accounts() const {
 
 Result<> TraceWriter::finish(const Manifest& manifest,
                              const std::map<uint64_t, std::string>& symbols) {
+  Manifest complete = manifest;
+  complete.schema = schema_of_records();
   json symbols_json = json::object();
   for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
   if (auto done = write_names(); !done) return done;
-  const std::array<std::pair<const char*, std::string>, 2> files = {{
+  const std::array<std::pair<const char*, std::string>, 3> files = {{
+      {"ctf/metadata", ctf_metadata(complete.schema, origin_)},
       {"symbols.json", dump({{"symbols", std::move(symbols_json)}})},
-      {"manifest.json", dump(manifest_to_json(manifest))},
+      {"manifest.json", dump(manifest_to_json(complete))},
   }};
   for (const auto& [name, content] : files)
     if (auto done = write_file(name, content); !done) return done;

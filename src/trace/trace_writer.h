@@ -31,10 +31,11 @@ class TraceWriter {
 
   // Fails with ExitCode::usage if there is something at `path` or `path`.partial already.
   static Result<> check_free(const std::filesystem::path& path);
-  // Fails as check_free(), or with ExitCode::io.
+  // `schema` need not have the dynamic events yet that are told by names. Fails as check_free(),
+  // or with ExitCode::io.
   static Result<std::unique_ptr<TraceWriter>> create(const std::filesystem::path& path,
-                                                     const Schema& schema,
-                                                     const TraceOrigin& origin, IsCode is_code);
+                                                     Schema schema, const TraceOrigin& origin,
+                                                     IsCode is_code);
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
   ~TraceWriter();
@@ -44,9 +45,12 @@ class TraceWriter {
   // with ExitCode::io, e.g. when the disk is full; the packet is then not in the trace.
   Result<> write(const PacketView& packet);
 
-  // Names of tasks and caches (name records, one after another) for readers without a daemon.
-  // Later ones add to earlier ones.
+  // Names of tasks and caches, and dynamic events (name records, one after another) for readers
+  // without a daemon. Later ones add to earlier ones. An event must be told before its records
+  // are written.
   void add_names(std::span<const std::byte> records);
+  // Adds the events that the schema does not have yet.
+  void add_events(const Schema& schema);
   // Writes those added so far, which otherwise finish() does: for who has to read an unfinished
   // trace. Fails with ExitCode::io.
   Result<> write_names() const;
@@ -61,8 +65,8 @@ class TraceWriter {
   [[nodiscard]] const EventAccount& total() const { return total_; }
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
-  // Writes what is missing, makes all of it safe on disk and gives the directory its name.
-  // Fails with ExitCode::io.
+  // Writes what is missing, makes all of it safe on disk and gives the directory its name. The
+  // manifest gets the schema that belongs to the records. Fails with ExitCode::io.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
   // Where an unfinished trace is.
   [[nodiscard]] const std::filesystem::path& unfinished_path() const { return partial_; }
@@ -79,10 +83,12 @@ class TraceWriter {
     uint64_t discarded = 0;  // events, cumulative
   };
 
-  TraceWriter(std::filesystem::path path, const Schema& schema, IsCode is_code);
+  TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code);
   [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
   Result<> write_file(const std::filesystem::path& name, std::string_view text) const;
-  Result<> write_first_files(const TraceOrigin& origin) const;
+  Result<> write_descriptions() const;
+  void note_fields(const Event& event);
+  [[nodiscard]] Schema schema_of_records() const;
   Result<CpuFile*> cpu_file(uint32_t cpu);
   Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
   void count(CpuFile& file, const PacketView& packet);
@@ -92,7 +98,9 @@ class TraceWriter {
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
-  const Schema& schema_;
+  Schema schema_;
+  TraceOrigin origin_;
+  bool schema_grew_ = false;  // since it was written
   IsCode is_code_;
   // Offsets of code addresses in the records of an event, from the schema.
   std::vector<std::vector<uint32_t>> address_offsets_;

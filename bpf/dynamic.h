@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Dynamic events: those whose ids and fields come at run time.
+ *
+ * One program serves many events. It is attached with a cookie, which is the
+ * event's id, and is written as
+ *
+ *	SEC("?tp/any")
+ *	int some_event(void *ctx)
+ *	{
+ *		u32 id = bpf_get_attach_cookie(ctx);
+ *		union dynamic_record *r;
+ *
+ *		if (!hit_wanted(id) || !(r = dynamic_record()))
+ *			return 0;
+ *		… fill r->bytes from DYNAMIC_PAYLOAD on …
+ *		return emit_dynamic(r, id, size);
+ *	}
+ */
+#ifndef KTRACED_BPF_DYNAMIC_H
+#define KTRACED_BPF_DYNAMIC_H
+
+#include "emit.h"
+
+enum {
+	DYNAMIC_PAYLOAD = sizeof(struct record), /* offset of the first field */
+};
+
+/* A record that is being built. Twice the longest, so that a piece may begin at
+ * any place of a record and be as long as one: all the verifier has to see. */
+union dynamic_record {
+	struct record h;
+	u8 bytes[2 * RECORD_MAX];
+};
+
+/*
+ * One for each CPU. It is not overwritten by a hit that comes in between: the
+ * kernel runs these programs (perf's tracepoints and kprobes) with preemption
+ * off, and none while another of them runs on that CPU (bpf_prog_active in
+ * trace_call_bpf()). For raw tracepoints and fentry neither holds.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, union dynamic_record);
+} dynamic_records SEC(".maps");
+
+static __always_inline union dynamic_record *dynamic_record(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&dynamic_records, &zero);
+}
+
+/* Emits the first `size` bytes, the header included; pads them with zeros. */
+static __always_inline int emit_dynamic(union dynamic_record *r, u32 id, u32 size)
+{
+	if (size > RECORD_MAX - sizeof(u64))
+		size = RECORD_MAX - sizeof(u64);
+	__builtin_memset(r->bytes + size, 0, sizeof(u64));
+	size = (size + 7) & ~7U;
+	barrier_var(size); /* the verifier must see the bound on the value that is used */
+	return size <= RECORD_MAX ? emit(&r->h, id, size) : 0;
+}
+
+#endif

@@ -1,0 +1,136 @@
+// Which events are meant by a name, and how those come to be that are defined at run time.
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/suggest.h"
+#include "daemon/tracer.h"
+#include "trace/event_records.h"
+
+namespace ktraced {
+namespace {
+
+bool is_pattern(std::string_view name) {
+  return name.find_first_of("*?[") != std::string_view::npos;
+}
+
+}  // namespace
+
+Result<ChosenEvents> Tracer::set_enabled(const std::vector<std::string>& names, bool enabled) {
+  ChosenEvents chosen;
+  for (const std::string& name : names)
+    if (auto found = choose(name, enabled, chosen); !found) return pass_on(found);
+  for (const std::string& event : chosen.events) {
+    if (enabled)
+      enabled_.insert(event);
+    else
+      enabled_.erase(event);
+  }
+  reconcile();
+  if (!enabled) return chosen;
+  // What could not be attached is not left enabled, unlike built-in events, for which the kernel
+  // has no such reason.
+  std::erase_if(chosen.events, [&](const std::string& event) {
+    const auto failure = attach_failures_.find(event);
+    if (failure == attach_failures_.end() || dynamic_.find(event) == nullptr) return false;
+    chosen.skipped.emplace(event, failure->second);
+    enabled_.erase(event);
+    attach_failures_.erase(failure);
+    return true;
+  });
+  for (const std::string& name : names)
+    if (const auto failure = chosen.skipped.find(name); failure != chosen.skipped.end())
+      return fail(ExitCode::unavailable, "{}", failure->second);
+  return chosen;
+}
+
+Result<> Tracer::choose(const std::string& name, bool enabled, ChosenEvents& chosen) {
+  if (name.contains(':')) return choose_dynamic(name, enabled, chosen);
+  const EventGroups groups = event_groups(schema_);
+  if (auto group = groups.find(name); group != groups.end()) {
+    for (const std::string& event : group->second)
+      if (!enabled || why_unavailable(event) == nullptr) chosen.events.push_back(event);
+    return {};
+  }
+  if (schema_.find(name) == nullptr)
+    return fail(ExitCode::usage,
+                "there is no event or group '{:.64}': 'ktracectl events' lists them all", name);
+  if (const std::string* reason = why_unavailable(name); enabled && reason != nullptr)
+    return fail(ExitCode::unavailable, "event {} is not available: {}", name, *reason);
+  chosen.events.push_back(name);
+  return {};
+}
+
+Result<> Tracer::choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen) {
+  const size_t before = chosen.events.size();
+  for (const auto& [id, event] : dynamic_.all())
+    if (matches_pattern(event->event.name, name) &&
+        dynamic_.find(event->event.name)->event.id == id)
+      if (!enabled || event->kind != &tracepoints_) chosen.events.push_back(event->event.name);
+  if (chosen.events.size() != before && (!enabled || !is_pattern(name))) return {};
+  if (enabled) return define_tracepoints(name, chosen);
+  // What has never been enabled need not be disabled, but must exist.
+  auto known = tracepoints_.matching(name);
+  return known ? Result<>() : pass_on(known);
+}
+
+Result<> Tracer::define_tracepoints(const std::string& pattern, ChosenEvents& chosen) {
+  auto names = tracepoints_.matching(pattern);
+  if (!names) return pass_on(names);
+  std::vector<const DynamicEvent*> defined;
+  for (const std::string& name : *names) {
+    auto format = tracepoints_.format(name);
+    auto event =
+        format ? dynamic_.define(tracepoints_, std::move(format->event), name) : pass_on(format);
+    if (event) {
+      chosen.events.push_back(name);
+      defined.push_back(*event);
+    } else if (is_pattern(pattern)) {
+      chosen.skipped.emplace(name, event.error().message);
+    } else {
+      return pass_on(event);
+    }
+  }
+  take_definitions(defined);
+  return {};
+}
+
+void Tracer::take_definitions(const std::vector<const DynamicEvent*>& events) {
+  std::vector<std::byte> records;
+  for (const DynamicEvent* event : events) {
+    if (schema_.find(event->event.id) != nullptr) continue;
+    {
+      std::lock_guard lock(schema_mutex_);
+      schema_.add(event->event);
+    }
+    const auto record = event_record(event->event, boottime_ns());
+    records.insert(records.end(), record.begin(), record.end());
+  }
+  if (!records.empty()) drain_->tell(records);
+}
+
+// What a configuration asks for and cannot have is no reason not to run.
+std::set<std::string> Tracer::events_of(const Config& config) {
+  std::set<std::string> enabled;
+  for (const std::string& event : config.events) {
+    if (const std::string* reason = why_unavailable(event))
+      spdlog::warn("event {} is not available: {}", event, *reason);
+    enabled.insert(event);
+  }
+  ChosenEvents chosen;
+  for (const std::string& pattern : config.tracepoints)
+    if (auto found = define_tracepoints(pattern, chosen); !found)
+      spdlog::warn("events.tracepoints: {}", found.error().message);
+  for (const auto& [name, reason] : chosen.skipped)
+    spdlog::warn("tracepoint {} is not recorded: {}", name, reason);
+  enabled.insert(chosen.events.begin(), chosen.events.end());
+  return enabled;
+}
+
+uint64_t Tracer::missed(const Event& event) const {
+  return is_dynamic(event) ? dynamic_.missed(event.id) : object_.missed(event.name);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,49 @@
+// The C expressions in the "print fmt" of a kernel event.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schema/schema.h"
+#include "trace/packet.h"
+
+namespace ktraced {
+
+// What an expression gives: a number, a text, or the bytes of an array.
+struct PrintValue {
+  uint64_t number = 0;
+  bool is_signed = false;
+  std::optional<std::string> text;
+  std::optional<std::span<const std::byte>> bytes;
+};
+
+// An expression over the fields of one event. Move-only.
+class PrintExpression {
+ public:
+  // Nothing for what is not understood: an unknown function, a name that is no field, a bad syntax.
+  static std::optional<PrintExpression> parse(std::string_view text, const Event& event);
+
+  [[nodiscard]] PrintValue value(RecordView record) const;
+
+  struct Node;
+
+ private:
+  explicit PrintExpression(std::shared_ptr<const Node> root) : root_(std::move(root)) {}
+
+  std::shared_ptr<const Node> root_;
+};
+
+// The parts of `text` between commas that are not inside brackets or string literals, trimmed.
+// Nothing if brackets do not match.
+[[nodiscard]] std::optional<std::vector<std::string_view>> split_arguments(std::string_view text);
+
+// The text that adjacent C string literals mean; nothing if `text` is something else.
+[[nodiscard]] std::optional<std::string> string_literal(std::string_view text);
+
+}  // namespace ktraced

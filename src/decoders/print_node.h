@@ -1,0 +1,39 @@
+// The tree behind a PrintExpression.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decoders/print_expression.h"
+
+namespace ktraced {
+
+struct PrintExpression::Node {
+  enum class Kind {
+    number,
+    text,
+    field,   // REC->name
+    cast,    // to an integer of `size` bytes
+    unary,   // `op`
+    binary,  // `op`
+    ternary,
+    flags,         // __print_flags(value, delimiter, table)
+    symbolic,      // __print_symbolic(value, table)
+    hex,           // __print_hex(bytes, length), bytes apart
+    hex_str,       // the same without spaces
+    array,         // __print_array(bytes, count, element size)
+    array_length,  // __get_dynamic_array_len(name)
+  };
+  Kind kind = Kind::number;
+  uint64_t number = 0;     // also the size of a cast, in bytes
+  bool is_signed = false;  // of a number, and of what a cast gives
+  std::string text;        // of a text; the delimiter of flags; an operator
+  Field field;
+  std::vector<Node> parts;
+  std::vector<std::pair<uint64_t, std::string>> table;  // of flags and symbolic
+};
+
+[[nodiscard]] PrintValue value_of(const PrintExpression::Node& node, RecordView record);
+
+}  // namespace ktraced

@@ -1,0 +1,30 @@
+// Attachments that were given up but that the kernel may still have.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/fd.h"
+
+namespace ktraced {
+
+// A pinned link outlives its pin and its descriptor by a grace period. What is attached again
+// before that is over would run twice for each hit.
+class GoingLinks {
+ public:
+  // `link` is about to be closed and unpinned.
+  void note(const std::string& name, const Fd& link);
+  // Returns when the links noted under this name are gone.
+  void wait(const std::string& name);
+
+ private:
+  struct Going {
+    uint32_t link_id = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::multimap<std::string, Going> going_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,68 @@
+#include "kernel/tracefs.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPlaces[] = {"/sys/kernel/tracing/events",
+                                   "/sys/kernel/debug/tracing/events"};
+
+// Events that are there for ftrace's own use: nothing can be attached to them.
+constexpr std::string_view kFtraceOnly = "ftrace";
+
+}  // namespace
+
+Result<Tracefs> Tracefs::open() {
+  std::error_code error;
+  for (const char* place : kPlaces) {
+    fs::directory_iterator entries(place, error);
+    if (!error && entries != fs::directory_iterator()) return Tracefs(place);
+    if (error == std::errc::permission_denied)
+      return fail(ExitCode::unavailable,
+                  "tracepoints cannot be read from {}: run ktraced as root or with the capability "
+                  "CAP_DAC_READ_SEARCH",
+                  place);
+  }
+  return fail(ExitCode::unavailable,
+              "tracepoints are described in tracefs, which is not mounted: mount it with "
+              "'mount -t tracefs tracefs /sys/kernel/tracing'");
+}
+
+std::vector<std::string> Tracefs::tracepoints() const {
+  std::vector<std::string> names;
+  std::error_code error;  // modules come and go while we look
+  for (const auto& system : fs::directory_iterator(events_, error)) {
+    const std::string group = system.path().filename();
+    std::error_code ignored;
+    if (group == kFtraceOnly || !system.is_directory(ignored)) continue;
+    for (const auto& event : fs::directory_iterator(system.path(), ignored))
+      if (event.is_directory(ignored))
+        names.push_back(fmt::format("{}:{}", group, event.path().filename().string()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::string> Tracefs::format(const std::string& system, const std::string& name) const {
+  const fs::path path = events_ / system / name / "format";
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in.is_open() || text.empty())
+    return fail(ExitCode::unavailable, "cannot read {}: {}", path.string(),
+                in.is_open() ? "it is empty" : errno_text(errno));
+  return text;
+}
+
+bool matches_pattern(std::string_view text, std::string_view pattern) {
+  return ::fnmatch(std::string(pattern).c_str(), std::string(text).c_str(), FNM_NOESCAPE) == 0;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,91 @@
+#include "kernel/tracepoints.h"
+
+#include <bpf/bpf.h>
+#include <fmt/ranges.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/suggest.h"
+
+namespace ktraced {
+namespace {
+
+// An event that counts nothing: only there for a program to be attached to it. The kernel runs
+// the program on all CPUs, whichever the event is for.
+Fd open_perf_event(uint64_t tracepoint) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.size = sizeof(attr);
+  attr.config = tracepoint;
+  attr.sample_period = 1;
+  attr.disabled = 1;
+  return Fd(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+std::unexpected<Error> cannot_attach(const std::string& name, int error) {
+  return fail(ExitCode::unavailable, "cannot attach to tracepoint {}: {}", name, errno_text(error));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) const {
+  auto tracefs = Tracefs::open();
+  if (!tracefs) return pass_on(tracefs);
+  const std::vector<std::string> all = tracefs->tracepoints();
+  std::vector<std::string> found;
+  std::ranges::copy_if(all, std::back_inserter(found),
+                       [&](const std::string& name) { return matches_pattern(name, pattern); });
+  if (!found.empty()) return found;
+  const auto near = near_matches(pattern, all);
+  return fail(ExitCode::usage, "this kernel has no tracepoint {:.64}{}", pattern,
+              near.empty() ? ": 'ktracectl events list SYSTEM:*' lists those of a subsystem"
+                           : fmt::format(": is {} meant?", fmt::join(near, " or ")));
+}
+
+Result<TracepointFormat> Tracepoints::format(std::string_view name) const {
+  const size_t colon = std::min(name.find(':'), name.size());
+  const std::string system(name.substr(0, colon));
+  auto tracefs = Tracefs::open();
+  if (!tracefs) return pass_on(tracefs);
+  auto text = tracefs->format(system, std::string(name.substr(std::min(colon + 1, name.size()))));
+  if (!text) return pass_on(text);
+  return parse_tracepoint_format(system, *text);
+}
+
+// The program must not copy one record by what was said of another: a module may have come
+// back with other fields.
+Result<> Tracepoints::prepare(const DynamicEvent& event) {
+  auto now = format(event.source);
+  if (!now) return pass_on(now);
+  if (now->event.fields != event.event.fields)
+    return fail(ExitCode::unavailable, "tracepoint {} has other fields than before: enable it anew",
+                event.source);
+  const uint32_t id = event.event.id;
+  if (bpf_map_update_elem(object_.map_fd("tracepoint_layouts"), &id, &now->layout, BPF_ANY) != 0)
+    return fail(ExitCode::os, "cannot tell the program about tracepoint {}: {}", event.source,
+                errno_text(errno));
+  return {};
+}
+
+Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) { return object_.load_copy(kProgram); }
+
+Result<std::vector<Fd>> Tracepoints::attach(const DynamicEvent& event, int program) {
+  if (auto ready = prepare(event); !ready) return pass_on(ready);
+  auto now = format(event.source);
+  if (!now) return pass_on(now);
+  const Fd perf_event = open_perf_event(now->kernel_id);
+  if (!perf_event) return cannot_attach(event.source, errno);
+  LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = event.event.id});
+  std::vector<Fd> links;
+  links.emplace_back(
+      std::max(-1, bpf_link_create(program, perf_event.get(), BPF_PERF_EVENT, &options)));
+  if (!links.back()) return cannot_attach(event.source, errno);
+  return links;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,38 @@
+// The running kernel's own tracepoints as events.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/dynamic_events.h"
+#include "kernel/tracefs.h"
+#include "kernel/tracepoint_format.h"
+
+namespace ktraced {
+
+// A kind of dynamic events: what tracefs describes, recorded by one program for all.
+class Tracepoints : public DynamicKind {
+ public:
+  static constexpr const char* kProgram = "tracepoint_event";
+
+  // `object` must outlive this.
+  explicit Tracepoints(const BpfObject& object) : object_(object) {}
+
+  [[nodiscard]] std::string_view name() const override { return "tracepoint"; }
+  Result<> prepare(const DynamicEvent& event) override;
+  Result<Fd> load(const DynamicEvent& event) override;
+  Result<std::vector<Fd>> attach(const DynamicEvent& event, int program) override;
+
+  // Names of all that match a pattern ("irq:*"), as "SYSTEM:NAME". Fails with ExitCode::usage if
+  // there is none, naming those that may be meant, and with ExitCode::unavailable without tracefs.
+  [[nodiscard]] Result<std::vector<std::string>> matching(std::string_view pattern) const;
+  // What the kernel says of one now. Fails with ExitCode::unavailable.
+  [[nodiscard]] Result<TracepointFormat> format(std::string_view name) const;
+
+ private:
+  const BpfObject& object_;
+};
+
+}  // namespace ktraced
