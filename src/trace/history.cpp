@@ -101,6 +101,8 @@ Result<> History::verdict() const {
     }
   if (count == 0) return {};
   if (count > kTold) message += fmt::format("; and {} more", count - kTold);
+  if (code == ExitCode::data)
+    message += "; what is whole is shown, and if this is a copy, copy it again";
   return std::unexpected(Error{code, std::move(message)});
 }
 

@@ -101,7 +101,9 @@ Result<Manifest> manifest_from_json(const json& j) {
                   "the trace has format {}, this program reads up to {}: use a newer ktracectl",
                   format, Manifest::kFormat);
     auto uuid = parse_uuid(j.at("uuid").get<std::string>());
-    if (!uuid) return fail(ExitCode::data, "the manifest's uuid is not one");
+    if (!uuid)
+      return fail(ExitCode::data,
+                  "it is damaged: its uuid is none; babeltrace2 reads the trace without it");
     m.kind = j.at("kind") == "recording" ? TraceKind::recording : TraceKind::snapshot;
     m.name = j.at("name");
     m.reason = j.at("reason");
@@ -119,10 +121,13 @@ Result<Manifest> manifest_from_json(const json& j) {
     for (const json& cpu : j.at("cpus")) m.cpus.push_back(cpu_from(cpu));
     m.config = j.at("config");
     auto schema = schema_from_json(j.at("schema"));
-    if (!schema) return pass_on(schema);
+    if (!schema)
+      return fail(ExitCode::data, "it is damaged: {}; babeltrace2 reads the trace without it",
+                  schema.error().message);
     m.schema = std::move(*schema);
   } catch (const json::exception& error) {
-    return fail(ExitCode::data, "the manifest is not valid: {}", error.what());
+    return fail(ExitCode::data, "it is damaged: {}; babeltrace2 reads the trace without it",
+                error.what());
   }
   return m;
 }

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "trace/unreadable.h"
+
 namespace ktraced {
 namespace {
 
@@ -21,8 +23,7 @@ using TakeEntry = std::function<bool(const std::string& key, const json& value)>
 // Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}}, whichever NAME is, and keeps nothing.
 Result<> read_entries(const fs::path& file, const TakeEntry& take) {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "re"), &std::fclose);
-  if (!in && errno == ENOENT) return fail(ExitCode::data, "{} is missing", file.string());
-  if (!in) return fail(ExitCode::io, "cannot open {}: {}", file.string(), errno_text(errno));
+  if (!in) return std::unexpected(unreadable(file, errno));
   constexpr int kEntryDepth = 2;
   std::string key;
   size_t entries = 0;

@@ -7,13 +7,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "trace/unreadable.h"
+
 namespace ktraced {
 
 Result<PacketFile> PacketFile::open(std::filesystem::path path, const Uuid& uuid, uint32_t cpu) {
   // A pipe that somebody put there must not make the reader wait.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd && errno == ENOENT) return fail(ExitCode::data, "{} is missing", path.string());
-  if (!fd) return fail(ExitCode::io, "cannot open {}: {}", path.string(), errno_text(errno));
+  if (!fd) return std::unexpected(unreadable(path, errno));
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return fail(ExitCode::data, "{} is not a file", path.string());

@@ -24,7 +24,7 @@ class PacketFile {
     std::shared_ptr<const void> owner;
   };
 
-  // Fails with ExitCode::data if there is no such file, ExitCode::io if it cannot be read.
+  // Fails as unreadable() says, and with ExitCode::data if it is no file.
   static Result<PacketFile> open(std::filesystem::path path, const Uuid& uuid, uint32_t cpu);
 
   // The next packet, nothing at the end of the file. Fails with ExitCode::data, naming file

@@ -1,6 +1,7 @@
 #include "trace/trace_reader.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "trace/unreadable.h"
 
 namespace ktraced {
 namespace {
@@ -29,13 +32,25 @@ bool has_directory(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
+// Retention takes a trace's name away before anything else of it.
+Error removed(const fs::path& trace) {
+  const fs::path finished = trace.parent_path() / trace.stem();
+  if (trace.extension() == kUnfinished && has_directory(finished))
+    return {ExitCode::io, fmt::format("{} was finished while it was read: show {}", trace.string(),
+                                      finished.string())};
+  return {ExitCode::io, fmt::format("{} was removed while it was read", trace.string())};
+}
+
 Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfinished) {
   if (unfinished && !allow_unfinished)
     return fail(ExitCode::data,
                 "the trace {} is unfinished: it is still being written, or its writer was stopped; "
                 "--partial shows what is there",
                 path.string());
-  if (has_directory(path)) return {};
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {};
+  if (error == std::errc::permission_denied)
+    return std::unexpected(unreadable(path, error.value()));
   const fs::path partial = path.string() + std::string(kUnfinished);
   if (has_directory(partial))
     return fail(ExitCode::data, "there is no trace {}, only an unfinished one, {}", path.string(),
@@ -45,9 +60,13 @@ Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfin
 
 Result<Manifest> read_manifest(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in)
-    return fail(ExitCode::data, "cannot open {}: is {} a trace directory?", file.string(),
-                file.parent_path().string());
+  if (!in) {
+    const fs::path trace = file.parent_path();
+    if (errno != ENOENT) return std::unexpected(unreadable(file, errno));
+    if (!has_directory(trace)) return std::unexpected(removed(trace));
+    return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
+                trace.string());
+  }
   std::string text(std::istreambuf_iterator<char>(in), {});
   try {
     auto manifest = manifest_from_json(json::parse(text));
@@ -55,8 +74,9 @@ Result<Manifest> read_manifest(const fs::path& file) {
       return fail(manifest.error().code, "{}: {}", file.string(), manifest.error().message);
     return manifest;
   } catch (const json::parse_error& error) {
-    return fail(ExitCode::data, "{} is damaged at byte {}: it is not JSON", file.string(),
-                error.byte);
+    return fail(ExitCode::data,
+                "{} is damaged at byte {}: it is not JSON; babeltrace2 reads the trace without it",
+                file.string(), error.byte);
   }
 }
 
@@ -84,15 +104,25 @@ Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfi
 }
 
 void TraceReader::read_names() {
-  auto note = [&](const char* name, auto&& read, auto& into) {
+  auto take = [&](const char* name, auto&& read, auto& into) {
     const fs::path file = path_ / name;
     std::error_code ignored;
     if (unfinished_ && !fs::exists(file, ignored)) return;
-    if (auto done = read(file, into); !done) damage_.push_back(std::move(done.error()));
+    if (auto done = read(file, into); !done) note(file, std::move(done.error()));
   };
-  note("tasks.json", read_tasks, names_);
-  note("caches.json", read_caches, names_);
-  note("symbols.json", read_symbols, symbols_);
+  take("tasks.json", read_tasks, names_);
+  take("caches.json", read_caches, names_);
+  take("symbols.json", read_symbols, symbols_);
+}
+
+void TraceReader::note(const fs::path& file, Error damage) {
+  std::error_code ignored;
+  if (fs::exists(file, ignored) || has_directory(path_)) {
+    damage_.push_back(std::move(damage));
+  } else if (!removed_) {
+    removed_ = true;
+    damage_.push_back(removed(path_));
+  }
 }
 
 uint64_t TraceReader::begin_ns() const {
@@ -116,11 +146,12 @@ const CpuAccount* TraceReader::account(uint32_t cpu) const {
 }
 
 std::vector<PacketFile> TraceReader::open_files() {
+  const fs::path ctf = path_ / "ctf";
   std::set<uint32_t> cpus;
   for (const CpuAccount& cpu : manifest_.cpus)
     if (cpu.total().records != 0) cpus.insert(cpu.cpu);
   std::error_code error;
-  for (fs::directory_iterator entry(path_ / "ctf", error), end; !error && entry != end;
+  for (fs::directory_iterator entry(ctf, error), end; !error && entry != end;
        entry.increment(error)) {
     auto cpu = cpu_of(entry->path().filename().string());
     if (!cpu) continue;
@@ -132,13 +163,17 @@ std::vector<PacketFile> TraceReader::open_files() {
                                                      entry->path().string())});
   }
   std::vector<PacketFile> files;
+  if (error) {
+    note(ctf, unreadable(ctf, error.value()));
+    return files;
+  }
   for (uint32_t cpu : cpus) {
-    auto file =
-        PacketFile::open(path_ / "ctf" / fmt::format("cpu{}", cpu), manifest_.origin.uuid, cpu);
+    const fs::path path = ctf / fmt::format("cpu{}", cpu);
+    auto file = PacketFile::open(path, manifest_.origin.uuid, cpu);
     if (file)
       files.push_back(std::move(*file));
     else
-      damage_.push_back(std::move(file.error()));
+      note(path, std::move(file.error()));
   }
   return files;
 }

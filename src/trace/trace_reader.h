@@ -20,8 +20,8 @@ namespace ktraced {
 class TraceReader {
  public:
   // Fails with ExitCode::data, naming the file, if there is no manifest that can be
-  // understood, and for an unfinished trace unless `allow_unfinished`. Names that cannot be
-  // read are damage().
+  // understood, and for an unfinished trace unless `allow_unfinished`; with no_permission where
+  // it may not be read. Names that cannot be read are damage().
   static Result<TraceReader> open(const std::filesystem::path& directory,
                                   bool allow_unfinished = false);
 
@@ -49,11 +49,15 @@ class TraceReader {
   TraceReader(std::filesystem::path path, Manifest manifest, bool unfinished)
       : path_(std::move(path)), manifest_(std::move(manifest)), unfinished_(unfinished) {}
   void read_names();
+  // Adds to damage() why `file` could not be read; once for all files if the trace has been
+  // removed in the meantime.
+  void note(const std::filesystem::path& file, Error damage);
   [[nodiscard]] const CpuAccount* account(uint32_t cpu) const;
 
   std::filesystem::path path_;
   Manifest manifest_;
   bool unfinished_;
+  bool removed_ = false;
   NameTable names_ = NameTable::unbounded();
   SymbolMap symbols_;
   std::vector<Error> damage_;

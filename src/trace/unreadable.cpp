@@ -1,0 +1,48 @@
+#include "trace/unreadable.h"
+
+#include <grp.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string name_of_group(gid_t gid) {
+  std::array<char, 4096> buffer{};
+  group entry{};
+  group* found = nullptr;
+  if (::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+    return std::to_string(gid);
+  return found->gr_name;
+}
+
+// The one of `path` and the directories it lies in that keeps others out is the innermost
+// that can be looked at: what lies in it cannot.
+std::string who_may(fs::path path) {
+  struct stat status{};
+  while (::stat(path.c_str(), &status) != 0) {
+    fs::path parent = path.parent_path();
+    if (parent.empty()) parent = ".";
+    if (parent == path) return "root";
+    path = std::move(parent);
+  }
+  const mode_t needed = S_ISDIR(status.st_mode) ? S_IRGRP | S_IXGRP : S_IRGRP;
+  if (status.st_gid == 0 || (status.st_mode & needed) != needed) return "root";
+  return fmt::format("root or as a member of the group '{}'", name_of_group(status.st_gid));
+}
+
+}  // namespace
+
+Error unreadable(const fs::path& path, int error) {
+  if (error == ENOENT) return {ExitCode::data, fmt::format("{} is missing", path.string())};
+  if (error == EACCES || error == EPERM)
+    return {ExitCode::no_permission,
+            fmt::format("no permission to read {}: run as {}", path.string(), who_may(path))};
+  return {ExitCode::io, fmt::format("cannot open {}: {}", path.string(), errno_text(error))};
+}
+
+}  // namespace ktraced
