@@ -69,15 +69,15 @@ Result<> ControlServer::start() {
   return {};
 }
 
-void ControlServer::add(std::string name, Role role, Handler handler) {
+void ControlServer::add(MethodName name, Role role, Handler handler) {
   methods_.add(std::move(name), role, std::move(handler));
 }
 
-void ControlServer::add_deferred(std::string name, Role role, DeferredHandler handler) {
+void ControlServer::add_deferred(MethodName name, Role role, DeferredHandler handler) {
   methods_.add_deferred(std::move(name), role, std::move(handler));
 }
 
-void ControlServer::add_upgrade(std::string name, Role role, Handler handler, Takeover takeover) {
+void ControlServer::add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover) {
   methods_.add_upgrade(std::move(name), role, std::move(handler), std::move(takeover));
 }
 

@@ -33,13 +33,13 @@ class ControlServer {
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() = default;
 
-  void add(std::string name, Role role, Handler handler);
+  void add(MethodName name, Role role, Handler handler);
   // `handler` gives its answer when it has it. Later requests of that connection wait until then,
   // those of others do not.
-  void add_deferred(std::string name, Role role, DeferredHandler handler);
+  void add_deferred(MethodName name, Role role, DeferredHandler handler);
   // After the answer of a successful `handler` has been sent, `takeover` gets the
   // connection (non-blocking), and the server forgets it.
-  void add_upgrade(std::string name, Role role, Handler handler, Takeover takeover);
+  void add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover);
 
   // Takes effect for connections made from now on, and for the socket file.
   Result<> set_access(AccessRules rules);

@@ -93,14 +93,14 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   server.add("filter.show", Role::read, [t](const json&, const Peer&) {
     return json{{"filter", filter_to_json(t.tracer.filter())}};
   });
-  server.add("symbols.resolve", Role::read,
+  server.add({"symbols.resolve", {"addresses"}}, Role::read,
              [t](const json& params, const Peer&) { return resolve(t.symbols, params); });
 }
 
 void add_commands(ControlServer& server, const MethodTargets& t) {
-  server.add("events.enable", Role::admin,
+  server.add({"events.enable", {"names"}}, Role::admin,
              [t](const json& params, const Peer&) { return enable(t.tracer, params, true); });
-  server.add("events.disable", Role::admin,
+  server.add({"events.disable", {"names"}}, Role::admin,
              [t](const json& params, const Peer&) { return enable(t.tracer, params, false); });
   for (bool paused : {true, false})
     server.add(
@@ -116,13 +116,14 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     if (!changed) return pass_on(changed);
     return json{{"changed", *changed}};
   });
-  server.add("filter.set", Role::admin, [t](const json& params, const Peer&) -> Result<json> {
-    auto patch = params.find("filter");
-    if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
-    auto settings = merge_filter(t.tracer.filter(), *patch);
-    if (!settings) return pass_on(settings);
-    return set_filter(t.tracer, *settings);
-  });
+  server.add({"filter.set", {"filter"}}, Role::admin,
+             [t](const json& params, const Peer&) -> Result<json> {
+               auto patch = params.find("filter");
+               if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
+               auto settings = merge_filter(t.tracer.filter(), *patch);
+               if (!settings) return pass_on(settings);
+               return set_filter(t.tracer, *settings);
+             });
   server.add("filter.clear", Role::admin, [t](const json&, const Peer&) {
     FilterSettings cleared;
     cleared.syscall = t.tracer.filter().syscall;

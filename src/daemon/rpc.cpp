@@ -1,9 +1,14 @@
 #include "daemon/rpc.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <span>
 #include <utility>
+
+#include "base/suggest.h"
 
 namespace ktraced {
 namespace {
@@ -100,6 +105,19 @@ std::optional<Refusal> read_request(std::string_view text, Request& request) {
   return std::nullopt;
 }
 
+// A misspelled parameter must not pass for one that was left out.
+Result<> check_params(const Request& request, std::span<const std::string_view> known) {
+  for (const auto& [key, value] : request.params.items()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    if (known.empty())
+      return fail(ExitCode::usage, "{} takes no parameters, and was given '{:.64}'", request.method,
+                  key);
+    return fail(ExitCode::usage, "'{:.64}' is no parameter of {}, which takes {}{}", key,
+                request.method, fmt::join(known, ", "), suggestion(key, known));
+  }
+  return {};
+}
+
 // Runs a handler; what it forgets to check must not end the daemon.
 template <class Call>
 Result<json> guarded(Call&& call) {
@@ -155,17 +173,20 @@ Reply::Reply(Send send, json id)
 
 void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
 
-void Methods::add(std::string name, Role role, Handler handler) {
-  methods_.insert_or_assign(std::move(name), Method{role, std::move(handler), nullptr, nullptr});
+void Methods::add(MethodName name, Role role, Handler handler) {
+  methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role,
+                                                         std::move(handler), nullptr, nullptr});
 }
 
-void Methods::add_upgrade(std::string name, Role role, Handler handler, Takeover takeover) {
-  methods_.insert_or_assign(std::move(name),
-                            Method{role, std::move(handler), std::move(takeover), nullptr});
+void Methods::add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover) {
+  methods_.insert_or_assign(
+      std::move(name.name),
+      Method{std::move(name.params), role, std::move(handler), std::move(takeover), nullptr});
 }
 
-void Methods::add_deferred(std::string name, Role role, DeferredHandler handler) {
-  methods_.insert_or_assign(std::move(name), Method{role, nullptr, nullptr, std::move(handler)});
+void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {
+  methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role, nullptr,
+                                                         nullptr, std::move(handler)});
 }
 
 Methods::Answer Methods::answer(std::string_view text, const Peer& peer,
@@ -188,6 +209,8 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer,
                   bad(fmt::format("unknown method '{:.64}'", request.method)));
   if (method->second.role > peer.role)
     return refuse(RpcCode::permission, not_permitted(request.method, method->second.role));
+  if (auto known = check_params(request, method->second.params); !known)
+    return refuse(RpcCode::bad_params, known.error());
   if (method->second.deferred) {
     call_deferred(method->second.deferred, request.params, peer,
                   Reply(answered ? std::move(send_later) : nullptr, id));

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -51,15 +53,25 @@ class Reply {
   std::shared_ptr<State> state_;
 };
 
+// A method's name and those of its parameters; a request with others is refused.
+// `add("pause", …)`, `add({"filter.set", {"filter"}}, …)`.
+struct MethodName {
+  MethodName(const char* method, std::vector<std::string_view> parameters = {})
+      : name(method), params(std::move(parameters)) {}
+
+  std::string name;
+  std::vector<std::string_view> params;  // of unlimited life
+};
+
 // The methods a server knows.
 class Methods {
  public:
-  void add(std::string name, Role role, Handler handler);
+  void add(MethodName name, Role role, Handler handler);
   // A method after whose successful answer the connection stops being JSON-RPC.
-  void add_upgrade(std::string name, Role role, Handler handler, Takeover takeover);
+  void add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover);
 
   // A method that answers when it has the answer, perhaps before its handler returns.
-  void add_deferred(std::string name, Role role, DeferredHandler handler);
+  void add_deferred(MethodName name, Role role, DeferredHandler handler);
 
   struct Answer {
     std::string line;       // with its newline; empty for a notification
@@ -73,6 +85,7 @@ class Methods {
 
  private:
   struct Method {
+    std::vector<std::string_view> params;
     Role role;
     Handler handler;
     Takeover takeover;

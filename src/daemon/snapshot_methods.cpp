@@ -84,11 +84,11 @@ void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
 }  // namespace
 
 void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer) {
-  server.add_deferred("snapshot.take", Role::admin,
+  server.add_deferred({"snapshot.take", {"name", "reason", "wait"}}, Role::admin,
                       [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
                         take(snapshots, params, peer, reply);
                       });
-  server.add_deferred("snapshot.delete", Role::admin,
+  server.add_deferred({"snapshot.delete", {"name"}}, Role::admin,
                       [&snapshots](const json& params, const Peer&, const Reply& reply) {
                         remove(snapshots, params, reply);
                       });

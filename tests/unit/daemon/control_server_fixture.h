@@ -71,7 +71,7 @@ class ControlServerTest : public testing::Test {
   void serve(ControlLimits limits = {}) {
     loop = EventLoop::create().value();
     server = ControlServer::listen(*loop, path, AccessRules{}, limits).value();
-    server->add("echo", Role::read,
+    server->add({"echo", {"a"}}, Role::read,
                 [](const nlohmann::json& params, const Peer& peer) -> Result<nlohmann::json> {
                   return nlohmann::json{{"params", params}, {"pid", peer.pid}};
                 });

@@ -10,7 +10,7 @@ using nlohmann::json;
 class RpcTest : public testing::Test {
  protected:
   RpcTest() {
-    methods.add("echo", Role::read, [](const json& params, const Peer&) -> Result<json> {
+    methods.add({"echo", {"a"}}, Role::read, [](const json& params, const Peer&) -> Result<json> {
       return json{{"params", params}};
     });
     methods.add("pause", Role::admin, [this](const json&, const Peer&) -> Result<json> {
@@ -23,9 +23,9 @@ class RpcTest : public testing::Test {
     methods.add("broken", Role::read, [](const json&, const Peer&) -> Result<json> {
       return fail(ExitCode::unavailable, "no ring");
     });
-    methods.add("careless", Role::read, [](const json& params, const Peer&) -> Result<json> {
-      return params.at("missing");
-    });
+    methods.add(
+        {"careless", {"missing", "needless"}}, Role::read,
+        [](const json& params, const Peer&) -> Result<json> { return params.at("missing"); });
     methods.add_upgrade(
         "stream.subscribe", Role::read,
         [this](const json&, const Peer&) -> Result<json> {
@@ -90,6 +90,25 @@ TEST_F(RpcTest, ErrorsOfHandlersCarryTheirExitCode) {
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"careless"})"), -32602);
 }
 
+TEST_F(RpcTest, UnknownParametersAreRefusedAndTheNearestIsNamed) {
+  auto error =
+      answer(R"({"jsonrpc":"2.0","id":1,"method":"careless","params":{"mising":1}})").at("error");
+  EXPECT_EQ(error.at("code"), -32602);
+  EXPECT_EQ(error.at("data").at("exit_code"), 64);
+  EXPECT_EQ(error.at("message"),
+            "'mising' is no parameter of careless, which takes missing, needless; did you mean "
+            "'missing'?");
+  error = answer(R"({"jsonrpc":"2.0","id":1,"method":"pause","params":{"all":true}})").at("error");
+  EXPECT_EQ(error.at("code"), -32602);
+  EXPECT_EQ(error.at("message"), "pause takes no parameters, and was given 'all'");
+  EXPECT_EQ(pauses, 0);
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"pause","params":{"all":true}})"), "");
+  EXPECT_EQ(pauses, 0) << "a notification no less";
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"pause","params":{"all":true}})", Role::read),
+            -32001)
+      << "who may not call it learns nothing of it";
+}
+
 TEST_F(RpcTest, RolesAreHeld) {
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"pause"})", Role::read), -32001);
   EXPECT_EQ(pauses, 0);
@@ -119,10 +138,11 @@ class DeferredTest : public RpcTest {
     methods.add_deferred("later", Role::admin, [this](const json&, const Peer&, Reply reply) {
       replies.push_back(std::move(reply));
     });
-    methods.add_deferred("at_once", Role::read, [](const json& params, const Peer&, Reply reply) {
-      reply(json{{"n", params.at("n")}});
-      reply(json{{"n", 0}});
-    });
+    methods.add_deferred({"at_once", {"n"}}, Role::read,
+                         [](const json& params, const Peer&, Reply reply) {
+                           reply(json{{"n", params.at("n")}});
+                           reply(json{{"n", 0}});
+                         });
   }
   Methods::Answer ask(std::string_view request, Role role = Role::admin) {
     return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role},
