@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <regex>
 #include <sstream>
 
-#include "decoders/field_value.h"
+#include "trace/field_value.h"
 #include "trace/history.h"
 #include "unit/decoders/decoder_fixture.h"
+#include "unit/support/babeltrace.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced::test {
@@ -18,24 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
-
-struct Printed {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-Printed babeltrace(const fs::path& trace, const std::string& options) {
-  TempDirectory directory;
-  fs::path out = directory.path() / "out", err = directory.path() / "err";
-  Printed printed;
-  printed.status = std::system(fmt::format("LC_ALL=C.UTF-8 babeltrace2 {} '{}' >'{}' 2>'{}'",
-                                           options, trace.string(), out.string(), err.string())
-                                   .c_str());
-  printed.out = read_file(out);
-  printed.err = read_file(err);
-  return printed;
-}
 
 // What babeltrace2 prints for a field, made from the schema.
 std::string value_text(const Field& field, const RecordView& record) {
