@@ -105,6 +105,14 @@ struct {
 	__type(value, struct definition_piece);
 } definitions SEC(".maps");
 
+/* The programs behind those that are attached: enum dynamic_program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, DYNAMIC_PROGRAMS);
+	__type(key, u32);
+	__type(value, u32);
+} dynamic_programs SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EVENT_ID_MAX);

@@ -172,7 +172,13 @@ struct cache_info {
 enum {
 	DYNAMIC_EVENTS_MAX = EVENT_ID_MAX - DYNAMIC_ID_FIRST,
 	DEFINITION_PIECE = 4080, /* bytes of a definition in one element of the map definitions */
-	DEFINITION_PIECES = 16,  /* at most, of one definition */
+};
+
+/* What is attached for a dynamic event is a stub, one for each event: the kernel
+ * counts by program the hits it skips. It goes on in one of these. */
+enum dynamic_program {
+	DYNAMIC_PROGRAM_TRACEPOINT = 0,
+	DYNAMIC_PROGRAMS,
 };
 
 /* Key and value of the map definitions: what dynamic events are, as text, for a

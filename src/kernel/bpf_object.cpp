@@ -159,14 +159,11 @@ uint64_t BpfObject::missed(const std::string& name) const {
   return recursion_misses(program->second.fd.get());
 }
 
-Result<Fd> BpfObject::load_copy(const std::string& name) const {
-  const auto program = programs_.find(name);
-  if (program == programs_.end()) {
-    const auto reason = unavailable_.find(name);
-    return fail(ExitCode::unavailable, "'{}' has no loaded program: {}", name,
-                reason == unavailable_.end() ? "the kernel refused it" : reason->second);
-  }
-  return duplicate(program->second.fd.get());
+Result<int> BpfObject::program(const std::string& name) const {
+  if (auto found = programs_.find(name); found != programs_.end()) return found->second.fd.get();
+  const auto reason = unavailable_.find(name);
+  return fail(ExitCode::unavailable, "'{}' has no loaded program: {}", name,
+              reason == unavailable_.end() ? "the kernel refused it" : reason->second);
 }
 
 int BpfObject::map_fd(const std::string& name) const {

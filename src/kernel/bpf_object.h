@@ -65,14 +65,14 @@ class BpfObject {
   // running already on that CPU; since loading, over all CPUs.
   [[nodiscard]] uint64_t missed(const std::string& program) const;
 
-  // Another copy of a program, with misses of its own, for who attaches it himself. Fails with
-  // ExitCode::unavailable if the kernel has refused it.
-  [[nodiscard]] Result<Fd> load_copy(const std::string& program) const;
-
   // Event or program name → why this kernel cannot have it.
   [[nodiscard]] const std::map<std::string, std::string>& unavailable() const {
     return unavailable_;
   }
+
+  // Descriptor of a loaded program, owned by this object, for who attaches it himself. Fails with
+  // ExitCode::unavailable if the kernel has refused it.
+  [[nodiscard]] Result<int> program(const std::string& name) const;
 
   // State the programs read; the daemon changes it in place.
   [[nodiscard]] struct control& control() const {

@@ -180,11 +180,15 @@ uint64_t DynamicEvents::missed(uint16_t id) const {
 }
 
 void DynamicEvents::detach(uint16_t id) {
-  auto links = links_.extract(id);
-  if (links.empty()) return;
-  for (const Fd& link : links.mapped()) going_.note(pin_name(id), link);
+  const auto links = links_.find(id);
+  if (links == links_.end()) return;
+  const size_t count = links->second.size();
+  for (const Fd& link : links->second) going_.note(pin_name(id), link);
+  // The pins last: letting go of a tracepoint takes the kernel tens of milliseconds, which it
+  // then takes without us.
+  links_.erase(links);
   if (object_.pins() == nullptr) return;
-  for (size_t index = 0; index < links.mapped().size(); ++index)
+  for (size_t index = 0; index < count; ++index)
     object_.pins()->unpin(Pins::Kind::link, pin_name(id, index));
 }
 

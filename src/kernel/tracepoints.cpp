@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/suggest.h"
+#include "kernel/program_stub.h"
 
 namespace ktraced {
 namespace {
@@ -72,7 +73,16 @@ Result<> Tracepoints::prepare(const DynamicEvent& event) {
   return {};
 }
 
-Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) { return object_.load_copy(kProgram); }
+Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {
+  auto program = object_.program(kProgram);
+  if (!program) return pass_on(program);
+  const int programs = object_.map_fd("dynamic_programs");
+  const uint32_t index = DYNAMIC_PROGRAM_TRACEPOINT;
+  if (bpf_map_update_elem(programs, &index, &*program, BPF_ANY) != 0)
+    return fail(ExitCode::os, "cannot make the program of tracepoints callable: {}",
+                errno_text(errno));
+  return load_tracepoint_stub(programs, DYNAMIC_PROGRAM_TRACEPOINT);
+}
 
 Result<std::vector<Fd>> Tracepoints::attach(const DynamicEvent& event, int program) {
   if (auto ready = prepare(event); !ready) return pass_on(ready);

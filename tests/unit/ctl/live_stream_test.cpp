@@ -46,8 +46,9 @@ class LiveStream : public ::testing::Test {
     auto selection = Selection::make(args_, source->schema());
     if (!selection) return pass_on(selection);
     NameTable names;
-    JsonDecoder decoder({source->schema(), names});
-    PassPrinter printer(source->schema(), *selection, names, nullptr, decoder, count_);
+    Schema schema = source->schema();
+    JsonDecoder decoder({schema, names});
+    PassPrinter printer(schema, *selection, names, nullptr, decoder, count_);
     auto packets = ReadAhead::start(*source, max_bytes_);
     if (!packets) return pass_on(packets);
     StreamLoop loop(**packets, stop_.get(), -1);
