@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "kernel/map_elements.h"
@@ -46,9 +47,10 @@ std::optional<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
     found = true;
   }
   if (!found) return std::nullopt;
-  std::ifstream comm(thread / "comm", std::ios::binary);
-  comm.read(info.comm, sizeof(info.comm) - 1);
-  if (comm.gcount() > 0) info.comm[comm.gcount() - 1] = '\0';  // the newline
+  std::ifstream file(thread / "comm", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string_view comm = comm_of_proc(text);
+  comm.copy(info.comm, sizeof(info.comm) - 1);
   info.tgid = tgid;
   info.start_time = start_time(thread);
   return info;
@@ -61,6 +63,12 @@ void append(std::vector<std::byte>& out, const Record& record) {
 }
 
 }  // namespace
+
+std::string_view comm_of_proc(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  const bool worker = text.starts_with("kworker/") && !text.starts_with("kworker/R-");
+  return worker ? text.substr(0, text.find_first_of("+-")) : text;
+}
 
 KernelNames::KernelNames(const BpfObject& object)
     : tasks_map_(object.map_fd("tasks")), caches_map_(object.map_fd("caches")) {}

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "kernel/bpf_object.h"
 
 namespace ktraced {
+
+// A thread's name, from its "comm" file in /proc, as the tracepoints give it: there a kworker is
+// called "kworker/0:1-events", with what it works on.
+[[nodiscard]] std::string_view comm_of_proc(std::string_view text);
 
 // Reads the name tables of the programs. All threads that live when this is made are
 // entered from /proc; the programs do the rest.

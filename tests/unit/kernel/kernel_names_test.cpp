@@ -1,0 +1,19 @@
+#include "kernel/kernel_names.h"
+
+#include <gtest/gtest.h>
+
+namespace ktraced {
+namespace {
+
+TEST(CommOfProc, IsTheNameTheTracepointsGive) {
+  EXPECT_EQ(comm_of_proc("bash\n"), "bash");
+  EXPECT_EQ(comm_of_proc("a\nb\n"), "a\nb");
+  EXPECT_EQ(comm_of_proc("kworker/0:0H-kblockd\n"), "kworker/0:0H");
+  EXPECT_EQ(comm_of_proc("kworker/u8:1+ext4-rsv-conversion\n"), "kworker/u8:1");
+  EXPECT_EQ(comm_of_proc("kworker/R-kblockd\n"), "kworker/R-kblockd");
+  EXPECT_EQ(comm_of_proc("my-own+name\n"), "my-own+name");
+  EXPECT_EQ(comm_of_proc(""), "");
+}
+
+}  // namespace
+}  // namespace ktraced
