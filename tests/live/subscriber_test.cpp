@@ -1,8 +1,10 @@
 // Clients of the stream that are slow, dead, or several.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <fstream>
+#include <list>
 
 #include "harness/stream.h"
 #include "harness/truth.h"
@@ -78,6 +80,26 @@ TEST(DeadClient, IsForgotten) {
   Stream dead(daemon);
   dead.send(SIGKILL);
   run_truth({"getppid", "10000"});
+  EXPECT_TRUE(eventually([&] { return subscribers(daemon) == 0; }));
+  Stream next(daemon, {"--comm", "truth"});
+  run_truth({"getppid", "10"});
+  EXPECT_EQ(next.finish().events("sys_enter").size(), 10U);
+}
+
+TEST(Clients, BeyondTheLimitAreToldToWaitAndTheOthersReadOn) {
+  Daemon daemon(kGetppid);
+  Stream first(daemon, {"--comm", "truth"});
+  std::list<RpcConnection> others;
+  json answer;
+  do {
+    answer = others.emplace_back(daemon.socket()).call("stream.subscribe");
+  } while (!answer.contains("error") && others.size() < 1000);
+  EXPECT_EQ(subscribers(daemon), others.size());  // the first, and all but the last
+  EXPECT_EQ(answer["error"]["data"]["exit_code"], 69) << answer;
+  EXPECT_THAT(answer["error"]["message"].get<std::string>(), testing::HasSubstr("clients"));
+  run_truth({"getppid", "10"});
+  EXPECT_EQ(first.finish().events("sys_enter").size(), 10U);
+  others.clear();
   EXPECT_TRUE(eventually([&] { return subscribers(daemon) == 0; }));
   Stream next(daemon, {"--comm", "truth"});
   run_truth({"getppid", "10"});

@@ -1,0 +1,98 @@
+#include "harness/kernel_trace.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// "overrun: 12" → 12
+uint64_t number_in(const std::string& text, const std::string& name) {
+  const size_t at = text.find(name + ": ");
+  return at == std::string::npos ? 0 : std::stoull(text.substr(at + name.size() + 2));
+}
+
+}  // namespace
+
+std::vector<TraceLine> trace_lines(std::string_view text) {
+  static const std::regex form(
+      R"(^.*-(\d+) +(?:\([- \d]+\) +)?\[\d+\] .{4,6} +\d+\.\d+: (\S+): ?(.*)$)");
+  std::vector<TraceLine> lines;
+  std::istringstream in{std::string(text)};
+  for (std::string line; std::getline(in, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, form))
+      lines.push_back({.tid = std::stoi(match[1]), .event = match[2], .text = match[3]});
+  }
+  return lines;
+}
+
+KernelTrace::KernelTrace(const std::vector<std::string>& tracepoints,
+                         const std::vector<pid_t>& pids) {
+  if (::mount("tracefs", mount_point_.path().c_str(), "tracefs", 0, nullptr) != 0)
+    throw std::runtime_error("cannot mount tracefs: " + errno_text(errno));
+  instance_ = mount_point_.path() / "instances" / fmt::format("ktraced-test-{}", ::getpid());
+  try {
+    fs::create_directory(instance_);
+    begin(tracepoints, pids);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(instance_, ignored);
+    ::umount2(mount_point_.path().c_str(), MNT_DETACH);
+    throw;
+  }
+}
+
+KernelTrace::~KernelTrace() {
+  ::rmdir(instance_.c_str());
+  ::umount2(mount_point_.path().c_str(), MNT_DETACH);
+}
+
+void KernelTrace::begin(const std::vector<std::string>& tracepoints,
+                        const std::vector<pid_t>& pids) const {
+  write("buffer_size_kb", "16384");
+  write("options/hash-ptr", "0");
+  if (!pids.empty()) write("set_event_pid", fmt::format("{}", fmt::join(pids, " ")));
+  for (const std::string& tracepoint : tracepoints) write("set_event", tracepoint);
+}
+
+// Not a stream: it would seek, or empty what was written before.
+void KernelTrace::write(const char* file, const std::string& value) const {
+  const Fd fd(::open((instance_ / file).c_str(), O_WRONLY | O_CLOEXEC));
+  if (::write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
+    throw std::runtime_error(
+        fmt::format("cannot write '{}' to {}: {}", value, file, errno_text(errno)));
+}
+
+std::vector<TraceLine> KernelTrace::stop() {
+  write("tracing_on", "0");
+  for (const auto& cpu : fs::directory_iterator(instance_ / "per_cpu")) {
+    const std::string stats = content_of(cpu.path() / "stats");
+    if (number_in(stats, "overrun") + number_in(stats, "dropped events") != 0)
+      throw std::runtime_error("the kernel's own trace has lost events: " + stats);
+  }
+  return trace_lines(content_of(instance_ / "trace"));
+}
+
+}  // namespace ktraced::live

@@ -1,0 +1,47 @@
+// What the kernel itself traces and prints of its tracepoints, to compare with.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/temp_dir.h"
+
+namespace ktraced::live {
+
+// One line of the kernel's form: "bash-33 [001] d..1. 18440.883932: kfree: call_site=…".
+struct TraceLine {
+  pid_t tid = 0;
+  std::string event;
+  std::string text;
+  auto operator<=>(const TraceLine&) const = default;
+};
+
+// The lines with an event of such a text; others, as comments, are left out.
+[[nodiscard]] std::vector<TraceLine> trace_lines(std::string_view text);
+
+// A tracing instance of the test's own, removed at the end. Throws where it cannot be made.
+class KernelTrace {
+ public:
+  // Begins with tracepoints ("kmem:kfree", "sched:*"); pids: only what these do, if there are any.
+  explicit KernelTrace(const std::vector<std::string>& tracepoints,
+                       const std::vector<pid_t>& pids = {});
+  ~KernelTrace();
+  KernelTrace(const KernelTrace&) = delete;
+  KernelTrace& operator=(const KernelTrace&) = delete;
+
+  // Ends it and returns what was traced, by time; throws if anything was lost.
+  [[nodiscard]] std::vector<TraceLine> stop();
+
+ private:
+  void begin(const std::vector<std::string>& tracepoints, const std::vector<pid_t>& pids) const;
+  void write(const char* file, const std::string& value) const;
+
+  TempDir mount_point_;
+  std::filesystem::path instance_;
+};
+
+}  // namespace ktraced::live
