@@ -102,6 +102,38 @@ void add_snapshot(CLI::App& app, Command& command) {
   sub->final_callback([options, &command] { command = *options; });
 }
 
+void add_probe(CLI::App& app, Command& command) {
+  using Action = ProbesCommand::Action;
+  auto* sub = app.add_subcommand("probe", "Make events of any function of the kernel");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<ProbesCommand>();
+  auto add = [&](const char* name, const char* description, Action action) {
+    auto* child = sub->add_subcommand(name, description);
+    child->fallthrough();
+    child->callback([options, action] { options->action = action; });
+    return child;
+  };
+  add("list", "Probes as they can be given again, with hits and misses (the default)",
+      Action::list);
+  auto* adding = add("add", "Set probes, all or none of those given", Action::add);
+  adding
+      ->add_option("PROBE", options->words,
+                   "Definitions as for the kernel's kprobe_events: 'p:open do_sys_openat2 "
+                   "path=+0($arg2):ustring', 'r vfs_read ret=$retval'")
+      ->option_text("PROBE...");
+  adding->add_option("-f,--file", options->file, "A file of definitions, a line each; -: stdin")
+      ->type_name("FILE");
+  add("remove", "Remove probes", Action::remove)
+      ->add_option("NAME", options->words, "As GROUP/EVENT or EVENT; GROUP/ for all of a group")
+      ->required();
+  add("clear", "Remove all probes", Action::clear);
+  sub->final_callback([options, &command] {
+    if (options->action == Action::add && options->words.empty() && !options->file)
+      throw CLI::ValidationError("probe add needs a definition, or a file of them (-f FILE)");
+    command = *options;
+  });
+}
+
 // A number above zero; CLI11's own check says so in 300 digits.
 std::string check_positive(const std::string& text) {
   double number = 0;
@@ -225,6 +257,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_plain(app, options.command, "reload", "Read the configuration file again");
   add_filter(app, options.command);
   add_snapshot(app, options.command);
+  add_probe(app, options.command);
   add_stream(app, options.command);
   add_show(app, options.command);
   add_record(app, options.command);

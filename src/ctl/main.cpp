@@ -12,6 +12,7 @@
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
+#include "ctl/probe_commands.h"
 #include "ctl/record.h"
 #include "ctl/show.h"
 #include "ctl/snapshot_commands.h"

@@ -63,8 +63,15 @@ struct SnapshotCommand {
   bool wait = true;                   // until it is safe on disk
 };
 
-using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
-                             SnapshotCommand, StreamCommand, ShowCommand, RecordCommand>;
+struct ProbesCommand {
+  enum class Action { list, add, remove, clear } action = Action::list;
+  std::vector<std::string> words;   // definitions to be added, or names to be removed
+  std::optional<std::string> file;  // of definitions; "-": stdin
+};
+
+using Command =
+    std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, SnapshotCommand,
+                 ProbesCommand, StreamCommand, ShowCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

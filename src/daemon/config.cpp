@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
+#include <map>
 #include <unordered_set>
 
 #include "base/fd.h"
@@ -17,6 +18,7 @@
 #include "daemon/config_node.h"
 #include "daemon/config_rings.h"
 #include "daemon/filter_json.h"
+#include "kernel/probe_grammar.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -124,6 +126,28 @@ void read_events(const std::optional<ConfigNode>& node, const EventGroups& group
     if (auto member = node->member(kTracepoints)) read_tracepoints(*member, config);
 }
 
+// What their grammar says; whether there is such a function is known to the running kernel alone.
+void read_probes(const ConfigNode& node, Config& config) {
+  std::map<std::string, size_t> places;
+  for (const ConfigNode& element : node.list(EVENT_ID_MAX - DYNAMIC_ID_FIRST)) {
+    auto line = element.text();
+    if (!line) continue;
+    auto command = parse_probe_line(*line);
+    if (!command) {
+      element.problem("column {}: {}", command.error().column, command.error().message);
+      continue;
+    }
+    const auto* probe = std::get_if<ProbeDefinition>(&*command);
+    if (probe == nullptr)
+      element.problem("must be a probe to be set (p or r), not one to be removed");
+    else if (!places.emplace(probe->group + "/" + probe->event, places.size()).second)
+      element.problem("must have a name of its own: there is a probe {}/{} before it", probe->group,
+                      probe->event);
+    else
+      config.probes.push_back(std::move(*line));
+  }
+}
+
 // ---- the other sections ----
 
 void read_control(const ConfigNode& node, Config& config) {
@@ -166,11 +190,12 @@ void check_directories(const ConfigNode& stream, const Config& config) {
 
 void read_root(const ConfigNode& root, const EventGroups& groups, Config& config) {
   // "$schema" is for editors.
-  if (!root.object({"$schema", "events", "filter", "stream", "flight", "control", "log", "persist",
-                    "bpffs"}))
+  if (!root.object({"$schema", "events", "probes", "filter", "stream", "flight", "control", "log",
+                    "persist", "bpffs"}))
     return;
   if (auto schema = root.member("$schema")) static_cast<void>(schema->text());
   read_events(root.member("events"), groups, config);
+  if (auto probes = root.member("probes")) read_probes(*probes, config);
   if (auto filter = root.member("filter")) read_filter(*filter, config.filter);
   if (auto stream = root.member("stream")) read_stream(*stream, config);
   if (auto flight = root.member("flight")) read_flight(*flight, config);

@@ -50,6 +50,8 @@ struct Config {
   std::vector<std::string> events;
   // Tracepoints of the running kernel, as names or patterns: "irq:irq_handler_entry", "block:*".
   std::vector<std::string> tracepoints;
+  // Kernel probes, a definition each.
+  std::vector<std::string> probes;
   // Selected system calls by name; empty: all.
   std::vector<std::string> syscalls_only;
   FilterSettings filter;

@@ -58,7 +58,7 @@ Result<> Daemon::start() {
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
-  auto tracer = Tracer::create(config_, [this](std::span<const PacketBytes> pass) {
+  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> pass) {
     recorder_->publish(pass);
     subscribers_->publish(pass);
   });

@@ -88,11 +88,12 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
     status["symbols"] = {{"reason", no_symbols.empty() ? json() : json(no_symbols)}};
     return status;
   });
-  server.add("events.list", Role::read,
+  server.add({"events.list", {"tracepoints"}}, Role::read,
              [t](const json& params, const Peer&) { return list_events(t.tracer, params); });
   server.add("filter.show", Role::read, [t](const json&, const Peer&) {
     return json{{"filter", filter_to_json(t.tracer.filter())}};
   });
+  server.add("probe.list", Role::read, [t](const json&, const Peer&) { return t.tracer.probes(); });
   server.add({"symbols.resolve", {"addresses"}}, Role::read,
              [t](const json& params, const Peer&) { return resolve(t.symbols, params); });
 }
@@ -124,6 +125,21 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
                if (!settings) return pass_on(settings);
                return set_filter(t.tracer, *settings);
              });
+  server.add({"probe.add", {"text"}}, Role::admin,
+             [t](const json& params, const Peer&) -> Result<json> {
+               auto text = params.find("text");
+               if (text == params.end() || !text->is_string())
+                 return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
+               return t.tracer.add_probes(*text);
+             });
+  server.add({"probe.remove", {"names"}}, Role::admin,
+             [t](const json& params, const Peer&) -> Result<json> {
+               auto names = texts_parameter(params, "names");
+               if (!names) return pass_on(names);
+               return t.tracer.remove_probes(*names);
+             });
+  server.add("probe.clear", Role::admin,
+             [t](const json&, const Peer&) { return t.tracer.clear_probes(); });
   server.add("filter.clear", Role::admin, [t](const json&, const Peer&) {
     FilterSettings cleared;
     cleared.syscall = t.tracer.filter().syscall;

@@ -37,7 +37,8 @@ EventGroups event_groups(const Schema& schema) {
   return groups;
 }
 
-Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publish publish) {
+Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbols& symbols,
+                                               Drain::Publish publish) {
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return pass_on(schema);
   auto features = probe_features(*schema);
@@ -57,7 +58,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, Drain::Publ
   schema->gfp_flags = std::move(gfp.names);
 
   std::unique_ptr<Tracer> tracer(
-      new Tracer(std::move(*schema), std::move(*acquired), std::move(*counters), config));
+      new Tracer(std::move(*schema), std::move(*acquired), std::move(*counters), config, symbols));
   if (auto rings = tracer->open_rings(); !rings) return pass_on(rings);
   // Records that an earlier daemon left unread wait for the first reader.
   const bool unread = tracer->object_.control().stream != 0;
@@ -84,13 +85,15 @@ BpfSizes Tracer::sizes(const Config& config) {
   return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
 }
 
-Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config)
+Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config,
+               KernelSymbols& symbols)
     : schema_(std::move(schema)),
       pins_lock_(std::move(acquired.lock)),
       unpinned_because_(std::move(acquired.unpinned_because)),
       adopted_(acquired.adopted),
       object_(std::move(acquired.object)),
       tracepoints_(object_),
+      probes_(object_, symbols),
       dynamic_(object_),
       counters_(std::move(counters)),
       filters_(object_),
@@ -101,6 +104,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       kernel_release_(running_release()),
       config_(config) {
   dynamic_.add_kind(tracepoints_);
+  dynamic_.add_kind(probes_);
   dynamic_.adopt();
   for (const auto& [id, event] : dynamic_.all()) schema_.add(event->event);
 }
@@ -158,6 +162,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
     changed.emplace_back("events");
   if (filter.include != filter_before.include || filter.exclude != filter_before.exclude)
     changed.emplace_back("filter");
+  if (config.probes != config_.probes) changed.emplace_back("probes");
   if (config.stream != config_.stream) changed.emplace_back("stream");
   if (config.flight != config_.flight) changed.emplace_back("flight");
   enabled_ = std::move(enabled);

@@ -20,6 +20,7 @@
 #include "kernel/flight_recorder.h"
 #include "kernel/kernel_names.h"
 #include "kernel/persistence.h"
+#include "kernel/probes.h"
 #include "kernel/stream_rings.h"
 #include "kernel/tracepoints.h"
 #include "schema/schema.h"
@@ -42,7 +43,9 @@ class Tracer {
  public:
   // Loads the programs, or takes over those of an earlier daemon, and puts `config` into
   // force. `publish` is called in the drain thread.
-  static Result<std::unique_ptr<Tracer>> create(const Config& config, Drain::Publish publish);
+  // `symbols` must outlive it.
+  static Result<std::unique_ptr<Tracer>> create(const Config& config, KernelSymbols& symbols,
+                                                Drain::Publish publish);
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
   ~Tracer();
@@ -58,6 +61,15 @@ class Tracer {
   // A dynamic event has been defined: tells everybody who reads its records what it is, before
   // there are any.
   void take_definitions(const std::vector<const DynamicEvent*>& events);
+
+  // Kernel probes: lines of the grammar of kernel/probe_grammar.h, which also remove; all or
+  // none. Returns {"added":[as in probes()],"removed":[definitions]}.
+  Result<nlohmann::json> add_probes(const std::string& text);
+  // By name: "GROUP/EVENT", "EVENT" or "GROUP/". Returns {"removed":[definitions]}.
+  Result<nlohmann::json> remove_probes(const std::vector<std::string>& names);
+  nlohmann::json clear_probes();
+  // {"probes":[…]}, and "reason" if this kernel can have none.
+  [[nodiscard]] nlohmann::json probes() const;
 
   Result<> set_filter(const FilterSettings& settings);
   [[nodiscard]] const FilterSettings& filter() const { return filters_.current(); }
@@ -120,7 +132,16 @@ class Tracer {
     uint64_t overwritten = 0;
   };
 
-  Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config);
+  // A probe that was added and not removed since.
+  struct ProbeEntry {
+    ProbeDefinition definition;
+    uint16_t id = 0;     // of its event; 0: it is not available
+    std::string reason;  // why
+    bool configured = false;
+  };
+
+  Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config,
+         KernelSymbols& symbols);
   Result<> open_rings();
   [[nodiscard]] std::vector<uint32_t> traced_cpus() const;
   void begin_recording();
@@ -134,6 +155,10 @@ class Tracer {
   Result<> choose(const std::string& name, bool enabled, ChosenEvents& chosen);
   Result<> choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen);
   Result<> define_tracepoints(const std::string& pattern, ChosenEvents& chosen);
+  Result<> define_probe(const ProbeDefinition& probe, bool configured);
+  std::vector<std::string> forget_probes(const ProbeRemoval& removal);
+  void set_configured_probes(const std::vector<std::string>& lines);
+  [[nodiscard]] nlohmann::json probe_status(const ProbeEntry& probe) const;
   [[nodiscard]] std::set<std::string> events_of(const Config& config);
   [[nodiscard]] uint64_t missed(const Event& event) const;
   void set_syscalls(const std::vector<std::string>& names);
@@ -149,6 +174,7 @@ class Tracer {
   bool adopted_;
   BpfObject object_;
   Tracepoints tracepoints_;
+  Probes probes_;
   DynamicEvents dynamic_;
   Counters counters_;
   Filters filters_;
@@ -159,6 +185,7 @@ class Tracer {
   std::string kernel_release_;
   Config config_;
   std::set<std::string> enabled_;
+  std::map<std::string, ProbeEntry> probe_list_;        // by event
   std::map<std::string, std::string> attach_failures_;  // event → reason
   std::map<uint16_t, Baseline> baselines_;              // counts at the last reset
   mutable std::mutex in_force_mutex_;

@@ -68,7 +68,8 @@ Result<> Tracer::choose_dynamic(const std::string& name, bool enabled, ChosenEve
   for (const auto& [id, event] : dynamic_.all())
     if (matches_pattern(event->event.name, name) &&
         dynamic_.find(event->event.name)->event.id == id)
-      if (!enabled || event->kind != &tracepoints_) chosen.events.push_back(event->event.name);
+      if (!enabled || probe_list_.contains(event->event.name))
+        chosen.events.push_back(event->event.name);
   if (chosen.events.size() != before && (!enabled || !is_pattern(name))) return {};
   if (enabled) return define_tracepoints(name, chosen);
   // What has never been enabled need not be disabled, but must exist.
@@ -126,6 +127,9 @@ std::set<std::string> Tracer::events_of(const Config& config) {
   for (const auto& [name, reason] : chosen.skipped)
     spdlog::warn("tracepoint {} is not recorded: {}", name, reason);
   enabled.insert(chosen.events.begin(), chosen.events.end());
+  set_configured_probes(config.probes);
+  for (const auto& [name, probe] : probe_list_)
+    if (probe.id != 0) enabled.insert(name);
   return enabled;
 }
 

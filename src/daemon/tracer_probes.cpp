@@ -1,0 +1,196 @@
+// Kernel probes: added, listed and removed while the daemon runs.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "daemon/tracer.h"
+#include "kernel/probe_grammar.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+std::string event_name(const ProbeDefinition& probe) { return probe.group + ":" + probe.event; }
+
+bool is_meant(const ProbeRemoval& removal, const ProbeDefinition& probe) {
+  return (removal.group.empty() || removal.group == probe.group) &&
+         (removal.event.empty() || removal.event == probe.event);
+}
+
+// "GROUP/EVENT", "GROUP:EVENT", "EVENT" or "GROUP/", as a user names a probe.
+ProbeRemoval removal_of(const std::string& name) {
+  const size_t split = name.find_first_of("/:");
+  if (split == std::string::npos) return {.group = "", .event = name};
+  return {.group = name.substr(0, split), .event = name.substr(split + 1)};
+}
+
+}  // namespace
+
+// Of a probe that is known to be possible; it is not attached yet.
+Result<> Tracer::define_probe(const ProbeDefinition& probe, bool configured) {
+  const std::string name = event_name(probe);
+  if (probe_list_.contains(name))
+    return fail(ExitCode::usage,
+                "there is a probe {}/{} already: remove it first, or give this one another name "
+                "(p:NAME …)",
+                probe.group, probe.event);
+  if (const Event* other = schema_.find(name); other != nullptr && !is_dynamic(*other))
+    return fail(ExitCode::usage, "there is an event {} already", name);
+  auto event = probes_.event_of(probe);
+  if (!event) return pass_on(event);
+  auto defined = dynamic_.define(probes_, std::move(*event), text_of(probe));
+  if (!defined) return pass_on(defined);
+  take_definitions({*defined});
+  probe_list_.emplace(
+      name,
+      ProbeEntry{
+          .definition = probe, .id = (*defined)->event.id, .reason = {}, .configured = configured});
+  enabled_.insert(name);
+  return {};
+}
+
+std::vector<std::string> Tracer::forget_probes(const ProbeRemoval& removal) {
+  std::vector<std::string> removed;
+  std::erase_if(probe_list_, [&](const auto& entry) {
+    if (!is_meant(removal, entry.second.definition)) return false;
+    removed.push_back(text_of(entry.second.definition));
+    enabled_.erase(entry.first);
+    attach_failures_.erase(entry.first);
+    return true;
+  });
+  return removed;
+}
+
+// All or none: what has been added is taken away again when something cannot be.
+Result<json> Tracer::add_probes(const std::string& text) {
+  auto commands = parse_probes(text);
+  if (!commands) return pass_on(commands);
+  const auto list_before = probe_list_;
+  const auto enabled_before = enabled_;
+  auto give_up = [&](Error error) -> Result<json> {
+    probe_list_ = list_before;
+    enabled_ = enabled_before;
+    reconcile();
+    return std::unexpected(std::move(error));
+  };
+  json removed = json::array();
+  std::vector<std::string> added;
+  for (const ProbeCommand& command : *commands) {
+    if (const auto* removal = std::get_if<ProbeRemoval>(&command)) {
+      const auto gone = forget_probes(*removal);
+      if (gone.empty())
+        return give_up({ExitCode::usage, fmt::format("there is no probe {}/{} to be removed",
+                                                     removal->group, removal->event)});
+      for (const std::string& definition : gone) removed.push_back(definition);
+      continue;
+    }
+    const auto& probe = std::get<ProbeDefinition>(command);
+    if (auto defined = define_probe(probe, false); !defined)
+      return give_up({defined.error().code,
+                      commands->size() == 1
+                          ? defined.error().message
+                          : fmt::format("{}: {}", text_of(probe), defined.error().message)});
+    added.push_back(event_name(probe));
+  }
+  reconcile();
+  for (const std::string& name : added)
+    if (const auto failure = attach_failures_.find(name); failure != attach_failures_.end()) {
+      Error error{ExitCode::unavailable, failure->second};
+      attach_failures_.erase(failure);
+      return give_up(std::move(error));
+    }
+  json entries = json::array();
+  for (const std::string& name : added)
+    if (const auto entry = probe_list_.find(name); entry != probe_list_.end())
+      entries.push_back(probe_status(entry->second));
+  return json{{"added", std::move(entries)}, {"removed", std::move(removed)}};
+}
+
+Result<json> Tracer::remove_probes(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const auto& [name, entry] : probe_list_) known.push_back(name);
+  for (const std::string& name : names)
+    if (std::ranges::none_of(probe_list_, [&](const auto& entry) {
+          return is_meant(removal_of(name), entry.second.definition);
+        }))
+      return fail(ExitCode::usage, "there is no probe {:.128}: 'ktracectl probe list' lists them",
+                  name);
+  json removed = json::array();
+  for (const std::string& name : names)
+    for (std::string& definition : forget_probes(removal_of(name)))
+      removed.push_back(std::move(definition));
+  reconcile();
+  return json{{"removed", std::move(removed)}};
+}
+
+json Tracer::clear_probes() {
+  json removed = forget_probes({});
+  reconcile();
+  return json{{"removed", std::move(removed)}};
+}
+
+// Those of the configuration that are there stay as they are, with their counts.
+void Tracer::set_configured_probes(const std::vector<std::string>& lines) {
+  std::map<std::string, ProbeDefinition> wanted;
+  for (const std::string& line : lines)
+    if (auto command = parse_probe_line(line);
+        command && std::holds_alternative<ProbeDefinition>(*command)) {
+      auto& probe = std::get<ProbeDefinition>(*command);
+      wanted.insert_or_assign(event_name(probe), std::move(probe));
+    }
+  std::erase_if(probe_list_, [&](const auto& entry) {
+    const auto stays = wanted.find(entry.first);
+    const bool same = stays != wanted.end() && stays->second == entry.second.definition;
+    if (!entry.second.configured || (same && entry.second.reason.empty())) return false;
+    attach_failures_.erase(entry.first);
+    return true;
+  });
+  for (const auto& [name, probe] : wanted) {
+    if (const auto known = probe_list_.find(name); known != probe_list_.end()) {
+      if (!known->second.configured)
+        spdlog::warn("probes: {} is not set: there is another probe of that name", text_of(probe));
+      continue;
+    }
+    auto defined = define_probe(probe, true);
+    if (defined) continue;
+    spdlog::warn("probe {} is not available: {}", text_of(probe), defined.error().message);
+    probe_list_.emplace(
+        name,
+        ProbeEntry{
+            .definition = probe, .id = 0, .reason = defined.error().message, .configured = true});
+  }
+}
+
+json Tracer::probe_status(const ProbeEntry& probe) const {
+  const ProbeDefinition& definition = probe.definition;
+  json out = {{"definition", text_of(definition)},
+              {"event", event_name(definition)},
+              {"configured", probe.configured}};
+  const Event* event = probe.id == 0 ? nullptr : schema_.find(probe.id);
+  const auto failure = attach_failures_.find(event_name(definition));
+  const std::string reason = failure == attach_failures_.end() ? probe.reason : failure->second;
+  out["available"] = reason.empty() && event != nullptr;
+  if (!reason.empty()) out["reason"] = reason;
+  if (event == nullptr) return out;
+  const json status = event_status(*event, 0);
+  out["id"] = event->id;
+  out["enabled"] = status["enabled"];
+  out["attached"] = status["attached"];
+  out["hits"] = status["recorded"].get<uint64_t>() + status["filtered"].get<uint64_t>() +
+                status["dropped"].get<uint64_t>();
+  out["missed"] = status["missed"];
+  out["misses_known"] = probes_.misses_known();
+  if (const auto skipped = probes_.skipped(probe.id); !skipped.empty()) out["skipped"] = skipped;
+  return out;
+}
+
+json Tracer::probes() const {
+  json list = json::array();
+  for (const auto& [name, entry] : probe_list_) list.push_back(probe_status(entry));
+  json out = {{"probes", std::move(list)}};
+  if (const std::string reason = Probes::unavailable(); !reason.empty()) out["reason"] = reason;
+  return out;
+}
+
+}  // namespace ktraced

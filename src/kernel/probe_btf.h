@@ -1,0 +1,57 @@
+// Arguments of kernel functions by name, and members of what they point to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/probe_definition.h"
+
+struct btf;
+
+namespace ktraced {
+
+// A value that a variable and its members lead to.
+struct BtfValue {
+  // Pointers followed on the way: each reads 8 bytes at the value so far plus an offset.
+  std::vector<int64_t> pointers;
+  bool in_memory = false;  // the value lies at the last pointer plus `offset`
+  int64_t offset = 0;
+  FetchType type;            // as BTF tells it; automatic for what is no number: name a member
+  uint32_t array_bytes = 0;  // of a char array that is a text
+  bool is_char_pointer = false;
+};
+
+// One argument of a function.
+struct BtfArgument {
+  std::string name;
+  uint32_t type = 0;        // BTF id
+  int register_place = -1;  // in pt_regs; -1: it is not in a register
+};
+
+// A function as BTF describes it. The BTF must outlive this.
+class BtfFunction {
+ public:
+  // Fails with ExitCode::unavailable if BTF does not know a function of this name.
+  static Result<BtfFunction> find(const btf* btf, const std::string& name);
+
+  [[nodiscard]] const std::vector<BtfArgument>& arguments() const { return arguments_; }
+  // Fails with ExitCode::usage, naming those there are.
+  [[nodiscard]] Result<BtfArgument> argument(const std::string& name) const;
+  // The value that `members` lead to, beginning at a value of type `type`. Fails with
+  // ExitCode::usage, naming what is near.
+  [[nodiscard]] Result<BtfValue> follow(uint32_t type,
+                                        const std::vector<MemberStep>& members) const;
+  // BTF id of what it returns; 0: nothing.
+  [[nodiscard]] uint32_t return_type() const { return return_type_; }
+
+ private:
+  const btf* btf_ = nullptr;
+  std::string name_;
+  std::vector<BtfArgument> arguments_;
+  uint32_t return_type_ = 0;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,28 @@
+// Copies of the probes' BPF program, one for each probe.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "bpf/fetch.h"
+#include "kernel/bpf_object.h"
+
+namespace ktraced {
+
+// How a program is to be attached.
+enum class ProbeHook {
+  one_by_one,  // a kprobe or kretprobe for each function
+  multi,       // kprobe.multi: any number of functions at once
+};
+
+// The bytes of the probes' BPF object as built into this program.
+[[nodiscard]] std::span<const std::byte> probe_object_bytes();
+
+// Loads a copy that runs `program`, on the maps of `object`. Fails with ExitCode::unavailable,
+// saying what the kernel says.
+[[nodiscard]] Result<Fd> load_probe_program(const BpfObject& object, const fetch_program& program,
+                                            ProbeHook hook);
+
+}  // namespace ktraced

@@ -1,0 +1,68 @@
+// Kernel probes as events.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/dynamic_events.h"
+#include "kernel/probe_compiler.h"
+#include "kernel/probe_definition.h"
+#include "kernel/probe_links.h"
+#include "kernel/probe_program.h"
+#include "kernel/symbols.h"
+
+namespace ktraced {
+
+// A kind of dynamic events: each has a program of its own that fetches what its definition says,
+// and links to the functions it names. The source of such an event is its definition as text.
+class Probes : public DynamicKind {
+ public:
+  // Both must outlive this.
+  Probes(const BpfObject& object, KernelSymbols& symbols) : object_(object), symbols_(symbols) {}
+
+  [[nodiscard]] std::string_view name() const override { return "probe"; }
+  Result<> prepare(const DynamicEvent& event) override;
+  Result<Fd> load(const DynamicEvent& event) override;
+  Result<std::vector<Fd>> attach(const DynamicEvent& event, int program) override;
+
+  // What a definition records. Fails with ExitCode::usage, naming the column, or with
+  // ExitCode::unavailable.
+  [[nodiscard]] Result<Event> event_of(const ProbeDefinition& probe) const;
+  // The functions it is set on now; fails likewise.
+  [[nodiscard]] Result<std::vector<KernelFunction>> functions_of(
+      const ProbeDefinition& probe) const;
+  // Functions that the pattern of an attached probe matches but that cannot be probed, and why.
+  [[nodiscard]] std::map<std::string, std::string> skipped(uint16_t id) const;
+  // Does this kernel tell how many hits it skipped? Known once a probe has been attached; until
+  // then true.
+  [[nodiscard]] bool misses_known() const { return misses_known_; }
+  // Why this kernel cannot have probes; empty if it can.
+  [[nodiscard]] static std::string unavailable() { return why_no_kprobes(); }
+
+ private:
+  [[nodiscard]] Result<CompiledProbe> compile(const ProbeDefinition& probe) const;
+  [[nodiscard]] ProbeHook hook_of(const ProbeDefinition& probe) const;
+  Result<std::vector<Fd>> attach_pattern(uint16_t id, const ProbeDefinition& probe, int program,
+                                         const std::vector<KernelFunction>& functions);
+  using Skipped = std::map<std::string, std::string>;
+  static Result<std::vector<Fd>> attach_multi(const ProbeDefinition& probe, int program,
+                                              const std::vector<KernelFunction>& functions,
+                                              Skipped& skipped);
+  static Result<std::vector<Fd>> attach_each(const ProbeDefinition& probe, int program,
+                                             const std::vector<KernelFunction>& functions,
+                                             Skipped& skipped);
+
+  const BpfObject& object_;
+  KernelSymbols& symbols_;
+  std::map<uint16_t, Skipped> skipped_;
+  bool misses_known_ = true;
+};
+
+// The probe that a dynamic event's source describes; the source is what text_of() printed.
+[[nodiscard]] Result<ProbeDefinition> probe_of(const DynamicEvent& event);
+
+}  // namespace ktraced
