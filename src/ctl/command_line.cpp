@@ -66,9 +66,10 @@ void add_filter(CLI::App& app, Command& command) {
           "filter", *args,
           "pid, uid, comm, follow or cgroup, or the same after 'exclude.', or syscall, and "
           "values separated by commas: pid=812,813 comm='nginx*' exclude.uid=0")
-      ->option_text("KEY=VALUE...")
-      ->required();
+      ->option_text("KEY=VALUE...");
   sub->final_callback([options, args, &command] {
+    if (options->action == Action::set && args->empty())
+      throw CLI::ValidationError("filter set needs KEY=VALUE, for instance pid=812");
     auto filter = filter_from_args(*args);
     if (!filter) throw CLI::ValidationError(filter.error().message);
     options->filter = std::move(*filter);
@@ -93,7 +94,8 @@ void add_snapshot(CLI::App& app, Command& command) {
   take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
   take->add_flag_callback(
       "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
-  add("list", "Snapshots, and how complete they are (the default)", Action::list);
+  add("list", "Snapshots, and how complete they are (the default)", Action::list)
+      ->add_flag("--per-cpu", options->per_cpu, "Window and counts of each CPU");
   add("delete", "Delete a snapshot", Action::remove)
       ->add_option("NAME", options->name, "Its name, as in the list")
       ->required();
@@ -207,34 +209,61 @@ void add_show(CLI::App& app, Command& command) {
 void add_record(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("record", "Write events into a trace directory");
   auto options = std::make_shared<RecordCommand>();
-  sub->add_option("-o,--output", options->directory, "The directory to be made")
-      ->required()
+  sub->add_option("-o,--output", options->directory, "The directory to be made (needed)")
       ->type_name("DIR");
   sub->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
   add_duration(sub, options->duration_s, "End after so many seconds");
   sub->add_option("COMMAND", options->command,
                   "After '--': a command to be run; only it and its descendants are recorded")
       ->type_name("");
-  sub->callback([options, &command] { command = *options; });
+  sub->callback([options, &command] {
+    if (options->directory.empty())
+      throw CLI::ValidationError("record needs --output DIR (-o DIR), the directory to be made");
+    command = *options;
+  });
 }
 
 // What was typed that is neither a command nor an option.
 std::string extra_argument(const CLI::App& app) {
-  auto extra = app.remaining(true);
-  return extra.empty() ? "" : extra.front();
+  for (const std::string& extra : app.remaining(true))
+    if (extra != "--") return extra;
+  return "";
 }
 
+// The innermost command that was typed: "record" or "filter set"; the program itself if none was.
+const CLI::App& command_of(const CLI::App& app) {
+  auto typed = app.get_subcommands();
+  return typed.empty() ? app : command_of(*typed.front());
+}
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
+}
+
+// `extra` is neither a command nor an option of the `command` it was given to.
+std::string unknown_word(const CLI::App& command, const std::string& extra) {
+  const bool is_option = extra.starts_with('-');
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands({})) names.push_back(sub->get_name());
+  const char* kind = is_option ? "option" : names.empty() ? "argument" : "command";
+  std::string message = fmt::format("unknown {} '{}'", kind, extra);
+  const std::string key = extra.substr(std::min(extra.size(), extra.find_first_not_of('-')));
+  if (is_option && full_name(command) == "ktracectl filter set" && is_filter_key(key))
+    return message + fmt::format(": is {}=VALUE meant?", key);
+  if (auto near = near_matches(extra, names); !near.empty())
+    message += fmt::format(": is {} meant?", fmt::join(near, " or "));
+  return message;
+}
+
+// One line, which says where the remedy stands.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = command_of(app);
   std::string message = error.what();
-  if (app.get_subcommands().empty()) message = "a command is needed";
-  if (std::string extra = extra_argument(app); !extra.empty()) {
-    message = fmt::format("unknown {} '{}'", extra.starts_with('-') ? "option" : "command", extra);
-    std::vector<std::string> commands;
-    for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
-    if (auto near = near_matches(extra, commands); !near.empty())
-      message += fmt::format(": is {} meant?", fmt::join(near, " or "));
-  }
-  return fmt::format("ktracectl: {}\nRun with --help for more information.\n", message);
+  if (&command == &app) message = "a command is needed";
+  if (std::string extra = extra_argument(app); !extra.empty())
+    message = unknown_word(command, extra);
+  return fmt::format("ktracectl: {}; see '{} --help'\n", message, full_name(command));
 }
 
 }  // namespace

@@ -46,14 +46,14 @@ Result<> add_argument(std::string_view arg, json& filter) {
   if (equals == std::string_view::npos)
     return fail(ExitCode::usage, "'{}' is not of the form key=value,value…", arg);
   std::string_view name = arg.substr(0, equals);
-  bool exclude = name.starts_with(kExclude);
-  if (exclude) name.remove_prefix(kExclude.size());
-  auto key = std::ranges::find(kKeys, name, &Key::name);
-  if (key == kKeys.end() || (exclude && name == "syscall"))
+  if (!is_filter_key(name))
     return fail(ExitCode::usage,
                 "'{}' is not a filter key: there are pid, uid, comm, follow and cgroup, each also "
                 "as exclude.pid and so on, and syscall",
-                arg.substr(0, equals));
+                name);
+  bool exclude = name.starts_with(kExclude);
+  if (exclude) name.remove_prefix(kExclude.size());
+  auto key = std::ranges::find(kKeys, name, &Key::name);
   json& values = (exclude ? filter["exclude"] : filter)[std::string(name)];
   if (values.is_null()) values = json::array();
   for (std::string_view text : split_list(arg.substr(equals + 1))) {
@@ -76,6 +76,13 @@ void add_side(const json& side, std::string_view prefix, std::vector<std::string
 }
 
 }  // namespace
+
+bool is_filter_key(std::string_view name) {
+  const bool exclude = name.starts_with(kExclude);
+  if (exclude) name.remove_prefix(kExclude.size());
+  return std::ranges::find(kKeys, name, &Key::name) != kKeys.end() &&
+         !(exclude && name == "syscall");
+}
 
 Result<json> filter_from_args(std::span<const std::string> args) {
   json filter = json::object();

@@ -4,11 +4,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 
 namespace ktraced {
+
+// "pid", "exclude.uid" and the like.
+[[nodiscard]] bool is_filter_key(std::string_view name);
 
 // {"pid=812,813", "comm=nginx*", "exclude.uid=0"} as the "filter" of filter.set:
 // {"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}}. A key given twice has

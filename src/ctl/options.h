@@ -61,6 +61,7 @@ struct SnapshotCommand {
   std::optional<std::string> name;    // to take or to remove
   std::optional<std::string> reason;  // to take
   bool wait = true;                   // until it is safe on disk
+  bool per_cpu = false;               // list what each CPU has
 };
 
 struct ProbesCommand {

@@ -52,11 +52,46 @@ std::vector<Table::Cell> row_of(const json& snapshot, const Colours& colours) {
           {grouped(number_at(snapshot, "records")), true},
           {grouped(number_at(snapshot, "overwritten")), true},
           {grouped(number_at(snapshot, "lost")), true},
+          {grouped(number_at(snapshot, "missed")), true},
           {bytes_text(number_at(snapshot, "bytes")), true},
           {shortened(printable(text_at(snapshot, "reason")))},
           {.text = state_text(snapshot), .paint = [complete, &colours](std::string_view text) {
              return complete ? colours.green(text) : colours.red(text);
            }}};
+}
+
+// "4.000000123" of CLOCK_BOOTTIME, as events are shown; nothing for a CPU without records.
+std::string boottime_text(uint64_t ns) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  return ns == 0 ? "-" : fmt::format("{}.{:09}", ns / kSecond, ns % kSecond);
+}
+
+Table::Cell heading(const char* text, bool right, const Colours& colours) {
+  return {text, right, [&colours](std::string_view t) { return colours.bold(t); }};
+}
+
+// What each CPU has of a snapshot. The kernel counts what it skips for all CPUs together.
+std::string cpus_text(const json& snapshot, const Colours& colours) {
+  Table table({heading("CPU", true, colours), heading("FIRST", true, colours),
+               heading("LAST", true, colours), heading("RECORDS", true, colours),
+               heading("OVERWRITTEN", true, colours), heading("LOST", true, colours),
+               heading("MISSED", true, colours)});
+  for (const json& cpu : list_at(snapshot, "cpus"))
+    table.add({{std::to_string(number_at(cpu, "cpu")), true},
+               {boottime_text(number_at(cpu, "first_ns")), true},
+               {boottime_text(number_at(cpu, "last_ns")), true},
+               {grouped(number_at(cpu, "records")), true},
+               {grouped(number_at(cpu, "overwritten")), true},
+               {grouped(number_at(cpu, "lost")), true},
+               {"", true}});
+  table.add({{"all", true},
+             {boottime_text(number_at(snapshot, "begin_ns")), true},
+             {boottime_text(number_at(snapshot, "end_ns")), true},
+             {grouped(number_at(snapshot, "records")), true},
+             {grouped(number_at(snapshot, "overwritten")), true},
+             {grouped(number_at(snapshot, "lost")), true},
+             {grouped(number_at(snapshot, "missed")), true}});
+  return table.text(2);
 }
 
 std::string taken_text(const json& answer) {
@@ -90,12 +125,12 @@ const char* method_of(Action action) {
   return "";
 }
 
-std::string text_of(Action action, const json& answer) {
-  switch (action) {
+std::string text_of(const SnapshotCommand& command, const json& answer) {
+  switch (command.action) {
     case Action::take:
       return taken_text(answer);
     case Action::list:
-      return snapshot_list_view(answer, Colours::of(STDOUT_FILENO));
+      return snapshot_list_view(answer, command.per_cpu, Colours::of(STDOUT_FILENO));
     case Action::remove:
       return fmt::format("deleted: {}\n", printable(text_at(answer, "deleted")));
     case Action::enable:
@@ -109,19 +144,22 @@ std::string text_of(Action action, const json& answer) {
 
 }  // namespace
 
-std::string snapshot_list_view(const json& answer, const Colours& colours) {
+std::string snapshot_list_view(const json& answer, bool per_cpu, const Colours& colours) {
   const json& snapshots = list_at(answer, "snapshots");
   std::string out;
   if (!snapshots.empty()) {
-    auto heading = [&colours](const char* text, bool right) {
-      return Table::Cell{text, right, [&colours](std::string_view t) { return colours.bold(t); }};
-    };
-    Table table({heading("NAME", false), heading("TAKEN (UTC)", false), heading("WINDOW", true),
-                 heading("RECORDS", true), heading("OVERWRITTEN", true), heading("LOST", true),
-                 heading("SIZE", true), heading("REASON", false), heading("STATE", false)});
+    Table table({heading("NAME", false, colours), heading("TAKEN (UTC)", false, colours),
+                 heading("WINDOW", true, colours), heading("RECORDS", true, colours),
+                 heading("OVERWRITTEN", true, colours), heading("LOST", true, colours),
+                 heading("MISSED", true, colours), heading("SIZE", true, colours),
+                 heading("REASON", false, colours), heading("STATE", false, colours)});
     for (const json& snapshot : snapshots) table.add(row_of(snapshot, colours));
     out = table.text();
   }
+  if (per_cpu)
+    for (const json& snapshot : snapshots)
+      out += fmt::format("\n{}:\n{}", printable(text_at(snapshot, "name")),
+                         cpus_text(snapshot, colours));
   for (const std::string& name : texts_at(answer, "writing"))
     out += fmt::format("being written: {}\n", printable(name));
   return out.empty() ? "no snapshots\n" : out;
@@ -130,7 +168,7 @@ std::string snapshot_list_view(const json& answer, const Colours& colours) {
 Result<std::string> run(const SnapshotCommand& command, bool json, RpcClient& client) {
   auto answer = client.call(method_of(command.action), params_of(command));
   if (!answer) return pass_on(answer);
-  if (!json) return text_of(command.action, *answer);
+  if (!json) return text_of(command, *answer);
   return answer->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -85,7 +85,10 @@ TEST(CommandLine, Filter) {
   EXPECT_EQ(set.filter,
             json::parse(R"({"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}})"));
   EXPECT_THAT(usage_error({"filter", "set", "pud=1"}), HasSubstr("'pud' is not a filter key"));
-  usage_error({"filter", "set"});
+  EXPECT_THAT(usage_error({"filter", "set"}), HasSubstr("filter set needs KEY=VALUE"));
+  EXPECT_EQ(usage_error({"filter", "set", "--pid", "abc"}),
+            "ktracectl: unknown option '--pid': is pid=VALUE meant?; see 'ktracectl filter set "
+            "--help'\n");
 }
 
 TEST(CommandLine, Show) {
@@ -109,7 +112,10 @@ TEST(CommandLine, Record) {
       {"record", "-o", "/a", "--", "stream", "--count", "5", "--json", "--", "-o", "x"});
   EXPECT_EQ(run.directory, "/a");
   EXPECT_THAT(run.command, ElementsAre("stream", "--count", "5", "--json", "--", "-o", "x"));
-  EXPECT_THAT(usage_error({"record"}), HasSubstr("--output"));
+  EXPECT_EQ(usage_error({"record"}),
+            "ktracectl: record needs --output DIR (-o DIR), the directory to be made; see "
+            "'ktracectl record --help'\n");
+  EXPECT_THAT(usage_error({"record", "--", "sleep", "1"}), HasSubstr("--output DIR"));
 }
 
 TEST(CommandLine, Stream) {
@@ -145,7 +151,10 @@ TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
 TEST(CommandLine, UnknownCommandsAreNamedWithWhatMayBeMeant) {
   EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats': is status meant?"));
   EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
-  EXPECT_THAT(usage_error({}), HasSubstr("a command is needed"));
+  EXPECT_EQ(usage_error({}), "ktracectl: a command is needed; see 'ktracectl --help'\n");
+  EXPECT_THAT(usage_error({"snapshot", "lst"}),
+              HasSubstr("unknown command 'lst': is list meant?; see 'ktracectl snapshot --help'"));
+  EXPECT_THAT(usage_error({"snapshot", "take", "x"}), HasSubstr("unknown argument 'x'; see"));
 }
 
 TEST(CommandLine, HelpAndVersionAreNoErrors) {

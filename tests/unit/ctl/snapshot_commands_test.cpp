@@ -27,6 +27,8 @@ SnapshotCommand command(std::vector<const char*> words) {
 TEST(SnapshotCommandLine, NamesWhatIsToBeDone) {
   EXPECT_EQ(command({}).action, Action::list);
   EXPECT_EQ(command({"list"}).action, Action::list);
+  EXPECT_FALSE(command({"list"}).per_cpu);
+  EXPECT_TRUE(command({"list", "--per-cpu"}).per_cpu);
   EXPECT_EQ(command({"enable"}).action, Action::enable);
   EXPECT_EQ(command({"disable"}).action, Action::disable);
   EXPECT_EQ(command({"delete", "x"}).action, Action::remove);
@@ -55,8 +57,22 @@ json snapshot(const char* name, json because) {
           {"end_ns", 3'500'000'000U},
           {"records", 165592},
           {"overwritten", 63009},
-          {"lost", 0},
-          {"bytes", 8641160}};
+          {"lost", 7},
+          {"missed", 1234},
+          {"bytes", 8641160},
+          {"cpus",
+           {{{"cpu", 0},
+             {"first_ns", 1'000'000'001U},
+             {"last_ns", 3'000'000'000U},
+             {"records", 165000},
+             {"overwritten", 63009},
+             {"lost", 7}},
+            {{"cpu", 12},
+             {"first_ns", 0},
+             {"last_ns", 0},
+             {"records", 592},
+             {"overwritten", 0},
+             {"lost", 0}}}}};
 }
 
 TEST(SnapshotListView, SaysCompleteOrWhatIsMissing) {
@@ -65,21 +81,36 @@ TEST(SnapshotListView, SaysCompleteOrWhatIsMissing) {
        {snapshot("one", json::array()), snapshot("two", {"the kernel skipped 3 hits of kfree"})}},
       {"writing", {"three"}}};
   EXPECT_EQ(
-      snapshot_list_view(answer, Colours(false)),
-      "NAME  TAKEN (UTC)          WINDOW  RECORDS  OVERWRITTEN  LOST       SIZE  REASON"
+      snapshot_list_view(answer, false, Colours(false)),
+      "NAME  TAKEN (UTC)          WINDOW  RECORDS  OVERWRITTEN  LOST  MISSED       SIZE  REASON"
       "                            STATE\n"
-      "one   2026-11-21 09:23:38   2.5 s  165,592       63,009     0  8.241 MiB  latency above"
+      "one   2026-11-21 09:23:38   2.5 s  165,592       63,009     7   1,234  8.241 MiB  latency "
+      "above"
       " 200 ms in the f...  complete\n"
-      "two   2026-11-21 09:23:38   2.5 s  165,592       63,009     0  8.241 MiB  latency above"
+      "two   2026-11-21 09:23:38   2.5 s  165,592       63,009     7   1,234  8.241 MiB  latency "
+      "above"
       " 200 ms in the f...  incomplete: the kernel skipped 3 hits of kfree\n"
       "being written: three\n");
-  EXPECT_EQ(snapshot_list_view({{"snapshots", json::array()}}, Colours(false)), "no snapshots\n");
+  EXPECT_EQ(snapshot_list_view({{"snapshots", json::array()}}, true, Colours(false)),
+            "no snapshots\n");
+}
+
+TEST(SnapshotListView, TellsTheWindowAndCountsOfEachCpu) {
+  std::string text =
+      snapshot_list_view({{"snapshots", {snapshot("one", json::array())}}}, true, Colours(false));
+  EXPECT_EQ(text.substr(text.find('\n', text.find('\n') + 1) + 1),
+            "\n"
+            "one:\n"
+            "  CPU        FIRST         LAST  RECORDS  OVERWRITTEN  LOST  MISSED\n"
+            "    0  1.000000001  3.000000000  165,000       63,009     7        \n"
+            "   12            -            -      592            0     0        \n"
+            "  all  1.000000000  3.500000000  165,592       63,009     7   1,234\n");
 }
 
 TEST(SnapshotListView, DoesNotLetTextsDriveTheTerminal) {
   json entry = snapshot("n", {"\x1b[2J"});
   entry["reason"] = "\x1b]0;x";
-  std::string text = snapshot_list_view({{"snapshots", {entry}}}, Colours(false));
+  std::string text = snapshot_list_view({{"snapshots", {entry}}}, true, Colours(false));
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("\\x1b[2J"));
 }
