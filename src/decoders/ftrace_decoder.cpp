@@ -64,7 +64,8 @@ FtraceDecoder::FtraceDecoder(const DecoderSources& sources)
       plans_(sources.schema,
              [](const Event& event) {
                return EventPlan{fmt::format(": {}: ", bare_name(event)), ftrace_format_of(event),
-                                PrintFormat::parse(event.print, event), located_fields(event)};
+                                ProbeText::of(event), PrintFormat::parse(event.print, event),
+                                located_fields(event)};
              }),
       gfp_(sources.schema.gfp_flags) {
   auto account = std::ranges::find(sources.schema.gfp_flags, "__GFP_ACCOUNT", &FlagName::name);
@@ -77,7 +78,11 @@ void FtraceDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   append_prefix(cpu, record, out);
   if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
     out.append(plan->head);
-    if (plan->print)
+    if (plan->probe)
+      plan->probe->append(
+          record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); },
+          out);
+    else if (plan->print)
       append_print(*plan, record, out);
     else
       for (const FormatStep& step : plan->steps) append_step(step, cpu, record, out);

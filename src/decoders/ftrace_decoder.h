@@ -10,6 +10,7 @@
 #include "decoders/ftrace_formats.h"
 #include "decoders/gfp_text.h"
 #include "decoders/print_format.h"
+#include "decoders/probe_text.h"
 
 namespace ktraced {
 
@@ -27,6 +28,7 @@ class FtraceDecoder : public Decoder {
   struct EventPlan {
     std::string head;  // ": kmalloc: "
     std::vector<FormatStep> steps;
+    std::optional<ProbeText> probe;    // of the event of a kernel probe
     std::optional<PrintFormat> print;  // of a dynamic event, if it was understood
     std::vector<Field> located;
   };

@@ -79,8 +79,16 @@ JsonDecoder::FieldPlan JsonDecoder::plan_of(const Event& event, const Field& fie
 }
 
 JsonDecoder::EventPlan JsonDecoder::plan_of(const Event& event) {
-  EventPlan plan{fmt::format(R"(,"event":{},"args":{{)", quoted(event.name)), {}};
-  for (const Field& field : event.fields) plan.fields.push_back(plan_of(event, field));
+  EventPlan plan{fmt::format(R"(,"event":{},"args":{{)", quoted(event.name)), {}, {}};
+  for (size_t number = 0; number < event.fields.size(); ++number) {
+    const Field& field = event.fields[number];
+    if (field.meaning == Meaning::failed_fields) {
+      plan.failed.emplace(event);
+      continue;
+    }
+    plan.fields.push_back(plan_of(event, field));
+    plan.fields.back().number = number;
+  }
   if (!plan.fields.empty()) plan.fields.front().key.erase(0, 1);  // no comma before the first
   return plan;
 }
@@ -93,7 +101,14 @@ void JsonDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   append_task(cpu, record, out);
   if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
     out.append(plan->head);
-    for (const FieldPlan& field : plan->fields) append_field(field, cpu, record, out);
+    for (const FieldPlan& field : plan->fields) {
+      if (plan->failed && plan->failed->contains(field.number, record)) {
+        out.append(field.key);
+        out.append("null");
+      } else {
+        append_field(field, cpu, record, out);
+      }
+    }
   } else {
     out.append(",\"event\":");
     append_json_string(event_name(sources_.schema, record.id()), out);

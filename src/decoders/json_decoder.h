@@ -8,6 +8,7 @@
 #include "decoders/decoder.h"
 #include "decoders/event_table.h"
 #include "decoders/gfp_text.h"
+#include "decoders/probe_text.h"
 #include "decoders/siblings.h"
 
 namespace ktraced {
@@ -25,6 +26,7 @@ class JsonDecoder : public Decoder {
   // A field with everything about it that is the same in all records.
   struct FieldPlan {
     Field field;
+    size_t number = 0;             // of the field in the event
     std::string key;               // `,"prev_pid":`
     std::string sibling;           // `,"prev_comm":`
     std::string cut;               // `,"filename_cut":true`, for what was too long
@@ -34,6 +36,7 @@ class JsonDecoder : public Decoder {
   struct EventPlan {
     std::string head;  // `,"event":"kmalloc","args":{`
     std::vector<FieldPlan> fields;
+    std::optional<FailedFields> failed;  // of the event of a kernel probe
   };
   static EventPlan plan_of(const Event& event);
   static FieldPlan plan_of(const Event& event, const Field& field);

@@ -63,6 +63,7 @@ const DynamicEvent* DynamicEvents::find(uint16_t id) const {
 
 const DynamicEvent* DynamicEvents::enter(uint16_t id, DynamicEvent event) {
   by_name_[event.event.name] = id;
+  std::lock_guard lock(counts_mutex_);
   next_id_ = std::max(next_id_, id + 1U);
   return (events_[id] = std::make_unique<DynamicEvent>(std::move(event))).get();
 }
@@ -135,11 +136,12 @@ void DynamicEvents::adopt_links(uint16_t id) {
     if (!link) break;
     links.push_back(std::move(link));
   }
-  if (Fd program = object_.pins()->get(Pins::Kind::program, pin_name(id))) {
-    std::lock_guard lock(programs_mutex_);
-    programs_[id] = std::move(program);
+  {
+    std::lock_guard lock(counts_mutex_);
+    if (Fd program = object_.pins()->get(Pins::Kind::program, pin_name(id)))
+      programs_[id] = std::move(program);
+    if (!links.empty()) links_[id] = std::move(links);
   }
-  if (!links.empty()) links_[id] = std::move(links);
   if (find(id) == nullptr) detach(id);  // nobody could read what it writes
 }
 
@@ -157,13 +159,14 @@ Result<> DynamicEvents::attach(uint16_t id) {
       if (auto pinned = pins->pin(Pins::Kind::link, pin_name(id, index), (*links)[index].get());
           !pinned)
         return pinned;
+  std::lock_guard lock(counts_mutex_);
   links_[id] = std::move(*links);
   return {};
 }
 
 Result<int> DynamicEvents::program_of(const DynamicEvent& event) {
   const uint16_t id = event.event.id;
-  std::lock_guard lock(programs_mutex_);
+  std::lock_guard lock(counts_mutex_);
   if (auto known = programs_.find(id); known != programs_.end()) return known->second.get();
   auto program = event.kind->load(event);
   if (!program) return pass_on(program);
@@ -174,9 +177,22 @@ Result<int> DynamicEvents::program_of(const DynamicEvent& event) {
 }
 
 uint64_t DynamicEvents::missed(uint16_t id) const {
-  std::lock_guard lock(programs_mutex_);
+  std::lock_guard lock(counts_mutex_);
   const auto program = programs_.find(id);
-  return program == programs_.end() ? 0 : recursion_misses(program->second.get());
+  const auto before = missed_before_.find(id);
+  uint64_t missed = program == programs_.end() ? 0 : recursion_misses(program->second.get());
+  if (before != missed_before_.end()) missed += before->second;
+  return missed + missed_at_links(id);
+}
+
+// With counts_mutex_ held.
+uint64_t DynamicEvents::missed_at_links(uint16_t id) const {
+  const auto links = links_.find(id);
+  const DynamicEvent* event = find(id);
+  uint64_t missed = 0;
+  if (event == nullptr || links == links_.end()) return 0;
+  for (const Fd& link : links->second) missed += event->kind->missed(link);
+  return missed;
 }
 
 void DynamicEvents::detach(uint16_t id) {
@@ -186,7 +202,11 @@ void DynamicEvents::detach(uint16_t id) {
   for (const Fd& link : links->second) going_.note(pin_name(id), link);
   // The pins last: letting go of a tracepoint takes the kernel tens of milliseconds, which it
   // then takes without us.
-  links_.erase(links);
+  {
+    std::lock_guard lock(counts_mutex_);
+    missed_before_[id] += missed_at_links(id);
+    links_.erase(links);
+  }
   if (object_.pins() == nullptr) return;
   for (size_t index = 0; index < count; ++index)
     object_.pins()->unpin(Pins::Kind::link, pin_name(id, index));

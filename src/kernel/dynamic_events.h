@@ -52,6 +52,8 @@ class DynamicKind {
   virtual Result<Fd> load(const DynamicEvent& event) = 0;
   // Attaches that program, with event.event.id as cookie. Fails with ExitCode::unavailable.
   virtual Result<std::vector<Fd>> attach(const DynamicEvent& event, int program) = 0;
+  // Hits that the kernel skipped at a link before its program could be asked for. Thread-safe.
+  [[nodiscard]] virtual uint64_t missed(const Fd& /*link*/) const { return 0; }
 };
 
 // Gives out ids, and attaches and detaches. With a pinned BPF object, definitions and
@@ -93,15 +95,17 @@ class DynamicEvents {
   void store(const DynamicEvent& event) const;
   void adopt_definition(uint16_t id, const std::string& text);
   void adopt_links(uint16_t id);
+  [[nodiscard]] uint64_t missed_at_links(uint16_t id) const;
   Result<int> program_of(const DynamicEvent& event);
 
   const BpfObject& object_;
   std::map<std::string_view, DynamicKind*> kinds_;
-  std::map<uint16_t, std::unique_ptr<DynamicEvent>> events_;
+  std::map<uint16_t, std::unique_ptr<DynamicEvent>> events_;  // changed with counts_mutex_ held
   std::map<std::string, uint16_t, std::less<>> by_name_;
-  mutable std::mutex programs_mutex_;
-  std::map<uint16_t, Fd> programs_;  // guarded by programs_mutex_
-  std::map<uint16_t, std::vector<Fd>> links_;
+  mutable std::mutex counts_mutex_;
+  std::map<uint16_t, Fd> programs_;             // guarded by counts_mutex_
+  std::map<uint16_t, std::vector<Fd>> links_;   // changed with counts_mutex_ held
+  std::map<uint16_t, uint64_t> missed_before_;  // at links that are gone; guarded likewise
   GoingLinks going_;
   uint32_t next_id_ = DYNAMIC_ID_FIRST;
 };

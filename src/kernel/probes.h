@@ -28,6 +28,9 @@ class Probes : public DynamicKind {
   Result<> prepare(const DynamicEvent& event) override;
   Result<Fd> load(const DynamicEvent& event) override;
   Result<std::vector<Fd>> attach(const DynamicEvent& event, int program) override;
+  [[nodiscard]] uint64_t missed(const Fd& link) const override {
+    return kprobe_misses(link).value_or(0);
+  }
 
   // What a definition records. Fails with ExitCode::usage, naming the column, or with
   // ExitCode::unavailable.
