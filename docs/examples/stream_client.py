@@ -16,7 +16,7 @@ import time
 PACKET = struct.Struct("<I16sIQQQQQQII")  # header and context
 LOST = struct.Struct("<QII")              # count, event id, reserved
 RECORD = struct.Struct("<QHHI")           # ts, id, size, tid: every record begins with it
-NAME_TASK, NAME_SLAB_CACHE = 1, 2
+NAME_TASK, NAME_SLAB_CACHE, NAME_EVENT = 1, 2, 3
 INTEGERS = {(1, False): "B", (2, False): "H", (4, False): "I", (8, False): "Q",
             (1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}
 
@@ -50,16 +50,20 @@ class Names:
 
 
 def decode_field(field, data, names):
+    offset, count = field["offset"], field["count"]
+    if field.get("located"):  # a word there says where the elements are, and how many
+        word, = struct.unpack_from("<I", data, offset)
+        offset, count = word & 0x7fff, word >> 16
     if field["meaning"] == "text":  # count 0: up to the end of the record
-        end = field["offset"] + field["count"] if field["count"] else len(data)
-        return text(data[field["offset"]:end])
-    form = "<%d%s" % (field["count"], INTEGERS[field["size"], field["signed"]])
-    values = list(struct.unpack_from(form, data, field["offset"]))
+        length = count if count or field.get("located") else len(data)
+        return text(data[offset:offset + length])
+    form = "<%d%s" % (count, INTEGERS[field["size"], field["signed"]])
+    values = list(struct.unpack_from(form, data, offset))
     if field["meaning"] == "slab_cache":
         values = [names.caches.get(value, hex(value)) for value in values]
     elif field["meaning"] in ("kaddr", "hex"):
         values = [hex(value) for value in values]
-    return values if field["count"] > 1 else values[0]
+    return values if field["count"] != 1 else values[0]
 
 
 class Reader:
@@ -79,7 +83,10 @@ class Reader:
             at += LOST.size
         while at < len(data):
             ts, record_id, size, tid = RECORD.unpack_from(data, at)
-            if stream == 1:
+            if stream == 1 and record_id == NAME_EVENT:  # one that the schema does not have yet
+                event = json.loads(text(data[at + RECORD.size:at + size]))
+                self.events.setdefault(event["id"], event)
+            elif stream == 1:
                 self.names.apply(ts, record_id, tid, data[at:at + size])
             else:
                 self.held.append((ts, cpu, record_id, tid, data[at:at + size]))
@@ -110,11 +117,18 @@ def main():
     options = parser.parse_args()
 
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(options.socket)
+    try:
+        connection.connect(options.socket)
+    except OSError as error:
+        sys.exit("stream_client: cannot connect to %s: %s; is ktraced running, and may you read there?"
+                 % (options.socket, error.strerror))
     stream = connection.makefile("rb")
     request = {"jsonrpc": "2.0", "id": 1, "method": "stream.subscribe", "params": {}}
     connection.sendall(json.dumps(request).encode() + b"\n")
-    answer = json.loads(stream.readline())
+    line = stream.readline()
+    if not line:
+        sys.exit("stream_client: the daemon has closed the connection")
+    answer = json.loads(line)
     if "error" in answer:
         sys.exit("stream_client: " + answer["error"]["message"])
 

@@ -39,11 +39,4 @@ class PrintExpression {
   std::shared_ptr<const Node> root_;
 };
 
-// The parts of `text` between commas that are not inside brackets or string literals, trimmed.
-// Nothing if brackets do not match.
-[[nodiscard]] std::optional<std::vector<std::string_view>> split_arguments(std::string_view text);
-
-// The text that adjacent C string literals mean; nothing if `text` is something else.
-[[nodiscard]] std::optional<std::string> string_literal(std::string_view text);
-
 }  // namespace ktraced

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/c_text.h"
 #include "decoders/pointer_text.h"
 #include "decoders/safe_text.h"
 

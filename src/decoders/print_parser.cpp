@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/c_text.h"
 #include "decoders/print_node.h"
 
 namespace ktraced {
@@ -17,20 +18,6 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) {
   return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-// Position behind the string or character literal that begins at `at`.
-size_t end_of_literal(std::string_view text, size_t at) {
-  const char quote = text[at];
-  for (++at; at < text.size() && text[at] != quote; ++at)
-    if (text[at] == '\\') ++at;
-  return std::min(at + 1, text.size());
 }
 
 struct Operator {
@@ -64,7 +51,7 @@ struct IntegerType {
 
 // What a cast to `type` gives; nothing if it is no type. Pointers are numbers here.
 std::optional<IntegerType> integer_type(std::string_view type) {
-  type = trim(type);
+  type = trimmed(type);
   if (type.ends_with('*')) return IntegerType{8, false};
   for (std::string_view prefix : {"const ", "enum "})
     if (type.starts_with(prefix)) type.remove_prefix(prefix.size());
@@ -367,51 +354,6 @@ std::optional<PrintExpression> PrintExpression::parse(std::string_view text, con
   auto root = Parser(text, event).whole();
   if (!root) return std::nullopt;
   return PrintExpression(std::make_shared<const Node>(std::move(*root)));
-}
-
-std::optional<std::vector<std::string_view>> split_arguments(std::string_view text) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '"' || c == '\'') {
-      at = end_of_literal(text, at);
-      continue;
-    }
-    if (c == '(' || c == '{' || c == '[') ++depth;
-    if (c == ')' || c == '}' || c == ']') --depth;
-    if (depth < 0) return std::nullopt;
-    if (c == ',' && depth == 0) {
-      parts.push_back(trim(text.substr(begin, at - begin)));
-      begin = at + 1;
-    }
-    ++at;
-  }
-  if (depth != 0) return std::nullopt;
-  if (auto last = trim(text.substr(begin)); !last.empty()) parts.push_back(last);
-  return parts;
-}
-
-std::optional<std::string> string_literal(std::string_view text) {
-  std::string out;
-  text = trim(text);
-  if (!text.starts_with('"')) return std::nullopt;
-  while (!text.empty()) {
-    if (text.front() != '"') return std::nullopt;
-    const size_t end = end_of_literal(text, 0);
-    if (end < 2 || text[end - 1] != '"') return std::nullopt;
-    for (size_t at = 1; at + 1 < end; ++at) {
-      if (text[at] != '\\') {
-        out += text[at];
-        continue;
-      }
-      const char c = text[++at];
-      out += c == 'n' ? '\n' : c == 't' ? '\t' : c;
-    }
-    text = trim(text.substr(end));
-  }
-  return out;
 }
 
 }  // namespace ktraced

@@ -23,4 +23,22 @@ Result<BtfPtr> load_kernel_btf() {
               errno_text(errno));
 }
 
+std::unordered_map<std::string, int64_t> kernel_enumerators() {
+  std::unordered_map<std::string, int64_t> values;
+  auto btf = load_kernel_btf();
+  if (!btf) return values;
+  auto name_at = [&](uint32_t offset) { return btf__name_by_offset(btf->get(), offset); };
+  for (uint32_t id = 1; id < btf__type_cnt(btf->get()); ++id) {
+    const btf_type* type = btf__type_by_id(btf->get(), id);
+    if (btf_is_enum(type))
+      for (int i = 0; i < btf_vlen(type); ++i)
+        values.emplace(name_at(btf_enum(type)[i].name_off), btf_enum(type)[i].val);
+    if (btf_is_enum64(type))
+      for (int i = 0; i < btf_vlen(type); ++i)
+        values.emplace(name_at(btf_enum64(type)[i].name_off),
+                       static_cast<int64_t>(btf_enum64_value(&btf_enum64(type)[i])));
+  }
+  return values;
+}
+
 }  // namespace ktraced

@@ -1,7 +1,10 @@
 // The running kernel's description of its own types.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <unordered_map>
 
 #include "base/error.h"
 
@@ -17,5 +20,8 @@ using BtfPtr = std::unique_ptr<btf, FreeBtf>;
 // Parses /sys/kernel/btf/vmlinux: some ten milliseconds and megabytes, so keep it
 // no longer than needed. Fails with ExitCode::unavailable.
 [[nodiscard]] Result<BtfPtr> load_kernel_btf();
+
+// The kernel's enumerators by name, those of modules left out; empty without BTF.
+[[nodiscard]] std::unordered_map<std::string, int64_t> kernel_enumerators();
 
 }  // namespace ktraced

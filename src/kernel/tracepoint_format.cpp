@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "kernel/print_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -214,6 +216,14 @@ std::string_view add_field(std::string_view line, std::string_view system,
   return {};
 }
 
+// What is printed as a symbol is shown as one in every form, and kept with traces.
+void mark_symbols(Event& event) {
+  for (const std::string& name : fields_printed_as_symbols(event.print))
+    for (Field& field : event.fields)
+      if (field.name == name && field.size == sizeof(uint64_t) && field.count == 1)
+        field.meaning = Meaning::kaddr;
+}
+
 }  // namespace
 
 Result<TracepointFormat> parse_tracepoint_format(std::string_view system, std::string_view text) {
@@ -236,6 +246,7 @@ Result<TracepointFormat> parse_tracepoint_format(std::string_view system, std::s
   if (name.empty() || format.kernel_id == 0)
     return bad(system, name, "its format file has no name or no ID");
   Event& event = format.event;
+  mark_symbols(event);
   event.name = fmt::format("{}:{}", system, name);
   event.group = system;
   event.size = sizeof(record) + format.layout.fixed;

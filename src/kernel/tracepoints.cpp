@@ -10,6 +10,8 @@
 #include <cerrno>
 
 #include "base/suggest.h"
+#include "kernel/kernel_btf.h"
+#include "kernel/print_text.h"
 #include "kernel/program_stub.h"
 
 namespace ktraced {
@@ -55,7 +57,18 @@ Result<TracepointFormat> Tracepoints::format(std::string_view name) const {
   if (!tracefs) return pass_on(tracefs);
   auto text = tracefs->format(system, std::string(name.substr(std::min(colon + 1, name.size()))));
   if (!text) return pass_on(text);
-  return parse_tracepoint_format(system, *text);
+  auto format = parse_tracepoint_format(system, *text);
+  if (format)
+    format->event.print = with_constants(
+        format->event.print, [this](const std::string& word) { return constant(word); });
+  return format;
+}
+
+std::optional<int64_t> Tracepoints::constant(const std::string& name) const {
+  if (!constants_) constants_ = kernel_enumerators();
+  const auto found = constants_->find(name);
+  if (found == constants_->end()) return std::nullopt;
+  return found->second;
 }
 
 // The program must not copy one record by what was said of another: a module may have come

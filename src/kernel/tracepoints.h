@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "kernel/dynamic_events.h"
@@ -32,7 +33,11 @@ class Tracepoints : public DynamicKind {
   [[nodiscard]] Result<TracepointFormat> format(std::string_view name) const;
 
  private:
+  [[nodiscard]] std::optional<int64_t> constant(const std::string& name) const;
+
   const BpfObject& object_;
+  // Enumerators of the kernel, read when a text first needs one.
+  mutable std::optional<std::unordered_map<std::string, int64_t>> constants_;
 };
 
 }  // namespace ktraced

@@ -1,0 +1,25 @@
+// Pieces of C text: literals, lists of arguments.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ktraced {
+
+// Without the white space around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+// Position behind the string or character literal that begins at `at`.
+[[nodiscard]] size_t end_of_literal(std::string_view text, size_t at);
+
+// The parts of `text` between commas that are not inside brackets or literals, trimmed. Nothing if
+// brackets do not match.
+[[nodiscard]] std::optional<std::vector<std::string_view>> split_arguments(std::string_view text);
+
+// The text that adjacent C string literals mean; nothing if `text` is something else.
+[[nodiscard]] std::optional<std::string> string_literal(std::string_view text);
+
+}  // namespace ktraced
