@@ -10,6 +10,7 @@
 #include "harness/missed.h"
 #include "harness/numbers.h"
 #include "harness/scale.h"
+#include "harness/show.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
 
@@ -20,21 +21,6 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// The lines of `show --format json`, and everything it said about them.
-struct Shown {
-  std::vector<json> lines;
-  Finished finished;
-};
-
-Shown show(std::vector<std::string> words) {
-  Command command = {kClientProgram, "show", "--format", "json"};
-  command.insert(command.end(), words.begin(), words.end());
-  Shown shown{.lines = {}, .finished = run(command)};
-  std::istringstream text(shown.finished.out);
-  for (std::string line; std::getline(text, line);) shown.lines.push_back(json::parse(line));
-  return shown;
-}
 
 // The n of the getpriority(0, n) calls of a process, in the order they are shown.
 std::vector<uint64_t> numbers_of(const std::vector<json>& lines, pid_t pid) {
@@ -254,22 +240,6 @@ TEST(Show, ReadsDirectoriesThatOverlapAsOneHistory) {
   Shown all = show({second, recording, first});
   EXPECT_EQ(numbers_of(all.lines, truth.pid()), from_to(1, count));
   EXPECT_THAT(all.finished.err, HasSubstr("were in more than one trace"));
-}
-
-TEST(Show, NeedsNoDaemonAndNoRoot) {
-  fs::path path;
-  Daemon daemon(json{{"events", numbered_calls()}});
-  path = daemon.directory() / "recording";
-  ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", kTruthProgram, "numbered", "100"}).exit_code,
-            0);
-  daemon.call("version");
-  for (const auto& entry : fs::recursive_directory_iterator(path))
-    fs::permissions(entry.path(), fs::perms::others_all, fs::perm_options::add);
-  fs::permissions(path, fs::perms::others_all, fs::perm_options::add);
-  Finished shown = run({"setpriv", "--reuid=65534", "--clear-groups", kClientProgram, "--socket",
-                        "/nonexistent", "show", path, "--event", "sys_enter"});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  EXPECT_THAT(shown.err, HasSubstr("100 events shown"));
 }
 
 }  // namespace
