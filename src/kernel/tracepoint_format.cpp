@@ -28,8 +28,8 @@ struct FieldLine {
 };
 
 std::string_view trim(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  const size_t end = text.find_last_not_of(" \t");
+  const size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
+  const size_t end = text.find_last_not_of(" \t\n");
   return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
 }
 
@@ -234,7 +234,7 @@ Result<TracepointFormat> parse_tracepoint_format(std::string_view system, std::s
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     if (line.starts_with(kPrint)) {
-      format.event.print = trim(text.substr(kPrint.size(), text.find_last_not_of('\n') + 1));
+      format.event.print = trim(text.substr(kPrint.size()));
       break;
     }
     text.remove_prefix(std::min(end + 1, text.size()));

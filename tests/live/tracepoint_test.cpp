@@ -1,0 +1,269 @@
+// Any tracepoint of the running kernel as an event.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "harness/flight.h"
+#include "harness/kernel_trace.h"
+#include "harness/scale.h"
+#include "harness/stream.h"
+#include "harness/trace_files.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+// Those that this kernel has.
+std::vector<std::string> ten_subsystems() {
+  std::vector<std::string> there;
+  for (const char* system : {"block", "ext4", "filemap", "irq", "kmem", "sched", "task", "timer",
+                             "workqueue", "writeback"})
+    if (std::filesystem::exists(std::filesystem::path("/sys/kernel/tracing/events") / system))
+      there.push_back(std::string(system) + ":*");
+  return there;
+}
+
+// A shell that waits, does what uses many parts of the kernel, all by itself, and waits again. It
+// sleeps before and afterwards, so that what several tracers see of it is the same.
+class BusyShell {
+ public:
+  explicit BusyShell(const std::filesystem::path& directory)
+      : shell_({"/bin/sh", "-c",
+                fmt::format("echo ready; read go; i=0; while [ $i -lt {} ]; do echo text > {}; "
+                            "read line < /proc/self/stat; i=$((i+1)); done; echo done; read end",
+                            scaled(200), (directory / "file").string())}) {
+    wait_asleep("ready");
+  }
+  [[nodiscard]] pid_t pid() const { return shell_.pid(); }
+  void act() {
+    shell_.write_input("go\n");
+    wait_asleep("done");
+  }
+
+ private:
+  void wait_asleep(const std::string& after) {
+    EXPECT_TRUE(eventually(
+        [&] {
+          std::ifstream stat(fmt::format("/proc/{}/stat", shell_.pid()));
+          std::string line;
+          std::getline(stat, line);
+          return shell_.out().contains(after) && line.contains(") S ");
+        },
+        100s));
+  }
+  Process shell_;
+};
+
+// Do kernels count the hits that they skip? From 6.7 on.
+bool skipped_hits_are_counted() {
+  utsname names{};
+  ::uname(&names);
+  int major = 0, minor = 0;
+  std::sscanf(names.release, "%d.%d", &major, &minor);
+  return major > 6 || (major == 6 && minor >= 7);
+}
+
+// What the kernel prints of these is calculated from addresses that no record holds.
+bool is_beyond_the_fields(const std::string& event) { return event.starts_with("mm_page_"); }
+
+// Texts of a thread's events, sorted: an interrupt may come between the two tracers of one hit.
+std::map<std::string, std::vector<std::string>> texts_by_event(const std::vector<TraceLine>& lines,
+                                                               pid_t tid) {
+  std::map<std::string, std::vector<std::string>> texts;
+  for (const TraceLine& line : lines)
+    if (line.tid == tid) texts[line.event].push_back(line.text);
+  for (auto& [event, list] : texts) std::ranges::sort(list);
+  return texts;
+}
+
+// Threads and processes that an action "fork" makes.
+size_t made_by(const json& truth) { return truth["children"].size() + truth["threads"].size(); }
+
+TEST(Tracepoint, IsSeenWithItsFields) {
+  Daemon daemon;
+  Stream stream(daemon);
+  daemon.enable({"task:task_newtask"});
+  const json truth = run_truth({"fork", "3"});
+  const auto events = stream.finish().events("task:task_newtask", truth["pid"].get<long>());
+  ASSERT_EQ(events.size(), made_by(truth));
+  for (const json& event : events) {
+    EXPECT_EQ(event["args"]["comm"], truth["comm"]);
+    EXPECT_GT(event["args"]["pid"].get<long>(), 0);
+  }
+  EXPECT_EQ(daemon.event_status("task:task_newtask")["enabled"], true);
+}
+
+// Names only the kernel's trace has, or in other words: what it prints beside the fields.
+std::string why_different(const std::vector<std::string>& kernel,
+                          const std::vector<std::string>& ours) {
+  std::vector<std::string> only;
+  std::ranges::set_difference(ours, kernel, std::back_inserter(only));
+  return only.empty() ? "" : only.front();
+}
+
+TEST(Tracepoint, OfTenSubsystemsAreThoseOfTheKernelsOwnTrace) {
+  Daemon daemon(flight_config());
+  BusyShell shell(daemon.directory());
+  daemon.set_filter({{"pid", {shell.pid()}}});
+  const json chosen = daemon.call("events.enable", {{"names", ten_subsystems()}});
+  EXPECT_GT(chosen["events"].size(), 100U);
+  EXPECT_FALSE(chosen.contains("skipped")) << chosen["skipped"];
+  KernelTrace ftrace(ten_subsystems(), {shell.pid()});
+  shell.act();
+  const auto kernel = texts_by_event(ftrace.stop(), shell.pid());
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take", "--name", "all"}));
+  const std::string trace = taken["path"];
+  const auto ours = texts_by_event(
+      trace_lines(daemon.ctl_ok({"show", trace, "--format", "ftrace"})), shell.pid());
+  const json status = daemon.call("status")["events"];
+  size_t compared = 0;
+  for (const auto& [event, texts] : kernel) {
+    const auto found = ours.find(event);
+    const size_t records = found == ours.end() ? 0 : found->second.size();
+    // A hit in an interrupt that came while a program ran is skipped, and counted.
+    uint64_t missed = 0;
+    for (const auto& [name, counts] : status.items())
+      if (name.ends_with(":" + event)) missed += counts["missed"].get<uint64_t>();
+    EXPECT_LE(records, texts.size()) << event;
+    if (skipped_hits_are_counted()) {
+      EXPECT_GE(records + missed, texts.size()) << event;
+    }
+    if (records == 0 || is_beyond_the_fields(event)) continue;
+    EXPECT_EQ(why_different(texts, found->second), "") << event << ": " << texts.front();
+    ++compared;
+  }
+  EXPECT_GE(compared, 10U);
+}
+
+TEST(Tracepoint, AccountsAddUpInASnapshotOfManyEventsInSmallRings) {
+  json config = flight_config();
+  config["flight"]["buffer_kb"] = 64;
+  Daemon daemon(config);
+  daemon.enable(ten_subsystems());
+  BusyShell(daemon.directory()).act();
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take", "--name", "small"}));
+  const json manifest = manifest_of(taken["path"].get<std::string>());
+  for (const json& reason : manifest["incomplete_because"])
+    EXPECT_THAT(reason.get<std::string>(), StartsWith("the kernel skipped"));
+  EXPECT_GT(manifest["overwritten"].get<uint64_t>(), 0U);
+  const auto babeltrace = run({"babeltrace2", taken["path"].get<std::string>()}, "", 120s);
+  EXPECT_EQ(babeltrace.exit_code, 0);
+  EXPECT_EQ(babeltrace.err, "");
+  EXPECT_EQ(std::ranges::count(babeltrace.out, '\n'), manifest["records"].get<long>());
+}
+
+TEST(Tracepoint, HundredsAreEnabledByAPatternAndDisabledAgain) {
+  Daemon daemon(flight_config());
+  const json chosen =
+      daemon.call("events.enable", {{"names", {"sched:*", "kmem:*", "syscalls:sys_enter_*"}}});
+  EXPECT_GT(chosen["events"].size(), 60U);
+  const json list = daemon.call("events.list")["events"];
+  EXPECT_GT(list.size(), 20U + 60U);
+  daemon.disable({"*:*"});
+  EXPECT_EQ(daemon.call("events.list")["events"].size(), 20U);
+}
+
+TEST(Tracepoint, AreListedBeforeTheyAreEnabled) {
+  Daemon daemon;
+  const json list = daemon.call("events.list", {{"tracepoints", {"irq:softirq_*"}}})["events"];
+  std::set<std::string> names;
+  for (const json& event : list)
+    if (event["name"].get<std::string>().contains(':')) {
+      names.insert(event["name"]);
+      EXPECT_EQ(event["enabled"], false);
+      EXPECT_EQ(event["fields"][0]["name"], "vec");
+    }
+  EXPECT_THAT(names, Contains("irq:softirq_entry"));
+  EXPECT_THAT(daemon.ctl_ok({"events", "list", "irq:softirq_*"}), HasSubstr("irq:softirq_raise"));
+}
+
+TEST(Tracepoint, ThatDoesNotExistIsAnErrorWithTheNearestNames) {
+  Daemon daemon;
+  const json error =
+      daemon.call_error("events.enable", {{"names", {"irq:softirq_entry", "irq:softirq_entri"}}});
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("is irq:softirq_entry"));
+  EXPECT_EQ(error["data"]["exit_code"], 64);
+  EXPECT_THAT(
+      daemon.call_error("events.enable", {{"names", {"nosuch:*"}}})["message"].get<std::string>(),
+      HasSubstr("no tracepoint nosuch:*"));
+  EXPECT_FALSE(daemon.call("status")["events"].contains("irq:softirq_entry"));
+}
+
+TEST(Tracepoint, BecomesKnownToASubscriberThatIsThereAlready) {
+  Daemon daemon;
+  Stream stream(daemon);
+  for (const char* event : {"task:task_newtask", "sched:sched_process_fork"}) {
+    daemon.enable({event});
+    const json truth = run_truth({"fork", "1"});
+    daemon.disable({event});
+  }
+  const Trace trace = stream.finish();
+  EXPECT_THAT(trace.events("task:task_newtask"), Not(IsEmpty()));
+  EXPECT_THAT(trace.events("sched:sched_process_fork"), Not(IsEmpty()));
+}
+
+TEST(Tracepoint, ComesFromTheConfigurationAndGoesWithAReload) {
+  const json config = {
+      {"events", {{"tracepoints", {"irq:softirq_*", "task:task_newtask", "no:such"}}}}};
+  Daemon daemon(config);
+  EXPECT_EQ(daemon.event_status("irq:softirq_raise")["enabled"], true);
+  EXPECT_EQ(daemon.event_status("task:task_newtask")["enabled"], true);
+  EXPECT_THAT(daemon.log(), HasSubstr("no:such"));
+  daemon.write_config({{"events", {{"tracepoints", {"task:task_newtask"}}}}});
+  EXPECT_THAT(daemon.call("reload")["changed"], Contains("events"));
+  EXPECT_FALSE(daemon.call("events.list").dump().contains("irq:softirq_raise"));
+  EXPECT_EQ(daemon.event_status("task:task_newtask")["enabled"], true);
+}
+
+TEST(Tracepoint, HistoryIsReadableAfterADaemonWasKilled) {
+  json config = flight_config();
+  config["events"] = {{"tracepoints", {"task:task_newtask", "sched:sched_process_exec"}}};
+  Daemon daemon(config);
+  const json before = run_truth({"fork", "5"});
+  daemon.end(SIGKILL);
+  const json between = run_truth({"fork", "7"});
+  daemon.start();
+  const json after = run_truth({"fork", "9"});
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take", "--name", "both"}));
+  const std::string output = daemon.ctl_ok(
+      {"show", taken["path"].get<std::string>(), "--format", "json", "--event", "task:*"});
+  std::map<long, size_t> tasks;
+  std::istringstream in(output);
+  for (std::string line; std::getline(in, line);) ++tasks[json::parse(line)["tid"].get<long>()];
+  for (const json& truth : {before, between, after})
+    EXPECT_EQ(tasks[truth["pid"].get<long>()], made_by(truth));
+}
+
+TEST(Tracepoint, IsWrittenToARecordingThatBeganBefore) {
+  Daemon daemon;
+  const std::string trace = (daemon.directory() / "recording").string();
+  const auto done = run(
+      daemon.ctl_command({"record", "-o", trace, "--", "/bin/sh", "-c",
+                          fmt::format("{} --socket {} events enable task:task_newtask && {} fork 4",
+                                      kClientProgram, daemon.socket(), kTruthProgram)}));
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const std::string output = daemon.ctl_ok({"show", trace, "--format", "json"});
+  EXPECT_THAT(output, HasSubstr(R"("event":"task:task_newtask")"));
+  const auto babeltrace = run({"babeltrace2", trace});
+  EXPECT_EQ(babeltrace.err, "");
+  EXPECT_THAT(babeltrace.out, HasSubstr("task:task_newtask"));
+}
+
+}  // namespace
+}  // namespace ktraced::live
