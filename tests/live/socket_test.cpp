@@ -61,6 +61,22 @@ TEST_F(Protocol, UnknownMethodsAndBadParametersAreTold) {
     EXPECT_EQ(error_code(answer_to(daemon_, line)), kBadParams) << line;
 }
 
+TEST_F(Protocol, ParametersThatAMethodDoesNotHaveAreRefused) {
+  for (const char* method :
+       {"version",       "status",          "events.list",     "events.enable",    "events.disable",
+        "pause",         "resume",          "reset",           "reload",           "filter.show",
+        "filter.set",    "filter.clear",    "symbols.resolve", "stream.subscribe", "snapshot.take",
+        "snapshot.list", "snapshot.delete", "snapshot.enable", "snapshot.disable", "probe.list",
+        "probe.add",     "probe.remove",    "probe.clear"}) {
+    const json error = daemon_.call_error(method, {{"bogus", 1}});
+    EXPECT_EQ(error["code"], kBadParams) << method;
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("'bogus'"));
+  }
+  EXPECT_THAT(daemon_.call_error("snapshot.take", {{"nmae", "x"}})["message"].get<std::string>(),
+              HasSubstr("did you mean 'name'?"));
+  EXPECT_EQ(daemon_.call("status")["state"], "running");
+}
+
 TEST_F(Protocol, DeeplyNestedJsonIsNoDanger) {
   json answer = answer_to(daemon_, std::string(500000, '['));
   EXPECT_NE(error_code(answer), 0);

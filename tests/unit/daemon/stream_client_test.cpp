@@ -160,6 +160,18 @@ TEST_F(StreamClientTest, StopsAtTheCountAskedFor) { EXPECT_EQ(run("--count 2").s
 
 TEST_F(StreamClientTest, EndsAfterTheDuration) { EXPECT_EQ(run("--duration 0").size(), 4U); }
 
+TEST(StreamClient, SaysInOneLineThatNoDaemonAnswers) {
+  const std::string command = fmt::format(
+      "python3 {}/docs/examples/stream_client.py --socket /nonexistent 2>&1", KTRACED_SOURCE_DIR);
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::array<char, 4096> text{};
+  const size_t size = std::fread(text.data(), 1, text.size(), pipe);
+  EXPECT_NE(::pclose(pipe), 0);
+  EXPECT_EQ(std::string_view(text.data(), size),
+            "stream_client: cannot connect to /nonexistent: No such file or directory; is ktraced "
+            "running, and may you read there?\n");
+}
+
 TEST(ProtocolDoc, ShowsTheClientAsItIs) {
   auto content = [](const char* file) {
     std::ifstream in(fs::path(KTRACED_SOURCE_DIR) / file);
