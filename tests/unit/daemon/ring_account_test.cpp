@@ -96,8 +96,10 @@ TEST_F(RingAccountTest, BytesThatTheCountersDoNotExplainAreAProblem) {
 }
 
 TEST_F(RingAccountTest, RecordsWithTextMayHaveAnyPossibleSize) {
-  for (auto [bytes, good] :
-       {std::pair{2 * 24, true}, {2 * 512, true}, {2 * 24 - 8, false}, {2 * 512 + 8, false}}) {
+  for (auto [bytes, good] : {std::pair{2 * 24, true},
+                             {2 * RECORD_MAX, true},
+                             {2 * 24 - 8, false},
+                             {2 * RECORD_MAX + 8, false}}) {
     CpuAccount empty{.cpu = 0, .events = {}};
     written[kText] = 2;
     auto problems = settle(schema,

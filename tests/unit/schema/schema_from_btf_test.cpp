@@ -69,11 +69,11 @@ TEST_F(BuiltSchema, FieldsLieWhereTheCompilerOfThisTestPutsThem) {
             (Field{"call_site", "kaddr_t", Meaning::kaddr, offsetof(rec_kmalloc, call_site), 8}));
   EXPECT_EQ(*field_of(kmalloc, "bytes_req"),
             (Field{"bytes_req", "u32", Meaning::number, offsetof(rec_kmalloc, bytes_req), 4, 1,
-                   false, "bytes asked for"}));
+                   false, false, "bytes asked for"}));
   EXPECT_EQ(field_of(kmalloc, "gfp_flags")->meaning, Meaning::gfp_flags);
   EXPECT_EQ(*field_of(kmalloc, "node"),
             (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 4, 1, true,
-                   "NUMA node asked for, -1: any"}));
+                   false, "NUMA node asked for, -1: any"}));
 }
 
 TEST_F(BuiltSchema, ArraysAndTexts) {
@@ -174,7 +174,8 @@ TEST_F(SmallBtf, LooksThroughModifiersAndTypedefsOfTypedefs) {
   EXPECT_EQ(event->group, "g");
   EXPECT_EQ(event->doc, "");
   ASSERT_EQ(event->fields.size(), 1U);
-  EXPECT_EQ(event->fields[0], (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, "what x is"}));
+  EXPECT_EQ(event->fields[0],
+            (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, false, "what x is"}));
 }
 
 TEST_F(SmallBtf, UnknownTypedefIsANumber) {

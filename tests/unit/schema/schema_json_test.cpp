@@ -20,7 +20,7 @@ Schema example() {
               .group = "kmem",
               .doc = "memory",
               .fields = {{"ptr", "kaddr_t", Meaning::kaddr, 16, 8},
-                         {"node", "node_t", Meaning::numa_node, 24, 4, 1, true, "-1: any"}},
+                         {"node", "node_t", Meaning::numa_node, 24, 4, 1, true, false, "-1: any"}},
               .size = 32});
   schema.add({.id = 7,
               .name = "sched_process_exec",
