@@ -25,7 +25,8 @@ struct Namesakes {
     if (records == 0 && record.max != 0) return;
     written += records;
     record.min = std::min<uint64_t>(record.min, event.size);
-    record.max = std::max<uint64_t>(record.max, has_variable_size(event) ? uint64_t{RECORD_MAX} : event.size);
+    record.max = std::max<uint64_t>(record.max,
+                                    has_variable_size(event) ? uint64_t{RECORD_MAX} : event.size);
   }
 };
 

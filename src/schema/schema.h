@@ -38,7 +38,7 @@ enum class Meaning : uint8_t {
   clone_flags,
   boolean,
   failed_fields,  // a bit for each field of a probe, by its number: it could not be read
-  text,  // char array: fixed, or the record's trailing NUL-terminated string
+  text,           // char array: fixed, or the record's trailing NUL-terminated string
 };
 
 // One field of a record.

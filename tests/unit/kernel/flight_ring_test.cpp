@@ -92,7 +92,8 @@ TEST_F(FlightRingTest, AtAnyTimeTheNewestThatFitAreThereWhole) {
 TEST_F(FlightRingTest, AWalkEndsAtDamageAndSaysSo) {
   for (uint64_t n = 1; n <= 5; ++n) write(make_record(n, 48));
   const uint64_t third = header().head + 2 * 48;
-  for (auto [size, id] : {std::pair{0, 1}, {8, 1}, {20, 1}, {RECORD_MAX + 8, 1}, {48, 0}, {48, 2048}}) {
+  for (auto [size, id] :
+       {std::pair{0, 1}, {8, 1}, {20, 1}, {RECORD_MAX + 8, 1}, {48, 0}, {48, 2048}}) {
     record head{.ts = 3, .id = static_cast<u16>(id), .size = static_cast<u16>(size), .tid = 1};
     std::memcpy(place(third), &head, sizeof(head));
     const FlightRing::Walk walk = ring->walk();

@@ -129,7 +129,8 @@ TEST(EventRecords, AreReadFromATraceByBabeltraceToo) {
   const Printed printed = babeltrace(path, "--names=none");
   EXPECT_EQ(printed.err, "");
   EXPECT_THAT(printed.out, HasSubstr("my-module:it"));
-  EXPECT_THAT(printed.out, HasSubstr("{ 5, 36, 1, 8, 1234605616436508552, 44, 0, 2, \"virtio0\", [ 1, 2 ] }"));
+  EXPECT_THAT(printed.out,
+              HasSubstr("{ 5, 36, 1, 8, 1234605616436508552, 44, 0, 2, \"virtio0\", [ 1, 2 ] }"));
 }
 
 TEST(FieldValue, OfVariableLengthIsWhereTheRecordSays) {
