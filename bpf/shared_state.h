@@ -90,6 +90,18 @@ enum {
 	FLIGHT_SPILL = RECORD_MAX, /* bytes behind the data */
 };
 
+/*
+ * What is to be known of a bank of flight rings. Only the daemon reads and writes
+ * it; it is here to outlive the daemon, as the rings do.
+ */
+struct flight_bank {
+	u64 begin;                         /* when it was taken into use; ns, CLOCK_BOOTTIME */
+	u64 end;                           /* when it was taken out of use; 0: it was not, or only just */
+	char name[256];                    /* of the trace that it is being written to, NUL-terminated */
+	u64 missed_at_begin[EVENT_ID_MAX]; /* hits skipped until then, by event */
+	u64 missed_at_end[EVENT_ID_MAX];   /* stored before `end` is */
+};
+
 /* A task name or its beginning, compared in two words:
  * (comm & mask) == word; mask covers the NUL for an exact name. */
 struct comm_pattern {
@@ -142,7 +154,6 @@ struct control {
 	u32 flight;      /* 1: the flight recorder is on */
 	u32 flight_bank; /* bank written to; storing another number is a snapshot */
 	u32 reserved;
-	u64 flight_begin;    /* when that bank was taken into use; ns, CLOCK_BOOTTIME */
 	u32 filter_slot;     /* filter in use */
 	u32 filtering;       /* 1: the filter in use has at least one value */
 	u32 self_tgid;       /* the daemon, never traced */

@@ -101,9 +101,12 @@ std::string ring_table(const json& stream, const Colours& colours) {
   return table.text();
 }
 
-std::string flight_text(const json& flight) {
-  if (!flag_at(flight, "enabled")) return "off";
-  return fmt::format("on, {}", bytes_text(number_at(flight, "bytes")));
+std::string flight_text(const json& flight, const Colours& colours) {
+  if (!flag_at(flight, "enabled")) return "off\n";
+  std::string out = fmt::format("on, {}\n", bytes_text(number_at(flight, "bytes")));
+  if (const std::string unsaved = text_at(flight, "unsaved"); !unsaved.empty())
+    out += colours.red("what an earlier daemon recorded is not on disk yet: " + unsaved) + "\n";
+  return out;
 }
 
 std::string output_text(const json& output, const Colours& colours) {
@@ -132,7 +135,7 @@ std::string overview(const json& status, const Colours& colours) {
                   bytes_text(number_at(stream, "ring_bytes")), number_at(stream, "max_latency_ms"));
   if (const json& output = member(stream, "output"); flag_at(output, "enabled"))
     out += output_text(output, colours);
-  out += fmt::format("flight recorder: {}\n", flight_text(member(status, "flight")));
+  out += "flight recorder: " + flight_text(member(status, "flight"), colours);
   auto filter = filter_to_args(member(status, "filter"));
   out += fmt::format("filter: {}\n",
                      filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));

@@ -157,7 +157,7 @@ Result<std::vector<std::string>> Daemon::reload() {
 void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; the trace goes on" : "stopping");
   // The banks must stay while they are read.
-  snapshots_->finish([this] { shut_down(); });
+  snapshots_->finish(config_.persist, [this] { shut_down(); });
 }
 
 void Daemon::shut_down() {

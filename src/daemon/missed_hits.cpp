@@ -1,5 +1,6 @@
 #include "daemon/missed_hits.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ktraced {
@@ -14,17 +15,26 @@ HitCounts increase(const HitCounts& before, const HitCounts& now) {
   return more;
 }
 
-void MissedHits::note(uint64_t ts, HitCounts counts, uint64_t oldest_begin) {
-  readings_.push_back({.ts = ts, .counts = std::move(counts)});
-  while (readings_.size() > 1 && readings_[1].ts <= oldest_begin) readings_.pop_front();
+void MissedHits::note(MissedReading reading, uint64_t oldest_begin) {
+  const auto after =
+      std::ranges::upper_bound(readings_, reading.from_ns, {}, &MissedReading::from_ns);
+  readings_.insert(after, std::move(reading));
+  while (readings_.size() > 1 && readings_[1].until_ns <= oldest_begin) readings_.pop_front();
 }
 
-HitCounts MissedHits::since(uint64_t begin) const {
+bool MissedHits::read_since(uint64_t end) const {
+  return !readings_.empty() && readings_.back().from_ns >= end;
+}
+
+HitCounts MissedHits::within(uint64_t begin, uint64_t end) const {
   if (readings_.empty()) return {};
-  const Reading* base = &readings_.front();
-  for (const Reading& reading : readings_)
-    if (reading.ts <= begin) base = &reading;
-  return increase(base->counts, readings_.back().counts);
+  const MissedReading* before = &readings_.front();
+  for (const MissedReading& reading : readings_)
+    if (reading.until_ns <= begin) before = &reading;
+  const auto after = std::ranges::find_if(
+      readings_, [&](const MissedReading& reading) { return reading.from_ns >= end; });
+  return increase(before->counts,
+                  after != readings_.end() ? after->counts : readings_.back().counts);
 }
 
 }  // namespace ktraced

@@ -9,12 +9,14 @@ namespace {
 // Names are not written as packets but as text, which is about twice as long.
 constexpr size_t kNameTextFactor = 2;
 
-struct PassBytes {
-  size_t events = 0, names = 0;  // of packets
-  size_t name_text = 0;          // what becomes of the latter
-};
+// Nothing more is written there.
+bool ends(const OutputStep& step) {
+  return std::holds_alternative<EndSeries>(step) || std::holds_alternative<MoveSeries>(step);
+}
 
-PassBytes bytes_of(std::span<const PublishedPacket> pass) {
+}  // namespace
+
+OutputQueue::PassBytes OutputQueue::bytes_of(std::span<const PublishedPacket> pass) {
   PassBytes bytes;
   for (const PublishedPacket& packet : pass) {
     (packet.is_names() ? bytes.names : bytes.events) += packet.size();
@@ -23,13 +25,6 @@ PassBytes bytes_of(std::span<const PublishedPacket> pass) {
   }
   return bytes;
 }
-
-// Nothing more is written there.
-bool ends(const OutputStep& step) {
-  return std::holds_alternative<EndSeries>(step) || std::holds_alternative<MoveSeries>(step);
-}
-
-}  // namespace
 
 void OutputQueue::mark(OutputStep step) {
   marks_.push_back({.position = packets_.queued_packets(), .step = std::move(step)});
@@ -60,6 +55,11 @@ void OutputQueue::set_limits(const StreamOutput& settings) {
   max_files_ = settings.max_files;
 }
 
+bool OutputQueue::open() const {
+  std::lock_guard lock(mutex_);
+  return open_;
+}
+
 void OutputQueue::end() {
   std::lock_guard lock(mutex_);
   end_series();
@@ -78,6 +78,16 @@ void OutputQueue::close() {
   mark(NoMore{});
 }
 
+bool OutputQueue::too_large_with(const PassBytes& bytes) const {
+  return trace_bytes_ != 0 && trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_;
+}
+
+bool OutputQueue::cuts(std::span<const PacketBytes> pass) const {
+  const PassBytes bytes = bytes_of(std::vector<PublishedPacket>(pass.begin(), pass.end()));
+  std::lock_guard lock(mutex_);
+  return open_ && too_large_with(bytes);
+}
+
 // A trace tells all losses of its time itself.
 void OutputQueue::cut() {
   packets_.push_losses();
@@ -90,7 +100,7 @@ void OutputQueue::push(std::span<const PacketBytes> pass) {
   const PassBytes bytes = bytes_of(packets);
   std::lock_guard lock(mutex_);
   if (!open_) return;
-  if (trace_bytes_ != 0 && trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_) cut();
+  if (too_large_with(bytes)) cut();
   const size_t before = packets_.queued_bytes();
   const bool names_fit = packets_.push_pass(packets, false);
   if (!names_fit) names_lost_ = true;
@@ -103,6 +113,11 @@ void OutputQueue::push(std::span<const PacketBytes> pass) {
 void OutputQueue::push(Change change) {
   std::lock_guard lock(mutex_);
   if (open_) mark(std::move(change));
+}
+
+void OutputQueue::push(MissedReading reading) {
+  std::lock_guard lock(mutex_);
+  if (open_) mark(std::move(reading));
 }
 
 OutputStep OutputQueue::next() {

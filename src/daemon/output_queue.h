@@ -53,8 +53,8 @@ struct EndSeries {};
 struct NoMore {};
 
 // What the writer has to do next.
-using OutputStep =
-    std::variant<PacketBytes, BeginSeries, Change, CutTrace, MoveSeries, EndSeries, NoMore>;
+using OutputStep = std::variant<PacketBytes, BeginSeries, MissedReading, Change, CutTrace,
+                                MoveSeries, EndSeries, NoMore>;
 
 // Thread-safe.
 class OutputQueue {
@@ -70,10 +70,16 @@ class OutputQueue {
   // Ends the series, if any, and all waiting.
   void close();
 
+  // Are passes taken, and would push(pass) cut the trace?
+  [[nodiscard]] bool open() const;
+  [[nodiscard]] bool cuts(std::span<const PacketBytes> pass) const;
+
   // Queues a whole pass; cuts the trace before it if it would become too large.
   void push(std::span<const PacketBytes> pass);
   // Not before its time, but before a pass that promises more.
   void push(Change change);
+  // After the passes that were complete when it was read.
+  void push(MissedReading reading);
 
   // The next step; waits for it.
   OutputStep next();
@@ -96,6 +102,11 @@ class OutputQueue {
   [[nodiscard]] size_t queued_bytes() const;
 
  private:
+  struct PassBytes {
+    size_t events = 0, names = 0;  // of packets
+    size_t name_text = 0;          // what becomes of the latter
+  };
+  static PassBytes bytes_of(std::span<const PublishedPacket> pass);
   // A step other than a packet, and how many packets come before it.
   struct Mark {
     uint64_t position;
@@ -103,6 +114,7 @@ class OutputQueue {
   };
   void mark(OutputStep step);
   void set_limits(const StreamOutput& settings);
+  [[nodiscard]] bool too_large_with(const PassBytes& bytes) const;
   void cut();
   void end_series();
 

@@ -65,4 +65,15 @@ json SnapshotList::entries(const TraceStore& store) {
   return entries;
 }
 
+std::optional<std::string> find_snapshot(const TraceStore& store, const std::string& boot_id,
+                                         uint64_t end_ns) {
+  for (const StoredTrace& trace : store.list()) {
+    const auto manifest = read_manifest(store.path_of(trace.name) / "manifest.json");
+    if (manifest && manifest->at("kind") == "snapshot" && manifest->at("boot_id") == boot_id &&
+        manifest->at("end_ns") == end_ns)
+      return trace.name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace ktraced

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,5 +26,9 @@ class SnapshotList {
   };
   std::map<std::string, Known> known_;  // by path
 };
+
+// The name of the snapshot in the store that was taken at `end_ns` (CLOCK_BOOTTIME) of that boot.
+[[nodiscard]] std::optional<std::string> find_snapshot(const TraceStore& store,
+                                                       const std::string& boot_id, uint64_t end_ns);
 
 }  // namespace ktraced

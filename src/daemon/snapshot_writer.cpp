@@ -98,6 +98,7 @@ Manifest SnapshotWriter::manifest() const {
   manifest.kind = TraceKind::snapshot;
   manifest.begin_ns = job_.frozen.begin_ts;
   manifest.end_ns = job_.frozen.swap_ts;
+  manifest.missed = job_.frozen.missed;
   manifest.cpus = writer_.accounts();
   for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) add_unrecorded(number, events, manifest);
@@ -106,7 +107,8 @@ Manifest SnapshotWriter::manifest() const {
   for (const auto& [event, count] : manifest.missed)
     if (count != 0)
       manifest.incomplete_because.push_back(
-          fmt::format("the kernel skipped {} hits of {}", count, event));
+          fmt::format("the kernel skipped {} hits of {}{}", count, event,
+                      job_.frozen.counted_late ? ", counted until the next daemon began" : ""));
   return manifest;
 }
 

@@ -52,36 +52,11 @@ Snapshots::Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols,
       config_(config),
       store_(std::make_shared<TraceStore>(config.directory)) {}
 
-void Snapshots::begin() {
-  std::vector<FlightRecorder::Frozen> unfinished = tracer_.flight().unfinished();
-  if (unfinished.empty()) {
-    // What there is of them is all there is.
-    for (const StoredTrace& trace : store_->list_unfinished(""))
-      spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
-                   store_->path_of(trace.name).string());
-  } else {
-    for (const std::string& name : store_->remove_unfinished())
-      spdlog::warn("removed {}, which an earlier daemon has not finished: it is written anew",
-                   store_->path_of(name).string());
-  }
-  for (FlightRecorder::Frozen& frozen : unfinished) {
-    if (auto ready = store_->prepare(0); !ready) {
-      spdlog::error("history that an earlier daemon left is lost: {}", ready.error().message);
-      tracer_.flight().release(frozen.bank);
-      continue;
-    }
-    write(std::move(frozen),
-          {.name = free_name("recovered"),
-           .reason = "frozen by a daemon that ended before it was written",
-           .requested_by = "ktraced"},
-          nullptr);
-  }
-}
-
 void Snapshots::apply(const FlightConfig& config) {
   if (config.directory != config_.directory)
     store_ = std::make_shared<TraceStore>(config.directory);
   config_ = config;
+  recover();
 }
 
 std::string Snapshots::free_name(std::string_view prefix) const {
@@ -110,34 +85,42 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   if (named.name.empty()) named.name = free_name("snapshot");
   if (auto checked = check_request_name(named.name); !checked) return pass_on(checked);
   if (auto checked = check_reason(named.reason); !checked) return pass_on(checked);
+  if (auto ready = check_ready(); !ready) return pass_on(ready);
   FlightRecorder& flight = tracer_.flight();
-  if (auto ready = flight.ready(); !ready) return pass_on(ready);
   // Before the swap: history that cannot be written shall stay where it is.
   if (auto ready = store_->prepare(flight.history_bytes()); !ready) return pass_on(ready);
   auto frozen = flight.swap();
   if (!frozen) return pass_on(frozen);
-  return write(std::move(*frozen), named, std::move(on_written));
+  return write(*frozen, named, std::move(on_written));
 }
 
-SnapshotTaken Snapshots::write(FlightRecorder::Frozen frozen, const SnapshotRequest& request,
+Result<> Snapshots::check_ready() const {
+  const auto ready = tracer_.flight().ready();
+  if (!ready && tracer_.flight().enabled() && !unsaved_.empty())
+    return fail(ready.error().code,
+                "no spare bank: what an earlier daemon recorded waits to be written: {}",
+                unsaved_because_);
+  return ready;
+}
+
+SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
                                OnWritten on_written) {
   const uint64_t id = ++last_id_;
   SnapshotTaken snapshot{.name = request.name, .path = store_->path_of(request.name)};
   writing_[id] = {.snapshot = snapshot,
                   .reason = request.reason,
-                  .bank = frozen.bank,
+                  .frozen = frozen,
+                  .recovery = false,
                   .on_written = std::move(on_written)};
+  tracer_.flight().set_name(frozen.bank, snapshot.name);
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
-                                                       .frozen = std::move(frozen),
+                                                       .frozen = frozen,
                                                        .unrecorded = tracer_.new_flight_misses(),
                                                        .manifest = tracer_.manifest(),
                                                        .names = tracer_.name_records()});
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
-  HitCounts missed = tracer_.missed();
-  job->manifest.missed = increase(missed_told_, missed);
-  missed_told_ = std::move(missed);
   thread_.run([this, id, job, store = store_, retention = retention_of(config_)] {
     auto written = write_snapshot(*job, symbols_);
     if (written)
@@ -151,8 +134,13 @@ SnapshotTaken Snapshots::write(FlightRecorder::Frozen frozen, const SnapshotRequ
 void Snapshots::on_written(uint64_t id, const Result<SnapshotSummary>& result) {
   auto entry = writing_.extract(id);
   const Writing& done = entry.mapped();
+  if (!result && done.recovery) {
+    unsaved_.push_back(done.frozen);
+    keep_unsaved(result.error().message);
+    return call_if_finished();
+  }
   const auto written = result ? result : failed(done.snapshot, result.error());
-  tracer_.flight().release(done.bank);
+  tracer_.flight().release(done.frozen.bank);
   log_written(done.snapshot, done.reason, written);
   if (done.on_written) done.on_written(written);
   call_if_finished();
@@ -184,12 +172,18 @@ nlohmann::json Snapshots::status() {
   for (const StoredTrace& trace : traces) bytes += trace.bytes;
   return {{"banks", config_.banks},
           {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
-          {"frozen", writing_.size()},
+          {"frozen", writing_.size() + unsaved_.size()},
+          {"unsaved", unsaved_.empty() ? nlohmann::json() : nlohmann::json(unsaved_because_)},
           {"snapshots", traces.size()},
           {"snapshots_bytes", bytes}};
 }
 
-void Snapshots::finish(std::function<void()> done) {
+void Snapshots::finish(bool persist, std::function<void()> done) {
+  recover();
+  retry_.reset();
+  if (!unsaved_.empty())
+    spdlog::error("what an earlier daemon recorded {}: {}",
+                  persist ? "is left to the next one" : "is lost", unsaved_because_);
   finished_ = std::move(done);
   call_if_finished();
 }

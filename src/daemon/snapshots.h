@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "daemon/config.h"
@@ -46,7 +47,8 @@ class Snapshots {
   // Waits for what is being written.
   ~Snapshots() = default;
 
-  // Deals with what an earlier daemon left: unfinished files go, banks it froze are written.
+  // Deals with what an earlier daemon left: banks it froze are written, and what it has written
+  // of them goes. They stay frozen until they are on disk.
   void begin();
   // Puts another configuration into force, for snapshots taken from now on.
   void apply(const FlightConfig& config);
@@ -63,14 +65,16 @@ class Snapshots {
   [[nodiscard]] nlohmann::json list();
   [[nodiscard]] nlohmann::json status();
 
-  // Takes no more snapshots, and calls `done` when none is being written any more.
-  void finish(std::function<void()> done);
+  // Takes no more snapshots, and calls `done` when none is being written any more. `persist`:
+  // banks that cannot be written are left for the next daemon.
+  void finish(bool persist, std::function<void()> done);
 
  private:
   struct Writing {
     SnapshotTaken snapshot;
     std::string reason;
-    uint32_t bank = 0;
+    FlightRecorder::Frozen frozen;
+    bool recovery = false;  // of what an earlier daemon froze
     OnWritten on_written;
   };
 
@@ -78,8 +82,13 @@ class Snapshots {
   [[nodiscard]] std::string free_name(std::string_view prefix) const;
   [[nodiscard]] bool writing(const std::string& name) const;
   Result<> check_request_name(const std::string& name) const;
-  SnapshotTaken write(FlightRecorder::Frozen frozen, const SnapshotRequest& request,
+  Result<> check_ready() const;
+  SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
                       OnWritten on_written);
+  // Those of recovery.
+  void recover();
+  [[nodiscard]] bool is_saved(const FlightRecorder::Frozen& frozen);
+  void keep_unsaved(const std::string& why);
   void on_written(uint64_t id, const Result<SnapshotSummary>& result);
 
   EventLoop& loop_;
@@ -89,8 +98,10 @@ class Snapshots {
   std::shared_ptr<TraceStore> store_;  // shared with the jobs begun in it
   SnapshotList list_;
   std::map<uint64_t, Writing> writing_;
+  std::vector<FlightRecorder::Frozen> unsaved_;  // by an earlier daemon; not being written
+  std::string unsaved_because_;                  // told last; empty: nothing was
+  EventSource retry_;                            // recover()
   uint64_t last_id_ = 0;
-  HitCounts missed_told_;                // by the last snapshot
   std::function<void()> finished_;       // set by finish()
   WorkThread thread_{"ktraced-writer"};  // last: its tasks use the rest
 };

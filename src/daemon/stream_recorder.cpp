@@ -10,6 +10,9 @@
 namespace ktraced {
 namespace {
 
+// How often the hits skipped by the kernel are read, besides where traces are cut.
+constexpr uint64_t kMissedIntervalNs = 50'000'000;
+
 // How long the disk is left alone after it failed.
 constexpr std::chrono::milliseconds kRetryInterval{500};
 
@@ -46,6 +49,22 @@ void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
   settings_ = settings;
 }
 
+// Hits skipped are read here, where nothing waits for the disk: what is read late is told of all
+// the traces since the reading before.
+void StreamRecorder::publish(std::span<const PacketBytes> pass) {
+  if (missed_are_due(pass)) {
+    MissedReading reading = read_missed(facts_);
+    missed_read_ns_ = reading.until_ns;
+    queue_.push(std::move(reading));
+  }
+  queue_.push(pass);
+}
+
+bool StreamRecorder::missed_are_due(std::span<const PacketBytes> pass) const {
+  return queue_.open() &&
+         (boottime_ns() >= missed_read_ns_ + kMissedIntervalNs || queue_.cuts(pass));
+}
+
 void StreamRecorder::note_change(const InForce& in_force) {
   queue_.push(Change{.ns = boottime_ns(), .in_force = in_force});
 }
@@ -65,18 +84,20 @@ void StreamRecorder::run() {
 }
 
 void StreamRecorder::carry_out(OutputStep& step) {
-  std::visit(Overloaded{[this](const PacketBytes& packet) { write(packet); },
-                        [this](BeginSeries& begin) {
-                          series_ = std::make_unique<TraceSeries>(facts_, std::move(begin));
-                        },
-                        [this](Change& change) { series_->change(std::move(change)); },
-                        [this](CutTrace) { persist([this] { return series_->finish_trace(); }); },
-                        [this](MoveSeries& move) {
-                          finish_or_give_up();
-                          series_->move_to(std::move(move.directory));
-                        },
-                        [this](EndSeries) { end_series(); }, [this](NoMore) { running_ = false; }},
-             step);
+  std::visit(
+      Overloaded{[this](const PacketBytes& packet) { write(packet); },
+                 [this](BeginSeries& begin) {
+                   series_ = std::make_unique<TraceSeries>(facts_, std::move(begin));
+                 },
+                 [this](MissedReading& reading) { series_->note_missed(std::move(reading)); },
+                 [this](Change& change) { series_->change(std::move(change)); },
+                 [this](CutTrace) { persist([this] { return series_->finish_trace(); }); },
+                 [this](MoveSeries& move) {
+                   finish_or_give_up();
+                   series_->move_to(std::move(move.directory));
+                 },
+                 [this](EndSeries) { end_series(); }, [this](NoMore) { running_ = false; }},
+      step);
 }
 
 void StreamRecorder::write(const PacketBytes& packet) {

@@ -29,8 +29,8 @@ class StreamRecorder {
   // Begins, goes on with other settings, or ends: from or up to the passes published now. Begins
   // with everything that happens from now on, if the next pass has it. Main thread.
   void apply(const std::optional<StreamOutput>& settings);
-  // One whole pass. Thread-safe.
-  void publish(std::span<const PacketBytes> pass) { queue_.push(pass); }
+  // One whole pass. Drain thread.
+  void publish(std::span<const PacketBytes> pass);
   // Something else is traced from now on. Main thread.
   void note_change(const InForce& in_force);
   // Writes what is waiting and finishes the trace, or says why that is not possible. The facts
@@ -61,10 +61,12 @@ class StreamRecorder {
   void abandon(std::string_view why);
   void show_progress();
   void show_failure(const Result<>& result);
+  [[nodiscard]] bool missed_are_due(std::span<const PacketBytes> pass) const;
 
   TraceFacts facts_;
   OutputQueue queue_;
   std::optional<StreamOutput> settings_;  // main thread
+  uint64_t missed_read_ns_ = 0;           // drain thread
   std::unique_ptr<TraceSeries> series_;   // writer thread
   bool running_ = true;                   // writer thread
   uint64_t abandoned_events_ = 0;         // writer thread

@@ -13,8 +13,6 @@ namespace ktraced {
 namespace {
 
 constexpr std::string_view kPrefix = "stream-";  // of the names of traces
-// How often the numbers of skipped hits are read while there is nothing to end.
-constexpr uint64_t kMissedIntervalNs = 50'000'000;
 // How often it is looked whether the trace is still there.
 constexpr uint64_t kCheckIntervalNs = 1'000'000'000;
 
@@ -35,16 +33,21 @@ std::optional<rec_name_task> as_task(const RecordView& record) {
 
 }  // namespace
 
+MissedReading read_missed(const TraceFacts& facts) {
+  MissedReading reading{.from_ns = boottime_ns(), .until_ns = 0, .counts = facts.missed()};
+  reading.until_ns = boottime_ns();
+  return reading;
+}
+
 TraceSeries::TraceSeries(TraceFacts facts, BeginSeries begin)
     : facts_(std::move(facts)),
       store_(std::move(begin.settings.directory)),
       in_force_(std::move(begin.in_force)),
       begin_ns_(begin.begin_ns),
       complete_until_(begin.begin_ns),
-      last_missed_ns_(begin.begin_ns),
       follow_lost_(begin.follow_lost),
       last_names_(std::move(begin.names)) {
-  missed_.note(begin_ns_, std::move(begin.missed), begin_ns_);
+  note_missed({.from_ns = 0, .until_ns = begin_ns_, .counts = std::move(begin.missed)});
 }
 
 Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
@@ -66,13 +69,7 @@ void TraceSeries::take_names(const PacketView& packet) {
   packet.for_each_record([&](const RecordView& record) { writer_->add_names(record.bytes()); });
   complete_until_ = std::max(complete_until_, packet.header().timestamp_end);
   note_changes();
-  const uint64_t now = boottime_ns();
-  if (now >= last_missed_ns_ + kMissedIntervalNs) {
-    HitCounts counts = facts_.missed();
-    last_missed_ns_ = boottime_ns();
-    missed_.note(last_missed_ns_, std::move(counts), complete_until_);
-  }
-  if (now >= last_check_ns_ + kCheckIntervalNs) check_still_there();
+  if (boottime_ns() >= last_check_ns_ + kCheckIntervalNs) check_still_there();
 }
 
 // The manifest says what was traced when the trace began, and what has changed since.
@@ -206,7 +203,7 @@ Manifest TraceSeries::manifest() const {
   manifest.begin_ns = begin_ns_;
   manifest.end_ns = std::max(complete_until_, begin_ns_);
   manifest.cpus = writer_->accounts();
-  manifest.missed = missed_.since(begin_ns_);
+  manifest.missed = missed_.within(begin_ns_, manifest.end_ns);
   manifest.incomplete_because = problems_;
   for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
   add_losses(manifest);
@@ -222,9 +219,7 @@ std::map<uint64_t, std::string> TraceSeries::symbols() const {
 
 // What the kernel has counted meanwhile.
 void TraceSeries::add_shortfalls() {
-  HitCounts counts = facts_.missed();
-  last_missed_ns_ = boottime_ns();
-  missed_.note(last_missed_ns_, std::move(counts), begin_ns_);
+  if (!missed_.read_since(complete_until_)) note_missed(read_missed(facts_));
   const uint64_t follow_lost = facts_.follow_lost();
   if (follow_lost > follow_lost_)
     add_problem(fmt::format("{} processes could not be followed", follow_lost - follow_lost_));

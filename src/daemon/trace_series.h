@@ -24,13 +24,16 @@ namespace ktraced {
 // What a series of traces has to know of the tracer; called on the series' thread,
 // unless it says otherwise.
 struct TraceFacts {
-  std::function<Manifest()> manifest;  // origin and schema
-  std::function<InForce()> in_force;   // called on the main thread
-  std::function<HitCounts()> missed;
+  std::function<Manifest()> manifest;     // origin and schema
+  std::function<InForce()> in_force;      // called on the main thread
+  std::function<HitCounts()> missed;      // on any thread
   std::function<uint64_t()> follow_lost;  // processes that could not be followed so far
   std::function<std::vector<std::byte>()> names;
   std::function<std::optional<std::string>(uint64_t address)> symbol;
 };
+
+// Called at any time, on any thread.
+[[nodiscard]] MissedReading read_missed(const TraceFacts& facts);
 
 // Writes the packets of a stream into trace directories, each readable on its own and the next
 // beginning where it ends. Everything that fails may be called again when the cause is gone:
@@ -50,6 +53,8 @@ class TraceSeries {
   std::optional<std::filesystem::path> give_up();
   // Something else is traced from a time on that has not been promised yet.
   void change(Change change) { changes_.push_back(std::move(change)); }
+  // How many hits were skipped at some time.
+  void note_missed(MissedReading reading) { missed_.note(std::move(reading), begin_ns_); }
   // A reason why the trace, or the next one if there is none, is not complete.
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
   // Packets up to this time will not come: they could not be written.
@@ -90,7 +95,6 @@ class TraceSeries {
   uint64_t begin_ns_;           // of the trace
   uint64_t complete_until_;     // promised by the stream
   uint64_t last_check_ns_ = 0;  // check_still_there()
-  uint64_t last_missed_ns_;
   MissedHits missed_;
   uint64_t follow_lost_;  // told so far
   StreamContinuity continuity_;

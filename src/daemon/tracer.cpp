@@ -99,7 +99,8 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       filters_(object_),
       names_(object_),
       rings_(object_, size_t{config.stream.buffer_kb} * 1024),
-      flight_(object_, sizes(config)),
+      flight_(object_, sizes(config), schema_,
+              [this](const Event& event) { return missed(event); }),
       uuid_(random_uuid()),
       kernel_release_(running_release()),
       config_(config) {

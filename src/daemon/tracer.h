@@ -103,7 +103,7 @@ class Tracer {
   [[nodiscard]] std::vector<PacketBytes> names_packets() const;
   // A manifest with what the tracer knows: origin, schema, configuration. Thread-safe.
   [[nodiscard]] Manifest manifest() const;
-  // Hits that the kernel has skipped so far, by event. Thread-safe.
+  // Hits that the kernel has skipped so far, by event, if there are any. Thread-safe.
   [[nodiscard]] HitCounts missed() const;
   // Processes that could not be followed so far. Thread-safe.
   [[nodiscard]] uint64_t follow_lost() const { return filters_.follow_lost(); }

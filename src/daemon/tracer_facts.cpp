@@ -41,7 +41,8 @@ Manifest Tracer::manifest() const {
 HitCounts Tracer::missed() const {
   HitCounts counts;
   std::lock_guard lock(schema_mutex_);
-  for (const Event& event : schema_.events()) counts[event.name] += missed(event);
+  for (const Event& event : schema_.events())
+    if (const uint64_t count = missed(event); count != 0) counts[event.name] += count;
   return counts;
 }
 

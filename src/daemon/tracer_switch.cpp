@@ -58,13 +58,20 @@ Result<> Tracer::set_flight(bool enabled) {
 
 // Leaves the programs as they are.
 Result<> Tracer::switch_flight(bool enabled) {
+  // An earlier daemon may have left it on.
+  if (!enabled && !flight_.enabled() && object_.control().flight != 0) {
+    spdlog::warn("the history of an earlier daemon is given up: \"flight.enabled\" is false");
+    if (auto adopted = flight_.enable(traced_cpus()); !adopted) return adopted;
+    flight_.disable();
+  }
   if (enabled == flight_.enabled()) return {};
   if (enabled) {
     if (auto done = flight_.enable(traced_cpus()); !done) return done;
   } else {
     if (flight_.any_frozen())
       return fail(ExitCode::unavailable,
-                  "the flight recorder cannot be turned off while a snapshot is being written");
+                  "the flight recorder cannot be turned off while a snapshot is being written or "
+                  "waits to be");
     flight_.disable();
   }
   return {};

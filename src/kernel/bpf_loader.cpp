@@ -96,6 +96,7 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
   layout->flight_bytes = sizes.flight_bytes;
   return bpf_map__set_max_entries(map("stream_rings"), layout->cpus) == 0 &&
          bpf_map__set_max_entries(map("cpu_states"), layout->cpus) == 0 &&
+         bpf_map__set_max_entries(map("flight_banks"), sizes.flight_banks) == 0 &&
          bpf_map__set_max_entries(map("flight_rings"), layout->cpus * sizes.flight_banks) == 0;
 }
 

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/clock.h"
 #include "kernel/stream_rings.h"
 
 namespace ktraced {
@@ -46,7 +45,7 @@ Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
 FlightRing::Walk FlightRing::walk() const {
   Walk walk;
   walk.head = 0 - written_bytes();
-  const uint64_t reach = std::min<uint64_t>(written_bytes(), bytes_);
+  const uint64_t reach = history_bytes();
   // Of the oldest record not even the header may be left.
   while (walk.bytes + sizeof(record) <= reach) {
     record header;
@@ -80,10 +79,15 @@ uint64_t FlightRing::written_bytes() const {
   return 0 - std::atomic_ref(header().head).load(std::memory_order_acquire);
 }
 
+uint64_t FlightRing::history_bytes() const { return std::min<uint64_t>(written_bytes(), bytes_); }
+
 void FlightRing::clear() { std::memset(&header(), 0, sizeof(flight_header)); }
 
-FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes)
+FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
+                               BankLog::CountMissed count_missed)
     : object_(object),
+      schema_(schema),
+      count_missed_(std::move(count_missed)),
       control_(object.control()),
       possible_cpus_(possible_cpus()),
       sizes_(sizes),
@@ -99,6 +103,10 @@ Result<> FlightRecorder::put_into_use(uint32_t bank, uint32_t cpu, const FlightR
 
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   if (enabled_) return {};
+  auto log =
+      BankLog::open(object_.map_fd("flight_banks"), sizes_.flight_banks, schema_, count_missed_);
+  if (!log) return pass_on(log);
+  log_ = std::move(*log);
   banks_.clear();
   banks_.resize(sizes_.flight_banks);
   for (uint32_t cpu : cpus)
@@ -109,15 +117,28 @@ Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   const bool adopted = control_.flight != 0;
   if (!adopted) {
     std::atomic_ref(control_.flight_bank).store(0);
-    control_.flight_begin = boottime_ns();
+    log_->begin(0);
     std::atomic_ref(control_.flight).store(1);
   }
   banks_[control_.flight_bank].use = Use::written;
-  for (Bank& bank : banks_)
-    for (const auto& [cpu, ring] : bank.rings)
-      if (bank.use == Use::spare && ring.written_bytes() != 0) bank.use = Use::frozen;
+  find_frozen();
   enabled_ = true;
   return {};
+}
+
+// What is neither written to nor empty was frozen, the last of them when the bank in use was
+// taken into use.
+void FlightRecorder::find_frozen() {
+  for (uint32_t number = 0; number < banks_.size(); ++number) {
+    Bank& bank = banks_[number];
+    const bool empty = std::ranges::all_of(
+        bank.rings, [](const auto& entry) { return entry.second.written_bytes() == 0; });
+    if (bank.use == Use::written || empty) continue;
+    bank.use = Use::frozen;
+    if (log_->end_ns(number) != 0) continue;
+    log_->end(number, log_->begin_ns(control_.flight_bank));
+    bank.counted_late = true;
+  }
 }
 
 void FlightRecorder::disable() {
@@ -129,6 +150,7 @@ void FlightRecorder::disable() {
       if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
     }
   banks_.clear();
+  log_.reset();
   enabled_ = false;
 }
 
@@ -172,30 +194,35 @@ Result<> FlightRecorder::ready() const {
 Result<FlightRecorder::Frozen> FlightRecorder::swap() {
   if (auto possible = ready(); !possible) return pass_on(possible);
   auto spare = std::ranges::find(banks_, Use::spare, &Bank::use);
+  const auto next = static_cast<uint32_t>(spare - banks_.begin());
   const uint32_t old = control_.flight_bank;
-  const uint64_t begin_ts = control_.flight_begin;
-  const uint64_t swap_ts = boottime_ns();
-  std::atomic_ref(control_.flight_bank).store(static_cast<uint32_t>(spare - banks_.begin()));
-  control_.flight_begin = swap_ts;
+  const uint64_t swap_ts = log_->begin(next);
+  std::atomic_ref(control_.flight_bank).store(next);
   spare->use = Use::written;
   banks_[old].use = Use::frozen;
+  banks_[old].counted_late = false;
   wait_for_programs();
-  return frozen(old, begin_ts, swap_ts);
+  log_->end(old, swap_ts);
+  return frozen(old);
 }
 
-FlightRecorder::Frozen FlightRecorder::frozen(uint32_t bank, uint64_t begin_ts,
-                                              uint64_t swap_ts) const {
-  Frozen frozen{.bank = bank, .begin_ts = begin_ts, .swap_ts = swap_ts, .rings = {}};
+FlightRecorder::Frozen FlightRecorder::frozen(uint32_t bank) const {
+  Frozen frozen{.bank = bank,
+                .begin_ts = log_->begin_ns(bank),
+                .swap_ts = log_->end_ns(bank),
+                .missed = log_->missed(bank),
+                .counted_late = banks_[bank].counted_late,
+                .name = log_->name(bank),
+                .rings = {}};
   for (const auto& [cpu, ring] : banks_[bank].rings) frozen.rings.emplace(cpu, &ring);
   return frozen;
 }
 
-// When such a bank was taken into use nobody knows any more; it was frozen when the
-// present one was.
 std::vector<FlightRecorder::Frozen> FlightRecorder::unfinished() const {
   std::vector<Frozen> found;
   for (uint32_t bank = 0; bank < banks_.size(); ++bank)
-    if (banks_[bank].use == Use::frozen) found.push_back(frozen(bank, 0, control_.flight_begin));
+    if (banks_[bank].use == Use::frozen) found.push_back(frozen(bank));
+  std::ranges::sort(found, {}, &Frozen::swap_ts);
   return found;
 }
 
@@ -235,8 +262,7 @@ uint64_t FlightRecorder::history_bytes() const {
   uint64_t sum = 0;
   for (const Bank& bank : banks_)
     if (bank.use == Use::written)
-      for (const auto& [cpu, ring] : bank.rings)
-        sum += std::min<uint64_t>(ring.written_bytes(), ring.capacity());
+      for (const auto& [cpu, ring] : bank.rings) sum += ring.history_bytes();
   return sum;
 }
 

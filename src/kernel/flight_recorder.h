@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/mapping.h"
+#include "kernel/bank_log.h"
 #include "kernel/bpf_object.h"
 #include "trace/packet.h"
 
@@ -49,6 +52,8 @@ class FlightRing {
   [[nodiscard]] std::span<const u64> written() const;
   [[nodiscard]] uint64_t written_bytes() const;
   [[nodiscard]] size_t capacity() const { return bytes_; }
+  // Of what it holds.
+  [[nodiscard]] uint64_t history_bytes() const;
   // Empties the ring.
   void clear();
 
@@ -80,12 +85,17 @@ class FlightRecorder {
   struct Frozen {
     uint32_t bank = 0;
     uint64_t begin_ts = 0;  // when the bank was taken into use; ns, CLOCK_BOOTTIME
-    uint64_t swap_ts = 0;   // when it was taken out of use
+    uint64_t swap_ts = 0;   // when it was taken out of use; no other bank of this boot has it
+    std::map<std::string, uint64_t> missed;  // hits the kernel skipped meanwhile, by event
+    // The daemon ended while it took the bank out of use: `missed` are those up to the next one.
+    bool counted_late = false;
+    std::string name;                             // of the trace that it was being written to
     std::map<uint32_t, const FlightRing*> rings;  // by CPU
   };
 
-  // `sizes` are those the object was loaded with. `object` must outlive this.
-  FlightRecorder(const BpfObject& object, const BpfSizes& sizes);
+  // `sizes` are those the object was loaded with. `object` and `schema` must outlive this.
+  FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
+                 BankLog::CountMissed count_missed);
 
   // Allocates the banks and lets the programs write, or takes over the banks of an earlier
   // daemon whose programs still do. Fails with ExitCode::os.
@@ -105,8 +115,11 @@ class FlightRecorder {
   // the one or in the other. Returns when no program writes to it any more. Fails with
   // ExitCode::unavailable if the recorder is off or no bank is spare.
   Result<Frozen> swap();
-  // Banks that an earlier daemon froze but did not live to save; their history is still there.
+  // Banks that an earlier daemon froze but did not live to save, oldest first; their history is
+  // still there.
   [[nodiscard]] std::vector<Frozen> unfinished() const;
+  // The trace that a frozen bank is being written to: for a daemon that finds it unfinished.
+  void set_name(uint32_t bank, const std::string& name) { log_->set_name(bank, name); }
   // Empties a frozen bank and makes it spare.
   void release(uint32_t bank);
 
@@ -123,20 +136,25 @@ class FlightRecorder {
   enum class Use { spare, written, frozen };
   struct Bank {
     Use use = Use::spare;
+    bool counted_late = false;             // see Frozen
     std::map<uint32_t, FlightRing> rings;  // by CPU
   };
 
   Result<> put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
   Result<> add_ring(uint32_t bank, uint32_t cpu);
-  [[nodiscard]] Frozen frozen(uint32_t bank, uint64_t begin_ts, uint64_t swap_ts) const;
+  void find_frozen();
+  [[nodiscard]] Frozen frozen(uint32_t bank) const;
   void wait_for_programs() const;
 
   const BpfObject& object_;
+  const Schema& schema_;
+  BankLog::CountMissed count_missed_;
   struct control& control_;
   uint32_t possible_cpus_;
   BpfSizes sizes_;
   bool enabled_ = false;
   std::vector<Bank> banks_;
+  std::optional<BankLog> log_;                // while the recorder is on
   std::vector<uint64_t> overwritten_before_;  // by event, in banks released since
 };
 

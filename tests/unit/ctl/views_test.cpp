@@ -49,6 +49,15 @@ TEST(StatusView, ShowsStateCountersAndWhatIsNotThere) {
             "not available: mark_victim (this kernel has no such tracepoint)\n");
 }
 
+TEST(StatusView, ShowsWhatAnEarlierDaemonLeftToBeWritten) {
+  json status = kStatus;
+  status["flight"] = {{"enabled", true}, {"bytes", 1 << 20}, {"unsaved", "no room in /d"}};
+  EXPECT_THAT(status_view(status, false, Colours(false)),
+              HasSubstr("flight recorder: on, 1 MiB\n"
+                        "what an earlier daemon recorded is not on disk yet: no room in /d\n"
+                        "filter:"));
+}
+
 TEST(StatusView, ShowsEachCpuOnRequest) {
   EXPECT_THAT(status_view(kStatus, true, Colours(false)),
               HasSubstr("EVENT    CPU   RECORDED  FILTERED  DROPPED\n"

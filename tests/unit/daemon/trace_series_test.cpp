@@ -195,6 +195,20 @@ TEST_F(TraceSeriesTest, TellsMissedHitsOfItsTime) {
               ElementsAre("the kernel skipped 2 hits of kmalloc"));
 }
 
+TEST_F(TraceSeriesTest, TellsMissedHitsOfTheTracesBesideThemOnly) {
+  TraceSeries series = this->series();
+  missed = {{"kmalloc", 9}};  // much later, while these are written: the disk was slow
+  for (uint64_t end = 200; end <= 600; end += 100) {
+    take_all(series, {names_packet(end)});
+    series.note_missed({end + 10, end + 11, {{"kmalloc", end >= 400 ? 2U : 0U}}});
+    ASSERT_TRUE(series.finish_trace());
+  }
+  std::vector<HitCounts> told;
+  for (const Manifest& manifest : manifests()) told.push_back(manifest.missed);
+  const HitCounts none, two = {{"kmalloc", 2}};
+  EXPECT_THAT(told, ElementsAre(none, none, two, two, none));
+}
+
 TEST_F(TraceSeriesTest, TellsProcessesThatCouldNotBeFollowedOnce) {
   TraceSeries series = this->series();
   take_all(series, {names_packet(200)});

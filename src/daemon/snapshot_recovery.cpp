@@ -1,0 +1,72 @@
+// What an earlier daemon froze but did not live to save.
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/host.h"
+#include "daemon/snapshots.h"
+
+namespace ktraced {
+namespace {
+
+// How often it is tried to write what could not be written.
+constexpr std::chrono::milliseconds kRetryInterval{2000};
+
+uint64_t bytes_of(const std::vector<FlightRecorder::Frozen>& banks) {
+  uint64_t sum = 0;
+  for (const FlightRecorder::Frozen& frozen : banks)
+    for (const auto& [cpu, ring] : frozen.rings) sum += ring->history_bytes();
+  return sum;
+}
+
+}  // namespace
+
+void Snapshots::begin() {
+  unsaved_ = tracer_.flight().unfinished();
+  recover();
+  // What there is of others is all there is.
+  for (const StoredTrace& trace : store_->list_unfinished(""))
+    if (!writing(trace.name.substr(0, trace.name.rfind('.'))))
+      spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
+                   store_->path_of(trace.name).string());
+}
+
+void Snapshots::recover() {
+  std::erase_if(unsaved_, [this](const auto& frozen) { return is_saved(frozen); });
+  if (unsaved_.empty()) return retry_.reset();
+  if (auto ready = store_->prepare(bytes_of(unsaved_)); !ready)
+    return keep_unsaved(ready.error().message);
+  retry_.reset();
+  for (const FlightRecorder::Frozen& frozen : std::exchange(unsaved_, {})) {
+    const std::string partial = frozen.name + ".partial";
+    if (!frozen.name.empty() && store_->remove_any(partial))
+      spdlog::warn("removed {}, which an earlier daemon has not finished: it is written anew",
+                   store_->path_of(partial).string());
+    write(frozen,
+          {.name = free_name("recovered"),
+           .reason = "frozen by a daemon that ended before it was written",
+           .requested_by = "ktraced"},
+          nullptr);
+    writing_.rbegin()->second.recovery = true;
+  }
+}
+
+// The daemon may have ended just after it had written the bank.
+bool Snapshots::is_saved(const FlightRecorder::Frozen& frozen) {
+  const auto name = find_snapshot(*store_, boot_id(), frozen.swap_ts);
+  if (!name) return false;
+  spdlog::info("{} holds what an earlier daemon has frozen", store_->path_of(*name).string());
+  tracer_.flight().release(frozen.bank);
+  return true;
+}
+
+// Once for each reason.
+void Snapshots::keep_unsaved(const std::string& why) {
+  if (std::exchange(unsaved_because_, why) != why)
+    spdlog::error("what an earlier daemon recorded cannot be written yet, trying again: {}", why);
+  if (finished_ || retry_) return;
+  if (auto timer = loop_.add_repeating_timer(kRetryInterval, [this] { recover(); }))
+    retry_ = std::move(*timer);
+}
+
+}  // namespace ktraced

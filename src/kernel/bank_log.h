@@ -1,0 +1,55 @@
+// When each bank of the flight recorder was in use.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/mapping.h"
+#include "bpf/shared_state.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Keeps, beside the rings and as long as they live, when a bank was taken into use and out of it,
+// and what the kernel had skipped by then: a daemon that takes over knows the history it finds.
+// The readings overlap: a hit skipped just when banks change is told of both.
+class BankLog {
+ public:
+  // Tells how many hits of an event the kernel has skipped so far.
+  using CountMissed = std::function<uint64_t(const Event& event)>;
+
+  // `map` is the map flight_banks. `schema` must outlive this. Fails with ExitCode::os.
+  static Result<BankLog> open(int map, uint32_t banks, const Schema& schema,
+                              CountMissed count_missed);
+
+  // The bank is taken into use right after this. Returns the time, ns, CLOCK_BOOTTIME.
+  uint64_t begin(uint32_t bank);
+  // The bank was taken out of use at `ts`, and no program writes to it any more.
+  void end(uint32_t bank, uint64_t ts);
+
+  // The name of the trace that it is being written to, of less than 256 bytes; until begin().
+  void set_name(uint32_t bank, const std::string& name);
+  [[nodiscard]] std::string name(uint32_t bank) const { return entry(bank).name; }
+
+  [[nodiscard]] uint64_t begin_ns(uint32_t bank) const { return entry(bank).begin; }
+  // 0: end() was not called since begin().
+  [[nodiscard]] uint64_t end_ns(uint32_t bank) const { return entry(bank).end; }
+  // Hits skipped between begin() and end(), by event; events without any are not in it.
+  [[nodiscard]] std::map<std::string, uint64_t> missed(uint32_t bank) const;
+
+ private:
+  BankLog(Mapping mapping, const Schema& schema, CountMissed count_missed)
+      : mapping_(std::move(mapping)), schema_(&schema), count_missed_(std::move(count_missed)) {}
+  [[nodiscard]] flight_bank& entry(uint32_t bank) const {
+    return reinterpret_cast<flight_bank*>(mapping_.data())[bank];
+  }
+  void read_missed(u64 (&counts)[EVENT_ID_MAX]) const;
+
+  Mapping mapping_;
+  const Schema* schema_;
+  CountMissed count_missed_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,47 @@
+#include "harness/held_thread.h"
+
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "base/error.h"
+
+namespace ktraced::live {
+namespace {
+
+pid_t find_thread(pid_t process, const std::string& name) {
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process))) {
+    std::string comm;
+    std::getline(std::ifstream(task.path() / "comm"), comm);
+    if (comm == name) return std::stoi(task.path().filename());
+  }
+  throw std::runtime_error(fmt::format("process {} has no thread {}", process, name));
+}
+
+}  // namespace
+
+HeldThread::HeldThread(pid_t tid) : tid_(tid) {
+  int status = 0;
+  if (::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0 ||
+      ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 ||
+      ::waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+    throw std::runtime_error(fmt::format("cannot stop thread {}: {}", tid, errno_text(errno)));
+}
+
+HeldThread::HeldThread(pid_t process, const std::string& name)
+    : HeldThread(find_thread(process, name)) {}
+
+void HeldThread::release() {
+  if (tid_ == 0) return;
+  // One that was killed stays until it has been waited for; its process as well.
+  if (::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr) != 0) ::waitpid(tid_, nullptr, __WALL);
+  tid_ = 0;
+}
+
+}  // namespace ktraced::live
