@@ -111,10 +111,13 @@ std::string flight_text(const json& flight, const Colours& colours) {
 
 std::string output_text(const json& output, const Colours& colours) {
   const uint64_t lost = number_at(output, "lost_events");
-  const std::string trace = text_at(output, "trace");
+  const std::string trace = text_at(output, "trace"), last = text_at(output, "last_trace");
   const std::string text =
       fmt::format("recording to {}: {}, {} so far, {} of {} traces, {} events lost",
-                  text_at(output, "directory"), trace.empty() ? "no trace yet" : trace,
+                  text_at(output, "directory"),
+                  !trace.empty()  ? trace
+                  : !last.empty() ? fmt::format("{} is finished", last)
+                                  : "no trace yet",
                   bytes_text(number_at(output, "bytes")), number_at(output, "files"),
                   number_at(output, "max_files"), grouped(lost));
   std::string out = fmt::format("{}\n", lost == 0 ? text : colours.red(text));

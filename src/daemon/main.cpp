@@ -8,9 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
+#include "daemon/cleanup.h"
 #include "daemon/daemon.h"
 #include "kernel/bpf_object.h"
-#include "kernel/persistence.h"
 #include "schema/schema_from_btf.h"
 
 namespace {
@@ -49,10 +49,9 @@ Result<int> run(const Options& options) {
   }
 
   if (options.cleanup) {
-    auto removed = remove_pinned(config->bpffs);
-    if (!removed) return pass_on(removed);
-    fmt::print("removed {} pinned trace object{} from {}\n", removed->size(),
-               removed->size() == 1 ? "" : "s", config->bpffs.string());
+    auto told = clean_up(*config);
+    if (!told) return pass_on(told);
+    for (const std::string& line : *told) fmt::print("{}\n", line);
     return 0;
   }
 
@@ -80,7 +79,7 @@ int main(int argc, char** argv) {
   app.add_option("--config", options.config, "configuration file")->capture_default_str();
   app.add_flag("--check-config", options.check_config, "check the configuration file and exit");
   app.add_flag("--cleanup", options.cleanup,
-               "detach and remove what a daemon that is gone left in the kernel, and exit");
+               "remove what a daemon that is gone left in the kernel, and its socket, and exit");
   app.set_version_flag("--version", KTRACED_VERSION);
   try {
     app.parse(argc, argv);

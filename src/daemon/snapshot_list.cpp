@@ -38,6 +38,7 @@ json entry_of(const StoredTrace& trace, const std::filesystem::path& path) {
     entry["incomplete_because"] = {manifest.error().message};
     return entry;
   }
+  if (manifest->at("kind") == "recording") return nullptr;
   for (const char* key :
        {"kind", "complete", "incomplete_because", "reason", "requested_by", "taken_realtime_ns",
         "begin_ns", "end_ns", "records", "overwritten", "lost"})
@@ -49,20 +50,35 @@ json entry_of(const StoredTrace& trace, const std::filesystem::path& path) {
 
 }  // namespace
 
-json SnapshotList::entries(const TraceStore& store) {
-  json entries = json::array();
+std::vector<const json*> SnapshotList::read(const TraceStore& store) {
+  std::vector<const json*> entries;
   std::map<std::string, Known> known;
   for (const StoredTrace& trace : store.list()) {
     const std::filesystem::path path = store.path_of(trace.name);
     auto before = known_.find(path);
-    Known entry = before != known_.end() && before->second.written_ns == trace.written_ns
-                      ? std::move(before->second)
-                      : Known{trace.written_ns, entry_of(trace, path)};
-    entries.push_back(entry.entry);
-    known.emplace(path, std::move(entry));
+    Known now = before != known_.end() && before->second.written_ns == trace.written_ns
+                    ? std::move(before->second)
+                    : Known{trace.written_ns, entry_of(trace, path)};
+    const auto [entry, added] = known.emplace(path, std::move(now));
+    if (!entry->second.entry.is_null()) entries.push_back(&entry->second.entry);
   }
   known_ = std::move(known);
   return entries;
+}
+
+json SnapshotList::entries(const TraceStore& store) {
+  json entries = json::array();
+  for (const json* entry : read(store)) entries.push_back(*entry);
+  return entries;
+}
+
+SnapshotList::Sum SnapshotList::sum(const TraceStore& store) {
+  Sum sum;
+  for (const json* entry : read(store)) {
+    ++sum.count;
+    sum.bytes += entry->at("bytes").get<uint64_t>();
+  }
+  return sum;
 }
 
 std::optional<std::string> find_snapshot(const TraceStore& store, const std::string& boot_id,
@@ -74,6 +90,15 @@ std::optional<std::string> find_snapshot(const TraceStore& store, const std::str
       return trace.name;
   }
   return std::nullopt;
+}
+
+Result<> remove_snapshot(const TraceStore& store, const std::string& name) {
+  if (auto checked = check_trace_name(name); !checked) return checked;
+  const auto manifest = read_manifest(store.path_of(name) / "manifest.json");
+  if (manifest && manifest->at("kind") == "recording")
+    return fail(ExitCode::usage, "'{}' is a recording, not a snapshot: remove {} yourself", name,
+                store.path_of(name).string());
+  return store.remove(name);
 }
 
 }  // namespace ktraced

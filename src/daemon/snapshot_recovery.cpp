@@ -22,6 +22,7 @@ uint64_t bytes_of(const std::vector<FlightRecorder::Frozen>& banks) {
 }  // namespace
 
 void Snapshots::begin() {
+  store_->finish_removals();
   unsaved_ = tracer_.flight().unfinished();
   recover();
   // What there is of others is all there is.

@@ -153,7 +153,7 @@ Result<> Snapshots::remove(const std::string& name, OnDeleted on_deleted) {
                 name);
   // On the thread that writes and removes snapshots, so that each is dealt with by one.
   thread_.run([this, name, store = store_, on_deleted = std::move(on_deleted)]() mutable {
-    loop_.post([deleted = store->remove(name), on_deleted = std::move(on_deleted)] {
+    loop_.post([deleted = remove_snapshot(*store, name), on_deleted = std::move(on_deleted)] {
       on_deleted(deleted);
     });
   });
@@ -167,15 +167,13 @@ nlohmann::json Snapshots::list() {
 }
 
 nlohmann::json Snapshots::status() {
-  const std::vector<StoredTrace> traces = store_->list();
-  uint64_t bytes = 0;
-  for (const StoredTrace& trace : traces) bytes += trace.bytes;
+  const SnapshotList::Sum snapshots = list_.sum(*store_);
   return {{"banks", config_.banks},
           {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
           {"frozen", writing_.size() + unsaved_.size()},
           {"unsaved", unsaved_.empty() ? nlohmann::json() : nlohmann::json(unsaved_because_)},
-          {"snapshots", traces.size()},
-          {"snapshots_bytes", bytes}};
+          {"snapshots", snapshots.count},
+          {"snapshots_bytes", snapshots.bytes}};
 }
 
 void Snapshots::finish(bool persist, std::function<void()> done) {

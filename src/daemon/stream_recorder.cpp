@@ -162,6 +162,7 @@ void StreamRecorder::show_failure(const Result<>& result) {
 void StreamRecorder::show_progress() {
   std::lock_guard lock(mutex_);
   progress_.trace = series_ ? series_->name() : "";
+  if (series_) progress_.last_trace = series_->last_name();
   progress_.bytes = series_ ? series_->bytes() : 0;
   progress_.lost_events = abandoned_events_ + (series_ ? series_->removed_records() : 0);
   if (series_) progress_.files = series_->files();
@@ -175,6 +176,7 @@ nlohmann::json StreamRecorder::status() const {
                            {"max_file_mb", settings_->max_file_mb},
                            {"max_files", settings_->max_files},
                            {"trace", nullptr},
+                           {"last_trace", nullptr},
                            {"bytes", progress_.bytes},
                            {"files", progress_.files},
                            {"queued_bytes", queue_.queued_bytes()},
@@ -182,6 +184,7 @@ nlohmann::json StreamRecorder::status() const {
                            {"failing", progress_.failing},
                            {"last_error", nullptr}};
   if (!progress_.trace.empty()) status["trace"] = progress_.trace;
+  if (!progress_.last_trace.empty()) status["last_trace"] = progress_.last_trace;
   if (!progress_.last_error.empty()) status["last_error"] = progress_.last_error;
   return status;
 }

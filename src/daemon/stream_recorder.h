@@ -43,8 +43,9 @@ class StreamRecorder {
  private:
   // What the writer says about itself.
   struct Progress {
-    std::string trace;   // being written; empty: none
-    uint64_t bytes = 0;  // of it
+    std::string trace;       // being written; empty: none
+    std::string last_trace;  // written before it
+    uint64_t bytes = 0;      // of it
     size_t files = 0;
     uint64_t lost_events = 0;  // other than by the queue
     bool failing = false;

@@ -113,6 +113,7 @@ Result<> TraceSeries::claim_directory() {
                 "another ktraced writes to {}: set another stream.output.directory for one of them",
                 store_.directory().string());
   claimed_ = true;
+  store_.finish_removals();
   for (const StoredTrace& trace : store_.list_unfinished(kPrefix))
     spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
                  store_.path_of(trace.name).string());
@@ -241,6 +242,7 @@ Result<> TraceSeries::finish_trace() {
   else
     spdlog::warn("wrote {}: {} records, incomplete: {}", path, finished.total().records,
                  fmt::join(finished.incomplete_because, "; "));
+  last_name_ = finished.name;
   end_trace(finished.end_ns);
   return {};
 }

@@ -67,6 +67,8 @@ class TraceSeries {
   // Of the trace that is being written; empty and 0 if there is none.
   [[nodiscard]] std::string name() const { return writer_ ? manifest_.name : ""; }
   [[nodiscard]] uint64_t bytes() const { return writer_ ? writer_->bytes() : 0; }
+  // Of the last trace that was finished; empty if none was.
+  [[nodiscard]] const std::string& last_name() const { return last_name_; }
   // Trace directories there, finished or not; as of the last begin or end of one.
   [[nodiscard]] size_t files() const { return files_; }
   // Records in traces that somebody has removed while they were written.
@@ -100,6 +102,7 @@ class TraceSeries {
   StreamContinuity continuity_;
   std::vector<std::string> problems_;
   std::vector<std::byte> last_names_;  // known when the trace before ended
+  std::string last_name_;
   size_t files_ = 0;
   uint64_t removed_records_ = 0;
 };

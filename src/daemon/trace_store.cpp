@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished one
 constexpr std::string_view kUnfinished = ".partial";
+constexpr std::string_view kGoing = ".removing-";  // begins what the name of no trace begins with
 // Beyond the packets a trace has a few small files.
 constexpr uint64_t kSmallFilesBytes = 4U << 20;
 
@@ -59,16 +60,23 @@ void for_each_entry(const fs::path& directory, const std::function<void(const fs
     visit(it->path());
 }
 
-// A directory of that kind of name that holds, of whatever there should be in a trace, perhaps not
-// all, but nothing else.
-bool is_unfinished(const fs::path& path) {
-  if (!path.filename().string().ends_with(kUnfinished) || !S_ISDIR(status_of(path).st_mode))
-    return false;
+// One that is not shown to anybody.
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+// A directory that holds, of whatever there should be in a trace, perhaps not all, but nothing
+// else.
+bool has_parts_only(const fs::path& path) {
+  if (!S_ISDIR(status_of(path).st_mode)) return false;
   bool ours = true;
   for_each_entry(path, [&](const fs::path& part) {
     ours &= std::ranges::find(kParts, part.filename().string()) != kParts.end();
   });
   return ours;
+}
+
+bool is_unfinished(const fs::path& path) {
+  return path.filename().string().ends_with(kUnfinished) && !is_hidden(path) &&
+         has_parts_only(path);
 }
 
 uint64_t bytes_below(const fs::path& directory) {
@@ -94,11 +102,11 @@ StoredTrace stored_trace(const fs::path& path) {
                         static_cast<uint64_t>(status.st_mtim.tv_nsec)};
 }
 
-// Of a trace.
+// Of a trace, whole or not. Out of sight first: what is half removed is nothing to be read.
 Result<> remove_at(const fs::path& path) {
-  // Under the name of an unfinished one first: what is half removed is no longer a trace.
-  const fs::path going = path.string() + std::string(kUnfinished);
+  const fs::path going = path.parent_path() / (std::string(kGoing) + path.filename().string());
   std::error_code error;
+  fs::remove_all(going, error);  // left by one that did not get further
   fs::rename(path, going, error);
   if (!error) fs::remove_all(going, error);
   if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
@@ -197,7 +205,8 @@ std::vector<StoredTrace> TraceStore::list(std::string_view prefix) const {
   std::vector<StoredTrace> traces;
   for_each_entry(directory_, [&](const fs::path& path) {
     const std::string name = path.filename();
-    if (name.starts_with(prefix) && !name.ends_with(kUnfinished) && is_trace(path))
+    if (name.starts_with(prefix) && !name.ends_with(kUnfinished) && !is_hidden(path) &&
+        is_trace(path))
       traces.push_back(stored_trace(path));
   });
   std::ranges::sort(traces, older);
@@ -233,13 +242,13 @@ bool TraceStore::claim() {
   return lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-std::vector<std::string> TraceStore::remove_unfinished() {
-  std::vector<std::string> removed;
-  // Another daemon that is alive may be writing here.
-  if (!claim()) return removed;
-  for (const StoredTrace& trace : list_unfinished(""))
-    if (remove_any(trace.name)) removed.push_back(trace.name);
-  return removed;
+void TraceStore::finish_removals() const {
+  std::vector<fs::path> going;
+  for_each_entry(directory_, [&](const fs::path& path) {
+    if (path.filename().string().starts_with(kGoing) && has_parts_only(path)) going.push_back(path);
+  });
+  std::error_code ignored;
+  for (const fs::path& path : going) fs::remove_all(path, ignored);
 }
 
 std::vector<StoredTrace> TraceStore::list_unfinished(std::string_view prefix) const {
@@ -255,10 +264,10 @@ std::vector<StoredTrace> TraceStore::list_unfinished(std::string_view prefix) co
 Result<> TraceStore::remove_any(const std::string& name) const {
   if (!name.ends_with(kUnfinished)) return remove(name);
   const fs::path path = path_of(name);
-  std::error_code error;
-  if (is_unfinished(path)) fs::remove_all(path, error);
-  if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
-  return {};
+  if (!is_unfinished(path))
+    return fail(ExitCode::usage, "there is no unfinished trace '{}' in {}", name,
+                directory_.string());
+  return remove_at(path);
 }
 
 }  // namespace ktraced

@@ -71,9 +71,8 @@ class TraceStore {
   std::vector<std::string> enforce(const Retention& retention, std::string_view keep) const;
   // Keeps other daemons from claiming the directory while this object lives; false if one has.
   bool claim();
-  // Claims the directory, and removes the unfinished traces of a daemon that is gone. Returns
-  // their names; nothing if the directory cannot be claimed.
-  std::vector<std::string> remove_unfinished();
+  // Removes what a daemon that is gone was about to remove.
+  void finish_removals() const;
   // The unfinished traces whose names begin with `prefix`, those being written among them; named
   // as their directories are, oldest first.
   [[nodiscard]] std::vector<StoredTrace> list_unfinished(std::string_view prefix) const;

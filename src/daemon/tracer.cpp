@@ -46,7 +46,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   auto acquired = acquire_object(*schema, *features, sizes(config), config.bpffs);
   if (!acquired) return pass_on(acquired);
   for (const std::string& old : acquired->replaced)
-    spdlog::warn("replaced {} of another build, with its history", old);
+    spdlog::warn("replaced {}: its history is gone", old);
   if (acquired->adopted) spdlog::info("took over what an earlier daemon left running");
   if (!acquired->unpinned_because.empty())
     spdlog::warn("history will not survive this daemon: {}", acquired->unpinned_because);

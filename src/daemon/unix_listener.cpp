@@ -76,11 +76,11 @@ std::unexpected<Error> already_served(const fs::path& path, int connection) {
               path.string());
 }
 
-// Makes way at `path`: nothing there, or a socket nobody listens on.
-Result<> remove_dead_socket(const fs::path& path, const sockaddr_un& address) {
+// Makes way at `path`: nothing there, or a socket nobody listens on. True if there was one.
+Result<bool> remove_dead_socket(const fs::path& path, const sockaddr_un& address) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) < 0)
-    return errno == ENOENT ? Result<>{} : path_error("look at", path, errno);
+    return errno == ENOENT ? Result<bool>(false) : path_error("look at", path, errno);
   if (!S_ISSOCK(status.st_mode))
     return fail(ExitCode::config,
                 "control.socket: {} exists and is not a socket; remove it or choose another path",
@@ -92,10 +92,20 @@ Result<> remove_dead_socket(const fs::path& path, const sockaddr_un& address) {
   if (errno == EAGAIN) return already_served(path, -1);  // alive, with a full backlog
   if (errno != ECONNREFUSED) return path_error("probe", path, errno);
   if (::unlink(path.c_str()) < 0) return path_error("remove the dead socket", path, errno);
-  return {};
+  return true;
 }
 
 }  // namespace
+
+Result<bool> remove_dead_socket(const fs::path& path) {
+  auto address = address_of(path);
+  if (!address) return pass_on(address);
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (std::error_code error; !fs::is_directory(directory, error)) return false;
+  auto lock = lock_directory(directory);
+  if (!lock) return pass_on(lock);
+  return remove_dead_socket(path, *address);
+}
 
 Result<UnixListener> UnixListener::listen(const fs::path& path, const AccessRules& rules) {
   auto address = address_of(path);

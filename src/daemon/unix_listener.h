@@ -36,4 +36,8 @@ class UnixListener {
   ino_t inode_ = 0;
 };
 
+// Removes a socket that nobody listens on; false if there is none. ExitCode::unavailable if a
+// daemon serves it, ::config if it is something else.
+[[nodiscard]] Result<bool> remove_dead_socket(const std::filesystem::path& path);
+
 }  // namespace ktraced

@@ -39,8 +39,8 @@ std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& 
   Hash hash;
   hash.add(bpf_object_bytes());
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
-  hash.add(std::as_bytes(std::span(&sizes, 1)));
-  return fmt::format("{}{:016x}", Pins::kObjectPrefix, hash.value());
+  return fmt::format("{}{:016x}-{}x{}k", Pins::kObjectPrefix, hash.value(), sizes.flight_banks,
+                     sizes.flight_bytes / 1024);
 }
 
 // libbpf's object is only the way in: what is kept are the descriptors.

@@ -35,7 +35,8 @@ struct BpfSizes {
 // with the same programs and sizes.
 class BpfObject {
  public:
-  // Identifies programs, sizes and features: only an equal object can be adopted.
+  // Identifies programs and features, and, after the last '-', sizes: only an equal object can be
+  // adopted.
   [[nodiscard]] static std::string identity(const KernelFeatures& features, const BpfSizes& sizes);
   // Takes over what an earlier daemon has pinned, attachments included; nothing if there
   // is none, or not all of it. Nothing is loaded.

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace ktraced {
 namespace {
@@ -18,7 +19,20 @@ Result<Fd> lock_directory(const std::filesystem::path& root) {
   return directory;
 }
 
+// An id without its sizes, and these: "2x8192k".
+std::pair<std::string, std::string> split(const std::string& id) {
+  const size_t dash = id.rfind('-');
+  return {id.substr(0, dash), id.substr(dash + 1)};
+}
+
 }  // namespace
+
+std::string describe_difference(const std::string& old_id, const std::string& id) {
+  const auto [old_build, old_sizes] = split(old_id);
+  const auto [build, sizes] = split(id);
+  if (old_build != build) return "its programs are of another build, or for other kernel features";
+  return fmt::format("flight.banks x flight.buffer_kb was {}, now it is {}", old_sizes, sizes);
+}
 
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
                                       const BpfSizes& sizes, const std::filesystem::path& root) {
@@ -40,7 +54,7 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   for (const std::string& other : Pins::objects(root)) {
     if (other == identity) continue;
     if (auto old = Pins::open(root, other)) old->remove();
-    replaced.push_back(other);
+    replaced.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
   }
   auto adopted = BpfObject::adopt(schema, features, *pins);
   if (!adopted) return pass_on(adopted);

@@ -14,10 +14,13 @@ namespace ktraced {
 struct AcquiredObject {
   BpfObject object;
   bool adopted = false;               // taken over, with its history
-  std::vector<std::string> replaced;  // ids of objects of other builds that were removed
+  std::vector<std::string> replaced;  // other objects that were removed: their ids, and why
   std::string unpinned_because;       // why nothing outlives the daemon; empty: it does
   Fd lock;                            // holds the pin directory until the daemon ends
 };
+
+// What an object has that is not as in another one, by their ids.
+[[nodiscard]] std::string describe_difference(const std::string& old_id, const std::string& id);
 
 // Adopts what is pinned under `root`, if it is what this daemon would load; else loads, pins,
 // and removes what was there. Without a BPF file system everything works but the pinning.

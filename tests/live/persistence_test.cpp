@@ -1,4 +1,5 @@
 // History survives the daemon.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -12,6 +13,8 @@
 
 namespace ktraced::live {
 namespace {
+
+using testing::HasSubstr;
 
 // The numbers of the getpriority(0, n) calls of a process, in the order shown.
 std::vector<uint64_t> numbers(const Trace& trace, pid_t pid) {
@@ -163,7 +166,8 @@ TEST(Persistence, AnObjectOfAnotherKindIsReplacedAndThatIsSaid) {
   daemon.write_config(
       {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 2048}}}});
   daemon.start();
-  EXPECT_NE(daemon.log().find("replaced object-"), std::string::npos) << daemon.log();
+  EXPECT_THAT(daemon.log(), HasSubstr("replaced object-"));
+  EXPECT_THAT(daemon.log(), HasSubstr("was 2x1024k, now it is 2x2048k"));
   const auto objects = std::filesystem::directory_iterator(daemon.pins());
   EXPECT_EQ(std::distance(begin(objects), end(objects)), 1);
   EXPECT_EQ(daemon.stop().exit_code, 0);
@@ -179,6 +183,28 @@ TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
   EXPECT_NE(cleanup.out.find("removed 1 pinned"), std::string::npos) << cleanup.out;
   EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
   EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+}
+
+TEST(Persistence, CleanupRemovesTheDeadSocketAndNamesWhatHistoryStays) {
+  TempDir directory;
+  json config = {{"events", numbered_calls()},
+                 {"flight", {{"enabled", false}, {"directory", directory.path() / "snapshots"}}}};
+  config["stream"]["output"] = {{"directory", directory.path() / "stream"}};
+  Daemon daemon(config);
+  ASSERT_TRUE(
+      eventually([&] { return daemon.call("status")["stream"]["output"]["trace"].is_string(); }));
+  daemon.end(SIGKILL);
+  std::filesystem::create_directories(directory.path() / "snapshots/left.partial/ctf");
+  std::filesystem::create_directories(directory.path() / "snapshots/.removing-old/ctf");
+  const Finished cleanup = run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+  EXPECT_FALSE(std::filesystem::exists(daemon.socket()));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "snapshots/.removing-old"));
+  EXPECT_TRUE(std::filesystem::exists(directory.path() / "snapshots/left.partial"));
+  EXPECT_THAT(cleanup.out, HasSubstr("removed the socket " + daemon.socket()));
+  EXPECT_THAT(cleanup.out, HasSubstr("snapshots/left.partial"));
+  EXPECT_THAT(cleanup.out, HasSubstr((directory.path() / "stream/stream-").string()));
+  EXPECT_THAT(cleanup.out, HasSubstr("'ktracectl show --partial' reads it"));
 }
 
 TEST(Persistence, CleanupTouchesNothingThatIsNotItsOwn) {
@@ -205,6 +231,8 @@ TEST(Persistence, TwoDaemonsDoNotShareOneSetOfPins) {
   EXPECT_EQ(refused.exit_code, 69);
   EXPECT_NE(refused.err.find("another ktraced holds"), std::string::npos) << refused.err;
   EXPECT_EQ(run({kDaemonProgram, "--config", file, "--cleanup"}).exit_code, 69);
+  EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 69);
+  EXPECT_TRUE(std::filesystem::exists(daemon.socket()));
   EXPECT_EQ(daemon.call("version").contains("version"), true);
 }
 

@@ -166,6 +166,34 @@ TEST(Snapshot, BeyondTheLimitNoRecordingInTheSameDirectoryIsRemoved) {
   EXPECT_TRUE(fs::exists(daemon.directory() / "snapshots/b"));
 }
 
+TEST(Snapshot, ARecordingInTheSameDirectoryIsNone) {
+  Daemon daemon(flight_config());
+  const fs::path path = daemon.directory() / "snapshots/mine";
+  fs::create_directories(path.parent_path());
+  ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", "true"}).exit_code, 0);
+  daemon.call("snapshot.take", {{"name", "a"}});
+  EXPECT_THAT(names_of(daemon.call("snapshot.list")), ElementsAre("a"));
+  EXPECT_EQ(daemon.call("status")["flight"]["snapshots"], 1);
+  const Finished deleted = daemon.ctl({"snapshot", "delete", "mine"});
+  EXPECT_EQ(deleted.exit_code, 64);
+  EXPECT_THAT(deleted.err, HasSubstr("is a recording, not a snapshot"));
+  EXPECT_TRUE(fs::exists(path));
+}
+
+TEST(Snapshot, AfterAResetStillHoldsWhatWasBefore) {
+  Daemon daemon(flight_config());
+  WaitingTruth before({"numbered", "1000"});
+  WaitingTruth after({"numbered", "500"});
+  before.act();
+  daemon.call("reset");
+  EXPECT_LT(daemon.event_status("sys_enter")["recorded"], 1000);
+  after.act();
+  const json taken = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
+  EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), before.pid()), from_to(1, 1000));
+  EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), after.pid()), from_to(1, 500));
+}
+
 TEST(Snapshot, BeyondTheTotalSizeRemovesTheOldestButNotItself) {
   Daemon daemon(flight_config({{"max_total_mb", 1}}));
   daemon.call("snapshot.take", {{"name", "small"}});

@@ -195,18 +195,40 @@ TEST_F(TraceStoreTest, KnowsNamesThatAreTaken) {
   EXPECT_FALSE(store.taken("c"));
 }
 
-TEST_F(TraceStoreTest, RemovesWhatIsUnfinishedUnlessADaemonLives) {
+TEST_F(TraceStoreTest, RemovesTheRestOfWhatWasBeingRemoved) {
   make_trace("a", 1);
-  make_trace("b.partial", 1);
-  fs::create_directory(root / "c.partial");
-  fs::create_directories(root / "mine.partial/ctf");
-  std::ofstream(root / "mine.partial/thesis.tex") << "x";
+  make_trace(".removing-b", 1);
+  make_trace(".removing-c.partial", 1);
+  make_trace(".removing-mine", 1);
+  std::ofstream(root / ".removing-mine/thesis.tex") << "x";
   TraceStore store(root);
-  EXPECT_THAT(store.remove_unfinished(), testing::UnorderedElementsAre("b.partial", "c.partial"));
+  EXPECT_THAT(names(), ElementsAre("a"));
+  EXPECT_THAT(store.list_unfinished(""), IsEmpty());
+  store.finish_removals();
   EXPECT_TRUE(fs::exists(root / "a"));
-  EXPECT_TRUE(fs::exists(root / "mine.partial")) << "no trace";
-  make_trace("d.partial", 1);
-  EXPECT_THAT(TraceStore(root).remove_unfinished(), IsEmpty()) << "perhaps the other's";
+  EXPECT_FALSE(fs::exists(root / ".removing-b"));
+  EXPECT_FALSE(fs::exists(root / ".removing-c.partial"));
+  EXPECT_TRUE(fs::exists(root / ".removing-mine")) << "no trace";
+}
+
+TEST_F(TraceStoreTest, RemovesATraceAlthoughOneOfItsNameWasBeingRemoved) {
+  make_trace("a", 1);
+  make_trace(".removing-a", 1);
+  EXPECT_TRUE(TraceStore(root).remove("a"));
+  EXPECT_TRUE(fs::is_empty(root));
+}
+
+// Whoever looks meanwhile sees a whole trace or none.
+TEST_F(TraceStoreTest, ATraceThatIsBeingRemovedIsNotSeenInPart) {
+  constexpr int kFiles = 2000;
+  make_trace("a", 1);
+  for (int i = 0; i < kFiles; ++i) std::ofstream(root / "a/ctf" / fmt::format("cpu{}", i)) << "x";
+  TraceStore store(root);
+  std::thread remover([&] { EXPECT_TRUE(store.remove("a")); });
+  while (!names().empty()) EXPECT_THAT(store.list_unfinished(""), IsEmpty());
+  EXPECT_FALSE(fs::exists(root / "a"));
+  EXPECT_THAT(store.list_unfinished(""), IsEmpty());
+  remover.join();
 }
 
 TEST_F(TraceStoreTest, ListsAndRemovesWhatIsUnfinished) {
@@ -223,6 +245,7 @@ TEST_F(TraceStoreTest, ListsAndRemovesWhatIsUnfinished) {
   EXPECT_FALSE(fs::exists(root / "k-1.partial"));
   EXPECT_FALSE(fs::exists(root / "k-3"));
   EXPECT_TRUE(fs::exists(root / "k-2.partial"));
+  EXPECT_FALSE(store.remove_any("k-1.partial"));
 }
 
 TEST_F(TraceStoreTest, MakesItsDirectory) {
