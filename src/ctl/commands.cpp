@@ -89,8 +89,11 @@ std::string plain_text(std::string_view method, const json& result) {
 std::string filter_text(const json& result) {
   auto filter = result.find("filter");
   auto args = filter == result.end() ? std::vector<std::string>{} : filter_to_args(*filter);
-  if (args.empty()) return "no filter: the events of all tasks are recorded\n";
-  return fmt::format("{}\n", fmt::join(args, "\n"));
+  std::string out = args.empty() ? "no filter: the events of all tasks are recorded\n"
+                                 : fmt::format("{}\n", fmt::join(args, "\n"));
+  if (const std::string loan = loan_text(member(result, "on_loan")); !loan.empty())
+    out += loan + "\n";
+  return out;
 }
 
 }  // namespace

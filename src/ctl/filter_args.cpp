@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ctl/json_access.h"
 #include "ctl/text_list.h"
 
 namespace ktraced {
@@ -98,6 +99,14 @@ std::vector<std::string> filter_to_args(const json& filter) {
   if (auto exclude = filter.find("exclude"); exclude != filter.end() && exclude->is_object())
     add_side(*exclude, kExclude, args);
   return args;
+}
+
+std::string loan_text(const json& on_loan) {
+  if (!on_loan.is_object()) return "";
+  const auto before = filter_to_args(member(on_loan, "before"));
+  return fmt::format("on loan to pid {} (uid {}), and then again: {}", number_at(on_loan, "pid"),
+                     number_at(on_loan, "uid"),
+                     before.empty() ? "none" : fmt::format("{}", fmt::join(before, " ")));
 }
 
 }  // namespace ktraced

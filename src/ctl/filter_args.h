@@ -22,4 +22,7 @@ namespace ktraced {
 // The way back: a "filter" of filter.show as arguments, without the empty lists.
 [[nodiscard]] std::vector<std::string> filter_to_args(const nlohmann::json& filter);
 
+// Who has borrowed the filter, and what it will be again; empty if `on_loan` is null.
+[[nodiscard]] std::string loan_text(const nlohmann::json& on_loan);
+
 }  // namespace ktraced

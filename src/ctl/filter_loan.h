@@ -1,15 +1,17 @@
 // A filter for a while.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
+#include "ctl/rpc_client.h"
 
 namespace ktraced {
 
-// Sets the daemon's filter, and puts back what was there before: at the latest when it is
-// destroyed, which prints why if that fails. Move-only.
+// Borrows the daemon's filter, as long as this object lives: if this program is killed the daemon
+// puts back what was there before all the same. Move-only.
 class FilterLoan {
  public:
   // Records only process `pid` and its descendants; what is excluded stays excluded. Fails as
@@ -17,16 +19,13 @@ class FilterLoan {
   static Result<FilterLoan> follow(const std::string& socket, int pid);
   FilterLoan(FilterLoan&& other) noexcept;
   FilterLoan& operator=(FilterLoan&&) = delete;
+  // Returns when the filter is as it was.
   ~FilterLoan();
 
-  void give_back();
-
  private:
-  FilterLoan(std::string socket, nlohmann::json before)
-      : socket_(std::move(socket)), before_(std::move(before)) {}
+  explicit FilterLoan(RpcClient client) : client_(std::move(client)) {}
 
-  std::string socket_;
-  nlohmann::json before_;  // null: given back
+  std::optional<RpcClient> client_;  // none: moved from
 };
 
 }  // namespace ktraced

@@ -126,6 +126,13 @@ Result<std::string> RpcClient::receive_line() {
   }
 }
 
+void RpcClient::close() && {
+  ::shutdown(socket_.get(), SHUT_WR);
+  while (receive_line()) {
+  }
+  socket_.reset();
+}
+
 RpcClient::Connection RpcClient::release() && {
   set_timeout(socket_.get(), SO_RCVTIMEO, std::chrono::seconds(0));
   return {std::move(socket_), std::move(unread_)};

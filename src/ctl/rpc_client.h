@@ -28,6 +28,9 @@ class RpcClient {
   Result<nlohmann::json> call(std::string_view method,
                               const nlohmann::json& params = nlohmann::json::object());
 
+  // Ends the connection, and returns when the daemon has ended it too.
+  void close() &&;
+
   // Gives up the connection, with the bytes already read beyond the last answer,
   // and without a time limit for reading.
   struct Connection {

@@ -142,6 +142,8 @@ std::string overview(const json& status, const Colours& colours) {
   auto filter = filter_to_args(member(status, "filter"));
   out += fmt::format("filter: {}\n",
                      filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));
+  if (auto loan = loan_text(member(member(status, "filter"), "on_loan")); !loan.empty())
+    out += "the filter is " + loan + "\n";
   if (auto only = texts_at(member(status, "filter"), "syscalls_only"); !only.empty())
     out += fmt::format("system calls: only {}\n", fmt::join(only, ", "));
   for (const json& reader : list_at(status, "subscribers")) {

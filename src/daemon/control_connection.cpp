@@ -122,7 +122,7 @@ void ControlConnection::answer_requests() {
     }
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     awaiting_ = true;
-    auto answer = methods_.answer(line, peer_, answer_later());
+    auto answer = methods_.answer(line, peer_, session_, answer_later());
     awaiting_ &= answer.deferred;
     output_ += answer.line;
     takeover_ = std::move(answer.takeover);
@@ -193,6 +193,7 @@ void ControlConnection::update_interest() {
 
 void ControlConnection::check_deadline(Clock::time_point now) {
   if (now < deadline_ || awaiting_) return;
+  if (session_.keeps_something() && !refusing_ && !takeover_) return;
   if (refusing_ || takeover_) {
     broken_ = true;
     return finish();

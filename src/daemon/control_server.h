@@ -34,6 +34,7 @@ class ControlServer {
   ~ControlServer() = default;
 
   void add(MethodName name, Role role, Handler handler);
+  void add_session(MethodName name, Role role, SessionHandler handler);
   // `handler` gives its answer when it has it. Later requests of that connection wait until then,
   // those of others do not.
   void add_deferred(MethodName name, Role role, DeferredHandler handler);

@@ -45,9 +45,30 @@ Result<json> enable(Tracer& tracer, const json& params, bool enabled) {
   return answer;
 }
 
-Result<json> set_filter(Tracer& tracer, const FilterSettings& settings) {
-  if (auto applied = tracer.set_filter(settings); !applied) return pass_on(applied);
-  return json{{"filter", filter_to_json(tracer.filter())}};
+json show_filter(const Tracer& tracer) {
+  return {{"filter", filter_to_json(tracer.filter())}, {"on_loan", tracer.filter_loan()}};
+}
+
+// For good, or until the client disconnects.
+Result<json> set_filter(Tracer& tracer, const json& params, const Peer& peer, Session& session) {
+  auto patch = params.find("filter");
+  if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
+  auto lend = params.find("while_connected");
+  if (lend != params.end() && !lend->is_boolean())
+    return fail(ExitCode::usage, "'while_connected' must be true or false");
+  auto settings = merge_filter(tracer.filter(), *patch);
+  if (!settings) return pass_on(settings);
+  if (lend == params.end() || !lend->get<bool>()) {
+    if (auto applied = tracer.set_filter(*settings); !applied) return pass_on(applied);
+    return show_filter(tracer);
+  }
+  const void* key = &session;
+  auto lent = tracer.lend_filter(*settings, {.key = key, .pid = peer.pid, .uid = peer.uid});
+  if (!lent) return pass_on(lent);
+  if (!session.keeps_something())
+    session.keep(
+        std::shared_ptr<void>(nullptr, [&tracer, key](void*) { tracer.give_filter_back(key); }));
+  return show_filter(tracer);
 }
 
 Result<json> resolve(KernelSymbols& symbols, const json& params) {
@@ -90,9 +111,8 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   });
   server.add({"events.list", {"tracepoints"}}, Role::read,
              [t](const json& params, const Peer&) { return list_events(t.tracer, params); });
-  server.add("filter.show", Role::read, [t](const json&, const Peer&) {
-    return json{{"filter", filter_to_json(t.tracer.filter())}};
-  });
+  server.add("filter.show", Role::read,
+             [t](const json&, const Peer&) { return show_filter(t.tracer); });
   server.add("probe.list", Role::read, [t](const json&, const Peer&) { return t.tracer.probes(); });
   server.add({"symbols.resolve", {"addresses"}}, Role::read,
              [t](const json& params, const Peer&) { return resolve(t.symbols, params); });
@@ -117,14 +137,6 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     if (!changed) return pass_on(changed);
     return json{{"changed", *changed}};
   });
-  server.add({"filter.set", {"filter"}}, Role::admin,
-             [t](const json& params, const Peer&) -> Result<json> {
-               auto patch = params.find("filter");
-               if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
-               auto settings = merge_filter(t.tracer.filter(), *patch);
-               if (!settings) return pass_on(settings);
-               return set_filter(t.tracer, *settings);
-             });
   server.add({"probe.add", {"text"}}, Role::admin,
              [t](const json& params, const Peer&) -> Result<json> {
                auto text = params.find("text");
@@ -140,10 +152,15 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
              });
   server.add("probe.clear", Role::admin,
              [t](const json&, const Peer&) { return t.tracer.clear_probes(); });
-  server.add("filter.clear", Role::admin, [t](const json&, const Peer&) {
+  server.add_session({"filter.set", {"filter", "while_connected"}}, Role::admin,
+                     [t](const json& params, const Peer& peer, Session& session) {
+                       return set_filter(t.tracer, params, peer, session);
+                     });
+  server.add("filter.clear", Role::admin, [t](const json&, const Peer&) -> Result<json> {
     FilterSettings cleared;
     cleared.syscall = t.tracer.filter().syscall;
-    return set_filter(t.tracer, cleared);
+    if (auto applied = t.tracer.set_filter(cleared); !applied) return pass_on(applied);
+    return show_filter(t.tracer);
   });
 }
 

@@ -139,6 +139,12 @@ void call_deferred(const DeferredHandler& handler, const json& params, const Pee
   if (!done) reply(done);
 }
 
+SessionHandler without_session(Handler handler) {
+  return [handler = std::move(handler)](const json& params, const Peer& peer, Session&) {
+    return handler(params, peer);
+  };
+}
+
 Error not_permitted(std::string_view method, Role role) {
   return {ExitCode::no_permission,
           role == Role::admin
@@ -174,14 +180,18 @@ Reply::Reply(Send send, json id)
 void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
 
 void Methods::add(MethodName name, Role role, Handler handler) {
+  add_session(std::move(name), role, without_session(std::move(handler)));
+}
+
+void Methods::add_session(MethodName name, Role role, SessionHandler handler) {
   methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role,
                                                          std::move(handler), nullptr, nullptr});
 }
 
 void Methods::add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover) {
-  methods_.insert_or_assign(
-      std::move(name.name),
-      Method{std::move(name.params), role, std::move(handler), std::move(takeover), nullptr});
+  methods_.insert_or_assign(std::move(name.name),
+                            Method{std::move(name.params), role, without_session(std::move(handler)),
+                                   std::move(takeover), nullptr});
 }
 
 void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {
@@ -189,7 +199,7 @@ void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) 
                                                          nullptr, std::move(handler)});
 }
 
-Methods::Answer Methods::answer(std::string_view text, const Peer& peer,
+Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session& session,
                                 Reply::Send send_later) const {
   Request request;
   auto refusal = read_request(text, request);
@@ -216,7 +226,7 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer,
                   Reply(answered ? std::move(send_later) : nullptr, id));
     return {.line = {}, .takeover = nullptr, .deferred = answered};
   }
-  auto result = guarded([&] { return method->second.handler(request.params, peer); });
+  auto result = guarded([&] { return method->second.handler(request.params, peer, session); });
   if (!result) return refuse(code_of(result.error()), result.error());
   return {.line = answered ? result_line(std::move(*result), id) : std::string(),
           .takeover = method->second.takeover};

@@ -20,6 +20,10 @@ namespace ktraced {
 // means bad parameters, ExitCode::no_permission a refusal; both keep their exit code.
 using Handler =
     std::function<Result<nlohmann::json>(const nlohmann::json& params, const Peer& peer)>;
+class Session;
+// Carries out a method that has to do with the connection it was asked by.
+using SessionHandler = std::function<Result<nlohmann::json>(const nlohmann::json& params,
+                                                            const Peer& peer, Session& session)>;
 class Reply;
 // Carries out a method whose answer takes time: nobody else waits for it meanwhile.
 using DeferredHandler =
@@ -63,10 +67,24 @@ struct MethodName {
   std::vector<std::string_view> params;  // of unlimited life
 };
 
+// A connection as long as it is one for requests: until it is closed by either side, or is taken
+// over.
+class Session {
+ public:
+  // Destroys this when the session ends. While there is such a thing the client may be silent for
+  // as long as it likes.
+  void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
+  [[nodiscard]] bool keeps_something() const { return kept_.use_count() != 0; }
+
+ private:
+  std::shared_ptr<void> kept_;
+};
+
 // The methods a server knows.
 class Methods {
  public:
   void add(MethodName name, Role role, Handler handler);
+  void add_session(MethodName name, Role role, SessionHandler handler);
   // A method after whose successful answer the connection stops being JSON-RPC.
   void add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover);
 
@@ -80,14 +98,14 @@ class Methods {
   };
   // Never fails: what is wrong with a request is said in the answer. Of a deferred method
   // the answer is given to `send_later`, for anything but a notification.
-  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer,
+  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer, Session& session,
                               Reply::Send send_later = nullptr) const;
 
  private:
   struct Method {
     std::vector<std::string_view> params;
     Role role;
-    Handler handler;
+    SessionHandler handler;
     Takeover takeover;
     DeferredHandler deferred;  // instead of handler
   };

@@ -74,6 +74,12 @@ json Tracer::stream_status() const {
           {"cpus", std::move(cpus)}};
 }
 
+json Tracer::filter_loan() const {
+  if (!loan_) return nullptr;
+  json lasting = filter_to_json(loan_->lasting);
+  return {{"pid", loan_->borrower.pid}, {"uid", loan_->borrower.uid}, {"before", lasting}};
+}
+
 json Tracer::status() const {
   json events = json::object();
   json totals = {
@@ -96,6 +102,7 @@ json Tracer::status() const {
   filter.erase("syscall");
   filter["syscalls_only"] = filters_.current().syscall;
   filter["follow_lost"] = filters_.follow_lost();
+  filter["on_loan"] = filter_loan();
   return {{"state", paused_ ? "paused" : "running"},
           {"version", KTRACED_VERSION},
           {"pid", ::getpid()},

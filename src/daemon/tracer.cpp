@@ -136,20 +136,20 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
                 "flight.buffer_kb, flight.banks and bpffs cannot be changed while the daemon runs: "
                 "restart it");
   // What can fail comes first, and is taken back if what follows fails.
-  const FilterSettings filter_before = filters_.current();
+  const FilterSettings filter_before = lasting_filter();
   FilterSettings filter = config.filter;
   filter.syscall = config.syscalls_only;
   const bool flight_before = flight_.enabled();
-  if (auto applied = filters_.apply(filter); !applied) return pass_on(applied);
+  if (auto applied = put_lasting_filter(filter); !applied) return pass_on(applied);
   // No program is attached or detached before all is decided: one that an earlier daemon left
   // attached must not lose a hit.
   if (auto switched = switch_flight(config.flight.enabled); !switched) {
-    static_cast<void>(filters_.apply(filter_before));
+    static_cast<void>(put_lasting_filter(filter_before));
     return pass_on(switched);
   }
   if (const size_t bytes = size_t{config.stream.buffer_kb} * 1024; bytes != rings_.ring_bytes()) {
     if (auto resized = drain_->resize(bytes); !resized) {
-      static_cast<void>(filters_.apply(filter_before));
+      static_cast<void>(put_lasting_filter(filter_before));
       static_cast<void>(switch_flight(flight_before));
       return pass_on(resized);
     }
@@ -179,13 +179,6 @@ void Tracer::set_syscalls(const std::vector<std::string>& names) {
       if (auto number = syscall_number(abi, name))
         numbers[abi].push_back(static_cast<uint32_t>(*number));
   filters_.select_syscalls(numbers);
-}
-
-Result<> Tracer::set_filter(const FilterSettings& settings) {
-  auto applied = filters_.apply(settings);
-  if (applied) set_syscalls(settings.syscall);
-  reconcile();  // following may have begun or ended
-  return applied;
 }
 
 const std::string* Tracer::why_unavailable(const std::string& event) const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,8 +72,23 @@ class Tracer {
   // {"probes":[…]}, and "reason" if this kernel can have none.
   [[nodiscard]] nlohmann::json probes() const;
 
+  // Fails as Filters::apply(), and with ExitCode::unavailable while another filter is on loan.
   Result<> set_filter(const FilterSettings& settings);
   [[nodiscard]] const FilterSettings& filter() const { return filters_.current(); }
+  // Whose filter is in force for a while.
+  struct Borrower {
+    const void* key = nullptr;  // tells borrowers apart
+    pid_t pid = 0;
+    uid_t uid = 0;
+  };
+  // Puts a filter into force until it is given back; the same borrower may change it. Fails as
+  // set_filter(). Followed processes of the filter before are followed on meanwhile.
+  Result<> lend_filter(const FilterSettings& settings, const Borrower& borrower);
+  // Puts back the filter that was there before, or that the configuration has set since; nothing
+  // if this borrower has none.
+  void give_filter_back(const void* borrower);
+  // For `filter.show` and `status`: who has borrowed it, and what will be put back; or null.
+  [[nodiscard]] nlohmann::json filter_loan() const;
 
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
@@ -147,6 +163,10 @@ class Tracer {
   void begin_recording();
   void stream_to_readers();
   Result<> switch_flight(bool enabled);
+  Result<> put_lasting_filter(const FilterSettings& settings);
+  [[nodiscard]] const FilterSettings& lasting_filter() const {
+    return loan_ ? loan_->lasting : filters_.current();
+  }
   void reconcile();
   void note_in_force();
   void set_attached(const std::string& program, bool attached);
@@ -184,6 +204,11 @@ class Tracer {
   Uuid uuid_;
   std::string kernel_release_;
   Config config_;
+  struct FilterLoan {
+    Borrower borrower;
+    FilterSettings lasting;  // to be put back
+  };
+  std::optional<FilterLoan> loan_;
   std::set<std::string> enabled_;
   std::map<std::string, ProbeEntry> probe_list_;        // by event
   std::map<std::string, std::string> attach_failures_;  // event → reason

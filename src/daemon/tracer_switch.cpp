@@ -78,6 +78,7 @@ Result<> Tracer::switch_flight(bool enabled) {
 }
 
 void Tracer::shut_down(bool persist) {
+  if (loan_) give_filter_back(loan_->borrower.key);
   shut_down_ = true;
   // The next daemon goes on recording where this one ends.
   drain_->set_streaming(false, persist && recording_);

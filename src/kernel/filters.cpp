@@ -57,14 +57,25 @@ Filters::Filters(const BpfObject& object)
       ids_map_(object.map_fd("filter_ids")),
       followed_map_(object.map_fd("followed")) {}
 
-Result<Filters::Compiled> Filters::compile(const FilterSettings& settings) const {
+Result<Filters::Compiled> Filters::compile(const FilterSettings& settings,
+                                           const FilterSettings* parked) const {
   Compiled out;
   for (const auto& [tgid, bit] : roots_) out.used_bits |= 1ULL << bit;
-  if (auto ok = compile_side(settings.include, 0, out.filter.include, out); !ok) return pass_on(ok);
-  if (auto ok = compile_side(settings.exclude, 1, out.filter.exclude, out); !ok) return pass_on(ok);
-  if (auto ok = check_count(out.keys.size(), FILTER_IDS_MAX, "process and user ids"); !ok)
-    return pass_on(ok);
+  if (auto ok = compile_sides(settings, out); !ok) return pass_on(ok);
+  if (parked == nullptr) return out;
+  Compiled rest;  // only its roots are taken
+  rest.roots = out.roots;
+  rest.used_bits = out.used_bits;
+  if (auto ok = compile_sides(*parked, rest); !ok) return pass_on(ok);
+  out.roots = std::move(rest.roots);
+  out.used_bits = rest.used_bits;
   return out;
+}
+
+Result<> Filters::compile_sides(const FilterSettings& settings, Compiled& out) const {
+  if (auto ok = compile_side(settings.include, 0, out.filter.include, out); !ok) return ok;
+  if (auto ok = compile_side(settings.exclude, 1, out.filter.exclude, out); !ok) return ok;
+  return check_count(out.keys.size(), FILTER_IDS_MAX, "process and user ids");
 }
 
 Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
@@ -110,8 +121,8 @@ Result<uint32_t> Filters::root_bit(uint32_t id, Compiled& out) const {
   return out.roots[*tgid];
 }
 
-Result<> Filters::apply(const FilterSettings& settings) {
-  auto compiled = compile(settings);
+Result<> Filters::apply(const FilterSettings& settings, const FilterSettings* parked) {
+  auto compiled = compile(settings, parked);
   if (!compiled) return pass_on(compiled);
 
   const uint32_t slot = 1 - control_.filter_slot;

@@ -20,7 +20,9 @@ class Filters {
 
   // Puts `settings` into force, or changes nothing: ExitCode::usage for a process or
   // control group that does not exist or for more values than the kernel side holds.
-  Result<> apply(const FilterSettings& settings);
+  // What `parked` follows goes on being followed, for when it is put into force again; fails as
+  // if that were done now.
+  Result<> apply(const FilterSettings& settings, const FilterSettings* parked = nullptr);
   [[nodiscard]] const FilterSettings& current() const { return current_; }
 
   // System call numbers that are traced, by ABI (values of syscall_abi_t); none: all.
@@ -33,7 +35,8 @@ class Filters {
 
  private:
   struct Compiled;
-  Result<Compiled> compile(const FilterSettings& settings) const;
+  Result<Compiled> compile(const FilterSettings& settings, const FilterSettings* parked) const;
+  Result<> compile_sides(const FilterSettings& settings, Compiled& out) const;
   Result<> compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                         Compiled& out) const;
   Result<uint32_t> root_bit(uint32_t id, Compiled& out) const;

@@ -162,31 +162,33 @@ TEST(ChildCommand, EndsAsAShellWouldTell) {
   EXPECT_EQ(sleeper->wait(), 143);
 }
 
-TEST(FilterLoan, PutsBackWhatWasThere) {
-  const json before = {{"pid", {1, 2}}, {"follow", json::array()}, {"exclude", {{"uid", {0}}}}};
+TEST(FilterLoan, LastsAsLongAsItsConnection) {
   std::vector<json> set;
-  FakeDaemon daemon(
-      [&](Peer& peer) {
-        while (peer.answer([&](const json& request) {
-          if (request["method"] == "filter.set") set.push_back(request["params"]["filter"]);
-          return json{{"result", {{"filter", before}}}};
-        })) {
-        }
-      },
-      2);
+  bool ended = false;
   {
+    FakeDaemon daemon([&](Peer& peer) {
+      peer.answer([&](const json& request) {
+        set.push_back(request["params"]);
+        return json{{"result", {{"filter", json::object()}}}};
+      });
+      peer.wait_for_end();
+      ended = true;
+    });
     auto loan = FilterLoan::follow(daemon.socket(), 812);
     ASSERT_TRUE(loan) << loan.error().message;
+    const FilterLoan moved = std::move(*loan);
+    EXPECT_FALSE(ended);
   }
-  ASSERT_EQ(set.size(), 2U);
-  EXPECT_EQ(set[0], json::parse(R"({"pid":[],"uid":[],"comm":[],"cgroup":[],"follow":[812]})"))
+  EXPECT_TRUE(ended);
+  ASSERT_EQ(set.size(), 1U);
+  EXPECT_EQ(set[0]["while_connected"], true);
+  EXPECT_EQ(set[0]["filter"],
+            json::parse(R"({"pid":[],"uid":[],"comm":[],"cgroup":[],"follow":[812]})"))
       << "what is excluded stays excluded";
-  EXPECT_EQ(set[1], before);
 }
 
-TEST(FilterLoan, OneThatIsRefusedChangesNothing) {
+TEST(FilterLoan, OneThatIsRefusedSaysWhy) {
   FakeDaemon daemon([](Peer& peer) {
-    peer.answer([](const json&) { return json{{"result", {{"filter", json::object()}}}}; });
     peer.answer([](const json&) {
       return json{{"error", {{"message", "no"}, {"data", {{"exit_code", 77}}}}}};
     });

@@ -58,6 +58,24 @@ TEST(StatusView, ShowsWhatAnEarlierDaemonLeftToBeWritten) {
                         "filter:"));
 }
 
+TEST(StatusView, ShowsWhoHasBorrowedTheFilter) {
+  json status = kStatus;
+  status["filter"]["on_loan"] = {{"pid", 7}, {"uid", 0}, {"before", {{"uid", {4711}}}}};
+  EXPECT_THAT(status_view(status, false, Colours(false)),
+              HasSubstr("the filter is on loan to pid 7 (uid 0), and then again: uid=4711\n"));
+}
+
+TEST(StatusView, ShowsTheOutputAlsoBetweenTwoTraces) {
+  json status = kStatus;
+  status["stream"]["output"] = {{"enabled", true}, {"directory", "/d"}, {"trace", nullptr}};
+  EXPECT_THAT(status_view(status, false, Colours(false)), HasSubstr("to /d: no trace yet,"));
+  status["stream"]["output"]["last_trace"] = "stream-1";
+  EXPECT_THAT(status_view(status, false, Colours(false)),
+              HasSubstr("to /d: stream-1 is finished,"));
+  status["stream"]["output"]["trace"] = "stream-2";
+  EXPECT_THAT(status_view(status, false, Colours(false)), HasSubstr("to /d: stream-2,"));
+}
+
 TEST(StatusView, ShowsEachCpuOnRequest) {
   EXPECT_THAT(status_view(kStatus, true, Colours(false)),
               HasSubstr("EVENT    CPU   RECORDED  FILTERED  DROPPED\n"

@@ -87,6 +87,12 @@ class ControlServerTest : public testing::Test {
                          [this](const nlohmann::json&, const Peer&, Reply reply) {
                            replies.push_back(std::move(reply));
                          });
+    server->add_session("keep", Role::read,
+                        [this](const json&, const Peer&, Session& session) -> Result<json> {
+                          kept = std::make_shared<int>(1);
+                          session.keep(kept);
+                          return json::object();
+                        });
     server->add_upgrade(
         "stream.subscribe", Role::read,
         [](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {
@@ -142,6 +148,7 @@ class ControlServerTest : public testing::Test {
   std::promise<Fd> taken;
   int count = 0;
   std::vector<Reply> replies;  // of "later", not yet answered
+  std::shared_ptr<int> kept;   // by the session that asked "keep" last
 };
 
 }  // namespace ktraced

@@ -121,6 +121,37 @@ TEST_F(ControlServerTest, AnUpgradeHandsTheConnectionOverAfterItsAnswer) {
   EXPECT_EQ(read_line(client), "bytes\n");
 }
 
+TEST_F(ControlServerTest, WhatASessionKeepsGoesWithIt) {
+  serve({.idle = 50ms});
+  auto holders = [this] { return in_loop([this] { return kept.use_count(); }); };
+  auto ask = [](const Fd& client, const char* method) {
+    send_text(client, fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"{}"}})"
+                                  "\n",
+                                  method));
+    return read_line(client);
+  };
+  Fd keeper = connect_to(path), idle = connect_to(path);
+  ask(keeper, "keep");
+  ask(idle, "echo");
+  EXPECT_THAT(read_line(idle), HasSubstr("no request within"));
+  EXPECT_EQ(holders(), 2) << "it may be silent";
+  keeper.reset();
+  EXPECT_TRUE(eventually_connected(0));
+  EXPECT_EQ(holders(), 1);
+
+  Fd half_closed = connect_to(path);
+  ask(half_closed, "keep");
+  ::shutdown(half_closed.get(), SHUT_WR);
+  EXPECT_TRUE(closed(half_closed));
+  EXPECT_EQ(holders(), 1) << "it has gone before the connection has";
+
+  Fd taken_over = connect_to(path);
+  ask(taken_over, "keep");
+  ask(taken_over, "stream.subscribe");
+  Fd stream = taken.get_future().get();
+  EXPECT_EQ(holders(), 1);
+}
+
 TEST_F(ControlServerTest, AnswersOfOneClientStayInOrderWhenOneComesLater) {
   serve();
   Fd client = connect_to(path), other = connect_to(path);

@@ -36,7 +36,8 @@ class RpcTest : public testing::Test {
   }
 
   std::string line(std::string_view request, Role role = Role::admin) {
-    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}).line;
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, session)
+        .line;
   }
   json answer(std::string_view request, Role role = Role::admin) {
     std::string text = line(request, role);
@@ -49,6 +50,7 @@ class RpcTest : public testing::Test {
   }
 
   Methods methods;
+  Session session;
   int pauses = 0;
   bool refuse_stream = false;
 };
@@ -126,10 +128,11 @@ TEST_F(RpcTest, RolesAreHeld) {
 TEST_F(RpcTest, OnlyASuccessfulUpgradeHandsTheConnectionOver) {
   Peer peer{.role = Role::read};
   auto request = R"({"jsonrpc":"2.0","id":1,"method":"stream.subscribe"})";
-  EXPECT_TRUE(methods.answer(request, peer).takeover);
-  EXPECT_FALSE(methods.answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", peer).takeover);
+  EXPECT_TRUE(methods.answer(request, peer, session).takeover);
+  EXPECT_FALSE(
+      methods.answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", peer, session).takeover);
   refuse_stream = true;
-  EXPECT_FALSE(methods.answer(request, peer).takeover);
+  EXPECT_FALSE(methods.answer(request, peer, session).takeover);
 }
 
 class DeferredTest : public RpcTest {
@@ -145,7 +148,7 @@ class DeferredTest : public RpcTest {
                          });
   }
   Methods::Answer ask(std::string_view request, Role role = Role::admin) {
-    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role},
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, session,
                           [this](std::string text) { sent.push_back(json::parse(text)); });
   }
 
