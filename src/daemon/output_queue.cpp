@@ -117,7 +117,15 @@ void OutputQueue::push(Change change) {
 
 void OutputQueue::push(MissedReading reading) {
   std::lock_guard lock(mutex_);
-  if (open_) mark(std::move(reading));
+  if (!open_) return;
+  // While packets are dropped, which may last, only the first and the last of them count.
+  auto is_reading_here = [&](const Mark& mark) {
+    return mark.position == packets_.queued_packets() &&
+           std::holds_alternative<MissedReading>(mark.step);
+  };
+  if (marks_.size() >= 2 && is_reading_here(marks_.back()) && is_reading_here(marks_.end()[-2]))
+    marks_.pop_back();
+  mark(std::move(reading));
 }
 
 OutputStep OutputQueue::next() {

@@ -189,9 +189,9 @@ void Methods::add_session(MethodName name, Role role, SessionHandler handler) {
 }
 
 void Methods::add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover) {
-  methods_.insert_or_assign(std::move(name.name),
-                            Method{std::move(name.params), role, without_session(std::move(handler)),
-                                   std::move(takeover), nullptr});
+  methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role,
+                                                         without_session(std::move(handler)),
+                                                         std::move(takeover), nullptr});
 }
 
 void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {

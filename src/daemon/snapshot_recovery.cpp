@@ -10,9 +10,9 @@ namespace ktraced {
 namespace {
 
 // How often it is tried to write what could not be written.
-constexpr std::chrono::milliseconds kRetryInterval{2000};
+constexpr std::chrono::milliseconds kRecoveryInterval{2000};
 
-uint64_t bytes_of(const std::vector<FlightRecorder::Frozen>& banks) {
+uint64_t history_bytes_of(const std::vector<FlightRecorder::Frozen>& banks) {
   uint64_t sum = 0;
   for (const FlightRecorder::Frozen& frozen : banks)
     for (const auto& [cpu, ring] : frozen.rings) sum += ring->history_bytes();
@@ -35,7 +35,7 @@ void Snapshots::begin() {
 void Snapshots::recover() {
   std::erase_if(unsaved_, [this](const auto& frozen) { return is_saved(frozen); });
   if (unsaved_.empty()) return retry_.reset();
-  if (auto ready = store_->prepare(bytes_of(unsaved_)); !ready)
+  if (auto ready = store_->prepare(history_bytes_of(unsaved_)); !ready)
     return keep_unsaved(ready.error().message);
   retry_.reset();
   for (const FlightRecorder::Frozen& frozen : std::exchange(unsaved_, {})) {
@@ -66,7 +66,7 @@ void Snapshots::keep_unsaved(const std::string& why) {
   if (std::exchange(unsaved_because_, why) != why)
     spdlog::error("what an earlier daemon recorded cannot be written yet, trying again: {}", why);
   if (finished_ || retry_) return;
-  if (auto timer = loop_.add_repeating_timer(kRetryInterval, [this] { recover(); }))
+  if (auto timer = loop_.add_repeating_timer(kRecoveryInterval, [this] { recover(); }))
     retry_ = std::move(*timer);
 }
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/clock.h"
@@ -50,6 +51,8 @@ std::map<std::string, uint64_t> BankLog::missed(uint32_t bank) const {
 }
 
 void BankLog::read_missed(u64 (&counts)[EVENT_ID_MAX]) const {
+  // Of an event that is defined later none was skipped yet.
+  std::ranges::fill(counts, 0);
   for (const Event& event : schema_->events()) counts[event.id] = count_missed_(event);
 }
 

@@ -18,6 +18,23 @@ namespace {
 
 std::string pin_name(uint32_t bank, uint32_t cpu) { return fmt::format("flight_{}_{}", bank, cpu); }
 
+// Calls `visit(header)` for the records of a ring from its newest, at offset 0, as far as `reach`.
+// `at(offset)` tells where they are. False: ended at bytes that cannot be a record.
+bool visit_newest_first(uint64_t reach, auto&& at, auto&& visit) {
+  record header;
+  // Of the oldest record not even the header may be left.
+  for (uint64_t offset = 0; offset + sizeof(header) <= reach; offset += header.size) {
+    std::memcpy(&header, at(offset), sizeof(header));
+    if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > FLIGHT_SPILL ||
+        header.id == 0 || header.id >= EVENT_ID_MAX)
+      return false;
+    // It may have been overwritten in part by the newest.
+    if (offset + header.size > reach) break;
+    visit(header);
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
@@ -45,30 +62,24 @@ Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
 FlightRing::Walk FlightRing::walk() const {
   Walk walk;
   walk.head = 0 - written_bytes();
-  const uint64_t reach = history_bytes();
-  // Of the oldest record not even the header may be left.
-  while (walk.bytes + sizeof(record) <= reach) {
-    record header;
-    std::memcpy(&header, at(walk.head + walk.bytes), sizeof(header));
-    if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > FLIGHT_SPILL ||
-        header.id == 0 || header.id >= EVENT_ID_MAX) {
-      walk.intact = false;
-      break;
-    }
-    // The oldest one may have been overwritten in part by the newest.
-    if (walk.bytes + header.size > reach) break;
-    walk.bytes += header.size;
-    walk.sizes.push_back(static_cast<uint8_t>(header.size / 8));
-  }
+  walk.intact = visit_newest_first(
+      history_bytes(), [&](uint64_t offset) { return at(walk.head + offset); },
+      [&](const record& header) {
+        walk.bytes += header.size;
+        walk.sizes.push_back(static_cast<uint8_t>(header.size / 8));
+      });
   return walk;
 }
 
+// Takes a look at each record there is: of 64 MiB that takes some 10 ms.
 void FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
-  if (written_bytes() <= bytes_) return;
+  const uint64_t head = 0 - written_bytes();
+  if (0 - head <= bytes_) return;
   std::vector<uint64_t> kept(EVENT_ID_MAX);
-  const Walk found = walk();
-  if (!found.intact) return;  // a program was just writing: next time
-  for_each_oldest_first(found, [&](auto bytes) { ++kept[RecordView(bytes.data()).id()]; });
+  const bool intact = visit_newest_first(
+      bytes_, [&](uint64_t offset) { return at(head + offset); },
+      [&](const record& header) { ++kept[header.id]; });
+  if (!intact) return;  // a program was just writing: next time
   for (size_t event = 0; event < EVENT_ID_MAX; ++event)
     if (written()[event] > kept[event]) sums[event] += written()[event] - kept[event];
 }

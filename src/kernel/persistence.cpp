@@ -20,7 +20,7 @@ Result<Fd> lock_directory(const std::filesystem::path& root) {
 }
 
 // An id without its sizes, and these: "2x8192k".
-std::pair<std::string, std::string> split(const std::string& id) {
+std::pair<std::string, std::string> split_id(const std::string& id) {
   const size_t dash = id.rfind('-');
   return {id.substr(0, dash), id.substr(dash + 1)};
 }
@@ -28,8 +28,8 @@ std::pair<std::string, std::string> split(const std::string& id) {
 }  // namespace
 
 std::string describe_difference(const std::string& old_id, const std::string& id) {
-  const auto [old_build, old_sizes] = split(old_id);
-  const auto [build, sizes] = split(id);
+  const auto [old_build, old_sizes] = split_id(old_id);
+  const auto [build, sizes] = split_id(id);
   if (old_build != build) return "its programs are of another build, or for other kernel features";
   return fmt::format("flight.banks x flight.buffer_kb was {}, now it is {}", old_sizes, sizes);
 }

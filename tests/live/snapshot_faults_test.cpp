@@ -6,9 +6,9 @@
 
 #include "harness/daemon.h"
 #include "harness/flight.h"
+#include "harness/held_thread.h"
 #include "harness/missed.h"
 #include "harness/numbers.h"
-#include "harness/scale.h"
 #include "harness/tmpfs.h"
 #include "harness/trace_files.h"
 #include "harness/truth.h"
@@ -23,11 +23,8 @@ bool empty(const fs::path& directory) {
   return fs::directory_iterator(directory) == fs::directory_iterator();
 }
 
-// Fills a ring of 64 MiB, so that writing it takes a while.
-void make_much_history(Daemon& daemon) {
-  daemon.enable({"sys_enter"});
-  run_truth({"--cpu", "0", "numbered", std::to_string(scaled(700'000))});
-}
+// Nothing is written while this lives.
+HeldThread hold_writer(const Daemon& daemon) { return {daemon.pid(), "ktraced-writer"}; }
 
 // The daemon still records and can take a snapshot.
 void expect_well(Daemon& daemon) {
@@ -53,17 +50,20 @@ TEST(SnapshotFault, WithoutRoomTheHistoryStaysInTheRecorder) {
 }
 
 TEST(SnapshotFault, OfADiskThatFillsUpMeanwhileLeavesNothingBehind) {
-  Tmpfs disk("size=400m");
-  Daemon daemon(flight_config({{"directory", disk.path()}, {"buffer_kb", 65536}}));
-  make_much_history(daemon);
+  Tmpfs disk("size=64m");
+  Daemon daemon(flight_config({{"directory", disk.path()}, {"buffer_kb", 16384}}));
+  run_truth({"--cpu", "0", "numbered", "60000"});
   RpcConnection client(daemon.socket());
-  client.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"full"}})"
-                    "\n");
-  ASSERT_TRUE(eventually([&] { return fs::exists(disk.path() / "full.partial/ctf/cpu0"); }));
-  daemon.send(SIGSTOP);  // filling the disk may take longer than writing the snapshot
-  disk.fill("filler");
-  daemon.send(SIGCONT);
-  const json answer = json::parse(client.read_line(20s).value_or("{}"));
+  {
+    const HeldThread writer = hold_writer(daemon);
+    client.send_bytes(
+        R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"full"}})"
+        "\n");
+    ASSERT_TRUE(eventually([&] { return !daemon.call("snapshot.list")["writing"].empty(); }));
+    disk.fill("filler");
+    fs::resize_file(disk.path() / "filler", fs::file_size(disk.path() / "filler") - (2U << 20));
+  }
+  const json answer = json::parse(client.read_line(60s).value_or("{}"));
   ASSERT_TRUE(answer.contains("error")) << answer;
   EXPECT_THAT(answer["error"]["message"].get<std::string>(), HasSubstr("No space left on device"));
   EXPECT_EQ(answer["error"]["data"]["exit_code"], 74);
@@ -104,78 +104,102 @@ TEST(SnapshotFault, OfADirectoryThatCannotBeWrittenSaysSo) {
 }
 
 TEST(SnapshotFault, OneThatIsBeingWrittenCannotBeDeleted) {
-  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
-  make_much_history(daemon);
-  daemon.call("snapshot.take", {{"name", "busy"}, {"wait", false}});
-  const json error = daemon.call_error("snapshot.delete", {{"name", "busy"}});
-  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("is being written"));
-  EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array({"busy"}));
+  Daemon daemon(flight_config());
+  {
+    const HeldThread writer = hold_writer(daemon);
+    daemon.call("snapshot.take", {{"name", "busy"}, {"wait", false}});
+    const json error = daemon.call_error("snapshot.delete", {{"name", "busy"}});
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("is being written"));
+    EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array({"busy"}));
+  }
   ASSERT_TRUE(eventually([&] { return daemon.call("snapshot.list")["writing"].empty(); }));
   EXPECT_EQ(daemon.call("snapshot.delete", {{"name", "busy"}})["deleted"], "busy");
   EXPECT_EQ(daemon.call_error("snapshot.delete", {{"name", "busy"}})["data"]["exit_code"], 64);
 }
 
 TEST(SnapshotFault, WithoutASpareBankASecondOneIsRefused) {
-  Daemon daemon(flight_config({{"buffer_kb", 65536}, {"banks", 2}}));
-  make_much_history(daemon);
-  daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
-  const json second = daemon.call_error("snapshot.take", {{"name", "second"}});
-  EXPECT_EQ(second["data"]["exit_code"], 69);
-  EXPECT_THAT(second["message"].get<std::string>(), HasSubstr("no spare bank"));
-  const json disable = daemon.call_error("snapshot.disable");
-  EXPECT_THAT(disable["message"].get<std::string>(), HasSubstr("being written"));
+  Daemon daemon(flight_config({{"banks", 2}}));
+  {
+    const HeldThread writer = hold_writer(daemon);
+    daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
+    const json second = daemon.call_error("snapshot.take", {{"name", "second"}});
+    EXPECT_EQ(second["data"]["exit_code"], 69);
+    EXPECT_THAT(second["message"].get<std::string>(), HasSubstr("no spare bank"));
+    const json disable = daemon.call_error("snapshot.disable");
+    EXPECT_THAT(disable["message"].get<std::string>(), HasSubstr("being written"));
+  }
   ASSERT_TRUE(eventually([&] { return daemon.call("snapshot.list")["writing"].empty(); }));
   EXPECT_TRUE(complete_but_for_missed(daemon.call("snapshot.list")["snapshots"][0]));
   expect_well(daemon);
 }
 
 TEST(SnapshotFault, WithASpareBankASecondOneIsTakenMeanwhile) {
-  Daemon daemon(flight_config({{"buffer_kb", 65536}, {"banks", 3}}));
+  Daemon daemon(flight_config({{"banks", 3}}));
   WaitingTruth truth({"numbered", "1000"});
-  make_much_history(daemon);
-  daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
-  truth.act();
-  EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array({"first"}));
-  const json second = daemon.call("snapshot.take", {{"name", "second"}});
-  EXPECT_TRUE(complete_but_for_missed(second)) << second;
-  EXPECT_EQ(numbers_in(second["path"].get<std::string>(), truth.pid()), from_to(1, 1000));
-  const json first = daemon.call("snapshot.list")["snapshots"][0];
-  EXPECT_EQ(first["name"], "first");
-  EXPECT_TRUE(complete_but_for_missed(first));
-  EXPECT_EQ(numbers_in(first["path"].get<std::string>(), truth.pid()).size(), 0U);
+  {
+    const HeldThread writer = hold_writer(daemon);
+    daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
+    truth.act();
+    daemon.call("snapshot.take", {{"name", "second"}, {"wait", false}});
+    EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array({"first", "second"}));
+  }
+  ASSERT_TRUE(eventually([&] { return daemon.call("snapshot.list")["writing"].empty(); }));
+  const json list = daemon.call("snapshot.list")["snapshots"];
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["name"], "first");
+  EXPECT_TRUE(complete_but_for_missed(list[0])) << list[0];
+  EXPECT_TRUE(complete_but_for_missed(list[1])) << list[1];
+  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()).size(), 0U);
+  EXPECT_EQ(numbers_in(list[1]["path"].get<std::string>(), truth.pid()), from_to(1, 1000));
 }
 
 TEST(SnapshotFault, AClientThatGoesAwayDoesNotStopIt) {
-  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
-  make_much_history(daemon);
+  Daemon daemon(flight_config());
+  HeldThread writer = hold_writer(daemon);
   {
     RpcConnection client(daemon.socket());
     client.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"snapshot.take","params":{"name":"x"}})"
                       "\n");
     ASSERT_TRUE(eventually([&] { return !daemon.call("snapshot.list")["writing"].empty(); }));
   }
+  daemon.call("version");
+  writer.release();
   EXPECT_TRUE(eventually([&] { return fs::exists(daemon.directory() / "snapshots/x"); }));
 }
 
 TEST(SnapshotFault, SigtermWaitsUntilItIsSafe) {
-  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
-  make_much_history(daemon);
+  Daemon daemon(flight_config());
+  HeldThread writer = hold_writer(daemon);
   const json taken = daemon.call("snapshot.take", {{"wait", false}});
+  daemon.send(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return daemon.log().find("stopping") != std::string::npos; }));
+  writer.release();
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const fs::path path = taken["path"].get<std::string>();
   ASSERT_TRUE(fs::exists(path)) << daemon.log();
   EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
 }
 
-TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
-  Daemon daemon(flight_config({{"buffer_kb", 65536}}));
-  const auto calls = static_cast<uint64_t>(scaled(400'000));
-  WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(calls)});
-  truth.act();
-  daemon.call("snapshot.take", {{"name", "cut-off"}, {"wait", false}});
-  const fs::path snapshots = daemon.directory() / "snapshots";
-  ASSERT_TRUE(eventually([&] { return fs::exists(snapshots / "cut-off.partial"); }));
+// Kills the daemon while it writes a snapshot called NAME.
+void cut_off(Daemon& daemon, const std::string& name) {
+  const fs::path partial = daemon.directory() / "snapshots" / (name + ".partial");
+  HeldThread writer = hold_writer(daemon);
+  daemon.call("snapshot.take", {{"name", name}, {"wait", false}});
+  // Step by step, until it has begun and is not done.
+  while (!fs::exists(partial)) writer.step();
+  daemon.send(SIGKILL);
+  writer.release();
   daemon.end(SIGKILL);
+}
+
+TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
+  Daemon daemon(flight_config());
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  cut_off(daemon, "cut-off");
+  const fs::path snapshots = daemon.directory() / "snapshots";
+  ASSERT_TRUE(fs::exists(snapshots / "cut-off.partial"));
+  fs::create_directories(snapshots / "other.partial/ctf");
   daemon.start();
   json list;
   ASSERT_TRUE(eventually([&] {
@@ -183,11 +207,12 @@ TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
     return !list.empty();
   })) << daemon.log();
   EXPECT_FALSE(fs::exists(snapshots / "cut-off.partial"));
+  EXPECT_TRUE(fs::exists(snapshots / "other.partial")) << "of somebody else";
   EXPECT_THAT(daemon.log(), HasSubstr("cut-off.partial"));
   EXPECT_TRUE(list[0]["name"].get<std::string>().starts_with("recovered-")) << list;
   EXPECT_TRUE(complete_but_for_missed(list[0])) << list;
-  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, calls));
-  EXPECT_EQ(daemon.call("status")["flight"]["frozen"], 0);
+  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, 1000));
+  EXPECT_TRUE(eventually([&] { return daemon.call("status")["flight"]["frozen"] == 0; }));
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 

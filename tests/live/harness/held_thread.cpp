@@ -24,9 +24,16 @@ pid_t find_thread(pid_t process, const std::string& name) {
   throw std::runtime_error(fmt::format("process {} has no thread {}", process, name));
 }
 
+bool is_leader(pid_t tid) {
+  std::ifstream status(fmt::format("/proc/{}/status", tid));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Tgid:")) return std::stoi(line.substr(5)) == tid;
+  return false;
+}
+
 }  // namespace
 
-HeldThread::HeldThread(pid_t tid) : tid_(tid) {
+HeldThread::HeldThread(pid_t tid) : tid_(tid), leader_(is_leader(tid)) {
   int status = 0;
   if (::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0 ||
       ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 ||
@@ -37,10 +44,18 @@ HeldThread::HeldThread(pid_t tid) : tid_(tid) {
 HeldThread::HeldThread(pid_t process, const std::string& name)
     : HeldThread(find_thread(process, name)) {}
 
+void HeldThread::step() {
+  int status = 0;
+  if (::ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 ||
+      ::waitpid(tid_, &status, __WALL) != tid_ || !WIFSTOPPED(status))
+    throw std::runtime_error(fmt::format("thread {} does not go on: {}", tid_, errno_text(errno)));
+}
+
 void HeldThread::release() {
   if (tid_ == 0) return;
   // One that was killed stays until it has been waited for; its process as well.
-  if (::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr) != 0) ::waitpid(tid_, nullptr, __WALL);
+  if (::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr) != 0 && !leader_)
+    ::waitpid(tid_, nullptr, __WALL);
   tid_ = 0;
 }
 

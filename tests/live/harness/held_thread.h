@@ -19,11 +19,14 @@ class HeldThread {
   HeldThread& operator=(const HeldThread&) = delete;
   ~HeldThread() { release(); }
 
+  // Lets it go on until its next system call begins or ends. Throws if it is gone.
+  void step();
   // Lets it go on. After its process was killed this must come before waiting for that.
   void release();
 
  private:
   pid_t tid_;
+  bool leader_;  // the main thread: whoever waits for its process waits for it
 };
 
 }  // namespace ktraced::live

@@ -68,7 +68,8 @@ class Process {
 // Runs a command to its end.
 Finished run(const Command& command, std::string_view input = "", Milliseconds limit = 30s);
 
-// Calls `done` until it is true; false if it is not within the limit.
-bool eventually(const std::function<bool()>& done, Milliseconds limit = 10s);
+// Calls `done` until it is true; false if it is not within the limit, which is for what never
+// happens: a machine under load takes its time.
+bool eventually(const std::function<bool()>& done, Milliseconds limit = 30s);
 
 }  // namespace ktraced::live

@@ -32,7 +32,9 @@ std::vector<fs::path> traces_in(const fs::path& directory, bool unfinished) {
   std::vector<fs::path> traces;
   std::error_code none_yet;
   for (const auto& entry : fs::directory_iterator(directory, none_yet))
-    if ((entry.path().extension() == ".partial") == unfinished) traces.push_back(entry.path());
+    if (!entry.path().filename().string().starts_with('.') &&  // those are being removed
+        (entry.path().extension() == ".partial") == unfinished)
+      traces.push_back(entry.path());
   std::ranges::sort(traces);
   return traces;
 }

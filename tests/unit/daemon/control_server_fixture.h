@@ -87,12 +87,13 @@ class ControlServerTest : public testing::Test {
                          [this](const nlohmann::json&, const Peer&, Reply reply) {
                            replies.push_back(std::move(reply));
                          });
-    server->add_session("keep", Role::read,
-                        [this](const json&, const Peer&, Session& session) -> Result<json> {
-                          kept = std::make_shared<int>(1);
-                          session.keep(kept);
-                          return json::object();
-                        });
+    server->add_session(
+        "keep", Role::read,
+        [this](const nlohmann::json&, const Peer&, Session& session) -> Result<nlohmann::json> {
+          kept = std::make_shared<int>(1);
+          session.keep(kept);
+          return nlohmann::json::object();
+        });
     server->add_upgrade(
         "stream.subscribe", Role::read,
         [](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {

@@ -32,12 +32,13 @@ bool is(const OutputStep& step) {
   return std::holds_alternative<Step>(step);
 }
 
-// What comes up to the end of the series, in letters: Begin, packet, Cut, cHange, Move, End.
+// What comes up to the end of the series, in letters: Begin, packet, reading, Cut, cHange, Move,
+// End.
 std::string letters(OutputQueue& queue) {
   std::string text;
   for (;;) {
     OutputStep step = queue.next();
-    text += "pBHCME."[step.index()];
+    text += "pBrHCME."[step.index()];
     if (is<EndSeries>(step)) return text;
   }
 }
@@ -82,6 +83,48 @@ TEST(OutputQueue, CutsTracesBeforeTheyGrowTooLarge) {
     if (!packet.is_names()) bytes += packet.size();
   }
   EXPECT_GE(cuts, 5U);
+}
+
+TEST(OutputQueue, KnowsWhenItCutsSoThatHitsSkippedAreReadBefore) {
+  FakeDrain drain(1, 1);
+  OutputQueue queue;
+  EXPECT_FALSE(queue.open());
+  queue.begin(begin_at(5));
+  EXPECT_TRUE(queue.open());
+  int cuts = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto pass = drain.pass(2000);
+    if (queue.cuts(pass)) {
+      ++cuts;
+      queue.push(MissedReading{});
+    }
+    queue.push(pass);
+  }
+  queue.end();
+  const std::string text = letters(queue);
+  EXPECT_GT(cuts, 1);
+  int told = 0;
+  for (size_t at = 0; (at = text.find('C', at + 1)) != std::string::npos; ++told)
+    EXPECT_EQ(text[at - 1], 'r') << text;
+  EXPECT_EQ(told, cuts);
+}
+
+TEST(OutputQueue, KeepsTheFirstAndTheLastOfReadingsWithNothingBetween) {
+  FakeDrain drain(1, 1);
+  OutputQueue queue;
+  queue.push(MissedReading{});
+  queue.begin(begin_at(5));
+  queue.push(drain.pass(0));
+  for (uint64_t ts = 1; ts <= 9; ++ts)
+    queue.push(MissedReading{.from_ns = ts, .until_ns = ts, .counts = {}});
+  queue.push(drain.pass(0));
+  queue.push(MissedReading{});
+  queue.end();
+  static_cast<void>(queue.next());
+  static_cast<void>(queue.next());
+  EXPECT_EQ(std::get<MissedReading>(queue.next()).from_ns, 1U);
+  EXPECT_EQ(std::get<MissedReading>(queue.next()).from_ns, 9U);
+  EXPECT_EQ(letters(queue), "prE");
 }
 
 TEST(OutputQueue, CutsTracesOfManyNames) {

@@ -65,6 +65,18 @@ TEST_F(BankLogTest, WhatIsSkippedWhileBanksChangeIsToldOfBoth) {
   EXPECT_EQ(log.missed(1), (Counts{{"kmalloc", 1}}));
 }
 
+TEST_F(BankLogTest, OfAnEventThatIsDefinedMeanwhileAllSkippedHitsCount) {
+  BankLog log = open();
+  skipped = {{"kmalloc", 100}};
+  log.begin(0);
+  schema = Schema();
+  log.begin(0);
+  add(10, "kmalloc");
+  skipped = {{"kmalloc", 3}};
+  log.end(0, log.begin(1));
+  EXPECT_EQ(log.missed(0), (Counts{{"kmalloc", 3}}));
+}
+
 TEST_F(BankLogTest, TheNextDaemonKnowsWhenBanksWereInUse) {
   skipped = {{"kmalloc", 100}};
   uint64_t begin = 0, swap = 0;
