@@ -14,7 +14,7 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
-using Action = SnapshotCommand::Action;
+using SnapshotAction = SnapshotCommand::Action;
 
 constexpr size_t kReasonWidth = 32;
 
@@ -105,21 +105,21 @@ json params_of(const SnapshotCommand& command) {
   json params = json::object();
   if (command.name) params["name"] = *command.name;
   if (command.reason) params["reason"] = *command.reason;
-  if (command.action == Action::take) params["wait"] = command.wait;
+  if (command.action == SnapshotAction::take) params["wait"] = command.wait;
   return params;
 }
 
-const char* method_of(Action action) {
+const char* method_of(SnapshotAction action) {
   switch (action) {
-    case Action::take:
+    case SnapshotAction::take:
       return "snapshot.take";
-    case Action::list:
+    case SnapshotAction::list:
       return "snapshot.list";
-    case Action::remove:
+    case SnapshotAction::remove:
       return "snapshot.delete";
-    case Action::enable:
+    case SnapshotAction::enable:
       return "snapshot.enable";
-    case Action::disable:
+    case SnapshotAction::disable:
       return "snapshot.disable";
   }
   return "";
@@ -127,14 +127,14 @@ const char* method_of(Action action) {
 
 std::string text_of(const SnapshotCommand& command, const json& answer) {
   switch (command.action) {
-    case Action::take:
+    case SnapshotAction::take:
       return taken_text(answer);
-    case Action::list:
+    case SnapshotAction::list:
       return snapshot_list_view(answer, command.per_cpu, Colours::of(STDOUT_FILENO));
-    case Action::remove:
+    case SnapshotAction::remove:
       return fmt::format("deleted: {}\n", printable(text_at(answer, "deleted")));
-    case Action::enable:
-    case Action::disable:
+    case SnapshotAction::enable:
+    case SnapshotAction::disable:
       break;
   }
   return flag_at(answer, "enabled")
