@@ -30,12 +30,12 @@ enum fetch_flags {
 };
 
 enum {
-	FETCH_OPS_MAX = 640,      /* operations of one probe */
-	FETCH_FAILABLE_MAX = 64,  /* fields that read memory: one bit each */
-	FETCH_STRING_MAX = 512,   /* bytes of one text, with the NUL */
-	FETCH_REGISTERS = 21,     /* words of pt_regs */
-	FETCH_REGISTER_IP = 16,   /* place of the instruction pointer in pt_regs */
-	FETCH_FIRST_FIELD = 16,   /* offset of the first field: __probe_ip or __probe_func */
+	FETCH_OPS_MAX = 640,     /* operations of one probe */
+	FETCH_FAILABLE_MAX = 64, /* fields that read memory: one bit each */
+	FETCH_STRING_MAX = 512,  /* bytes of one text, with the NUL */
+	FETCH_REGISTERS = 21,    /* words of pt_regs */
+	FETCH_REGISTER_IP = 16,  /* place of the instruction pointer in pt_regs */
+	FETCH_FIRST_FIELD = 16,  /* offset of the first field: __probe_ip or __probe_func */
 };
 
 struct fetch_op {
