@@ -9,6 +9,16 @@
 
 namespace ktraced {
 
+// Of the basic character set, whatever the locale.
+[[nodiscard]] constexpr bool is_digit_char(char c) { return c >= '0' && c <= '9'; }
+[[nodiscard]] constexpr bool is_letter_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+// May it stand in the name of something?
+[[nodiscard]] constexpr bool is_word_char(char c) {
+  return c == '_' || is_digit_char(c) || is_letter_char(c);
+}
+
 // Without the white space around it.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 

@@ -12,8 +12,8 @@
 namespace ktraced {
 namespace {
 
-constexpr std::array<std::string_view, 16> kKinds = {"",  "x",  "K",  "S",   "s", "SR",   "B", "f",
-                                                     "F", "I4", "I6", "I6c", "M", "ISpc", "U", "m"};
+constexpr std::array<std::string_view, 16> kPointerKinds = {
+    "", "x", "K", "S", "s", "SR", "B", "f", "F", "I4", "I6", "I6c", "M", "ISpc", "U", "m"};
 
 template <size_t Size>
 std::array<uint8_t, Size> bytes_of(const PrintValue& value, size_t from = 0) {
@@ -62,7 +62,7 @@ std::string uuid_text(const std::array<uint8_t, 16>& bytes) {
 }  // namespace
 
 bool known_pointer_kind(std::string_view kind) {
-  return std::ranges::find(kKinds, kind) != kKinds.end();
+  return std::ranges::find(kPointerKinds, kind) != kPointerKinds.end();
 }
 
 void append_pointer(std::string_view kind, const PrintValue& value,

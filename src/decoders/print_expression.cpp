@@ -10,9 +10,6 @@
 namespace ktraced {
 namespace {
 
-using Node = PrintExpression::Node;
-using Kind = Node::Kind;
-
 PrintValue number(uint64_t value, bool is_signed = true) {
   return {.number = value, .is_signed = is_signed};
 }
@@ -35,7 +32,7 @@ uint64_t truncated(uint64_t value, uint64_t size, bool is_signed) {
   return static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
 }
 
-PrintValue cast_value(const Node& node, PrintValue value) {
+PrintValue cast_value(const PrintNode& node, PrintValue value) {
   if (value.text || value.bytes) return value;
   return number(truncated(value.number, node.number, node.is_signed), node.is_signed);
 }
@@ -85,7 +82,7 @@ PrintValue binary_value(const std::string& op, const PrintValue& a, const PrintV
 }
 
 // As trace_print_flags_seq() does.
-std::string flags_text(const Node& node, uint64_t flags) {
+std::string flags_text(const PrintNode& node, uint64_t flags) {
   std::string out;
   auto add = [&](std::string_view name) {
     if (!out.empty()) out += node.text;
@@ -101,7 +98,7 @@ std::string flags_text(const Node& node, uint64_t flags) {
   return out;
 }
 
-std::string symbol_text(const Node& node, uint64_t value) {
+std::string symbol_text(const PrintNode& node, uint64_t value) {
   for (const auto& [key, name] : node.table)
     if (key == value) return name;
   return fmt::format("0x{:x}", value);
@@ -114,13 +111,13 @@ std::string hex_text(std::span<const std::byte> bytes, std::string_view between)
   return out;
 }
 
-std::span<const std::byte> first_bytes(const Node& node, RecordView record, size_t count) {
+std::span<const std::byte> first_bytes(const PrintNode& node, RecordView record, size_t count) {
   const PrintValue value = value_of(node, record);
   if (!value.bytes) return {};
   return value.bytes->first(std::min(count, value.bytes->size()));
 }
 
-std::string array_text(const Node& node, RecordView record) {
+std::string array_text(const PrintNode& node, RecordView record) {
   const uint64_t size = value_of(node.parts[2], record).number;
   const uint64_t count = value_of(node.parts[1], record).number;
   if (size != 1 && size != 2 && size != 4 && size != 8) return "{}";
@@ -134,18 +131,18 @@ std::string array_text(const Node& node, RecordView record) {
   return out + "}";
 }
 
-PrintValue formatted(const Node& node, RecordView record) {
+PrintValue formatted(const PrintNode& node, RecordView record) {
   auto of_part = [&](size_t index) { return value_of(node.parts[index], record); };
   switch (node.kind) {
-    case Kind::flags:
+    case PrintKind::flags:
       return text(flags_text(node, of_part(0).number));
-    case Kind::symbolic:
+    case PrintKind::symbolic:
       return text(symbol_text(node, of_part(0).number));
-    case Kind::hex:
+    case PrintKind::hex:
       return text(hex_text(first_bytes(node.parts[0], record, of_part(1).number), " "));
-    case Kind::hex_str:
+    case PrintKind::hex_str:
       return text(hex_text(first_bytes(node.parts[0], record, of_part(1).number), ""));
-    case Kind::array:
+    case PrintKind::array:
       return text(array_text(node, record));
     default: {
       const Field& field = node.parts.front().field;
@@ -156,22 +153,22 @@ PrintValue formatted(const Node& node, RecordView record) {
 
 }  // namespace
 
-PrintValue value_of(const Node& node, RecordView record) {
+PrintValue value_of(const PrintNode& node, RecordView record) {
   auto of_part = [&](size_t index) { return value_of(node.parts[index], record); };
   switch (node.kind) {
-    case Kind::number:
+    case PrintKind::number:
       return number(node.number, node.is_signed);
-    case Kind::text:
+    case PrintKind::text:
       return text(node.text);
-    case Kind::field:
+    case PrintKind::field:
       return field_value(node.field, record);
-    case Kind::cast:
+    case PrintKind::cast:
       return cast_value(node, of_part(0));
-    case Kind::unary:
+    case PrintKind::unary:
       return unary_value(node.text, of_part(0));
-    case Kind::binary:
+    case PrintKind::binary:
       return binary_value(node.text, of_part(0), of_part(1));
-    case Kind::ternary: {
+    case PrintKind::ternary: {
       const PrintValue condition = of_part(0);
       return of_part(condition.number != 0 || condition.text ? 1 : 2);
     }

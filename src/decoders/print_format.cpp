@@ -12,11 +12,9 @@
 namespace ktraced {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 size_t take_number(std::string_view& text) {
   size_t value = 0;
-  for (; !text.empty() && is_digit(text.front()) && value < 10000; text.remove_prefix(1))
+  for (; !text.empty() && is_digit_char(text.front()) && value < 10000; text.remove_prefix(1))
     value = value * 10 + static_cast<size_t>(text.front() - '0');
   return value;
 }
@@ -36,8 +34,6 @@ unsigned take_length(std::string_view& text) {
     }
   return 4;
 }
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 void pad(std::string_view text, const std::string& flags, size_t width, TextBuffer& out) {
   const size_t missing = width > text.size() ? width - text.size() : 0;
@@ -94,7 +90,8 @@ std::optional<PrintFormat::Piece> PrintFormat::parse_conversion(std::string_view
   if (piece.conversion != 'p') return piece;
   // As the kernel does, take all letters and digits that follow for the kind.
   size_t length = 0;
-  while (length < format.size() && (is_letter(format[length]) || is_digit(format[length])))
+  while (length < format.size() &&
+         (is_letter_char(format[length]) || is_digit_char(format[length])))
     ++length;
   piece.pointer_kind = format.substr(0, length);
   format.remove_prefix(length);

@@ -34,6 +34,17 @@ struct PrintExpression::Node {
   std::vector<std::pair<uint64_t, std::string>> table;  // of flags and symbolic
 };
 
-[[nodiscard]] PrintValue value_of(const PrintExpression::Node& node, RecordView record);
+using PrintNode = PrintExpression::Node;
+using PrintKind = PrintNode::Kind;
+
+[[nodiscard]] PrintValue value_of(const PrintNode& node, RecordView record);
+
+// What a C type of the kernel is, as far as numbers go.
+struct IntegerType {
+  uint64_t size = 0;
+  bool is_signed = false;
+};
+// Nothing if `type` is no integer type. Pointers are numbers here.
+[[nodiscard]] std::optional<IntegerType> integer_type(std::string_view type);
 
 }  // namespace ktraced

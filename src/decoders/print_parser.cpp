@@ -9,17 +9,9 @@
 namespace ktraced {
 namespace {
 
-using Node = PrintExpression::Node;
-using Kind = Node::Kind;
-
 constexpr int kMaxDepth = 64;  // of brackets: texts may come from anybody
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
-  return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 struct Operator {
   std::string_view text;
   int level;  // binds the tighter the higher
@@ -44,77 +36,11 @@ constexpr std::array<Operator, 18> kOperators = {{{"||", 1},
                                                   {"/", 10},
                                                   {"%", 10}}};
 
-struct IntegerType {
-  uint64_t size;
-  bool is_signed;
-};
-
-// What a cast to `type` gives; nothing if it is no type. Pointers are numbers here.
-std::optional<IntegerType> integer_type(std::string_view type) {
-  type = trimmed(type);
-  if (type.ends_with('*')) return IntegerType{8, false};
-  for (std::string_view prefix : {"const ", "enum "})
-    if (type.starts_with(prefix)) type.remove_prefix(prefix.size());
-  struct Name {
-    std::string_view name;
-    IntegerType type;
-  };
-  constexpr Name kNames[] = {{"unsigned long long", {8, false}},
-                             {"long long", {8, true}},
-                             {"unsigned long", {8, false}},
-                             {"long", {8, true}},
-                             {"unsigned int", {4, false}},
-                             {"unsigned", {4, false}},
-                             {"int", {4, true}},
-                             {"unsigned short", {2, false}},
-                             {"short", {2, true}},
-                             {"unsigned char", {1, false}},
-                             {"char", {1, true}},
-                             {"bool", {1, false}},
-                             {"u64", {8, false}},
-                             {"s64", {8, true}},
-                             {"u32", {4, false}},
-                             {"s32", {4, true}},
-                             {"u16", {2, false}},
-                             {"s16", {2, true}},
-                             {"u8", {1, false}},
-                             {"s8", {1, true}},
-                             {"uint64_t", {8, false}},
-                             {"int64_t", {8, true}},
-                             {"uint32_t", {4, false}},
-                             {"int32_t", {4, true}},
-                             {"uint16_t", {2, false}},
-                             {"uint8_t", {1, false}},
-                             {"size_t", {8, false}},
-                             {"ssize_t", {8, true}},
-                             {"loff_t", {8, true}},
-                             {"sector_t", {8, false}},
-                             {"dev_t", {4, false}},
-                             {"gfp_t", {4, false}},
-                             {"pid_t", {4, true}},
-                             {"uintptr_t", {8, false}},
-                             {"ino_t", {8, false}},
-                             {"umode_t", {2, false}},
-                             {"long long int", {8, true}},
-                             {"long int", {8, true}},
-                             {"unsigned long int", {8, false}},
-                             {"long unsigned int", {8, false}},
-                             {"__u64", {8, false}},
-                             {"__u32", {4, false}},
-                             {"__u16", {2, false}},
-                             {"__u8", {1, false}},
-                             {"__s64", {8, true}},
-                             {"__s32", {4, true}}};
-  auto found = std::ranges::find(kNames, type, &Name::name);
-  if (found == std::end(kNames)) return std::nullopt;
-  return found->type;
-}
-
 class Parser {
  public:
   Parser(std::string_view text, const Event& event) : text_(text), event_(event) {}
 
-  std::optional<Node> whole() {
+  std::optional<PrintNode> whole() {
     auto node = ternary();
     skip_spaces();
     return text_.empty() ? std::move(node) : std::nullopt;
@@ -132,7 +58,7 @@ class Parser {
   }
   std::string_view take_word() {
     skip_spaces();
-    const auto end = std::ranges::find_if_not(text_, is_word);
+    const auto end = std::ranges::find_if_not(text_, is_word_char);
     const std::string_view word(text_.begin(), end);
     text_.remove_prefix(word.size());
     return word;
@@ -158,7 +84,7 @@ class Parser {
     return std::nullopt;
   }
 
-  std::optional<Node> ternary() {
+  std::optional<PrintNode> ternary() {
     if (++depth_ > kMaxDepth) return std::nullopt;
     auto node = binary(0);
     if (node && take("?")) {
@@ -166,7 +92,7 @@ class Parser {
       if (!yes || !take(":")) return std::nullopt;
       auto no = ternary();
       if (!no) return std::nullopt;
-      Node choice{.kind = Kind::ternary};
+      PrintNode choice{.kind = PrintKind::ternary};
       choice.parts = {std::move(*node), std::move(*yes), std::move(*no)};
       node = std::move(choice);
     }
@@ -181,45 +107,47 @@ class Parser {
     return found == kOperators.end() ? nullptr : &*found;
   }
 
-  std::optional<Node> binary(int level) {
+  std::optional<PrintNode> binary(int level) {
     auto left = unary();
     for (const Operator* op = peek_operator(); left && op != nullptr && op->level > level;
          op = peek_operator()) {
       text_.remove_prefix(op->text.size());
       auto right = binary(op->level);
       if (!right) return std::nullopt;
-      Node node{.kind = Kind::binary, .text = std::string(op->text)};
+      PrintNode node{.kind = PrintKind::binary, .text = std::string(op->text)};
       node.parts = {std::move(*left), std::move(*right)};
       left = std::move(node);
     }
     return left;
   }
 
-  std::optional<Node> unary() {
+  std::optional<PrintNode> unary() {
     skip_spaces();
     for (std::string_view op : {"-", "!", "~"})
-      if (take(op)) return around(Node{.kind = Kind::unary, .text = std::string(op)}, unary());
+      if (take(op))
+        return around(PrintNode{.kind = PrintKind::unary, .text = std::string(op)}, unary());
     if (take("&")) return unary();  // the address of an array is the array here
     if (text_.starts_with('(')) return cast_or_brackets();
     return primary();
   }
 
-  static std::optional<Node> around(Node node, std::optional<Node> inner) {
+  static std::optional<PrintNode> around(PrintNode node, std::optional<PrintNode> inner) {
     if (!inner) return std::nullopt;
     node.parts.push_back(std::move(*inner));
     return node;
   }
 
-  std::optional<Node> cast_or_brackets() {
+  std::optional<PrintNode> cast_or_brackets() {
     auto inside = take_brackets();
     if (!inside) return std::nullopt;
     if (auto type = integer_type(*inside))
-      return around(Node{.kind = Kind::cast, .number = type->size, .is_signed = type->is_signed},
-                    unary());
+      return around(
+          PrintNode{.kind = PrintKind::cast, .number = type->size, .is_signed = type->is_signed},
+          unary());
     return sub_expression(*inside);
   }
 
-  std::optional<Node> sub_expression(std::string_view text) {
+  std::optional<PrintNode> sub_expression(std::string_view text) {
     if (++depth_ > kMaxDepth) return std::nullopt;
     Parser parser(text, event_);
     parser.depth_ = depth_;
@@ -228,23 +156,24 @@ class Parser {
     return node;
   }
 
-  std::optional<Node> primary() {
+  std::optional<PrintNode> primary() {
     if (text_.empty()) return std::nullopt;
-    if (is_digit(text_.front())) return number();
+    if (is_digit_char(text_.front())) return number();
     if (text_.front() == '"') return literal();
     const std::string_view word = take_word();
     if (word == "REC") return take("->") ? field(take_word()) : std::nullopt;
     if (word == "true" || word == "false")
-      return Node{.kind = Kind::number, .number = word == "true" ? 1U : 0U, .is_signed = true};
+      return PrintNode{
+          .kind = PrintKind::number, .number = word == "true" ? 1U : 0U, .is_signed = true};
     auto arguments = take_brackets();
     return arguments ? call(word, *arguments) : std::nullopt;
   }
 
-  std::optional<Node> number() {
+  std::optional<PrintNode> number() {
     const std::string_view word = take_word();
     const bool hex = word.starts_with("0x") || word.starts_with("0X");
     const char* begin = word.data() + (hex ? 2 : 0);
-    Node node{.kind = Kind::number, .is_signed = true};
+    PrintNode node{.kind = PrintKind::number, .is_signed = true};
     const bool octal = !hex && word.size() > 1 && word[0] == '0';
     auto [end, error] = std::from_chars(begin, word.data() + word.size(), node.number,
                                         hex     ? 16
@@ -260,7 +189,7 @@ class Parser {
     return node;
   }
 
-  std::optional<Node> literal() {
+  std::optional<PrintNode> literal() {
     const size_t begin = 0;
     size_t end = 0;
     while (end < text_.size() && (text_[end] == '"' || is_space(text_[end])))
@@ -268,43 +197,45 @@ class Parser {
     auto text = string_literal(text_.substr(begin, end));
     text_.remove_prefix(end);
     if (!text) return std::nullopt;
-    return Node{.kind = Kind::text, .text = std::move(*text)};
+    return PrintNode{.kind = PrintKind::text, .text = std::move(*text)};
   }
 
-  std::optional<Node> field(std::string_view name) {
+  std::optional<PrintNode> field(std::string_view name) {
     auto found = std::ranges::find(event_.fields, name, &Field::name);
     if (found == event_.fields.end()) return std::nullopt;
-    return Node{.kind = Kind::field, .field = *found};
+    return PrintNode{.kind = PrintKind::field, .field = *found};
   }
 
-  std::optional<Node> call(std::string_view name, std::string_view text) {
+  std::optional<PrintNode> call(std::string_view name, std::string_view text) {
     auto arguments = split_arguments(text);
     if (!arguments || arguments->empty()) return std::nullopt;
     if (name == "__get_str" || name == "__get_rel_str" || name == "__get_dynamic_array" ||
         name == "__get_rel_dynamic_array")
       return field(arguments->front());
     if (name == "__get_dynamic_array_len" || name == "__get_rel_dynamic_array_len")
-      return around(Node{.kind = Kind::array_length}, field(arguments->front()));
+      return around(PrintNode{.kind = PrintKind::array_length}, field(arguments->front()));
     if (name == "__builtin_expect") return sub_expression(arguments->front());
     if (name == "sizeof") return size_of(arguments->front());
-    if (name == "__print_flags" && arguments->size() >= 2) return table(Kind::flags, *arguments);
-    if (name == "__print_symbolic") return table(Kind::symbolic, *arguments);
-    if (name == "__print_hex") return with_arguments(Kind::hex, *arguments, 2);
-    if (name == "__print_hex_str") return with_arguments(Kind::hex_str, *arguments, 2);
-    if (name == "__print_array") return with_arguments(Kind::array, *arguments, 3);
+    if (name == "__print_flags" && arguments->size() >= 2)
+      return table(PrintKind::flags, *arguments);
+    if (name == "__print_symbolic") return table(PrintKind::symbolic, *arguments);
+    if (name == "__print_hex") return with_arguments(PrintKind::hex, *arguments, 2);
+    if (name == "__print_hex_str") return with_arguments(PrintKind::hex_str, *arguments, 2);
+    if (name == "__print_array") return with_arguments(PrintKind::array, *arguments, 3);
     return std::nullopt;
   }
 
-  static std::optional<Node> size_of(std::string_view type) {
+  static std::optional<PrintNode> size_of(std::string_view type) {
     auto known = integer_type(type);
     if (!known) return std::nullopt;
-    return Node{.kind = Kind::number, .number = known->size};
+    return PrintNode{.kind = PrintKind::number, .number = known->size};
   }
 
-  std::optional<Node> with_arguments(Kind kind, const std::vector<std::string_view>& arguments,
-                                     size_t count) {
+  std::optional<PrintNode> with_arguments(PrintKind kind,
+                                          const std::vector<std::string_view>& arguments,
+                                          size_t count) {
     if (arguments.size() != count) return std::nullopt;
-    Node node{.kind = kind};
+    PrintNode node{.kind = kind};
     for (std::string_view argument : arguments) {
       auto part = sub_expression(argument);
       if (!part) return std::nullopt;
@@ -314,11 +245,11 @@ class Parser {
   }
 
   // (value, "|", { 1, "a" }, { 2, "b" }); without the delimiter for symbolic.
-  std::optional<Node> table(Kind kind, std::vector<std::string_view> arguments) {
-    auto node = around(Node{.kind = kind}, sub_expression(arguments.front()));
+  std::optional<PrintNode> table(PrintKind kind, std::vector<std::string_view> arguments) {
+    auto node = around(PrintNode{.kind = kind}, sub_expression(arguments.front()));
     if (!node) return std::nullopt;
     arguments.erase(arguments.begin());
-    if (kind == Kind::flags) {
+    if (kind == PrintKind::flags) {
       auto delimiter = string_literal(arguments.front());
       if (!delimiter) return std::nullopt;
       node->text = std::move(*delimiter);
@@ -329,7 +260,7 @@ class Parser {
     return node;
   }
 
-  bool add_entry(std::string_view entry, Node& node) {
+  bool add_entry(std::string_view entry, PrintNode& node) {
     if (!entry.starts_with('{') || !entry.ends_with('}')) return false;
     auto parts = split_arguments(entry.substr(1, entry.size() - 2));
     if (!parts || parts->size() < 2) return false;
@@ -353,7 +284,7 @@ class Parser {
 std::optional<PrintExpression> PrintExpression::parse(std::string_view text, const Event& event) {
   auto root = Parser(text, event).whole();
   if (!root) return std::nullopt;
-  return PrintExpression(std::make_shared<const Node>(std::move(*root)));
+  return PrintExpression(std::make_shared<const PrintNode>(std::move(*root)));
 }
 
 }  // namespace ktraced

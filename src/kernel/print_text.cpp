@@ -9,10 +9,6 @@
 namespace ktraced {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_letter(c) || is_digit(c); }
-
 // Is this conversion, what stands behind '%', one of a pointer as a symbol? Moves behind it.
 bool take_symbol_conversion(std::string_view& format) {
   const size_t letter = std::min(format.find_first_not_of("-+ #0123456789.lhzLtj"), format.size());
@@ -28,7 +24,7 @@ std::string_view only_field(std::string_view argument) {
   const size_t at = argument.rfind(kRecord);
   if (at == std::string_view::npos || argument.find(kRecord) != at) return {};
   const std::string_view rest = argument.substr(at + kRecord.size());
-  const auto end = std::ranges::find_if_not(rest, is_word);
+  const auto end = std::ranges::find_if_not(rest, is_word_char);
   const std::string_view behind(end, rest.end());
   return behind.find_first_not_of(" )") == std::string_view::npos
              ? std::string_view(rest.begin(), end)
@@ -72,16 +68,16 @@ std::string with_constants(
       at = end;
       continue;
     }
-    if (!is_word(c)) {
+    if (!is_word_char(c)) {
       out += c;
       ++at;
       continue;
     }
     size_t end = at;
-    while (end < print.size() && is_word(print[end])) ++end;
+    while (end < print.size() && is_word_char(print[end])) ++end;
     const std::string word(print.substr(at, end - at));
     // Members follow "->", functions and casts have brackets; constants are written in capitals.
-    const bool constant = is_letter(c) && word != "REC" && !out.ends_with("->") &&
+    const bool constant = !is_digit_char(c) && word != "REC" && !out.ends_with("->") &&
                           !print.substr(end).starts_with('(') &&
                           std::ranges::any_of(word, [](char w) { return w >= 'A' && w <= 'Z'; });
     const auto value = constant ? value_of(word) : std::nullopt;

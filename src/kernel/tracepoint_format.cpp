@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/c_text.h"
 #include "kernel/print_text.h"
 
 namespace ktraced {
@@ -27,12 +28,6 @@ struct FieldLine {
   bool is_signed = false;
 };
 
-std::string_view trim(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
-  const size_t end = text.find_last_not_of(" \t\n");
-  return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
-}
-
 // What follows `key` up to the next ';'.
 std::optional<std::string_view> part_of(std::string_view line, std::string_view key) {
   const size_t at = line.find(key);
@@ -40,7 +35,7 @@ std::optional<std::string_view> part_of(std::string_view line, std::string_view 
   line.remove_prefix(at + key.size());
   const size_t end = line.find(';');
   if (end == std::string_view::npos) return std::nullopt;
-  return trim(line.substr(0, end));
+  return trimmed(line.substr(0, end));
 }
 
 std::optional<uint64_t> number_in(std::optional<std::string_view> text) {
@@ -74,14 +69,10 @@ struct Declaration {
   bool relative = false;  // __rel_loc
 };
 
-bool is_word(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // "unsigned int", "const  char *" and "struct foo" with one space between words.
 std::string tidy_type(std::string_view type) {
   std::string out;
-  for (char c : trim(type))
+  for (char c : trimmed(type))
     if (c != ' ' || !out.ends_with(' ')) out += c;
   return out;
 }
@@ -96,15 +87,15 @@ std::optional<Declaration> parse_declaration(std::string_view text) {
       found.relative = prefix == kRelLoc;
       text.remove_prefix(prefix.size());
     }
-  text = trim(text);
+  text = trimmed(text);
   if (text.ends_with(']')) {
     found.is_array = true;
-    text = trim(text.substr(0, text.find('[')));
+    text = trimmed(text.substr(0, text.find('[')));
   }
   size_t begin = text.size();
-  while (begin > 0 && is_word(text[begin - 1])) --begin;
+  while (begin > 0 && is_word_char(text[begin - 1])) --begin;
   found.name = text.substr(begin);
-  std::string_view type = trim(text.substr(0, begin));
+  std::string_view type = trimmed(text.substr(0, begin));
   if (type.ends_with(']')) {
     found.is_array = true;
     type = type.substr(0, type.find('['));
@@ -234,12 +225,12 @@ Result<TracepointFormat> parse_tracepoint_format(std::string_view system, std::s
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     if (line.starts_with(kPrint)) {
-      format.event.print = trim(text.substr(kPrint.size()));
+      format.event.print = trimmed(text.substr(kPrint.size()));
       break;
     }
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.starts_with("name: ")) name = trim(line.substr(6));
-    if (line.starts_with("ID: ")) format.kernel_id = number_in(trim(line.substr(4))).value_or(0);
+    if (line.starts_with("name: ")) name = trimmed(line.substr(6));
+    if (line.starts_with("ID: ")) format.kernel_id = number_in(trimmed(line.substr(4))).value_or(0);
     if (!line.starts_with("\tfield:")) continue;
     if (auto why = add_field(line, system, format); !why.empty()) return bad(system, name, why);
   }
