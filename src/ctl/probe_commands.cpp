@@ -16,7 +16,7 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
-using Action = ProbesCommand::Action;
+using ProbeAction = ProbesCommand::Action;
 
 Result<std::string> file_text(const std::string& file) {
   if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
@@ -69,16 +69,16 @@ std::string changes_text(const json& answer) {
 
 Result<json> ask(const ProbesCommand& command, RpcClient& client) {
   switch (command.action) {
-    case Action::add: {
+    case ProbeAction::add: {
       auto text = text_to_add(command);
       if (!text) return pass_on(text);
       return client.call("probe.add", {{"text", *text}});
     }
-    case Action::remove:
+    case ProbeAction::remove:
       return client.call("probe.remove", {{"names", command.words}});
-    case Action::clear:
+    case ProbeAction::clear:
       return client.call("probe.clear");
-    case Action::list:
+    case ProbeAction::list:
       break;
   }
   return client.call("probe.list");
@@ -98,7 +98,7 @@ Result<std::string> run(const ProbesCommand& command, bool as_json, RpcClient& c
   auto answer = ask(command, client);
   if (!answer) return pass_on(answer);
   if (as_json) return answer->dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  return command.action == Action::list ? probe_list_view(*answer) : changes_text(*answer);
+  return command.action == ProbeAction::list ? probe_list_view(*answer) : changes_text(*answer);
 }
 
 }  // namespace ktraced

@@ -176,6 +176,7 @@ class Tracer {
   Result<> choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen);
   Result<> define_tracepoints(const std::string& pattern, ChosenEvents& chosen);
   Result<> define_probe(const ProbeDefinition& probe, bool configured);
+  void try_probe(const std::string& name);
   std::vector<std::string> forget_probes(const ProbeRemoval& removal);
   void set_configured_probes(const std::vector<std::string>& lines);
   [[nodiscard]] nlohmann::json probe_status(const ProbeEntry& probe) const;

@@ -62,15 +62,26 @@ std::vector<std::string> Tracer::forget_probes(const ProbeRemoval& removal) {
   return removed;
 }
 
+// Whether a probe can be set must be known now, also if it is not needed yet because nobody
+// listens.
+void Tracer::try_probe(const std::string& name) {
+  const auto entry = probe_list_.find(name);
+  if (entry == probe_list_.end() || dynamic_.attached(entry->second.id)) return;
+  note_attach(name, dynamic_.attach(entry->second.id));
+  dynamic_.detach(entry->second.id);
+}
+
 // All or none: what has been added is taken away again when something cannot be.
 Result<json> Tracer::add_probes(const std::string& text) {
   auto commands = parse_probes(text);
   if (!commands) return pass_on(commands);
   const auto list_before = probe_list_;
   const auto enabled_before = enabled_;
+  const auto failures_before = attach_failures_;
   auto give_up = [&](Error error) -> Result<json> {
     probe_list_ = list_before;
     enabled_ = enabled_before;
+    attach_failures_ = failures_before;
     reconcile();
     return std::unexpected(std::move(error));
   };
@@ -94,10 +105,10 @@ Result<json> Tracer::add_probes(const std::string& text) {
     added.push_back(event_name(probe));
   }
   reconcile();
+  for (const std::string& name : added) try_probe(name);
   for (const std::string& name : added)
     if (const auto failure = attach_failures_.find(name); failure != attach_failures_.end()) {
       Error error{ExitCode::unavailable, failure->second};
-      attach_failures_.erase(failure);
       return give_up(std::move(error));
     }
   json entries = json::array();
@@ -108,8 +119,6 @@ Result<json> Tracer::add_probes(const std::string& text) {
 }
 
 Result<json> Tracer::remove_probes(const std::vector<std::string>& names) {
-  std::vector<std::string> known;
-  for (const auto& [name, entry] : probe_list_) known.push_back(name);
   for (const std::string& name : names)
     if (std::ranges::none_of(probe_list_, [&](const auto& entry) {
           return is_meant(removal_of(name), entry.second.definition);

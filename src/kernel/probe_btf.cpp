@@ -13,14 +13,14 @@ namespace {
 
 using Kind = FetchType::Kind;
 
-constexpr uint32_t kBits = 8;
+constexpr uint32_t kByteBits = 8;
 constexpr uint32_t kPointerBytes = 8;
-constexpr uint32_t kArrayMax = 64;
+constexpr uint32_t kElementsMax = 64;
 constexpr int kNestingMax = 16;  // anonymous structs within each other
 // Where the System V ABI puts arguments: di, si, dx, cx, r8, r9, by their place in pt_regs.
 constexpr std::array kArgumentRegisters = {14, 13, 12, 11, 9, 8};
 
-const btf_type* skip_names(const btf* btf, uint32_t id) {
+const btf_type* bare_type(const btf* btf, uint32_t id) {
   const btf_type* type = btf__type_by_id(btf, id);
   while (type != nullptr && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
     type = btf__type_by_id(btf, type->type);
@@ -51,7 +51,7 @@ std::optional<Member> find_member(const btf* btf, const btf_type* type, std::str
       return Member{.type = member.type,
                     .bit_offset = offset,
                     .bits = btf_member_bitfield_size(type, static_cast<uint32_t>(i))};
-    const btf_type* inner = own_name.empty() ? skip_names(btf, member.type) : nullptr;
+    const btf_type* inner = own_name.empty() ? bare_type(btf, member.type) : nullptr;
     if (!is_composite(inner) || depth == kNestingMax) continue;
     if (auto found = find_member(btf, inner, name, depth + 1)) {
       found->bit_offset += offset;
@@ -66,7 +66,7 @@ std::vector<std::string_view> member_names(const btf* btf, const btf_type* type,
   for (int i = 0; i < btf_vlen(type); i++) {
     const btf_member& member = btf_members(type)[i];
     const std::string_view name = name_at(btf, member.name_off);
-    const btf_type* inner = name.empty() ? skip_names(btf, member.type) : nullptr;
+    const btf_type* inner = name.empty() ? bare_type(btf, member.type) : nullptr;
     if (!name.empty()) names.push_back(name);
     if (!is_composite(inner) || depth == kNestingMax) continue;
     std::ranges::copy(member_names(btf, inner, depth + 1), std::back_inserter(names));
@@ -76,7 +76,7 @@ std::vector<std::string_view> member_names(const btf* btf, const btf_type* type,
 
 std::string type_name(const btf* btf, const btf_type* type) {
   if (type == nullptr || btf_is_void(type)) return "void";
-  if (btf_is_ptr(type)) return type_name(btf, skip_names(btf, type->type)) + " *";
+  if (btf_is_ptr(type)) return type_name(btf, bare_type(btf, type->type)) + " *";
   const std::string_view name = name_at(btf, type->name_off);
   const std::string_view kind = btf_is_union(type)    ? "union "
                                 : btf_is_struct(type) ? "struct "
@@ -103,7 +103,7 @@ FetchType scalar_type(const btf_type* type) {
 
 void describe_array(const btf* btf, const btf_type* type, BtfValue& value) {
   const struct btf_array* array = ::btf_array(type);
-  const btf_type* element = skip_names(btf, array->type);
+  const btf_type* element = bare_type(btf, array->type);
   if (is_char(btf, element)) {
     value.array_bytes = array->nelems;
     value.type = {.kind = Kind::string, .bytes = 1};
@@ -112,12 +112,12 @@ void describe_array(const btf* btf, const btf_type* type, BtfValue& value) {
   FetchType type_of_element = scalar_type(element);
   if (type_of_element.kind == Kind::automatic || array->nelems == 0) return;
   value.type = type_of_element;
-  value.type.count = static_cast<uint8_t>(std::min(array->nelems, kArrayMax));
+  value.type.count = static_cast<uint8_t>(std::min(array->nelems, kElementsMax));
 }
 
 void describe_bit_field(const Member& member, const btf_type* type, BtfValue& value) {
-  const uint32_t size = type->size * kBits;
-  value.offset += member.bit_offset / size * type->size;
+  const uint32_t size = type->size * kByteBits;
+  value.offset += int64_t{member.bit_offset / size} * type->size;
   value.type = {.kind = Kind::bit_field,
                 .bytes = static_cast<uint8_t>(type->size),
                 .width = static_cast<uint8_t>(member.bits),
@@ -144,7 +144,7 @@ Result<BtfFunction> BtfFunction::find(const btf* btf, const std::string& name) {
   for (int i = 0; i < btf_vlen(proto); i++) {
     const btf_param& parameter = btf_params(proto)[i];
     if (parameter.type == 0) break;  // "..."
-    in_registers &= scalar_type(skip_names(btf, parameter.type)).kind != Kind::automatic;
+    in_registers &= scalar_type(bare_type(btf, parameter.type)).kind != Kind::automatic;
     const auto place = static_cast<size_t>(i);
     self.arguments_.push_back({.name = std::string(name_at(btf, parameter.name_off)),
                                .type = parameter.type,
@@ -171,11 +171,11 @@ Result<BtfArgument> BtfFunction::argument(const std::string& name) const {
 
 Result<BtfValue> BtfFunction::follow(uint32_t id, const std::vector<MemberStep>& members) const {
   BtfValue value;
-  const btf_type* type = skip_names(btf_, id);
+  const btf_type* type = bare_type(btf_, id);
   std::optional<Member> member;
   for (const MemberStep& step : members) {
     const btf_type* target =
-        step.arrow && type != nullptr && btf_is_ptr(type) ? skip_names(btf_, type->type) : nullptr;
+        step.arrow && type != nullptr && btf_is_ptr(type) ? bare_type(btf_, type->type) : nullptr;
     if (!step.arrow && value.in_memory) target = type;
     if (!is_composite(target))
       return fail(ExitCode::usage, "{}{} does not fit: what is before it is {}, {}",
@@ -190,11 +190,11 @@ Result<BtfValue> BtfFunction::follow(uint32_t id, const std::vector<MemberStep>&
       value.offset = 0;
     }
     value.in_memory = true;
-    if (member->bits == 0) value.offset += member->bit_offset / kBits;
-    type = skip_names(btf_, member->type);
+    if (member->bits == 0) value.offset += member->bit_offset / kByteBits;
+    type = bare_type(btf_, member->type);
   }
   if (type == nullptr) return value;
-  value.is_char_pointer = btf_is_ptr(type) && is_char(btf_, skip_names(btf_, type->type));
+  value.is_char_pointer = btf_is_ptr(type) && is_char(btf_, bare_type(btf_, type->type));
   if (member && member->bits != 0)
     describe_bit_field(*member, type, value);
   else if (btf_is_array(type))

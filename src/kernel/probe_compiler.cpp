@@ -298,7 +298,7 @@ Result<> Compiler::compile_argument(const ProbeArgument& argument) {
 void Compiler::clear_holes() {
   std::vector<bool> covered(size_, false);
   for (const Field& field : out_.event.fields) {
-    const uint32_t bytes = field.located ? sizeof(u32) : field.size * field.count;
+    const size_t bytes = field.located ? sizeof(u32) : size_t{field.size} * field.count;
     std::fill_n(covered.begin() + field.offset, bytes, true);
   }
   std::vector<fetch_op> clear;

@@ -30,7 +30,7 @@ std::set<std::string> traceable_functions() {
     const size_t blank = line.find(' ');
     std::string name = line.substr(0, blank);
     if (blank != std::string::npos && line.ends_with(']'))
-      name = line.substr(blank + 2, line.size() - blank - 3) + ":" + name;
+      name = fmt::format("{}:{}", line.substr(blank + 2, line.size() - blank - 3), name);
     names.insert(std::move(name));
   }
   return names;

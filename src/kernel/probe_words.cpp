@@ -6,16 +6,17 @@ namespace ktraced {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_decimal(c) || c == '_';
 }
 
 // Names of functions as compilers make them: "kfree_it.part.0", "__pfx_x$y"; with patterns.
 bool is_symbol(std::string_view text) {
   constexpr std::string_view kOthers = ".$*?";
-  return !text.empty() && !is_digit(text[0]) &&
-         std::ranges::all_of(text, [&](char c) { return is_word(c) || kOthers.contains(c); });
+  return !text.empty() && !is_decimal(text[0]) && std::ranges::all_of(text, [&](char c) {
+    return is_name_character(c) || kOthers.contains(c);
+  });
 }
 
 // Length of the word that `text` begins with; nothing if its \" has no end.
@@ -65,8 +66,8 @@ std::optional<int64_t> signed_number(std::string_view text) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kProbeNameMax && !is_digit(text[0]) &&
-         std::ranges::all_of(text, is_word);
+  return !text.empty() && text.size() <= kProbeNameMax && !is_decimal(text[0]) &&
+         std::ranges::all_of(text, is_name_character);
 }
 
 Parsed<std::vector<Piece>> words_of(std::string_view line) {
