@@ -93,8 +93,9 @@ class DamagedFile : public DamagedTrace {
   // Names that cannot be read cost no event.
   void expect_names_lost(const std::string& name, const Outcome& outcome) {
     EXPECT_EQ(outcome.notes.text_, kTwoCpus);
-    if (!outcome.verdict)
+    if (!outcome.verdict) {
       EXPECT_THAT(outcome.verdict.error().message, HasSubstr((path_ / name).string()));
+    }
   }
 
   const fs::path path_ = [this] {
