@@ -4,7 +4,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <list>
 #include <thread>
 
@@ -89,6 +91,21 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
+// What of `now` was not there `before`.
+BpfObjects new_maps(const BpfObjects& before, const BpfObjects& now) {
+  BpfObjects added;
+  std::ranges::set_difference(now.maps, before.maps, std::inserter(added.maps, added.maps.end()));
+  return added;
+}
+
+// With nobody listening the programs write to no ring of the stream.
+void expect_nothing_streamed(Daemon& daemon) {
+  const json stream = daemon.call("status")["stream"];
+  EXPECT_EQ(stream["on"], false);
+  EXPECT_FALSE(stream["cpus"].empty());
+  for (const json& cpu : stream["cpus"]) EXPECT_EQ(cpu["produced"], 0) << cpu;
+}
+
 // Every CPU is busy, and nobody waits for the snapshots: a ring may go round between two of them.
 // The numbers say exactly how often.
 TEST(Flight, SnapshotWhileTracingLosesNothing) {
@@ -155,6 +172,7 @@ TEST(Flight, UsesMemoryAndProgramsOnlyWhileItIsOn) {
   EXPECT_EQ(flight()["enabled"], false);
   EXPECT_EQ(flight()["bytes"], 0);
   EXPECT_THAT(attached_program_names(daemon.pid()), IsEmpty());
+  const BpfObjects before = bpf_objects_of(daemon.pid());
 
   EXPECT_THAT(daemon.ctl_ok({"snapshot", "enable"}), HasSubstr("on"));
   EXPECT_EQ(flight()["enabled"], true);
@@ -163,13 +181,18 @@ TEST(Flight, UsesMemoryAndProgramsOnlyWhileItIsOn) {
   const auto rings = 3 * static_cast<uint64_t>(std::thread::hardware_concurrency());
   EXPECT_GE(flight()["bytes"], rings * 1024 * 1024);
   EXPECT_LT(flight()["bytes"], rings * (1024 + 64) * 1024);
+  const BpfObjects ring_maps = new_maps(before, bpf_objects_of(daemon.pid()));
+  EXPECT_EQ(ring_maps.maps.size(), rings);
   WaitingTruth truth({"numbered", "100"});
   truth.act();
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 100));
+  expect_nothing_streamed(daemon);
 
+  EXPECT_EQ(still_there(ring_maps).maps, ring_maps.maps);
   EXPECT_EQ(daemon.ctl_ok({"snapshot", "disable"}), "flight recorder: off\n");
   EXPECT_EQ(flight()["enabled"], false);
   EXPECT_EQ(flight()["bytes"], 0);
+  EXPECT_TRUE(eventually([&] { return still_there(ring_maps).maps.empty(); }));
   EXPECT_TRUE(eventually([&] { return attached_program_names(daemon.pid()).empty(); }));
   daemon.call("snapshot.enable");
   EXPECT_TRUE(take_numbers(daemon, truth.pid()).empty()) << "the history was given up";

@@ -22,17 +22,21 @@ std::vector<char> content(const fs::path& file) {
 
 }  // namespace
 
-void for_each_record(const fs::path& trace, const std::function<void(const RecordView&)>& visit) {
+void for_each_packet(const fs::path& trace, const std::function<void(const PacketView&)>& visit) {
   for (const auto& entry : fs::directory_iterator(trace / "ctf")) {
     if (entry.path().filename() == "metadata") continue;
     const std::vector<char> bytes = content(entry.path());
     for (auto rest = std::as_bytes(std::span(bytes)); !rest.empty();) {
       auto packet = PacketView::parse(rest);
       if (!packet) throw std::runtime_error(entry.path().string() + ": " + packet.error().message);
-      packet->for_each_record(visit);
+      visit(*packet);
       rest = rest.subspan(packet->bytes().size());
     }
   }
+}
+
+void for_each_record(const fs::path& trace, const std::function<void(const RecordView&)>& visit) {
+  for_each_packet(trace, [&](const PacketView& packet) { packet.for_each_record(visit); });
 }
 
 std::vector<uint64_t> numbers_in(const fs::path& trace, pid_t tid) {

@@ -13,7 +13,11 @@
 
 namespace ktraced::live {
 
-// Calls `visit` for each record, file by file, oldest first. Throws on what is no packet.
+// Calls `visit` for each packet, file by file, oldest first. Throws on what is no packet.
+void for_each_packet(const std::filesystem::path& trace,
+                     const std::function<void(const PacketView&)>& visit);
+
+// The same for each record.
 void for_each_record(const std::filesystem::path& trace,
                      const std::function<void(const RecordView&)>& visit);
 
