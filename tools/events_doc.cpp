@@ -22,6 +22,7 @@ namespace {
 std::string_view explanation(Meaning meaning) {
   switch (meaning) {
     case Meaning::number:
+    case Meaning::failed_fields:  // of probes only
       return "";
     case Meaning::kaddr:
       return "kernel address; text shows the function";

@@ -174,7 +174,10 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
       "stream.subscribe", Role::read,
       [targets](const json&, const Peer&) -> Result<json> {
         if (targets.subscribers.full())
-          return fail(ExitCode::unavailable, "too many clients are reading the stream already");
+          return fail(ExitCode::unavailable,
+                      "{} clients read the stream already, as many as may: end one of those that "
+                      "'ktracectl status' tells",
+                      targets.subscribers.count());
         return subscription(targets.tracer);
       },
       [targets](Fd connection, const Peer& peer) {

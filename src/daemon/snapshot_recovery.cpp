@@ -47,8 +47,7 @@ void Snapshots::recover() {
           {.name = free_name("recovered"),
            .reason = "frozen by a daemon that ended before it was written",
            .requested_by = "ktraced"},
-          nullptr);
-    writing_.rbegin()->second.recovery = true;
+          nullptr, true);
   }
 }
 
@@ -61,11 +60,13 @@ bool Snapshots::is_saved(const FlightRecorder::Frozen& frozen) {
   return true;
 }
 
-// Once for each reason.
+// Once for each reason. At the end there is no other try: call_if_finished() tells.
 void Snapshots::keep_unsaved(const std::string& why) {
-  if (std::exchange(unsaved_because_, why) != why)
+  const bool news = std::exchange(unsaved_because_, why) != why;
+  if (finished_) return;
+  if (news)
     spdlog::error("what an earlier daemon recorded cannot be written yet, trying again: {}", why);
-  if (finished_ || retry_) return;
+  if (retry_) return;
   if (auto timer = loop_.add_repeating_timer(kRecoveryInterval, [this] { recover(); }))
     retry_ = std::move(*timer);
 }

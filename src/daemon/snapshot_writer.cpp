@@ -42,9 +42,10 @@ class SnapshotWriter {
   };
 
   Result<> write_ring(uint32_t cpu, const FlightRing& ring);
+  Result<> write_losses(uint32_t cpu, std::span<const Lost> lost);
   Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
   void settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
-  static void add_unrecorded(uint32_t number, const std::vector<Lost>& events, Manifest& manifest);
+  static void explain_unrecorded(uint32_t number, std::span<const Lost> events, Manifest& manifest);
 
   const SnapshotJob& job_;
   TraceWriter& writer_;
@@ -52,9 +53,18 @@ class SnapshotWriter {
 };
 
 Result<> SnapshotWriter::write_rings() {
+  for (const auto& [cpu, lost] : job_.unrecorded)
+    if (auto done = write_losses(cpu, lost); !done) return done;
   for (const auto& [cpu, ring] : job_.frozen.rings)
     if (auto done = write_ring(cpu, *ring); !done) return done;
   return {};
+}
+
+// They happened before the first record of their CPU, and after the bank had come into use.
+Result<> SnapshotWriter::write_losses(uint32_t cpu, std::span<const Lost> lost) {
+  PacketBuilder builder(job_.manifest.origin.uuid, cpu, job_.frozen.begin_ts);
+  builder.lose(lost);
+  return write_packets(builder, UINT64_MAX);
 }
 
 Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
@@ -101,7 +111,7 @@ Manifest SnapshotWriter::manifest() const {
   manifest.missed = job_.frozen.missed;
   manifest.cpus = writer_.accounts();
   for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
-  for (const auto& [number, events] : job_.unrecorded) add_unrecorded(number, events, manifest);
+  for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
   std::ranges::sort(manifest.cpus, {}, &CpuAccount::cpu);
   for (const auto& [event, count] : manifest.missed)
@@ -120,12 +130,11 @@ CpuAccount& account_of(uint32_t number, Manifest& manifest) {
   return *account;
 }
 
-void SnapshotWriter::add_unrecorded(uint32_t number, const std::vector<Lost>& events,
-                                    Manifest& manifest) {
+void SnapshotWriter::explain_unrecorded(uint32_t number, std::span<const Lost> events,
+                                        Manifest& manifest) {
   for (const Lost& lost : events) {
     const Event* event = manifest.schema.find(static_cast<uint16_t>(lost.event_id));
     if (event == nullptr) continue;
-    account_of(number, manifest).events[event->name].lost += lost.count;
     manifest.incomplete_because.push_back(
         fmt::format("CPU {}: {} {} events are lost: they happened before it had its flight ring",
                     number, lost.count, event->name));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/counters.h"
 #include "kernel/flight_recorder.h"
 #include "kernel/symbols.h"
 #include "trace/manifest.h"
@@ -18,9 +19,9 @@ namespace ktraced {
 struct SnapshotJob {
   std::filesystem::path path;
   FlightRecorder::Frozen frozen;  // its rings must stay frozen until the job is done
-  std::map<uint32_t, std::vector<Lost>> unrecorded;  // hits on CPUs that had no ring yet
-  Manifest manifest;                                 // all but what the records say
-  std::vector<std::byte> names;                      // name records
+  LostByCpu unrecorded;           // hits on CPUs that had no ring yet
+  Manifest manifest;              // all but what the records say
+  std::vector<std::byte> names;   // name records
 };
 
 // What has been written.

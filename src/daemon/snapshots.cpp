@@ -33,6 +33,16 @@ void log_written(const SnapshotTaken& snapshot, const std::string& reason,
                  written->records, fmt::join(written->incomplete_because, "; "));
 }
 
+void subtract(const LostByCpu& told, LostByCpu& from) {
+  for (const auto& [cpu, events] : told)
+    for (const Lost& event : events)
+      for (Lost& lost : from[cpu])
+        if (lost.event_id == event.event_id) lost.count -= event.count;
+  for (auto& [cpu, events] : from)
+    std::erase_if(events, [](const Lost& lost) { return lost.count == 0; });
+  std::erase_if(from, [](const auto& cpu) { return cpu.second.empty(); });
+}
+
 // It goes into the log.
 Result<> check_reason(std::string_view reason) {
   if (auto unfit = unfit_for_a_line(reason); !unfit.empty())
@@ -91,7 +101,7 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   if (auto ready = store_->prepare(flight.history_bytes()); !ready) return pass_on(ready);
   auto frozen = flight.swap();
   if (!frozen) return pass_on(frozen);
-  return write(*frozen, named, std::move(on_written));
+  return write(*frozen, named, std::move(on_written), false);
 }
 
 Result<> Snapshots::check_ready() const {
@@ -103,19 +113,29 @@ Result<> Snapshots::check_ready() const {
   return ready;
 }
 
+// Those that are being written will tell theirs.
+LostByCpu Snapshots::unrecorded() const {
+  LostByCpu lost = tracer_.flight_misses();
+  for (const auto& [id, writing] : writing_)
+    if (!writing.recovery) subtract(writing.unrecorded, lost);
+  return lost;
+}
+
 SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
-                               OnWritten on_written) {
+                               OnWritten on_written, bool recovery) {
   const uint64_t id = ++last_id_;
   SnapshotTaken snapshot{.name = request.name, .path = store_->path_of(request.name)};
+  const LostByCpu lost = unrecorded();
   writing_[id] = {.snapshot = snapshot,
                   .reason = request.reason,
                   .frozen = frozen,
-                  .recovery = false,
+                  .unrecorded = lost,
+                  .recovery = recovery,
                   .on_written = std::move(on_written)};
   tracer_.flight().set_name(frozen.bank, snapshot.name);
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
                                                        .frozen = frozen,
-                                                       .unrecorded = tracer_.new_flight_misses(),
+                                                       .unrecorded = lost,
                                                        .manifest = tracer_.manifest(),
                                                        .names = tracer_.name_records()});
   job->manifest.name = request.name;
@@ -141,6 +161,8 @@ void Snapshots::on_written(uint64_t id, const Result<SnapshotSummary>& result) {
   }
   const auto written = result ? result : failed(done.snapshot, result.error());
   tracer_.flight().release(done.frozen.bank);
+  // What a recovered one tells may have happened after it, and is told by the next one too.
+  if (result && !done.recovery) tracer_.tell_flight_misses(done.unrecorded);
   log_written(done.snapshot, done.reason, written);
   if (done.on_written) done.on_written(written);
   call_if_finished();
@@ -177,17 +199,19 @@ nlohmann::json Snapshots::status() {
 }
 
 void Snapshots::finish(bool persist, std::function<void()> done) {
+  finished_ = std::move(done);
+  persist_ = persist;
   recover();
   retry_.reset();
-  if (!unsaved_.empty())
-    spdlog::error("what an earlier daemon recorded {}: {}",
-                  persist ? "is left to the next one" : "is lost", unsaved_because_);
-  finished_ = std::move(done);
   call_if_finished();
 }
 
 void Snapshots::call_if_finished() {
-  if (finished_ && writing_.empty()) finished_();
+  if (!finished_ || !writing_.empty()) return;
+  if (!unsaved_.empty())
+    spdlog::error("what an earlier daemon recorded {}: {}",
+                  persist_ ? "is left to the next one" : "is lost", unsaved_because_);
+  finished_();
 }
 
 }  // namespace ktraced

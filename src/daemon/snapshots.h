@@ -74,6 +74,7 @@ class Snapshots {
     SnapshotTaken snapshot;
     std::string reason;
     FlightRecorder::Frozen frozen;
+    LostByCpu unrecorded;
     bool recovery = false;  // of what an earlier daemon froze
     OnWritten on_written;
   };
@@ -83,8 +84,9 @@ class Snapshots {
   [[nodiscard]] bool writing(const std::string& name) const;
   Result<> check_request_name(const std::string& name) const;
   Result<> check_ready() const;
+  [[nodiscard]] LostByCpu unrecorded() const;
   SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
-                      OnWritten on_written);
+                      OnWritten on_written, bool recovery);
   // Those of recovery.
   void recover();
   [[nodiscard]] bool is_saved(const FlightRecorder::Frozen& frozen);
@@ -103,6 +105,7 @@ class Snapshots {
   EventSource retry_;                            // recover()
   uint64_t last_id_ = 0;
   std::function<void()> finished_;       // set by finish()
+  bool persist_ = false;                 // the same
   WorkThread thread_{"ktraced-writer"};  // last: its tasks use the rest
 };
 

@@ -218,12 +218,16 @@ void Tracer::look_for_new_cpus() {
   }
 }
 
-std::map<uint32_t, std::vector<Lost>> Tracer::new_flight_misses() {
-  std::map<uint32_t, std::vector<Lost>> misses;
+LostByCpu Tracer::flight_misses() const {
+  LostByCpu misses;
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
-    if (auto news = counters_.new_flight_misses(cpu); !news.empty())
-      misses.emplace(cpu, std::move(news));
+    if (auto lost = counters_.flight_misses(cpu); !lost.empty())
+      misses.emplace(cpu, std::move(lost));
   return misses;
+}
+
+void Tracer::tell_flight_misses(const LostByCpu& lost) {
+  for (const auto& [cpu, events] : lost) counters_.tell_flight_misses(cpu, events);
 }
 
 }  // namespace ktraced

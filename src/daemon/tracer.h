@@ -106,9 +106,10 @@ class Tracer {
   uint64_t reset();
   // Gives rings to CPUs that have come online.
   void look_for_new_cpus();
-  // What happened on such CPUs before the flight recorder had a ring for it, since this was
-  // last asked: by CPU.
-  [[nodiscard]] std::map<uint32_t, std::vector<Lost>> new_flight_misses();
+  // What happened on such CPUs before the flight recorder had a ring for it, by CPU: what no
+  // snapshot has told yet, until one has. It outlives the daemon.
+  [[nodiscard]] LostByCpu flight_misses() const;
+  void tell_flight_misses(const LostByCpu& lost);
   // Detaches and unpins everything; with `persist` leaves all of it running instead, for the
   // next daemon to take over. The last call.
   void shut_down(bool persist);

@@ -45,16 +45,19 @@ uint64_t Counters::names_dropped() const {
   return sum;
 }
 
-std::vector<Lost> Counters::new_flight_misses(uint32_t cpu) {
+std::vector<Lost> Counters::flight_misses(uint32_t cpu) const {
   std::vector<Lost> lost;
   for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
-    flight_miss& miss = state(cpu).flight_misses[event];
+    const flight_miss& miss = state(cpu).flight_misses[event];
     const uint64_t count = load(miss.count);
     if (count != miss.told)
       lost.push_back({.count = count - miss.told, .event_id = event, .reserved = 0});
-    miss.told = count;
   }
   return lost;
+}
+
+void Counters::tell_flight_misses(uint32_t cpu, std::span<const Lost> lost) {
+  for (const Lost& told : lost) state(cpu).flight_misses[told.event_id].told += told.count;
 }
 
 std::vector<Lost> LossTracker::news() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "base/mapping.h"
@@ -20,6 +22,9 @@ struct EventCounts {
   EventCounts& operator+=(const EventCounts& other);
 };
 
+// Events lost, by CPU.
+using LostByCpu = std::map<uint32_t, std::vector<Lost>>;
+
 // The per-CPU counters. Reading costs no system call and may be done on any thread.
 class Counters {
  public:
@@ -30,9 +35,11 @@ class Counters {
   [[nodiscard]] EventCounts of(uint32_t cpu, uint16_t event) const;
   [[nodiscard]] uint64_t dropped_total(uint32_t cpu) const;
   [[nodiscard]] uint64_t names_dropped() const;
-  // Hits that the flight recorder had no ring for since this was last asked, of one CPU by
-  // event; to be asked by one thread.
-  [[nodiscard]] std::vector<Lost> new_flight_misses(uint32_t cpu);
+  // Hits that the flight recorder had no ring for, of one CPU by event: those that no snapshot
+  // has told yet.
+  [[nodiscard]] std::vector<Lost> flight_misses(uint32_t cpu) const;
+  // One has; for one thread.
+  void tell_flight_misses(uint32_t cpu, std::span<const Lost> lost);
   // Drops passed on to readers; see LossTracker.
   [[nodiscard]] u64& told(uint32_t cpu, uint16_t event) { return state(cpu).events[event].told; }
 

@@ -69,7 +69,8 @@ std::string text_of(const ProbeArgument& argument) {
     if (dereference.user) offset.insert(1, 1, 'u');
     text = fmt::format("{}({})", offset, text);
   }
-  if (argument.type.kind != FetchType::Kind::automatic) text += ":" + text_of(argument.type);
+  if (argument.type.kind != FetchType::Kind::automatic)
+    text += fmt::format(":{}", text_of(argument.type));
   return text;
 }
 

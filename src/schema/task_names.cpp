@@ -62,7 +62,7 @@ std::string task_state_letters(uint32_t state) {
     if (!letters.empty()) letters += '|';
     letters += kStateLetters[bit];
   }
-  if (letters.empty()) letters = "R";
+  if (letters.empty()) letters += 'R';
   if ((state & kPreempted) != 0) letters += '+';
   return letters;
 }

@@ -24,7 +24,7 @@ TEST(FilterLoan, OfAKilledRecordingIsGivenBack) {
   const json before = daemon.call("filter.show");
   EXPECT_EQ(before["on_loan"], nullptr);
   const fs::path path = daemon.directory() / "recording";
-  Process recording(daemon.ctl_command({"record", "-o", path, "--", "sleep", "100"}));
+  Process recording(daemon.ctl_command({"record", "-o", path, "--", "cat"}));
   ASSERT_TRUE(eventually([&] { return daemon.call("filter.show")["on_loan"].is_object(); }));
   const json lent = daemon.call("filter.show");
   EXPECT_EQ(lent["on_loan"]["pid"], recording.pid());
@@ -33,6 +33,7 @@ TEST(FilterLoan, OfAKilledRecordingIsGivenBack) {
   EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("and then again: uid=4711"));
   EXPECT_THAT(daemon.ctl_ok({"filter", "show"}), HasSubstr("and then again: uid=4711"));
   recording.send(SIGKILL);
+  recording.close_input();  // for what it ran
   EXPECT_TRUE(eventually([&] { return daemon.call("filter.show") == before; }));
 }
 

@@ -134,6 +134,40 @@ TEST(FlightHandover, WhatCannotBeWrittenWaitsUntilItCan) {
   EXPECT_EQ(log.find("cannot be written yet", told + 1), std::string::npos) << log;
 }
 
+TEST(FlightHandover, WhatCannotBeWrittenAtTheEndIsSaidToBeLost) {
+  Tmpfs disk("size=64m");
+  Daemon daemon(flight_config({{"directory", disk.path() / "d"}}));
+  run_truth({"numbered", "1000"});
+  leave_frozen(daemon);
+  disk.make_read_only();
+  daemon.start();
+  EXPECT_EQ(flight_status(daemon)["frozen"], 1);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_THAT(daemon.log(), HasSubstr("recorded is lost: cannot write to the directory"));
+}
+
+TEST(FlightHandover, WhatCannotBeWrittenIsLeftByAPersistentDaemonToTheNext) {
+  Tmpfs disk("size=64m");
+  json config = flight_config({{"directory", disk.path() / "d"}});
+  config["persist"] = true;
+  Daemon daemon(config);
+  WaitingTruth before({"numbered", "1000"});
+  before.act();
+  leave_frozen(daemon);
+  disk.make_read_only();
+  daemon.start();
+  EXPECT_EQ(flight_status(daemon)["frozen"], 1);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_THAT(daemon.log(), HasSubstr("is left to the next one: cannot write to the directory"));
+  disk.remount("rw");
+  daemon.start();
+  json list;
+  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }))
+      << daemon.log();
+  EXPECT_EQ(numbers_of_snapshot(list[0], before.pid()), from_to(1, 1000));
+  daemon.end(SIGKILL);
+}
+
 TEST(FlightHandover, WhatCannotBeWrittenIsWrittenElsewhereAfterAReload) {
   Tmpfs disk("size=64m");
   Daemon daemon(flight_config({{"directory", disk.path()}}));

@@ -129,6 +129,11 @@ TEST(Hotplug, WhatHappensBeforeACpuHasItsRingsIsCountedAndTold) {
   const json manifest = manifest_of(path);
   EXPECT_EQ(account_of(manifest, 1)["events"]["sys_enter"]["lost"], kUnseen) << manifest["cpus"];
   EXPECT_THAT(manifest["incomplete_because"].dump(), HasSubstr("CPU 1: 500 sys_enter"));
+  EXPECT_EQ(account_of(manifest, 1)["events"]["sys_enter"]["records"], kSeen);
+  EXPECT_THAT(daemon.ctl_ok({"show", "--format", "json", path}), HasSubstr("\"lost\":500"));
+  const Finished other = run({"babeltrace2", path}, "", 60s);
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("racer discarded 500 events"));
 
   const json next = daemon.call("snapshot.take");
   EXPECT_TRUE(next["complete"]) << "what has been told is not told again: " << next;

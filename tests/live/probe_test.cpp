@@ -313,7 +313,9 @@ TEST(Probe, IsAddedRemovedAndClearedAtFullRate) {
     (args.contains("even") ? even : odd)++;
     ASSERT_GT(number_of(event, field), 0) << event;
     ASSERT_LE(number_of(event, field), told["count"].get<long long>()) << event;
-    if (args.contains("odd")) ASSERT_EQ(args["t"], "odd") << event;
+    if (args.contains("odd")) {
+      ASSERT_EQ(args["t"], "odd") << event;
+    }
   }
   EXPECT_GT(even, 0);
   EXPECT_GT(odd, 0);

@@ -37,13 +37,17 @@ uint64_t number_in(const std::string& text, const std::string& name) {
 
 std::vector<TraceLine> trace_lines(std::string_view text) {
   static const std::regex form(
-      R"(^.*-(\d+) +(?:\([- \d]+\) +)?\[\d+\] .{4,6} +\d+\.\d+: (\S+): ?(.*)$)");
+      R"(^.*-(\d+) +(?:\([- \d]+\) +)?\[\d+\] .{4,6} +(\d+)\.(\d{6}): (\S+): ?(.*)$)");
   std::vector<TraceLine> lines;
   std::istringstream in{std::string(text)};
   for (std::string line; std::getline(in, line);) {
     std::smatch match;
-    if (std::regex_match(line, match, form))
-      lines.push_back({.tid = std::stoi(match[1]), .event = match[2], .text = match[3]});
+    if (!std::regex_match(line, match, form)) continue;
+    TraceLine& read = lines.emplace_back();
+    read.us = std::stoull(match[2]) * 1'000'000 + std::stoull(match[3]);
+    read.tid = std::stoi(match[1]);
+    read.event = match[4];
+    read.text = match[5];
   }
   return lines;
 }
@@ -72,6 +76,7 @@ KernelTrace::~KernelTrace() {
 void KernelTrace::begin(const std::vector<std::string>& tracepoints,
                         const std::vector<pid_t>& pids) const {
   write("buffer_size_kb", "16384");
+  write("trace_clock", "boot");
   write("options/hash-ptr", "0");
   if (!pids.empty()) write("set_event_pid", fmt::format("{}", fmt::join(pids, " ")));
   for (const std::string& tracepoint : tracepoints) write("set_event", tracepoint);

@@ -3,9 +3,11 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "harness/temp_dir.h"
@@ -14,10 +16,18 @@ namespace ktraced::live {
 
 // One line of the kernel's form: "bash-33 [001] d..1. 18440.883932: kfree: call_site=…".
 struct TraceLine {
+  uint64_t us = 0;  // CLOCK_BOOTTIME
   pid_t tid = 0;
   std::string event;
   std::string text;
-  auto operator<=>(const TraceLine&) const = default;
+  // Of the same hit; each tracer has its own time.
+  bool operator==(const TraceLine& other) const { return key() == other.key(); }
+  auto operator<=>(const TraceLine& other) const { return key() <=> other.key(); }
+
+ private:
+  [[nodiscard]] std::tuple<pid_t, const std::string&, const std::string&> key() const {
+    return {tid, event, text};
+  }
 };
 
 // The lines with an event of such a text; others, as comments, are left out.

@@ -51,7 +51,7 @@ Bytes some_record(uint64_t ts, bool cut) {
   Rec r{};
   r.kind = 5;
   r.wide = 0x1122334455667788;
-  r.name_loc = offsetof(Rec, text) | 8U << LOCATED_COUNT_SHIFT | (cut ? LOCATED_CUT : 0U);
+  r.name_loc = offsetof(Rec, text) | 8U << LOCATED_COUNT_SHIFT | (cut ? uint32_t{LOCATED_CUT} : 0U);
   r.odd_loc = (offsetof(Rec, text) + 8) | 2U << LOCATED_COUNT_SHIFT;
   std::memcpy(r.text, "virtio0\0\x01\0\x02\0", 12);
   return make_record(300, ts, 7, r);
