@@ -54,19 +54,6 @@ std::string refused_program(const std::string& log) {
   return std::regex_search(log, match, pattern) ? match[1].str() : std::string();
 }
 
-// The verifier's last word on a refused program.
-std::string refusal_reason(const std::string& log) {
-  std::string reason = "unknown reason";
-  for (size_t begin = 0; begin < log.size();) {
-    size_t end = std::min(log.find('\n', begin), log.size());
-    std::string line = log.substr(begin, end - begin);
-    if (line.starts_with("processed ")) break;
-    if (!line.empty() && !line.starts_with("libbpf:") && !line.starts_with(";")) reason = line;
-    begin = end + 1;
-  }
-  return reason;
-}
-
 // The one variable of a section of its own: before loading its initial value,
 // afterwards the memory it shares with the kernel.
 template <class T>
@@ -139,6 +126,18 @@ Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes
 
 }  // namespace
 
+std::string verifier_verdict(const std::string& log) {
+  std::string verdict;
+  for (size_t begin = 0; begin < log.size();) {
+    const size_t end = std::min(log.find('\n', begin), log.size());
+    const std::string line = log.substr(begin, end - begin);
+    if (line.starts_with("processed ")) break;
+    if (!line.empty() && !line.starts_with("libbpf:") && !line.starts_with(";")) verdict = line;
+    begin = end + 1;
+  }
+  return verdict;
+}
+
 std::span<const std::byte> bpf_object_bytes() {
   size_t size = 0;
   const void* data = ktraced_bpf__elf_bytes(&size);
@@ -178,8 +177,9 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
     const std::string refused = refused_program(log.text());
     if (error == EPERM || refused.empty() || left_out.contains(refused))
       return load_failure(error, log.text());
-    left_out[refused] =
-        fmt::format("the kernel refuses its program: {}", refusal_reason(log.text()));
+    const std::string verdict = verifier_verdict(log.text());
+    left_out[refused] = fmt::format("the kernel refuses its program: {}",
+                                    verdict.empty() ? "unknown reason" : verdict);
     spdlog::debug("{}", log.text());
   }
 }

@@ -20,6 +20,10 @@ struct BpfObjectCloser {
 };
 using LoadedObject = std::unique_ptr<bpf_object, BpfObjectCloser>;
 
+// The verifier's last word on a refused program, from what it or libbpf has logged; empty if there
+// is none.
+[[nodiscard]] std::string verifier_verdict(const std::string& log);
+
 // The names in the built-in object: its maps, and its programs with their tracepoints.
 struct BpfObjectNames {
   std::vector<std::string> maps;

@@ -61,19 +61,12 @@ int tracepoint_type(const btf* btf, std::string_view name) {
   return btf__find_by_name_kind(btf, type_name.c_str(), BTF_KIND_TYPEDEF);
 }
 
-const btf_type* skip_names(const btf* btf, uint32_t id) {
-  const btf_type* type = btf__type_by_id(btf, id);
-  while (type != nullptr && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
-    type = btf__type_by_id(btf, type->type);
-  return type;
-}
-
 std::string argument_kind(const btf* btf, uint32_t id) {
-  const btf_type* type = skip_names(btf, id);
+  const btf_type* type = bare_type(btf, id);
   if (type == nullptr) return "?";
   if (btf_is_int(type) || btf_is_any_enum(type)) return "int";
   if (!btf_is_ptr(type)) return "?";
-  const btf_type* target = skip_names(btf, type->type);
+  const btf_type* target = bare_type(btf, type->type);
   if (target == nullptr) return "?";
   if (btf_is_void(target)) return "void*";
   return std::string(btf__name_by_offset(btf, target->name_off)) + "*";
@@ -110,9 +103,9 @@ std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release
 std::string tracepoint_arguments(const btf* btf, std::string_view name) {
   int id = tracepoint_type(btf, name);
   if (id < 0) return {};
-  const btf_type* pointer = skip_names(btf, static_cast<uint32_t>(id));
+  const btf_type* pointer = bare_type(btf, static_cast<uint32_t>(id));
   if (pointer == nullptr || !btf_is_ptr(pointer)) return {};
-  const btf_type* function = skip_names(btf, pointer->type);
+  const btf_type* function = bare_type(btf, pointer->type);
   if (function == nullptr || !btf_is_func_proto(function)) return {};
   std::string arguments;
   // The first parameter is the probe's own data, which programs do not see.

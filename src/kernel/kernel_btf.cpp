@@ -1,9 +1,10 @@
 #include "kernel/kernel_btf.h"
 
 #include <bpf/btf.h>
-#include <bpf/libbpf.h>
 
 #include <cerrno>
+
+#include "kernel/quiet_libbpf.h"
 
 namespace ktraced {
 
@@ -11,9 +12,8 @@ void FreeBtf::operator()(btf* btf) const { btf__free(btf); }
 
 Result<BtfPtr> load_kernel_btf() {
   // What libbpf would print says less than the sentence below.
-  const libbpf_print_fn_t previous = libbpf_set_print(nullptr);
+  const QuietLibbpf quiet;
   BtfPtr btf(btf__load_vmlinux_btf());
-  libbpf_set_print(previous);
   if (btf) return btf;
   // libbpf tries a list of places and reports ENOENT or ESRCH when none has it.
   if (errno == ENOENT || errno == ESRCH)
@@ -21,6 +21,13 @@ Result<BtfPtr> load_kernel_btf() {
                 "this kernel has no BTF (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
   return fail(ExitCode::unavailable, "cannot read this kernel's BTF (/sys/kernel/btf/vmlinux): {}",
               errno_text(errno));
+}
+
+const btf_type* bare_type(const btf* btf, uint32_t id) {
+  const btf_type* type = btf__type_by_id(btf, id);
+  while (type != nullptr && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
+    type = btf__type_by_id(btf, type->type);
+  return type;
 }
 
 std::unordered_map<std::string, int64_t> kernel_enumerators() {

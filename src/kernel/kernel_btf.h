@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 struct btf;
+struct btf_type;
 
 namespace ktraced {
 
@@ -20,6 +21,9 @@ using BtfPtr = std::unique_ptr<btf, FreeBtf>;
 // Parses /sys/kernel/btf/vmlinux: some ten milliseconds and megabytes, so keep it
 // no longer than needed. Fails with ExitCode::unavailable.
 [[nodiscard]] Result<BtfPtr> load_kernel_btf();
+
+// A type without the names and qualifiers it is called by; null if there is none.
+[[nodiscard]] const btf_type* bare_type(const btf* btf, uint32_t id);
 
 // The kernel's enumerators by name, those of modules left out; empty without BTF.
 [[nodiscard]] std::unordered_map<std::string, int64_t> kernel_enumerators();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/suggest.h"
+#include "kernel/kernel_btf.h"
 
 namespace ktraced {
 namespace {
@@ -17,15 +18,6 @@ constexpr uint32_t kByteBits = 8;
 constexpr uint32_t kPointerBytes = 8;
 constexpr uint32_t kElementsMax = 64;
 constexpr int kNestingMax = 16;  // anonymous structs within each other
-// Where the System V ABI puts arguments: di, si, dx, cx, r8, r9, by their place in pt_regs.
-constexpr std::array kArgumentRegisters = {14, 13, 12, 11, 9, 8};
-
-const btf_type* bare_type(const btf* btf, uint32_t id) {
-  const btf_type* type = btf__type_by_id(btf, id);
-  while (type != nullptr && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
-    type = btf__type_by_id(btf, type->type);
-  return type;
-}
 
 std::string_view name_at(const btf* btf, uint32_t offset) {
   const char* name = btf__name_by_offset(btf, offset);

@@ -1,6 +1,7 @@
 // Arguments of kernel functions by name, and members of what they point to.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 struct btf;
 
 namespace ktraced {
+
+// Where the System V ABI puts arguments: di, si, dx, cx, r8, r9, by their place in pt_regs.
+inline constexpr std::array kArgumentRegisters = {14, 13, 12, 11, 9, 8};
 
 // A value that a variable and its members lead to.
 struct BtfValue {

@@ -6,9 +6,11 @@
 #include <spdlog/spdlog.h>
 
 #include <cerrno>
-#include <memory>
 #include <string>
 #include <vector>
+
+#include "kernel/bpf_loader.h"
+#include "kernel/quiet_libbpf.h"
 
 extern "C" {
 #include "ktraced_probe.skel.h"
@@ -19,23 +21,6 @@ namespace {
 
 constexpr const char* kFetchMap = ".rodata.fetch";
 constexpr size_t kLogBytes = size_t{256} * 1024;
-
-struct CloseObject {
-  void operator()(bpf_object* object) const { bpf_object__close(object); }
-};
-using ObjectPtr = std::unique_ptr<bpf_object, CloseObject>;
-
-// libbpf says what it thinks of an object on stderr; what counts is said by an error.
-class Quiet {
- public:
-  Quiet() : previous_(libbpf_set_print(nullptr)) {}
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-  ~Quiet() { libbpf_set_print(previous_); }
-
- private:
-  libbpf_print_fn_t previous_;
-};
 
 // All maps but that of the fetch program are the main object's.
 Result<> share_maps(bpf_object* object, const BpfObject& main) {
@@ -57,19 +42,6 @@ Result<> set_fetch_program(bpf_object* object, const fetch_program& program) {
   return {};
 }
 
-// The verifier's last word.
-std::string refusal(const std::string& log) {
-  std::string reason;
-  for (size_t begin = 0; begin < log.size();) {
-    const size_t end = std::min(log.find('\n', begin), log.size());
-    const std::string line = log.substr(begin, end - begin);
-    if (line.starts_with("processed ")) break;
-    if (!line.empty() && !line.starts_with(";")) reason = line;
-    begin = end + 1;
-  }
-  return reason;
-}
-
 }  // namespace
 
 std::span<const std::byte> probe_object_bytes() {
@@ -79,10 +51,10 @@ std::span<const std::byte> probe_object_bytes() {
 }
 
 Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& program, ProbeHook hook) {
-  const Quiet quiet;
+  const QuietLibbpf quiet;
   const auto bytes = probe_object_bytes();
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced_probe");
-  const ObjectPtr object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
+  const LoadedObject object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!object) return fail(ExitCode::software, "the built-in BPF object of probes is not valid");
   if (auto shared = share_maps(object.get(), main); !shared) return pass_on(shared);
   if (auto set = set_fetch_program(object.get(), program); !set) return pass_on(set);
@@ -96,7 +68,7 @@ Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& progra
   if (const int error = -bpf_object__load(object.get()); error != 0) {
     log.resize(log.find('\0'));
     spdlog::debug("{}", log);
-    const std::string reason = refusal(log);
+    const std::string reason = verifier_verdict(log);
     return fail(ExitCode::unavailable, "the kernel refuses the program of a probe: {}{}{}",
                 errno_text(error), reason.empty() ? "" : "; ", reason);
   }
