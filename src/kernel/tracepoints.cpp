@@ -73,7 +73,7 @@ std::optional<int64_t> Tracepoints::constant(const std::string& name) const {
 
 // The program must not copy one record by what was said of another: a module may have come
 // back with other fields.
-Result<> Tracepoints::prepare(const DynamicEvent& event) {
+Result<TracepointFormat> Tracepoints::tell_layout(const DynamicEvent& event) {
   auto now = format(event.source);
   if (!now) return pass_on(now);
   if (now->event.fields != event.event.fields)
@@ -83,7 +83,12 @@ Result<> Tracepoints::prepare(const DynamicEvent& event) {
   if (bpf_map_update_elem(object_.map_fd("tracepoint_layouts"), &id, &now->layout, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot tell the program about tracepoint {}: {}", event.source,
                 errno_text(errno));
-  return {};
+  return now;
+}
+
+Result<> Tracepoints::prepare(const DynamicEvent& event) {
+  auto told = tell_layout(event);
+  return told ? Result<>() : pass_on(told);
 }
 
 Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {
@@ -98,8 +103,7 @@ Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {
 }
 
 Result<std::vector<Fd>> Tracepoints::attach(const DynamicEvent& event, int program) {
-  if (auto ready = prepare(event); !ready) return pass_on(ready);
-  auto now = format(event.source);
+  auto now = tell_layout(event);
   if (!now) return pass_on(now);
   const Fd perf_event = open_perf_event(now->kernel_id);
   if (!perf_event) return cannot_attach(event.source, errno);

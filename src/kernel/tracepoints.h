@@ -33,6 +33,8 @@ class Tracepoints : public DynamicKind {
   [[nodiscard]] Result<TracepointFormat> format(std::string_view name) const;
 
  private:
+  // Tells the program the layout of the records, and returns what the kernel says of them now.
+  Result<TracepointFormat> tell_layout(const DynamicEvent& event);
   [[nodiscard]] std::optional<int64_t> constant(const std::string& name) const;
 
   const BpfObject& object_;
