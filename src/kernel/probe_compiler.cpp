@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernel/probe_grammar.h"
+#include "kernel/probe_layout.h"
 
 namespace ktraced {
 namespace {
@@ -21,6 +22,20 @@ constexpr uint32_t kRecordRoom = RECORD_MAX - kWord;
 
 int64_t register_place(std::string_view name) {
   return std::ranges::find(register_names(), name) - register_names().begin();
+}
+
+Meaning meaning_of(const FetchType& type) {
+  switch (type.kind) {
+    case Kind::symbol:
+    case Kind::symstr:
+      return Meaning::kaddr;
+    case Kind::hexadecimal:
+      return Meaning::hex;
+    case Kind::character:
+      return Meaning::text;
+    default:
+      return Meaning::number;
+  }
 }
 
 // Makes the operations and fields of one definition.
@@ -44,6 +59,8 @@ class Compiler {
   Result<> compile_all_arguments(const ProbeArgument& argument);
   Result<> finish(const ProbeArgument& argument, const FetchType& type, Place place);
   void store_number(const ProbeArgument& argument, const FetchType& type, const Place& place);
+  // Adds a field for one value or an array; returns where it lies.
+  uint16_t add_value(const ProbeArgument& argument, const FetchType& type, uint32_t count);
   void store_constant_text(const ProbeArgument& argument);
 
   Result<const BtfFunction*> function();
@@ -51,9 +68,6 @@ class Compiler {
   void load_constant(int64_t value) { add({.code = FETCH_CONSTANT, .number = value}); }
   void read(int64_t offset, uint16_t size, bool user);
   void add(fetch_op op);
-  Field& add_field(const std::string& name, std::string type, Meaning meaning, uint32_t size,
-                   uint32_t count);
-  Field& add_located(const std::string& name);
   void clear_holes();
   [[nodiscard]] std::unexpected<Error> wrong(size_t column, std::string_view message) const {
     return fail(ExitCode::usage, "column {}: {}", column, message);
@@ -64,13 +78,13 @@ class Compiler {
   CompiledProbe out_;
   std::vector<fetch_op> ops_;
   std::optional<BtfFunction> function_;
-  uint32_t size_ = sizeof(record);
+  ProbeLayout layout_;
   bool can_fail_ = false;
 };
 
 void Compiler::add(fetch_op op) {
   // The bit of the field that is being made, which is added after its operations.
-  op.bit = static_cast<u8>(out_.event.fields.size() % FETCH_FAILABLE_MAX);
+  op.bit = static_cast<u8>(layout_.fields().size() % FETCH_FAILABLE_MAX);
   if (op.code == FETCH_READ || op.code == FETCH_COPY || op.code == FETCH_STRING) can_fail_ = true;
   ops_.push_back(op);
 }
@@ -80,33 +94,6 @@ void Compiler::read(int64_t offset, uint16_t size, bool user) {
        .flags = static_cast<u8>(user ? FETCH_USER : 0),
        .size = size,
        .number = offset});
-}
-
-Field& Compiler::add_field(const std::string& name, std::string type, Meaning meaning,
-                           uint32_t size, uint32_t count) {
-  size_ = (size_ + size - 1) / size * size;
-  out_.event.fields.push_back({.name = name,
-                               .type = std::move(type),
-                               .meaning = meaning,
-                               .offset = size_,
-                               .size = size,
-                               .count = count});
-  size_ += size * count;
-  return out_.event.fields.back();
-}
-
-Field& Compiler::add_located(const std::string& name) {
-  constexpr uint32_t kLocation = sizeof(u32);
-  size_ = (size_ + kLocation - 1) / kLocation * kLocation;
-  out_.event.fields.push_back({.name = name,
-                               .type = "char[]",
-                               .meaning = Meaning::text,
-                               .offset = size_,
-                               .size = 1,
-                               .count = 0,
-                               .located = true});
-  size_ += kLocation;
-  return out_.event.fields.back();
 }
 
 Result<const BtfFunction*> Compiler::function() {
@@ -154,11 +141,9 @@ Result<Compiler::Place> Compiler::compile_source(const ProbeArgument& argument, 
     case Source::register_value:
       load_register(register_place(source.name));
       return Place{};
-    case Source::argument: {
-      constexpr const char* kRegisters[] = {"di", "si", "dx", "cx", "r8", "r9"};
-      load_register(register_place(kRegisters[source.number - 1]));
+    case Source::argument:
+      load_register(kArgumentRegisters.at(static_cast<size_t>(source.number - 1)));
       return Place{};
-    }
     case Source::stack_address:
       load_register(register_place("sp"));
       return Place{};
@@ -195,15 +180,21 @@ Result<Compiler::Place> Compiler::compile_source(const ProbeArgument& argument, 
 void Compiler::store_constant_text(const ProbeArgument& argument) {
   std::string text = argument.source.name;
   text.resize(text.size() / kWord * kWord + kWord);  // with a NUL
-  size_ = (size_ + kWord - 1) / kWord * kWord;
+  layout_.align(kWord);
   for (size_t at = 0; at < text.size(); at += kWord) {
     int64_t word = 0;
     std::memcpy(&word, text.data() + at, kWord);
     load_constant(word);
-    add({.code = FETCH_STORE, .size = kWord, .at = static_cast<u16>(size_ + at)});
+    add({.code = FETCH_STORE, .size = kWord, .at = static_cast<u16>(layout_.size() + at)});
   }
-  add_field(argument.name, fmt::format("char[{}]", text.size()), Meaning::text, 1,
-            static_cast<uint32_t>(text.size()));
+  layout_.add(argument.name, fmt::format("char[{}]", text.size()), Meaning::text, 1,
+              static_cast<uint32_t>(text.size()));
+}
+
+uint16_t Compiler::add_value(const ProbeArgument& argument, const FetchType& type, uint32_t count) {
+  Field& field = layout_.add(argument.name, text_of(type), meaning_of(type), type.bytes, count);
+  field.is_signed = type.kind == Kind::number_signed;
+  return static_cast<u16>(field.offset);
 }
 
 void Compiler::store_number(const ProbeArgument& argument, const FetchType& type,
@@ -214,25 +205,15 @@ void Compiler::store_number(const ProbeArgument& argument, const FetchType& type
     add({.code = FETCH_BITS,
          .number = static_cast<s64>(left | (kWordBits - type.width) << kRightShift)});
   }
-  const bool is_address = type.kind == Kind::symbol || type.kind == Kind::symstr;
-  const bool is_hex = type.kind == Kind::hexadecimal;
-  const Meaning meaning = is_address                     ? Meaning::kaddr
-                          : is_hex                       ? Meaning::hex
-                          : type.kind == Kind::character ? Meaning::text
-                                                         : Meaning::number;
-  const size_t index = ops_.size();
   add({.code = FETCH_STORE, .size = type.bytes});
-  Field& field = add_field(argument.name, text_of(type), meaning, type.bytes, 1);
-  field.is_signed = type.kind == Kind::number_signed;
-  ops_[index].at = static_cast<u16>(field.offset);
+  ops_.back().at = add_value(argument, type, 1);
 }
 
 Result<> Compiler::finish(const ProbeArgument& argument, const FetchType& type, Place place) {
   const auto user = static_cast<u8>(place.user || type.kind == Kind::ustring ? FETCH_USER : 0);
-  const size_t index = ops_.size();
   if (type.is_text()) {
     add({.code = FETCH_STRING, .flags = user, .number = place.offset});
-    ops_[index].at = static_cast<u16>(add_located(argument.name).offset);
+    ops_.back().at = static_cast<u16>(layout_.add_located(argument.name).offset);
     return {};
   }
   if (type.count == 0) {
@@ -245,14 +226,7 @@ Result<> Compiler::finish(const ProbeArgument& argument, const FetchType& type, 
        .flags = user,
        .size = static_cast<u16>(type.bytes * type.count),
        .number = place.offset});
-  const bool is_address = type.kind == Kind::symbol || type.kind == Kind::symstr;
-  const Meaning meaning = is_address                       ? Meaning::kaddr
-                          : type.kind == Kind::hexadecimal ? Meaning::hex
-                          : type.kind == Kind::character   ? Meaning::text
-                                                           : Meaning::number;
-  Field& field = add_field(argument.name, text_of(type), meaning, type.bytes, type.count);
-  field.is_signed = type.kind == Kind::number_signed;
-  ops_[index].at = static_cast<u16>(field.offset);
+  ops_.back().at = add_value(argument, type, type.count);
   return {};
 }
 
@@ -277,10 +251,9 @@ Result<> Compiler::compile_argument(const ProbeArgument& argument) {
     return {};
   }
   if (plain && argument.source.kind == Source::comm) {
-    const size_t index = ops_.size();
     add({.code = FETCH_COMM});
-    ops_[index].at =
-        static_cast<u16>(add_field(argument.name, "char[16]", Meaning::text, 1, COMM_LEN).offset);
+    ops_.back().at =
+        static_cast<u16>(layout_.add(argument.name, "char[16]", Meaning::text, 1, COMM_LEN).offset);
     return {};
   }
   FetchType type = argument.type;
@@ -296,23 +269,9 @@ Result<> Compiler::compile_argument(const ProbeArgument& argument) {
 
 // The record is built where another was before: what no field covers is cleared first.
 void Compiler::clear_holes() {
-  std::vector<bool> covered(size_, false);
-  for (const Field& field : out_.event.fields) {
-    const size_t bytes = field.located ? sizeof(u32) : size_t{field.size} * field.count;
-    std::fill_n(covered.begin() + field.offset, bytes, true);
-  }
   std::vector<fetch_op> clear;
-  for (uint32_t at = sizeof(record); at < size_;) {
-    uint16_t bytes = 1;
-    auto fits = [&](uint16_t more) {
-      return at % more == 0 && at + more <= size_ &&
-             std::none_of(covered.begin() + at, covered.begin() + at + more, std::identity());
-    };
-    while (bytes < kWord && fits(static_cast<uint16_t>(bytes * 2))) bytes *= 2;
-    if (!covered[at])
-      clear.push_back({.code = FETCH_STORE, .size = bytes, .at = static_cast<u16>(at)});
-    at += covered[at] ? 1 : bytes;
-  }
+  for (const ProbeLayout::Hole& hole : layout_.holes())
+    clear.push_back({.code = FETCH_STORE, .size = hole.bytes, .at = static_cast<u16>(hole.offset)});
   if (clear.empty()) return;
   clear.insert(clear.begin(), {.code = FETCH_CONSTANT});
   ops_.insert(ops_.begin(), clear.begin(), clear.end());
@@ -324,25 +283,27 @@ Result<CompiledProbe> Compiler::compile() {
   event.group = probe_.group;
   event.doc = text_of(probe_);
   const auto first = probe_.at_return ? kProbeFunction : kProbeIp;
-  add_field(std::string(first), "kaddr_t", Meaning::kaddr, kWord, 1);
-  if (probe_.at_return) add_field(std::string(kProbeReturnIp), "kaddr_t", Meaning::kaddr, kWord, 1);
+  layout_.add(std::string(first), "kaddr_t", Meaning::kaddr, kWord, 1);
+  if (probe_.at_return)
+    layout_.add(std::string(kProbeReturnIp), "kaddr_t", Meaning::kaddr, kWord, 1);
   for (const ProbeArgument& argument : probe_.arguments)
     if (auto done = compile_argument(argument); !done) return pass_on(done);
-  if (can_fail_ && event.fields.size() > FETCH_FAILABLE_MAX)
+  if (can_fail_ && layout_.fields().size() > FETCH_FAILABLE_MAX)
     return fail(ExitCode::usage, "a probe that reads memory has at most {} values, not {}",
                 FETCH_FAILABLE_MAX - 1 - (probe_.at_return ? 1 : 0),
-                event.fields.size() - 1 - (probe_.at_return ? 1 : 0));
+                layout_.fields().size() - 1 - (probe_.at_return ? 1 : 0));
   if (can_fail_)
     out_.program.failed_at =
-        add_field(std::string(kFailedFields), "u64", Meaning::failed_fields, kWord, 1).offset;
+        layout_.add(std::string(kFailedFields), "u64", Meaning::failed_fields, kWord, 1).offset;
   clear_holes();
-  if (size_ > kRecordRoom || ops_.size() > FETCH_OPS_MAX)
+  if (layout_.size() > kRecordRoom || ops_.size() > FETCH_OPS_MAX)
     return fail(ExitCode::usage,
                 "the probe fetches too much: {} bytes and {} operations, where {} and {} are the "
                 "most; fetch less, or with two probes",
-                size_, ops_.size(), kRecordRoom, static_cast<int>(FETCH_OPS_MAX));
-  event.size = (size_ + kWord - 1) / kWord * kWord;
-  out_.program.size = size_;
+                layout_.size(), ops_.size(), kRecordRoom, static_cast<int>(FETCH_OPS_MAX));
+  event.fields = layout_.fields();
+  event.size = (layout_.size() + kWord - 1) / kWord * kWord;
+  out_.program.size = layout_.size();
   out_.program.at_return = probe_.at_return ? 1 : 0;
   std::ranges::copy(ops_, out_.program.ops);
   return std::move(out_);
