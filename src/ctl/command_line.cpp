@@ -24,21 +24,30 @@ void add_status(CLI::App& app, Command& command) {
   sub->callback([options, &command] { command = *options; });
 }
 
+// What adds to `sub` a subcommand that sets options->action.
+template <class Options>
+auto actions_of(CLI::App* sub, const std::shared_ptr<Options>& options) {
+  return
+      [sub, options](const char* name, const char* description, typename Options::Action action) {
+        auto* child = sub->add_subcommand(name, description);
+        child->fallthrough();
+        child->callback([options, action] { options->action = action; });
+        return child;
+      };
+}
+
 void add_events(CLI::App& app, Command& command) {
   using Action = EventsCommand::Action;
   auto* sub = app.add_subcommand("events", "List events, or turn them on and off");
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<EventsCommand>();
-  auto add = [&](const char* name, const char* description, Action action, bool needs_names) {
-    auto* child = sub->add_subcommand(name, description);
-    auto* names = child->add_option("NAME", options->names, "Events or groups, e.g. kmalloc sched");
-    if (needs_names) names->required();
-    child->fallthrough();
-    child->callback([options, action] { options->action = action; });
+  const auto add = actions_of(sub, options);
+  auto add_names = [&](CLI::App* child) {
+    return child->add_option("NAME", options->names, "Events or groups, e.g. kmalloc sched");
   };
-  add("list", "Names, ids, fields and states of events (the default)", Action::list, false);
-  add("enable", "Start tracing events or groups", Action::enable, true);
-  add("disable", "Stop tracing events or groups", Action::disable, true);
+  add_names(add("list", "Names, ids, fields and states of events (the default)", Action::list));
+  add_names(add("enable", "Start tracing events or groups", Action::enable))->required();
+  add_names(add("disable", "Stop tracing events or groups", Action::disable))->required();
   sub->final_callback([options, &command] { command = *options; });
 }
 
@@ -53,12 +62,7 @@ void add_filter(CLI::App& app, Command& command) {
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<FilterCommand>();
   auto args = std::make_shared<std::vector<std::string>>();
-  auto add = [&](const char* name, const char* description, Action action) {
-    auto* child = sub->add_subcommand(name, description);
-    child->fallthrough();
-    child->callback([options, action] { options->action = action; });
-    return child;
-  };
+  const auto add = actions_of(sub, options);
   add("show", "Print the filter as arguments of 'filter set' (the default)", Action::show);
   add("clear", "Record everything", Action::clear);
   add("set", "Replace the keys given, leave the others", Action::set)
@@ -82,12 +86,7 @@ void add_snapshot(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("snapshot", "Save what the flight recorder holds");
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<SnapshotCommand>();
-  auto add = [&](const char* name, const char* description, Action action) {
-    auto* child = sub->add_subcommand(name, description);
-    child->fallthrough();
-    child->callback([options, action] { options->action = action; });
-    return child;
-  };
+  const auto add = actions_of(sub, options);
   auto* take = add("take", "Save the history up to now; tracing goes on", Action::take);
   take->add_option("--name", options->name, "Its name; else one made from the time")
       ->type_name("NAME");
@@ -109,12 +108,7 @@ void add_probe(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("probe", "Make events of any function of the kernel");
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<ProbesCommand>();
-  auto add = [&](const char* name, const char* description, Action action) {
-    auto* child = sub->add_subcommand(name, description);
-    child->fallthrough();
-    child->callback([options, action] { options->action = action; });
-    return child;
-  };
+  const auto add = actions_of(sub, options);
   add("list", "Probes as they can be given again, with hits and misses (the default)",
       Action::list);
   auto* adding = add("add", "Set probes, all or none of those given", Action::add);

@@ -66,10 +66,6 @@ std::string boottime_text(uint64_t ns) {
   return ns == 0 ? "-" : fmt::format("{}.{:09}", ns / kSecond, ns % kSecond);
 }
 
-Table::Cell heading(const char* text, bool right, const Colours& colours) {
-  return {text, right, [&colours](std::string_view t) { return colours.bold(t); }};
-}
-
 // What each CPU has of a snapshot. The kernel counts what it skips for all CPUs together.
 std::string cpus_text(const json& snapshot, const Colours& colours) {
   Table table({heading("CPU", true, colours), heading("FIRST", true, colours),

@@ -28,10 +28,6 @@ Table::Cell number_cell(const json& counts, const char* counter, const Colours& 
   return cell;
 }
 
-Table::Cell heading(std::string text, bool right, const Colours& colours) {
-  return {std::move(text), right, [&colours](std::string_view cell) { return colours.bold(cell); }};
-}
-
 bool is_interesting(const json& event) {
   for (const char* counter : kCounters)
     if (number_at(event, counter) != 0) return true;

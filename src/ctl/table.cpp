@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace ktraced {
 
@@ -27,6 +28,10 @@ std::string Table::text(size_t indent) const {
     out += '\n';
   }
   return out;
+}
+
+Table::Cell heading(std::string text, bool right, const Colours& colours) {
+  return {std::move(text), right, [&colours](std::string_view cell) { return colours.bold(cell); }};
 }
 
 std::string grouped(uint64_t number) {

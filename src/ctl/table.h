@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ctl/terminal.h"
+
 namespace ktraced {
 
 // Rows of cells, padded to the widest of their column. ASCII: bytes are columns.
@@ -28,6 +30,9 @@ class Table {
  private:
   std::vector<std::vector<Cell>> rows_;
 };
+
+// A cell of a table's first row. `colours` must outlive it.
+[[nodiscard]] Table::Cell heading(std::string text, bool right, const Colours& colours);
 
 // 1234567 → "1,234,567"
 [[nodiscard]] std::string grouped(uint64_t number);

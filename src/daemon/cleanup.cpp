@@ -7,10 +7,9 @@
 namespace ktraced {
 namespace {
 
-void clean_up_traces(const TraceStore& store, std::string_view prefix,
-                     std::vector<std::string>& told) {
+void clean_up_traces(const TraceStore& store, std::vector<std::string>& told) {
   store.finish_removals();
-  for (const StoredTrace& trace : store.list_unfinished(prefix))
+  for (const StoredTrace& trace : store.list_unfinished(""))
     told.push_back(
         fmt::format("left {}, which is not finished: 'ktracectl show --partial' reads it",
                     store.path_of(trace.name).string()));
@@ -27,9 +26,8 @@ Result<std::vector<std::string>> clean_up(const Config& config) {
                                                objects->size(), objects->size() == 1 ? "" : "s",
                                                config.bpffs.string())};
   if (*socket) told.push_back(fmt::format("removed the socket {}", config.control.socket.string()));
-  clean_up_traces(TraceStore(config.flight.directory), "", told);
-  if (config.stream.output && config.stream.output->directory != config.flight.directory)
-    clean_up_traces(TraceStore(config.stream.output->directory), "", told);
+  clean_up_traces(TraceStore(config.flight.directory), told);
+  if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), told);
   return told;
 }
 
