@@ -180,10 +180,7 @@ TEST(Filter, ChangesLoseNoUnrelatedEvent) {
   const size_t count = numbered.finish()["count"];
   Trace trace = stream.finish();
   EXPECT_EQ(trace.lost(), 0);
-  std::vector<uint64_t> numbers;
-  for (const json& call : trace.events("sys_enter", numbered.pid()))
-    numbers.push_back(numbers_of(call, "args")[1]);
-  expect_all_but_missed(numbers, count, daemon, "sys_enter");
+  expect_all_but_missed(call_numbers(trace, numbered.pid()), count, daemon, "sys_enter");
 }
 
 TEST(Filter, IsShownSetAndClearedByCommand) {

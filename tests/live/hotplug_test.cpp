@@ -26,9 +26,7 @@ pid_t calls_on_cpu_1(int count) {
 }
 
 std::vector<uint64_t> shown_numbers(const Trace& trace, pid_t pid) {
-  std::vector<uint64_t> numbers;
-  for (const json& event : trace.events("sys_enter", pid))
-    numbers.push_back(live::numbers_of(event, "args")[1]);
+  std::vector<uint64_t> numbers = call_numbers(trace, pid);
   std::ranges::sort(numbers);
   return numbers;
 }

@@ -8,6 +8,7 @@
 #include "harness/bpf_view.h"
 #include "harness/missed.h"
 #include "harness/numbers.h"
+#include "harness/show.h"
 #include "harness/stream.h"
 #include "harness/truth.h"
 
@@ -16,22 +17,10 @@ namespace {
 
 using testing::HasSubstr;
 
-// The numbers of the getpriority(0, n) calls of a process, in the order shown.
-std::vector<uint64_t> numbers(const Trace& trace, pid_t pid) {
-  std::vector<uint64_t> found;
-  for (const json& event : trace.events("sys_enter", pid))
-    found.push_back(numbers_of(event, "args")[1]);
-  return found;
-}
-
-Trace show(const Daemon& daemon, const json& snapshot) {
-  const Finished finished =
-      daemon.ctl({"show", "--format", "json", snapshot["path"].get<std::string>()});
-  EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  std::vector<json> lines;
-  std::istringstream text(finished.out);
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-  return Trace(std::move(lines));
+Trace trace_of(const json& snapshot) {
+  Shown shown = show({snapshot["path"].get<std::string>()});
+  EXPECT_EQ(shown.finished.exit_code, 0) << shown.finished.err;
+  return Trace(std::move(shown.lines));
 }
 
 TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
@@ -48,10 +37,10 @@ TEST(Persistence, TheFlightHistoryOfAKilledDaemonIsInTheNextOnesSnapshot) {
 
   const json snapshot = daemon.call("snapshot.take");
   EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
-  const Trace trace = show(daemon, snapshot);
-  EXPECT_EQ(numbers(trace, before.pid()), from_to(1, 2000));
-  EXPECT_EQ(numbers(trace, during.pid()), from_to(1, 3000));
-  EXPECT_EQ(numbers(trace, after.pid()), from_to(1, 1000));
+  const Trace trace = trace_of(snapshot);
+  EXPECT_EQ(call_numbers(trace, before.pid()), from_to(1, 2000));
+  EXPECT_EQ(call_numbers(trace, during.pid()), from_to(1, 3000));
+  EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
@@ -68,7 +57,7 @@ TEST(Persistence, TheFlightHistoryHasNoGapWhereADaemonTookOver) {
   const json snapshot = daemon.call("snapshot.take");
   busy.finish();
   EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
-  const std::vector<uint64_t> shown = numbers(show(daemon, snapshot), busy.pid());
+  const std::vector<uint64_t> shown = call_numbers(trace_of(snapshot), busy.pid());
   EXPECT_GT(shown.size(), 100U);
   EXPECT_EQ(shown, from_to(1, shown.size()));
 }
@@ -85,8 +74,8 @@ TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
   Stream stream(daemon);
   after.act();
   const Trace trace = stream.finish();
-  EXPECT_EQ(numbers(trace, during.pid()), from_to(1, 2000));
-  EXPECT_EQ(numbers(trace, after.pid()), from_to(1, 1000));
+  EXPECT_EQ(call_numbers(trace, during.pid()), from_to(1, 2000));
+  EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(trace.lost(), 0);
 
   Stream second(daemon);
@@ -102,7 +91,7 @@ TEST(Persistence, UnreadRecordsOutliveAChangeOfTheRingsSize) {
   daemon.write_config({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 256}}}});
   daemon.start();
   Stream stream(daemon);
-  EXPECT_EQ(numbers(stream.finish(), during.pid()), from_to(1, 2000));
+  EXPECT_EQ(call_numbers(stream.finish(), during.pid()), from_to(1, 2000));
 }
 
 TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
@@ -118,7 +107,7 @@ TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
 
   Stream stream(daemon);
   const Trace trace = stream.finish();
-  const auto shown = static_cast<long>(numbers(trace, during.pid()).size());
+  const auto shown = static_cast<long>(call_numbers(trace, during.pid()).size());
   EXPECT_GT(trace.lost("sys_enter"), 0);
   EXPECT_EQ(shown + trace.lost("sys_enter"), static_cast<long>(kCalls));
 }
@@ -143,7 +132,7 @@ TEST(Persistence, WithPersistTheTraceGoesOnAfterACleanStop) {
   between.act();
   daemon.start();
   EXPECT_NE(daemon.log().find("took over"), std::string::npos) << daemon.log();
-  EXPECT_EQ(numbers(show(daemon, daemon.call("snapshot.take")), between.pid()), from_to(1, 500));
+  EXPECT_EQ(call_numbers(trace_of(daemon.call("snapshot.take")), between.pid()), from_to(1, 500));
   daemon.end(SIGKILL);
   EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 0);
 }
@@ -153,7 +142,7 @@ TEST(Names, AreKnownOfThreadsThatBeganBeforeTheDaemonAndHaveEnded) {
   Daemon daemon(
       {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
   truth.act();
-  const Trace trace = show(daemon, daemon.call("snapshot.take"));
+  const Trace trace = trace_of(daemon.call("snapshot.take"));
   const std::vector<json> events = trace.events("sys_enter", truth.pid());
   ASSERT_EQ(events.size(), 10U);
   EXPECT_EQ(events.front()["comm"], "early-bird");

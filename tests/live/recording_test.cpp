@@ -32,13 +32,6 @@ std::vector<uint64_t> numbers_of(const std::vector<json>& lines, pid_t pid) {
   return numbers;
 }
 
-// What the ground truth wrote in its last line.
-json told_by(const Finished& finished) {
-  const size_t end = finished.out.find_last_not_of('\n');
-  const size_t begin = finished.out.rfind('\n', end);
-  return json::parse(finished.out.substr(begin == std::string::npos ? 0 : begin + 1));
-}
-
 TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   const auto calls = static_cast<uint64_t>(scaled(50'000));
   json config = {{"events", numbered_calls()}};

@@ -58,14 +58,7 @@ class BusyShell {
 
  private:
   void wait_asleep(const std::string& after) {
-    EXPECT_TRUE(eventually(
-        [&] {
-          std::ifstream stat(fmt::format("/proc/{}/stat", shell_.pid()));
-          std::string line;
-          std::getline(stat, line);
-          return shell_.out().contains(after) && line.contains(") S ");
-        },
-        100s));
+    EXPECT_TRUE(eventually([&] { return shell_.out().contains(after) && shell_.asleep(); }, 100s));
   }
   Process shell_;
 };

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -88,6 +89,14 @@ bool Process::try_reap() {
 }
 
 bool Process::running() { return !try_reap(); }
+
+bool Process::asleep() const {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
+  std::string line;
+  std::getline(stat, line);
+  const size_t after_name = line.rfind(") ");
+  return after_name != std::string::npos && line.substr(after_name + 2).starts_with("S ");
+}
 
 void Process::write_input(std::string_view text) {
   while (!text.empty()) {

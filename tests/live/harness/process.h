@@ -46,7 +46,8 @@ class Process {
   void write_input(std::string_view text);
   void close_input() { input_.reset(); }
   void send(int signal) const;
-  // Stops and continues reading what the process writes.
+  // Does its main thread wait for something (state S)?
+  [[nodiscard]] bool asleep() const;
   // Waits for the end; kills the process and throws if it takes longer.
   Finished wait(Milliseconds limit = 20s);
   // What was written so far.

@@ -117,6 +117,13 @@ std::vector<uint64_t> numbers_of(const json& event, const std::string& field) {
   return numbers;
 }
 
+std::vector<uint64_t> call_numbers(const Trace& trace, long task) {
+  std::vector<uint64_t> numbers;
+  for (const json& call : trace.events("sys_enter", task))
+    numbers.push_back(numbers_of(call, "args")[1]);
+  return numbers;
+}
+
 std::string name_of(const json& event, const std::string& field) {
   const json& args = event.at("args");
   if (field == "nr") return args.value("syscall", "");

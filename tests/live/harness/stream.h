@@ -63,6 +63,9 @@ class Stream {
 long long number_of(const json& event, const std::string& field);
 // An array field as numbers.
 std::vector<uint64_t> numbers_of(const json& event, const std::string& field);
+// The n of the getpriority(0, n) calls of a process or thread whose only recorded calls they are,
+// in the order shown.
+std::vector<uint64_t> call_numbers(const Trace& trace, long task);
 // What stands beside a number by its name: a system call, a signal, an errno, flags …;
 // empty if nothing does.
 std::string name_of(const json& event, const std::string& field);

@@ -11,7 +11,8 @@ Command truth_command(const Command& words) {
   return command;
 }
 
-// The last line it wrote.
+}  // namespace
+
 json told_by(const Finished& finished) {
   if (finished.exit_code != 0)
     throw std::runtime_error(fmt::format("truth failed with {} (signal {}): {}", finished.exit_code,
@@ -21,8 +22,6 @@ json told_by(const Finished& finished) {
   return json::parse(text.substr(text.rfind('\n') + 1));
 }
 
-}  // namespace
-
 json run_truth(const Command& words) { return told_by(run(truth_command(words))); }
 
 WaitingTruth::WaitingTruth(Command words)
@@ -30,8 +29,8 @@ WaitingTruth::WaitingTruth(Command words)
         words.insert(words.begin(), "--wait");
         return words;
       }())) {
-  if (!eventually([this] { return process_.out().ends_with('\n') || !process_.running(); }) ||
-      !process_.running())
+  const auto waits = [this] { return process_.out().ends_with('\n') && process_.asleep(); };
+  if (!eventually([&] { return waits() || !process_.running(); }) || !process_.running())
     throw std::runtime_error("truth did not get ready: " + process_.err());
 }
 

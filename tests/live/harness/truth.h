@@ -5,12 +5,16 @@
 
 namespace ktraced::live {
 
+// What it told: the last line it, or a command that ran it, wrote. Throws if that failed.
+json told_by(const Finished& finished);
+
 // Runs it to its end and returns what it told.
 json run_truth(const Command& words);
 
 // One that exists already but acts only when told to.
 class WaitingTruth {
  public:
+  // Starts it; then it sleeps until it is told to act, and no event is of it.
   explicit WaitingTruth(Command words);
   [[nodiscard]] pid_t pid() const { return process_.pid(); }
   // Lets it act, without waiting for it.
