@@ -1,0 +1,38 @@
+"""Reads the JUnit report of one suite, as ctest writes it.
+
+    junit.py REPORT WHAT FAILURES
+
+Prints how many tests passed and how many did not, and appends to the file FAILURES the end of
+what each of the latter wrote. A test that was not run has failed, and so has a suite without a
+report.
+"""
+
+import os
+import sys
+import xml.etree.ElementTree
+
+LINES = 30
+COLUMNS = 240
+
+
+def end_of(text):
+    return "".join(f"    {line[:COLUMNS]}\n" for line in text.splitlines()[-LINES:])
+
+
+def main():
+    report, what, failures = sys.argv[1:]
+    if not os.path.exists(report) or os.path.getsize(report) == 0:
+        with open(failures, "a", encoding="utf-8") as out:
+            out.write(f"{what}: no report was written; counted as one failure\n")
+        print(0, 1)
+        return
+    tests = list(xml.etree.ElementTree.parse(report).iter("testcase"))
+    failed = [test for test in tests if test.get("status") != "run"]
+    with open(failures, "a", encoding="utf-8") as out:
+        for test in failed:
+            out.write(f"{what}: FAILED {test.get('name')} ({test.get('time')} s)\n")
+            out.write(end_of(test.findtext("system-out") or ""))
+    print(len(tests) - len(failed), len(failed))
+
+
+main()
