@@ -2,7 +2,8 @@
 # tests, at the paths they have here, and as little of this machine as they need.
 # shellcheck shell=bash
 
-# What tests run beside the programs under test.
+# What of the build goes into a machine, and what tests run beside it.
+built_programs=(ktraced ktracectl truth live_tests verifier_stats)
 test_programs=(setpriv babeltrace2 python3)
 python_modules=json,socket
 
@@ -21,27 +22,31 @@ print(encodings.__file__.rsplit('/', 2)[0] + '/os.py')
 " | grep '^/' | sort -u
 }
 
-# files_for BUILD: every file of this machine that goes into the machine.
-files_for() {
-	local build=$1 programs=() program
-	for program in ktraced ktracectl truth live_tests verifier_stats; do
-		[ -x "$build/$program" ] || die "finds no $build/$program; build first"
-		programs+=("$build/$program")
-	done
+# What tests need beside the programs of the build: files of this machine.
+files_for_tests() {
+	local program
 	for program in "${test_programs[@]}"; do
-		programs+=("$(command -v "$program")") || die "needs $program; install it"
+		command -v "$program" || die "needs $program; install it"
 	done
-	mapfile -t -O "${#programs[@]}" programs < <(
-		find /usr/lib/*/babeltrace2/plugins -name '*.so'
-		python_files
-	)
-	printf '%s\n' "${programs[@]}" "$repository/configs/ktraced.json"
-	libraries_of "${programs[@]}"
+	find /usr/lib/*/babeltrace2/plugins -name '*.so'
+	python_files
+	echo "$repository/configs/ktraced.json"
 }
 
-# make_initramfs BUILD FILE: packs it, compressed.
+# files_for BUILD FILE…: every file of this machine that goes into the machine.
+files_for() {
+	local build=$1 files=("${@:2}") program
+	for program in "${built_programs[@]}"; do
+		[ -x "$build/$program" ] || die "finds no $build/$program; build first"
+		files+=("$build/$program")
+	done
+	printf '%s\n' "${files[@]}"
+	libraries_of "${files[@]}"
+}
+
+# make_initramfs BUILD FILE WITH…: packs it, compressed, with the files named.
 make_initramfs() {
-	local build=$1 file=$2 root source
+	local build=$1 file=$2 with=("${@:3}") root source
 	root=$(mktemp -d)
 	chmod 755 "$root"
 	mkdir -p "$root"/{bin,dev,proc,sys,tmp,etc,run}
@@ -53,7 +58,7 @@ make_initramfs() {
 	while read -r source; do
 		mkdir -p "$root${source%/*}"
 		cp -L "$source" "$root$source"
-	done < <(files_for "$build" | sort -u)
+	done < <(files_for "$build" "${with[@]}" | sort -u)
 	(cd "$root" && find . -print0 | cpio --null --quiet -o -H newc -R 0:0) | gzip -1 >"$file"
 	rm -r "$root"
 }

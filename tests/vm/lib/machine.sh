@@ -13,6 +13,8 @@ qemu_options=(
 	-accel tcg,thread=single -cpu Haswell-noTSX-IBRS,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-cx16
 	-smp "${KTRACED_VM_CPUS:-2}" -m "${KTRACED_VM_MEMORY:-2048}" -nographic -nodefaults -no-reboot
 )
+# Settings of the machine's own, NAME=VALUE words for tests/vm/init.
+settings=
 # By how much the large loads of tests are divided there.
 test_scale=${KTRACED_TEST_SCALE:-20}
 kernel_options="console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 ${KTRACED_VM_OPTIONS:-}"
@@ -30,12 +32,12 @@ initramfs_with() {
 	rm -r "$directory"
 }
 
-# boot VMLINUZ INITRAMFS SETTINGS QEMU-OPTION…: becomes the machine; to be called in a subshell.
+# boot VMLINUZ INITRAMFS WORDS QEMU-OPTION…: becomes the machine; to be called in a subshell.
 boot() {
-	local vmlinuz=$1 initramfs=$2 settings=$3
+	local vmlinuz=$1 initramfs=$2 words=$3
 	shift 3
 	exec qemu-system-x86_64 "${qemu_options[@]}" -kernel "$vmlinuz" -initrd "$initramfs" \
-		-append "$kernel_options KTRACED_BUILD=$build KTRACED_LIMIT=$test_limit $settings" "$@"
+		-append "$kernel_options KTRACED_BUILD=$build KTRACED_LIMIT=$test_limit $words" "$@"
 }
 
 # watch PID FILE: returns when the process has ended, or the file has not grown for too long.
@@ -53,14 +55,14 @@ watch() {
 	done
 }
 
-# run_machine DIRECTORY: boots its kernel/vmlinuz, runs its tests, and leaves there what the
-# machine told (results) and its console. To be called in a subshell.
+# run_machine DIRECTORY OPTION…: boots its kernel/vmlinuz, runs its tests, and leaves there what
+# the machine told (results) and its console. To be called in a subshell. The options are QEMU's.
 run_machine() {
-	local directory=$1 machine
+	local directory=$1 options=("${@:2}") machine
 	initramfs_with "$directory/tests" "$directory/initramfs"
 	: >"$directory/results"
-	(boot "$directory/kernel/vmlinuz" "$directory/initramfs" "KTRACED_TEST_SCALE=$test_scale" \
-		-serial "file:$directory/console" -serial "file:$directory/results" </dev/null) &
+	(boot "$directory/kernel/vmlinuz" "$directory/initramfs" "KTRACED_TEST_SCALE=$test_scale $settings" \
+		"${options[@]}" -serial "file:$directory/console" -serial "file:$directory/results" </dev/null) &
 	machine=$!
 	# Whatever ends this subshell, the machine ends with it.
 	# shellcheck disable=SC2064

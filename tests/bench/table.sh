@@ -1,0 +1,78 @@
+# Sourced: what machines have measured, as tables. A line of a measurement or of a committed
+# table: WORK TRACING INSTRUCTIONS.
+# shellcheck shell=bash
+
+cost_tables=$repository/tests/bench/icount.d
+
+# print_costs: the measurement on standard input, for a person: the instructions of one turn
+# untraced, and what each kind of tracing adds, also as a ratio of what the kernel's own trace adds.
+print_costs() {
+	awk '
+		{ cost[$1, $2] = $3 }
+		!($1 in known) { known[$1] = 1; works[++work_count] = $1 }
+		!($2 in kinds) { kinds[$2] = 1; order[++kind_count] = $2 }
+		END {
+			printf "%-12s", ""
+			for (w = 1; w <= work_count; ++w) printf "%18s", works[w]
+			print ""
+			for (k = 1; k <= kind_count; ++k) {
+				printf "%-12s", order[k]
+				for (w = 1; w <= work_count; ++w) {
+					untraced = cost[works[w], "nothing"]
+					added = cost[works[w], order[k]] - untraced
+					if (order[k] == "nothing") printf "%11d       ", untraced
+					else printf "%+11d %6.2f", added, added / (cost[works[w], "ftrace"] - untraced)
+				}
+				print ""
+			}
+		}'
+}
+
+# write_costs SERIES RELEASE COSTS
+write_costs() {
+	mkdir -p "$cost_tables"
+	{ bpf_compiler && echo "# Linux $2" && cat "$3"; } >"$cost_tables/$1.txt"
+	echo "wrote tests/bench/icount.d/$1.txt"
+}
+
+# grown_costs TABLE COSTS: a line for each kind of tracing that adds a twentieth more than in the
+# table; false if there is one.
+grown_costs() {
+	awk '
+		/^#/ { next }
+		FNR == NR { table[$1, $2] = $3; next }
+		{ cost[$1, $2] = $3 }
+		END {
+			for (key in table) {
+				split(key, of, SUBSEP)
+				if (of[2] == "nothing" || of[2] == "empty" || of[2] == "ftrace") continue
+				if (!(key in cost)) {
+					printf "%s %s was not measured\n", of[1], of[2]
+					bad = 1
+					continue
+				}
+				before = table[key] - table[of[1], "nothing"]
+				now = cost[key] - cost[of[1], "nothing"]
+				if (now > before * 1.05 + 5) {
+					printf "%s %s adds %d instructions now, %d in the table\n", of[1], of[2], now, before
+					bad = 1
+				}
+			}
+			exit bad
+		}' "$1" "$2"
+}
+
+# compare_costs SERIES COSTS: false, with the reasons, if anything has grown. Where there is
+# nothing to compare with, that is said.
+compare_costs() {
+	local table=$cost_tables/$1.txt
+	if [ ! -s "$table" ]; then
+		notice "no table of costs on Linux $1; make one: tests/bench/icount --update $1"
+	elif [ "$(head -n 1 "$table")" != "$(bpf_compiler)" ]; then
+		notice "the costs are not compared: programs of $(bpf_compiler), table of $(head -n 1 "$table")"
+	else
+		grown_costs "$table" "$2" && return
+		echo "if that has to be: tests/bench/icount --update $1"
+		return 1
+	fi
+}

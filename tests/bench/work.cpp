@@ -1,0 +1,141 @@
+// One kind of work, again and again, and what one turn of it costs:
+//
+//   bench_work getppid|pingpong|procfile [--empty TRACEPOINT,…]
+//
+// prints the cycles of the time stamp counter that one turn took: the median of several long
+// stretches, so that what the kernel does now and then (ticks, RCU) is in it, and a stretch in
+// which it did something rare is not. In a virtual machine that counts instructions, those are
+// the cycles.
+//
+// With --empty, BPF programs that do nothing are attached to the raw tracepoints named, for as
+// long as it works: what the hooks alone cost.
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr size_t kStretches = 11;
+
+[[noreturn]] void give_up(const std::string& what) {
+  std::perror(("bench_work: " + what).c_str());
+  std::exit(1);
+}
+
+// A kind of work: turns of it, as many as asked for.
+struct Work {
+  unsigned turns;  // of a stretch: some ten million instructions, several ticks
+  void (*run)(unsigned turns);
+};
+
+void getppid_calls(unsigned turns) {
+  for (unsigned i = 0; i < turns; ++i) syscall(SYS_getppid);
+}
+
+// Two ends of two pipes: what is written into the one comes out of the other, through a child.
+struct Echo {
+  int to = -1;
+  int from = -1;
+};
+
+void echo_until_closed(int from, int to) {
+  char byte = 0;
+  while (read(from, &byte, 1) == 1) {
+    if (write(to, &byte, 1) != 1) break;
+  }
+  _exit(0);
+}
+
+// Started once, before anything is measured; it ends with this process, whose end closes the pipe.
+const Echo& echo() {
+  static const Echo started = [] {
+    std::array<int, 2> there{};
+    std::array<int, 2> back{};
+    if (pipe(there.data()) != 0 || pipe(back.data()) != 0) give_up("pipe");
+    const pid_t child = fork();
+    if (child < 0) give_up("fork");
+    if (child == 0) {
+      close(there[1]);
+      close(back[0]);
+      echo_until_closed(there[0], back[1]);
+    }
+    close(there[0]);
+    close(back[1]);
+    return Echo{there[1], back[0]};
+  }();
+  return started;
+}
+
+void ping_pong(unsigned turns) {
+  const Echo& other = echo();
+  char byte = 0;
+  for (unsigned i = 0; i < turns; ++i) {
+    if (write(other.to, &byte, 1) != 1 || read(other.from, &byte, 1) != 1) give_up("echo");
+  }
+}
+
+void open_and_close(unsigned turns) {
+  for (unsigned i = 0; i < turns; ++i) {
+    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) give_up("/proc/self/stat");
+    close(file);
+  }
+}
+
+Work work_called(const std::string& name) {
+  if (name == "getppid") return {.turns = 20000, .run = getppid_calls};
+  if (name == "pingpong") return {.turns = 1000, .run = ping_pong};
+  if (name == "procfile") return {.turns = 1000, .run = open_and_close};
+  std::fprintf(stderr, "bench_work: knows getppid, pingpong and procfile, not %s\n", name.c_str());
+  std::exit(1);
+}
+
+// Attached as long as the process lives.
+void attach_empty_program(const std::string& tracepoint) {
+  const std::array<bpf_insn, 2> nothing{{
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+      {.code = BPF_JMP | BPF_EXIT},
+  }};
+  const int program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL", nothing.data(),
+                                    nothing.size(), nullptr);
+  if (program < 0) give_up("an empty BPF program");
+  if (bpf_raw_tracepoint_open(tracepoint.c_str(), program) < 0) give_up(tracepoint);
+}
+
+void attach_empty_programs(std::string list) {
+  for (char* name = std::strtok(list.data(), ","); name; name = std::strtok(nullptr, ","))
+    attach_empty_program(name);
+}
+
+double cycles_of_a_turn(const Work& work) {
+  std::vector<double> stretches;
+  work.run(work.turns);  // once for the caches and the slow first times
+  for (size_t i = 0; i < kStretches; ++i) {
+    const auto begin = __rdtsc();
+    work.run(work.turns);
+    stretches.push_back(static_cast<double>(__rdtsc() - begin) / work.turns);
+  }
+  const auto middle = stretches.begin() + kStretches / 2;
+  std::nth_element(stretches.begin(), middle, stretches.end());
+  return *middle;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Work work = work_called(argc > 1 ? argv[1] : "");
+  if (argc == 4 && !std::strcmp(argv[2], "--empty")) attach_empty_programs(argv[3]);
+  std::printf("%.0f\n", cycles_of_a_turn(work));
+  return 0;
+}
