@@ -50,7 +50,8 @@ std::span<const std::byte> probe_object_bytes() {
   return {static_cast<const std::byte*>(data), size};
 }
 
-Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& program, ProbeHook hook) {
+Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& program, ProbeHook hook,
+                              const std::function<void(bpf_program*)>& prepare) {
   const QuietLibbpf quiet;
   const auto bytes = probe_object_bytes();
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced_probe");
@@ -65,6 +66,7 @@ Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& progra
   std::string log(kLogBytes, '\0');
   bpf_program__set_autoload(chosen, true);
   bpf_program__set_log_buf(chosen, log.data(), log.size());
+  if (prepare) prepare(chosen);
   if (const int error = -bpf_object__load(object.get()); error != 0) {
     log.resize(log.find('\0'));
     spdlog::debug("{}", log);

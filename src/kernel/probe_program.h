@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "bpf/fetch.h"
 #include "kernel/bpf_object.h"
+
+struct bpf_program;
 
 namespace ktraced {
 
@@ -21,8 +24,9 @@ enum class ProbeHook {
 [[nodiscard]] std::span<const std::byte> probe_object_bytes();
 
 // Loads a copy that runs `program`, on the maps of `object`. Fails with ExitCode::unavailable,
-// saying what the kernel says.
-[[nodiscard]] Result<Fd> load_probe_program(const BpfObject& object, const fetch_program& program,
-                                            ProbeHook hook);
+// saying what the kernel says. `prepare` sees the program right before.
+[[nodiscard]] Result<Fd> load_probe_program(
+    const BpfObject& object, const fetch_program& program, ProbeHook hook,
+    const std::function<void(bpf_program*)>& prepare = nullptr);
 
 }  // namespace ktraced

@@ -1,4 +1,5 @@
-// What the running kernel's verifier had to do for each of the built-in programs, a line each:
+// What the running kernel's verifier had to do for each of the built-in programs, and for the
+// programs of a few probes, a line each:
 //
 //   PROGRAM INSTRUCTIONS STATES
 //
@@ -14,6 +15,9 @@
 
 #include "kernel/bpf_loader.h"
 #include "kernel/features.h"
+#include "kernel/probe_compiler.h"
+#include "kernel/probe_grammar.h"
+#include "kernel/probe_program.h"
 #include "schema/schema_from_btf.h"
 
 namespace {
@@ -23,24 +27,68 @@ using namespace ktraced;
 constexpr unsigned kStatisticsOnly = 4;  // BPF_LOG_STATS of the kernel's verifier
 constexpr size_t kLogBytes = 64 << 10;
 
-using Logs = std::map<std::string, std::vector<char>>;  // by program
+using Log = std::vector<char>;
 
-void ask_for_statistics(bpf_object* object, Logs& logs) {
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object) {
-    std::vector<char>& log = logs[bpf_program__name(program)];
-    log.assign(kLogBytes, '\0');
-    bpf_program__set_log_level(program, kStatisticsOnly);
-    bpf_program__set_log_buf(program, log.data(), log.size());
-  }
+void ask_for_statistics(bpf_program* program, Log& log) {
+  log.assign(kLogBytes, '\0');
+  bpf_program__set_log_level(program, kStatisticsOnly);
+  bpf_program__set_log_buf(program, log.data(), log.size());
 }
 
 // "processed 118 insns (limit 1000000) max_states_per_insn 1 total_states 9 peak_states 9 …"
-void print(const std::string& program, const std::vector<char>& log) {
+void print(const std::string& program, const Log& log) {
   static const std::regex pattern("processed ([0-9]+) insns.* total_states ([0-9]+)");
   std::cmatch match;
   if (std::regex_search(log.data(), match, pattern))
     std::printf("%s %s %s\n", program.c_str(), match[1].str().c_str(), match[2].str().c_str());
+}
+
+Result<> tell_of_events(const KernelFeatures& features) {
+  std::map<std::string, Log> logs;
+  auto left_out = features.unavailable;
+  auto object = load_bpf_object(features.flags, {}, left_out, [&](bpf_object* loading) {
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, loading)
+        ask_for_statistics(program, logs[bpf_program__name(program)]);
+  });
+  if (!object) return pass_on(object);
+  for (const auto& [program, log] : logs) print(program, log);
+  return {};
+}
+
+// The verifier follows just what a probe fetches: one that fetches nothing, one of each kind of
+// value, and one that is about as long as they come.
+struct Sample {
+  const char* name;
+  const char* definition;
+  ProbeHook hook = ProbeHook::one_by_one;
+};
+constexpr Sample kSamples[] = {
+    {"probe_of_nothing", "p f"},
+    {"probe_of_all_kinds",
+     "p f a=$arg1:u32 b=%ip:x64 c=+8(+16($arg1)):s16 d=+0($arg2):ustring e=+0($arg3):string "
+     "g=+4($arg1):b3@5/32 h=+0($stack):u64[8] i=$comm j=\\42"},
+    {"probe_of_all_kinds_multi",
+     "p:many f* a=$arg1:u32 b=%ip:x64 c=+8(+16($arg1)):s16 d=+0($arg2):ustring "
+     "e=+0($arg3):string g=+4($arg1):b3@5/32 h=+0($stack):u64[8] i=$comm j=\\42",
+     ProbeHook::multi},
+    {"probe_of_many_texts",
+     "p f a=+0($arg1):string b=+0($arg2):string c=+0($arg3):ustring d=+0($arg4):ustring "
+     "e=+8(+0($arg1)):string g=+8(+0($arg2)):string h=+8(+0($arg3)):string "
+     "i=+8(+0($arg4)):string j=+16(+8(+0($arg1))):string k=+16(+8(+0($arg2))):string"},
+};
+
+Result<> tell_of_probe(const BpfObject& object, const Sample& sample) {
+  auto command = parse_probe_line(sample.definition);
+  if (!command) return fail(ExitCode::software, "{}: {}", sample.name, command.error().message);
+  auto compiled = compile_probe(std::get<ProbeDefinition>(*command), {});
+  if (!compiled) return pass_on(compiled);
+  Log log;
+  auto program =
+      load_probe_program(object, compiled->program, sample.hook,
+                         [&](bpf_program* loading) { ask_for_statistics(loading, log); });
+  if (program) print(sample.name, log);
+  return {};
 }
 
 Result<> run() {
@@ -48,11 +96,11 @@ Result<> run() {
   if (!schema) return pass_on(schema);
   auto features = probe_features(*schema);
   if (!features) return pass_on(features);
-  Logs logs;
-  auto object = load_bpf_object(features->flags, {}, features->unavailable,
-                                [&](bpf_object* loading) { ask_for_statistics(loading, logs); });
+  if (auto told = tell_of_events(*features); !told) return told;
+  auto object = BpfObject::load(*schema, *features, {});
   if (!object) return pass_on(object);
-  for (const auto& [program, log] : logs) print(program, log);
+  for (const Sample& sample : kSamples)
+    if (auto told = tell_of_probe(*object, sample); !told) return told;
   return {};
 }
 
