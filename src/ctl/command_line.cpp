@@ -3,8 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <memory>
 #include <sstream>
 
@@ -12,6 +10,7 @@
 #include "base/suggest.h"
 #include "ctl/filter_args.h"
 #include "ctl/rpc_client.h"
+#include "ctl/view_command_line.h"
 
 namespace ktraced {
 
@@ -126,76 +125,6 @@ void add_probe(CLI::App& app, Command& command) {
   sub->final_callback([options, &command] {
     if (options->action == Action::add && options->words.empty() && !options->file)
       throw CLI::ValidationError("probe add needs a definition, or a file of them (-f FILE)");
-    command = *options;
-  });
-}
-
-// A number above zero; CLI11's own check says so in 300 digits.
-std::string check_positive(const std::string& text) {
-  double number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (is_number && number > 0 && std::isfinite(number)) return "";
-  return fmt::format("'{}' is not a number above 0", text);
-}
-
-// Options of commands that show events. `format` holds what was typed as --format.
-void add_view_options(CLI::App* sub, ViewOptions& view, std::string& format) {
-  sub->add_option("--format", format, "ftrace (the default) or json")
-      ->check(CLI::IsMember({"ftrace", "json"}).description(""))
-      ->type_name("FORMAT");
-  auto add_list = [&](const char* name, auto& values, const char* description, const char* type) {
-    sub->add_option(name, values, description)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name(type);
-  };
-  SelectionArgs& selection = view.selection;
-  add_list("--event", selection.events, "Only these events or groups", "NAME,…");
-  add_list("--pid", selection.pids, "Only events of these processes or threads", "PID,…");
-  add_list("--comm", selection.comms, "Only events of tasks with these names ('nginx*')", "COMM,…");
-  auto* count = sub->add_option("--count", view.count, "End after N events");
-  count->check(check_positive)->type_name("N");
-  auto* count_only = sub->add_flag("--count-only", view.count_only,
-                                   "Show nothing, count events and print their numbers as JSON");
-  for (const char* name : {"--format", "--event", "--pid", "--comm", "--count"})
-    count_only->excludes(name);
-}
-
-CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description) {
-  return sub->add_option("--duration", seconds, description)
-      ->check(check_positive)
-      ->type_name("SECONDS");
-}
-
-void set_format(ViewOptions& view, const std::string& format) {
-  if (!format.empty()) view.format = format == "json" ? OutputFormat::json : OutputFormat::ftrace;
-}
-
-void add_stream(CLI::App& app, Command& command) {
-  auto* sub = app.add_subcommand("stream", "Show events as they happen");
-  auto options = std::make_shared<StreamCommand>();
-  auto format = std::make_shared<std::string>();
-  add_view_options(sub, *options, *format);
-  add_duration(sub, options->duration_s, "End after so many seconds");
-  sub->callback([options, format, &command] {
-    set_format(*options, *format);
-    command = *options;
-  });
-}
-
-void add_show(CLI::App& app, Command& command) {
-  auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
-  auto options = std::make_shared<ShowCommand>();
-  auto format = std::make_shared<std::string>();
-  add_view_options(sub, *options, *format);
-  add_duration(sub, options->duration_s, "Only the first seconds of the trace")
-      ->excludes("--count-only");
-  sub->add_flag("--partial", options->partial, "Also a trace that was not finished");
-  sub->add_option("DIR", options->directories, "Trace directories, read as one history")
-      ->required();
-  sub->callback([options, format, &command] {
-    set_format(*options, *format);
     command = *options;
   });
 }

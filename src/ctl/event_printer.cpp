@@ -11,7 +11,9 @@ bool EventPrinter::has_ended(uint64_t ts) {
 void EventPrinter::on_record(const RecordOrigin& from, RecordView record) {
   const Source& source = sources_[from.source];
   if (has_ended(record.ts()) || !source.selection.wants(from.cpu, record, source.names)) return;
+  const size_t before = out_.size();
   source.decoder.event(from.cpu, record, out_);
+  if (out_.size() == before) return;  // an event that this form does not show
   ++totals_.shown;
   if (limits_.events && totals_.shown >= *limits_.events) full_ = true;
 }
@@ -19,8 +21,9 @@ void EventPrinter::on_record(const RecordOrigin& from, RecordView record) {
 void EventPrinter::on_loss(const LossItem& loss) {
   const Source& source = sources_[loss.source];
   if (has_ended(loss.ts) || !source.selection.wants_event(loss.event_id)) return;
+  const size_t before = out_.size();
   source.decoder.loss(loss, out_);
-  totals_.lost += loss.count;
+  if (out_.size() != before) totals_.lost += loss.count;
 }
 
 }  // namespace ktraced

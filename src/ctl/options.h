@@ -31,11 +31,13 @@ struct FilterCommand {
   nlohmann::json filter;  // for set: as filter.set takes it
 };
 
-enum class OutputFormat { ftrace, json };
+enum class OutputFormat { ftrace, json, kmemtrace, kmemtrace_minimal, process };
 
 // How events are shown, whether they happen now or are read from a trace.
 struct ViewOptions {
   std::optional<OutputFormat> format;  // nothing: json with --json, else ftrace
+  bool gfp_names = false;              // of kmemtrace-minimal: flags by name
+  bool names = false;                  // of process: calls, signals and errors by name
   SelectionArgs selection;
   std::optional<uint64_t> count;     // end after as many events
   std::optional<double> duration_s;  // end after as many seconds

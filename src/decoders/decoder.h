@@ -29,7 +29,8 @@ struct DecoderSources {
   SymbolResolver* symbols = nullptr;  // null: addresses stay numbers
 };
 
-// Writes events and losses, one line each, in the order it is given them.
+// Writes events and losses, one line each, in the order it is given them. A form that is not for
+// all events writes nothing for the others.
 class Decoder {
  public:
   virtual ~Decoder() = default;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "decoders/comm.h"
+#include "decoders/kernel_time.h"
 #include "decoders/safe_text.h"
 #include "schema/names.h"
 #include "trace/field_value.h"
@@ -31,8 +32,6 @@ constexpr std::string_view kHeader =
 constexpr size_t kCommWidth = 16;
 constexpr size_t kPidWidth = 7;
 constexpr size_t kSecondsWidth = 5;
-constexpr uint64_t kMicrosecond = 1000;
-constexpr uint64_t kMicrosecondsPerSecond = 1000000;
 
 size_t decimal_digits(uint64_t value) {
   size_t digits = 1;
@@ -109,13 +108,9 @@ void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& o
   out.append(" [");
   out.append_padded(cpu, 3);
   out.append("] ..... ");
-  uint64_t microseconds =
-      (record.ts() + kMicrosecond / 2) / kMicrosecond;  // rounds as the kernel does
-  uint64_t seconds = microseconds / kMicrosecondsPerSecond;
-  append_spaces_to(kSecondsWidth, decimal_digits(seconds), out);
-  out.append_decimal(seconds);
-  out.append('.');
-  out.append_padded(microseconds % kMicrosecondsPerSecond, 6);
+  const KernelTime time = kernel_time(record.ts());
+  append_spaces_to(kSecondsWidth, decimal_digits(time.seconds), out);
+  append_seconds(time, out);
 }
 
 void FtraceDecoder::append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const {

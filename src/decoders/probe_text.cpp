@@ -80,19 +80,22 @@ std::optional<ProbeText> ProbeText::of(const Event& event) {
   return text;
 }
 
+uint64_t ProbeText::place(RecordView record) const {
+  return integer_of(place_, record).value_or(0);
+}
+
 void ProbeText::append_place(RecordView record, const AppendSymbol& append_symbol,
                              TextBuffer& out) const {
-  const uint64_t place = integer_of(place_, record).value_or(0);
   out.append('(');
   if (!return_to_) {
-    append_symbol(place, out);
+    append_symbol(place(record), out);
     return out.append(')');
   }
   append_symbol(integer_of(*return_to_, record).value_or(0), out);
   out.append(" <- ");
   // The function as a whole, without "+0x0/0xe0".
   TextBuffer function;
-  append_symbol(place, function);
+  append_symbol(place(record), function);
   const std::string_view name = function.view();
   out.append(name.substr(0, name.find("+0x0/")));
   out.append(')');
@@ -101,6 +104,11 @@ void ProbeText::append_place(RecordView record, const AppendSymbol& append_symbo
 void ProbeText::append(RecordView record, const AppendSymbol& append_symbol,
                        TextBuffer& out) const {
   append_place(record, append_symbol, out);
+  append_values(record, append_symbol, out);
+}
+
+void ProbeText::append_values(RecordView record, const AppendSymbol& append_symbol,
+                              TextBuffer& out) const {
   for (const Value& value : values_) {
     out.append(value.head);
     if (failed_.contains(value.number, record))

@@ -34,6 +34,12 @@ class ProbeText {
   static std::optional<ProbeText> of(const Event& event);
   void append(RecordView record, const AppendSymbol& append_symbol, TextBuffer& out) const;
 
+  // Of the pieces: is it a return, where was it hit (of a return the function that returned), and
+  // " dfd=-100 path="/etc/passwd"".
+  [[nodiscard]] bool is_return() const { return return_to_.has_value(); }
+  [[nodiscard]] uint64_t place(RecordView record) const;
+  void append_values(RecordView record, const AppendSymbol& append_symbol, TextBuffer& out) const;
+
  private:
   struct Value {
     Field field;

@@ -133,8 +133,31 @@ TEST(CommandLine, Stream) {
   EXPECT_TRUE(command<StreamCommand>({"stream", "--count-only", "--duration", "1"}).count_only);
 }
 
+TEST(CommandLine, FormatsOfStreamAndShow) {
+  EXPECT_EQ(command<StreamCommand>({"stream", "--format", "kmemtrace"}).format,
+            OutputFormat::kmemtrace);
+  auto minimal = command<ShowCommand>({"show", "/a", "--format=kmemtrace-minimal", "--gfp-names"});
+  EXPECT_EQ(minimal.format, OutputFormat::kmemtrace_minimal);
+  EXPECT_TRUE(minimal.gfp_names && !minimal.names);
+  auto process = command<StreamCommand>({"stream", "--names", "--format", "process"});
+  EXPECT_EQ(process.format, OutputFormat::process);
+  EXPECT_TRUE(process.names && !process.gfp_names);
+}
+
+TEST(CommandLine, WrongFormatsAreUsageErrors) {
+  EXPECT_EQ(
+      usage_error({"show", "/a", "--format", "kmemtrac"}),
+      "ktracectl: --format: unknown format 'kmemtrac': is kmemtrace or kmemtrace-minimal meant?; "
+      "see 'ktracectl show --help'\n");
+  EXPECT_EQ(usage_error({"stream", "--format", "xml"}),
+            "ktracectl: --format: unknown format 'xml': there are ftrace, json, kmemtrace, "
+            "kmemtrace-minimal, process; see 'ktracectl stream --help'\n");
+  EXPECT_THAT(usage_error({"show", "/a", "--format", "kmemtrace", "--gfp-names"}),
+              HasSubstr("--gfp-names belongs to --format kmemtrace-minimal"));
+  EXPECT_THAT(usage_error({"stream", "--names"}), HasSubstr("--names belongs to --format process"));
+}
+
 TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
-  EXPECT_THAT(usage_error({"stream", "--format", "xml"}), HasSubstr("xml"));
   EXPECT_THAT(usage_error({"stream", "--count", "0"}), HasSubstr("above 0"));
   EXPECT_THAT(usage_error({"stream", "--count", "-5"}), HasSubstr("above 0"));
   EXPECT_THAT(usage_error({"stream", "--count", "many"}), HasSubstr("above 0"));

@@ -22,8 +22,9 @@ const fs::path kGolden = KTRACED_SOURCE_DIR "/tests/data/golden";
 const fs::path kTrace = kGolden / "trace";
 
 // What `show` prints of a trace that it can read.
-std::string shown(const fs::path& trace, OutputFormat format) {
+std::string shown(const fs::path& trace, OutputFormat format, bool names = false) {
   ShowCommand command;
+  command.names = command.gfp_names = names;
   command.format = format;
   command.directories = {trace};
   ::testing::internal::CaptureStdout();
@@ -45,6 +46,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(GoldenTrace, IsShownAsItWas) {
   EXPECT_EQ(shown(kTrace, OutputFormat::json), read_file(kGolden / "show.json"));
   EXPECT_EQ(shown(kTrace, OutputFormat::ftrace), read_file(kGolden / "show.ftrace"));
+}
+
+TEST(GoldenTrace, IsShownAsTheOlderTracersDid) {
+  EXPECT_EQ(shown(kTrace, OutputFormat::kmemtrace), read_file(kGolden / "show.kmemtrace"));
+  EXPECT_EQ(shown(kTrace, OutputFormat::kmemtrace_minimal, true),
+            read_file(kGolden / "show.kmemtrace-minimal"));
+  EXPECT_EQ(shown(kTrace, OutputFormat::process), read_file(kGolden / "show.process"));
 }
 
 TEST(GoldenTrace, HasEveryEventThatWasBuiltInThen) {

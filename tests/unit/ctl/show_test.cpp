@@ -114,6 +114,21 @@ TEST_F(Show, TextLooksAsThatOfTheStream) {
                               "CPU:1 [LOST 5 EVENTS]\n"));
 }
 
+TEST_F(Show, CountsOnlyWhatTheFormatShows) {
+  ShowCommand command = of({write("a")});
+  command.format = OutputFormat::kmemtrace_minimal;
+  command.count = 2;
+  run(command);
+  EXPECT_THAT(out_, StartsWith("#\n# ALLOC  TYPE  "));
+  EXPECT_THAT(out_, HasSubstr("# lost 5 kmalloc on CPU 1\n"));
+  EXPECT_THAT(out_, HasSubstr("0x0000000000000001        put_pid\n"));
+  EXPECT_THAT(err_, HasSubstr("2 events shown, 5 lost"));
+  command.format = OutputFormat::process;
+  run(command);
+  EXPECT_EQ(out_, "");
+  EXPECT_THAT(err_, HasSubstr("0 events shown, 0 lost"));
+}
+
 TEST_F(Show, ReadsSeveralDirectoriesAsOneHistory) {
   auto later = write("later", 10 * kSecond), earlier = write("earlier");
   EXPECT_EQ(show(of({later, earlier})),

@@ -18,10 +18,13 @@ inline constexpr uint64_t kCallSite = 0xffffffff81234567;
 inline constexpr uint64_t kHeapPointer = 0xffff888104c5a000;
 inline constexpr uint64_t kCache = 0xffff888100042a00;
 
-// Knows one address.
-class OneSymbol : public SymbolResolver {
+inline constexpr uint64_t kFunction = 0xffffffff81230000;
+
+// Knows a place in a function and the beginning of another one.
+class FewSymbols : public SymbolResolver {
  public:
   std::string_view resolve(uint64_t address) override {
+    if (address == kFunction) return "do_sys_openat2+0x0/0xe0";
     return address == kCallSite ? "load_elf_binary+0x2a/0x10f0" : "";
   }
 };
@@ -51,7 +54,7 @@ class DecoderTest : public ::testing::Test {
 
   Schema schema_ = built_schema();
   NameTable names_;
-  OneSymbol symbols_;
+  FewSymbols symbols_;
 };
 
 // A record of an event by thread 3352, bash.
