@@ -16,8 +16,9 @@
  *	}
  *
  * Records are built on the stack and stored whole, so nothing is ever reserved
- * and forgotten, and a program that is preempted or interrupted half-way leaves
- * no trace in a ring. Counters are atomic for the same reason.
+ * and forgotten in a stream ring. In a flight ring a place is taken with one step
+ * and then filled: nothing can fail in between, and who reads a ring waits before
+ * for all programs that may be in it. Counters are atomic, as programs nest.
  */
 #ifndef KTRACED_BPF_EMIT_H
 #define KTRACED_BPF_EMIT_H
@@ -34,16 +35,20 @@ const enum event_id events_declared SEC(".rodata.events") = 0;
 	SEC("?raw_tp/" #name)                                                      \
 	int name(u64 *ctx)
 
-static __always_inline struct cpu_state *this_cpu_state(u32 *cpu)
-{
-	*cpu = bpf_get_smp_processor_id();
-	return bpf_map_lookup_elem(&cpu_states, cpu);
-}
+/*
+ * The same with arguments whose types the kernel knows: what they point to is
+ * read by plain loads, without checks from 6.2 on. Not for arguments that can be
+ * anything but a pointer to what their type says.
+ */
+#define TYPED_EVENT_PROGRAM(name)                                                  \
+	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
+	SEC("?tp_btf/" #name)                                                      \
+	int name(u64 *ctx)
 
 static __always_inline bool count_filtered(u32 id)
 {
-	u32 cpu;
-	struct cpu_state *state = this_cpu_state(&cpu);
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
 
 	if (state && id < EVENT_ID_MAX)
 		__sync_fetch_and_add(&state->events[id].filtered, 1);
@@ -60,13 +65,13 @@ static __always_inline bool event_on(u32 id)
 /* Is this hit of the current task wanted? Counts it as filtered if not. */
 static __always_inline bool hit_wanted(u32 id)
 {
-	return (event_on(id) && current_wanted(bpf_get_current_pid_tgid() >> 32)) || count_filtered(id);
+	return (event_on(id) && current_wanted()) || count_filtered(id);
 }
 
-/* The same for an event that is also about another task. */
-static __always_inline bool pair_hit_wanted(u32 id, struct task_struct *other)
+/* The same for an event that is also about another task, an argument of it. */
+static __always_inline bool pair_hit_wanted(u32 id, const u64 *ctx, u32 other)
 {
-	return (event_on(id) && pair_wanted(bpf_get_current_pid_tgid() >> 32, other)) || count_filtered(id);
+	return (event_on(id) && pair_wanted(ctx, other)) || count_filtered(id);
 }
 
 /* Wake the reader whenever another wakeup_bytes were written, not for each record:
@@ -78,27 +83,40 @@ static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
 	return (before ^ (before + size)) & control.wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* Into the flight ring of this CPU; false if it has none. Place is taken with one
- * atomic subtraction, so interrupts nest without harm; nothing can fail after it. */
-static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32 cpu)
+/* Place for a record in the flight ring of this CPU; null if it has none. It is
+ * taken with one atomic subtraction, so interrupts nest without harm; nothing can
+ * fail after it. */
+static __always_inline void *flight_place(u32 id, u32 size, u32 cpu)
 {
-	u32 index = control.flight_bank * layout.cpus + cpu, zero = 0;
+	u32 index = control.flight_bank * layout.cpus + cpu;
 	void *ring = bpf_map_lookup_elem(&flight_rings, &index);
 	struct flight_header *header;
 	void *place;
 
 	if (!ring)
-		return false;
-	header = bpf_map_lookup_elem(ring, &zero);
+		return NULL;
+	header = bpf_map_lookup_elem(ring, &control.zero);
 	if (!header)
-		return false;
+		return NULL;
+	__sync_fetch_and_add(&header->records[id], 1);
 	place = (void *)(header + 1) +
 		((__sync_fetch_and_add(&header->head, -(u64)size) - size) & (layout.flight_bytes - 1));
+	__builtin_assume(place != NULL);
+	return place;
+}
+
+static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32 cpu)
+{
+	void *place = flight_place(id, size, cpu);
+
+	if (!place)
+		return false;
+	/* Word by word: the compiler does not know by itself that both lie at words. */
 	if (__builtin_constant_p(size))
-		__builtin_memcpy(place, r, size);
+		__builtin_memcpy(__builtin_assume_aligned(place, sizeof(u64)),
+				 __builtin_assume_aligned(r, sizeof(u64)), size);
 	else
 		bpf_probe_read_kernel(place, size, r);
-	__sync_fetch_and_add(&header->records[id], 1);
 	return true;
 }
 
@@ -112,8 +130,8 @@ static __always_inline bool stream_store(struct cpu_state *state, struct record 
 /* Recorded means: in every ring that is on. */
 static __always_inline int emit(struct record *r, u32 id, u32 size)
 {
-	u32 cpu;
-	struct cpu_state *state = this_cpu_state(&cpu);
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
 	bool stored = true;
 
 	if (!state || id >= EVENT_ID_MAX)
@@ -121,7 +139,7 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 	r->ts = bpf_ktime_get_boot_ns();
 	r->id = id;
 	r->size = size;
-	r->tid = bpf_get_current_pid_tgid();
+	r->tid = current_task()->pid;
 	if (control.flight) {
 		stored = flight_store(r, id, size, cpu);
 		if (!stored)
@@ -139,5 +157,85 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 }
 
 #define EMIT(name, rec) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)))
+
+/*
+ * The short way of frequent events, for what is so nearly always: the flight
+ * recorder is on and nothing else, no filter and no reader. Then the record is
+ * written where it stays. A program that has it is written as
+ *
+ *	FILL(kfree)
+ *	{
+ *		r->call_site = ctx[0];
+ *		r->ptr = ctx[1];
+ *	}
+ *
+ *	EVENT_PROGRAM(kfree)
+ *	{
+ *		return RECORD(kfree, hit_wanted(EVENT_kfree));
+ *	}
+ *
+ * FILL sets all fields but the header, and cannot fail. What is wanted is asked only
+ * if the short way is closed; within it all is but what the daemon itself does.
+ */
+static __always_inline bool only_flight(void)
+{
+	typedef u64 __attribute__((may_alias)) settings;
+
+	_Static_assert(__builtin_offsetof(struct control, stream) % sizeof(u64) == 0 &&
+			       __builtin_offsetof(struct control, flight) ==
+				       __builtin_offsetof(struct control, stream) + sizeof(u16),
+		       "the four settings that are read at once lie side by side");
+	return *(const settings *)&control.stream == 1UL << 16;
+}
+
+static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size)
+{
+	struct cpu_state *state;
+	struct record *r;
+	u32 cpu;
+	u64 ts;
+
+	if (!control.event_on[id] || !only_flight() || (u32)current->tgid == control.self_tgid)
+		return NULL;
+	ts = bpf_ktime_get_boot_ns();
+	cpu = bpf_get_smp_processor_id();
+	state = bpf_map_lookup_elem(&cpu_states, &cpu);
+	if (!state)
+		return NULL;
+	r = flight_place(id, size, cpu);
+	if (!r)
+		return NULL;
+	__sync_fetch_and_add(&state->events[id].recorded, 1);
+	*(u64 *)((void *)r + size - sizeof(u64)) = 0; /* no field need be at its end */
+	r->ts = ts;
+	r->id = id;
+	r->size = size;
+	r->tid = current->pid;
+	return r;
+}
+
+#define FILL(name)                                                                    \
+	static __always_inline void fill_##name(struct rec_##name *r, const u64 *ctx, \
+						struct task_struct *current __attribute__((unused)))
+
+#define FLIGHT_ONLY(name)                                                                                      \
+	({                                                                                                     \
+		struct task_struct *task_ = current_task();                                                    \
+		struct rec_##name *place_ = begin_flight_only(task_, EVENT_##name, sizeof(struct rec_##name)); \
+                                                                                                               \
+		if (place_)                                                                                    \
+			fill_##name(place_, ctx, task_);                                                       \
+		place_ != NULL;                                                                                \
+	})
+
+#define FILL_AND_EMIT(name)                            \
+	({                                             \
+		struct rec_##name r_ = {};             \
+                                                       \
+		fill_##name(&r_, ctx, current_task()); \
+		EMIT(name, &r_);                       \
+	})
+
+#define RECORD(name, wanted) (FLIGHT_ONLY(name) || !(wanted) ? 0 : FILL_AND_EMIT(name))
 
 #endif

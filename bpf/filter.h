@@ -13,11 +13,18 @@
 #include "kernel_compat.h"
 #include "maps.h"
 
-static __always_inline bool id_listed(u32 slot, u32 kind, u32 exclude, u32 value)
+/* No, or perhaps; without a look-up. */
+static __always_inline bool id_hinted(const struct filter_side *side, u32 value)
+{
+	return side->id_hints[value / 64 % (FILTER_HINTS / 64)] >> (value % 64) & 1;
+}
+
+static __always_inline bool id_listed(const struct filter_side *side, u32 slot, u32 kind, u32 exclude,
+				      u32 value)
 {
 	struct filter_id_key key = { .slot = slot, .kind = kind, .exclude = exclude, .value = value };
 
-	return bpf_map_lookup_elem(&filter_ids, &key) != NULL;
+	return id_hinted(side, value) && bpf_map_lookup_elem(&filter_ids, &key) != NULL;
 }
 
 static __always_inline bool comm_matches(const struct filter_side *side, const u64 comm[2])
@@ -59,20 +66,26 @@ static __always_inline const struct filter_side *filter_side(u32 slot, u32 exclu
 	return exclude ? &filter->exclude : &filter->include;
 }
 
+/* What a filter asks of a task, first of all. */
+struct subject {
+	struct task_struct *task; /* an address, not a typed pointer */
+	u32 tid, tgid;
+};
+
 /* The kinds of one side, of those that are set, that have a value matching the
  * task. A global function is verified once, not at each place that calls it;
  * its arguments are plain numbers, as the verifier wants them. */
-__noinline u32 matching_kinds(u64 task_address, u32 slot, u32 exclude)
+__noinline u32 matching_kinds(u64 task_address, u32 tid, u32 tgid, u32 slot, u32 exclude)
 {
 	const struct filter_side *side = filter_side(slot, exclude);
 	struct task_struct *task = (void *)task_address;
-	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
 	u32 kinds = side->kinds, matching = 0;
 
-	if (kinds & FILTER_PID &&
-	    (id_listed(slot, FILTER_PID, exclude, tgid) || id_listed(slot, FILTER_PID, exclude, tid)))
+	if (kinds & FILTER_PID && (id_listed(side, slot, FILTER_PID, exclude, tgid) ||
+				   id_listed(side, slot, FILTER_PID, exclude, tid)))
 		matching |= FILTER_PID;
-	if (kinds & FILTER_UID && id_listed(slot, FILTER_UID, exclude, BPF_CORE_READ(task, cred, uid.val)))
+	if (kinds & FILTER_UID &&
+	    id_listed(side, slot, FILTER_UID, exclude, BPF_CORE_READ(task, cred, uid.val)))
 		matching |= FILTER_UID;
 	if (kinds & FILTER_COMM) {
 		u64 comm[2] = {};
@@ -88,48 +101,78 @@ __noinline u32 matching_kinds(u64 task_address, u32 slot, u32 exclude)
 	return matching;
 }
 
-static __always_inline bool task_included(struct task_struct *task, u32 slot)
+static __always_inline u32 matching(const struct subject *s, u32 slot, u32 exclude)
 {
-	u32 kinds = filter_side(slot, 0)->kinds;
-
-	return !kinds || matching_kinds((u64)task, slot, 0) == kinds;
+	return matching_kinds((u64)s->task, s->tid, s->tgid, slot, exclude);
 }
 
-static __always_inline bool task_excluded(struct task_struct *task, u32 slot)
+static __always_inline bool task_included(const struct subject *s, u32 slot)
 {
-	return filter_side(slot, 1)->kinds && matching_kinds((u64)task, slot, 1);
+	const struct filter_side *side = filter_side(slot, 0);
+
+	if (!side->kinds)
+		return true;
+	/* Most tasks leave here, when a few processes are meant. */
+	if (side->kinds & FILTER_PID && !id_hinted(side, s->tgid) && !id_hinted(side, s->tid))
+		return false;
+	return matching(s, slot, 0) == side->kinds;
+}
+
+static __always_inline bool task_excluded(const struct subject *s, u32 slot)
+{
+	return filter_side(slot, 1)->kinds && matching(s, slot, 1);
+}
+
+static __always_inline struct subject current_subject(void)
+{
+	struct task_struct *current = current_task();
+
+	return (struct subject){ (void *)bpf_get_current_task(), current->pid, current->tgid };
+}
+
+/* A task that is an argument of the program, which may be of a type that the
+ * verifier knows: then it is no number for it, and is read as one. */
+static __always_inline struct subject argument_subject(const u64 *ctx, u32 argument)
+{
+	struct task_struct *task = (void *)ctx[argument];
+	struct subject s = { NULL, READ(task, pid), READ(task, tgid) };
+
+	barrier_var(ctx); /* loads from the context are refused at a computed address */
+	bpf_probe_read_kernel(&s.task, sizeof(s.task), ctx + argument);
+	return s;
 }
 
 /* For an event of the current task alone. */
-static __always_inline bool current_wanted(u32 tgid)
+static __always_inline bool current_wanted(void)
 {
-	if (tgid == control.self_tgid)
+	if ((u32)current_task()->tgid == control.self_tgid)
 		return false;
 	if (!control.filtering)
 		return true;
 
-	struct task_struct *current = (void *)bpf_get_current_task();
+	struct subject current = current_subject();
 	u32 slot = control.filter_slot;
 
-	return task_included(current, slot) && !task_excluded(current, slot);
+	return task_included(&current, slot) && !task_excluded(&current, slot);
 }
 
-/* For an event of the current task about `other`. */
-static __always_inline bool pair_wanted(u32 tgid, struct task_struct *other)
+/* For an event of the current task about another one, which is an argument of it. */
+static __always_inline bool pair_wanted(const u64 *ctx, u32 argument)
 {
+	u32 tgid = current_task()->tgid;
 	bool current_is_self = tgid == control.self_tgid;
 
-	if (current_is_self && (u32)READ(other, tgid) == tgid)
+	if (current_is_self && (u32)READ((struct task_struct *)ctx[argument], tgid) == tgid)
 		return false;
 	if (!control.filtering)
 		return true;
 
-	struct task_struct *current = (void *)bpf_get_current_task();
+	struct subject current = current_subject(), other = argument_subject(ctx, argument);
 	u32 slot = control.filter_slot;
 
-	if (!task_included(current, slot) && !task_included(other, slot))
+	if (!task_included(&current, slot) && !task_included(&other, slot))
 		return false;
-	return !(current_is_self || task_excluded(current, slot)) || !task_excluded(other, slot);
+	return !(current_is_self || task_excluded(&current, slot)) || !task_excluded(&other, slot);
 }
 
 static __always_inline bool syscall_selected(u32 abi, u32 nr)

@@ -106,4 +106,10 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
+/* The helper of this name, with the type it has here. */
+static __always_inline struct task_struct *current_task(void)
+{
+	return (struct task_struct *)bpf_get_current_task_btf();
+}
+
 #endif

@@ -21,17 +21,14 @@ extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
 
 /* One member of a kernel object: a direct load where the kernel allows it, else
  * a probe read. Both give 0 for a bad address. */
-#define READ(ptr, member)                                                                                    \
-	({                                                                                                   \
-		typeof((ptr)->member) value_ = 0;                                                            \
-		if (features.rdonly_cast) {                                                                  \
-			typeof(ptr) cast_ = bpf_rdonly_cast((ptr), bpf_core_type_id_kernel(typeof(*(ptr)))); \
-			value_ = cast_->member;                                                              \
-		} else {                                                                                     \
-			bpf_core_read(&value_, sizeof(value_), &(ptr)->member);                              \
-		}                                                                                            \
-		value_;                                                                                      \
-	})
+#define READ(ptr, member)                                                                                 \
+	(features.rdonly_cast                                                                             \
+		 ? ((typeof(ptr))bpf_rdonly_cast((ptr), bpf_core_type_id_kernel(typeof(*(ptr)))))->member \
+		 : ({                                                                                     \
+			   typeof((ptr)->member) value_ = 0;                                              \
+			   bpf_core_read(&value_, sizeof(value_), &(ptr)->member);                        \
+			   value_;                                                                        \
+		   }))
 
 /* State as the sched_switch tracepoint of ftrace reports it:
  * __trace_sched_switch_state() in include/trace/events/sched.h. */
@@ -48,12 +45,12 @@ enum {
 
 static __always_inline u32 switch_state(bool preempt, struct task_struct *prev, u32 arg_state)
 {
-	u32 state = features.task_state_is_arg ? arg_state : READ(prev, __state);
+	u32 state = features.task_state_is_arg ? arg_state : prev->__state;
 
 	if (preempt)
 		return TASK_REPORT_PREEMPTED;
 	if (state & TASK_DEAD)
-		return READ(prev, exit_state) & TASK_REPORT;
+		return prev->exit_state & TASK_REPORT;
 	if ((state & TASK_IDLE) == TASK_IDLE)
 		return TASK_REPORT_IDLE;
 	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
@@ -69,12 +66,10 @@ struct task_struct___before_5_16 {
 static __always_inline s32 task_cpu(struct task_struct *task)
 {
 	struct task_struct___before_5_16 *old = (void *)task;
-	u32 cpu = 0;
 
 	if (bpf_core_field_exists(task->thread_info.cpu))
-		return READ(task, thread_info.cpu);
-	bpf_core_read(&cpu, sizeof(cpu), &old->cpu);
-	return cpu;
+		return task->thread_info.cpu;
+	return old->cpu;
 }
 
 /* Ancestors of a control group: pointers since 6.1 (7f203bc89eb6), ids before. */
@@ -107,18 +102,24 @@ static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
 	return BPF_CORE_READ(ancestor, kn, id);
 }
 
-/* Argument of an allocation event, counted without the struct kmem_cache that
- * 6.0 alone passes as third. The move keeps the two loads apart: merged into one
- * at a computed offset of the context, the verifier would refuse it. */
-static __always_inline u64 alloc_arg(u64 *ctx, u32 argument)
+struct alloc_sizes {
+	u64 req, alloc, gfp;
+};
+
+/* Arguments of an allocation event; 6.0 alone passes a struct kmem_cache before
+ * them. The barriers keep the loads of the two branches apart: merged into loads at
+ * a computed offset of the context, the verifier would refuse them. */
+static __always_inline struct alloc_sizes alloc_sizes(const u64 *ctx)
 {
 	if (features.alloc_has_extra_cache) {
-		u64 value = ctx[argument + 1];
+		struct alloc_sizes s = { ctx[3], ctx[4], ctx[5] };
 
-		asm volatile("%0 = %0" : "+r"(value));
-		return value;
+		barrier_var(s.req);
+		barrier_var(s.alloc);
+		barrier_var(s.gfp);
+		return s;
 	}
-	return ctx[argument];
+	return (struct alloc_sizes){ ctx[2], ctx[3], ctx[4] };
 }
 
 #endif

@@ -3,101 +3,107 @@
 #include "emit.h"
 #include "names.h"
 
+#define FILL_SIZES(r, ctx)                                \
+	do {                                              \
+		struct alloc_sizes s_ = alloc_sizes(ctx); \
+                                                          \
+		(r).bytes_req = s_.req;                   \
+		(r).bytes_alloc = s_.alloc;               \
+		(r).gfp_flags = s_.gfp;                   \
+	} while (0)
+
 /* kmalloc(call_site, ptr, bytes_req, bytes_alloc, gfp_flags, node) */
+FILL(kmalloc)
+{
+	r->call_site = ctx[0];
+	r->ptr = ctx[1];
+	FILL_SIZES(*r, ctx);
+	r->node = features.kmalloc_has_node ? (s32)ctx[5] : -1;
+}
+
 EVENT_PROGRAM(kmalloc)
 {
-	struct rec_kmalloc r = {};
-
-	if (!hit_wanted(EVENT_kmalloc))
-		return 0;
-	r.call_site = ctx[0];
-	r.ptr = ctx[1];
-	r.bytes_req = alloc_arg(ctx, 2);
-	r.bytes_alloc = alloc_arg(ctx, 3);
-	r.gfp_flags = alloc_arg(ctx, 4);
-	r.node = features.kmalloc_has_node ? (s32)ctx[5] : -1;
-	return EMIT(kmalloc, &r);
+	return RECORD(kmalloc, hit_wanted(EVENT_kmalloc));
 }
 
 /* kfree(call_site, ptr) */
+FILL(kfree)
+{
+	r->call_site = ctx[0];
+	r->ptr = ctx[1];
+}
+
 EVENT_PROGRAM(kfree)
 {
-	struct rec_kfree r = {};
-
-	if (!hit_wanted(EVENT_kfree))
-		return 0;
-	r.call_site = ctx[0];
-	r.ptr = ctx[1];
-	return EMIT(kfree, &r);
+	return RECORD(kfree, hit_wanted(EVENT_kfree));
 }
 
 /* kmem_cache_alloc(call_site, ptr, struct kmem_cache *, gfp_flags, node); before
  * 6.1 (call_site, ptr, bytes_req, bytes_alloc, gfp_flags) */
-EVENT_PROGRAM(kmem_cache_alloc)
+FILL(kmem_cache_alloc)
 {
-	struct rec_kmem_cache_alloc r = {};
-
-	if (!hit_wanted(EVENT_kmem_cache_alloc))
-		return 0;
-	r.call_site = ctx[0];
-	r.ptr = ctx[1];
+	r->call_site = ctx[0];
+	r->ptr = ctx[1];
 	if (features.cache_alloc_is_cache) {
 		struct kmem_cache *cache = (void *)ctx[2];
 
-		r.name = name_of_cache(cache);
-		r.bytes_req = READ(cache, object_size);
-		r.bytes_alloc = READ(cache, size);
-		r.gfp_flags = ctx[3];
-		r.node = ctx[4];
+		r->name = name_of_cache(cache);
+		r->bytes_req = READ(cache, object_size);
+		r->bytes_alloc = READ(cache, size);
+		r->gfp_flags = ctx[3];
+		r->node = ctx[4];
 	} else {
-		if (features.alloc_has_extra_cache)
-			r.name = name_of_cache((void *)ctx[2]);
-		r.bytes_req = alloc_arg(ctx, 2);
-		r.bytes_alloc = alloc_arg(ctx, 3);
-		r.gfp_flags = alloc_arg(ctx, 4);
-		r.node = -1;
+		r->name = features.alloc_has_extra_cache ? name_of_cache((void *)ctx[2]) : 0;
+		FILL_SIZES(*r, ctx);
+		r->node = -1;
 	}
-	return EMIT(kmem_cache_alloc, &r);
+}
+
+EVENT_PROGRAM(kmem_cache_alloc)
+{
+	return RECORD(kmem_cache_alloc, hit_wanted(EVENT_kmem_cache_alloc));
 }
 
 /* kmem_cache_free(call_site, ptr, const struct kmem_cache *); see enum cache_free_arg */
+FILL(kmem_cache_free)
+{
+	r->call_site = ctx[0];
+	r->ptr = ctx[1];
+	if (features.cache_free_arg == CACHE_FREE_CACHE)
+		r->name = name_of_cache((void *)ctx[2]);
+	else if (features.cache_free_arg == CACHE_FREE_NAME)
+		r->name = name_at((const char *)ctx[2], ctx[2]);
+	else
+		r->name = 0;
+}
+
 EVENT_PROGRAM(kmem_cache_free)
 {
-	struct rec_kmem_cache_free r = {};
-
-	if (!hit_wanted(EVENT_kmem_cache_free))
-		return 0;
-	r.call_site = ctx[0];
-	r.ptr = ctx[1];
-	if (features.cache_free_arg == CACHE_FREE_CACHE)
-		r.name = name_of_cache((void *)ctx[2]);
-	else if (features.cache_free_arg == CACHE_FREE_NAME)
-		r.name = name_at((const char *)ctx[2], ctx[2]);
-	return EMIT(kmem_cache_free, &r);
+	return RECORD(kmem_cache_free, hit_wanted(EVENT_kmem_cache_free));
 }
 
 /* mm_page_alloc(page, order, gfp_flags, migratetype); page is NULL when it failed */
+FILL(mm_page_alloc)
+{
+	r->page = ctx[0];
+	r->order = ctx[1];
+	r->gfp_flags = ctx[2];
+	r->migratetype = ctx[3];
+}
+
 EVENT_PROGRAM(mm_page_alloc)
 {
-	struct rec_mm_page_alloc r = {};
-
-	if (!hit_wanted(EVENT_mm_page_alloc))
-		return 0;
-	r.page = ctx[0];
-	r.order = ctx[1];
-	r.gfp_flags = ctx[2];
-	r.migratetype = ctx[3];
-	return EMIT(mm_page_alloc, &r);
+	return RECORD(mm_page_alloc, hit_wanted(EVENT_mm_page_alloc));
 }
 
 /* mm_page_free(page, order) */
+FILL(mm_page_free)
+{
+	r->page = ctx[0];
+	r->order = ctx[1];
+}
+
 EVENT_PROGRAM(mm_page_free)
 {
-	struct rec_mm_page_free r = {};
-
-	if (!hit_wanted(EVENT_mm_page_free))
-		return 0;
-	r.page = ctx[0];
-	r.order = ctx[1];
-	return EMIT(mm_page_free, &r);
+	return RECORD(mm_page_free, hit_wanted(EVENT_mm_page_free));
 }

@@ -82,12 +82,7 @@ struct {
 } caches SEC(".maps");
 
 /* Caches whose name is known, by hash of their address. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CACHE_SLOTS);
-	__type(key, u32);
-	__type(value, u64);
-} cache_slots SEC(".maps");
+u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
 
 /* Pids and uids of both filter slots. */
 struct {

@@ -63,10 +63,9 @@ static __noinline void cache_named(u64 key, const char *name)
  * are told again and again, which costs time but loses nothing. */
 static __always_inline bool cache_seen(u64 key)
 {
-	u32 index = (key * 0x9e3779b97f4a7c15ULL >> 32) & (CACHE_SLOTS - 1);
-	u64 *slot = bpf_map_lookup_elem(&cache_slots, &index);
+	u64 *slot = &cache_slots[(key * 0x9e3779b97f4a7c15ULL >> 32) & (CACHE_SLOTS - 1)];
 
-	if (!slot || *slot == key)
+	if (*slot == key)
 		return true;
 	*slot = key;
 	return false;

@@ -33,7 +33,7 @@ EVENT_PROGRAM(sched_process_fork)
 	r.child_tgid = BPF_CORE_READ(child, tgid);
 	inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid);
 	task_named(child, r.child_pid, r.child_tgid, (void *)&child->comm);
-	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, child))
+	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, ctx, 1))
 		return 0;
 	return EMIT(sched_process_fork, &r);
 }
@@ -87,7 +87,7 @@ EVENT_PROGRAM(task_rename)
 
 	r.pid = BPF_CORE_READ(task, pid);
 	task_named(task, r.pid, BPF_CORE_READ(task, tgid), comm);
-	if (!control.event_on[EVENT_task_rename] || !pair_hit_wanted(EVENT_task_rename, task))
+	if (!control.event_on[EVENT_task_rename] || !pair_hit_wanted(EVENT_task_rename, ctx, 0))
 		return 0;
 	r.oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
 	bpf_core_read(r.oldcomm, sizeof(r.oldcomm), &task->comm);

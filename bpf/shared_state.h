@@ -17,7 +17,8 @@ enum {
 	FOLLOWED_MAX = 16384,   /* living processes of all followed trees */
 	TASKS_MAX = 32768,      /* names kept, of living and of ended threads */
 	CACHES_MAX = 4096,      /* slab cache names kept */
-	CACHE_SLOTS = 1024,     /* power of two, see slab_cache_seen() */
+	CACHE_SLOTS = 1024,     /* power of two, see cache_seen() */
+	FILTER_HINTS = 1024,    /* power of two, see struct filter_side */
 	SYSCALL_MAX = 1024,     /* system call numbers below this can be selected */
 	SYSCALL_ABIS = 3,       /* values of syscall_abi_t */
 };
@@ -130,6 +131,8 @@ struct filter_side {
 	u32 cgroup_count;
 	u32 reserved;
 	u64 follow_roots; /* bits of the followed roots meant */
+	/* The bit id % FILTER_HINTS is set for each pid and uid: where it is not, filter_ids has none. */
+	u64 id_hints[FILTER_HINTS / 64];
 	struct comm_pattern comm[FILTER_COMM_MAX];
 	struct cgroup_ref cgroup[FILTER_CGROUP_MAX];
 };
@@ -150,17 +153,19 @@ struct filter_id_key {
 /* Changed by the daemon at run time. The filter slot that is not in use is
  * filled first; storing its number in filter_slot then switches at once. */
 struct control {
-	u32 stream;      /* 1: somebody reads the stream rings */
-	u32 flight;      /* 1: the flight recorder is on */
-	u32 flight_bank; /* bank written to; storing another number is a snapshot */
-	u32 reserved;
+	/* These four are also read at once, see only_flight(). */
+	u16 stream;          /* 1: somebody reads the stream rings */
+	u16 flight;          /* 1: the flight recorder is on */
+	u16 filtering;       /* 1: the filter in use has at least one value */
+	u16 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
+	u32 flight_bank;     /* bank written to; storing another number is a snapshot */
 	u32 filter_slot;     /* filter in use */
-	u32 filtering;       /* 1: the filter in use has at least one value */
 	u32 self_tgid;       /* the daemon, never traced */
 	u32 following;       /* 1: a process tree is followed; forks are inherited */
-	u32 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
-	u64 follow_lost;     /* processes that did not fit into the map followed */
-	u64 wakeup_bytes;    /* wake the reader each time this many bytes (a power of two) were written */
+	u32 zero;            /* always 0: the key of maps with one element */
+	u32 reserved;
+	u64 follow_lost;  /* processes that did not fit into the map followed */
+	u64 wakeup_bytes; /* wake the reader each time this many bytes (a power of two) were written */
 	/* By event id; set before its program is attached, cleared before it is detached. */
 	u8 event_on[EVENT_ID_MAX];
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];

@@ -24,7 +24,7 @@ EVENT_PROGRAM(signal_generate)
 	struct task_struct *task = (void *)ctx[2];
 	struct rec_signal_generate r = {};
 
-	if (!pair_hit_wanted(EVENT_signal_generate, task))
+	if (!pair_hit_wanted(EVENT_signal_generate, ctx, 2))
 		return 0;
 
 	struct sig_details details = sig_details((void *)ctx[1]);

@@ -152,9 +152,11 @@ Result<BpfObjectNames> bpf_object_names() {
   bpf_object__for_each_map(map, object->get()) names.maps.emplace_back(bpf_map__name(map));
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object->get()) {
-    // "?raw_tp/kmalloc" → "kmalloc"
+    // "raw_tp/kmalloc" → "kmalloc"; a program in "tp_btf/…" is loaded for its tracepoint
     const std::string_view section = bpf_program__section_name(program);
-    names.programs.emplace(bpf_program__name(program), section.substr(section.find('/') + 1));
+    const bool is_typed = section.starts_with("tp_btf/");
+    names.programs.emplace(bpf_program__name(program),
+                           is_typed ? std::string_view() : section.substr(section.find('/') + 1));
   }
   return names;
 }

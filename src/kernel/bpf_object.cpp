@@ -135,7 +135,8 @@ Result<> BpfObject::attach(const std::string& name) {
   if (program == programs_.end())
     return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
   going_.wait(name);
-  Fd link(bpf_raw_tracepoint_open(program->second.tracepoint.c_str(), program->second.fd.get()));
+  const auto& [fd, tracepoint] = program->second;
+  Fd link(bpf_raw_tracepoint_open(tracepoint.empty() ? nullptr : tracepoint.c_str(), fd.get()));
   if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
   if (pins_)
     if (auto pinned = pins_->pin(Pins::Kind::link, name, link.get()); !pinned) return pinned;

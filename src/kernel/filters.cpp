@@ -13,8 +13,15 @@
 namespace ktraced {
 namespace {
 
-void store(uint32_t& shared, uint32_t value) {
-  std::atomic_ref(shared).store(value, std::memory_order_release);
+template <class Number>
+void store(Number& shared, uint32_t value) {
+  std::atomic_ref(shared).store(static_cast<Number>(value), std::memory_order_release);
+}
+
+// The programs look for an id only where its bit is set.
+void hint(uint32_t id, filter_side& side) {
+  const uint32_t bit = id % FILTER_HINTS;
+  side.id_hints[bit / 64] |= 1ULL << bit % 64;
 }
 
 // The process a followed id stands for: that of the thread, if it is one.
@@ -83,6 +90,8 @@ Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_
   to.kinds = kinds_of(from);
   for (uint32_t pid : from.pid) out.keys.push_back({0, FILTER_PID, exclude, pid});
   for (uint32_t uid : from.uid) out.keys.push_back({0, FILTER_UID, exclude, uid});
+  for (uint32_t pid : from.pid) hint(pid, to);
+  for (uint32_t uid : from.uid) hint(uid, to);
 
   if (auto ok = check_count(from.comm.size(), FILTER_COMM_MAX, "task names"); !ok) return ok;
   for (const std::string& comm : from.comm) to.comm[to.comm_count++] = compile_comm(comm);
