@@ -75,12 +75,22 @@ Result<> Daemon::start() {
                          .recorder = *recorder_,
                          .symbols = symbols_,
                          .reload = [this] { return reload(); }});
-  if (auto watch = CpuWatch::start(loop_, [this] { tracer_->look_for_new_cpus(); }))
-    cpu_watch_ = std::move(*watch);
-  else
-    spdlog::warn("{}; a CPU that is added later is not traced", watch.error().message);
-  tracer_->look_for_new_cpus();  // one that came before anybody listened
+  watch_kernel();
   return watch_signals();
+}
+
+void Daemon::watch_kernel() {
+  auto watch = UeventWatch::start(loop_, [this](const KernelChanges& changes) {
+    if (changes.cpus) tracer_->look_for_new_cpus();
+    // An address of a module that has gone keeps its name as long as no other can have it.
+    if (changes.modules_came) symbols_.refresh();
+    if (changes.modules()) tracer_->note_modules(changes);
+  });
+  if (watch)
+    uevent_watch_ = std::move(*watch);
+  else
+    spdlog::warn("{}; those that come later are not traced", watch.error().message);
+  tracer_->look_for_new_cpus();  // one that came before anybody listened
 }
 
 // It asks only while something is published, so while there is a tracer.

@@ -8,12 +8,12 @@
 
 #include "daemon/config.h"
 #include "daemon/control_server.h"
-#include "daemon/cpu_watch.h"
 #include "daemon/event_loop.h"
 #include "daemon/snapshots.h"
 #include "daemon/stream_recorder.h"
 #include "daemon/subscribers.h"
 #include "daemon/tracer.h"
+#include "daemon/uevent_watch.h"
 #include "kernel/symbols.h"
 
 namespace ktraced {
@@ -39,6 +39,7 @@ class Daemon {
   void make_recorder();
   void apply_output(const std::optional<StreamOutput>& output);
   Result<> watch_signals();
+  void watch_kernel();
   void take_snapshot_on_signal();
   void shut_down();
 
@@ -51,7 +52,7 @@ class Daemon {
   std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;
-  CpuWatch cpu_watch_;
+  UeventWatch uevent_watch_;
   std::vector<EventSource> signals_;
 };
 

@@ -168,6 +168,8 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   if (config.flight != config_.flight) changed.emplace_back("flight");
   enabled_ = std::move(enabled);
   config_ = config;
+  if (auto all = Tracepoints::all())
+    configured_tracepoints_ = configured_among({all->begin(), all->end()});
   reconcile();
   return changed;
 }

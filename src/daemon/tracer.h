@@ -13,6 +13,7 @@
 #include "daemon/config.h"
 #include "daemon/drain.h"
 #include "daemon/missed_hits.h"
+#include "daemon/uevent_watch.h"
 #include "kernel/bpf_object.h"
 #include "kernel/counters.h"
 #include "kernel/dynamic_events.h"
@@ -106,6 +107,9 @@ class Tracer {
   uint64_t reset();
   // Gives rings to CPUs that have come online.
   void look_for_new_cpus();
+  // Modules have come or gone: sets probes again that were on them, and enables what the
+  // configuration asks for of their tracepoints.
+  void note_modules(const KernelChanges& changes);
   // What happened on such CPUs before the flight recorder had a ring for it, by CPU: what no
   // snapshot has told yet, until one has. It outlives the daemon.
   [[nodiscard]] LostByCpu flight_misses() const;
@@ -178,6 +182,9 @@ class Tracer {
   Result<> define_tracepoints(const std::string& pattern, ChosenEvents& chosen);
   Result<> define_probe(const ProbeDefinition& probe, bool configured);
   void try_probe(const std::string& name);
+  void leave_module(const std::string& name, uint16_t id, const KernelChanges& changes);
+  void note_tracepoints();
+  [[nodiscard]] std::set<std::string> configured_among(const std::set<std::string>& names) const;
   std::vector<std::string> forget_probes(const ProbeRemoval& removal);
   void set_configured_probes(const std::vector<std::string>& lines);
   [[nodiscard]] nlohmann::json probe_status(const ProbeEntry& probe) const;
@@ -212,6 +219,7 @@ class Tracer {
   };
   std::optional<FilterLoan> loan_;
   std::set<std::string> enabled_;
+  std::set<std::string> configured_tracepoints_;        // that there were when it was last looked
   std::map<std::string, ProbeEntry> probe_list_;        // by event
   std::map<std::string, std::string> attach_failures_;  // event → reason
   std::map<uint16_t, Baseline> baselines_;              // counts at the last reset

@@ -25,6 +25,15 @@ ProbeRemoval removal_of(const std::string& name) {
   return {.group = name.substr(0, split), .event = name.substr(split + 1)};
 }
 
+// What a definition asks for and does not get; empty if it gets all.
+std::string note_on(const ProbeDefinition& probe) {
+  if (probe.maxactive == 0) return {};
+  return fmt::format(
+      "maxactive {} has no effect: the kernel chooses how many returns it waits for, and gives BPF "
+      "programs no place to say it",
+      probe.maxactive);
+}
+
 }  // namespace
 
 // Of a probe that is known to be possible; it is not attached yet.
@@ -148,11 +157,13 @@ void Tracer::set_configured_probes(const std::vector<std::string>& lines) {
       auto& probe = std::get<ProbeDefinition>(*command);
       wanted.insert_or_assign(event_name(probe), std::move(probe));
     }
+  std::map<std::string, std::string> reasons_before;  // which need not be told again
   std::erase_if(probe_list_, [&](const auto& entry) {
     const auto stays = wanted.find(entry.first);
     const bool same = stays != wanted.end() && stays->second == entry.second.definition;
     if (!entry.second.configured || (same && entry.second.reason.empty())) return false;
     attach_failures_.erase(entry.first);
+    reasons_before.emplace(entry.first, entry.second.reason);
     return true;
   });
   for (const auto& [name, probe] : wanted) {
@@ -162,8 +173,11 @@ void Tracer::set_configured_probes(const std::vector<std::string>& lines) {
       continue;
     }
     auto defined = define_probe(probe, true);
+    if (const std::string note = note_on(probe); defined && !note.empty())
+      spdlog::warn("probe {}: {}", text_of(probe), note);
     if (defined) continue;
-    spdlog::warn("probe {} is not available: {}", text_of(probe), defined.error().message);
+    if (reasons_before[name] != defined.error().message)
+      spdlog::warn("probe {} is not available: {}", text_of(probe), defined.error().message);
     probe_list_.emplace(
         name,
         ProbeEntry{
@@ -176,6 +190,7 @@ json Tracer::probe_status(const ProbeEntry& probe) const {
   json out = {{"definition", text_of(definition)},
               {"event", event_name(definition)},
               {"configured", probe.configured}};
+  if (const std::string note = note_on(definition); !note.empty()) out["note"] = note;
   const Event* event = probe.id == 0 ? nullptr : schema_.find(probe.id);
   const auto failure = attach_failures_.find(event_name(definition));
   const std::string reason = failure == attach_failures_.end() ? probe.reason : failure->second;

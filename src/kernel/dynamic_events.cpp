@@ -212,4 +212,14 @@ void DynamicEvents::detach(uint16_t id) {
     object_.pins()->unpin(Pins::Kind::link, pin_name(id, index));
 }
 
+void DynamicEvents::retire(uint16_t id) {
+  detach(id);
+  std::lock_guard lock(counts_mutex_);
+  const auto program = programs_.find(id);
+  if (program == programs_.end()) return;
+  missed_before_[id] += recursion_misses(program->second.get());
+  programs_.erase(program);
+  if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::program, pin_name(id));
+}
+
 }  // namespace ktraced

@@ -86,6 +86,9 @@ class DynamicEvents {
   // Attaching twice is no error. Fails with ExitCode::unavailable.
   Result<> attach(uint16_t id);
   void detach(uint16_t id);
+  // What it is about is not what it was: detaches, and loads the program anew when it is attached
+  // again.
+  void retire(uint16_t id);
   [[nodiscard]] bool attached(uint16_t id) const { return links_.contains(id); }
   // Hits that the kernel skipped, since the event was defined, over all CPUs. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t id) const;
@@ -103,9 +106,10 @@ class DynamicEvents {
   std::map<uint16_t, std::unique_ptr<DynamicEvent>> events_;  // changed with counts_mutex_ held
   std::map<std::string, uint16_t, std::less<>> by_name_;
   mutable std::mutex counts_mutex_;
-  std::map<uint16_t, Fd> programs_;             // guarded by counts_mutex_
-  std::map<uint16_t, std::vector<Fd>> links_;   // changed with counts_mutex_ held
-  std::map<uint16_t, uint64_t> missed_before_;  // at links that are gone; guarded likewise
+  std::map<uint16_t, Fd> programs_;            // guarded by counts_mutex_
+  std::map<uint16_t, std::vector<Fd>> links_;  // changed with counts_mutex_ held
+  // At links and programs that are gone; guarded likewise.
+  std::map<uint16_t, uint64_t> missed_before_;
   GoingLinks going_;
   uint32_t next_id_ = DYNAMIC_ID_FIRST;
 };

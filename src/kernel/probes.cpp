@@ -92,12 +92,29 @@ Result<Event> Probes::event_of(const ProbeDefinition& probe) const {
 Result<> Probes::prepare(const DynamicEvent& event) {
   auto probe = probe_of(event);
   if (!probe) return pass_on(probe);
+  if (auto places = places_of(event.event.id, *probe); !places) return pass_on(places);
   auto compiled = compile(*probe);
   if (!compiled) return pass_on(compiled);
   if (compiled->event.fields != event.event.fields)
     return fail(ExitCode::unavailable, "probe {} has other fields than before: add it anew",
                 event.event.name);
   return {};
+}
+
+Result<std::vector<KernelFunction>> Probes::places_of(uint16_t id, const ProbeDefinition& probe) {
+  auto functions = functions_of(probe);
+  if (!functions) return functions;
+  std::set<std::string>& modules = modules_[id];
+  modules.clear();
+  for (const KernelFunction& function : *functions)
+    if (!function.module.empty()) modules.insert(function.module);
+  return functions;
+}
+
+const std::set<std::string>& Probes::modules(uint16_t id) const {
+  static const std::set<std::string> kNone;
+  const auto found = modules_.find(id);
+  return found == modules_.end() ? kNone : found->second;
 }
 
 ProbeHook Probes::hook_of(const ProbeDefinition& probe) const {
@@ -118,7 +135,7 @@ Result<Fd> Probes::load(const DynamicEvent& event) {
 Result<std::vector<Fd>> Probes::attach(const DynamicEvent& event, int program) {
   auto probe = probe_of(event);
   if (!probe) return pass_on(probe);
-  auto functions = functions_of(*probe);
+  auto functions = places_of(event.event.id, *probe);
   if (!functions) return pass_on(functions);
   if (probe->location.is_pattern())
     return attach_pattern(event.event.id, *probe, program, *functions);

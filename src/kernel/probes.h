@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Probes : public DynamicKind {
   // The functions it is set on now; fails likewise.
   [[nodiscard]] Result<std::vector<KernelFunction>> functions_of(
       const ProbeDefinition& probe) const;
+  // Modules of the functions it was last set on. The kernel lets a module go that has probes, and
+  // they are dead from then on; only where a pattern is set by kprobe.multi it does not.
+  [[nodiscard]] const std::set<std::string>& modules(uint16_t id) const;
   // Functions that the pattern of an attached probe matches but that cannot be probed, and why.
   [[nodiscard]] std::map<std::string, std::string> skipped(uint16_t id) const;
   // Does this kernel tell how many hits it skipped? Known once a probe has been attached; until
@@ -47,6 +51,9 @@ class Probes : public DynamicKind {
   [[nodiscard]] static std::string unavailable() { return why_no_kprobes(); }
 
  private:
+  // functions_of(), remembering their modules.
+  [[nodiscard]] Result<std::vector<KernelFunction>> places_of(uint16_t id,
+                                                              const ProbeDefinition& probe);
   [[nodiscard]] Result<CompiledProbe> compile(const ProbeDefinition& probe) const;
   [[nodiscard]] ProbeHook hook_of(const ProbeDefinition& probe) const;
   Result<std::vector<Fd>> attach_pattern(uint16_t id, const ProbeDefinition& probe, int program,
@@ -62,6 +69,7 @@ class Probes : public DynamicKind {
   const BpfObject& object_;
   KernelSymbols& symbols_;
   std::map<uint16_t, Skipped> skipped_;
+  std::map<uint16_t, std::set<std::string>> modules_;  // by event
   bool misses_known_ = true;
 };
 

@@ -4,14 +4,15 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -43,35 +44,33 @@ int for_each_line(const std::filesystem::path& path, Visit&& visit) {
   }
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 std::optional<std::string> KernelSymbols::resolve(uint64_t address) {
   std::lock_guard lock(mutex_);
   if (!table_) load();
+  if (std::exchange(stale_, false)) load_if_changed();
   auto name = table_->resolve(address);
-  if (name || !modules_changed()) return name;
-  load();
+  if (name || !time_to_check()) return name;
+  load_if_changed();
   return table_->resolve(address);
 }
 
 Result<std::vector<KernelFunction>> KernelSymbols::functions(const std::string& module,
                                                              const std::string& pattern) {
   std::lock_guard lock(mutex_);
-  const bool is_new = !table_;
-  if (is_new) load();
-  auto found = table_->matching(module, pattern);
-  // A question that is asked seldom: modules are looked at each time.
-  if (found.empty() && !is_new && read_file(modules_) != loaded_modules_) {
+  // A question that is asked seldom, and a wrong answer would put a probe anywhere: modules are
+  // looked at each time.
+  if (table_)
+    load_if_changed();
+  else
     load();
-    found = table_->matching(module, pattern);
-  }
+  auto found = table_->matching(module, pattern);
   if (!found.empty()) return found;
   if (!reason_.empty()) return fail(ExitCode::unavailable, "{}", reason_);
+  if (!module.empty() && !loaded_modules_.contains(module))
+    return fail(ExitCode::unavailable,
+                "the kernel module {0} is not loaded: load it (modprobe {0})", module);
   const std::string where =
       module.empty() ? "this kernel" : fmt::format("the kernel module {}", module);
   const auto near = table_->near(pattern);
@@ -123,8 +122,28 @@ std::string KernelSymbols::reason() const {
   return reason_;
 }
 
+void KernelSymbols::refresh() {
+  std::lock_guard lock(mutex_);
+  stale_ = true;
+}
+
+// Lines are "NAME SIZE USES USERS STATE ADDRESS"; uses and users change all the time.
+KernelSymbols::Modules KernelSymbols::modules_now() const {
+  Modules modules;
+  std::ifstream in(modules_);
+  for (std::string line; std::getline(in, line);) {
+    const size_t address = line.find(" 0x");
+    modules.emplace(line.substr(0, line.find(' ')), line.substr(std::min(address, line.size())));
+  }
+  return modules;
+}
+
+void KernelSymbols::load_if_changed() {
+  if (modules_now() != loaded_modules_) load();
+}
+
 void KernelSymbols::load() {
-  loaded_modules_ = read_file(modules_);
+  loaded_modules_ = modules_now();
   last_check_ = std::chrono::steady_clock::now();
   table_.emplace();
   int error = for_each_line(kallsyms_, [this](std::string_view line) { table_->add_line(line); });
@@ -141,11 +160,11 @@ void KernelSymbols::load() {
     reason_ = fmt::format("kernel symbols: {} lists none", kallsyms_.string());
 }
 
-bool KernelSymbols::modules_changed() {
+bool KernelSymbols::time_to_check() {
   auto now = std::chrono::steady_clock::now();
   if (now - last_check_ < check_interval_) return false;
   last_check_ = now;
-  return read_file(modules_) != loaded_modules_;
+  return true;
 }
 
 }  // namespace ktraced

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,8 +17,8 @@
 namespace ktraced {
 
 // Resolves addresses of the running kernel. The symbols are read at the first
-// question, and again when one is not found and modules have come or gone since.
-// Thread-safe.
+// question, and again after refresh() and when one is not found, if modules have come or gone
+// since. Thread-safe.
 class KernelSymbols {
  public:
   // Many addresses are of no function: that alone must not cost a look at the list
@@ -42,19 +43,26 @@ class KernelSymbols {
   // The address of any symbol, data too: "NAME" or "MODULE:NAME". Reads all of kallsyms.
   [[nodiscard]] Result<uint64_t> address_of(const std::string& symbol) const;
 
+  // Modules have come: addresses may mean something else from now on.
+  void refresh();
+
   // Why no address can be resolved; empty if they can, or before the first question.
   [[nodiscard]] std::string reason() const;
 
  private:
+  using Modules = std::map<std::string, std::string>;  // name → address
+  [[nodiscard]] Modules modules_now() const;
   void load();
-  [[nodiscard]] bool modules_changed();
+  void load_if_changed();
+  [[nodiscard]] bool time_to_check();
 
   std::filesystem::path kallsyms_, modules_;
   std::chrono::milliseconds check_interval_;
   mutable std::mutex mutex_;  // guards the rest
   std::optional<SymbolTable> table_;
   std::string reason_;
-  std::string loaded_modules_;  // content of /proc/modules when the table was read
+  Modules loaded_modules_;  // when the table was read
+  bool stale_ = false;
   std::chrono::steady_clock::time_point last_check_;
 };
 

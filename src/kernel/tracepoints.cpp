@@ -36,15 +36,20 @@ std::unexpected<Error> cannot_attach(const std::string& name, int error) {
 
 }  // namespace
 
-Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) const {
+Result<std::vector<std::string>> Tracepoints::all() {
   auto tracefs = Tracefs::open();
   if (!tracefs) return pass_on(tracefs);
-  const std::vector<std::string> all = tracefs->tracepoints();
+  return tracefs->tracepoints();
+}
+
+Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) const {
+  auto names = all();
+  if (!names) return names;
   std::vector<std::string> found;
-  std::ranges::copy_if(all, std::back_inserter(found),
+  std::ranges::copy_if(*names, std::back_inserter(found),
                        [&](const std::string& name) { return matches_pattern(name, pattern); });
   if (!found.empty()) return found;
-  const auto near = near_matches(pattern, all);
+  const auto near = near_matches(pattern, *names);
   return fail(ExitCode::usage, "this kernel has no tracepoint {:.64}{}", pattern,
               near.empty() ? ": 'ktracectl events list SYSTEM:*' lists those of a subsystem"
                            : fmt::format(": is {} meant?", fmt::join(near, " or ")));

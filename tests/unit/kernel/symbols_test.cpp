@@ -205,6 +205,7 @@ TEST_F(KernelSymbolsTest, NameWhatMayBeMeant) {
   KernelSymbols symbols = this->symbols();
   EXPECT_THAT(symbols.function("", "vfs_raed").error().message,
               HasSubstr("no function vfs_raed; did you mean vfs_read"));
+  write("modules", "ext4 16384 0 - Live 0xffffffffc0001000\n");
   EXPECT_THAT(symbols.function("ext4", "vfs_read").error().message,
               HasSubstr("the kernel module ext4 has no function vfs_read"));
 }
@@ -217,6 +218,46 @@ TEST_F(KernelSymbolsTest, FindFunctionsOfAModuleThatCameLater) {
   write("kallsyms", "ffffffff81000000 t a\nffffffffc0001000 t b\t[m]\n");
   write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
   EXPECT_EQ(symbols.function("", "b")->module, "m");
+}
+
+TEST_F(KernelSymbolsTest, FindFunctionsWhereTheyAreNow) {
+  write("kallsyms", "ffffffff81000000 t a\nffffffffc0001000 t b\t[m]\n");
+  write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
+  KernelSymbols symbols = this->symbols(60'000);
+  EXPECT_EQ(symbols.function("m", "b")->address, 0xffffffffc0001000);
+  write("kallsyms", "ffffffff81000000 t a\n");
+  write("modules", "");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001000), "b+0x0/0x1000 [m]") << "a name of history";
+  const auto gone = symbols.function("m", "b");
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().message, "the kernel module m is not loaded: load it (modprobe m)");
+  write("kallsyms", "ffffffff81000000 t a\nffffffffc0005000 t b\t[m]\n");
+  write("modules", "m 16384 0 - Live 0xffffffffc0005000\n");
+  EXPECT_EQ(symbols.function("m", "b")->address, 0xffffffffc0005000);
+}
+
+TEST_F(KernelSymbolsTest, AreReadAgainWhenAskedToAndModulesHaveChanged) {
+  write("kallsyms", "ffffffffc0001000 t b\t[m]\nffffffffc0001010 d e\t[m]\n");
+  write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
+  KernelSymbols symbols = this->symbols(60'000);
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]");
+  write("kallsyms", "ffffffffc0001000 t c\t[n]\nffffffffc0001010 d e\t[n]\n");
+  symbols.refresh();
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]") << "nothing has changed";
+  write("modules", "n 16384 0 - Live 0xffffffffc0001000\n");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]") << "nobody has said so";
+  symbols.refresh();
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "c+0x4/0x10 [n]");
+}
+
+TEST_F(KernelSymbolsTest, AreNotReadAgainBecauseAModuleIsUsed) {
+  write("kallsyms", "ffffffffc0001000 t b\t[m]\n");
+  write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
+  KernelSymbols symbols = this->symbols();
+  ASSERT_TRUE(symbols.function("m", "b"));
+  write("kallsyms", "");
+  write("modules", "m 16384 1 n, Live 0xffffffffc0001000\n");
+  EXPECT_TRUE(symbols.function("m", "b"));
 }
 
 TEST_F(KernelSymbolsTest, KnowAddressesOfData) {

@@ -63,28 +63,73 @@ newest_kernel() {
 	awk -v series="$1." 'index($1, series) == 1' "$catalog" | sort -k 1,1V -k 3,3r | tail -n 1
 }
 
-# unpack PACKAGE VERSION DIRECTORY: the kernel of a package, as DIRECTORY/vmlinuz.
-unpack() {
-	local package=$1 version=$2 directory=$3 vmlinuz
-	(cd "$directory" && private_apt apt-get -qq download "$package=$version" >&2) || return 1
-	dpkg -x "$directory"/*.deb "$directory/files" || return 1
-	vmlinuz=$(find "$directory/files" -name 'vmlinuz*' -type f)
-	[ -n "$vmlinuz" ] || { echo "$package holds no kernel" >&2 && return 1; }
-	mv "$vmlinuz" "$directory/vmlinuz"
-	rm -r "$directory/files" "$directory"/*.deb
+# Modules that tests load.
+kernel_modules=(nbd)
+
+# extract PACKAGE VERSION DIRECTORY: what a package holds.
+extract() {
+	mkdir -p "$3"
+	(cd "$3" && private_apt apt-get -qq download "$1=$2" >&2) || return 1
+	dpkg -x "$3"/*.deb "$3" || return 1
+	rm "$3"/*.deb
 }
 
-# fetch_kernel SERIES: prints the directory that holds its vmlinuz, release and version;
-# false if it cannot be had.
+# one_file DIRECTORY NAME: prints the path of the one file of that name, or fails.
+one_file() {
+	local file
+	file=$(find "$1" -name "$2" -type f)
+	[ -s "$file" ] && printf '%s\n' "$file" && return
+	echo "the kernel's packages hold no $2" >&2
+	return 1
+}
+
+# take_module FILES NAME DIRECTORY: the module as DIRECTORY/NAME.ko, not compressed.
+take_module() {
+	local file
+	file=$(one_file "$1" "$2.ko*") || return 1
+	case $file in
+	*.xz) busybox xzcat "$file" >"$3/$2.ko" ;;
+	*) mv "$file" "$3/$2.ko" ;;
+	esac
+}
+
+# unpack PACKAGE VERSION RELEASE DIRECTORY: a kernel as DIRECTORY/vmlinuz, and in
+# DIRECTORY/modules what can be had of them. Where the kernel is in linux-binary-RELEASE, they
+# are in a package of their own, which the archive does not have of every version.
+unpack() {
+	local package=$1 version=$2 release=$3 directory=$4 module file
+	extract "$package" "$version" "$directory/files" || return 1
+	file=$(one_file "$directory/files" 'vmlinuz*') || return 1
+	mv "$file" "$directory/vmlinuz"
+	mkdir "$directory/modules"
+	case $package in
+	linux-binary-*) extract "linux-modules-$release" "$version" "$directory/files" || true ;;
+	esac
+	for module in "${kernel_modules[@]}"; do
+		take_module "$directory/files" "$module" "$directory/modules" || true
+	done
+	rm -r "$directory/files"
+}
+
+# has_modules DIRECTORY: are the modules there that tests load?
+has_modules() {
+	local module
+	for module in "${kernel_modules[@]}"; do
+		[ -s "$1/modules/$module.ko" ] || return 1
+	done
+}
+
+# fetch_kernel SERIES: prints the directory that holds its vmlinuz, release, version and
+# modules; false if it cannot be had.
 fetch_kernel() {
 	local version release package directory
 	[ -n "$(find "$catalog" -mmin "-$catalog_minutes" 2>/dev/null)" ] || update_catalog
 	read -r version release package < <(newest_kernel "$1") || return 1
 	directory=$kernel_cache/$version
-	if [ ! -s "$directory/vmlinuz" ]; then
+	if [ ! -s "$directory/vmlinuz" ] || [ ! -d "$directory/modules" ]; then
 		rm -rf "$directory.new"
 		mkdir -p "$directory.new"
-		unpack "$package" "$version" "$directory.new" || return 1
+		unpack "$package" "$version" "$release" "$directory.new" || return 1
 		echo "$release" >"$directory.new/release"
 		echo "$version" >"$directory.new/version"
 		rm -rf "$directory"

@@ -20,16 +20,17 @@ test_scale=${KTRACED_TEST_SCALE:-20}
 # no_timer_check: on a busy host the emulated timer is late when the kernel tests it, and it panics.
 kernel_options="console=ttyS0 quiet panic=-1 mitigations=off no_timer_check maxcpus=1 ${KTRACED_VM_OPTIONS:-}"
 
-# initramfs_with TESTS FILE: the packed system and the list of tests for it.
+# initramfs_with KERNEL TESTS FILE: the packed system, the kernel's modules and the list of tests.
 initramfs_with() {
 	local directory
 	directory=$(mktemp -d)
 	mkdir "$directory/run"
-	cp "$1" "$directory/run/tests"
+	cp -r "$1/modules" "$directory/run"
+	cp "$2" "$directory/run/tests"
 	{
 		cat "$system"
 		(cd "$directory" && find run | cpio --quiet -o -H newc -R 0:0 | gzip -1)
-	} >"$2"
+	} >"$3"
 	rm -r "$directory"
 }
 
@@ -60,7 +61,7 @@ watch() {
 # the machine told (results) and its console. To be called in a subshell. The options are QEMU's.
 run_machine() {
 	local directory=$1 options=("${@:2}") machine
-	initramfs_with "$directory/tests" "$directory/initramfs"
+	initramfs_with "$directory/kernel" "$directory/tests" "$directory/initramfs"
 	: >"$directory/results"
 	(boot "$directory/kernel/vmlinuz" "$directory/initramfs" "KTRACED_TEST_SCALE=$test_scale $settings" \
 		"${options[@]}" -serial "file:$directory/console" -serial "file:$directory/results" </dev/null) &

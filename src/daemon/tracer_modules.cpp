@@ -1,0 +1,74 @@
+// Kernel modules that come and go, and what is traced of them.
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "daemon/tracer.h"
+
+namespace ktraced {
+
+void Tracer::note_modules(const KernelChanges& changes) {
+  for (const auto& [name, probe] : probe_list_)
+    if (probe.id != 0) leave_module(name, probe.id, changes);
+  note_tracepoints();
+  if (changes.modules_came) set_configured_probes(config_.probes);
+  reconcile();
+  // Those that nobody listens to now: whether they can be set again is told nevertheless.
+  for (const auto& [name, probe] : probe_list_)
+    if (probe.id != 0 && enabled_.contains(name) && attach_failures_.contains(name))
+      try_probe(name);
+}
+
+// The kernel has killed the probes on a module that it let go. They stay as they are, with their
+// counts, and are set again when it comes back.
+void Tracer::leave_module(const std::string& name, uint16_t id, const KernelChanges& changes) {
+  const auto& modules = probes_.modules(id);
+  const auto gone = std::ranges::find_if(modules, [&](const std::string& module) {
+    return changes.unknown_modules_gone || changes.modules_gone.contains(module);
+  });
+  if (gone == modules.end()) return;
+  const std::string reason = fmt::format("its module {} has been unloaded", *gone);
+  dynamic_.retire(id);
+  if (attach_failures_.emplace(name, reason).second) spdlog::info("probe {}: {}", name, reason);
+}
+
+// Tracepoints that have come and that the configuration asks for are enabled, those that have gone
+// are not any more. What was enabled or disabled by hand stays so otherwise.
+void Tracer::note_tracepoints() {
+  auto all = Tracepoints::all();
+  if (!all) return;
+  const std::set<std::string> now(all->begin(), all->end());
+  std::vector<std::string> gone;
+  for (const std::string& name : enabled_)
+    if (const DynamicEvent* event = dynamic_.find(name);
+        event != nullptr && event->kind == &tracepoints_ && !now.contains(name))
+      gone.push_back(name);
+  for (const std::string& name : gone) {
+    enabled_.erase(name);
+    attach_failures_.erase(name);
+  }
+  const auto before = std::exchange(configured_tracepoints_, configured_among(now));
+  ChosenEvents chosen;
+  for (const std::string& name : configured_tracepoints_)
+    if (!before.contains(name))
+      if (auto defined = define_tracepoints(name, chosen); !defined)
+        spdlog::warn("tracepoint {} is not recorded: {}", name, defined.error().message);
+  enabled_.insert(chosen.events.begin(), chosen.events.end());
+  if (!gone.empty()) spdlog::info("gone with a module: {}", fmt::join(gone, ", "));
+  if (!chosen.events.empty())
+    spdlog::info("come with a module, and recorded: {}", fmt::join(chosen.events, ", "));
+}
+
+std::set<std::string> Tracer::configured_among(const std::set<std::string>& names) const {
+  std::set<std::string> wanted;
+  std::ranges::copy_if(names, std::inserter(wanted, wanted.end()), [&](const std::string& name) {
+    return std::ranges::any_of(config_.tracepoints, [&](const std::string& pattern) {
+      return matches_pattern(name, pattern);
+    });
+  });
+  return wanted;
+}
+
+}  // namespace ktraced
