@@ -203,8 +203,6 @@ Parsed<> check_type(const ProbeArgument& argument) {
   if (type.count != 0 && type.is_text())
     return wrong(argument.type_column,
                  "an array of texts cannot be fetched: fetch each as a value of its own");
-  if (type.count != 0 && type.kind == Kind::bit_field)
-    return wrong(argument.type_column, "an array of bit fields cannot be fetched");
   if (type.count != 0 && !in_memory && argument.source.members.empty())
     return wrong(argument.type_column, "an array is read from memory: write +0(VALUE):{}",
                  text_of(type));

@@ -57,8 +57,11 @@ class Compiler {
   Result<Place> compile_source(const ProbeArgument& argument, FetchType& type);
   Result<Place> compile_variable(const ProbeArgument& argument, FetchType& type);
   Result<> compile_all_arguments(const ProbeArgument& argument);
-  Result<> finish(const ProbeArgument& argument, const FetchType& type, Place place);
-  void store_number(const ProbeArgument& argument, const FetchType& type, const Place& place);
+  // Stores the value to which the operations from `first` on have led.
+  Result<> finish(const ProbeArgument& argument, const FetchType& type, Place place, size_t first);
+  void fetch_number(const FetchType& type, const Place& place);
+  void store_bit_fields(const ProbeArgument& argument, const FetchType& type, Place place,
+                        size_t first);
   // Adds a field for one value or an array; returns where it lies.
   uint16_t add_value(const ProbeArgument& argument, const FetchType& type, uint32_t count);
   void store_constant_text(const ProbeArgument& argument);
@@ -197,8 +200,7 @@ uint16_t Compiler::add_value(const ProbeArgument& argument, const FetchType& typ
   return static_cast<u16>(field.offset);
 }
 
-void Compiler::store_number(const ProbeArgument& argument, const FetchType& type,
-                            const Place& place) {
+void Compiler::fetch_number(const FetchType& type, const Place& place) {
   if (place.in_memory) read(place.offset, type.bytes, place.user);
   if (type.kind == Kind::bit_field) {
     const uint32_t left = kWordBits - type.width - type.offset;
@@ -206,10 +208,27 @@ void Compiler::store_number(const ProbeArgument& argument, const FetchType& type
          .number = static_cast<s64>(left | (kWordBits - type.width) << kRightShift)});
   }
   add({.code = FETCH_STORE, .size = type.bytes});
-  ops_.back().at = add_value(argument, type, 1);
 }
 
-Result<> Compiler::finish(const ProbeArgument& argument, const FetchType& type, Place place) {
+// There is but one value to work on: what leads to the array is done for each of its words.
+void Compiler::store_bit_fields(const ProbeArgument& argument, const FetchType& type, Place place,
+                                size_t first) {
+  const std::vector<fetch_op> way(ops_.begin() + static_cast<ptrdiff_t>(first), ops_.end());
+  std::vector<size_t> stores;
+  for (size_t i = 0; i < type.count; ++i, place.offset += type.bytes) {
+    if (i > 0) ops_.insert(ops_.end(), way.begin(), way.end());
+    fetch_number(type, place);
+    stores.push_back(ops_.size() - 1);
+  }
+  uint16_t at = add_value(argument, type, type.count);
+  for (size_t store : stores) {
+    ops_[store].at = at;
+    at += type.bytes;
+  }
+}
+
+Result<> Compiler::finish(const ProbeArgument& argument, const FetchType& type, Place place,
+                          size_t first) {
   const auto user = static_cast<u8>(place.user || type.kind == Kind::ustring ? FETCH_USER : 0);
   if (type.is_text()) {
     add({.code = FETCH_STRING, .flags = user, .number = place.offset});
@@ -217,11 +236,16 @@ Result<> Compiler::finish(const ProbeArgument& argument, const FetchType& type, 
     return {};
   }
   if (type.count == 0) {
-    store_number(argument, type, place);
+    fetch_number(type, place);
+    ops_.back().at = add_value(argument, type, 1);
     return {};
   }
   if (!place.in_memory)
     return wrong(argument.column, "an array is read from memory, and this is a plain value");
+  if (type.kind == Kind::bit_field) {
+    store_bit_fields(argument, type, place, first);
+    return {};
+  }
   add({.code = FETCH_COPY,
        .flags = user,
        .size = static_cast<u16>(type.bytes * type.count),
@@ -256,6 +280,7 @@ Result<> Compiler::compile_argument(const ProbeArgument& argument) {
         static_cast<u16>(layout_.add(argument.name, "char[16]", Meaning::text, 1, COMM_LEN).offset);
     return {};
   }
+  const size_t first = ops_.size();
   FetchType type = argument.type;
   auto place = compile_source(argument, type);
   if (!place) return pass_on(place);
@@ -264,7 +289,7 @@ Result<> Compiler::compile_argument(const ProbeArgument& argument) {
     *place = {.in_memory = true, .offset = dereference.offset, .user = dereference.user};
   }
   if (type.kind == Kind::automatic) type = {.kind = Kind::hexadecimal};
-  return finish(argument, type, *place);
+  return finish(argument, type, *place, first);
 }
 
 // The record is built where another was before: what no field covers is cleared first.

@@ -151,6 +151,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"p f +u0(%si):char[8]", "si; ucopy8 +0 @24"},
                       Case{"p f +0(%si):b4@2/64", "si; read8 +0; <<58 >>60; store8 @24"},
                       Case{"p f %si:b1@63/64", "si; <<0 >>63; store8 @24"},
+                      Case{"p f +u2(+8(%si)):b4@4/8[2]",
+                           "si; read8 +8; uread1 +2; <<56 >>60; store1 @24; "
+                           "si; read8 +8; uread1 +3; <<56 >>60; store1 @25"},
                       Case{"p f +0(%si):symbol", "si; read8 +0; store8 @24"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -116,6 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "p:kprobes/e f a=%di:char b=%di:symbol c=%di:symstr"},
         Canonical{"p:e f a=%di:b4@2/32 b=%di:b64@0/64 c=%di:b1@7/8",
                   "p:kprobes/e f a=%di:b4@2/32 b=%di:b64@0/64 c=%di:b1@7/8"},
+        Canonical{"p:e f a=+8(%di):b3@4/16[5]", "p:kprobes/e f a=+8(%di):b3@4/16[5]"},
         Canonical{"p:e f a=+0(%di):u8[16] b=+0(%di):char[64] c=+0(%di):x64[1]",
                   "p:kprobes/e f a=+0(%di):u8[16] b=+0(%di):char[64] c=+0(%di):x64[1]"},
         Canonical{"p:e f a=+u8(%di):symbol[3]", "p:kprobes/e f a=+u8(%di):symbol[3]"}));
@@ -213,8 +214,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"p f +0(%di):u8[65]", 15, "[1] to [64]"}, Bad{"p f +0(%di):u8[", 15, "[1] to [64]"},
         Bad{"p f +0(%di):u8[4", 15, "[1] to [64]"},
         Bad{"p f %di:u8[4]", 9, "write +0(VALUE):u8[4]"},
-        Bad{"p f +0(%di):string[2]", 13, "each as a value of its own"},
-        Bad{"p f +0(%di):b4@0/8[2]", 13, "array of bit fields"}));
+        Bad{"p f %di:b4@0/8[2]", 9, "write +0(VALUE):b4@0/8[2]"},
+        Bad{"p f +0(%di):string[2]", 13, "each as a value of its own"}));
 
 TEST(ProbeGrammar, TakesAsManyValuesAsTheKernel) {
   std::string line = "p f";
