@@ -35,8 +35,11 @@ Result<std::string> text_to_add(const ProbesCommand& command) {
   return text.empty() ? *from_file : text + "\n" + *from_file;
 }
 
-std::string skipped_text(const json& probe) {
+// Lines behind a definition: what it does not do that one might expect.
+std::string remarks_on(const json& probe) {
   std::string out;
+  if (const std::string note = text_at(probe, "note"); !note.empty())
+    out += fmt::format("#   {}\n", printable(note));
   for (const auto& [function, reason] : member(probe, "skipped").items())
     out += fmt::format("#   without {}: {}\n", printable(function),
                        printable(reason.is_string() ? reason.get<std::string>() : ""));
@@ -54,7 +57,7 @@ std::string line_of(const json& probe) {
     return fmt::format("{} # not available: {}\n", definition, printable(text_at(probe, "reason")));
   return fmt::format("{} # {} hits, {}{}\n{}", definition, grouped(number_at(probe, "hits")),
                      misses_text(probe), flag_at(probe, "enabled") ? "" : ", disabled",
-                     skipped_text(probe));
+                     remarks_on(probe));
 }
 
 std::string changes_text(const json& answer) {
@@ -62,8 +65,7 @@ std::string changes_text(const json& answer) {
   for (const std::string& definition : texts_at(answer, "removed"))
     out += fmt::format("removed {}\n", printable(definition));
   for (const json& probe : list_at(answer, "added"))
-    out +=
-        fmt::format("added {}\n{}", printable(text_at(probe, "definition")), skipped_text(probe));
+    out += fmt::format("added {}\n{}", printable(text_at(probe, "definition")), remarks_on(probe));
   return out.empty() ? "nothing has changed\n" : out;
 }
 

@@ -22,6 +22,7 @@ TEST(ProbeList, IsDefinitionsWithWhatWasCountedAsComments) {
                           {"enabled", false},
                           {"hits", 0},
                           {"misses_known", false},
+                          {"note", "maxactive 20 has no effect"},
                           {"skipped", {{"vfs_x", "it is blacklisted"}}}},
                          {{"definition", "p:kprobes/x nothing"},
                           {"available", false},
@@ -30,6 +31,7 @@ TEST(ProbeList, IsDefinitionsWithWhatWasCountedAsComments) {
             "p:kprobes/open do_sys_openat2 # 1,234 hits, 2 missed\n"
             "r:kprobes/any vfs_* # 0 hits, misses unknown (this kernel does not tell them), "
             "disabled\n"
+            "#   maxactive 20 has no effect\n"
             "#   without vfs_x: it is blacklisted\n"
             "p:kprobes/x nothing # not available: no such function\n");
 }
