@@ -58,7 +58,7 @@ TEST(FlightHandover, WhatWasWrittenButNotReleasedIsNotWrittenAgain) {
   }
   daemon.start();
   after.act();
-  EXPECT_THAT(daemon.log(), HasSubstr("once holds what an earlier daemon has frozen"));
+  EXPECT_TRUE(daemon.logged("once holds what an earlier daemon has frozen"));
   EXPECT_EQ(flight_status(daemon)["frozen"], 0);
   EXPECT_EQ(daemon.call("snapshot.list")["writing"], json::array());
   const json list = snapshots_of(daemon);
@@ -122,7 +122,7 @@ TEST(FlightHandover, WhatCannotBeWrittenWaitsUntilItCan) {
 
   disk.remount("rw");
   json list;
-  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }, 30s))
+  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }))
       << daemon.log();
   EXPECT_EQ(numbers_of_snapshot(list[0], before.pid()), from_to(1, 1000));
   EXPECT_TRUE(eventually([&] { return flight_status(daemon)["frozen"] == 0; }));
@@ -143,7 +143,7 @@ TEST(FlightHandover, WhatCannotBeWrittenAtTheEndIsSaidToBeLost) {
   daemon.start();
   EXPECT_EQ(flight_status(daemon)["frozen"], 1);
   EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_THAT(daemon.log(), HasSubstr("recorded is lost: cannot write to the directory"));
+  EXPECT_TRUE(daemon.logged("recorded is lost: cannot write to the directory"));
 }
 
 TEST(FlightHandover, WhatCannotBeWrittenIsLeftByAPersistentDaemonToTheNext) {
@@ -158,7 +158,7 @@ TEST(FlightHandover, WhatCannotBeWrittenIsLeftByAPersistentDaemonToTheNext) {
   daemon.start();
   EXPECT_EQ(flight_status(daemon)["frozen"], 1);
   EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_THAT(daemon.log(), HasSubstr("is left to the next one: cannot write to the directory"));
+  EXPECT_TRUE(daemon.logged("is left to the next one: cannot write to the directory"));
   disk.remount("rw");
   daemon.start();
   json list;
@@ -179,7 +179,7 @@ TEST(FlightHandover, WhatCannotBeWrittenIsWrittenElsewhereAfterAReload) {
   daemon.write_config(flight_config({{"directory", daemon.directory() / "elsewhere"}}));
   daemon.ctl_ok({"reload"});
   json list;
-  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }, 30s))
+  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }))
       << daemon.log();
   EXPECT_EQ(numbers_of_snapshot(list[0], before.pid()), from_to(1, 1000));
 }
@@ -189,7 +189,7 @@ TEST(FlightHandover, WithTheRecorderOffInItsConfigurationTheNextDaemonGivesTheRi
   daemon.end(SIGKILL);
   daemon.write_config(flight_config({{"enabled", false}}));
   daemon.start();
-  EXPECT_THAT(daemon.log(), HasSubstr("history of an earlier daemon is given up"));
+  EXPECT_TRUE(daemon.logged("history of an earlier daemon is given up"));
   EXPECT_EQ(flight_status(daemon)["bytes"], 0);
   const auto objects = fs::directory_iterator(daemon.pins());
   ASSERT_NE(objects, fs::directory_iterator());

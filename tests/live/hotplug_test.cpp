@@ -51,7 +51,7 @@ TEST(Hotplug, ACpuThatComesOnlineForTheFirstTimeGetsItsRings) {
   EXPECT_FALSE(has_rings(daemon, 1));
   cpu.set_online(true);
   ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
-  ASSERT_TRUE(eventually([&] { return daemon.log().find("CPU 1 has come") != std::string::npos; }));
+  ASSERT_TRUE(daemon.logged("CPU 1 has come"));
   const pid_t pid = calls_on_cpu_1(1000);
   const json taken = daemon.call("snapshot.take");
   EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), pid), from_to(1, 1000));
@@ -117,7 +117,7 @@ TEST(Hotplug, WhatHappensBeforeACpuHasItsRingsIsCountedAndTold) {
   calls_on_cpu_1(kUnseen);
   daemon.send(SIGCONT);
   ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
-  ASSERT_TRUE(eventually([&] { return daemon.log().find("CPU 1 has come") != std::string::npos; }));
+  ASSERT_TRUE(daemon.logged("CPU 1 has come"));
   const pid_t pid = calls_on_cpu_1(kSeen);
 
   const json taken = daemon.call("snapshot.take");
@@ -129,7 +129,7 @@ TEST(Hotplug, WhatHappensBeforeACpuHasItsRingsIsCountedAndTold) {
   EXPECT_THAT(manifest["incomplete_because"].dump(), HasSubstr("CPU 1: 500 sys_enter"));
   EXPECT_EQ(account_of(manifest, 1)["events"]["sys_enter"]["records"], kSeen);
   EXPECT_THAT(daemon.ctl_ok({"show", "--format", "json", path}), HasSubstr("\"lost\":500"));
-  const Finished other = run({"babeltrace2", path}, "", 60s);
+  const Finished other = run({"babeltrace2", path});
   EXPECT_EQ(other.exit_code, 0) << other.err;
   EXPECT_THAT(other.err, HasSubstr("racer discarded 500 events"));
 

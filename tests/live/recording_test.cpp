@@ -34,7 +34,7 @@ std::vector<uint64_t> numbers_of(const std::vector<json>& lines, pid_t pid) {
 
 TEST(Recording, OfACommandHoldsExactlyWhatItDid) {
   const auto calls = static_cast<uint64_t>(scaled(50'000));
-  json config = {{"events", numbered_calls()}};
+  json config = {{"events", numbered_calls()}, {"stream", {{"buffer_kb", 32768}}}};
   config["events"]["process"] = true;
   Daemon daemon(config);
   const json filter = {{"comm", {"nobody"}}, {"exclude", {{"uid", {12345}}}}};
@@ -99,16 +99,20 @@ TEST(Recording, PassesTheExitCodeOnAndRestoresTheFilterHoweverItEnds) {
   }
 }
 
-// It signals ktracectl and at once the group that ktracectl is in.
+// What timeout does at its limit, or when it is asked to end: it signals ktracectl and at once the
+// group that ktracectl is in.
 TEST(Recording, UnderTimeoutIsFinishedAndTheFilterRestored) {
   Daemon daemon(json{{"events", numbered_calls()}});
   daemon.set_filter({{"uid", {4711}}});
   const json before = daemon.call("filter.show");
   const std::string path = daemon.directory() / "recording";
-  Command command = daemon.ctl_command({"record", "-o", path, "--", "sleep", "100"});
-  command.insert(command.begin(), {"timeout", "1"});
-  const Finished recorded = run(command);
-  EXPECT_EQ(recorded.exit_code, 124) << recorded.err;
+  Command command = daemon.ctl_command({"record", "-o", path, "--", "sleep", "1000"});
+  command.insert(command.begin(), {"timeout", "1000"});
+  Process recording(command);
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  recording.send(SIGTERM);
+  const Finished recorded = recording.wait();
+  EXPECT_EQ(recorded.exit_code, 128 + SIGTERM) << recorded.err;
   EXPECT_EQ(daemon.call("filter.show"), before);
   EXPECT_FALSE(fs::exists(path + ".partial"));
   EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
@@ -180,7 +184,7 @@ TEST(Recording, ShownAndLostAreExactlyWhatWasCalled) {
 }
 
 TEST(Recording, BabeltraceReadsTheSameEvents) {
-  json config = json::object();
+  json config = {{"stream", {{"buffer_kb", 32768}}}};
   for (const char* group : {"sched", "process", "syscalls", "kmem"}) config["events"][group] = true;
   Daemon daemon(config);
   const std::string path = daemon.directory() / "recording";
@@ -212,12 +216,12 @@ TEST(Recording, BabeltraceReadsTheSameEvents) {
 // A recording and snapshots of the same time: each call has happened once.
 TEST(Show, ReadsDirectoriesThatOverlapAsOneHistory) {
   json config = {{"events", numbered_calls()}};
-  config["flight"]["enabled"] = true;
+  config["flight"] = {{"enabled", true}, {"buffer_kb", 32768}};
   Daemon daemon(config);
   const std::string recording = daemon.directory() / "recording";
   Process recorder(daemon.ctl_command({"record", "-o", recording}));
   ASSERT_TRUE(eventually([&] { return fs::exists(recording + ".partial/manifest.json"); }));
-  WaitingTruth truth({"numbered", "0", "20"});
+  WaitingTruth truth({"numbered", "0", "500"});
   truth.go();
   auto snapshot = [&] { return daemon.call("snapshot.take")["path"].get<std::string>(); };
   std::this_thread::sleep_for(100ms);

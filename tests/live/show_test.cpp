@@ -109,7 +109,7 @@ uint64_t write_large_trace(const fs::path& path, uint64_t mib) {
 // Runs a shell command that may have so many MiB of memory of its own (heap, stacks, private
 // mappings); what a program maps of files for reading does not count, and is not what `show` does.
 Finished run_with_memory(uint64_t mib, const std::string& command) {
-  return run({"sh", "-c", fmt::format("ulimit -d {}; {}", mib * 1024, command)}, "", 120s);
+  return run({"sh", "-c", fmt::format("ulimit -d {}; {}", mib * 1024, command)});
 }
 
 TEST(Show, ReadsATraceThatIsLargerThanItsMemory) {

@@ -81,7 +81,7 @@ TEST(SnapshotFault, OfADiskWithoutRoomForFilesLeavesNothingBehind) {
   EXPECT_EQ(taken.exit_code, 74);
   EXPECT_THAT(taken.err, HasSubstr("No space left on device"));
   EXPECT_TRUE(empty(disk.path()));
-  EXPECT_THAT(daemon.log(), HasSubstr("No space left on device"));
+  EXPECT_TRUE(daemon.logged("No space left on device"));
   disk.remount("nr_inodes=1000");
   expect_well(daemon);
 }
@@ -172,7 +172,7 @@ TEST(SnapshotFault, SigtermWaitsUntilItIsSafe) {
   HeldThread writer = hold_writer(daemon);
   const json taken = daemon.call("snapshot.take", {{"wait", false}});
   daemon.send(SIGTERM);
-  ASSERT_TRUE(eventually([&] { return daemon.log().find("stopping") != std::string::npos; }));
+  ASSERT_TRUE(daemon.logged("stopping"));
   writer.release();
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const fs::path path = taken["path"].get<std::string>();
@@ -208,7 +208,7 @@ TEST(SnapshotFault, OneCutOffByADeathIsWrittenByTheNextDaemon) {
   })) << daemon.log();
   EXPECT_FALSE(fs::exists(snapshots / "cut-off.partial"));
   EXPECT_TRUE(fs::exists(snapshots / "other.partial")) << "of somebody else";
-  EXPECT_THAT(daemon.log(), HasSubstr("cut-off.partial"));
+  EXPECT_TRUE(daemon.logged("cut-off.partial"));
   EXPECT_TRUE(list[0]["name"].get<std::string>().starts_with("recovered-")) << list;
   EXPECT_TRUE(complete_but_for_missed(list[0])) << list;
   EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, 1000));

@@ -101,10 +101,7 @@ TEST(Snapshot, IsAnErrorWhileTheRecorderIsOff) {
   EXPECT_EQ(taken.exit_code, 69);
   EXPECT_THAT(taken.err, HasSubstr("flight recorder is off"));
   daemon.send(SIGUSR1);
-  EXPECT_TRUE(eventually([&] {
-    return daemon.log().find("no snapshot on SIGUSR1: the flight recorder is off") !=
-           std::string::npos;
-  }));
+  EXPECT_TRUE(daemon.logged("no snapshot on SIGUSR1: the flight recorder is off"));
 }
 
 TEST(Snapshot, WithABadNameIsRefusedAndChangesNothing) {
@@ -152,7 +149,7 @@ TEST(Snapshot, BeyondTheLimitRemovesTheOldest) {
   const json list = daemon.call("snapshot.list");
   EXPECT_THAT(names_of(list), ElementsAre("c", "e", "b"));
   EXPECT_EQ(entries_in(daemon.directory() / "snapshots"), 3U);
-  EXPECT_THAT(daemon.log(), HasSubstr("removed the snapshot d"));
+  EXPECT_TRUE(daemon.logged("removed the snapshot d"));
 }
 
 TEST(Snapshot, BeyondTheLimitNoRecordingInTheSameDirectoryIsRemoved) {

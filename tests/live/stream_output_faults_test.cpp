@@ -34,7 +34,7 @@ TEST(StreamOutputFault, OfAFullDiskGoesOnWhenThereIsRoomAndTellsWhatWasLost) {
   disk.fill("filler");
   Stream stream(daemon, {"--event", "task_rename"});
   much.go();  // until it is more than may wait
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["lost_events"] > 0; }, 60s));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["lost_events"] > 0; }));
   const uint64_t calls = much.finish()["count"].get<uint64_t>() + 2000;
   const json failing = output_status(daemon);
   EXPECT_EQ(failing["failing"], true);
@@ -45,10 +45,10 @@ TEST(StreamOutputFault, OfAFullDiskGoesOnWhenThereIsRoomAndTellsWhatWasLost) {
   fs::remove(disk.path() / "filler");
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
   last.act();
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["queued_bytes"] == 0; }, 30s));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["queued_bytes"] == 0; }));
   const uint64_t lost = output_status(daemon)["lost_events"];
   EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_THAT(daemon.log(), HasSubstr("recording goes on"));
+  EXPECT_TRUE(daemon.logged("recording goes on"));
 
   const auto traces = traces_in(disk.path());
   ASSERT_THAT(traces, SizeIs(1));
@@ -96,7 +96,7 @@ TEST(StreamOutputFault, ThatFailsHoldsUpNeitherTheEndNorAReload) {
   second.act();
   ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
   EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_THAT(daemon.log(), HasSubstr("stays unfinished"));
+  EXPECT_TRUE(daemon.logged("stays unfinished"));
   expect_all_calls(directory.path() / "d", second.pid());
 }
 
@@ -110,7 +110,7 @@ TEST(StreamOutputFault, OfATraceThatIsRemovedMeanwhileBeginsAnother) {
   WaitingTruth truth({"numbered", "1000"});
   truth.act();
   EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_THAT(daemon.log(), HasSubstr("was removed while it was written"));
+  EXPECT_TRUE(daemon.logged("was removed while it was written"));
   expect_all_calls(directory.path() / "d", truth.pid());
 }
 

@@ -41,7 +41,7 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
   daemon.set_filter({{"pid", {first.pid(), second.pid()}}});
   first.go();
   second.go();
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= wanted; }, 60s));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= wanted; }));
   const std::map<pid_t, uint64_t> calls = {{first.pid(), first.finish()["count"]},
                                            {second.pid(), second.finish()["count"]}};
   EXPECT_EQ(daemon.stop().exit_code, 0);
@@ -62,7 +62,7 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
     std::ranges::sort(all);
     EXPECT_EQ(all, from_to(1, count));
   }
-  const Finished babeltrace = run({"babeltrace2", traces.front()}, "", 120s);
+  const Finished babeltrace = run({"babeltrace2", traces.front()});
   EXPECT_EQ(babeltrace.exit_code, 0);
   EXPECT_EQ(babeltrace.err, "");
   EXPECT_EQ(static_cast<uint64_t>(std::ranges::count(babeltrace.out, '\n')),
@@ -78,8 +78,7 @@ TEST(StreamOutput, KeepsTheNewestTracesAndNamesTheirTasks) {
   daemon.set_filter({{"pid", {truth.pid()}}});
   truth.go();
   // However much of it is in one trace, in the end none is as old as the first.
-  ASSERT_TRUE(
-      eventually([&] { return count_of("stream.output.max_files", daemon.log()) >= 4; }, 60s));
+  ASSERT_TRUE(eventually([&] { return count_of("stream.output.max_files", daemon.log()) >= 4; }));
   const uint64_t calls = truth.finish()["count"];
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const std::vector<fs::path> traces = traces_in(disk.path());
@@ -221,8 +220,8 @@ TEST(StreamOutput, OfAKilledDaemonStaysReadableAndTheNextOneGoesOn) {
 
   const auto left = traces_in(traces_here, true);
   ASSERT_THAT(left, SizeIs(1)) << "what is history stays";
-  EXPECT_THAT(daemon.log(), HasSubstr(left.front().string()));
-  EXPECT_THAT(daemon.log(), HasSubstr("show --partial"));
+  EXPECT_TRUE(daemon.logged(left.front().string()));
+  EXPECT_TRUE(daemon.logged("show --partial"));
   EXPECT_EQ(show_calls(left, before.pid(), {"--partial"}).numbers, from_to(1, 1000));
   const auto traces = traces_in(traces_here);
   EXPECT_EQ(show_calls(traces, during.pid()).numbers, from_to(1, 2000));
@@ -234,7 +233,7 @@ TEST(StreamOutput, OfAPersistentDaemonGoesOnInTheNextOnesExactlyOnce) {
   json config = output_config(directory.path() / "d");
   config["persist"] = true;
   Daemon daemon(config);
-  WaitingTruth truth({"numbered", "0", "20"});
+  WaitingTruth truth({"numbered", "0", "500"});
   truth.go();
   for (int i = 0; i < 3; ++i) {
     std::this_thread::sleep_for(50ms);

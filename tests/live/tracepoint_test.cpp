@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +27,9 @@ using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
 using testing::Not;
+using testing::SizeIs;
 using testing::StartsWith;
 
 // Those that this kernel has.
@@ -58,7 +61,7 @@ class BusyShell {
 
  private:
   void wait_asleep(const std::string& after) {
-    EXPECT_TRUE(eventually([&] { return shell_.out().contains(after) && shell_.asleep(); }, 100s));
+    EXPECT_TRUE(eventually([&] { return shell_.out().contains(after) && shell_.asleep(); }));
   }
   Process shell_;
 };
@@ -105,16 +108,26 @@ TEST(Tracepoint, IsSeenWithItsFields) {
   EXPECT_EQ(daemon.event_status("task:task_newtask")["enabled"], true);
 }
 
-// Names only the kernel's trace has, or in other words: what it prints beside the fields.
-std::string why_different(const std::vector<std::string>& kernel,
-                          const std::vector<std::string>& ours) {
+// Of two sorted lists, what is only in the first.
+std::vector<std::string> only_in(const std::vector<std::string>& first,
+                                 const std::vector<std::string>& second) {
   std::vector<std::string> only;
-  std::ranges::set_difference(ours, kernel, std::back_inserter(only));
-  return only.empty() ? "" : only.front();
+  std::ranges::set_difference(first, second, std::back_inserter(only));
+  return only;
 }
 
+// Hits of the tracepoint of that name, of whatever system, that the kernel skipped: those in an
+// interrupt that came while a program ran.
+uint64_t missed_of(const json& events, const std::string& tracepoint) {
+  uint64_t missed = 0;
+  for (const auto& [name, counts] : events.items())
+    if (name.ends_with(":" + tracepoint)) missed += counts["missed"].get<uint64_t>();
+  return missed;
+}
+
+// The kernel's own trace leaves out a few hits, uncounted: so all it tells is compared with ours.
 TEST(Tracepoint, OfTenSubsystemsAreThoseOfTheKernelsOwnTrace) {
-  Daemon daemon(flight_config());
+  Daemon daemon(flight_config({{"buffer_kb", std::bit_ceil(unsigned(scaled(32768)))}}));
   BusyShell shell(daemon.directory());
   daemon.set_filter({{"pid", {shell.pid()}}});
   const json chosen = daemon.call("events.enable", {{"names", ten_subsystems()}});
@@ -125,26 +138,24 @@ TEST(Tracepoint, OfTenSubsystemsAreThoseOfTheKernelsOwnTrace) {
   const auto kernel = texts_by_event(ftrace.stop(), shell.pid());
   const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take", "--name", "all"}));
   const std::string trace = taken["path"];
-  const auto ours = texts_by_event(
-      trace_lines(daemon.ctl_ok({"show", trace, "--format", "ftrace"})), shell.pid());
+  EXPECT_EQ(manifest_of(trace)["overwritten"], 0);
+  auto ours = texts_by_event(trace_lines(daemon.ctl_ok({"show", trace, "--format", "ftrace"})),
+                             shell.pid());
   const json status = daemon.call("status")["events"];
-  size_t compared = 0;
+  size_t told = 0, told_twice = 0, compared = 0;
   for (const auto& [event, texts] : kernel) {
-    const auto found = ours.find(event);
-    const size_t records = found == ours.end() ? 0 : found->second.size();
-    // A hit in an interrupt that came while a program ran is skipped, and counted.
-    uint64_t missed = 0;
-    for (const auto& [name, counts] : status.items())
-      if (name.ends_with(":" + event)) missed += counts["missed"].get<uint64_t>();
-    EXPECT_LE(records, texts.size()) << event;
+    told += texts.size();
+    told_twice += std::min(texts.size(), ours[event].size());
+    const uint64_t missed = missed_of(status, event);
     if (skipped_hits_are_counted()) {
-      EXPECT_GE(records + missed, texts.size()) << event;
+      EXPECT_GE(ours[event].size() + missed, texts.size()) << event;
     }
-    if (records == 0 || is_beyond_the_fields(event) || !kernel_prints_all()) continue;
-    EXPECT_EQ(why_different(texts, found->second), "") << event << ": " << texts.front();
-    ++compared;
+    if (is_beyond_the_fields(event) || !kernel_prints_all()) continue;
+    EXPECT_THAT(only_in(texts, ours[event]), SizeIs(Le(missed))) << event;
+    compared += ours[event].empty() ? 0 : 1;
   }
   EXPECT_GT(kernel.size(), 5U);
+  EXPECT_GE(told_twice * 10, told * 9);
   if (kernel_prints_all()) {
     EXPECT_GE(compared, 5U);
   }
@@ -161,7 +172,7 @@ TEST(Tracepoint, AccountsAddUpInASnapshotOfManyEventsInSmallRings) {
   for (const json& reason : manifest["incomplete_because"])
     EXPECT_THAT(reason.get<std::string>(), StartsWith("the kernel skipped"));
   EXPECT_GT(manifest["overwritten"].get<uint64_t>(), 0U);
-  const auto babeltrace = run({"babeltrace2", taken["path"].get<std::string>()}, "", 120s);
+  const auto babeltrace = run({"babeltrace2", taken["path"].get<std::string>()});
   EXPECT_EQ(babeltrace.exit_code, 0);
   EXPECT_EQ(babeltrace.err, "");
   EXPECT_EQ(std::ranges::count(babeltrace.out, '\n'), manifest["records"].get<long>());
@@ -225,7 +236,7 @@ TEST(Tracepoint, ComesFromTheConfigurationAndGoesWithAReload) {
   Daemon daemon(config);
   EXPECT_EQ(daemon.event_status("irq:softirq_raise")["enabled"], true);
   EXPECT_EQ(daemon.event_status("task:task_newtask")["enabled"], true);
-  EXPECT_THAT(daemon.log(), HasSubstr("no:such"));
+  EXPECT_TRUE(daemon.logged("no:such"));
   daemon.write_config({{"events", {{"tracepoints", {"task:task_newtask"}}}}});
   EXPECT_THAT(daemon.call("reload")["changed"], Contains("events"));
   EXPECT_FALSE(daemon.call("events.list").dump().contains("irq:softirq_raise"));

@@ -53,7 +53,7 @@ Cgroup::Cgroup(const fs::path& parent, const std::string& name)
 
 Cgroup::~Cgroup() {
   // A group stays busy until its ended processes are gone.
-  eventually([this] { return ::rmdir(path_.c_str()) == 0 || errno != EBUSY; }, 2s);
+  eventually([this] { return ::rmdir(path_.c_str()) == 0 || errno != EBUSY; });
 }
 
 void Cgroup::write(const std::string& file, const std::string& value) const {

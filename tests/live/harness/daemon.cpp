@@ -25,7 +25,7 @@ void Daemon::start() {
   Command command = wrapper_;
   command.insert(command.end(), {kDaemonProgram, "--config", config_file_});
   process_ = std::make_unique<Process>(command);
-  bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); }, 20s);
+  bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); });
   if (!up || !running()) throw std::runtime_error("the daemon did not come up; it wrote: " + log());
   call("version");
 }
@@ -83,14 +83,19 @@ std::string Daemon::ctl_ok(const Command& words) const {
   return finished.out;
 }
 
+testing::AssertionResult Daemon::logged(const std::string& text) const {
+  if (eventually([&] { return log().contains(text); })) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "the log does not say '" << text << "'";
+}
+
 Finished Daemon::stop() {
   send(SIGTERM);
-  return process_->wait(20s);
+  return process_->wait();
 }
 
 void Daemon::end(int signal) {
   send(signal);
-  static_cast<void>(process_->wait(20s));
+  static_cast<void>(process_->wait());
 }
 
 }  // namespace ktraced::live

@@ -33,6 +33,8 @@ class Daemon {
   [[nodiscard]] const std::filesystem::path& pins() const { return pins_; }
   [[nodiscard]] std::filesystem::path directory() const { return directory_.path(); }
   [[nodiscard]] std::string log() const { return process_->err() + process_->out(); }
+  // Is that in its log, now or soon? What it writes comes through a pipe.
+  [[nodiscard]] testing::AssertionResult logged(const std::string& text) const;
   [[nodiscard]] bool running() { return process_->running(); }
   void send(int signal) { process_->send(signal); }
 

@@ -8,9 +8,12 @@
 
 #include <cerrno>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -33,7 +36,37 @@ uint64_t number_in(const std::string& text, const std::string& name) {
   return at == std::string::npos ? 0 : std::stoull(text.substr(at + name.size() + 2));
 }
 
+// A text cut before each "name=": the name, and all up to the next; the first name may be empty.
+std::vector<std::pair<std::string, std::string>> fields_of(const std::string& text) {
+  static const std::regex begin("(?:^| )([a-z_]+)=");
+  std::vector<std::pair<std::string, std::string>> fields;
+  size_t from = 0;
+  std::string name;
+  for (std::sregex_iterator next(text.begin(), text.end(), begin), end; next != end; ++next) {
+    const auto at = static_cast<size_t>(next->position());
+    if (at != 0) fields.emplace_back(name, text.substr(from, at - from));
+    from = at;
+    name = (*next)[1];
+  }
+  fields.emplace_back(name, text.substr(from));
+  return fields;
+}
+
 }  // namespace
+
+void keep_common_fields(std::vector<TraceLine>& lines, const std::vector<TraceLine>& others) {
+  std::map<std::string, std::set<std::string>> common;
+  for (const TraceLine& line : others)
+    for (const auto& [name, text] : fields_of(line.text)) common[line.event].insert(name);
+  for (TraceLine& line : lines) {
+    const auto names = common.find(line.event);
+    if (names == common.end()) continue;
+    std::string kept;
+    for (const auto& [name, text] : fields_of(line.text))
+      if (names->second.contains(name)) kept += text;
+    line.text = kept;
+  }
+}
 
 std::vector<TraceLine> trace_lines(std::string_view text) {
   static const std::regex form(

@@ -33,6 +33,10 @@ struct TraceLine {
 // The lines with an event of such a text; others, as comments, are left out.
 [[nodiscard]] std::vector<TraceLine> trace_lines(std::string_view text);
 
+// Leaves out of the texts the fields ("name=value") that no line of the same event in `others` has:
+// older kernels print fewer.
+void keep_common_fields(std::vector<TraceLine>& lines, const std::vector<TraceLine>& others);
+
 // A tracing instance of the test's own, removed at the end. Throws where it cannot be made.
 class KernelTrace {
  public:

@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 using Command = std::vector<std::string>;
 using Milliseconds = std::chrono::milliseconds;
 
+// After which something is taken never to happen: a machine under load takes its time.
+constexpr Milliseconds kNever = 100s;
+
 // How a process ended and what it wrote.
 struct Finished {
   int exit_code = -1;  // -1: killed by `signal`
@@ -49,7 +52,7 @@ class Process {
   // Does its main thread wait for something (state S)?
   [[nodiscard]] bool asleep() const;
   // Waits for the end; kills the process and throws if it takes longer.
-  Finished wait(Milliseconds limit = 20s);
+  Finished wait(Milliseconds limit = kNever);
   // What was written so far.
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;
@@ -67,10 +70,9 @@ class Process {
 };
 
 // Runs a command to its end.
-Finished run(const Command& command, std::string_view input = "", Milliseconds limit = 30s);
+Finished run(const Command& command, std::string_view input = "", Milliseconds limit = kNever);
 
-// Calls `done` until it is true; false if it is not within the limit, which is for what never
-// happens: a machine under load takes its time.
-bool eventually(const std::function<bool()>& done, Milliseconds limit = 30s);
+// Calls `done` until it is true; false if it is not within the limit.
+bool eventually(const std::function<bool()>& done, Milliseconds limit = kNever);
 
 }  // namespace ktraced::live

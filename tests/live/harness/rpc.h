@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "harness/process.h"
 
 namespace ktraced::live {
 
@@ -22,7 +23,7 @@ class RpcConnection {
   // False when the other end has closed.
   bool send_bytes(std::string_view bytes);
   // The next line, without its newline; nothing at the end or after `limit`.
-  std::optional<std::string> read_line(std::chrono::milliseconds limit = std::chrono::seconds(10));
+  std::optional<std::string> read_line(std::chrono::milliseconds limit = kNever);
   // True once the other end has closed and everything was read.
   bool closed_within(std::chrono::milliseconds limit);
   // Ends both directions at once, also for a thread that is sending.

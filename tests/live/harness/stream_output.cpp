@@ -43,7 +43,7 @@ ShownCalls show_calls(const std::vector<fs::path>& traces, pid_t pid, const Comm
   Command command = {kClientProgram, "show", "--format", "json"};
   command.insert(command.end(), options.begin(), options.end());
   for (const fs::path& trace : traces) command.push_back(trace);
-  const Finished finished = run(command, "", 120s);
+  const Finished finished = run(command);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   ShownCalls shown;
   std::istringstream text(finished.out);

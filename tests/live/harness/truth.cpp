@@ -41,12 +41,12 @@ void WaitingTruth::go() {
 
 json WaitingTruth::act() {
   go();
-  return told_by(process_.wait(60s));
+  return told_by(process_.wait());
 }
 
 json WaitingTruth::finish() {
   process_.close_input();
-  return told_by(process_.wait(60s));
+  return told_by(process_.wait());
 }
 
 }  // namespace ktraced::live
