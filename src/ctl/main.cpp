@@ -14,6 +14,7 @@
 #include "ctl/output.h"
 #include "ctl/probe_commands.h"
 #include "ctl/record.h"
+#include "ctl/report.h"
 #include "ctl/show.h"
 #include "ctl/snapshot_commands.h"
 #include "ctl/stream.h"
@@ -46,6 +47,8 @@ Result<int> run_command(const Options& options) {
           done = run_stream(command, options);
         else if constexpr (std::is_same_v<Given, ShowCommand>)
           done = run_show(command, options);
+        else if constexpr (std::is_same_v<Given, ReportCommand>)
+          done = run_report(command, options);
         else
           done = print_answer(command, options);
         if (!done) return pass_on(done);

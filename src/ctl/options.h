@@ -51,6 +51,16 @@ struct ShowCommand : ViewOptions {
   bool partial = false;  // also an unfinished trace
 };
 
+struct ReportCommand {
+  enum class Kind { summary, kmem, sched, syscalls } kind = Kind::summary;
+  std::vector<std::string> directories;  // unless it is live
+  bool live = false;                     // of what happens now
+  std::optional<double> duration_s;      // of what happens now: end after as many seconds
+  bool partial = false;                  // also an unfinished trace
+  uint64_t top = 10;                     // rows of each table
+  std::string by;  // what rows are sorted by, as the kind of report names it; empty: its default
+};
+
 struct RecordCommand {
   std::string directory;
   std::string reason;
@@ -74,7 +84,7 @@ struct ProbesCommand {
 
 using Command =
     std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, SnapshotCommand,
-                 ProbesCommand, StreamCommand, ShowCommand, RecordCommand>;
+                 ProbesCommand, StreamCommand, ShowCommand, ReportCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

@@ -13,7 +13,12 @@ PassPrinter::PassPrinter(Schema& schema, Selection& selection, NameTable& names,
       names_(names),
       symbols_(symbols),
       address_fields_(EVENT_ID_MAX),
-      printer_({.events = max_events, .ns = std::nullopt}) {
+      printer_({.events = max_events, .ns = std::nullopt}),
+      merger_(
+          printer_, [this](RecordView record) { apply_name(record); },
+          [this] {
+            if (symbols_ != nullptr) symbols_->fetch();
+          }) {
   printer_.add_source({.selection = selection, .names = names, .decoder = decoder});
   for (const Event& event : schema.events()) note_fields(event);
 }
@@ -34,15 +39,9 @@ void PassPrinter::apply_name(RecordView record) {
 }
 
 void PassPrinter::take(const PacketView& packet, std::shared_ptr<const void> owner) {
-  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names)) {
-    packet.for_each_record([this](RecordView record) { apply_name(record); });
-    if (symbols_ != nullptr) symbols_->fetch();
-    merger_.release(packet.header().timestamp_end, printer_);
-  } else {
-    if (symbols_ != nullptr) want_symbols(packet);
-    merger_.push(packet, std::move(owner));
-    if (merger_.pending_bytes() > kMaxPendingBytes) merger_.release_all(printer_);
-  }
+  const bool events = packet.header().stream_id != static_cast<uint32_t>(StreamId::names);
+  if (events && symbols_ != nullptr) want_symbols(packet);
+  merger_.take(packet, std::move(owner));
 }
 
 // Only notes which: they are fetched once for the whole pass.

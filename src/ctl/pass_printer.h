@@ -9,8 +9,8 @@
 
 #include "ctl/event_printer.h"
 #include "ctl/packet_assembler.h"
+#include "ctl/pass_merger.h"
 #include "ctl/remote_symbols.h"
-#include "trace/merge.h"
 #include "trace/name_table.h"
 
 namespace ktraced {
@@ -18,10 +18,6 @@ namespace ktraced {
 // Merges what the packets of a live stream bring into time order for an EventPrinter.
 class PassPrinter {
  public:
-  // More than this is not held back for the sake of order: a stream without
-  // names packets is printed in the order it comes.
-  static constexpr size_t kMaxPendingBytes = 256U << 20;
-
   using Totals = EventPrinter::Totals;
 
   // `schema` and `names` are those `decoder` uses; packets of names are applied to them, and to
@@ -32,7 +28,7 @@ class PassPrinter {
   // Takes a packet of the stream; `owner` keeps its bytes.
   void take(const PacketView& packet, std::shared_ptr<const void> owner);
   // No more packets come.
-  void finish() { merger_.release_all(printer_); }
+  void finish() { merger_.finish(); }
 
   // As of EventPrinter.
   [[nodiscard]] TextBuffer& out() { return printer_.out(); }
@@ -49,8 +45,8 @@ class PassPrinter {
   NameTable& names_;
   RemoteSymbols* symbols_;
   std::vector<std::vector<Field>> address_fields_;  // by event id
-  Merger merger_;
   EventPrinter printer_;
+  PassMerger merger_;
 };
 
 }  // namespace ktraced

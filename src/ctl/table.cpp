@@ -48,4 +48,13 @@ std::string bytes_text(uint64_t bytes) {
   return fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
+std::string duration_text(uint64_t ns) {
+  constexpr std::array<std::pair<uint64_t, std::string_view>, 3> kUnits{
+      {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}};
+  for (const auto& [unit, name] : kUnits)
+    if (ns >= unit)
+      return fmt::format("{:.4g} {}", static_cast<double>(ns) / static_cast<double>(unit), name);
+  return fmt::format("{} ns", ns);
+}
+
 }  // namespace ktraced

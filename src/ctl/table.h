@@ -38,5 +38,7 @@ class Table {
 [[nodiscard]] std::string grouped(uint64_t number);
 // 4194304 → "4 MiB"
 [[nodiscard]] std::string bytes_text(uint64_t bytes);
+// 1234567 ns → "1.235 ms"
+[[nodiscard]] std::string duration_text(uint64_t ns);
 
 }  // namespace ktraced

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -10,7 +11,10 @@
 #include <vector>
 
 #include "base/suggest.h"
+#include "ctl/kmem_report.h"
 #include "ctl/output_format.h"
+#include "ctl/sched_report.h"
+#include "ctl/syscall_report.h"
 
 namespace ktraced {
 namespace {
@@ -74,9 +78,40 @@ void add_view_options(CLI::App* sub, ViewOptions& view) {
 }
 
 // The directories of a command that reads traces.
-void add_directories(CLI::App* sub, std::vector<std::string>& directories, bool& partial) {
+CLI::Option* add_directories(CLI::App* sub, std::vector<std::string>& directories, bool& partial) {
   sub->add_flag("--partial", partial, "Also a trace that was not finished");
-  sub->add_option("DIR", directories, "Trace directories, read as one history")->required();
+  return sub->add_option("DIR", directories, "Trace directories, read as one history");
+}
+
+// One kind of report; `by`: what its rows can be sorted by, the default first.
+void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kind, const char* name,
+                     const char* description, const std::vector<std::string>& by) {
+  auto* sub = report->add_subcommand(name, description);
+  sub->fallthrough();
+  auto options = std::make_shared<ReportCommand>();
+  options->kind = kind;
+  auto* directories = add_directories(sub, options->directories, options->partial);
+  auto* live = sub->add_flag("--live", options->live, "Of what happens now, until Ctrl-C");
+  live->excludes(directories)->excludes("--partial");
+  add_duration(sub, options->duration_s, "With --live: end after so many seconds")->needs(live);
+  sub->add_option("--top", options->top, "Rows of each table (10)")
+      ->check(check_positive)
+      ->type_name("N");
+  if (!by.empty())
+    sub->add_option("--by", options->by,
+                    fmt::format("What rows are sorted by: {} (the default is {})",
+                                fmt::join(by, ", "), by.front()))
+        ->check([by](const std::string& text) {
+          if (std::ranges::find(by, text) != by.end()) return std::string();
+          return fmt::format("'{}' is none of {}", text, fmt::join(by, ", "));
+        })
+        ->type_name("WHAT");
+  sub->callback([options, name, &command] {
+    if (options->directories.empty() && !options->live)
+      throw CLI::ValidationError(
+          fmt::format("report {} needs DIR, a trace directory, or --live", name));
+    command = *options;
+  });
 }
 
 }  // namespace
@@ -104,11 +139,26 @@ void add_show(CLI::App& app, Command& command) {
   add_view_options(sub, *options);
   add_duration(sub, options->duration_s, "Only the first seconds of the trace")
       ->excludes("--count-only");
-  add_directories(sub, options->directories, options->partial);
+  add_directories(sub, options->directories, options->partial)->required();
   sub->callback([options, &command] {
     check_format_options(*options);
     command = *options;
   });
+}
+
+void add_report(CLI::App& app, Command& command) {
+  using Kind = ReportCommand::Kind;
+  auto* sub = app.add_subcommand("report", "Say what the events of traces amount to; no daemon");
+  sub->require_subcommand(1);
+  add_report_kind(sub, command, Kind::summary, "summary",
+                  "What is in the traces: events, CPUs, losses, processes", {});
+  add_report_kind(sub, command, Kind::kmem, "kmem",
+                  "Who allocates kernel memory, what is wasted and what is not given back",
+                  kmem_sort_keys());
+  add_report_kind(sub, command, Kind::sched, "sched",
+                  "Who runs, who waits for a CPU and for how long", sched_sort_keys());
+  add_report_kind(sub, command, Kind::syscalls, "syscalls",
+                  "How long system calls take, and how they end", syscall_sort_keys());
 }
 
 }  // namespace ktraced

@@ -3,26 +3,14 @@
 #include <algorithm>
 
 #include "decoders/comm.h"
+#include "decoders/event_fields.h"
 #include "decoders/kernel_time.h"
 #include "decoders/loss_comment.h"
 #include "decoders/safe_text.h"
 #include "schema/names.h"
-#include "trace/field_value.h"
 
 namespace ktraced {
 namespace {
-
-constexpr int64_t kMaxErrno = 4095;
-
-std::optional<Field> field_of(const Event& event, std::string_view name) {
-  auto field = std::ranges::find(event.fields, name, &Field::name);
-  if (field == event.fields.end()) return std::nullopt;
-  return *field;
-}
-
-uint64_t value_of(const std::optional<Field>& field, RecordView record) {
-  return field ? integer_of(*field, record).value_or(0) : 0;
-}
 
 void append_hex_number(uint64_t value, TextBuffer& out) {
   out.append("0x");
@@ -62,9 +50,9 @@ ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
   if (const auto* shown = std::ranges::find(kShown, event.name, &Shown::event);
       shown != std::ranges::end(kShown)) {
     plan.kind = shown->kind;
-    plan.first = field_of(event, shown->first);
-    plan.second = field_of(event, shown->second);
-    plan.third = field_of(event, shown->third);
+    plan.first = field_named(event, shown->first);
+    plan.second = field_named(event, shown->second);
+    plan.third = field_named(event, shown->third);
   } else if (auto probe = ProbeText::of(event)) {
     plan.kind = Kind::probe;
     plan.probe = std::move(probe);
@@ -113,13 +101,13 @@ void ProcessDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
 bool ProcessDecoder::is_known_fork(const Plan& plan, RecordView record) {
   if (plan.kind == Kind::newtask) {
     if (begun_.size() >= kMaxBegun) begun_.clear();
-    begun_[record.tid()] = value_of(plan.first, record);
+    begun_[record.tid()] = value_or_zero(plan.first, record);
     return false;
   }
   if (plan.kind != Kind::fork) return false;
   const auto begun = begun_.find(record.tid());
   if (begun == begun_.end()) return false;
-  const bool same = begun->second == value_of(plan.first, record);
+  const bool same = begun->second == value_or_zero(plan.first, record);
   begun_.erase(begun);
   return same;
 }
@@ -139,16 +127,16 @@ void ProcessDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& 
 
 void ProcessDecoder::append_fork(const Plan& plan, RecordView record, TextBuffer& out) const {
   out.append("fork ");
-  out.append_decimal(value_of(plan.first, record));
+  out.append_decimal(value_or_zero(plan.first, record));
   out.append(" flags ");
   if (plan.kind == Kind::newtask)
-    append_hex_number(value_of(plan.second, record), out);
+    append_hex_number(value_or_zero(plan.second, record), out);
   else
     out.append('?');  // this event does not tell them
 }
 
 void ProcessDecoder::append_exit(const Plan& plan, RecordView record, TextBuffer& out) const {
-  const auto code = static_cast<int32_t>(value_of(plan.first, record));
+  const auto code = static_cast<int32_t>(value_or_zero(plan.first, record));
   const ExitStatus status = decode_exit_code(code);
   out.append("exit ");
   if (!names_) return out.append_decimal(code);
@@ -157,19 +145,19 @@ void ProcessDecoder::append_exit(const Plan& plan, RecordView record, TextBuffer
 }
 
 void ProcessDecoder::append_signal(const Plan& plan, RecordView record, TextBuffer& out) const {
-  const auto signal = static_cast<int32_t>(value_of(plan.first, record));
-  const auto error = static_cast<int32_t>(value_of(plan.second, record));
+  const auto signal = static_cast<int32_t>(value_or_zero(plan.first, record));
+  const auto error = static_cast<int32_t>(value_or_zero(plan.second, record));
   out.append("signal ");
   append_name(names_ ? signal_name(signal) : "", signal, out);
   out.append(" errno ");
   append_name(names_ ? errno_name(error) : "", error, out);
   out.append(" code ");
-  append_hex_number(static_cast<uint32_t>(value_of(plan.third, record)), out);
+  append_hex_number(static_cast<uint32_t>(value_or_zero(plan.third, record)), out);
 }
 
 void ProcessDecoder::append_sys_enter(const Plan& plan, RecordView record, TextBuffer& out) const {
-  const auto number = static_cast<int32_t>(value_of(plan.first, record));
-  const auto abi = static_cast<uint32_t>(value_of(plan.third, record));
+  const auto number = static_cast<int32_t>(value_or_zero(plan.first, record));
+  const auto abi = static_cast<uint32_t>(value_or_zero(plan.third, record));
   out.append("syscall ");
   append_name(names_ ? syscall_name(abi, number) : "", number, out);
   out.append(" [");
@@ -181,8 +169,8 @@ void ProcessDecoder::append_sys_enter(const Plan& plan, RecordView record, TextB
 }
 
 void ProcessDecoder::append_sys_exit(const Plan& plan, RecordView record, TextBuffer& out) const {
-  const auto result = static_cast<int64_t>(value_of(plan.first, record));
-  const int64_t error = result < 0 && result >= -kMaxErrno ? result : 0;
+  const auto result = static_cast<int64_t>(value_or_zero(plan.first, record));
+  const int64_t error = is_error_result(result) ? result : 0;
   out.append("syscall rc ");
   out.append_decimal(result);
   out.append(" error ");

@@ -102,6 +102,32 @@ TEST(CommandLine, Show) {
   EXPECT_THAT(usage_error({"show"}), HasSubstr("DIR"));
 }
 
+TEST(CommandLine, Report) {
+  auto summary = command<ReportCommand>({"report", "summary", "/a", "/b"});
+  EXPECT_EQ(summary.kind, ReportCommand::Kind::summary);
+  EXPECT_THAT(summary.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(summary.top, 10U);
+  auto kmem = command<ReportCommand>({"report", "kmem", "/a", "--top", "3", "--by", "waste"});
+  EXPECT_EQ(kmem.kind, ReportCommand::Kind::kmem);
+  EXPECT_EQ(kmem.top, 3U);
+  EXPECT_EQ(kmem.by, "waste");
+  EXPECT_EQ(command<ReportCommand>({"report", "sched", "/a", "--by", "delay"}).by, "delay");
+  EXPECT_EQ(command<ReportCommand>({"report", "syscalls", "/a", "--by", "errors"}).kind,
+            ReportCommand::Kind::syscalls);
+  EXPECT_THAT(usage_error({"report"}), HasSubstr("ktracectl report --help"));
+  EXPECT_THAT(usage_error({"report", "kmem"}),
+              HasSubstr("report kmem needs DIR, a trace directory, or --live"));
+  auto live = command<ReportCommand>({"report", "kmem", "--live", "--duration", "2"});
+  EXPECT_TRUE(live.live);
+  EXPECT_EQ(live.duration_s, 2);
+  usage_error({"report", "kmem", "/a", "--live"});
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}), HasSubstr("--live"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--by", "colour"}),
+              HasSubstr("'colour' is none of given, requested, count, waste, held, elsewhere"));
+  EXPECT_THAT(usage_error({"report", "summary", "/a", "--by", "count"}), HasSubstr("--by"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "0"}), HasSubstr("above 0"));
+}
+
 TEST(CommandLine, Record) {
   auto plain = command<RecordCommand>({"record", "-o", "/a", "--reason", "why", "--duration", "3"});
   EXPECT_EQ(plain.directory, "/a");

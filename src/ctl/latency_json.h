@@ -1,0 +1,44 @@
+// Distributions of times in reports.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/bars.h"
+#include "ctl/json_access.h"
+#include "ctl/table.h"
+#include "decoders/histogram.h"
+
+namespace ktraced {
+
+// {"count","total_ns","mean_ns","p50_ns","p90_ns","p99_ns","max_ns"}
+[[nodiscard]] inline nlohmann::json latency_json(const Histogram& ns) {
+  return {{"count", ns.count()},
+          {"total_ns", ns.sum()},
+          {"mean_ns", ns.count() == 0 ? 0 : ns.sum() / ns.count()},
+          {"p50_ns", ns.percentile(50)},
+          {"p90_ns", ns.percentile(90)},
+          {"p99_ns", ns.percentile(99)},
+          {"max_ns", ns.max()}};
+}
+
+// [{"from_ns","count"}]: how many are from there on, and below twice as much.
+[[nodiscard]] inline nlohmann::json histogram_json(const Histogram& ns) {
+  nlohmann::json bins = nlohmann::json::array();
+  const auto powers = ns.by_power_of_two();
+  for (size_t power = 0; power < powers.size(); ++power)
+    if (powers[power] != 0 || !bins.empty())
+      bins.push_back(
+          {{"from_ns", power == 0 ? 0 : uint64_t{1} << power}, {"count", powers[power]}});
+  return bins;
+}
+
+// What histogram_json() gave, as bars.
+[[nodiscard]] inline std::string histogram_text(const nlohmann::json& bins, bool fine) {
+  Bars bars;
+  for (const nlohmann::json& bin : bins)
+    bars.add(duration_text(number_at(bin, "from_ns")), number_at(bin, "count"));
+  return bars.text(fine);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,46 @@
+// Pieces that the texts of reports are made of.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/json_access.h"
+#include "ctl/table.h"
+#include "decoders/safe_text.h"
+
+namespace ktraced {
+
+[[nodiscard]] inline double in_seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+[[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
+[[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
+[[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }
+// Of a distribution (latency_json()); "-" if there is nothing in it.
+[[nodiscard]] inline Table::Cell latency_cell(const nlohmann::json& latency, const char* which) {
+  if (number_at(latency, "count") == 0) return {"-", true};
+  return duration_cell(number_at(latency, which));
+}
+// "12.3 %"; "-" of nothing.
+[[nodiscard]] inline Table::Cell share_cell(uint64_t part, uint64_t whole) {
+  if (whole == 0) return {"-", true};
+  return {fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole)),
+          true};
+}
+
+// Of {"rows":[…],"of":N}: how many there are beyond those rows, as a line; empty if none.
+[[nodiscard]] inline std::string more_rows(const nlohmann::json& table) {
+  const uint64_t shown = list_at(table, "rows").size(), of = number_at(table, "of");
+  return of > shown ? fmt::format("… {} more\n", grouped(of - shown)) : "";
+}
+
+// What a report says at its end of all that could not be known.
+[[nodiscard]] inline std::string doubts_text(const nlohmann::json& report) {
+  std::string out;
+  for (const std::string& doubt : texts_at(report, "doubts")) out += printable(doubt) + "\n";
+  return out;
+}
+
+}  // namespace ktraced

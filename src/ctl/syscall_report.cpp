@@ -1,0 +1,194 @@
+#include "ctl/syscall_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ctl/latency_json.h"
+#include "ctl/report_text.h"
+#include "decoders/event_fields.h"
+#include "schema/names.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using SyscallValue = uint64_t (*)(const SyscallRow& row);
+
+constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
+    {"time", [](const SyscallRow& row) { return row.ns.sum(); }},
+    {"count", [](const SyscallRow& row) { return row.calls; }},
+    {"errors", [](const SyscallRow& row) { return row.failed; }},
+    {"max", [](const SyscallRow& row) { return row.ns.max(); }},
+};
+
+std::string call_name(uint32_t abi, int32_t nr) {
+  const std::string_view name = syscall_name(abi, nr);
+  std::string text = name.empty() ? fmt::format("syscall_{}", nr) : std::string(name);
+  return abi == 0 ? text : fmt::format("{} ({})", text, syscall_abi_name(abi));
+}
+
+std::string error_name(int32_t error) {
+  const std::string_view name = errno_name(error);
+  return name.empty() ? std::to_string(error) : std::string(name);
+}
+
+json row_json(const SyscallRow& row) {
+  json errors = json::object();
+  for (const auto& [error, count] : row.errors) errors[error_name(error)] = count;
+  json out = {{"calls", row.calls},
+              {"failed", row.failed},
+              {"errors", std::move(errors)},
+              {"time", latency_json(row.ns)},
+              {"histogram", histogram_json(row.ns)}};
+  if (row.others)
+    out["others"] = true;
+  else
+    out["syscall"] = call_name(row.abi, row.nr);
+  return out;
+}
+
+json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const ReportCommand& command,
+               bool with_process) {
+  std::vector<const SyscallRow*> rows;
+  for (const SyscallRow& row : all) rows.push_back(&row);
+  std::ranges::stable_sort(rows, [value](const SyscallRow* a, const SyscallRow* b) {
+    return std::pair(value(*b), b->calls) < std::pair(value(*a), a->calls);
+  });
+  json list = json::array();
+  for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i) {
+    list.push_back(row_json(*rows[i]));
+    if (!with_process || rows[i]->others) continue;
+    list.back()["pid"] = rows[i]->pid;
+    list.back()["comm"] = rows[i]->comm;
+  }
+  return {{"rows", std::move(list)}, {"of", rows.size()}};
+}
+
+json call_json(const SyscallCall& call) {
+  json args = json::array();
+  for (const uint64_t arg : call.args) args.push_back(fmt::format("{:#x}", arg));
+  json out = {{"ts", call.begin_ns},
+              {"ns", call.ns},
+              {"tid", call.tid},
+              {"comm", call.comm},
+              {"syscall", call_name(call.abi, call.nr)},
+              {"args", std::move(args)},
+              {"ret", call.ret}};
+  if (is_error_result(call.ret)) out["error"] = error_name(static_cast<int32_t>(-call.ret));
+  return out;
+}
+
+std::string errors_text(const json& row) {
+  std::string out;
+  for (const auto& [error, count] : member(row, "errors").items())
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", error, grouped(count.get<uint64_t>()));
+  return out;
+}
+
+std::string rows_text(const json& table, bool with_process, const Colours& colours) {
+  std::vector<Table::Cell> head;
+  if (with_process) head = {heading("PID", true, colours), heading("PROCESS", false, colours)};
+  head.push_back(heading("SYSTEM CALL", false, colours));
+  for (const char* column : {"CALLS", "TOTAL", "MEAN", "50 %", "90 %", "99 %", "LONGEST"})
+    head.push_back(heading(column, true, colours));
+  head.push_back(heading("ERRORS", false, colours));
+  Table text(std::move(head));
+  for (const json& row : list_at(table, "rows")) {
+    const bool others = flag_at(row, "others");
+    std::vector<Table::Cell> cells;
+    if (with_process)
+      cells = {{others ? "" : std::to_string(number_at(row, "pid")), true},
+               {printable(text_at(row, "comm"))}};
+    cells.push_back({others ? "(others)" : text_at(row, "syscall")});
+    cells.push_back(count_cell(number_at(row, "calls")));
+    for (const char* which : {"total_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"})
+      cells.push_back(latency_cell(member(row, "time"), which));
+    cells.push_back({errors_text(row)});
+    text.add(std::move(cells));
+  }
+  return text.text() + more_rows(table) + "\n";
+}
+
+std::string slowest_text(const json& calls, const Colours& colours) {
+  if (calls.empty()) return "";
+  Table text({heading("BEGAN AT", true, colours), heading("TOOK", true, colours),
+              heading("THREAD", true, colours), heading("", false, colours),
+              heading("SLOWEST CALLS", false, colours)});
+  for (const json& call : calls) {
+    std::string arguments;
+    for (const std::string& arg : texts_at(call, "args"))
+      arguments += (arguments.empty() ? "" : ", ") + arg;
+    const std::string error = text_at(call, "error");
+    text.add({{fmt::format("{:.6f}", in_seconds(number_at(call, "ts"))), true},
+              {duration_text(number_at(call, "ns")), true},
+              {std::to_string(number_at(call, "tid")), true},
+              {printable(text_at(call, "comm"))},
+              {fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
+                           call["ret"].get<int64_t>(), error.empty() ? "" : " " + error)}});
+  }
+  return text.text() + "\n";
+}
+
+// The distributions of the first rows.
+std::string histograms_text(const json& table, const Colours& colours) {
+  constexpr size_t kDrawn = 3;
+  std::string out;
+  size_t drawn = 0;
+  for (const json& row : list_at(table, "rows")) {
+    if (flag_at(row, "others") || list_at(row, "histogram").empty() || drawn++ == kDrawn) continue;
+    out += colours.bold("HOW LONG " + text_at(row, "syscall") + " TOOK, FROM") + "\n" +
+           histogram_text(member(row, "histogram"), colours.on()) + "\n";
+  }
+  return out;
+}
+
+std::string syscall_notes(const json& report) {
+  std::string out;
+  auto note = [&](const char* key, const char* text) {
+    if (const uint64_t count = number_at(report, key); count != 0)
+      out += fmt::format("{} {}\n", grouped(count), text);
+  };
+  note("running", "calls had not returned at the end");
+  note("begun_before",
+       "calls began before the trace, or their beginning is missing: counted, not timed");
+  note("end_unseen", "calls have no end in the trace although their thread went on");
+  note("lost", "beginnings and ends of calls were lost");
+  note("unsure", "calls ran while something was lost: counted, not timed");
+  return out + doubts_text(report);
+}
+
+}  // namespace
+
+std::vector<std::string> syscall_sort_keys() {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : kSyscallKeys) keys.emplace_back(key);
+  return keys;
+}
+
+json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& command) {
+  const auto* key = std::ranges::find(
+      kSyscallKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
+  if (key == std::ranges::end(kSyscallKeys)) key = kSyscallKeys;
+  json slowest = json::array();
+  for (const SyscallCall& call : analysis.slowest()) slowest.push_back(call_json(call));
+  return {{"by", key->first},
+          {"calls", rows_json(analysis.by_call(), key->second, command, false)},
+          {"processes", rows_json(analysis.by_process(), key->second, command, true)},
+          {"slowest", std::move(slowest)},
+          {"running", analysis.running()},
+          {"begun_before", analysis.begun_before()},
+          {"end_unseen", analysis.end_unseen()},
+          {"unsure", analysis.unsure()},
+          {"lost", analysis.lost()}};
+}
+
+std::string syscall_report_text(const json& report, const Colours& colours) {
+  return rows_text(member(report, "calls"), false, colours) +
+         rows_text(member(report, "processes"), true, colours) +
+         slowest_text(list_at(report, "slowest"), colours) +
+         histograms_text(member(report, "calls"), colours) + syscall_notes(report);
+}
+
+}  // namespace ktraced

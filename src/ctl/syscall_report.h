@@ -1,0 +1,23 @@
+// The report on system calls.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "ctl/options.h"
+#include "ctl/terminal.h"
+#include "decoders/syscall_analysis.h"
+
+namespace ktraced {
+
+// What its rows can be sorted by, the default first.
+[[nodiscard]] std::vector<std::string> syscall_sort_keys();
+
+// As JSON: described in docs/reports.md.
+[[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
+                                            const ReportCommand& command);
+// The same for people.
+[[nodiscard]] std::string syscall_report_text(const nlohmann::json& report, const Colours& colours);
+
+}  // namespace ktraced

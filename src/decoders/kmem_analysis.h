@@ -1,0 +1,133 @@
+// Who allocates how much, and what is not given back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "decoders/analysis.h"
+#include "decoders/kmem_call.h"
+
+namespace ktraced {
+
+// Of the allocations of one group.
+struct KmemUse {
+  uint64_t allocs = 0;  // that succeeded
+  uint64_t failed = 0;
+  uint64_t bytes_req = 0;        // of those that succeeded
+  uint64_t bytes_alloc = 0;      // likewise; the difference is internal fragmentation
+  uint64_t freed = 0;            // in the window
+  uint64_t freed_elsewhere = 0;  // of these, on another CPU
+  uint64_t freed_unseen = 0;     // their address was allocated again, without a free between
+  // Not known to be freed at the end of the window,
+  uint64_t held = 0;
+  uint64_t held_bytes = 0;
+  uint64_t oldest_ns = 0;  // the longest of them, up to the end of the window
+  // and of these, those whose free may be missing in the trace.
+  uint64_t unsure = 0;
+  uint64_t unsure_bytes = 0;
+
+  [[nodiscard]] uint64_t waste() const { return bytes_alloc - std::min(bytes_alloc, bytes_req); }
+};
+
+// What allocations are counted by.
+enum class KmemGroup : uint8_t { call_site, cache, size, task, order };
+inline constexpr size_t kKmemGroups = 5;
+
+// A group of allocations. What `key` is depends: an address, the key of a cache's name, bytes, a
+// process, an order. Bytes stand for the kmalloc caches too.
+struct KmemRow {
+  uint64_t key = 0;
+  KmemType type = KmemType::kmalloc;
+  std::string name;     // of a cache or a process, as far as it is known
+  bool others = false;  // all that came when the table was full
+  KmemUse use;
+};
+
+// Frees that belong to no allocation of the trace.
+struct KmemFrees {
+  uint64_t seen = 0;     // all, but those of nothing
+  uint64_t unknown = 0;  // of something allocated before the window, or whose allocation is missing
+  uint64_t nothing = 0;  // kfree(NULL)
+};
+
+// Reads allocations and frees in time order. Memory: 64 bytes for each allocation that is held,
+// at most kMaxHeld of them; and rows, at most kMaxRows in each table.
+class KmemAnalysis : public Analysis {
+ public:
+  static constexpr size_t kMaxHeld = 2'000'000;
+  static constexpr size_t kMaxRows = 65536;
+
+  explicit KmemAnalysis(size_t max_held = kMaxHeld) : max_held_(max_held) {}
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+  // No more records come; the window ended at `end_ns`. Of what was allocated before
+  // `sure_since_ns`, a free may be missing: UINT64_MAX for all.
+  void finish(uint64_t end_ns, uint64_t sure_since_ns);
+
+  [[nodiscard]] const std::vector<KmemRow>& rows(KmemGroup group) const {
+    return tables_[static_cast<size_t>(group)].rows;
+  }
+  [[nodiscard]] const KmemUse& total(KmemType type) const { return totals_[index(type)]; }
+  [[nodiscard]] const KmemFrees& frees(KmemType type) const { return frees_[index(type)]; }
+  // How many of what is held were less than 1 µs, 10 µs … 1000 s old, or older.
+  static constexpr size_t kAges = 11;
+  [[nodiscard]] const std::array<uint64_t, kAges>& ages() const { return ages_; }
+  [[nodiscard]] uint64_t lost_allocs() const { return lost_allocs_; }
+  [[nodiscard]] uint64_t lost_frees() const { return lost_frees_; }
+  // Allocations that were not followed up, because too many were held.
+  [[nodiscard]] uint64_t not_followed() const { return not_followed_; }
+
+ private:
+  struct Source {
+    KmemReader reader;
+    const NameTable* names;
+  };
+  struct Table {
+    std::unordered_map<uint64_t, uint32_t> index;
+    std::vector<KmemRow> rows;
+  };
+  struct Held {
+    uint64_t ts;
+    uint64_t bytes_alloc;
+    std::array<uint32_t, kKmemGroups> rows;  // kNone: not in that table
+    uint16_t cpu;
+    KmemType type;
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr size_t kTypes = 3;
+
+  static size_t index(KmemType type) { return static_cast<size_t>(type); }
+  // Pages and slab objects are given back to different allocators.
+  static size_t kind(KmemType type) { return type == KmemType::pages ? 1 : 0; }
+
+  void on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call);
+  void on_free(const RecordOrigin& from, const KmemCall& call);
+  Held held_of(const RecordOrigin& from, RecordView record, const KmemCall& call);
+  uint32_t row_of(KmemGroup group, uint64_t key, KmemType type);
+  void name_cache(uint32_t row, uint64_t key, const NameTable& names);
+  uint32_t task_row(const RecordOrigin& from, RecordView record);
+  void hold(uint64_t ptr, const Held& held);
+  template <class Change>
+  void change(const Held& held, Change&& change);
+  void end_loss(uint32_t cpu, uint64_t ts);
+
+  size_t max_held_;
+  std::vector<Source> sources_;
+  std::array<Table, kKmemGroups> tables_;
+  std::array<KmemUse, kTypes> totals_;
+  std::array<KmemFrees, kTypes> frees_;
+  std::unordered_map<uint64_t, Held> held_;  // by address
+  std::array<uint64_t, kAges> ages_{};
+  uint64_t lost_allocs_ = 0, lost_frees_ = 0, not_followed_ = 0;
+  // Frees were lost until then, by kind; and those CPUs whose losses are not over, by kind.
+  std::array<uint64_t, 2> frees_lost_until_{};
+  std::unordered_map<uint32_t, std::array<bool, 2>> losing_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,206 @@
+#include "decoders/sched_analysis.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "decoders/event_fields.h"
+
+namespace ktraced {
+namespace {
+
+// States of a thread that could go on: running, and ftrace's "preempted".
+constexpr uint32_t kRunning = 0, kPreempted = 0x100;
+
+// Thread ids and states have 32 bits.
+uint32_t tid_of(const std::optional<Field>& field, RecordView record) {
+  return static_cast<uint32_t>(value_or_zero(field, record));
+}
+
+uint64_t between(uint64_t begin, uint64_t end) { return end - std::min(begin, end); }
+
+bool longer(const SchedDelay& a, const SchedDelay& b) { return a.ns > b.ns; }
+
+}  // namespace
+
+void SchedAnalysis::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back(
+      {EventTable<Plan>(schema, [](const Event& event) { return plan_of(event); }), &names});
+}
+
+SchedAnalysis::Plan SchedAnalysis::plan_of(const Event& event) {
+  Plan plan;
+  if (event.name == "sched_switch")
+    plan.kind = Plan::Kind::switched;
+  else if (event.name == "sched_wakeup" || event.name == "sched_wakeup_new")
+    plan.kind = Plan::Kind::woken;
+  else if (event.name == "sched_migrate_task")
+    plan.kind = Plan::Kind::migrated;
+  plan.prev_pid = field_named(event, "prev_pid");
+  plan.prev_state = field_named(event, "prev_state");
+  plan.next_pid = field_named(event, "next_pid");
+  plan.pid = field_named(event, "pid");
+  return plan;
+}
+
+void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
+  if (losing_ != 0 && state_[from.cpu].losing) {
+    state_[from.cpu].losing = false;
+    --losing_;
+    ++losses_;
+  }
+  const Source& source = sources_[from.source];
+  const Plan* plan = source.plans.find(record.id());
+  if (plan == nullptr) return;
+  if (plan->kind == Plan::Kind::switched)
+    on_switch(*plan, from.cpu, record, *source.names);
+  else if (plan->kind == Plan::Kind::woken)
+    on_woken(tid_of(plan->pid, record), record.ts());
+  else if (plan->kind == Plan::Kind::migrated)
+    ++row_of(tid_of(plan->pid, record), record.ts(), *source.names).migrations;
+}
+
+void SchedAnalysis::on_loss(const LossItem& loss) {
+  const auto& plans = sources_[loss.source].plans;
+  const Plan* plan =
+      loss.event_id <= UINT16_MAX ? plans.find(static_cast<uint16_t>(loss.event_id)) : nullptr;
+  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
+  lost_ += loss.count;
+  ++losses_;
+  Cpu& cpu = state_[loss.cpu];
+  if (!cpu.losing) ++losing_;
+  cpu.losing = true;
+  if (cpu.now) ++unsure_;
+  cpu.now.reset();
+}
+
+void SchedAnalysis::on_switch(const Plan& plan, uint32_t cpu, RecordView record,
+                              const NameTable& names) {
+  const uint32_t state = tid_of(plan.prev_state, record);
+  ++cpus_[cpu].switches;
+  switch_out(tid_of(plan.prev_pid, record), state == kRunning || state == kPreempted, cpu,
+             record.ts(), names);
+  switch_in(tid_of(plan.next_pid, record), cpu, record.ts(), names);
+}
+
+void SchedAnalysis::switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts,
+                               const NameTable& names) {
+  Cpu& state = state_[cpu];
+  if (state.now && state.now->tid == tid) ran(cpu, {tid, state.now->begin, ts});
+  state.now.reset();
+  if (tid == 0) return;
+  SchedRow& row = row_of(tid, ts, names);
+  ++(runnable ? row.preempted : row.slept);
+  if (runnable)
+    waiting_[tid] = {.since = ts, .losses = losses_, .woken = false};
+  else
+    waiting_.erase(tid);
+}
+
+// Counts a time that ended, and remembers it for those who waited meanwhile.
+void SchedAnalysis::ran(uint32_t cpu, const Slice& slice) {
+  const uint64_t ns = between(slice.begin, slice.end);
+  (slice.tid == 0 ? cpus_[cpu].idle_ns : cpus_[cpu].busy_ns) += ns;
+  if (slice.tid != 0) row_of(slice.tid).on_cpu_ns += ns;
+  Cpu& state = state_[cpu];
+  state.slices[state.next_slice] = slice;
+  state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
+}
+
+void SchedAnalysis::switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names) {
+  state_[cpu].now = Slice{.tid = tid, .begin = ts, .end = ts};
+  if (tid == 0) return;
+  SchedRow& row = row_of(tid, ts, names);
+  ++row.switched_in;
+  const auto found = waiting_.find(tid);
+  if (found == waiting_.end()) return;
+  const Waiting waiting = found->second;
+  waiting_.erase(found);
+  if (waiting.losses != losses_ || losing_ != 0) {
+    ++unsure_;
+    return;
+  }
+  const uint64_t ns = between(waiting.since, ts);
+  if (!waiting.woken) {
+    row.preempted_ns += ns;
+    return;
+  }
+  row.delay.add(ns);
+  delays_.add(ns);
+  note_long({.woken_ns = waiting.since, .ns = ns, .cpu = cpu, .tid = tid, .comm = row.comm}, names);
+}
+
+// One that runs, or waits already, is not woken from sleep.
+void SchedAnalysis::on_woken(uint32_t tid, uint64_t ts) {
+  if (tid == 0 || runs(tid)) return;
+  waiting_.try_emplace(tid, Waiting{.since = ts, .losses = losses_, .woken = true});
+}
+
+bool SchedAnalysis::runs(uint32_t tid) const {
+  return std::ranges::any_of(
+      state_, [tid](const auto& cpu) { return cpu.second.now && cpu.second.now->tid == tid; });
+}
+
+void SchedAnalysis::note_long(const SchedDelay& delay, const NameTable& names) {
+  if (max_longest_ == 0) return;
+  if (longest_.size() == max_longest_) {
+    if (longest_.front().ns >= delay.ns) return;
+    std::ranges::pop_heap(longest_, longer);
+    longest_.pop_back();
+  }
+  longest_.push_back(delay);
+  name_instead(longest_.back(), names);
+  std::ranges::push_heap(longest_, longer);
+}
+
+// Who ran on that CPU for the longest time while the thread waited.
+void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) const {
+  const uint64_t end = delay.woken_ns + delay.ns;
+  std::map<uint32_t, uint64_t> shares;
+  for (const Slice& slice : state_.at(delay.cpu).slices) {
+    const uint64_t share = between(std::max(slice.begin, delay.woken_ns), std::min(slice.end, end));
+    if (share != 0) shares[slice.tid] += share;
+  }
+  const auto most = std::ranges::max_element(
+      shares, [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == shares.end()) return;
+  delay.instead_tid = most->first;
+  delay.instead_ns = most->second;
+  const TaskName* task = names.task_at(most->first, end);
+  delay.instead_comm = most->first == 0 ? "idle" : task != nullptr ? std::string(task->comm()) : "";
+}
+
+SchedRow& SchedAnalysis::row_of(uint32_t tid) {
+  if (const auto found = index_.find(tid); found != index_.end()) return rows_[found->second];
+  if (rows_.size() >= kMaxRows) {
+    if (!rows_.back().others) rows_.emplace_back().others = true;
+    return rows_.back();
+  }
+  index_.emplace(tid, static_cast<uint32_t>(rows_.size()));
+  rows_.emplace_back().tid = tid;
+  return rows_.back();
+}
+
+SchedRow& SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const NameTable& names) {
+  SchedRow& row = row_of(tid);
+  if (row.others) return row;
+  if (const TaskName* task = names.task_at(tid, ts); task != nullptr) {
+    row.pid = task->tgid;
+    if (row.comm != task->comm()) row.comm = task->comm();
+  }
+  return row;
+}
+
+void SchedAnalysis::finish(uint64_t end_ns) {
+  for (auto& [cpu, state] : state_) {
+    if (state.now) ran(cpu, {state.now->tid, state.now->begin, end_ns});
+    state.now.reset();
+  }
+}
+
+std::vector<SchedDelay> SchedAnalysis::longest() const {
+  std::vector<SchedDelay> delays = longest_;
+  std::ranges::stable_sort(delays, longer);
+  return delays;
+}
+
+}  // namespace ktraced

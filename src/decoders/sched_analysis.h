@@ -1,0 +1,130 @@
+// Who runs, who waits for a CPU, and for how long.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "decoders/analysis.h"
+#include "decoders/event_table.h"
+#include "decoders/histogram.h"
+
+namespace ktraced {
+
+// One thread.
+struct SchedRow {
+  uint32_t tid = 0;
+  uint32_t pid = 0;  // its process
+  std::string comm;
+  bool others = false;  // all that came when the table was full
+  uint64_t on_cpu_ns = 0;
+  uint64_t switched_in = 0;
+  uint64_t slept = 0;      // left the CPU because it had to wait for something
+  uint64_t preempted = 0;  // left it although it could have gone on
+  uint64_t migrations = 0;
+  uint64_t preempted_ns = 0;  // waited to go on
+  Histogram delay;            // from being woken to running
+};
+
+// One CPU.
+struct SchedCpu {
+  uint64_t busy_ns = 0, idle_ns = 0;
+  uint64_t switches = 0;
+};
+
+// A long way from being woken to running.
+struct SchedDelay {
+  uint64_t woken_ns = 0;
+  uint64_t ns = 0;
+  uint32_t cpu = 0;  // on which it ran at last
+  uint32_t tid = 0;
+  std::string comm;
+  // What ran on that CPU for most of the time; nothing if that is not known.
+  std::optional<uint32_t> instead_tid;
+  std::string instead_comm;
+  uint64_t instead_ns = 0;
+};
+
+// Follows sched_switch, sched_wakeup, sched_wakeup_new and sched_migrate_task. What was lost on a
+// CPU ends what is known of it: times that go across are not counted. Memory: at most kMaxRows
+// threads, with up to 8 KiB each.
+class SchedAnalysis : public Analysis {
+ public:
+  static constexpr size_t kMaxRows = 8192;
+
+  explicit SchedAnalysis(size_t longest) : max_longest_(longest) {}
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+  // No more records come; what runs has run until then.
+  void finish(uint64_t end_ns);
+
+  [[nodiscard]] const std::vector<SchedRow>& threads() const { return rows_; }
+  [[nodiscard]] const std::map<uint32_t, SchedCpu>& cpus() const { return cpus_; }
+  // The longest first.
+  [[nodiscard]] std::vector<SchedDelay> longest() const;
+  [[nodiscard]] const Histogram& delays() const { return delays_; }  // of all threads
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+  // Times that are not counted, because something was lost meanwhile.
+  [[nodiscard]] uint64_t unsure() const { return unsure_; }
+
+ private:
+  struct Plan {
+    enum class Kind : uint8_t { other, switched, woken, migrated } kind = Kind::other;
+    std::optional<Field> prev_pid, prev_state, next_pid, pid;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+  // A thread that does not run, but could.
+  struct Waiting {
+    uint64_t since = 0;
+    uint64_t losses = 0;  // losses_ when it began
+    bool woken = false;   // else it was preempted
+  };
+  // A time that a thread ran.
+  struct Slice {
+    uint32_t tid = 0;
+    uint64_t begin = 0, end = 0;
+  };
+  struct Cpu {
+    std::optional<Slice> now;              // what runs, if that is known
+    static constexpr size_t kSlices = 64;  // remembered
+    std::array<Slice, kSlices> slices{};
+    size_t next_slice = 0;
+    bool losing = false;  // its loss is not over
+  };
+  static Plan plan_of(const Event& event);
+
+  void on_switch(const Plan& plan, uint32_t cpu, RecordView record, const NameTable& names);
+  void switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts, const NameTable& names);
+  void switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names);
+  void on_woken(uint32_t tid, uint64_t ts);
+  void ran(uint32_t cpu, const Slice& slice);
+  void note_long(const SchedDelay& delay, const NameTable& names);
+  void name_instead(SchedDelay& delay, const NameTable& names) const;
+  SchedRow& row_of(uint32_t tid);
+  SchedRow& row_of(uint32_t tid, uint64_t ts, const NameTable& names);
+  [[nodiscard]] bool runs(uint32_t tid) const;
+
+  size_t max_longest_;
+  std::vector<Source> sources_;
+  std::unordered_map<uint32_t, uint32_t> index_;
+  std::vector<SchedRow> rows_;
+  std::unordered_map<uint32_t, Waiting> waiting_;
+  std::map<uint32_t, Cpu> state_;
+  std::map<uint32_t, SchedCpu> cpus_;
+  std::vector<SchedDelay> longest_;  // a heap, the shortest first
+  Histogram delays_;
+  uint64_t losses_ = 0;  // grows when a loss begins and when it is over
+  uint64_t losing_ = 0;  // CPUs whose loss is not over
+  uint64_t lost_ = 0, unsure_ = 0;
+};
+
+}  // namespace ktraced

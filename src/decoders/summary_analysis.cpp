@@ -1,0 +1,78 @@
+#include "decoders/summary_analysis.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "decoders/decoder.h"
+
+namespace ktraced {
+
+void SummaryAnalysis::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back({&schema, &names, {}});
+}
+
+SummaryAnalysis::Count& SummaryAnalysis::count_of(Source& source, uint32_t id) {
+  const size_t at = std::min<size_t>(id, EVENT_ID_MAX);
+  if (at >= source.counts.size()) source.counts.resize(at + 1);
+  return source.counts[at];
+}
+
+void SummaryAnalysis::on_record(const RecordOrigin& from, RecordView record) {
+  Source& source = sources_[from.source];
+  ++count_of(source, record.id()).events;
+  ++total_.events;
+  Cpu& cpu = cpus_[from.cpu];
+  if (cpu.count.events++ == 0) cpu.first_ns = record.ts();
+  cpu.last_ns = record.ts();
+  if (total_.events == 1) first_ns_ = record.ts();
+  last_ns_ = record.ts();
+  add_process(*source.names, record);
+}
+
+void SummaryAnalysis::add_process(const NameTable& names, RecordView record) {
+  const TaskName* task = names.task_at(record.tid(), record.ts());
+  const uint32_t pid = task != nullptr ? task->tgid : record.tid();
+  auto found = processes_.find(pid);
+  if (found == processes_.end()) {
+    if (processes_.size() >= kMaxProcesses) {
+      ++other_events_;
+      return;
+    }
+    found = processes_.emplace(pid, Process{.pid = pid, .comm = {}}).first;
+  }
+  Process& process = found->second;
+  ++process.events;
+  if (task != nullptr && (process.comm.empty() || record.tid() == pid)) process.comm = task->comm();
+}
+
+void SummaryAnalysis::on_loss(const LossItem& loss) {
+  if (loss.count == 0) return;
+  count_of(sources_[loss.source], loss.event_id).lost += loss.count;
+  cpus_[loss.cpu].count.lost += loss.count;
+  total_.lost += loss.count;
+}
+
+std::map<std::string, SummaryAnalysis::Count> SummaryAnalysis::events() const {
+  std::map<std::string, Count> events;
+  for (const Source& source : sources_)
+    for (uint32_t id = 0; id < source.counts.size(); ++id) {
+      const Count& count = source.counts[id];
+      if (count.events == 0 && count.lost == 0) continue;
+      Count& sum = events[event_name(*source.schema, id)];
+      sum.events += count.events;
+      sum.lost += count.lost;
+    }
+  return events;
+}
+
+std::vector<SummaryAnalysis::Process> SummaryAnalysis::processes() const {
+  std::vector<Process> list;
+  list.reserve(processes_.size());
+  for (const auto& [pid, process] : processes_) list.push_back(process);
+  std::ranges::sort(list, [](const Process& a, const Process& b) {
+    return std::tie(b.events, a.pid) < std::tie(a.events, b.pid);
+  });
+  return list;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,65 @@
+// What a trace is made of.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "decoders/analysis.h"
+
+namespace ktraced {
+
+// Counts events by kind, CPU and process. Memory: one count for each kind and CPU, and one for
+// each process, of which those after the first kMaxProcesses are counted together.
+class SummaryAnalysis : public Analysis {
+ public:
+  static constexpr size_t kMaxProcesses = 65536;
+
+  struct Count {
+    uint64_t events = 0;
+    uint64_t lost = 0;
+  };
+  struct Cpu {
+    Count count;
+    uint64_t first_ns = 0, last_ns = 0;  // of its events
+  };
+  struct Process {
+    uint32_t pid = 0;  // 0: the idle tasks
+    std::string comm;  // of its leader if it did something, else of a thread; may be empty
+    uint64_t events = 0;
+  };
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+
+  [[nodiscard]] const Count& total() const { return total_; }
+  [[nodiscard]] std::map<std::string, Count> events() const;  // by name
+  [[nodiscard]] const std::map<uint32_t, Cpu>& cpus() const { return cpus_; }
+  // The most active first.
+  [[nodiscard]] std::vector<Process> processes() const;
+  // Events of processes that were too many to be told apart.
+  [[nodiscard]] uint64_t other_events() const { return other_events_; }
+  [[nodiscard]] uint64_t first_ns() const { return first_ns_; }
+  [[nodiscard]] uint64_t last_ns() const { return last_ns_; }
+
+ private:
+  struct Source {
+    const Schema* schema;
+    const NameTable* names;
+    std::vector<Count> counts;  // by event id
+  };
+  Count& count_of(Source& source, uint32_t id);
+  void add_process(const NameTable& names, RecordView record);
+
+  std::vector<Source> sources_;
+  Count total_;
+  std::map<uint32_t, Cpu> cpus_;
+  std::unordered_map<uint32_t, Process> processes_;
+  uint64_t other_events_ = 0;
+  uint64_t first_ns_ = 0, last_ns_ = 0;
+};
+
+}  // namespace ktraced

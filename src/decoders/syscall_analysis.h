@@ -1,0 +1,111 @@
+// How long system calls take, and how they end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "decoders/analysis.h"
+#include "decoders/event_table.h"
+#include "decoders/histogram.h"
+
+namespace ktraced {
+
+// The calls of one kind, of one process or of all.
+struct SyscallRow {
+  uint32_t pid = 0;  // of the row of a process
+  std::string comm;  // of its leader if it called, else of a thread
+  uint32_t abi = 0;
+  int32_t nr = 0;
+  bool others = false;                 // all that came when the table was full
+  uint64_t calls = 0;                  // that returned
+  uint64_t failed = 0;                 // of these, with an error
+  std::map<int32_t, uint64_t> errors;  // by errno
+  Histogram ns;                        // how long they took, as far as it is known
+};
+
+// One call.
+struct SyscallCall {
+  uint64_t begin_ns = 0;
+  uint64_t ns = 0;
+  uint32_t tid = 0;
+  std::string comm;
+  uint32_t abi = 0;
+  int32_t nr = 0;
+  std::array<uint64_t, 6> args{};
+  int64_t ret = 0;
+};
+
+// Pairs sys_enter and sys_exit of each thread. Memory: what threads are in at the time, rows (at
+// most kMaxRows in each table, with up to 8 KiB each), and the slowest calls.
+class SyscallAnalysis : public Analysis {
+ public:
+  static constexpr size_t kMaxRows = 8192;
+  static constexpr size_t kMaxRunning = 262144;
+
+  explicit SyscallAnalysis(size_t slowest) : max_slowest_(slowest) {}
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+
+  [[nodiscard]] const std::vector<SyscallRow>& by_process() const { return by_process_.rows; }
+  [[nodiscard]] const std::vector<SyscallRow>& by_call() const { return by_call_.rows; }
+  // The longest first.
+  [[nodiscard]] std::vector<SyscallCall> slowest() const;
+  // Exits of calls whose beginning is not in the trace.
+  [[nodiscard]] uint64_t begun_before() const { return begun_before_; }
+  // Calls whose end is not in the trace although their thread went on.
+  [[nodiscard]] uint64_t end_unseen() const { return end_unseen_; }
+  // Calls that nobody has seen return: exits of threads, and what was running at the end.
+  [[nodiscard]] uint64_t running() const { return running_.size(); }
+  // Calls whose time is not known, because something was lost while they ran.
+  [[nodiscard]] uint64_t unsure() const { return unsure_; }
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
+ private:
+  struct Plan {
+    enum class Kind : uint8_t { other, enter, exit } kind = Kind::other;
+    std::optional<Field> nr, abi, args, ret;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+  struct Running {
+    uint64_t ts = 0;
+    uint32_t abi = 0;
+    int32_t nr = 0;
+    std::array<uint64_t, 6> args{};
+    uint64_t losses = 0;  // losses_ when it began
+  };
+  struct Table {
+    std::unordered_map<uint64_t, uint32_t> index;
+    std::vector<SyscallRow> rows;
+  };
+  static Plan plan_of(const Event& event);
+  static SyscallRow& row_of(Table& table, uint64_t key);
+
+  void on_enter(const Plan& plan, RecordView record);
+  void on_exit(const Plan& plan, RecordView record, const NameTable& names);
+  std::optional<uint64_t> end_of(Running& call, RecordView record);
+  void count(SyscallRow& row, const Running& call, int64_t ret, std::optional<uint64_t> ns);
+  void note_slow(const Running& call, RecordView record, int64_t ret, uint64_t ns,
+                 const NameTable& names);
+
+  size_t max_slowest_;
+  std::vector<Source> sources_;
+  Table by_process_, by_call_;
+  std::unordered_map<uint32_t, Running> running_;  // by thread
+  std::vector<SyscallCall> slowest_;               // a heap, the shortest first
+  std::unordered_set<uint32_t> losing_;            // CPUs whose losses are not over
+  uint64_t losses_ = 0;                            // grows when a loss begins and when it is over
+  uint64_t begun_before_ = 0, end_unseen_ = 0, unsure_ = 0, lost_ = 0;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,233 @@
+#include "unit/ctl/report_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ktraced::test {
+namespace {
+
+class Report : public ReportTest {};
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(Report, KmemTellsWhoAllocatesAndWhatIsHeld) {
+  const json told = kmem(write(spec()));
+  EXPECT_TRUE(result_);
+  const json& use = told["types"]["kmalloc"];
+  EXPECT_EQ(use["count"], 2);
+  EXPECT_EQ(use["requested"], 600);
+  EXPECT_EQ(use["given"], 1024);
+  EXPECT_EQ(use["waste"], 424);
+  EXPECT_EQ(use["freed"], 1);
+  EXPECT_EQ(use["freed_elsewhere"], 1);
+  EXPECT_EQ(use["held"], 1);
+  EXPECT_EQ(use["unsure"], 0);
+  EXPECT_EQ(use["oldest_ns"], 2 * kSecond - 100);
+  EXPECT_EQ(use["frees"], json::parse(R"({"seen":2,"unknown":1,"nothing":0})"));
+  ASSERT_EQ(told["call_sites"]["rows"].size(), 1U);
+  EXPECT_EQ(told["call_sites"]["rows"][0]["symbol"], "put_pid+0x1/0x2");
+  EXPECT_EQ(told["call_sites"]["rows"][0]["count"], 2);
+  EXPECT_EQ(told["tasks"]["rows"][0]["comm"], "eight");
+  EXPECT_EQ(told["caches"]["rows"][0]["cache"], "kmalloc-512");
+  EXPECT_EQ(told["sizes"]["rows"][0]["size"], 512);
+  EXPECT_EQ(told["held"]["call_sites"]["rows"][0]["held_bytes"], 512);
+  EXPECT_EQ(told["doubts"], json::array());
+  EXPECT_EQ(told["window"]["seconds"], 2.0);
+}
+
+TEST_F(Report, KmemIsReadableText) {
+  const std::string out = text(ReportCommand::Kind::kmem, write(spec()));
+  EXPECT_THAT(out, HasSubstr("recording of test-host, complete"));
+  EXPECT_THAT(out, HasSubstr("put_pid+0x1/0x2"));
+  EXPECT_THAT(out, HasSubstr("41.4 %"));  // wasted
+  EXPECT_THAT(out, HasSubstr("NOT GIVEN BACK, BY CALL SITE"));
+  EXPECT_THAT(out, HasSubstr("  < 10 s  1  ########"));
+  EXPECT_THAT(out, Not(HasSubstr("may have been")));
+  EXPECT_THAT(out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Report, KmemDoubtsWhatTheTraceMayNotHold) {
+  auto doubts = [&](const std::function<void(Manifest&)>& change) {
+    const json told = kmem(write(spec(), change));
+    std::filesystem::remove_all(directory_.path() / "a");
+    EXPECT_EQ(told["types"]["kmalloc"]["unsure"], told["doubts"].empty() ? 0 : 1);
+    return told["doubts"].get<std::vector<std::string>>();
+  };
+  EXPECT_THAT(doubts([](Manifest& m) { m.config["filter"] = {{"pid", json::array({8})}}; }),
+              ElementsAre("a filter was set: what other tasks did is not in the trace"));
+  EXPECT_THAT(doubts([](Manifest& m) { m.config["filter"] = {{"pid", json::array()}}; }),
+              ElementsAre());
+  EXPECT_THAT(doubts([](Manifest& m) { m.config["events"] = {"kmalloc"}; }),
+              ElementsAre("kfree was not traced"));
+  EXPECT_THAT(doubts([](Manifest& m) { m.config["events"] = {"kmalloc", "kfree"}; }),
+              ElementsAre());
+  EXPECT_THAT(doubts([](Manifest& m) { m.missed["kfree"] = 3; }),
+              ElementsAre("the kernel skipped 3 hits of kfree"));
+  EXPECT_THAT(doubts([](Manifest& m) { m.missed["kmalloc"] = 3; }), ElementsAre());
+  EXPECT_THAT(doubts([](Manifest& m) { m.incomplete_because = {"the disk was full"}; }),
+              ElementsAre("the disk was full"));
+  EXPECT_THAT(doubts([](Manifest& m) {
+                for (CpuAccount& cpu : m.cpus) cpu.events["kfree"].overwritten = 1;
+              }),
+              ElementsAre("what CPU 1 did in the first 1.000 s was overwritten"));
+}
+
+TEST_F(Report, KmemDoubtsWhatIsBeforeAGapBetweenTraces) {
+  const std::string first = write(spec(kSecond), {}, "first");
+  TraceSpec later = spec(10 * kSecond);
+  later.packets = {{.cpu = 0, .records = {kmalloc_at(10 * kSecond, 0x7000)}}};
+  const json told = report(ReportCommand::Kind::kmem, {write(later, {}, "later"), first});
+  EXPECT_EQ(told["types"]["kmalloc"]["held"], 2);
+  EXPECT_EQ(told["types"]["kmalloc"]["unsure"], 1);
+  EXPECT_THAT(told["doubts"][0].get<std::string>(),
+              HasSubstr("nothing was recorded for 7.000 s before later"));
+}
+
+TEST_F(Report, KmemSortsByWhatIsAskedFor) {
+  TraceSpec many = spec();
+  many.packets = {
+      {.cpu = 0,
+       .records = {kmalloc_at(kSecond, 0x1000, kSite), kfree_at(kSecond + 1, 0x1000),
+                   kmalloc_at(kSecond + 2, 0x1000, kSite), kfree_at(kSecond + 3, 0x1000),
+                   kmalloc_at(kSecond + 4, 0x2000, kSite + 1)}}};
+  const std::string path = write(many);
+  auto sites = [&](const char* by, uint64_t top) {
+    ReportCommand wanted = command(ReportCommand::Kind::kmem, {path});
+    wanted.by = by;
+    wanted.top = top;
+    run(wanted, true);
+    std::vector<std::string> sites;
+    const json told = json::parse(out_);
+    for (const json& row : told["call_sites"]["rows"]) sites.push_back(row["call_site"]);
+    return sites;
+  };
+  EXPECT_THAT(sites("", 10), ElementsAre("0xffffffff81000001", "0xffffffff81000002"));
+  EXPECT_THAT(sites("count", 1), ElementsAre("0xffffffff81000001"));
+  EXPECT_THAT(sites("held", 10), ElementsAre("0xffffffff81000002"));
+}
+
+TEST_F(Report, SummaryTellsWhatIsThere) {
+  TraceSpec with_loss = spec();
+  with_loss.packets[1].lost = {{.count = 5, .event_id = EVENT_sys_enter}};
+  const std::string path = write(with_loss, [](Manifest& m) { m.missed["kfree"] = 2; });
+  const json told = report(ReportCommand::Kind::summary, {path});
+  EXPECT_EQ(told["events"]["kmalloc"],
+            json::parse(R"({"events":2,"lost":0,"missed":0,"overwritten":0})"));
+  EXPECT_EQ(told["events"]["kfree"]["missed"], 2);
+  EXPECT_EQ(told["events"]["sys_enter"]["lost"], 5);
+  EXPECT_EQ(told["total"], json::parse(R"({"events":4,"lost":5,"missed":2,"overwritten":0})"));
+  ASSERT_EQ(told["cpus"].size(), 2U);
+  EXPECT_EQ(told["cpus"][1]["lost"], 5);
+  EXPECT_EQ(told["cpus"][1]["first_ns"], 2 * kSecond);
+  EXPECT_EQ(told["processes"]["of"], 2);
+  EXPECT_EQ(told["processes"]["rows"][0], json::parse(R"({"pid":8,"comm":"eight","events":2})"));
+  EXPECT_EQ(told["next"][0]["report"], "kmem");
+
+  const std::string out = text(ReportCommand::Kind::summary, path);
+  EXPECT_THAT(out, HasSubstr("2.000 s, from 1.000000 to 3.000000 after boot"));
+  EXPECT_THAT(out, HasSubstr("  8  eight         2  50.0 %\n"));
+  EXPECT_THAT(out, HasSubstr("see 'ktracectl report kmem'"));
+}
+
+Bytes enter_at(uint64_t ts, int32_t nr) {
+  return make_record(EVENT_sys_enter, ts, 8, rec_sys_enter{.nr = nr, .args = {3}});
+}
+Bytes exit_at(uint64_t ts, int32_t nr, int64_t ret) {
+  return make_record(EVENT_sys_exit, ts, 8, rec_sys_exit{.nr = nr, .ret = ret});
+}
+
+TEST_F(Report, SyscallsTellsTimesErrorsAndTheSlowest) {
+  TraceSpec calls = spec();
+  calls.packets = {{.cpu = 0,
+                    .records = {enter_at(kSecond, 0), exit_at(kSecond + 5000, 0, 17),
+                                enter_at(kSecond + 6000, 2), exit_at(kSecond + 7000, 2, -2)}}};
+  const std::string path = write(calls);
+  const json told = report(ReportCommand::Kind::syscalls, {path});
+  ASSERT_EQ(told["calls"]["rows"].size(), 2U);
+  EXPECT_EQ(told["calls"]["rows"][0]["syscall"], "read");
+  EXPECT_EQ(told["calls"]["rows"][0]["time"]["max_ns"], 5000);
+  EXPECT_EQ(told["calls"]["rows"][0]["histogram"][0], json::parse(R"({"from_ns":4096,"count":1})"));
+  EXPECT_EQ(told["calls"]["rows"][1]["errors"], json::parse(R"({"ENOENT":1})"));
+  EXPECT_EQ(told["processes"]["rows"][0]["comm"], "eight");
+  EXPECT_EQ(told["slowest"][0]["args"][0], "0x3");
+  EXPECT_EQ(told["slowest"][1]["error"], "ENOENT");
+  const std::string out = text(ReportCommand::Kind::syscalls, path);
+  EXPECT_THAT(out, HasSubstr("read(0x3, 0x0, 0x0, 0x0, 0x0, 0x0) = 17\n"));
+  EXPECT_THAT(out, HasSubstr("ENOENT 1\n"));
+  EXPECT_THAT(out, HasSubstr("HOW LONG read TOOK, FROM\n  4.096 us  1  ####"));
+}
+
+// The first seconds of a CPU were overwritten: the end of one call and the beginning of the next
+// may have been there.
+TEST_F(Report, SyscallsDoesNotTimeWhatMayBeTwoCalls) {
+  TraceSpec calls = spec();
+  calls.packets = {
+      {.cpu = 0, .records = {enter_at(kSecond, 0), exit_at(kSecond + 100, 0, 1)}},
+      {.cpu = 1, .records = {enter_at(kSecond + 200, 0), exit_at(kSecond + 300, 0, 1)}}};
+  const json told =
+      report(ReportCommand::Kind::syscalls,
+             {write(calls, [](Manifest& m) { m.cpus.at(1).events["sys_exit"].overwritten = 1; })});
+  EXPECT_EQ(told["calls"]["rows"][0]["calls"], 2);
+  EXPECT_EQ(told["calls"]["rows"][0]["time"]["count"], 1);
+  EXPECT_EQ(told["unsure"], 1);
+  EXPECT_EQ(told["lost"], 0);
+}
+
+TEST_F(Report, SchedTellsWhoRunsAndWhoWaits) {
+  auto change = [](uint64_t ts, int32_t from, int32_t to) {
+    return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                       rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
+  };
+  TraceSpec switches = spec();
+  switches.packets = {
+      {.cpu = 0,
+       .records = {change(kSecond, 0, 8),
+                   make_record(EVENT_sched_wakeup, kSecond + 1000, 8, rec_sched_wakeup{.pid = 9}),
+                   change(kSecond + 5000, 8, 9), change(kSecond + 6000, 9, 0)}}};
+  const std::string path = write(switches);
+  const json told = report(ReportCommand::Kind::sched, {path});
+  ASSERT_EQ(told["threads"]["rows"].size(), 2U);
+  EXPECT_EQ(told["threads"]["rows"][0]["comm"], "eight");
+  EXPECT_EQ(told["threads"]["rows"][0]["on_cpu_ns"], 5000);
+  EXPECT_EQ(told["threads"]["rows"][1]["delay"]["max_ns"], 4000);
+  EXPECT_EQ(told["longest"][0]["instead"], json::parse(R"({"tid":8,"comm":"eight","ns":4000})"));
+  EXPECT_EQ(told["cpus"][0]["busy_ns"], 6000);
+  EXPECT_EQ(told["cpus"][0]["idle_ns"], 2 * kSecond - 6000) << "up to the end of the window";
+  const std::string out = text(ReportCommand::Kind::sched, path);
+  EXPECT_THAT(out, HasSubstr("nine  eight 8 for 4 us\n"));
+  EXPECT_THAT(out, HasSubstr("FROM BEING WOKEN TO RUNNING, FROM\n"));
+}
+
+TEST_F(Report, OfATraceWithoutEventsIsEmpty) {
+  TraceSpec empty = spec();
+  empty.packets.clear();
+  const std::string path = write(empty);
+  EXPECT_EQ(kmem(path)["call_sites"]["rows"], json::array());
+  EXPECT_EQ(report(ReportCommand::Kind::summary, {path})["total"]["events"], 0);
+  EXPECT_NE(text(ReportCommand::Kind::kmem, path), "");
+  EXPECT_NE(text(ReportCommand::Kind::summary, path), "");
+  EXPECT_NE(text(ReportCommand::Kind::sched, path), "");
+  EXPECT_NE(text(ReportCommand::Kind::syscalls, path), "");
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(Report, OfWhatIsNoTraceIsAnError) {
+  run(command(ReportCommand::Kind::kmem, {directory_.path() / "none"}), true);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(out_, "");
+}
+
+TEST_F(Report, OfADamagedTraceTellsWhatCanBeRead) {
+  const std::string path = write(spec());
+  std::filesystem::resize_file(std::filesystem::path(path) / "ctf" / "cpu1", 40);
+  const json told = kmem(path);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::data);
+  EXPECT_EQ(told["types"]["kmalloc"]["unsure"], 2);
+  EXPECT_THAT(told["doubts"], ElementsAre("a part of the traces could not be read"));
+}
+
+}  // namespace
+}  // namespace ktraced::test

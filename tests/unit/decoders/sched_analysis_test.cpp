@@ -1,0 +1,144 @@
+#include "decoders/sched_analysis.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/decoders/decoder_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+constexpr int32_t kA = 3352, kB = 812, kC = 4000;
+constexpr uint32_t kSleeps = 1, kGoesOn = 0, kPreempted = 0x100;
+
+class SchedAnalysisTest : public DecoderTest {
+ protected:
+  SchedAnalysisTest() { analysis_.add_source(schema_, names_); }
+  void take(uint32_t cpu, const Bytes& record) {
+    analysis_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+  }
+  void change(uint64_t ts, uint32_t cpu, int32_t from, uint32_t state, int32_t to) {
+    take(cpu, make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                          rec_sched_switch{.prev_pid = from, .prev_state = state, .next_pid = to}));
+  }
+  void wake(uint64_t ts, int32_t tid, uint32_t cpu = 0, uint16_t event = EVENT_sched_wakeup) {
+    take(cpu, make_record(event, ts, 0, rec_sched_wakeup{.pid = tid}));
+  }
+  void lose(uint32_t cpu) {
+    analysis_.on_loss({.ts = 1, .cpu = cpu, .event_id = EVENT_sched_switch, .count = 4});
+  }
+  const SchedRow& thread(int32_t tid) {
+    for (const SchedRow& row : analysis_.threads())
+      if (row.tid == static_cast<uint32_t>(tid)) return row;
+    ADD_FAILURE() << "no thread " << tid;
+    static const SchedRow kNone;
+    return kNone;
+  }
+
+  SchedAnalysis analysis_{2};
+};
+
+TEST_F(SchedAnalysisTest, CountsTimeOnTheCpu) {
+  change(100, 0, 0, kGoesOn, kA);  // the CPU was idle
+  change(150, 0, kA, kSleeps, kB);
+  change(180, 0, kB, kSleeps, 0);
+  change(280, 0, 0, kGoesOn, kA);
+  change(120, 1, 0, kGoesOn, kC);
+  analysis_.finish(300);
+  EXPECT_EQ(thread(kA).on_cpu_ns, 70U) << "also what it runs at the end";
+  EXPECT_EQ(thread(kA).switched_in, 2U);
+  EXPECT_EQ(thread(kA).slept, 1U);
+  EXPECT_EQ(thread(kA).comm, "bash");
+  EXPECT_EQ(thread(kB).on_cpu_ns, 30U);
+  EXPECT_EQ(analysis_.cpus().at(0).busy_ns, 100U);
+  EXPECT_EQ(analysis_.cpus().at(0).idle_ns, 100U) << "from the first switch on";
+  EXPECT_EQ(analysis_.cpus().at(1).busy_ns, 180U);
+  EXPECT_EQ(analysis_.cpus().at(0).switches, 4U);
+}
+
+TEST_F(SchedAnalysisTest, MeasuresFromBeingWokenToRunning) {
+  change(100, 0, kA, kSleeps, kB);
+  wake(150, kA);
+  wake(155, kA);  // is awake already
+  change(190, 0, kB, kSleeps, kA);
+  wake(200, kA);  // it runs
+  change(210, 0, kA, kSleeps, 0);
+  change(400, 0, 0, kGoesOn, kA);
+  EXPECT_EQ(thread(kA).delay.count(), 1U);
+  EXPECT_EQ(thread(kA).delay.max(), 40U);
+  EXPECT_EQ(analysis_.delays().count(), 1U);
+}
+
+TEST_F(SchedAnalysisTest, ANewThreadIsWokenToo) {
+  wake(100, kC, 1, EVENT_sched_wakeup_new);
+  change(130, 0, kA, kSleeps, kC);
+  EXPECT_EQ(thread(kC).delay.max(), 30U);
+}
+
+TEST_F(SchedAnalysisTest, WaitingAfterPreemptionIsNoDelay) {
+  change(100, 0, kA, kPreempted, kB);
+  wake(110, kA);
+  change(160, 0, kB, kGoesOn, kA);
+  change(200, 0, kA, kSleeps, kB);
+  EXPECT_EQ(thread(kA).delay.count(), 0U);
+  EXPECT_EQ(thread(kA).preempted, 1U);
+  EXPECT_EQ(thread(kA).preempted_ns, 60U);
+  EXPECT_EQ(thread(kB).preempted_ns, 40U);
+}
+
+TEST_F(SchedAnalysisTest, CountsMigrations) {
+  for (int i = 0; i < 3; ++i)
+    take(0, make_record(EVENT_sched_migrate_task, 100, 0,
+                        rec_sched_migrate_task{.pid = kA, .orig_cpu = 0, .dest_cpu = 1}));
+  EXPECT_EQ(thread(kA).migrations, 3U);
+}
+
+TEST_F(SchedAnalysisTest, SaysWhoRanInsteadOfThoseWhoWaitedLongest) {
+  change(50, 0, kA, kSleeps, kB);
+  wake(100, kA);
+  change(130, 0, kB, kSleeps, kC);
+  change(200, 0, kC, kSleeps, kA);  // after 100, of which B ran 30 and C 70
+  change(210, 0, kA, kSleeps, 0);
+  wake(300, kA);
+  change(305, 0, 0, kGoesOn, kA);
+  change(310, 0, kA, kSleeps, 0);
+  wake(320, kB);
+  change(321, 0, 0, kGoesOn, kB);
+  const auto longest = analysis_.longest();
+  ASSERT_EQ(longest.size(), 2U);
+  EXPECT_EQ(longest[0].ns, 100U);
+  EXPECT_EQ(longest[0].woken_ns, 100U);
+  EXPECT_EQ(longest[0].comm, "bash");
+  EXPECT_EQ(longest[0].instead_tid, static_cast<uint32_t>(kC));
+  EXPECT_EQ(longest[0].instead_comm, "make");
+  EXPECT_EQ(longest[0].instead_ns, 70U);
+  EXPECT_EQ(longest[1].ns, 5U);
+  EXPECT_EQ(longest[1].instead_tid, 0U);
+  EXPECT_EQ(longest[1].instead_comm, "idle");
+}
+
+TEST_F(SchedAnalysisTest, NothingIsMeasuredAcrossALoss) {
+  change(100, 0, 0, kGoesOn, kA);
+  wake(110, kB);
+  lose(0);
+  change(200, 0, kA, kSleeps, kB);  // who knows who ran in between
+  EXPECT_EQ(thread(kA).on_cpu_ns, 0U);
+  EXPECT_EQ(thread(kB).delay.count(), 0U);
+  EXPECT_EQ(analysis_.lost(), 4U);
+  EXPECT_EQ(analysis_.unsure(), 2U);
+  change(250, 0, kB, kSleeps, 0);
+  wake(260, kA);
+  change(270, 0, 0, kGoesOn, kA);
+  EXPECT_EQ(thread(kB).on_cpu_ns, 50U);
+  EXPECT_EQ(thread(kA).delay.max(), 10U);
+}
+
+TEST_F(SchedAnalysisTest, TooManyThreadsAreCountedTogether) {
+  for (uint32_t i = 0; i < SchedAnalysis::kMaxRows + 5; ++i)
+    change(i, 0, static_cast<int32_t>(1'000'000 + i), kSleeps, 0);
+  ASSERT_EQ(analysis_.threads().size(), SchedAnalysis::kMaxRows + 1);
+  EXPECT_TRUE(analysis_.threads().back().others);
+  EXPECT_EQ(analysis_.threads().back().slept, 5U);
+}
+
+}  // namespace
+}  // namespace ktraced::test
