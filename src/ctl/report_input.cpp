@@ -12,6 +12,7 @@ using nlohmann::json;
 
 bool has_filter(const json& filter) {
   for (const auto& [key, value] : filter.items()) {
+    if (key.starts_with("syscall")) continue;  // which calls, not whose
     if (value.is_object() && has_filter(value)) return true;
     if (value.is_array() && !value.empty()) return true;
   }

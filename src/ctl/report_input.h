@@ -39,7 +39,7 @@ class ReportInput {
   [[nodiscard]] virtual Result<> verdict() const = 0;
 };
 
-// Does a filter, as daemon and manifests describe it, leave anything out?
+// Does a filter, as daemon and manifests describe it, leave out what some tasks do?
 [[nodiscard]] bool has_filter(const nlohmann::json& filter);
 // Why an analysis must doubt a window in which only `enabled` (a list, or else it is not known)
 // was traced, `missed` hits were skipped and `filter` was set: sentences.

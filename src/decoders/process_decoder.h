@@ -12,7 +12,7 @@
 
 namespace ktraced {
 
-// "bash 3352 2 18440.883932  fork 4000 flags 0x1200011", and in the same way exec, exit, signals
+// "bash 3352 2 18440.883932  fork 4000 flags 0x1200000", and in the same way exec, exit, signals
 // delivered, system calls and hits of kernel probes. Other events are not shown.
 //
 // A fork is told by task_newtask, which has its flags, or by sched_process_fork, which comes

@@ -109,6 +109,19 @@ TEST(Probe, WhatCannotBeReadIsAFault) {
   EXPECT_THAT(text, HasSubstr("bad=(fault) number=(fault) after=-100"));
 }
 
+TEST(Probe, IsAPlaceInTheFormOfProcesses) {
+  Daemon daemon(flight_config());
+  add(daemon, kNumbered);
+  add(daemon, kReturn);
+  WaitingTruth truth({"numbered", "1"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  truth.act();
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
+  const std::string text = daemon.ctl_ok({"show", taken["path"], "--format", "process"});
+  EXPECT_THAT(text, HasSubstr("  @__x64_sys_getpriority+0 n=1\n"));
+  EXPECT_THAT(text, HasSubstr("  <-__x64_sys_getpriority+0 ret="));
+}
+
 // Definitions that every kernel of the matrix has, in its own tracer too.
 const std::vector<std::string> kComparable = {
     "open do_sys_openat2 dfd=$arg1:s32 path=+0($arg2):ustring same=+u0(%si):string c=$comm "

@@ -68,6 +68,22 @@ json kernel_memory(Arguments arguments) {
           {"opens", opens}};
 }
 
+// messages SENT RECEIVED [LENGTH]: sends messages, receives some of them and leaves the others in
+// their queue, which outlives this process. Tells its number and the size kmalloc is asked for.
+json leave_messages(Arguments arguments) {
+  const long sent = number(arguments, 0, 10), received = number(arguments, 1, 0);
+  struct {
+    long type;
+    std::array<char, 4000> text;
+  } message = {1, {}};
+  const auto length = static_cast<size_t>(number(arguments, 2, 607));
+  const auto queue = static_cast<int>(check(::msgget(IPC_PRIVATE, 0600), "msgget"));
+  for (long i = 0; i < sent; ++i) check(::msgsnd(queue, &message, length, IPC_NOWAIT), "msgsnd");
+  for (long i = 0; i < received; ++i)
+    check(::msgrcv(queue, &message, message.text.size(), 0, 0), "msgrcv");
+  return {{"queue", queue}, {"size", length + kMessageHeader}};
+}
+
 // oom CGROUP: a child takes more memory than CGROUP allows and is killed for it.
 json out_of_memory(Arguments arguments) {
   if (arguments.empty()) die("oom needs a control group");

@@ -37,6 +37,7 @@ json signals(Arguments);     // signals.cpp
 json switches(Arguments);    // sched.cpp
 json migrations(Arguments);
 json kernel_memory(Arguments);  // kmem.cpp
+json leave_messages(Arguments);
 json out_of_memory(Arguments);
 
 // Ends the program with a message; errno is told if it is set.

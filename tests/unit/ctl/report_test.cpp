@@ -57,7 +57,11 @@ TEST_F(Report, KmemDoubtsWhatTheTraceMayNotHold) {
   };
   EXPECT_THAT(doubts([](Manifest& m) { m.config["filter"] = {{"pid", json::array({8})}}; }),
               ElementsAre("a filter was set: what other tasks did is not in the trace"));
-  EXPECT_THAT(doubts([](Manifest& m) { m.config["filter"] = {{"pid", json::array()}}; }),
+  EXPECT_THAT(doubts([](Manifest& m) {
+                m.config["filter"] = {{"pid", json::array()},
+                                      {"exclude", {{"uid", json::array()}}},
+                                      {"syscalls_only", json::array({"openat"})}};
+              }),
               ElementsAre());
   EXPECT_THAT(doubts([](Manifest& m) { m.config["events"] = {"kmalloc"}; }),
               ElementsAre("kfree was not traced"));
@@ -98,10 +102,10 @@ TEST_F(Report, KmemSortsByWhatIsAskedFor) {
     wanted.by = by;
     wanted.top = top;
     run(wanted, true);
-    std::vector<std::string> sites;
+    std::vector<std::string> found;
     const json told = json::parse(out_);
-    for (const json& row : told["call_sites"]["rows"]) sites.push_back(row["call_site"]);
-    return sites;
+    for (const json& row : told["call_sites"]["rows"]) found.push_back(row["call_site"]);
+    return found;
   };
   EXPECT_THAT(sites("", 10), ElementsAre("0xffffffff81000001", "0xffffffff81000002"));
   EXPECT_THAT(sites("count", 1), ElementsAre("0xffffffff81000001"));

@@ -1,0 +1,248 @@
+// Reports, against what really happened and against the events they are made from.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+
+#include <csignal>
+#include <map>
+#include <sstream>
+
+#include "harness/flight.h"
+#include "harness/stream.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::StartsWith;
+
+// A snapshot of what a daemon has recorded, read without it.
+class Snapshot {
+ public:
+  explicit Snapshot(Daemon& daemon)
+      : daemon_(daemon),
+        path_(json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}))["path"]) {}
+
+  [[nodiscard]] json report(const std::string& kind, const Command& options = {}) const {
+    Command command{"--json", "report", kind, path_, "--top", "100000"};
+    command.insert(command.end(), options.begin(), options.end());
+    return json::parse(daemon_.ctl_ok(command));
+  }
+  [[nodiscard]] std::vector<json> events() const {
+    std::istringstream text(daemon_.ctl_ok({"show", path_, "--format", "json"}));
+    std::vector<json> events;
+    for (std::string line; std::getline(text, line);) events.push_back(json::parse(line));
+    return events;
+  }
+
+ private:
+  Daemon& daemon_;
+  std::string path_;
+};
+
+json recording(json events) {
+  return {{"events", std::move(events)}, {"flight", {{"enabled", true}, {"buffer_kb", 16384}}}};
+}
+
+// The allocations of one size, of the rows of a table.
+const json* row_with(const json& table, const std::string& key, const json& value) {
+  for (const json& row : table["rows"])
+    if (row.contains(key) && row[key] == value) return &row;
+  return nullptr;
+}
+
+// 20 messages, of which 8 are received: 12 stay allocated.
+TEST(KmemReport, TellsWhatIsHeldExactly) {
+  Daemon daemon(recording({{"kmem", {"kmalloc", "kfree"}}}));
+  WaitingTruth truth({"messages", "20", "8"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  const json told = truth.act();
+  const Snapshot snapshot(daemon);
+  const json report = snapshot.report("kmem", {"--by", "held"});
+  ::msgctl(told["queue"], IPC_RMID, nullptr);
+
+  const json* messages = nullptr;
+  for (const json& row : report["call_sites"]["rows"])
+    if (row["count"] == 20 && row["requested"] == 20 * told["size"].get<int>()) messages = &row;
+  ASSERT_NE(messages, nullptr) << report["call_sites"].dump(1);
+  EXPECT_EQ((*messages)["freed"], 8);
+  EXPECT_EQ((*messages)["held"], 12);
+  EXPECT_EQ((*messages)["failed"], 0);
+  EXPECT_EQ((*messages)["freed_unseen"], 0);
+  const json given = (*messages)["given"];
+  EXPECT_EQ((*messages)["held_bytes"], given.get<uint64_t>() / 20 * 12);
+  EXPECT_EQ((*messages)["waste"], given.get<uint64_t>() - 20 * told["size"].get<uint64_t>());
+  EXPECT_EQ((*messages)["unsure"], 12) << "the filter may have hidden a free by another task";
+  EXPECT_THAT(report["doubts"][0].get<std::string>(), StartsWith("a filter was set"));
+}
+
+// Counts what the events say, in the simplest way.
+struct Accounts {
+  std::map<std::string, long> types, sites, held;  // by type, by call site, by address
+  long freed = 0, unknown = 0, elsewhere = 0, unseen = 0;
+};
+
+Accounts account_of(const std::vector<json>& events) {
+  Accounts accounts;
+  std::map<std::string, int> owners;  // address → CPU
+  for (const json& event : events) {
+    if (event.contains("lost")) continue;
+    const std::string name = event["event"], ptr = event["args"]["ptr"];
+    if (name == "kmalloc" || name == "kmem_cache_alloc") {
+      if (ptr == "0x0") continue;
+      ++accounts.types[name];
+      ++accounts.sites[event["args"]["call_site"]];
+      accounts.unseen += owners.contains(ptr) ? 1 : 0;
+      owners[ptr] = event["cpu"];
+    } else if (ptr != "0x0" && ptr != "0x10") {
+      const auto owner = owners.find(ptr);
+      if (owner == owners.end()) {
+        ++accounts.unknown;
+        continue;
+      }
+      ++accounts.freed;
+      accounts.elsewhere += owner->second != event["cpu"] ? 1 : 0;
+      owners.erase(owner);
+    }
+  }
+  accounts.held["all"] = static_cast<long>(owners.size());
+  return accounts;
+}
+
+TEST(KmemReport, AddsUpToTheEventsOfTheWholeMachine) {
+  Daemon daemon(recording({{"kmem", {"kmalloc", "kfree", "kmem_cache_alloc", "kmem_cache_free"}}}));
+  run_truth({"kmem", "50"});
+  const Snapshot snapshot(daemon);
+  const json report = snapshot.report("kmem");
+  const Accounts expected = account_of(snapshot.events());
+  const json &kmalloc = report["types"]["kmalloc"], &cache = report["types"]["cache"];
+  auto sum = [&](const char* key) { return kmalloc[key].get<long>() + cache[key].get<long>(); };
+  EXPECT_EQ(kmalloc["count"], expected.types.at("kmalloc"));
+  EXPECT_EQ(cache["count"], expected.types.at("kmem_cache_alloc"));
+  EXPECT_EQ(sum("freed"), expected.freed);
+  EXPECT_EQ(sum("freed_elsewhere"), expected.elsewhere);
+  EXPECT_EQ(sum("freed_unseen"), expected.unseen);
+  EXPECT_EQ(sum("held"), expected.held.at("all"));
+  EXPECT_EQ(kmalloc["frees"]["unknown"].get<long>() + cache["frees"]["unknown"].get<long>(),
+            expected.unknown);
+  for (const auto& [site, count] : expected.sites) {
+    long reported = 0;
+    for (const json& row : report["call_sites"]["rows"])
+      if (row["call_site"] == site) reported += row["count"].get<long>();
+    EXPECT_EQ(reported, count) << site;
+  }
+  EXPECT_EQ(sum("count"), sum("freed") + sum("freed_unseen") + sum("held"));
+}
+
+TEST(SyscallReport, CountsCallsTimesAndErrors) {
+  Daemon daemon(recording({{"syscalls", true}}));
+  WaitingTruth truth({"syscalls"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  const json told = truth.act();
+  const Snapshot snapshot(daemon);
+  const json report = snapshot.report("syscalls");
+  std::map<std::string, long> errors;  // of known calls
+  std::map<std::string, long> reported;
+  for (const json& call : told["calls"])
+    if (call["ret"] == -2 || call["ret"] == -9 || call["ret"] == -22)
+      ++errors[call["name"].get<std::string>() + call["ret"].dump()];
+  for (const auto& [name, error, number] :
+       {std::tuple{"openat", "ENOENT", -2}, {"close", "EBADF", -9}, {"kill", "EINVAL", -22}}) {
+    const json* row = row_with(report["calls"], "syscall", name);
+    ASSERT_NE(row, nullptr) << name;
+    const std::string key = name + std::to_string(number);
+    EXPECT_GE((*row)["errors"].value(error, 0), errors[key]) << name;
+    EXPECT_GT((*row)["time"]["total_ns"], 0);
+  }
+  // The same as the events themselves say.
+  std::map<uint64_t, uint64_t> begun;  // thread → when
+  std::map<std::string, uint64_t> total;
+  for (const json& event : snapshot.events()) {
+    if (event.contains("lost")) continue;
+    const uint64_t tid = event["tid"], ts = event["ts"];
+    if (event["event"] == "sys_enter") begun[tid] = ts;
+    if (event["event"] != "sys_exit" || !begun.contains(tid)) continue;
+    if (event["args"].contains("syscall"))
+      total[event["args"]["syscall"].get<std::string>()] += ts - begun[tid];
+    begun.erase(tid);
+  }
+  for (const auto& [name, ns] : total) {
+    const json* row = row_with(report["calls"], "syscall", name);
+    ASSERT_NE(row, nullptr) << name;
+    EXPECT_EQ((*row)["time"]["total_ns"], ns) << name;
+  }
+}
+
+TEST(SchedReport, AddsUpToTheEvents) {
+  Daemon daemon(recording({{"sched", true}}));
+  const json told = run_truth({"switch", "200"});
+  const Snapshot snapshot(daemon);
+  const json report = snapshot.report("sched");
+  std::map<long, long> switched_in, migrations;
+  std::map<long, long> switches;  // by CPU
+  for (const json& event : snapshot.events()) {
+    if (event.contains("lost")) continue;
+    if (event["event"] == "sched_switch") {
+      ++switched_in[event["args"]["next_pid"]];
+      ++switches[event["cpu"]];
+    }
+    if (event["event"] == "sched_migrate_task") ++migrations[event["args"]["pid"]];
+  }
+  switched_in.erase(0);  // the idle task is no thread that waits
+  for (const auto& [tid, count] : switched_in) {
+    const json* row = row_with(report["threads"], "tid", tid);
+    ASSERT_NE(row, nullptr) << tid;
+    EXPECT_EQ((*row)["switched_in"], count) << tid;
+    EXPECT_EQ((*row)["migrations"], migrations[tid]) << tid;
+  }
+  for (const json& cpu : report["cpus"])
+    EXPECT_EQ(cpu["switches"], switches[cpu["cpu"].get<long>()]);
+  const json* row = row_with(report["threads"], "comm", "truth");
+  ASSERT_NE(row, nullptr);
+  EXPECT_GT((*row)["on_cpu_ns"], 0);
+  EXPECT_EQ(told["comm"], "truth");
+}
+
+TEST(LiveReport, TellsWhatHappensWhileItRuns) {
+  Daemon daemon(json{{"events", {{"syscalls", true}}}});
+  WaitingTruth truth({"getppid", "500"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Process client(daemon.ctl_command({"--json", "report", "syscalls", "--live", "--top", "1000"}));
+  ASSERT_TRUE(eventually(
+      [&] { return !client.running() || !daemon.call("status")["subscribers"].empty(); }));
+  ASSERT_TRUE(client.running()) << client.err();
+  truth.act();
+  client.send(SIGINT);
+  const Finished finished = client.wait();
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const json report = json::parse(finished.out);
+  const json* row = row_with(report["calls"], "syscall", "getppid");
+  ASSERT_NE(row, nullptr) << finished.out;
+  EXPECT_EQ((*row)["calls"], 500);
+  EXPECT_EQ((*row)["time"]["count"], 500);
+  EXPECT_EQ((*row)["failed"], 0);
+}
+
+TEST(SummaryReport, CountsWhatThereIs) {
+  Daemon daemon(recording({{"process", true}, {"syscalls", true}}));
+  const json told = run_truth({"getppid", "500"});
+  const Snapshot snapshot(daemon);
+  const json report = snapshot.report("summary");
+  std::map<std::string, long> counts;
+  long of_truth = 0;
+  for (const json& event : snapshot.events()) {
+    if (event.contains("lost")) continue;
+    ++counts[event["event"]];
+    of_truth += event["pid"] == told["pid"] ? 1 : 0;
+  }
+  for (const auto& [name, count] : counts) EXPECT_EQ(report["events"][name]["events"], count);
+  const json* row = row_with(report["processes"], "pid", told["pid"]);
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ((*row)["events"], of_truth);
+  EXPECT_EQ((*row)["comm"], "truth");
+}
+
+}  // namespace
+}  // namespace ktraced::live
