@@ -42,8 +42,12 @@ class Snapshot {
   std::string path_;
 };
 
-json recording(json events) {
-  return {{"events", std::move(events)}, {"flight", {{"enabled", true}, {"buffer_kb", 16384}}}};
+// Of one process, or of the whole machine (0); small, because it is read as JSON.
+json recording(json events, pid_t pid = 0) {
+  json config = {{"events", std::move(events)},
+                 {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}};
+  if (pid != 0) config["filter"] = {{"pid", {pid}}};
+  return config;
 }
 
 // The allocations of one size, of the rows of a table.
@@ -55,9 +59,8 @@ const json* row_with(const json& table, const std::string& key, const json& valu
 
 // 20 messages, of which 8 are received: 12 stay allocated.
 TEST(KmemReport, TellsWhatIsHeldExactly) {
-  Daemon daemon(recording({{"kmem", {"kmalloc", "kfree"}}}));
-  WaitingTruth truth({"messages", "20", "8"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
+  WaitingTruth truth({"messages", "20", "8", "607"});
+  Daemon daemon(recording({{"kmem", {"kmalloc", "kfree"}}}, truth.pid()));
   const json told = truth.act();
   const Snapshot snapshot(daemon);
   const json report = snapshot.report("kmem", {"--by", "held"});
@@ -116,11 +119,11 @@ TEST(KmemReport, AddsUpToTheEventsOfTheWholeMachine) {
   run_truth({"kmem", "50"});
   const Snapshot snapshot(daemon);
   const json report = snapshot.report("kmem");
-  const Accounts expected = account_of(snapshot.events());
+  Accounts expected = account_of(snapshot.events());
   const json &kmalloc = report["types"]["kmalloc"], &cache = report["types"]["cache"];
   auto sum = [&](const char* key) { return kmalloc[key].get<long>() + cache[key].get<long>(); };
-  EXPECT_EQ(kmalloc["count"], expected.types.at("kmalloc"));
-  EXPECT_EQ(cache["count"], expected.types.at("kmem_cache_alloc"));
+  EXPECT_EQ(kmalloc["count"], expected.types["kmalloc"]);
+  EXPECT_EQ(cache["count"], expected.types["kmem_cache_alloc"]);
   EXPECT_EQ(sum("freed"), expected.freed);
   EXPECT_EQ(sum("freed_elsewhere"), expected.elsewhere);
   EXPECT_EQ(sum("freed_unseen"), expected.unseen);
@@ -137,9 +140,8 @@ TEST(KmemReport, AddsUpToTheEventsOfTheWholeMachine) {
 }
 
 TEST(SyscallReport, CountsCallsTimesAndErrors) {
-  Daemon daemon(recording({{"syscalls", true}}));
   WaitingTruth truth({"syscalls"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
+  Daemon daemon(recording({{"syscalls", true}}, truth.pid()));
   const json told = truth.act();
   const Snapshot snapshot(daemon);
   const json report = snapshot.report("syscalls");
@@ -176,8 +178,9 @@ TEST(SyscallReport, CountsCallsTimesAndErrors) {
 }
 
 TEST(SchedReport, AddsUpToTheEvents) {
-  Daemon daemon(recording({{"sched", true}}));
-  const json told = run_truth({"switch", "200"});
+  WaitingTruth truth({"switch", "200"});
+  Daemon daemon(recording({{"sched", true}}, truth.pid()));
+  const json told = truth.act();
   const Snapshot snapshot(daemon);
   const json report = snapshot.report("sched");
   std::map<long, long> switched_in, migrations;
@@ -226,8 +229,9 @@ TEST(LiveReport, TellsWhatHappensWhileItRuns) {
 }
 
 TEST(SummaryReport, CountsWhatThereIs) {
-  Daemon daemon(recording({{"process", true}, {"syscalls", true}}));
-  const json told = run_truth({"getppid", "500"});
+  WaitingTruth truth({"getppid", "500"});
+  Daemon daemon(recording({{"process", true}, {"syscalls", true}}, truth.pid()));
+  const json told = truth.act();
   const Snapshot snapshot(daemon);
   const json report = snapshot.report("summary");
   std::map<std::string, long> counts;
