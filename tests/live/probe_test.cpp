@@ -95,6 +95,27 @@ TEST(Probe, ReadsTextOfTheProcess) {
   EXPECT_THAT(paths, AllOf(Contains("/nonexistent/ktraced-truth"), Contains("/dev/zero")));
 }
 
+TEST(Probe, ReadsAnArrayOfBitFields) {
+  Daemon daemon;
+  add(daemon, "p:open do_sys_openat2 low=+u0($arg2):b4@0/8[4] path=+0($arg2):ustring");
+  WaitingTruth truth({"syscalls"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  json low;
+  for (const json& event : stream.finish().events("kprobes:open", truth.pid()))
+    if (event["args"]["path"] == "/nonexistent/ktraced-truth") low = event["args"]["low"];
+  EXPECT_EQ(low, json({0xf, 0xe, 0xf, 0xe}));  // of "/non"
+}
+
+TEST(Probe, WhatHasNoEffectIsSaid) {
+  Daemon daemon;
+  EXPECT_THAT(daemon.ctl_ok({"probe", "add", "r20:limited vfs_read"}),
+              HasSubstr("#   maxactive 20 has no effect"));
+  EXPECT_THAT(daemon.ctl_ok({"probe", "list"}),
+              AllOf(HasSubstr("r20:kprobes/limited vfs_read"), HasSubstr("has no effect")));
+}
+
 TEST(Probe, WhatCannotBeReadIsAFault) {
   Daemon daemon(flight_config());
   add(daemon, "p:open do_sys_openat2 bad=+0($arg1):string number=+0($arg1):u32 after=$arg1:s32");
