@@ -36,13 +36,15 @@ const enum event_id events_declared SEC(".rodata.events") = 0;
 	int name(u64 *ctx)
 
 /*
- * The same with arguments whose types the kernel knows: what they point to is
- * read by plain loads, without checks from 6.2 on. Not for arguments that can be
- * anything but a pointer to what their type says.
+ * The same for a program that reads what its arguments point to: with ARGUMENT() by
+ * plain loads. In a section of another name, which means the same to libbpf, as
+ * src/kernel/bpf_loader.cpp tells the kernel to check these by the types of their
+ * arguments, where it may. Not for arguments that can be anything but a pointer to
+ * what their type says.
  */
 #define TYPED_EVENT_PROGRAM(name)                                                  \
 	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
-	SEC("?tp_btf/" #name)                                                      \
+	SEC("?raw_tracepoint/" #name)                                              \
 	int name(u64 *ctx)
 
 static __always_inline bool count_filtered(u32 id)

@@ -30,6 +30,11 @@ extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
 			   value_;                                                                        \
 		   }))
 
+/* An argument of a TYPED_EVENT_PROGRAM, a pointer: behind it are plain loads. */
+#define ARGUMENT(ctx, i, type)                               \
+	((type *)(features.typed_programs ? (void *)(ctx)[i] \
+					  : bpf_rdonly_cast((void *)(ctx)[i], bpf_core_type_id_kernel(type))))
+
 /* State as the sched_switch tracepoint of ftrace reports it:
  * __trace_sched_switch_state() in include/trace/events/sched.h. */
 enum {

@@ -5,7 +5,8 @@
 /* sched_switch(preempt, prev, next, prev_state); before 5.18 without prev_state */
 FILL(sched_switch)
 {
-	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct task_struct *prev = ARGUMENT(ctx, 1, struct task_struct);
+	struct task_struct *next = ARGUMENT(ctx, 2, struct task_struct);
 
 	r->prev_pid = prev->pid;
 	r->prev_prio = prev->prio;
@@ -30,7 +31,7 @@ TYPED_EVENT_PROGRAM(sched_switch)
 /* sched_waking(task) */
 FILL(sched_waking)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
 
 	FILL_WAKEUP(*r, task);
 }
@@ -43,7 +44,7 @@ TYPED_EVENT_PROGRAM(sched_waking)
 /* sched_wakeup(task) */
 FILL(sched_wakeup)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
 
 	FILL_WAKEUP(*r, task);
 }
@@ -56,7 +57,7 @@ TYPED_EVENT_PROGRAM(sched_wakeup)
 /* sched_wakeup_new(task) */
 FILL(sched_wakeup_new)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
 
 	FILL_WAKEUP(*r, task);
 }
@@ -69,7 +70,7 @@ TYPED_EVENT_PROGRAM(sched_wakeup_new)
 /* sched_migrate_task(task, dest_cpu) */
 FILL(sched_migrate_task)
 {
-	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
 
 	r->pid = (task)->pid;
 	r->prio = (task)->prio;

@@ -26,6 +26,7 @@ enum {
 /* What this kernel looks like; read-only for the programs, so that the
  * verifier prunes the branches of other kernels. */
 struct features {
+	u8 typed_programs;        /* of BPF_TRACE_RAW_TP (5.5): arguments have types; may be forbidden */
 	u8 rdonly_cast;           /* bpf_rdonly_cast (6.2): direct loads from untrusted pointers */
 	u8 task_state_is_arg;     /* sched_switch passes prev_state (5.18) */
 	u8 kmalloc_has_node;      /* kmalloc carries the NUMA node (6.1) */

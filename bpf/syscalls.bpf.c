@@ -42,7 +42,7 @@ FILL(sys_enter)
 {
 	r->nr = ctx[1];
 	r->abi = syscall_abi(current, ctx[1]);
-	read_args(r->args, (struct pt_regs *)ctx[0], r->abi);
+	read_args(r->args, ARGUMENT(ctx, 0, struct pt_regs), r->abi);
 }
 
 TYPED_EVENT_PROGRAM(sys_enter)
@@ -53,7 +53,7 @@ TYPED_EVENT_PROGRAM(sys_enter)
 /* sys_exit(regs, ret); the number is still in orig_ax */
 FILL(sys_exit)
 {
-	u32 nr = ((struct pt_regs *)ctx[0])->orig_ax;
+	u32 nr = ARGUMENT(ctx, 0, struct pt_regs)->orig_ax;
 
 	r->nr = nr;
 	r->abi = syscall_abi(current, nr);
@@ -62,5 +62,5 @@ FILL(sys_exit)
 
 TYPED_EVENT_PROGRAM(sys_exit)
 {
-	return RECORD(sys_exit, call_wanted(EVENT_sys_exit, ((struct pt_regs *)ctx[0])->orig_ax));
+	return RECORD(sys_exit, call_wanted(EVENT_sys_exit, ARGUMENT(ctx, 0, struct pt_regs)->orig_ax));
 }

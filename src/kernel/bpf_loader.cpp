@@ -105,6 +105,21 @@ Result<Fd> set_flight_ring_model(bpf_object* object, const BpfSizes& sizes) {
   return model;
 }
 
+// "raw_tp/kmalloc" → "kmalloc"
+std::string tracepoint_of(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return std::string(section.substr(section.find('/') + 1));
+}
+
+// TYPED_EVENT_PROGRAM of bpf/emit.h: loaded for its tracepoint, to know its arguments' types.
+bool set_type(bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  if (!section.contains("raw_tracepoint/") || !bpf_program__autoload(program)) return true;
+  return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING) == 0 &&
+         bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP) == 0 &&
+         bpf_program__set_attach_target(program, 0, tracepoint_of(program).c_str()) == 0;
+}
+
 Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
                                  const std::map<std::string, std::string>& left_out) {
   auto bytes = bpf_object_bytes();
@@ -113,8 +128,12 @@ Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes
   if (!object) return fail(ExitCode::software, "the built-in BPF object is not valid");
 
   bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object.get())
-      bpf_program__set_autoload(program, !left_out.contains(bpf_program__name(program)));
+  bpf_object__for_each_program(program, object.get()) {
+    bpf_program__set_autoload(program, !left_out.contains(bpf_program__name(program)));
+    if (features.typed_programs != 0 && !set_type(program))
+      return fail(ExitCode::software, "'{}' cannot be a typed program: {}",
+                  bpf_program__name(program), errno_text(errno));
+  }
 
   auto* flags =
       variable<struct features>(bpf_object__find_map_by_name(object.get(), ".rodata.features"));
@@ -152,11 +171,7 @@ Result<BpfObjectNames> bpf_object_names() {
   bpf_object__for_each_map(map, object->get()) names.maps.emplace_back(bpf_map__name(map));
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object->get()) {
-    // "raw_tp/kmalloc" → "kmalloc"; a program in "tp_btf/…" is loaded for its tracepoint
-    const std::string_view section = bpf_program__section_name(program);
-    const bool is_typed = section.starts_with("tp_btf/");
-    names.programs.emplace(bpf_program__name(program),
-                           is_typed ? std::string_view() : section.substr(section.find('/') + 1));
+    names.programs.emplace(bpf_program__name(program), tracepoint_of(program));
   }
   return names;
 }

@@ -24,8 +24,7 @@ using LoadedObject = std::unique_ptr<bpf_object, BpfObjectCloser>;
 // is none.
 [[nodiscard]] std::string verifier_verdict(const std::string& log);
 
-// The names in the built-in object: its maps, and its programs with their tracepoints, which are
-// empty for those that the kernel knows the tracepoint of from loading.
+// The names in the built-in object: its maps, and its programs with their tracepoints.
 struct BpfObjectNames {
   std::vector<std::string> maps;
   std::map<std::string, std::string> programs;

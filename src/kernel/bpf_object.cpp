@@ -33,6 +33,14 @@ class Hash {
 // Whoever pins last pins this: where it is, all the rest is too.
 constexpr const char* kControlMap = ".data.control";
 
+// All zero if the kernel does not tell.
+bpf_prog_info program_info(int program) {
+  bpf_prog_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(program, &info, &length) != 0) return {};
+  return info;
+}
+
 }  // namespace
 
 std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& sizes) {
@@ -136,7 +144,9 @@ Result<> BpfObject::attach(const std::string& name) {
     return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
   going_.wait(name);
   const auto& [fd, tracepoint] = program->second;
-  Fd link(bpf_raw_tracepoint_open(tracepoint.empty() ? nullptr : tracepoint.c_str(), fd.get()));
+  // Typed ones were loaded for their tracepoint.
+  const bool is_typed = program_info(fd.get()).type == BPF_PROG_TYPE_TRACING;
+  Fd link(bpf_raw_tracepoint_open(is_typed ? nullptr : tracepoint.c_str(), fd.get()));
   if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
   if (pins_)
     if (auto pinned = pins_->pin(Pins::Kind::link, name, link.get()); !pinned) return pinned;
@@ -179,11 +189,6 @@ uint32_t BpfObject::map_capacity(const std::string& name) const {
   return info.max_entries;
 }
 
-uint64_t recursion_misses(int program) {
-  bpf_prog_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(program, &info, &length) != 0) return 0;
-  return info.recursion_misses;
-}
+uint64_t recursion_misses(int program) { return program_info(program).recursion_misses; }
 
 }  // namespace ktraced

@@ -87,7 +87,7 @@ class BpfObject {
  private:
   struct Program {
     Fd fd;
-    std::string tracepoint;  // where it attaches; empty: where it was loaded for
+    std::string tracepoint;  // where it attaches
   };
 
   BpfObject() = default;

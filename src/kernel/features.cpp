@@ -1,13 +1,16 @@
 #include "kernel/features.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <sys/utsname.h>
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 
+#include "base/fd.h"
 #include "kernel/kernel_btf.h"
 
 namespace ktraced {
@@ -86,6 +89,19 @@ bool mark_form(std::string_view name, std::string_view arguments, features& flag
   return best != nullptr || !has_forms;
 }
 
+// May a program ask for the types of its tracepoint's arguments? Some machines forbid that kind.
+bool takes_typed_programs(const btf* btf) {
+  constexpr std::array kReturnZero = {
+      bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+      bpf_insn{.code = BPF_JMP | BPF_EXIT}};
+  const int tracepoint = tracepoint_type(btf, "sched_switch");
+  if (tracepoint < 0) return false;
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP,
+              .attach_btf_id = static_cast<uint32_t>(tracepoint));
+  return static_cast<bool>(Fd(bpf_prog_load(BPF_PROG_TYPE_TRACING, "typed", "Dual BSD/GPL",
+                                            kReturnZero.data(), kReturnZero.size(), &options)));
+}
+
 // "6.1.0-13-amd64" → 6, 1; nothing for a text that does not begin so.
 std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release) {
   unsigned major = 0, minor = 0;
@@ -147,7 +163,9 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   if (auto checked = check_release(system.release); !checked) return pass_on(checked);
   auto btf = load_kernel_btf();
   if (!btf) return pass_on(btf);
-  return features_from_btf(btf->get(), schema);
+  KernelFeatures found = features_from_btf(btf->get(), schema);
+  found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
+  return found;
 }
 
 }  // namespace ktraced
