@@ -7,19 +7,32 @@
 #include "emit.h"
 #include "names.h"
 
-/* A child of a followed process is followed: its process gets its parent's roots. */
-static __always_inline void inherit_follow(u32 parent_tgid, u32 child_tgid)
+/* A child of a followed process is followed: its process gets its parent's roots.
+ * False if there is no room for it. */
+static __always_inline bool inherit_follow(u32 parent_tgid, u32 child_tgid)
 {
 	u64 *roots, inherited;
 
 	if (!control.following || parent_tgid == child_tgid)
-		return;
+		return true;
 	roots = bpf_map_lookup_elem(&followed, &parent_tgid);
 	if (!roots)
-		return;
+		return true;
 	inherited = *roots;
-	if (bpf_map_update_elem(&followed, &child_tgid, &inherited, BPF_ANY))
-		__sync_fetch_and_add(&control.follow_lost, 1);
+	return !bpf_map_update_elem(&followed, &child_tgid, &inherited, BPF_ANY);
+}
+
+/* Not an event: does early what sched_process_fork does again. Where programs are
+ * preempted (from 7.0 on), a fork is not seen by one of them while another task of
+ * that CPU is in the middle of it; a child that both do not see would not be
+ * followed, nor would its children. */
+SEC("?raw_tp/task_newtask")
+int follow_child(u64 *ctx)
+{
+	struct task_struct *child = (void *)ctx[0];
+
+	inherit_follow(bpf_get_current_pid_tgid() >> 32, BPF_CORE_READ(child, tgid));
+	return 0;
 }
 
 /* sched_process_fork(parent, child) */
@@ -31,7 +44,8 @@ EVENT_PROGRAM(sched_process_fork)
 	r.parent_pid = BPF_CORE_READ(parent, pid);
 	r.child_pid = BPF_CORE_READ(child, pid);
 	r.child_tgid = BPF_CORE_READ(child, tgid);
-	inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid);
+	if (!inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid))
+		__sync_fetch_and_add(&control.follow_lost, 1);
 	task_named(child, r.child_pid, r.child_tgid, (void *)&child->comm);
 	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, ctx, 1))
 		return 0;

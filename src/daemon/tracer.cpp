@@ -168,8 +168,9 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   if (config.flight != config_.flight) changed.emplace_back("flight");
   enabled_ = std::move(enabled);
   config_ = config;
-  if (auto all = Tracepoints::all())
-    configured_tracepoints_ = configured_among({all->begin(), all->end()});
+  configured_tracepoints_.clear();
+  if (auto all = tracepoints_to_note(); !all.empty())
+    configured_tracepoints_ = configured_among(all);
   reconcile();
   return changed;
 }

@@ -37,9 +37,8 @@ void Tracer::leave_module(const std::string& name, uint16_t id, const KernelChan
 // Tracepoints that have come and that the configuration asks for are enabled, those that have gone
 // are not any more. What was enabled or disabled by hand stays so otherwise.
 void Tracer::note_tracepoints() {
-  auto all = Tracepoints::all();
-  if (!all) return;
-  const std::set<std::string> now(all->begin(), all->end());
+  const std::set<std::string> now = tracepoints_to_note();
+  if (now.empty()) return;
   std::vector<std::string> gone;
   for (const std::string& name : enabled_)
     if (const DynamicEvent* event = dynamic_.find(name);
@@ -59,6 +58,18 @@ void Tracer::note_tracepoints() {
   if (!gone.empty()) spdlog::info("gone with a module: {}", fmt::join(gone, ", "));
   if (!chosen.events.empty())
     spdlog::info("come with a module, and recorded: {}", fmt::join(chosen.events, ", "));
+}
+
+// All that there are, if any of them matters; looking takes a while.
+std::set<std::string> Tracer::tracepoints_to_note() const {
+  const bool enabled = std::ranges::any_of(enabled_, [&](const std::string& name) {
+    const DynamicEvent* event = dynamic_.find(name);
+    return event != nullptr && event->kind == &tracepoints_;
+  });
+  if (!enabled && config_.tracepoints.empty()) return {};
+  auto all = Tracepoints::all();
+  if (!all) return {};
+  return {all->begin(), all->end()};
 }
 
 std::set<std::string> Tracer::configured_among(const std::set<std::string>& names) const {

@@ -12,7 +12,8 @@ namespace {
 // Programs that keep task names and followed trees, and so run whether or not their
 // event is enabled.
 constexpr std::array kHousekeeping = {"sched_process_fork", "sched_process_exec", "task_rename"};
-constexpr const char* kForgetFollowed = "forget_followed";
+// Those that keep followed trees besides.
+constexpr std::array kFollowing = {"follow_child", "forget_followed"};
 
 bool is_housekeeping(const std::string& event) {
   return std::ranges::find(kHousekeeping, event) != kHousekeeping.end();
@@ -105,7 +106,7 @@ void Tracer::reconcile() {
       std::atomic_ref(object_.control().event_on[event.id]).store(on ? 1 : 0);
     set_attached(event, on || (keeping_house && is_housekeeping(event.name)));
   }
-  set_attached(kForgetFollowed, filters_.following());
+  for (const char* program : kFollowing) set_attached(program, filters_.following());
   if (!shut_down_) note_in_force();
 }
 
