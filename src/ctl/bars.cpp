@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "ctl/table.h"
 
@@ -13,17 +14,17 @@ namespace {
 constexpr size_t kParts = 8;  // of a column
 constexpr std::array<const char*, kParts> kBlocks = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 
+// `count` of `largest` as so many of `whole`, at least one of anything.
+uint64_t share(uint64_t count, uint64_t largest, uint64_t whole) {
+  if (count == 0) return 0;
+  return std::max<uint64_t>(1, (count * whole + largest / 2) / largest);
+}
+
 std::string bar(uint64_t count, uint64_t largest, bool fine) {
-  const double share = static_cast<double>(count) / static_cast<double>(largest);
-  const double columns = share * static_cast<double>(Bars::kWidth);
-  if (!fine) {
-    const auto whole = static_cast<size_t>(columns + 0.5);
-    return std::string(std::max<size_t>(whole, count != 0 ? 1 : 0), '#');
-  }
-  size_t parts = static_cast<size_t>(columns * kParts + 0.5);
-  if (count != 0) parts = std::max<size_t>(parts, 1);
+  if (!fine) return std::string(share(count, largest, Bars::kWidth), '#');
+  const uint64_t parts = share(count, largest, Bars::kWidth * kParts);
   std::string out;
-  for (size_t i = 0; i < parts / kParts; ++i) out += "█";
+  for (uint64_t i = 0; i < parts / kParts; ++i) out += "█";
   return out + kBlocks[parts % kParts];
 }
 
@@ -36,7 +37,7 @@ bool Bars::empty() const {
 std::string Bars::text(bool fine) const {
   auto counted = [](const auto& row) { return row.second != 0; };
   const auto first = std::ranges::find_if(rows_, counted);
-  const auto last = std::find_if(rows_.rbegin(), rows_.rend(), counted).base();
+  const auto last = std::ranges::find_if(rows_ | std::views::reverse, counted).base();
   size_t label_width = 0, count_width = 0;
   uint64_t largest = 1;
   for (auto row = first; row < last; ++row) {

@@ -106,7 +106,7 @@ std::string kmem_notes(const json& report) {
     out += fmt::format("{} allocations and {} frees were lost\n", grouped(allocs), grouped(frees));
   out += doubts_text(report);
   if (unsure != 0)
-    out += fmt::format("for these reasons {} of what was not given back may have been\n",
+    out += fmt::format("for these reasons {} of what is held may have been given back\n",
                        grouped(unsure));
   if (unseen != 0)
     out += fmt::format(

@@ -124,6 +124,7 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
       kSchedKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
   if (key == std::ranges::end(kSchedKeys)) key = kSchedKeys;
   std::vector<const SchedRow*> rows;
+  rows.reserve(analysis.threads().size());
   for (const SchedRow& row : analysis.threads()) rows.push_back(&row);
   std::ranges::stable_sort(rows, [value = key->second](const SchedRow* a, const SchedRow* b) {
     return std::pair(value(*b), b->switched_in) < std::pair(value(*a), a->switched_in);

@@ -52,6 +52,7 @@ json row_json(const SyscallRow& row) {
 json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const ReportCommand& command,
                bool with_process) {
   std::vector<const SyscallRow*> rows;
+  rows.reserve(all.size());
   for (const SyscallRow& row : all) rows.push_back(&row);
   std::ranges::stable_sort(rows, [value](const SyscallRow* a, const SyscallRow* b) {
     return std::pair(value(*b), b->calls) < std::pair(value(*a), a->calls);
