@@ -27,55 +27,26 @@ static __always_inline bool id_listed(const struct filter_side *side, u32 slot, 
 	return id_hinted(side, value) && bpf_map_lookup_elem(&filter_ids, &key) != NULL;
 }
 
-static __always_inline const struct filter_side *filter_side(u32 slot, u32 exclude)
-{
-	const struct filter *filter = &control.filter[slot & 1];
-
-	return exclude ? &filter->exclude : &filter->include;
-}
-
-/* Does one entry of a list match? Global functions are verified once, not for each
- * turn of the loops that call them; their arguments are plain numbers. */
-__noinline u32 comm_is(u64 first, u64 second, u32 slot, u32 exclude, u32 i)
-{
-	const struct filter_side *side = filter_side(slot, exclude);
-
-	if (i >= FILTER_COMM_MAX)
-		return 0;
-	return (first & side->comm[i].mask[0]) == side->comm[i].word[0] &&
-	       (second & side->comm[i].mask[1]) == side->comm[i].word[1];
-}
-
-__noinline u32 cgroup_is_under(u64 cgroup, u32 slot, u32 exclude, u32 i)
-{
-	const struct filter_side *side = filter_side(slot, exclude);
-
-	if (i >= FILTER_CGROUP_MAX)
-		return 0;
-	return cgroup_ancestor_id((void *)cgroup, side->cgroup[i].level) == side->cgroup[i].id;
-}
-
-static __always_inline bool comm_matches(const struct filter_side *side, u32 slot, u32 exclude,
-					 const u64 comm[2])
+static __always_inline bool comm_matches(const struct filter_side *side, const u64 comm[2])
 {
 	for (u32 i = 0; i < FILTER_COMM_MAX; i++) {
 		if (i >= side->comm_count)
 			break;
-		if (comm_is(comm[0], comm[1], slot, exclude, i))
+		const struct comm_pattern *p = &side->comm[i];
+		if ((comm[0] & p->mask[0]) == p->word[0] && (comm[1] & p->mask[1]) == p->word[1])
 			return true;
 	}
 	return false;
 }
 
-static __always_inline bool cgroup_matches(const struct filter_side *side, u32 slot, u32 exclude,
-					   struct task_struct *task)
+static __always_inline bool cgroup_matches(const struct filter_side *side, struct task_struct *task)
 {
-	u64 cgroup = (u64)BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
 
 	for (u32 i = 0; i < FILTER_CGROUP_MAX; i++) {
 		if (i >= side->cgroup_count)
 			break;
-		if (cgroup_is_under(cgroup, slot, exclude, i))
+		if (cgroup_ancestor_id(cgroup, side->cgroup[i].level) == side->cgroup[i].id)
 			return true;
 	}
 	return false;
@@ -86,6 +57,13 @@ static __always_inline bool follow_matches(const struct filter_side *side, u32 t
 	u64 *roots = bpf_map_lookup_elem(&followed, &tgid);
 
 	return roots && (*roots & side->follow_roots);
+}
+
+static __always_inline const struct filter_side *filter_side(u32 slot, u32 exclude)
+{
+	const struct filter *filter = &control.filter[slot & 1];
+
+	return exclude ? &filter->exclude : &filter->include;
 }
 
 /* What a filter asks of a task, first of all. */
@@ -113,12 +91,12 @@ __noinline u32 matching_kinds(u64 task_address, u32 tid, u32 tgid, u32 slot, u32
 		u64 comm[2] = {};
 
 		bpf_core_read(comm, sizeof(comm), &task->comm);
-		if (comm_matches(side, slot, exclude, comm))
+		if (comm_matches(side, comm))
 			matching |= FILTER_COMM;
 	}
 	if (kinds & FILTER_FOLLOW && follow_matches(side, tgid))
 		matching |= FILTER_FOLLOW;
-	if (kinds & FILTER_CGROUP && cgroup_matches(side, slot, exclude, task))
+	if (kinds & FILTER_CGROUP && cgroup_matches(side, task))
 		matching |= FILTER_CGROUP;
 	return matching;
 }

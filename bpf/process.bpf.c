@@ -52,28 +52,34 @@ EVENT_PROGRAM(sched_process_fork)
 	return EMIT(sched_process_fork, &r);
 }
 
-/* sched_process_exec(task, old_pid, bprm) */
-EVENT_PROGRAM(sched_process_exec)
+/* A function of its own: the stack that its record takes is not there for the filter too. */
+static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_tid)
 {
-	struct task_struct *task = (void *)ctx[0];
-	struct linux_binprm *bprm = (void *)ctx[2];
 	char buffer[sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN] __attribute__((aligned(8))) = {};
 	struct rec_sched_process_exec *r = (void *)buffer;
-	u32 tid = BPF_CORE_READ(task, pid);
 	u64 length, size;
 
-	/* The leader's id may have passed to another thread, and set-user-id programs change the user. */
-	task_named(task, tid, BPF_CORE_READ(task, tgid), (void *)&task->comm);
-	if (!control.event_on[EVENT_sched_process_exec] || !hit_wanted(EVENT_sched_process_exec))
-		return 0;
 	r->pid = tid;
-	r->old_pid = ctx[1];
+	r->old_pid = old_tid;
 	length = bpf_probe_read_kernel_str(r->filename, FILENAME_MAX_LEN, BPF_CORE_READ(bprm, filename));
 	if (length > FILENAME_MAX_LEN)
 		length = 1; /* unreadable: a negative error */
 	size = (sizeof(*r) + length + 7) & ~7UL;
 	barrier_var(size); /* the verifier must see the bound on the value that is used */
 	return size <= sizeof(buffer) ? emit(&r->h, EVENT_sched_process_exec, size) : 0;
+}
+
+/* sched_process_exec(task, old_pid, bprm) */
+EVENT_PROGRAM(sched_process_exec)
+{
+	struct task_struct *task = (void *)ctx[0];
+	u32 tid = BPF_CORE_READ(task, pid);
+
+	/* The leader's id may have passed to another thread, and set-user-id programs change the user. */
+	task_named(task, tid, BPF_CORE_READ(task, tgid), (void *)&task->comm);
+	if (!control.event_on[EVENT_sched_process_exec] || !hit_wanted(EVENT_sched_process_exec))
+		return 0;
+	return record_exec((void *)ctx[2], tid, ctx[1]);
 }
 
 /* sched_process_exit(task, group_dead); before 6.15 without group_dead */
