@@ -184,6 +184,7 @@ class Tracer {
   void try_probe(const std::string& name);
   void leave_module(const std::string& name, uint16_t id, const KernelChanges& changes);
   void note_tracepoints();
+  [[nodiscard]] std::vector<std::string> configured_probes_kept() const;
   [[nodiscard]] std::set<std::string> tracepoints_to_note() const;
   [[nodiscard]] std::set<std::string> configured_among(const std::set<std::string>& names) const;
   std::vector<std::string> forget_probes(const ProbeRemoval& removal);

@@ -13,7 +13,7 @@ void Tracer::note_modules(const KernelChanges& changes) {
   for (const auto& [name, probe] : probe_list_)
     if (probe.id != 0) leave_module(name, probe.id, changes);
   note_tracepoints();
-  if (changes.modules_came) set_configured_probes(config_.probes);
+  if (changes.modules_came) set_configured_probes(configured_probes_kept());
   reconcile();
   // Those that nobody listens to now: whether they can be set again is told nevertheless.
   for (const auto& [name, probe] : probe_list_)

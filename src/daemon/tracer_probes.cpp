@@ -148,6 +148,19 @@ json Tracer::clear_probes() {
   return json{{"removed", std::move(removed)}};
 }
 
+// The lines of the configuration but those whose probes have been removed by hand, or whose name
+// another probe has.
+std::vector<std::string> Tracer::configured_probes_kept() const {
+  std::vector<std::string> kept;
+  for (const std::string& line : config_.probes) {
+    const auto command = parse_probe_line(line);
+    const auto* probe = command ? std::get_if<ProbeDefinition>(&*command) : nullptr;
+    const auto known = probe ? probe_list_.find(event_name(*probe)) : probe_list_.end();
+    if (known != probe_list_.end() && known->second.configured) kept.push_back(line);
+  }
+  return kept;
+}
+
 // Those of the configuration that are there stay as they are, with their counts.
 void Tracer::set_configured_probes(const std::vector<std::string>& lines) {
   std::map<std::string, ProbeDefinition> wanted;

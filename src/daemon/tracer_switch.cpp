@@ -85,7 +85,8 @@ void Tracer::shut_down(bool persist) {
   drain_->set_streaming(false, persist && recording_);
   drain_.reset();
   if (persist) {
-    object_.control().self_tgid = 0;  // the number may soon be another process's
+    // The number may soon be another process's; 0 is the idle task's.
+    object_.control().self_tgid = UINT32_MAX;
     return;
   }
   subscribed_ = recording_ = streaming_ = false;

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -98,8 +99,10 @@ bool takes_typed_programs(const btf* btf) {
   if (tracepoint < 0) return false;
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP,
               .attach_btf_id = static_cast<uint32_t>(tracepoint));
-  return static_cast<bool>(Fd(bpf_prog_load(BPF_PROG_TYPE_TRACING, "typed", "Dual BSD/GPL",
-                                            kReturnZero.data(), kReturnZero.size(), &options)));
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "typed", "Dual BSD/GPL", kReturnZero.data(),
+                                 kReturnZero.size(), &options));
+  // What else may be the matter passes, and would have the programs of an earlier daemon replaced.
+  return program || (errno != EPERM && errno != EACCES && errno != EINVAL);
 }
 
 // "6.1.0-13-amd64" → 6, 1; nothing for a text that does not begin so.

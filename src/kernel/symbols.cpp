@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -49,7 +50,7 @@ int for_each_line(const std::filesystem::path& path, Visit&& visit) {
 std::optional<std::string> KernelSymbols::resolve(uint64_t address) {
   std::lock_guard lock(mutex_);
   if (!table_) load();
-  if (std::exchange(stale_, false)) load_if_changed();
+  if (std::exchange(stale_, false)) load();
   auto name = table_->resolve(address);
   if (name || !time_to_check()) return name;
   load_if_changed();
@@ -61,10 +62,10 @@ Result<std::vector<KernelFunction>> KernelSymbols::functions(const std::string& 
   std::lock_guard lock(mutex_);
   // A question that is asked seldom, and a wrong answer would put a probe anywhere: modules are
   // looked at each time.
-  if (table_)
-    load_if_changed();
-  else
+  if (!table_ || std::exchange(stale_, false))
     load();
+  else
+    load_if_changed();
   auto found = table_->matching(module, pattern);
   if (!found.empty()) return found;
   if (!reason_.empty()) return fail(ExitCode::unavailable, "{}", reason_);
@@ -132,8 +133,10 @@ KernelSymbols::Modules KernelSymbols::modules_now() const {
   Modules modules;
   std::ifstream in(modules_);
   for (std::string line; std::getline(in, line);) {
-    const size_t address = line.find(" 0x");
-    modules.emplace(line.substr(0, line.find(' ')), line.substr(std::min(address, line.size())));
+    std::istringstream words(line);
+    std::string name, size, uses, users, state, address;
+    words >> name >> size >> uses >> users >> state >> address;
+    modules.emplace(name, size + " " + address);
   }
   return modules;
 }

@@ -17,7 +17,7 @@
 namespace ktraced {
 
 // Resolves addresses of the running kernel. The symbols are read at the first
-// question, and again after refresh() and when one is not found, if modules have come or gone
+// question, and again after refresh(), and if one is not found and modules have come or gone
 // since. Thread-safe.
 class KernelSymbols {
  public:

@@ -236,18 +236,19 @@ TEST_F(KernelSymbolsTest, FindFunctionsWhereTheyAreNow) {
   EXPECT_EQ(symbols.function("m", "b")->address, 0xffffffffc0005000);
 }
 
-TEST_F(KernelSymbolsTest, AreReadAgainWhenAskedToAndModulesHaveChanged) {
+// A module that is built anew and loaded again may well lie where it did.
+TEST_F(KernelSymbolsTest, AreReadAgainWhenModulesAreSaidToHaveChanged) {
   write("kallsyms", "ffffffffc0001000 t b\t[m]\nffffffffc0001010 d e\t[m]\n");
   write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
   KernelSymbols symbols = this->symbols(60'000);
   EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]");
-  write("kallsyms", "ffffffffc0001000 t c\t[n]\nffffffffc0001010 d e\t[n]\n");
-  symbols.refresh();
-  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]") << "nothing has changed";
-  write("modules", "n 16384 0 - Live 0xffffffffc0001000\n");
+  write("kallsyms", "ffffffffc0001000 t c\t[m]\nffffffffc0001010 d e\t[m]\n");
   EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]") << "nobody has said so";
   symbols.refresh();
-  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "c+0x4/0x10 [n]");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "c+0x4/0x10 [m]");
+  write("kallsyms", "ffffffffc0001000 t d\t[m]\nffffffffc0001010 d e\t[m]\n");
+  symbols.refresh();
+  EXPECT_TRUE(symbols.function("m", "d"));
 }
 
 TEST_F(KernelSymbolsTest, AreNotReadAgainBecauseAModuleIsUsed) {
