@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <thread>
+
 #include "harness/bpf_view.h"
+#include "harness/numbers.h"
 #include "harness/scale.h"
 #include "harness/stream.h"
 #include "harness/truth.h"
@@ -53,6 +57,12 @@ TEST_P(RingSize, ShownAndLostAreExactlyTheNumberOfCalls) {
   WaitingTruth truth({"getppid", std::to_string(calls)});
   daemon.set_filter({{"follow", {truth.pid()}}});
   Stream stream(daemon);
+  if (GetParam() == 64) {
+    daemon.send(SIGSTOP);  // so the ring fills up for sure
+    truth.go();
+    std::this_thread::sleep_for(50ms);
+    daemon.send(SIGCONT);
+  }
   truth.act();
   const Totals totals = stream.finish_and_count();
   EXPECT_EQ(totals.shown + totals.lost, calls);
@@ -67,13 +77,30 @@ TEST_P(RingSize, ShownAndLostAreExactlyTheNumberOfCalls) {
 INSTANTIATE_TEST_SUITE_P(Kilobytes, RingSize, testing::Values(64, 4096),
                          [](const auto& test) { return std::to_string(test.param); });
 
+// While calls go on all the time: the ring fills up for sure, and is emptied again.
+void stop_until_something_is_lost(Daemon& daemon) {
+  auto count = [&](const char* counter) {
+    return daemon.event_status("sys_enter")[counter].get<long>();
+  };
+  const long dropped = count("dropped");
+  do {
+    daemon.send(SIGSTOP);
+    std::this_thread::sleep_for(10ms);
+    daemon.send(SIGCONT);
+  } while (count("dropped") == dropped);
+  const long recorded = count("recorded");
+  EXPECT_TRUE(eventually([&] { return count("recorded") > recorded; }));
+}
+
 TEST(Accounting, LossesAreToldWhereTheyHappened) {
-  Daemon daemon(getppid_with_ring(64));
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 64}}}});
   daemon.disable({"sys_exit"});
-  WaitingTruth truth({"--cpu", "0", "getppid", std::to_string(scaled(300'000))});
+  WaitingTruth truth({"--cpu", "0", "numbered", "0"});
   daemon.set_filter({{"pid", {truth.pid()}}});
   Stream stream(daemon);
-  truth.act();
+  truth.go();
+  for (int i = 0; i < 2; ++i) stop_until_something_is_lost(daemon);
+  truth.finish();
   Trace trace = stream.finish();
   ASSERT_GT(trace.lost(), 0) << "the ring was meant to be too small";
   // Between events, not heaped at the end: losses and events of the CPU alternate.
@@ -113,7 +140,9 @@ TEST(Accounting, HitsAreTheKernelsOwnCountOfProgramRuns) {
       {{"stream", {{"buffer_kb", 64}}}, {"filter", {{"exclude", {{"comm", {"ktracectl"}}}}}}});
   Stream stream(daemon, {"--event", "mark_victim"});
   daemon.enable(names);
+  daemon.send(SIGSTOP);  // so the rings fill up for sure
   run_truth({"getppid", std::to_string(scaled(200'000))});
+  daemon.send(SIGCONT);
   run_truth({"switch", "2000", "0"});
   run_truth({"kmem", "2000"});
   daemon.disable(names);
