@@ -51,6 +51,7 @@ std::string bytes_text(uint64_t bytes) {
 std::string duration_text(uint64_t ns) {
   constexpr std::array<std::pair<uint64_t, std::string_view>, 3> kUnits{
       {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}};
+  if (ns >= 1000 * kUnits[0].first) return fmt::format("{} s", ns / kUnits[0].first);
   for (const auto& [unit, name] : kUnits)
     if (ns >= unit)
       return fmt::format("{:.4g} {}", static_cast<double>(ns) / static_cast<double>(unit), name);

@@ -148,7 +148,7 @@ void add_show(CLI::App& app, Command& command) {
 
 void add_report(CLI::App& app, Command& command) {
   using Kind = ReportCommand::Kind;
-  auto* sub = app.add_subcommand("report", "Say what the events of traces amount to; no daemon");
+  auto* sub = app.add_subcommand("report", "Say what the events of traces, or of now, amount to");
   sub->require_subcommand(1);
   add_report_kind(sub, command, Kind::summary, "summary",
                   "What is in the traces: events, CPUs, losses, processes", {});
