@@ -136,7 +136,7 @@ KernelSymbols::Modules KernelSymbols::modules_now() const {
     std::istringstream words(line);
     std::string name, size, uses, users, state, address;
     words >> name >> size >> uses >> users >> state >> address;
-    modules.emplace(name, size + " " + address);
+    modules.emplace(name, size.append(" ").append(address));
   }
   return modules;
 }
