@@ -133,7 +133,7 @@ CpuAccount& account_of(uint32_t number, Manifest& manifest) {
 void SnapshotWriter::explain_unrecorded(uint32_t number, std::span<const Lost> events,
                                         Manifest& manifest) {
   for (const Lost& lost : events) {
-    const Event* event = manifest.schema.find(static_cast<uint16_t>(lost.event_id));
+    const Event* event = manifest.schema.find(lost.event_id);
     if (event == nullptr) continue;
     manifest.incomplete_because.push_back(
         fmt::format("CPU {}: {} {} events are lost: they happened before it had its flight ring",

@@ -5,7 +5,7 @@
 namespace ktraced {
 
 std::string event_name(const Schema& schema, uint32_t id) {
-  const Event* event = id <= UINT16_MAX ? schema.find(static_cast<uint16_t>(id)) : nullptr;
+  const Event* event = schema.find(id);
   return event != nullptr ? event->name : fmt::format("event_{}", id);
 }
 

@@ -21,13 +21,13 @@ class EventTable {
       : schema_(&schema), make_(std::move(make)) {}
 
   // Null for an event that the schema does not have.
-  [[nodiscard]] const Plan* find(uint16_t id) const {
+  [[nodiscard]] const Plan* find(uint32_t id) const {
     if (id < plans_.size() && plans_[id] != nullptr) return plans_[id].get();
     return add(id);
   }
 
  private:
-  const Plan* add(uint16_t id) const {
+  const Plan* add(uint32_t id) const {
     const Event* event = schema_->find(id);
     if (event == nullptr) return nullptr;
     if (id >= plans_.size()) plans_.resize(id + size_t{1});

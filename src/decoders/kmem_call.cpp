@@ -63,7 +63,7 @@ std::optional<KmemCall> KmemReader::read(RecordView record) const {
 }
 
 std::optional<KmemCall> KmemReader::call_of(uint32_t id) const {
-  const Plan* plan = id <= UINT16_MAX ? plans_.find(static_cast<uint16_t>(id)) : nullptr;
+  const Plan* plan = plans_.find(id);
   if (plan == nullptr || !plan->known) return std::nullopt;
   return plan->call;
 }

@@ -202,8 +202,7 @@ void ProcessDecoder::append_place(uint64_t address, TextBuffer& out) const {
 }
 
 void ProcessDecoder::loss(const LossItem& loss, TextBuffer& out) {
-  const Plan* plan =
-      loss.event_id <= UINT16_MAX ? plans_.find(static_cast<uint16_t>(loss.event_id)) : nullptr;
+  const Plan* plan = plans_.find(loss.event_id);
   if (plan == nullptr || plan->kind != Kind::none) append_loss_comment(loss, sources_.schema, out);
 }
 

@@ -18,8 +18,6 @@ uint32_t tid_of(const std::optional<Field>& field, RecordView record) {
 
 uint64_t between(uint64_t begin, uint64_t end) { return end - std::min(begin, end); }
 
-bool longer(const SchedDelay& a, const SchedDelay& b) { return a.ns > b.ns; }
-
 }  // namespace
 
 void SchedAnalysis::add_source(const Schema& schema, const NameTable& names) {
@@ -60,9 +58,7 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
 }
 
 void SchedAnalysis::on_loss(const LossItem& loss) {
-  const auto& plans = sources_[loss.source].plans;
-  const Plan* plan =
-      loss.event_id <= UINT16_MAX ? plans.find(static_cast<uint16_t>(loss.event_id)) : nullptr;
+  const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
   if (plan == nullptr || plan->kind == Plan::Kind::other) return;
   lost_ += loss.count;
   ++losses_;
@@ -140,16 +136,10 @@ bool SchedAnalysis::runs(uint32_t tid) const {
       state_, [tid](const auto& cpu) { return cpu.second.now && cpu.second.now->tid == tid; });
 }
 
-void SchedAnalysis::note_long(const SchedDelay& delay, const NameTable& names) {
-  if (max_longest_ == 0) return;
-  if (longest_.size() == max_longest_) {
-    if (longest_.front().ns >= delay.ns) return;
-    std::ranges::pop_heap(longest_, longer);
-    longest_.pop_back();
-  }
-  longest_.push_back(delay);
-  name_instead(longest_.back(), names);
-  std::ranges::push_heap(longest_, longer);
+void SchedAnalysis::note_long(SchedDelay delay, const NameTable& names) {
+  if (!longest_.keeps(delay.ns)) return;
+  name_instead(delay, names);
+  longest_.add(std::move(delay));
 }
 
 // Who ran on that CPU for the longest time while the thread waited.
@@ -195,12 +185,6 @@ void SchedAnalysis::finish(uint64_t end_ns) {
     if (state.now) ran(cpu, {state.now->tid, state.now->begin, end_ns});
     state.now.reset();
   }
-}
-
-std::vector<SchedDelay> SchedAnalysis::longest() const {
-  std::vector<SchedDelay> delays = longest_;
-  std::ranges::stable_sort(delays, longer);
-  return delays;
 }
 
 }  // namespace ktraced

@@ -12,6 +12,7 @@
 #include "decoders/analysis.h"
 #include "decoders/event_table.h"
 #include "decoders/histogram.h"
+#include "decoders/longest.h"
 
 namespace ktraced {
 
@@ -56,7 +57,7 @@ class SchedAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxRows = 8192;
 
-  explicit SchedAnalysis(size_t longest) : max_longest_(longest) {}
+  explicit SchedAnalysis(size_t longest) : longest_(longest) {}
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
@@ -67,7 +68,7 @@ class SchedAnalysis : public Analysis {
   [[nodiscard]] const std::vector<SchedRow>& threads() const { return rows_; }
   [[nodiscard]] const std::map<uint32_t, SchedCpu>& cpus() const { return cpus_; }
   // The longest first.
-  [[nodiscard]] std::vector<SchedDelay> longest() const;
+  [[nodiscard]] std::vector<SchedDelay> longest() const { return longest_.sorted(); }
   [[nodiscard]] const Histogram& delays() const { return delays_; }  // of all threads
   [[nodiscard]] uint64_t lost() const { return lost_; }
   // Times that are not counted, because something was lost meanwhile.
@@ -107,20 +108,19 @@ class SchedAnalysis : public Analysis {
   void switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names);
   void on_woken(uint32_t tid, uint64_t ts);
   void ran(uint32_t cpu, const Slice& slice);
-  void note_long(const SchedDelay& delay, const NameTable& names);
+  void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
   SchedRow& row_of(uint32_t tid);
   SchedRow& row_of(uint32_t tid, uint64_t ts, const NameTable& names);
   [[nodiscard]] bool runs(uint32_t tid) const;
 
-  size_t max_longest_;
   std::vector<Source> sources_;
   std::unordered_map<uint32_t, uint32_t> index_;
   std::vector<SchedRow> rows_;
   std::unordered_map<uint32_t, Waiting> waiting_;
   std::map<uint32_t, Cpu> state_;
   std::map<uint32_t, SchedCpu> cpus_;
-  std::vector<SchedDelay> longest_;  // a heap, the shortest first
+  Longest<SchedDelay> longest_;
   Histogram delays_;
   uint64_t losses_ = 0;  // grows when a loss begins and when it is over
   uint64_t losing_ = 0;  // CPUs whose loss is not over

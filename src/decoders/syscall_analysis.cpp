@@ -11,8 +11,6 @@ namespace {
 // What the kernel has for the number when a call that restores all registers returns: sigreturn.
 constexpr int32_t kNoCall = -1;
 
-bool slower(const SyscallCall& a, const SyscallCall& b) { return a.ns > b.ns; }
-
 uint64_t call_key(uint32_t abi, int32_t nr) {
   return uint64_t{abi & 3} << 30 | (static_cast<uint32_t>(nr) & 0x3fffffff);
 }
@@ -49,9 +47,7 @@ void SyscallAnalysis::on_record(const RecordOrigin& from, RecordView record) {
 }
 
 void SyscallAnalysis::on_loss(const LossItem& loss) {
-  const auto& plans = sources_[loss.source].plans;
-  const Plan* plan =
-      loss.event_id <= UINT16_MAX ? plans.find(static_cast<uint16_t>(loss.event_id)) : nullptr;
+  const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
   if (plan == nullptr || plan->kind == Plan::Kind::other) return;
   lost_ += loss.count;
   losing_.insert(loss.cpu);
@@ -141,28 +137,16 @@ void SyscallAnalysis::count(SyscallRow& row, const Running& call, int64_t ret,
 
 void SyscallAnalysis::note_slow(const Running& call, RecordView record, int64_t ret, uint64_t ns,
                                 const NameTable& names) {
-  if (max_slowest_ == 0) return;
-  if (slowest_.size() == max_slowest_) {
-    if (slowest_.front().ns >= ns) return;
-    std::ranges::pop_heap(slowest_, slower);
-    slowest_.pop_back();
-  }
+  if (!slowest_.keeps(ns)) return;
   const TaskName* task = names.task_at(record.tid(), record.ts());
-  slowest_.push_back({.begin_ns = call.ts,
-                      .ns = ns,
-                      .tid = record.tid(),
-                      .comm = task != nullptr ? std::string(task->comm()) : "",
-                      .abi = call.abi,
-                      .nr = call.nr,
-                      .args = call.args,
-                      .ret = ret});
-  std::ranges::push_heap(slowest_, slower);
-}
-
-std::vector<SyscallCall> SyscallAnalysis::slowest() const {
-  std::vector<SyscallCall> calls = slowest_;
-  std::ranges::stable_sort(calls, slower);
-  return calls;
+  slowest_.add({.begin_ns = call.ts,
+                .ns = ns,
+                .tid = record.tid(),
+                .comm = task != nullptr ? std::string(task->comm()) : "",
+                .abi = call.abi,
+                .nr = call.nr,
+                .args = call.args,
+                .ret = ret});
 }
 
 }  // namespace ktraced

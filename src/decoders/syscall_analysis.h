@@ -13,6 +13,7 @@
 #include "decoders/analysis.h"
 #include "decoders/event_table.h"
 #include "decoders/histogram.h"
+#include "decoders/longest.h"
 
 namespace ktraced {
 
@@ -48,7 +49,7 @@ class SyscallAnalysis : public Analysis {
   static constexpr size_t kMaxRows = 8192;
   static constexpr size_t kMaxRunning = 262144;
 
-  explicit SyscallAnalysis(size_t slowest) : max_slowest_(slowest) {}
+  explicit SyscallAnalysis(size_t slowest) : slowest_(slowest) {}
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
@@ -57,7 +58,7 @@ class SyscallAnalysis : public Analysis {
   [[nodiscard]] const std::vector<SyscallRow>& by_process() const { return by_process_.rows; }
   [[nodiscard]] const std::vector<SyscallRow>& by_call() const { return by_call_.rows; }
   // The longest first.
-  [[nodiscard]] std::vector<SyscallCall> slowest() const;
+  [[nodiscard]] std::vector<SyscallCall> slowest() const { return slowest_.sorted(); }
   // Exits of calls whose beginning is not in the trace.
   [[nodiscard]] uint64_t begun_before() const { return begun_before_; }
   // Calls whose end is not in the trace although their thread went on.
@@ -98,13 +99,12 @@ class SyscallAnalysis : public Analysis {
   void note_slow(const Running& call, RecordView record, int64_t ret, uint64_t ns,
                  const NameTable& names);
 
-  size_t max_slowest_;
   std::vector<Source> sources_;
   Table by_process_, by_call_;
   std::unordered_map<uint32_t, Running> running_;  // by thread
-  std::vector<SyscallCall> slowest_;               // a heap, the shortest first
-  std::unordered_set<uint32_t> losing_;            // CPUs whose losses are not over
-  uint64_t losses_ = 0;                            // grows when a loss begins and when it is over
+  Longest<SyscallCall> slowest_;
+  std::unordered_set<uint32_t> losing_;  // CPUs whose losses are not over
+  uint64_t losses_ = 0;                  // grows when a loss begins and when it is over
   uint64_t begun_before_ = 0, end_unseen_ = 0, unsure_ = 0, lost_ = 0;
 };
 

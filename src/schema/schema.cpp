@@ -54,7 +54,7 @@ void Schema::add(Event event) {
     events_[known->second] = std::move(event);
 }
 
-const Event* Schema::find(uint16_t id) const {
+const Event* Schema::find(uint32_t id) const {
   auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &events_[found->second];
 }

@@ -87,7 +87,7 @@ class Schema {
  public:
   // Replaces the one that has its id.
   void add(Event event);
-  [[nodiscard]] const Event* find(uint16_t id) const;
+  [[nodiscard]] const Event* find(uint32_t id) const;
   // Of several with this name the one added last: a dynamic event that has been defined anew.
   [[nodiscard]] const Event* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
@@ -96,7 +96,7 @@ class Schema {
 
  private:
   std::vector<Event> events_;
-  std::unordered_map<uint16_t, size_t> by_id_;
+  std::unordered_map<uint32_t, size_t> by_id_;
   std::map<std::string, uint16_t, std::less<>> by_name_;
 };
 

@@ -294,7 +294,7 @@ std::vector<CpuAccount> TraceWriter::accounts() const {
     CpuAccount account = file.account;
     for (size_t id = 0; id < file.events.size(); ++id) {
       if (file.events[id] == EventAccount{}) continue;
-      const Event* event = id < EVENT_ID_MAX ? schema_.find(static_cast<uint16_t>(id)) : nullptr;
+      const Event* event = id < EVENT_ID_MAX ? schema_.find(id) : nullptr;
       EventAccount& sum =
           account.events[event != nullptr ? event->name : fmt::format("event {}", id)];
       sum.records += file.events[id].records;
