@@ -1,0 +1,133 @@
+#include "decoders/call_timeline.h"
+
+#include <algorithm>
+
+#include "decoders/event_fields.h"
+#include "schema/names.h"
+
+namespace ktraced {
+namespace {
+
+// What the kernel has for the number when a call that restores all registers returns: sigreturn.
+constexpr int32_t kNoCall = -1;
+
+}  // namespace
+
+void CallTimeline::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back(
+      {EventTable<Plan>(schema, [](const Event& event) { return plan_of(event); }), &names});
+}
+
+CallTimeline::Plan CallTimeline::plan_of(const Event& event) {
+  Plan plan;
+  if (event.name == "sys_enter")
+    plan.kind = Plan::Kind::enter;
+  else if (event.name == "sys_exit")
+    plan.kind = Plan::Kind::exit;
+  else if (event.name == "sched_process_exit")
+    plan.kind = Plan::Kind::death;
+  plan.nr = field_named(event, "nr");
+  plan.abi = field_named(event, "abi");
+  return plan;
+}
+
+void CallTimeline::on_record(const RecordOrigin& from, RecordView record) {
+  if (!losing_.empty() && losing_.erase(from.cpu) != 0) ++losses_;
+  const Source& source = sources_[from.source];
+  const Plan* plan = source.plans.find(record.id());
+  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
+  if (plan->kind == Plan::Kind::exit) return on_exit(*plan, record, *source.names);
+  if (plan->kind == Plan::Kind::death) return on_death(record.tid(), record.ts());
+  if (running_.size() >= kMaxRunning) running_.clear();  // threads that are gone
+  const Running call{.what = call_of(*plan, record), .since = record.ts(), .losses = losses_};
+  if (!running_.insert_or_assign(record.tid(), call).second) ++unsure_;
+  if (const auto lane = lane_of(record.tid()))
+    name(*lane, record.tid(), record.ts(), *source.names);
+}
+
+void CallTimeline::on_loss(const LossItem& loss) {
+  const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
+  if (plan == nullptr || (plan->kind != Plan::Kind::enter && plan->kind != Plan::Kind::exit))
+    return;
+  losing_.insert(loss.cpu);
+  ++losses_;
+}
+
+void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable& names) {
+  const auto begun = running_.find(record.tid());
+  if (begun == running_.end()) {
+    ++unsure_;
+    return;
+  }
+  const Running call = begun->second;
+  running_.erase(begun);
+  const bool other_call = static_cast<int32_t>(value_or_zero(plan.nr, record)) != kNoCall &&
+                          call_of(plan, record) != call.what;
+  // The end of one call and the beginning of the next may be lost together.
+  if (other_call || call.losses != losses_ || !losing_.empty()) {
+    ++unsure_;
+    return;
+  }
+  add(record.tid(), call, record.ts());
+  if (const auto lane = lane_of(record.tid())) name(*lane, record.tid(), record.ts(), names);
+}
+
+void CallTimeline::on_death(uint32_t tid, uint64_t ts) {
+  const auto found = running_.find(tid);
+  if (found == running_.end()) return;
+  const Running call = found->second;
+  running_.erase(found);
+  if (call.losses == losses_ && losing_.empty())
+    add(tid, call, ts);
+  else
+    ++unsure_;
+}
+
+bool CallTimeline::never_returns(const Running& call) const {
+  return syscall_name(calls_[call.what].abi, calls_[call.what].nr).starts_with("exit");
+}
+
+void CallTimeline::add(uint32_t tid, const Running& call, uint64_t end) {
+  if (const auto lane = lane_of(tid))
+    slices_.add(*lane, call.since, std::max(call.since, end), call.what);
+  else
+    ++other_calls_;
+}
+
+// A lane bears the last name of its thread.
+void CallTimeline::name(uint32_t lane, uint32_t tid, uint64_t ts, const NameTable& names) {
+  const TaskName* task = names.task_at(tid, ts);
+  if (task == nullptr) return;
+  threads_[lane].pid = task->tgid;
+  if (threads_[lane].comm != task->comm()) threads_[lane].comm = task->comm();
+}
+
+uint32_t CallTimeline::call_of(const Plan& plan, RecordView record) {
+  const Call call{.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record)),
+                  .nr = static_cast<int32_t>(value_or_zero(plan.nr, record))};
+  const auto [found, is_new] =
+      call_index_.try_emplace({call.abi, call.nr}, static_cast<uint32_t>(calls_.size()));
+  if (is_new) calls_.push_back(call);
+  return found->second;
+}
+
+std::optional<uint32_t> CallTimeline::lane_of(uint32_t tid) {
+  if (const auto found = lanes_.find(tid); found != lanes_.end()) return found->second;
+  if (threads_.size() >= max_threads_) return std::nullopt;
+  const auto lane = static_cast<uint32_t>(threads_.size());
+  lanes_.emplace(tid, lane);
+  threads_.push_back({.tid = tid, .comm = ""});
+  return lane;
+}
+
+void CallTimeline::finish(uint64_t end_ns) {
+  for (const auto& [tid, call] : running_) {
+    if (call.losses == losses_ && !never_returns(call))
+      add(tid, call, end_ns);
+    else
+      ++unsure_;
+  }
+  running_.clear();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,62 @@
+#include "decoders/run_timeline.h"
+
+#include <algorithm>
+
+#include "decoders/event_fields.h"
+
+namespace ktraced {
+
+void RunTimeline::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back(
+      {EventTable<Plan>(schema, [](const Event& event) { return plan_of(event); }), &names});
+}
+
+RunTimeline::Plan RunTimeline::plan_of(const Event& event) {
+  return {.is_switch = event.name == "sched_switch",
+          .prev_pid = field_named(event, "prev_pid"),
+          .next_pid = field_named(event, "next_pid")};
+}
+
+void RunTimeline::on_record(const RecordOrigin& from, RecordView record) {
+  const Source& source = sources_[from.source];
+  const Plan* plan = source.plans.find(record.id());
+  if (plan == nullptr || !plan->is_switch) return;
+  const auto prev = static_cast<uint32_t>(value_or_zero(plan->prev_pid, record));
+  const auto next = static_cast<uint32_t>(value_or_zero(plan->next_pid, record));
+  Cpu& cpu = cpus_[from.cpu];
+  // Another thread stops than began: what was between is not in the trace.
+  if (cpu.tid && *cpu.tid != prev) cpu.tid.reset();
+  end_slice(from.cpu, cpu, record.ts());
+  const uint32_t task = next == 0 ? 0 : tasks_.number_of(next, record.ts(), *source.names);
+  cpu = {.tid = next, .task = task, .since = record.ts()};
+}
+
+// The time up to `ts`.
+void RunTimeline::end_slice(uint32_t number, const Cpu& cpu, uint64_t ts) {
+  const uint64_t end = std::max(cpu.since, ts);
+  if (!cpu.tid) {
+    unknown_.add(number, cpu.since, end, 0);
+  } else if (*cpu.tid != 0) {
+    ran_.add(number, cpu.since, end, cpu.task);
+  }
+}
+
+void RunTimeline::on_loss(const LossItem& loss) {
+  const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
+  if (plan == nullptr || !plan->is_switch) return;
+  Cpu& cpu = cpus_[loss.cpu];
+  if (!cpu.tid) return;
+  // Nothing is missing before a loss; where a history begins anew, something may be.
+  if (loss.count != 0) {
+    end_slice(loss.cpu, cpu, loss.ts);
+    cpu.since = std::max(cpu.since, loss.ts);
+  }
+  cpu.tid.reset();
+}
+
+void RunTimeline::finish(uint64_t end_ns) {
+  for (const auto& [number, cpu] : cpus_) end_slice(number, cpu, end_ns);
+  cpus_.clear();
+}
+
+}  // namespace ktraced

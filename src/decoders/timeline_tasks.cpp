@@ -1,0 +1,31 @@
+#include "decoders/timeline_tasks.h"
+
+#include <string_view>
+
+namespace ktraced {
+
+uint32_t TimelineTasks::number_of(uint32_t tid, uint64_t ts, const NameTable& names) {
+  const TaskName* name = names.task_at(tid, ts);
+  const std::string_view comm = name != nullptr ? name->comm() : std::string_view();
+  const auto last = last_.find(tid);
+  if (last != last_.end() && list_[last->second].comm == comm) return last->second;
+  const auto [begin, end] = by_tid_.equal_range(tid);
+  for (auto each = begin; each != end; ++each)
+    if (list_[each->second].comm == comm) return last_[tid] = each->second;
+  return add(tid, name);
+}
+
+uint32_t TimelineTasks::add(uint32_t tid, const TaskName* name) {
+  if (list_.size() >= limit_) {
+    if (!list_.back().others) list_.push_back({.comm = "", .others = true});
+    return static_cast<uint32_t>(list_.size() - 1);
+  }
+  const auto number = static_cast<uint32_t>(list_.size());
+  list_.push_back({.tid = tid,
+                   .pid = name != nullptr ? name->tgid : 0,
+                   .comm = name != nullptr ? std::string(name->comm()) : ""});
+  by_tid_.emplace(tid, number);
+  return last_[tid] = number;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,41 @@
+// Threads under the names that they had, numbered.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/name_table.h"
+
+namespace ktraced {
+
+// A thread under one name.
+struct TimelineTask {
+  uint32_t tid = 0;
+  uint32_t pid = 0;  // its process; 0 if that is not known
+  std::string comm;
+  bool others = false;  // all that came when there were too many
+};
+
+// Gives each thread a number, and another one when it has changed its name. Memory: `limit`
+// tasks.
+class TimelineTasks {
+ public:
+  explicit TimelineTasks(size_t limit) : limit_(limit) {}
+
+  // The number of a thread at a time.
+  uint32_t number_of(uint32_t tid, uint64_t ts, const NameTable& names);
+  // By number.
+  [[nodiscard]] const std::vector<TimelineTask>& list() const { return list_; }
+
+ private:
+  uint32_t add(uint32_t tid, const TaskName* name);
+
+  size_t limit_;
+  std::vector<TimelineTask> list_;
+  std::unordered_multimap<uint32_t, uint32_t> by_tid_;
+  std::unordered_map<uint32_t, uint32_t> last_;  // number by thread
+};
+
+}  // namespace ktraced

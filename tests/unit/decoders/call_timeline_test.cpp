@@ -1,0 +1,142 @@
+#include "decoders/call_timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "decoders/loss_timeline.h"
+#include "decoders/together.h"
+#include "unit/decoders/decoder_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr uint32_t kA = 3352, kB = 812;
+
+class CallTimelineTest : public DecoderTest {
+ protected:
+  CallTimelineTest() { all_.add_source(schema_, names_); }
+  void enter(uint64_t ts, uint32_t tid, int32_t nr, uint32_t cpu = 0) {
+    take(cpu, make_record(EVENT_sys_enter, ts, tid, rec_sys_enter{.nr = nr}));
+  }
+  void leave(uint64_t ts, uint32_t tid, int32_t nr, uint32_t cpu = 0) {
+    take(cpu, make_record(EVENT_sys_exit, ts, tid, rec_sys_exit{.nr = nr}));
+  }
+  void take(uint32_t cpu, const Bytes& record) {
+    all_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+  }
+  void lose(uint64_t ts, uint32_t cpu, uint64_t count, uint16_t event = EVENT_sys_enter) {
+    all_.on_loss({.ts = ts, .cpu = cpu, .event_id = event, .count = count});
+  }
+  // "name tid: begin-end number"
+  static std::vector<std::string> drawn(const CallTimeline& timeline) {
+    std::vector<std::string> texts;
+    for (size_t lane = 0; lane < timeline.slices().lanes().size(); ++lane)
+      for (const TimelineSlice& slice : timeline.slices().lanes()[lane])
+        texts.push_back(fmt::format("{} {}: {}-{} {}", timeline.threads()[lane].comm,
+                                    timeline.threads()[lane].tid, slice.begin_ns, slice.end_ns,
+                                    timeline.calls()[slice.what].nr));
+    return texts;
+  }
+  std::vector<std::string> losses() {
+    std::vector<std::string> texts;
+    for (size_t cpu = 0; cpu < losses_.slices().lanes().size(); ++cpu)
+      for (const TimelineSlice& slice : losses_.slices().lanes()[cpu])
+        texts.push_back(fmt::format("{}: {}-{} {}, {} {}", cpu, slice.begin_ns, slice.end_ns,
+                                    slice.count, slice.what_ns, losses_.events()[slice.what]));
+    return texts;
+  }
+
+  CallTimeline timeline_;
+  LossTimeline losses_;
+  Together all_{{&timeline_, &losses_}};
+};
+
+TEST_F(CallTimelineTest, HasALaneForEachThread) {
+  enter(100, kA, 257);
+  enter(110, kB, 0, 1);
+  leave(120, kA, 257);
+  leave(130, kB, 0, 1);
+  enter(140, kA, 3);
+  leave(150, kA, 3, 1);  // has moved to another CPU
+  timeline_.finish(200);
+  EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-120 257", "bash 3352: 140-150 3",
+                                            "nginx 812: 110-130 0"));
+  EXPECT_EQ(timeline_.unsure(), 0U);
+}
+
+TEST_F(CallTimelineTest, WhatHasNotReturnedLastsToTheEnd) {
+  enter(100, kA, 0);
+  timeline_.finish(900);
+  EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-900 0"));
+}
+
+TEST_F(CallTimelineTest, TheLastCallOfAThreadEndsWithIt) {
+  constexpr int32_t kExitGroup = 231, kFutex = 202;
+  enter(100, kA, kExitGroup);
+  enter(100, kB, kFutex);
+  take(0, make_record(EVENT_sched_process_exit, 150, kA, rec_sched_process_exit{.pid = 3352}));
+  take(0, make_record(EVENT_sched_process_exit, 160, kB, rec_sched_process_exit{.pid = 812}));
+  enter(200, 4000, kExitGroup);
+  timeline_.finish(900);
+  EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-150 231", "nginx 812: 100-160 202"))
+      << "of the third thread it is not known when it ended";
+}
+
+TEST_F(CallTimelineTest, DrawsNothingAcrossALoss) {
+  enter(100, kA, 0);
+  lose(110, 1, 3);
+  leave(120, kA, 0);
+  enter(130, kB, 0);
+  leave(140, kB, 0);
+  enter(150, kA, 0, 1);  // the loss is over
+  leave(160, kA, 0);
+  timeline_.finish(900);
+  EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 150-160 0"));
+  EXPECT_EQ(timeline_.unsure(), 2U);
+}
+
+TEST_F(CallTimelineTest, DrawsNothingWithoutItsBeginning) {
+  leave(100, kA, 0);
+  enter(110, kA, 1);
+  leave(120, kA, 2);  // of another call
+  timeline_.finish(900);
+  EXPECT_THAT(drawn(timeline_), IsEmpty());
+  EXPECT_EQ(timeline_.unsure(), 2U);
+}
+
+TEST_F(CallTimelineTest, CountsCallsOfThreadsBeyondTheLimit) {
+  CallTimeline small(100, 1);
+  small.add_source(schema_, names_);
+  for (const uint32_t tid : {kA, kB}) {
+    const Bytes begin = make_record(EVENT_sys_enter, 100, tid, rec_sys_enter{.nr = 1});
+    const Bytes end = make_record(EVENT_sys_exit, 200, tid, rec_sys_exit{.nr = 1});
+    small.on_record({}, RecordView(begin.data()));
+    small.on_record({}, RecordView(end.data()));
+  }
+  EXPECT_EQ(small.threads().size(), 1U);
+  EXPECT_EQ(small.other_calls(), 1U);
+}
+
+TEST_F(CallTimelineTest, LossesAreMarkedUntilTheirCpuGoesOn) {
+  lose(100, 1, 5);
+  lose(100, 1, 70, EVENT_kmalloc);
+  enter(150, kA, 0, 0);
+  enter(300, kB, 0, 1);
+  enter(310, kB, 0, 1);
+  lose(400, 0, 1);
+  losses_.finish(450);
+  EXPECT_THAT(losses(), ElementsAre("0: 400-450 1, 1 sys_enter", "1: 100-300 75, 70 kmalloc"));
+}
+
+TEST_F(CallTimelineTest, WhereAHistoryBeginsNothingIsMarkedAsLost) {
+  lose(100, 1, 0);
+  enter(300, kB, 0, 1);
+  losses_.finish(450);
+  EXPECT_THAT(losses(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ktraced::test

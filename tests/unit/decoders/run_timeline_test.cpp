@@ -1,0 +1,137 @@
+#include "decoders/run_timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/decoders/decoder_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int32_t kA = 3352, kB = 812;
+
+class RunTimelineTest : public DecoderTest {
+ protected:
+  RunTimelineTest() { timeline_.add_source(schema_, names_); }
+  void change(uint64_t ts, uint32_t cpu, int32_t from, int32_t to) {
+    const Bytes record = make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                                     rec_sched_switch{.prev_pid = from, .next_pid = to});
+    timeline_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+  }
+  void lose(uint64_t ts, uint32_t cpu, uint64_t count, uint16_t event = EVENT_sched_switch) {
+    timeline_.on_loss({.ts = ts, .cpu = cpu, .event_id = event, .count = count});
+  }
+  // "begin-end name", of one CPU.
+  std::vector<std::string> ran(uint32_t cpu) {
+    std::vector<std::string> texts;
+    for (const TimelineSlice& slice : lane(timeline_.ran(), cpu))
+      texts.push_back(fmt::format("{}-{} {}", slice.begin_ns, slice.end_ns,
+                                  timeline_.tasks().list()[slice.what].comm));
+    return texts;
+  }
+  std::vector<std::string> unknown(uint32_t cpu) {
+    std::vector<std::string> texts;
+    for (const TimelineSlice& slice : lane(timeline_.unknown(), cpu))
+      texts.push_back(fmt::format("{}-{}", slice.begin_ns, slice.end_ns));
+    return texts;
+  }
+  static std::vector<TimelineSlice> lane(const TimelineSlices& slices, uint32_t cpu) {
+    return cpu < slices.lanes().size() ? slices.lanes()[cpu] : std::vector<TimelineSlice>();
+  }
+
+  RunTimeline timeline_;
+};
+
+TEST_F(RunTimelineTest, TellsWhatEachCpuRan) {
+  change(100, 0, 0, kA);
+  change(120, 1, 0, kB);
+  change(150, 0, kA, kB);
+  change(180, 0, kB, 0);  // idle
+  change(280, 0, 0, kA);
+  timeline_.finish(300);
+  EXPECT_THAT(ran(0), ElementsAre("100-150 bash", "150-180 nginx", "280-300 bash"));
+  EXPECT_THAT(ran(1), ElementsAre("120-300 nginx"));
+  EXPECT_THAT(unknown(0), ElementsAre("0-100")) << "before the first switch";
+}
+
+TEST_F(RunTimelineTest, DoesNotKnowWhatRanAfterALoss) {
+  change(100, 0, 0, kA);
+  lose(130, 0, 7);
+  lose(140, 0, 7);
+  change(200, 0, kA, kB);
+  change(250, 0, kB, 0);
+  timeline_.finish(300);
+  EXPECT_THAT(ran(0), ElementsAre("100-130 bash", "200-250 nginx"));
+  EXPECT_THAT(unknown(0), ElementsAre("0-100", "130-200"));
+}
+
+TEST_F(RunTimelineTest, OtherLossesDoNotMatter) {
+  change(100, 0, 0, kA);
+  lose(130, 0, 7, EVENT_kmalloc);
+  lose(130, 1, 7);
+  change(200, 0, kA, 0);
+  timeline_.finish(300);
+  EXPECT_THAT(ran(0), ElementsAre("100-200 bash"));
+}
+
+TEST_F(RunTimelineTest, ClaimsNothingAcrossTheBeginningOfAnotherHistory) {
+  change(100, 0, 0, kA);
+  lose(500, 0, 0);  // the first record of another trace, long after the end of this one
+  change(510, 0, kA, 0);
+  timeline_.finish(600);
+  EXPECT_THAT(ran(0), IsEmpty());
+  EXPECT_THAT(unknown(0), ElementsAre("0-100", "100-510"));
+}
+
+TEST_F(RunTimelineTest, WhatAFilterLeftOutIsNotKnown) {
+  change(100, 0, kA, kB);
+  change(200, 0, 77, kA);  // something has come between
+  change(230, 0, kA, kB);
+  timeline_.finish(240);
+  EXPECT_THAT(ran(0), ElementsAre("200-230 bash", "230-240 nginx"));
+  EXPECT_THAT(unknown(0), ElementsAre("0-100", "100-200"));
+}
+
+TEST_F(RunTimelineTest, AThreadThatIsRenamedIsAnotherTask) {
+  learn(task_name(3352, 150, 3350, "make"));
+  change(100, 0, 0, kA);
+  change(110, 0, kA, 0);
+  change(200, 0, 0, kA);
+  change(220, 0, kA, 0);
+  change(300, 0, 0, kA);
+  timeline_.finish(400);
+  EXPECT_THAT(ran(0), ElementsAre("100-110 bash", "200-220 make", "300-400 make"));
+  EXPECT_EQ(timeline_.tasks().list().size(), 2U);
+  EXPECT_EQ(timeline_.tasks().list()[1].tid, 3352U);
+  EXPECT_EQ(timeline_.tasks().list()[1].pid, 3350U);
+}
+
+TEST_F(RunTimelineTest, StaysSmall) {
+  RunTimeline small(500);
+  small.add_source(schema_, names_);
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    const auto from = static_cast<int32_t>(i % 2 == 0 ? 0 : kA);
+    const Bytes record = make_record(EVENT_sched_switch, 1'000'000 + 500 * i, 0,
+                                     rec_sched_switch{.prev_pid = from, .next_pid = kA - from});
+    small.on_record({.source = 0, .cpu = 0}, RecordView(record.data()));
+  }
+  EXPECT_LE(small.ran().size(), 500U);
+  EXPECT_EQ(small.ran().added(), 50'000U);
+}
+
+TEST(TimelineTasks, BeyondTheLimitAreCountedTogether) {
+  TimelineTasks tasks(2);
+  const NameTable names;
+  EXPECT_EQ(tasks.number_of(1, 0, names), 0U);
+  EXPECT_EQ(tasks.number_of(2, 0, names), 1U);
+  EXPECT_EQ(tasks.number_of(3, 0, names), 2U);
+  EXPECT_EQ(tasks.number_of(4, 0, names), 2U);
+  EXPECT_EQ(tasks.number_of(1, 0, names), 0U);
+  EXPECT_TRUE(tasks.list().back().others);
+}
+
+}  // namespace
+}  // namespace ktraced::test
