@@ -19,6 +19,7 @@ RUN bash -c 'set -euo pipefail && . scripts/lib/common.sh && . scripts/lib/packa
 COPY CMakeLists.txt ./
 COPY bpf bpf
 COPY configs configs
+COPY html html
 COPY src src
 RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
 		-DCMAKE_INSTALL_SYSCONFDIR=/etc -DKTRACED_TESTS=OFF \

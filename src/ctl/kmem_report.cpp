@@ -113,6 +113,17 @@ std::vector<std::string> kmem_sort_keys() {
   return keys;
 }
 
+std::vector<std::string> events_that_free(const KmemAnalysis& analysis) {
+  std::vector<std::string> events;
+  auto add = [&](KmemType type, const char* event) {
+    if (analysis.total(type).allocs != 0) events.emplace_back(event);
+  };
+  add(KmemType::kmalloc, "kfree");
+  add(KmemType::cache, "kmem_cache_free");
+  add(KmemType::pages, "mm_page_free");
+  return events;
+}
+
 json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                  const SymbolAt& symbol) {
   const auto* key = std::ranges::find(

@@ -19,6 +19,9 @@ namespace ktraced {
 // What stands at a kernel address; empty if it is not known.
 using SymbolAt = std::function<std::string_view(uint64_t address)>;
 
+// The events that give back what was allocated in a trace.
+[[nodiscard]] std::vector<std::string> events_that_free(const KmemAnalysis& analysis);
+
 // As JSON: described in docs/reports.md. `analysis` is finished.
 [[nodiscard]] nlohmann::json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                                          const SymbolAt& symbol);

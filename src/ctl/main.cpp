@@ -11,6 +11,7 @@
 
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
+#include "ctl/html_report.h"
 #include "ctl/output.h"
 #include "ctl/probe_commands.h"
 #include "ctl/record.h"
@@ -49,6 +50,8 @@ Result<int> run_command(const Options& options) {
           done = run_show(command, options);
         else if constexpr (std::is_same_v<Given, ReportCommand>)
           done = run_report(command, options);
+        else if constexpr (std::is_same_v<Given, HtmlCommand>)
+          done = run_html_report(command, options);
         else
           done = print_answer(command, options);
         if (!done) return pass_on(done);

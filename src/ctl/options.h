@@ -61,6 +61,14 @@ struct ReportCommand {
   std::string by;  // what rows are sorted by, as the kind of report names it; empty: its default
 };
 
+// All reports as one page for a browser.
+struct HtmlCommand {
+  std::vector<std::string> directories;
+  bool partial = false;  // also an unfinished trace
+  uint64_t top = 300;    // rows of each table
+  std::string output;
+};
+
 struct RecordCommand {
   std::string directory;
   std::string reason;
@@ -82,9 +90,9 @@ struct ProbesCommand {
   std::optional<std::string> file;  // of definitions; "-": stdin
 };
 
-using Command =
-    std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, SnapshotCommand,
-                 ProbesCommand, StreamCommand, ShowCommand, ReportCommand, RecordCommand>;
+using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
+                             SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand,
+                             ReportCommand, HtmlCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

@@ -36,22 +36,10 @@ Result<json> summary(const Making& making) {
   return summary_report(analysis, making.command, making.facts);
 }
 
-// The events that give back what these events took.
-std::vector<std::string> frees_of(const KmemAnalysis& analysis) {
-  std::vector<std::string> events;
-  auto add = [&](KmemType type, const char* event) {
-    if (analysis.total(type).allocs != 0) events.emplace_back(event);
-  };
-  add(KmemType::kmalloc, "kfree");
-  add(KmemType::cache, "kmem_cache_free");
-  add(KmemType::pages, "mm_page_free");
-  return events;
-}
-
 Result<json> kmem(const Making& making) {
   KmemAnalysis analysis;
   if (auto read = making.input.read(analysis); !read) return pass_on(read);
-  making.facts = making.input.facts(frees_of(analysis));
+  making.facts = making.input.facts(events_that_free(analysis));
   analysis.finish(making.facts.end_ns, making.facts.whole_since_ns);
   return kmem_report(analysis, making.command,
                      [&making](uint64_t address) { return making.input.symbol(address); });
@@ -60,7 +48,7 @@ Result<json> kmem(const Making& making) {
 Result<json> sched(const Making& making) {
   SchedAnalysis analysis(making.command.top);
   if (auto read = making.input.read(analysis); !read) return pass_on(read);
-  making.facts = making.input.facts({"sched_switch", "sched_wakeup", "sched_wakeup_new"});
+  making.facts = making.input.facts(kSchedNeeds);
   analysis.finish(making.facts.end_ns);
   return sched_report(analysis, making.command);
 }
@@ -68,7 +56,7 @@ Result<json> sched(const Making& making) {
 Result<json> syscalls(const Making& making) {
   SyscallAnalysis analysis(making.command.top);
   if (auto read = making.input.read(analysis); !read) return pass_on(read);
-  making.facts = making.input.facts({"sys_enter", "sys_exit"});
+  making.facts = making.input.facts(kSyscallNeeds);
   return syscall_report(analysis, making.command);
 }
 
@@ -134,11 +122,7 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
   auto made = make_report({.command = command, .input = **input, .facts = facts});
   if (!made) return pass_on(made);
   json& report = *made;
-  report["window"] = {{"begin_ns", facts.begin_ns},
-                      {"end_ns", facts.end_ns},
-                      {"seconds", in_seconds(facts.end_ns - facts.begin_ns)}};
-  report["sources"] = std::move(facts.sources);
-  report["doubts"] = std::move(facts.doubts);
+  add_facts(report, facts);
   const std::string text = options.json
                                ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
                                : text_of(command.kind, report);

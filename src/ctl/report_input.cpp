@@ -10,6 +10,14 @@ namespace ktraced {
 
 using nlohmann::json;
 
+void add_facts(json& report, const ReportFacts& facts) {
+  report["window"] = {{"begin_ns", facts.begin_ns},
+                      {"end_ns", facts.end_ns},
+                      {"seconds", static_cast<double>(facts.end_ns - facts.begin_ns) / 1e9}};
+  report["sources"] = facts.sources;
+  report["doubts"] = facts.doubts;
+}
+
 bool has_filter(const json& filter) {
   for (const auto& [key, value] : filter.items()) {
     if (key.starts_with("syscall")) continue;  // which calls, not whose

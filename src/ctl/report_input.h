@@ -24,6 +24,9 @@ struct ReportFacts {
   nlohmann::json accounts;          // event → {"missed","overwritten"} if any
 };
 
+// Adds "window", "sources" and "doubts" to a report.
+void add_facts(nlohmann::json& report, const ReportFacts& facts);
+
 // Traces, or a live stream.
 class ReportInput {
  public:

@@ -14,6 +14,10 @@ namespace ktraced {
 // What its rows can be sorted by, the default first.
 [[nodiscard]] std::vector<std::string> sched_sort_keys();
 
+// The events that it depends on.
+inline const std::vector<std::string> kSchedNeeds = {"sched_switch", "sched_wakeup",
+                                                     "sched_wakeup_new"};
+
 // As JSON: described in docs/reports.md. `analysis` is finished.
 [[nodiscard]] nlohmann::json sched_report(const SchedAnalysis& analysis,
                                           const ReportCommand& command);

@@ -23,12 +23,6 @@ constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
     {"max", [](const SyscallRow& row) { return row.ns.max(); }},
 };
 
-std::string call_name(uint32_t abi, int32_t nr) {
-  const std::string_view name = syscall_name(abi, nr);
-  std::string text = name.empty() ? fmt::format("syscall_{}", nr) : std::string(name);
-  return abi == 0 ? text : fmt::format("{} ({})", text, syscall_abi_name(abi));
-}
-
 std::string error_name(int32_t error) {
   const std::string_view name = errno_name(error);
   return name.empty() ? std::to_string(error) : std::string(name);
@@ -45,7 +39,7 @@ json row_json(const SyscallRow& row) {
   if (row.others)
     out["others"] = true;
   else
-    out["syscall"] = call_name(row.abi, row.nr);
+    out["syscall"] = syscall_text(row.abi, row.nr);
   return out;
 }
 
@@ -74,7 +68,7 @@ json call_json(const SyscallCall& call) {
               {"ns", call.ns},
               {"tid", call.tid},
               {"comm", call.comm},
-              {"syscall", call_name(call.abi, call.nr)},
+              {"syscall", syscall_text(call.abi, call.nr)},
               {"args", std::move(args)},
               {"ret", call.ret}};
   if (is_error_result(call.ret)) out["error"] = error_name(static_cast<int32_t>(-call.ret));
@@ -161,6 +155,12 @@ std::string syscall_notes(const json& report) {
 }
 
 }  // namespace
+
+std::string syscall_text(uint32_t abi, int32_t nr) {
+  const std::string_view name = syscall_name(abi, nr);
+  std::string text = name.empty() ? fmt::format("syscall_{}", nr) : std::string(name);
+  return abi == 0 ? text : fmt::format("{} ({})", text, syscall_abi_name(abi));
+}
 
 std::vector<std::string> syscall_sort_keys() {
   std::vector<std::string> keys;

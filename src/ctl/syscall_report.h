@@ -14,6 +14,11 @@ namespace ktraced {
 // What its rows can be sorted by, the default first.
 [[nodiscard]] std::vector<std::string> syscall_sort_keys();
 
+// The events that it depends on.
+inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
+// "openat", "open (i386)", or "syscall_1000" for one without a name.
+[[nodiscard]] std::string syscall_text(uint32_t abi, int32_t nr);
+
 // As JSON: described in docs/reports.md.
 [[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
                                             const ReportCommand& command);

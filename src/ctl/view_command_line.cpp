@@ -114,6 +114,22 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   });
 }
 
+// `report html`: of finished traces only, for it is a file.
+void add_html_report(CLI::App* report, Command& command) {
+  auto* sub =
+      report->add_subcommand("html", "All of it as one file for a browser, with a timeline");
+  sub->fallthrough();
+  auto options = std::make_shared<HtmlCommand>();
+  add_directories(sub, options->directories, options->partial)->required();
+  sub->add_option("-o,--output", options->output, "The file to write; it must not exist")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("--top", options->top, "Rows of each table (300)")
+      ->check(check_positive)
+      ->type_name("N");
+  sub->callback([options, &command] { command = *options; });
+}
+
 }  // namespace
 
 CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description) {
@@ -159,6 +175,7 @@ void add_report(CLI::App& app, Command& command) {
                   "Who runs, who waits for a CPU and for how long", sched_sort_keys());
   add_report_kind(sub, command, Kind::syscalls, "syscalls",
                   "How long system calls take, and how they end", syscall_sort_keys());
+  add_html_report(sub, command);
 }
 
 }  // namespace ktraced

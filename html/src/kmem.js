@@ -1,0 +1,109 @@
+// The section on kernel memory.
+import { nodeColour, treemap } from "./charts.js";
+import { el, printable } from "./dom.js";
+import { bytes, count, duration, percent } from "./format.js";
+import { doubts } from "./summary.js";
+import { table } from "./table.js";
+
+const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
+const size = (title, value, help) => ({ title, value, text: (row) => bytes(value(row)), help });
+
+const kUse = [
+  number("Count", (row) => row.count, "Allocations that succeeded"),
+  size("Requested", (row) => row.requested),
+  size("Given", (row) => row.given),
+  size("Waste", (row) => row.waste, "Given, but not requested"),
+  { title: "Waste, share", value: (row) => row.waste / (row.given || 1), text: (row) => percent(row.waste, row.given) },
+  number("Freed", (row) => row.freed, "Given back in the window"),
+  number("Elsewhere", (row) => row.freed_elsewhere, "Of these, on another CPU"),
+  number("Unseen", (row) => row.freed_unseen, "Given back without an event: the address was allocated again"),
+  number("Held", (row) => row.held, "Not given back up to the end of the window"),
+  size("Held bytes", (row) => row.held_bytes),
+  number("Unsure", (row) => row.unsure, "Of what is held: its free may have happened, but not be in the trace"),
+  { title: "Oldest", value: (row) => row.oldest_ns, text: (row) => (row.held === 0 ? "–" : duration(row.oldest_ns)) },
+];
+
+const siteOf = (row) => (row.others ? "(others)" : printable(row.symbol ?? row.call_site));
+const functionOf = (row) => siteOf(row).replace(/\+0x.*$/, "");
+
+// What the tables have, and how their rows are called.
+const kTables = [
+  ["call_sites", "By call site", [{ title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
+  ["caches", "By cache", [{ title: "Cache", text: (row) => (row.others ? "(others)" : printable(row.cache)) }]],
+  ["sizes", "By size", [{ title: "Bytes", value: (row) => row.size ?? 0, text: (row) => (row.others ? "(others)" : count(row.size)) }]],
+  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? 0, text: (row) => String(row.pid ?? "") }, { title: "Process", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) }]],
+  ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? 0, text: (row) => String(row.order ?? "") }]],
+];
+
+// Types of memory, with functions, with call sites in them. What the table does not have is one
+// node more.
+function nodesOf(kmem, key) {
+  const types = new Map();
+  for (const row of kmem.call_sites.rows) {
+    if (row[key] === 0) continue;
+    const functions = types.get(row.type ?? "others") ?? new Map();
+    types.set(row.type ?? "others", functions);
+    const sites = functions.get(functionOf(row)) ?? [];
+    functions.set(functionOf(row), sites);
+    sites.push({
+      name: siteOf(row), value: row[key], itemStyle: nodeColour(functionOf(row)),
+      notes: [`${count(row.count)} allocations, ${count(row.held)} held`, `${bytes(row.waste)} wasted`],
+    });
+  }
+  return [...types].map(([type, functions]) => {
+    const children = [...functions].map(([name, sites]) => (sites.length === 1 ? sites[0] : groupOf(name, sites)));
+    const listed = sum(children);
+    const rest = (kmem.types[type]?.[key] ?? listed) - listed;
+    if (rest > 0) children.push({ name: "call sites beyond the table", value: rest, itemStyle: nodeColour("rest") });
+    return { name: type, value: listed + Math.max(0, rest), children };
+  });
+}
+
+const sum = (nodes) => nodes.reduce((total, node) => total + node.value, 0);
+const groupOf = (name, sites) => ({ name, value: sum(sites), itemStyle: nodeColour(name), children: sites });
+
+function map(kmem) {
+  const chart = treemap("kmem-treemap", "Bytes by call site");
+  const choices = [["given", "given"], ["held_bytes", "held"], ["waste", "wasted"]];
+  const buttons = choices.map(([key, text]) =>
+    el("button", { type: "button", "data-key": key, onclick: () => show(key, text) }, text));
+  const show = (key, text) => {
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.key === key)));
+    chart.show(nodesOf(kmem, key), text);
+  };
+  show(...choices[0]);
+  return [
+    el("div", { class: "heading" }, el("h3", {}, "Bytes by call site"), el("span", { class: "buttons" }, ...buttons),
+      el("span", { class: "note" }, "A click goes into a box, the line below goes back. Pages have no call site.")),
+    chart.element];
+}
+
+function totals(kmem) {
+  return table({
+    id: "kmem-types-table",
+    rows: Object.entries(kmem.types).map(([type, use]) => ({ type, ...use })),
+    columns: [{ title: "Type", text: (row) => row.type }, ...kUse,
+      number("Unknown frees", (row) => row.frees.unknown, "Of what was allocated before the window, in bulk, or whose allocation is missing")],
+  });
+}
+
+export function kmemSection(data) {
+  const { kmem } = data;
+  const section = el("section", { id: "kmem" }, el("h2", {}, "Kernel memory"), doubts(kmem.doubts));
+  if (Object.values(kmem.types).every((use) => use.count === 0)) {
+    section.append(el("p", { class: "note" }, "The traces have no allocations."));
+    return section;
+  }
+  section.append(totals(kmem));
+  if (kmem.call_sites.rows.length !== 0) section.append(...map(kmem));
+  for (const [key, title, columns] of kTables) {
+    if (kmem[key].rows.length === 0) continue;
+    section.append(el("h3", {}, title),
+      table({ id: `kmem-${key}-table`, rows: kmem[key].rows, of: kmem[key].of, sorted: "Given", columns: [...columns, ...kUse] }));
+  }
+  if (kmem.lost.allocs + kmem.lost.frees !== 0)
+    section.append(el("p", { class: "note" }, `${count(kmem.lost.allocs)} allocations and ${count(kmem.lost.frees)} frees were lost.`));
+  if (kmem.not_followed !== 0)
+    section.append(el("p", { class: "note" }, `${count(kmem.not_followed)} allocations were not followed, because too many were held.`));
+  return section;
+}

@@ -1,0 +1,17 @@
+// Draws the page from the data that stands in it.
+import { kmemSection } from "./kmem.js";
+import { schedSection } from "./sched.js";
+import { bar, head, summarySection } from "./summary.js";
+import { syscallSection } from "./syscalls.js";
+import { timelineSection } from "./timeline.js";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+document.getElementById("bar").append(...bar());
+document.getElementById("head").append(...head(data).filter((part) => part !== null));
+const timeline = timelineSection(data);
+document.getElementById("main").replaceChildren(
+  timeline.element, schedSection(data, timeline.go), syscallSection(data, timeline.go), kmemSection(data), summarySection(data));
+// Canvases are drawn with the next frame; the one after that comes when they have been.
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));
+}));

@@ -1,0 +1,188 @@
+// Draws lanes of slices, and the axis above them, on a canvas.
+import { offset } from "./format.js";
+import { kOnPalette } from "./theme.js";
+
+export const kGutter = 168; // pixels for the names of lanes
+
+// Makes a canvas as sharp as the screen; returns its context, in CSS pixels.
+export function contextOf(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.textBaseline = "middle";
+  return context;
+}
+
+// `text`, or as much of it as fits.
+export function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let low = 0, high = text.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low === 0 ? "" : `${text.slice(0, low)}…`;
+}
+
+// A step of 1, 2 or 5 with some powers of ten, that is at least `wanted`.
+export function niceStep(wanted) {
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= wanted);
+}
+
+// Times at which there are lines, and their distance.
+export function ticksOf(range, width) {
+  const step = niceStep((range.span * 110) / width);
+  const ticks = [];
+  for (let n = Math.ceil(range.begin / step); n * step <= range.end; n += 1) ticks.push(n * step);
+  return { step, ticks };
+}
+
+export function paintAxis(context, range, width, height, colours) {
+  const plot = width - kGutter;
+  const { step, ticks } = ticksOf(range, plot);
+  context.clearRect(0, 0, width, height);
+  context.font = `11px ${colours.font}`;
+  context.fillStyle = colours.muted;
+  context.strokeStyle = colours.line;
+  for (const tick of ticks) {
+    const x = kGutter + ((tick - range.begin) / range.span) * plot;
+    const text = offset(tick, step);
+    context.fillRect(Math.round(x), height - 5, 1, 5);
+    const left = Math.min(x + 4, width - context.measureText(text).width - 2);
+    context.fillText(text, left, height / 2 - 1);
+  }
+}
+
+// Diagonal lines on a rectangle.
+function hatch(context, x, y, width, height, colour) {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let at = x - height - ((x - height) % 6); at < x + width; at += 6) {
+    context.moveTo(at, y + height);
+    context.lineTo(at + height, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
+// Slices narrower than a pixel, gathered until the pixel is over.
+class Column {
+  constructor(paint) {
+    this.paint = paint;
+    this.x = -1;
+  }
+
+  add(x, what, share) {
+    if (x !== this.x) this.flush(x);
+    this.share += share;
+    if (share > this.most) [this.what, this.most] = [what, share];
+  }
+
+  flush(next = -1) {
+    if (this.x >= 0) this.paint(this.x, this.what, Math.min(1, this.share));
+    this.x = next;
+    this.share = 0;
+    this.most = -1;
+  }
+}
+
+// One lane, from `x` on. `row` is described at Pane.
+export function paintSlices(context, row, range, box, colours, highlight) {
+  const { lane } = row;
+  const scale = box.width / range.span;
+  const fill = (what, alpha) => {
+    const dim = highlight !== null && !row.matches(what, highlight);
+    context.fillStyle = dim ? colours.dimmed : row.colour(what);
+    context.globalAlpha = alpha;
+  };
+  const column = new Column((x, what, share) => {
+    fill(what, 0.3 + 0.7 * share);
+    context.fillRect(box.x + x, box.y, 1, box.height);
+  });
+  for (let i = lane.firstAfter(range.begin); i < lane.size && lane.begin[i] < range.end; i += 1) {
+    const left = Math.max(0, (lane.begin[i] - range.begin) * scale);
+    const right = Math.min(box.width, (lane.end[i] - range.begin) * scale);
+    const length = lane.end[i] - lane.begin[i];
+    const share = length === 0 ? 1 : lane.busy(i) / length;
+    if (right - left < 1.5) {
+      column.add(Math.floor(left), lane.what[i], Math.max(0.05, (right - left) * share));
+      continue;
+    }
+    column.flush();
+    fill(lane.what[i], 0.3 + 0.7 * share);
+    const gap = right - left > 4 ? 0.5 : 0; // neighbours of one colour stay two
+    context.fillRect(box.x + left, box.y, right - left - gap, box.height);
+    context.globalAlpha = 1;
+    if (lane.joined.has(i) && right - left > 5) stripes(context, box.x + left, box, right - left, colours);
+    if (right - left > 26) label(context, row.name(lane.what[i]), box.x + left, box, right - left);
+  }
+  column.flush();
+  context.globalAlpha = 1;
+}
+
+// Several slices drawn as one.
+function stripes(context, x, box, width, colours) {
+  context.fillStyle = colours.panel;
+  context.globalAlpha = 0.35;
+  for (let at = 2; at < width - 1; at += 4) context.fillRect(x + at, box.y, 1, box.height);
+  context.globalAlpha = 1;
+}
+
+function label(context, text, x, box, width) {
+  const shown = fitted(context, text, width - 8);
+  if (shown.length < 5 && shown !== text) return;
+  context.fillStyle = kOnPalette;
+  context.fillText(shown, x + 4, box.y + box.height / 2 + 0.5);
+}
+
+// Where it is not known what happened.
+export function paintUnknown(context, lane, range, box, colours) {
+  eachVisible(lane, range, box, (left, right) => {
+    if (right - left >= 1) hatch(context, left, box.y, right - left, box.height, colours.hatch);
+  });
+}
+
+// When a thread ran, as a line.
+export function paintRuns(context, lane, range, box, colours) {
+  context.fillStyle = colours.text;
+  context.globalAlpha = 0.75;
+  eachVisible(lane, range, box, (left, right) => context.fillRect(left, box.y, Math.max(0.3, right - left), box.height));
+  context.globalAlpha = 1;
+}
+
+// Losses are never too short to be seen.
+export function paintLosses(context, lane, range, box, colours) {
+  context.fillStyle = colours.loss;
+  eachVisible(lane, range, box, (left, right) => {
+    const width = Math.max(2, right - left);
+    context.globalAlpha = 0.25;
+    context.fillRect(left, box.y, width, box.height);
+    context.globalAlpha = 1;
+    context.fillRect(left, box.y, width, 3);
+    context.beginPath();
+    context.moveTo(left - 3, box.y - 2);
+    context.lineTo(left + 5, box.y - 2);
+    context.lineTo(left + 1, box.y + 5);
+    context.fill();
+  });
+}
+
+function eachVisible(lane, range, box, paint) {
+  const scale = box.width / range.span;
+  for (let i = lane.firstAfter(range.begin); i < lane.size && lane.begin[i] <= range.end; i += 1) {
+    const left = Math.max(0, (lane.begin[i] - range.begin) * scale);
+    const right = Math.min(box.width, (lane.end[i] - range.begin) * scale);
+    paint(box.x + left, box.x + right);
+  }
+}

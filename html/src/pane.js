@@ -1,0 +1,185 @@
+// Rows of lanes that scroll together, over a range of time.
+import { el } from "./dom.js";
+import { contextOf, fitted, kGutter, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
+import { themeColours } from "./theme.js";
+import { hideTooltip, showTooltip } from "./tooltip.js";
+
+const kRow = 24; // pixels
+const kNear = 3; // pixels from which a slice can be pointed at
+
+// A row is { label, lane, runs, unknown, losses, name(what), colour(what), matches(what, highlight),
+// keyOf(what), describe(i), describeLoss(i) }; runs, unknown and losses may be missing.
+export class Pane {
+  #rows = [];
+  #frame = 0;
+  #cursor = null;
+
+  // `shared` is { range, highlight, cursor, pick(key), moved(ns) } of all panes of a timeline.
+  constructor(shared, tallest, label) {
+    this.shared = shared;
+    this.tallest = tallest;
+    this.canvas = el("canvas", { role: "img", "aria-label": label });
+    this.spacer = el("div", {}, this.canvas);
+    this.element = el("div", { class: "pane", tabindex: "0" }, this.spacer);
+    this.element.addEventListener("scroll", () => this.redraw());
+    new ResizeObserver(() => this.redraw()).observe(this.element);
+    this.#listen();
+  }
+
+  set rows(rows) {
+    this.#rows = rows;
+    const height = Math.max(1, rows.length) * kRow;
+    this.spacer.style.height = `${height}px`;
+    this.element.style.height = `${Math.min(height, this.tallest)}px`;
+    this.redraw();
+  }
+
+  redraw() {
+    if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    this.#frame = 0;
+    const width = this.element.clientWidth, height = this.element.clientHeight;
+    if (width <= kGutter) return;
+    const colours = themeColours();
+    const context = contextOf(this.canvas, width, height);
+    const { range } = this.shared;
+    context.font = `11px ${colours.font}`;
+    this.#paintGrid(context, width, height, colours);
+    const first = Math.floor(this.element.scrollTop / kRow);
+    for (let i = first; i < this.#rows.length; i += 1) {
+      const y = i * kRow - this.element.scrollTop;
+      if (y > height) break;
+      this.#paintRow(context, this.#rows[i], y, width, range, colours);
+    }
+    this.#paintCursor(context, width, height, colours);
+  }
+
+  #paintGrid(context, width, height, colours) {
+    const { range } = this.shared;
+    context.fillStyle = colours.line;
+    for (const tick of ticksOf(range, width - kGutter).ticks)
+      context.fillRect(Math.round(kGutter + ((tick - range.begin) / range.span) * (width - kGutter)), 0, 1, height);
+  }
+
+  #paintRow(context, row, y, width, range, colours) {
+    const box = { x: kGutter, y: y + 3, width: width - kGutter, height: kRow - 5 };
+    const { highlight } = this.shared;
+    context.fillStyle = colours.text;
+    context.fillText(fitted(context, row.label, kGutter - 16), 8, y + kRow / 2);
+    context.fillStyle = colours.lane;
+    context.fillRect(box.x, box.y, box.width, box.height);
+    if (row.unknown) paintUnknown(context, row.unknown, range, box, colours);
+    paintSlices(context, row, range, box, colours, highlight);
+    if (row.runs) paintRuns(context, row.runs, range, { ...box, y: box.y + box.height - 3, height: 3 }, colours);
+    if (row.losses) paintLosses(context, row.losses, range, box, colours);
+  }
+
+  #paintCursor(context, width, height, colours) {
+    const { range, cursor } = this.shared;
+    if (cursor === null || cursor < range.begin || cursor > range.end) return;
+    context.fillStyle = colours.accent;
+    context.fillRect(Math.round(kGutter + ((cursor - range.begin) / range.span) * (width - kGutter)), 0, 1, height);
+  }
+
+  // The time at a pointer.
+  #timeAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const { range } = this.shared;
+    return range.begin + ((event.clientX - box.left - kGutter) / (box.width - kGutter)) * range.span;
+  }
+
+  // What is at a pointer: { row, slice } or { row, loss }.
+  #hit(event) {
+    const box = this.canvas.getBoundingClientRect();
+    if (event.clientX < box.left + kGutter) return null;
+    const row = this.#rows[Math.floor((event.clientY - box.top + this.element.scrollTop) / kRow)];
+    if (row === undefined) return null;
+    const at = this.#timeAt(event);
+    const near = (kNear * this.shared.range.span) / (box.width - kGutter);
+    const loss = row.losses?.find(at, 2 * near) ?? -1;
+    if (loss >= 0) return { row, loss };
+    const slice = row.lane.find(at, near);
+    if (slice >= 0) return { row, slice };
+    return row.unknown && row.unknown.find(at) >= 0 ? { row, unknown: true } : { row };
+  }
+
+  #listen() {
+    const { range } = this.shared;
+    let drag = null;
+    this.element.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || event.offsetX < kGutter) return;
+      drag = { x: event.clientX, begin: range.begin, end: range.end, moved: false };
+      this.canvas.setPointerCapture(event.pointerId);
+    });
+    this.element.addEventListener("pointermove", (event) => {
+      if (drag !== null) this.#drag(event, drag);
+      else this.#hover(event);
+    });
+    this.element.addEventListener("pointerup", (event) => {
+      if (drag !== null && !drag.moved) this.#click(event);
+      drag = null;
+    });
+    this.element.addEventListener("pointercancel", () => { drag = null; });
+    this.element.addEventListener("pointerleave", () => {
+      hideTooltip();
+      this.shared.moved(null);
+    });
+    this.element.addEventListener("dblclick", (event) => range.zoom(0.25, this.#timeAt(event)));
+    this.element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    this.element.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  #drag(event, drag) {
+    if (Math.abs(event.clientX - drag.x) > 3) drag.moved = true;
+    if (!drag.moved) return;
+    hideTooltip();
+    const width = this.canvas.getBoundingClientRect().width - kGutter;
+    const by = ((drag.x - event.clientX) / width) * (drag.end - drag.begin);
+    this.shared.range.set(drag.begin + by, drag.end + by);
+  }
+
+  #hover(event) {
+    const hit = this.#hit(event);
+    this.shared.moved(hit === null ? null : this.#timeAt(event));
+    const lines = hit === null ? null : describe(hit);
+    if (lines === null) hideTooltip();
+    else showTooltip(event, lines);
+  }
+
+  #click(event) {
+    const hit = this.#hit(event);
+    this.shared.pick(hit?.slice === undefined ? null : hit.row.keyOf(hit.row.lane.what[hit.slice]));
+  }
+
+  // The wheel alone scrolls the page, as everywhere.
+  #wheel(event) {
+    const { range } = this.shared;
+    if (event.ctrlKey || event.metaKey) range.zoom(Math.exp(event.deltaY / 300), this.#timeAt(event));
+    else if (event.shiftKey) range.pan((event.deltaY || event.deltaX) / 800);
+    else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) range.pan(event.deltaX / 800);
+    else return;
+    event.preventDefault();
+  }
+
+  #key(event) {
+    const { range } = this.shared;
+    const actions = {
+      w: () => range.zoom(0.5), s: () => range.zoom(2), a: () => range.pan(-0.25), d: () => range.pan(0.25),
+      ArrowLeft: () => range.pan(-0.25), ArrowRight: () => range.pan(0.25),
+      "+": () => range.zoom(0.5), "-": () => range.zoom(2), Home: () => range.reset(),
+    };
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
+    actions[event.key]();
+    event.preventDefault();
+  }
+}
+
+// Lines of a tooltip, the first as heading; null: there is nothing to say.
+function describe({ row, slice, loss, unknown }) {
+  if (loss !== undefined) return row.describeLoss(loss);
+  if (slice !== undefined) return row.describe(slice);
+  if (unknown) return ["Not known", "The traces do not tell what ran here: losses, a filter, or ktraced itself."];
+  return null;
+}

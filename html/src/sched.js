@@ -1,0 +1,78 @@
+// The section on scheduling.
+import { histogram } from "./charts.js";
+import { el, printable } from "./dom.js";
+import { count, duration, percent } from "./format.js";
+import { doubts } from "./summary.js";
+import { table } from "./table.js";
+
+const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
+const time = (title, value, help) => ({ title, value, text: (row) => duration(value(row)), help });
+// Of a distribution that may be empty.
+const latency = (title, key) => ({ title, value: (row) => row.delay[key], text: (row) => (row.delay.count === 0 ? "–" : duration(row.delay[key])) });
+
+function threads(sched) {
+  return table({
+    id: "threads-table", rows: sched.threads.rows, of: sched.threads.of, sorted: "On CPU",
+    columns: [
+      { title: "TID", value: (row) => row.tid ?? 0, text: (row) => (row.others ? "" : String(row.tid)) },
+      { title: "Thread", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) },
+      time("On CPU", (row) => row.on_cpu_ns, "Time it ran, from its first switch on"),
+      number("Switches", (row) => row.switched_in, "How often it began to run"),
+      number("Slept", (row) => row.slept, "How often it stopped to wait for something"),
+      number("Preempted", (row) => row.preempted, "How often it stopped although it could have gone on"),
+      time("For", (row) => row.preempted_ns, "How long it waited to go on after that"),
+      number("Migrated", (row) => row.migrations, "Moves to another CPU"),
+      latency("Delay 50 %", "p50_ns"), latency("99 %", "p99_ns"), latency("Longest", "max_ns"),
+    ],
+  });
+}
+
+function longest(sched, begin, go) {
+  return table({
+    id: "delays-table", rows: sched.longest, pick: (row) => go(row.ts, row.ns),
+    columns: [
+      { title: "Woken after", value: (row) => row.ts, text: (row) => duration(row.ts - begin) },
+      time("Delay", (row) => row.ns),
+      number("CPU", (row) => row.cpu),
+      { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
+      { title: "Instead ran", text: (row) => (row.instead === null ? "?" : printable(`${row.instead.comm} ${row.instead.tid} for ${duration(row.instead.ns)}`)) },
+    ],
+  });
+}
+
+// `go(ts, ns)` shows a time on the timeline.
+export function schedSection(data, go) {
+  const { sched } = data;
+  const section = el("section", { id: "sched" }, el("h2", {}, "Scheduling"), doubts(sched.doubts));
+  if (sched.threads.rows.length === 0) {
+    section.append(el("p", { class: "note" }, "The traces have no scheduling events."));
+    return section;
+  }
+  const chart = histogram("delay-histogram", "How long threads waited from being woken to running");
+  chart.show(sched.histogram);
+  const { delay } = sched;
+  section.append(
+    el("div", { class: "columns" },
+      el("div", {},
+        el("h3", {}, "From being woken to running"),
+        el("p", { class: "note" }, delay.count === 0 ? "No delay could be measured."
+          : `${count(delay.count)} delays: half at most ${duration(delay.p50_ns)}, 99 % at most ${duration(delay.p99_ns)}, the longest ${duration(delay.max_ns)}.`),
+        delay.count === 0 ? null : chart.element),
+      el("div", {},
+        el("h3", {}, "CPUs"),
+        table({
+          id: "sched-cpus-table", rows: sched.cpus,
+          columns: [
+            number("CPU", (row) => row.cpu),
+            time("Busy", (row) => row.busy_ns), time("Idle", (row) => row.idle_ns),
+            { title: "Busy, share", value: (row) => row.busy_ns / (row.busy_ns + row.idle_ns || 1), text: (row) => percent(row.busy_ns, row.busy_ns + row.idle_ns) },
+            number("Switches", (row) => row.switches),
+          ],
+        }))),
+    el("h3", {}, "Threads"), threads(sched),
+    el("h3", {}, "Longest delays"), el("p", { class: "note" }, "A click on a row shows it on the timeline."),
+    longest(sched, data.window.begin_ns, go));
+  if (sched.unsure !== 0)
+    section.append(el("p", { class: "note" }, `${count(sched.unsure)} times go across losses, and are not counted.`));
+  return section;
+}

@@ -1,0 +1,88 @@
+// The head of the page, and the section on what the traces hold.
+import { el, printable } from "./dom.js";
+import { count, duration } from "./format.js";
+import { table } from "./table.js";
+import { toggleTheme } from "./theme.js";
+
+const kSections = [["timeline", "Timeline"], ["sched", "Scheduling"], ["syscalls", "System calls"], ["kmem", "Memory"], ["summary", "Events"]];
+
+const tile = (value, what, bad = false) => el("div", { class: bad ? "tile bad" : "tile" }, el("b", {}, value), el("span", {}, what));
+
+const sourceText = (source) =>
+  printable(`${source.path}: ${source.kind} of ${source.host}, Linux ${source.kernel}, ` +
+    (source.complete ? "complete" : `incomplete: ${source.incomplete_because.join("; ")}`));
+
+// What stays at the top.
+export function bar() {
+  return [
+    el("h1", {}, "ktraced report"),
+    el("nav", {}, ...kSections.map(([id, title]) => el("a", { href: `#${id}` }, title))),
+    el("button", { type: "button", id: "theme", title: "Light or dark", onclick: toggleTheme }, "◐"),
+  ];
+}
+
+export function head(data) {
+  const { total, cpus, processes } = data.summary;
+  return [
+    el("ul", { class: "sources" }, ...data.sources.map((source) => el("li", {}, sourceText(source)))),
+    el("div", { class: "tiles" },
+      tile(duration(data.window.end_ns - data.window.begin_ns), "window"),
+      tile(count(total.events), "events"),
+      tile(count(total.lost), "events lost", total.lost !== 0),
+      tile(count(total.missed), "hits skipped by the kernel", total.missed !== 0),
+      tile(count(cpus.length), "CPUs"),
+      tile(count(processes.of), "processes")),
+    doubts(data.doubts),
+  ];
+}
+
+// What a section could not know.
+export function doubts(texts) {
+  if (texts.length === 0) return null;
+  return el("ul", { class: "doubts" }, ...texts.map((text) => el("li", {}, printable(text))));
+}
+
+const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
+
+export function summarySection(data) {
+  const { events, cpus, processes } = data.summary;
+  const begin = data.window.begin_ns;
+  const after = (ns) => duration(ns - begin);
+  return el("section", { id: "summary" },
+    el("h2", {}, "Events"),
+    el("div", { class: "columns" },
+      el("div", {},
+        el("h3", {}, "By kind"),
+        table({
+          id: "events-table", sorted: "Events",
+          rows: Object.entries(events).map(([name, counts]) => ({ name, ...counts })),
+          columns: [
+            { title: "Event", text: (row) => printable(row.name) },
+            number("Events", (row) => row.events),
+            number("Lost", (row) => row.lost, "Did not fit into a ring: missing in the trace, and marked where"),
+            number("Missed", (row) => row.missed, "Skipped by the kernel, which only counts them"),
+            number("Overwritten", (row) => row.overwritten, "Older than what the flight recorder kept"),
+          ],
+        })),
+      el("div", {},
+        el("h3", {}, "By CPU"),
+        table({
+          id: "cpus-table", rows: cpus,
+          columns: [
+            number("CPU", (row) => row.cpu),
+            number("Events", (row) => row.events),
+            number("Lost", (row) => row.lost),
+            { title: "First after", value: (row) => row.first_ns, text: (row) => after(row.first_ns) },
+            { title: "Last after", value: (row) => row.last_ns, text: (row) => after(row.last_ns) },
+          ],
+        }),
+        el("h3", {}, "By process"),
+        table({
+          id: "processes-table", rows: processes.rows, of: processes.of, sorted: "Events",
+          columns: [
+            number("PID", (row) => row.pid),
+            { title: "Process", text: (row) => printable(row.comm) },
+            number("Events", (row) => row.events),
+          ],
+        }))));
+}

@@ -1,0 +1,81 @@
+// The section on system calls.
+import { histogram } from "./charts.js";
+import { el, printable } from "./dom.js";
+import { count, duration } from "./format.js";
+import { doubts } from "./summary.js";
+import { table } from "./table.js";
+
+const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
+const time = (title, key, help) => ({ title, value: (row) => row.time[key], text: (row) => (row.time.count === 0 ? "–" : duration(row.time[key])), help });
+const callOf = (row) => (row.others ? "(others)" : row.syscall);
+const errorsOf = (row) => Object.entries(row.errors).map(([error, n]) => `${error} ${count(n)}`).join(", ");
+
+const kTimes = [
+  number("Calls", (row) => row.calls, "That returned"),
+  time("Total", "total_ns"), time("Mean", "mean_ns"), time("50 %", "p50_ns"), time("90 %", "p90_ns"),
+  time("99 %", "p99_ns"), time("Longest", "max_ns"),
+  number("Failed", (row) => row.failed), { title: "Errors", text: errorsOf },
+];
+
+// The distribution of one call; the table chooses which.
+function timesOf(syscalls) {
+  const chart = histogram("syscall-histogram", "How long a system call took");
+  const title = el("h3", { id: "syscall-histogram-title" });
+  const show = (row) => {
+    title.textContent = `How long ${callOf(row)} took`;
+    chart.show(row.histogram);
+  };
+  show(syscalls.calls.rows[0]);
+  return el("div", { class: "columns wide-first" },
+    el("div", {},
+      el("h3", {}, "By call"), el("p", { class: "note" }, "A click on a row shows its distribution."),
+      table({ id: "calls-table", rows: syscalls.calls.rows, of: syscalls.calls.of, sorted: "Total", pick: show, keeps: true, columns: [{ title: "System call", text: callOf }, ...kTimes] })),
+    el("div", {}, title, chart.element));
+}
+
+function slowest(syscalls, begin, go) {
+  return table({
+    id: "slowest-table", rows: syscalls.slowest, pick: (row) => go(row.ts, row.ns),
+    columns: [
+      { title: "Began after", value: (row) => row.ts, text: (row) => duration(row.ts - begin) },
+      { title: "Took", value: (row) => row.ns, text: (row) => duration(row.ns) },
+      { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
+      { title: "Call", text: (row) => `${row.syscall}(${row.args.join(", ")}) = ${row.ret}${row.error ? ` ${row.error}` : ""}` },
+    ],
+  });
+}
+
+// What could not be paired.
+function notes(syscalls) {
+  const texts = [
+    ["running", "had not returned at the end"],
+    ["begun_before", "began before the trace, or their beginning is missing: counted, not timed"],
+    ["end_unseen", "have no end in the trace although their thread went on"],
+    ["unsure", "ran while something was lost: counted, not timed"],
+  ];
+  return texts.filter(([key]) => syscalls[key] !== 0).map(([key, text]) => el("p", { class: "note" }, `${count(syscalls[key])} calls ${text}.`));
+}
+
+// `go(ts, ns)` shows a time on the timeline.
+export function syscallSection(data, go) {
+  const { syscalls } = data;
+  const section = el("section", { id: "syscalls" }, el("h2", {}, "System calls"), doubts(syscalls.doubts));
+  if (syscalls.calls.rows.length === 0) {
+    section.append(el("p", { class: "note" }, "The traces have no system calls."));
+    return section;
+  }
+  section.append(
+    timesOf(syscalls),
+    el("h3", {}, "By process"),
+    table({
+      id: "process-calls-table", rows: syscalls.processes.rows, of: syscalls.processes.of, sorted: "Total",
+      columns: [
+        { title: "PID", value: (row) => row.pid ?? 0, text: (row) => (row.others ? "" : String(row.pid)) },
+        { title: "Process", text: (row) => printable(row.comm ?? "") },
+        { title: "System call", text: callOf }, ...kTimes,
+      ],
+    }),
+    el("h3", {}, "Slowest calls"), el("p", { class: "note" }, "A click on a row shows it on the timeline."),
+    slowest(syscalls, data.window.begin_ns, go), ...notes(syscalls));
+  return section;
+}

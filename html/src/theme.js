@@ -1,0 +1,40 @@
+// Colours. Those of the page stand in style.css; canvases read them from there.
+
+export function themeColours() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    text: of("text"), muted: of("muted"), faint: of("faint"), line: of("line"),
+    panel: of("panel"), lane: of("lane"), accent: of("accent"), loss: of("loss"),
+    hatch: of("hatch"), dimmed: of("dimmed"), font: of("font"),
+  };
+}
+
+// Told apart by most eyes, and dark text can be read on them.
+const kPalette = [
+  "#7aa6d8", "#f0a868", "#8cc98a", "#e58b88", "#b7a1dd", "#d9b66a",
+  "#74c7c4", "#e79ac0", "#a9bf6b", "#9aa8e8", "#cf9d83", "#86b8a0",
+];
+export const kOnPalette = "#14181f";
+
+// The same name has the same colour everywhere.
+export function colourOf(name) {
+  let hash = 2166136261;
+  for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+  return kPalette[(hash >>> 8) % kPalette.length];
+}
+
+const kDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+export const isDark = () => (document.documentElement.dataset.theme ?? (kDark.matches ? "dark" : "light")) === "dark";
+
+const listeners = [];
+const changed = () => listeners.forEach((listener) => listener());
+kDark.addEventListener("change", changed);
+
+export const onThemeChange = (listener) => listeners.push(listener);
+
+export function toggleTheme() {
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  changed();
+}

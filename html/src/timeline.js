@@ -1,0 +1,239 @@
+// The section with the timeline: CPUs above, system calls of threads below.
+import { el, printable } from "./dom.js";
+import { count, duration, offset, percent, plural } from "./format.js";
+import { kNoLane, Lane, lanesByCpu } from "./lanes.js";
+import { Overview } from "./overview.js";
+import { contextOf, paintAxis } from "./paint.js";
+import { Pane } from "./pane.js";
+import { TimeRange } from "./range.js";
+import { colourOf, onThemeChange, themeColours } from "./theme.js";
+
+const kAxis = 24; // pixels
+const kTallestCpus = 360, kTallestThreads = 432;
+
+const taskName = (task) => (task.others ? "(others)" : task.comm || "?");
+const taskText = (task) => (task.others ? "threads beyond the limit" : `${task.comm || "?"}, thread ${task.tid}`);
+
+// Begin and length of a slice, and what stands in it if it is several.
+function timesOf(lane, i, what) {
+  const length = lane.end[i] - lane.begin[i];
+  const lines = [`${duration(length)} from ${offset(lane.begin[i], 1e3)}`];
+  const joined = lane.joined.get(i);
+  if (joined)
+    lines.push(
+      `${count(joined.count)} ${what} drawn as one, together ${duration(joined.busy)}`,
+      `of that, this one at least ${percent(joined.whatNs, joined.busy)}`);
+  return lines;
+}
+
+function cpuRows(timeline, cpus, length) {
+  const ran = lanesByCpu(timeline.run), unknown = lanesByCpu(timeline.unknown), losses = lanesByCpu(timeline.losses);
+  const all = new Lane({ gap: [0], ns: [length], what: [0], joined: [] });
+  const names = timeline.tasks.map((task) => printable(taskName(task)));
+  const colours = timeline.tasks.map((task) => colourOf(taskName(task)));
+  return cpus.map((cpu) => ({
+    label: `CPU ${cpu}`,
+    lane: ran.get(cpu) ?? kNoLane,
+    unknown: unknown.get(cpu) ?? (ran.has(cpu) ? kNoLane : all),
+    losses: losses.get(cpu) ?? kNoLane,
+    name: (what) => names[what],
+    colour: (what) => colours[what],
+    keyOf: (what) => ({ tid: timeline.tasks[what].tid, text: taskText(timeline.tasks[what]) }),
+    matches: (what, key) => key.tid === undefined || timeline.tasks[what].tid === key.tid,
+    describe(i) {
+      const task = timeline.tasks[this.lane.what[i]];
+      const process = task.pid ? [`process ${task.pid}, on CPU ${cpu}`] : [`on CPU ${cpu}`];
+      return [taskText(task), ...process, ...timesOf(this.lane, i, "times on the CPU")];
+    },
+    describeLoss(i) {
+      const { count: lost, whatNs: most } = this.losses.joined.get(i) ?? { count: 1, whatNs: 1 };
+      return [
+        `${plural(lost, "event")} lost on CPU ${cpu}`,
+        `${most === lost ? "all" : count(most)} of ${timeline.lost_events[this.losses.what[i]]}`,
+        `within ${duration(this.losses.end[i] - this.losses.begin[i])} from ${offset(this.losses.begin[i], 1e3)}`,
+      ];
+    },
+  }));
+}
+
+// When each thread ran on some CPU, as far as it is drawn exactly.
+function runsByThread(timeline) {
+  const runs = new Map();
+  for (const columns of timeline.run.lanes) {
+    const lane = new Lane(columns);
+    for (let i = 0; i < lane.size; i += 1) {
+      if (lane.joined.has(i)) continue;
+      const { tid } = timeline.tasks[lane.what[i]];
+      if (!runs.has(tid)) runs.set(tid, []);
+      runs.get(tid).push([lane.begin[i], lane.end[i]]);
+    }
+  }
+  return runs;
+}
+
+// What a thread ran, as a lane: of one thread nothing overlaps.
+function runLane(slices = []) {
+  slices.sort((a, b) => a[0] - b[0]);
+  const before = (i) => (i === 0 ? 0 : slices[i - 1][1]);
+  return new Lane({ gap: slices.map(([begin], i) => begin - before(i)), ns: slices.map(([begin, end]) => end - begin), what: slices.map(() => 0), joined: [] });
+}
+
+function threadRows(timeline) {
+  const runs = runsByThread(timeline);
+  const colours = timeline.syscalls.map(colourOf);
+  return timeline.calls.lanes.map((columns) => ({
+    label: printable(`${columns.comm || "?"} ${columns.tid}`),
+    tid: columns.tid,
+    runs: runLane(runs.get(columns.tid)),
+    lane: new Lane(columns),
+    name: (what) => timeline.syscalls[what],
+    colour: (what) => colours[what],
+    keyOf: (what) => ({ call: what, text: timeline.syscalls[what] }),
+    matches: (what, key) => (key.call === undefined ? columns.tid === key.tid : key.call === what),
+    describe(i) {
+      return [timeline.syscalls[this.lane.what[i]], taskText(columns), ...timesOf(this.lane, i, "calls")];
+    },
+  }));
+}
+
+// What the drawing leaves out, as sentences.
+export function reductions(timeline) {
+  const { run, calls, losses } = timeline;
+  const joined = (what, table, items) =>
+    table.grain_ns === 0
+      ? `All ${count(table.of)} ${what} are drawn as they happened.`
+      : `${count(table.of)} ${what} are drawn as ${count(table.slices)} ${items}: what is shorter than ` +
+        `${duration(table.grain_ns)} may be drawn as one with its neighbours (striped). Counts and times are kept; ` +
+        `of the names, the one that had most of the time.`;
+  const sentences = [];
+  if (run.of !== 0) sentences.push(joined("times that a thread ran", run, "slices"));
+  if (calls.of !== 0) sentences.push(joined("system calls", calls, "slices"));
+  if (calls.left_out !== 0)
+    sentences.push(
+      `${count(calls.left_out)} calls are not drawn: of ${count(calls.threads)} threads with calls or more, ` +
+      `the ${count(calls.lanes.length)} with the most have a lane.`);
+  if (calls.unsure !== 0)
+    sentences.push(`${count(calls.unsure)} calls are not drawn, because their beginning or their end is not in the trace.`);
+  if (losses.grain_ns !== 0)
+    sentences.push(`Losses closer than ${duration(losses.grain_ns)} to each other have one mark.`);
+  return sentences;
+}
+
+class Timeline {
+  constructor(data) {
+    const length = data.window.end_ns - data.window.begin_ns;
+    this.range = new TimeRange(length);
+    this.data = data;
+    this.highlight = null;
+    this.wanted = { text: "", here: false };
+    this.cursor = null;
+    const cpus = data.summary.cpus.map((cpu) => cpu.cpu);
+    this.cpus = cpuRows(data.timeline, cpus, length);
+    this.threads = threadRows(data.timeline);
+    this.axis = el("canvas", { class: "axis" });
+    this.status = el("output", { class: "status", id: "timeline-status" });
+    this.picked = el("span", { class: "chosen", id: "timeline-picked" });
+    this.overview = new Overview(this.range, this.cpus.map((row) => row.lane), this.cpus.map((row) => row.losses));
+    this.cpuPane = new Pane(this, kTallestCpus, "What ran on each CPU");
+    this.threadPane = new Pane(this, kTallestThreads, "System calls of threads");
+    this.cpuPane.rows = this.cpus;
+    this.threadPane.rows = this.threads;
+    this.range.onChange(() => this.redraw());
+    onThemeChange(() => { this.overview.redraw(); this.redraw(); });
+    new ResizeObserver(() => this.#drawAxis()).observe(this.cpuPane.element);
+    this.#say();
+  }
+
+  redraw() {
+    if (this.wanted.here) this.filter({});
+    this.cpuPane.redraw();
+    this.threadPane.redraw();
+    this.#drawAxis();
+    this.#say();
+  }
+
+  // A pointer is at a time of the window, or nowhere.
+  moved(ns) {
+    this.cursor = ns;
+    this.cpuPane.redraw();
+    this.threadPane.redraw();
+    this.#say();
+  }
+
+  // Shows where else a thread ran, or a call was made; once more: nothing.
+  pick(key) {
+    const same = key !== null && this.highlight?.text === key.text;
+    this.highlight = same ? null : key;
+    this.picked.textContent = this.highlight === null ? "" : `Only ${printable(this.highlight.text)} is coloured; click beside it for all.`;
+    this.redraw();
+  }
+
+  // Rows of threads with `text` in their name or number, and perhaps only those that did something
+  // in the part shown.
+  filter({ text = this.wanted.text, here = this.wanted.here }) {
+    this.wanted = { text, here };
+    const { begin, end } = this.range;
+    const inPart = (lane) => {
+      const i = lane.firstAfter(begin);
+      return i < lane.size && lane.begin[i] < end;
+    };
+    this.threadPane.rows = this.threads.filter((row) => row.label.toLowerCase().includes(text.toLowerCase()) && (!here || inPart(row.lane) || inPart(row.runs)));
+  }
+
+  // Shows a time, with some of what was around it.
+  go(ts, ns) {
+    const begin = ts - this.data.window.begin_ns;
+    this.range.set(begin - 0.3 * ns, begin + 1.3 * ns);
+    this.cpuPane.element.closest("section").scrollIntoView();
+  }
+
+  #drawAxis() {
+    const width = this.cpuPane.element.clientWidth;
+    if (width === 0) return;
+    paintAxis(contextOf(this.axis, width, kAxis), this.range, width, kAxis, themeColours());
+  }
+
+  #say() {
+    const { range, cursor, data } = this;
+    const shown = range.span >= range.length ? `All ${duration(range.length)}` : `${duration(range.span)} of ${duration(range.length)}, from ${offset(range.begin, range.span / 1000)}`;
+    const at = cursor === null ? "" : ` · pointer at ${offset(cursor, range.span / 10000)}, ${((data.window.begin_ns + cursor) / 1e9).toFixed(6)} s after boot`;
+    this.status.textContent = shown + at;
+  }
+}
+
+function toolbar(timeline) {
+  const { range } = timeline;
+  const button = (id, text, title, action) => el("button", { id, type: "button", title, onclick: action }, text);
+  return el("div", { class: "toolbar" },
+    button("zoom-in", "+", "Zoom in (Ctrl and wheel, double click, or W)", () => range.zoom(0.5)),
+    button("zoom-out", "−", "Zoom out (Ctrl and wheel, or S)", () => range.zoom(2)),
+    button("pan-left", "←", "Earlier (drag, or A)", () => range.pan(-0.5)),
+    button("pan-right", "→", "Later (drag, or D)", () => range.pan(0.5)),
+    button("zoom-all", "All", "Show the whole window (Home)", () => range.reset()),
+    timeline.status);
+}
+
+export function timelineSection(data) {
+  const { timeline } = data;
+  const drawn = new Timeline(data);
+  const section = el("section", { id: "timeline" }, el("h2", {}, "Timeline"));
+  if (timeline.run.of === 0) section.append(el("p", { class: "note" }, "The traces have no sched_switch: they do not tell what ran on the CPUs."));
+  section.append(
+    toolbar(drawn),
+    el("div", { class: "timeline" }, drawn.overview.element, drawn.axis, drawn.cpuPane.element),
+    el("p", { class: "legend" },
+      el("i", { class: "key unknown" }), "not known what ran ",
+      el("i", { class: "key loss" }), "events were lost ",
+      el("i", { class: "key joined" }), "several drawn as one ",
+      el("i", { class: "key idle" }), "idle "),
+    el("p", { class: "note" }, "Ctrl and wheel zooms, dragging moves, a click colours only that thread or call. ", drawn.picked));
+  if (drawn.threads.length !== 0)
+    section.append(
+      el("div", { class: "heading" }, el("h3", {}, "System calls of threads"),
+        el("input", { type: "search", id: "thread-filter", placeholder: "Threads named…", "aria-label": "Show only threads with this in their name", oninput: (event) => drawn.filter({ text: event.target.value }) }),
+        el("label", {}, el("input", { type: "checkbox", id: "threads-here", onchange: (event) => drawn.filter({ here: event.target.checked }) }), " only those that did something in the part shown"),
+        el("span", { class: "legend" }, el("i", { class: "key running" }), "it ran on a CPU")),
+      el("div", { class: "timeline" }, drawn.threadPane.element));
+  section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));
+  return { element: section, go: (ts, ns) => drawn.go(ts, ns) };
+}

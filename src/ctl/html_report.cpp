@@ -1,0 +1,124 @@
+#include "ctl/html_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ctl/html_template.h"
+#include "ctl/html_timeline.h"
+#include "ctl/kmem_report.h"
+#include "ctl/new_file.h"
+#include "ctl/output.h"
+#include "ctl/report_input.h"
+#include "ctl/report_text.h"
+#include "ctl/sched_report.h"
+#include "ctl/summary_report.h"
+#include "ctl/syscall_report.h"
+#include "ctl/trace_input.h"
+#include "decoders/together.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+// All that the page shows, in one pass over the events.
+struct PageAnalyses {
+  static constexpr size_t kLongest = 50;
+
+  SummaryAnalysis summary;
+  KmemAnalysis kmem;
+  SchedAnalysis sched{kLongest};
+  SyscallAnalysis syscalls{kLongest};
+  RunTimeline run;
+  CallTimeline calls;
+  LossTimeline losses;
+  Together all{{&summary, &kmem, &sched, &syscalls, &run, &calls, &losses}};
+
+  void finish(const ReportFacts& facts) {
+    kmem.finish(facts.end_ns, facts.whole_since_ns);
+    sched.finish(facts.end_ns);
+    run.finish(facts.end_ns);
+    calls.finish(facts.end_ns);
+    losses.finish(facts.end_ns);
+  }
+};
+
+// The objects of the other reports, and the timelines.
+json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
+  const ReportFacts facts = input.facts({});
+  const ReportFacts of_kmem = input.facts(events_that_free(analyses.kmem));
+  const ReportFacts of_sched = input.facts(kSchedNeeds), of_syscalls = input.facts(kSyscallNeeds);
+  analyses.finish(of_kmem);
+  ReportCommand command;
+  command.top = top;
+  json data = {
+      {"version", KTRACED_VERSION},
+      {"summary", summary_report(analyses.summary, command, facts)},
+      {"kmem", kmem_report(analyses.kmem, command,
+                           [&input](uint64_t address) { return input.symbol(address); })},
+      {"sched", sched_report(analyses.sched, command)},
+      {"syscalls", syscall_report(analyses.syscalls, command)},
+      {"timeline", html_timeline(analyses.run, analyses.calls, analyses.losses, facts.begin_ns)}};
+  data["kmem"]["doubts"] = of_kmem.doubts;
+  data["sched"]["doubts"] = of_sched.doubts;
+  data["syscalls"]["doubts"] = of_syscalls.doubts;
+  add_facts(data, facts);
+  return data;
+}
+
+// '<' stands in strings only, and can end the element that the text is in.
+std::string without_markup(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+Result<> write_page(NewFile& file, const json& data) {
+  const HtmlTemplate page = html_template();
+  const std::string text =
+      without_markup(data.dump(-1, ' ', false, json::error_handler_t::replace));
+  for (const std::string_view part : {page.before, std::string_view(text), page.after})
+    if (auto written = file.write(part); !written) return written;
+  return file.finish();
+}
+
+Result<> say_written(const HtmlCommand& command, const json& data, const Options& options) {
+  const uint64_t events = number_at(member(member(data, "summary"), "total"), "events");
+  const std::string text = options.json ? json{{"path", command.output}, {"events", events}}.dump(
+                                              2, ' ', false, json::error_handler_t::replace) +
+                                              "\n"
+                                        : fmt::format("wrote {}: {} events; open it in a browser\n",
+                                                      printable(command.output), grouped(events));
+  auto written = write_all(STDOUT_FILENO, text);
+  if (!written) return pass_on(written);
+  return {};
+}
+
+}  // namespace
+
+Result<> run_html_report(const HtmlCommand& command, const Options& options) {
+  if (html_template().before.empty())
+    return fail(ExitCode::unavailable,
+                "this ktracectl was built without the HTML report; build it with npm installed and "
+                "-DKTRACED_HTML=ON");
+  auto input = TraceInput::open(command.directories, command.partial);
+  if (!input) return pass_on(input);
+  auto file = NewFile::create(command.output);
+  if (!file) return pass_on(file);
+  PageAnalyses analyses;
+  if (auto read = (*input)->read(analyses.all); !read) return read;
+  const json data = page_data(**input, analyses, command.top);
+  if (auto written = write_page(*file, data); !written) return written;
+  if (auto said = say_written(command, data, options); !said) return said;
+  return (*input)->verdict();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,191 @@
+// Opens the HTML report in Chromium as somebody would: from a file, without a network.
+//
+//   node html_report_test.mjs KTRACECTL MAKE_TRACE
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Browser } from "./browser.mjs";
+
+const [ktracectl, makeTrace] = process.argv.slice(2).map((each) => path.resolve(each));
+const kEvents = 20_000;
+// A directory's name can be longer than a task's, and is shown too.
+const kEvilName = "<img src=x onerror=alert(document.domain)>";
+
+const directory = mkdtempSync(path.join(tmpdir(), "ktraced-html-"));
+const trace = path.join(directory, kEvilName);
+const page = path.join(directory, "report.html");
+let browser;
+
+function chromium() {
+  const found = ["chromium", "chromium-browser", "google-chrome"].find((name) => spawnSync(name, ["--version"]).status === 0);
+  assert(found, "this test needs the package chromium");
+  return found;
+}
+
+before(async () => {
+  execFileSync(makeTrace, [trace, String(kEvents)]);
+  execFileSync(ktracectl, ["report", "html", trace, "-o", page]);
+  browser = await Browser.start(chromium());
+});
+
+after(async () => {
+  await browser?.stop();
+  rmSync(directory, { recursive: true });
+});
+
+beforeEach(() => browser.open(pathToFileURL(page).href));
+
+// Whatever a test does: the page asks for nothing and complains of nothing.
+const quietly = (name, body) => test(name, async () => {
+  browser.complaints.length = 0;
+  await body();
+  assert.deepEqual(browser.complaints, []);
+});
+
+const column = (table, n) => browser.value(`[...document.querySelectorAll("#${table} tbody tr")].map((row) => row.cells[${n}].textContent)`);
+const text = (selector) => browser.value(`document.querySelector(${JSON.stringify(selector)}).textContent`);
+// The pixels of a canvas, to be compared.
+const pixels = (selector) => browser.value(`document.querySelector(${JSON.stringify(selector)} + " canvas").toDataURL()`);
+const nextFrame = () => browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+const numbers = (texts) => texts.map((each) => Number(each.replaceAll(",", "")));
+
+quietly("it is one file that needs no other", async () => {
+  const source = readFileSync(page, "utf8");
+  assert.doesNotMatch(source, /<(link|iframe|object)\b|\bsrc=["']?http/i);
+  assert.match(source, /Apache License/, "the licences of bundled code are in it");
+  assert(await browser.value("document.querySelector('#delay-histogram canvas').width > 0"));
+});
+
+quietly("it says what is in the traces", async () => {
+  assert.match(await text(".tiles"), /events/);
+  const events = numbers(await column("events-table", 1)).reduce((sum, n) => sum + n, 0);
+  assert(events >= kEvents);
+  assert.match(await text(".tiles"), new RegExp(events.toLocaleString("en-US")));
+  assert.match(await text("#reduced"), /All [0-9,]+ times that a thread ran are drawn as they happened/);
+});
+
+quietly("a click on a heading sorts the table, another one turns it round", async () => {
+  const heading = "#kmem-call_sites-table th:nth-child(3)"; // Count
+  const counts = async () => numbers(await column("kmem-call_sites-table", 2));
+  const descending = (list) => [...list].sort((a, b) => b - a);
+  const before = await counts();
+  assert.notDeepEqual(before, descending(before), "it is sorted by bytes at first");
+  await browser.click(`${heading} button`);
+  assert.deepEqual(await counts(), descending(before));
+  assert.equal(await browser.value(`document.querySelector("${heading}").ariaSort`), "descending");
+  await browser.click(`${heading} button`);
+  assert.deepEqual(await counts(), descending(before).reverse());
+});
+
+quietly("the timeline zooms, moves, and shows the whole window again", async () => {
+  const whole = await pixels(".pane");
+  assert.match(await text("#timeline-status"), /^All /);
+  await browser.click("#zoom-in");
+  await nextFrame();
+  const zoomed = await pixels(".pane");
+  assert.notEqual(zoomed, whole);
+  const shown = await text("#timeline-status");
+  assert.match(shown, /^[0-9.]+ .?s of [0-9.]+ .?s, from \+/);
+  const place = await browser.placeOf(".pane canvas", [0.6, 0.5]);
+  await browser.mouse("mouseWheel", place, { deltaX: 0, deltaY: -900, modifiers: 2 }); // Ctrl
+  await nextFrame();
+  assert.notEqual(await pixels(".pane"), zoomed);
+  assert.notEqual(await text("#timeline-status"), shown);
+  await browser.click("#zoom-all");
+  await browser.mouse("mouseMoved", { x: 1, y: 1 });
+  await nextFrame();
+  assert.equal(await pixels(".pane"), whole);
+});
+
+quietly("dragging in the overview shows that part", async () => {
+  const from = await browser.placeOf(".overview canvas", [0.5, 0.5]), to = await browser.placeOf(".overview canvas", [0.6, 0.5]);
+  await browser.mouse("mousePressed", from, { button: "left", clickCount: 1 });
+  await browser.mouse("mouseMoved", to, { button: "left", buttons: 1 });
+  await browser.mouse("mouseReleased", to, { button: "left", clickCount: 1 });
+  assert.match(await text("#timeline-status"), / of .*, from \+/);
+});
+
+quietly("pointing at the timeline names the thread, and a click marks it everywhere", async () => {
+  await browser.click("#zoom-in");
+  await nextFrame();
+  const before = await pixels(".pane");
+  // Some place of the first lane is not idle.
+  let found = "";
+  for (let x = 0.3; x < 0.9 && found === ""; x += 0.01) {
+    const place = await browser.placeOf(".pane canvas", [x, 0.12]);
+    await browser.mouse("mouseMoved", place);
+    const lines = await browser.value("document.querySelector('.tooltip:not([hidden])')?.textContent ?? ''");
+    if (!/thread [0-9]+/.test(lines)) continue;
+    found = lines;
+    await browser.mouse("mousePressed", place, { button: "left", clickCount: 1 });
+    await browser.mouse("mouseReleased", place, { button: "left", clickCount: 1 });
+  }
+  assert.match(found, /, thread [0-9]+process [0-9]+, on CPU 0/);
+  assert.match(await text("#timeline-picked"), /^Only .*, thread [0-9]+ is coloured/);
+  await nextFrame();
+  assert.notEqual(await pixels(".pane"), before);
+});
+
+quietly("losses are marked, with what was lost", async () => {
+  const losses = await browser.value("JSON.parse(document.getElementById('data').textContent).timeline.losses.lanes");
+  assert.deepEqual(losses.map((lane) => lane.cpu), [1]);
+  const window = await browser.value("(({ begin_ns, end_ns }) => end_ns - begin_ns)(JSON.parse(document.getElementById('data').textContent).window)");
+  const width = await browser.value("document.querySelector('.pane canvas').clientWidth");
+  const at = (168 + (losses[0].gap[0] / window) * (width - 168)) / width; // beside the names of the lanes
+  await browser.mouse("mouseMoved", await browser.placeOf(".pane canvas", [at, 0.37]));
+  assert.match(await text(".tooltip"), /1,203 events lost on CPU 11,200 of sys_enter/);
+});
+
+quietly("a click on a system call shows its distribution", async () => {
+  const first = await text("#syscall-histogram-title"), bars = await pixels("#syscall-histogram");
+  await browser.click("#calls-table tbody tr:nth-child(3) td");
+  await nextFrame();
+  assert.notEqual(await text("#syscall-histogram-title"), first);
+  assert.notEqual(await pixels("#syscall-histogram"), bars);
+});
+
+quietly("a click in the tree-map goes into a box", async () => {
+  const before = await pixels("#kmem-treemap");
+  await browser.click("#kmem-treemap canvas", [0.3, 0.4]);
+  await nextFrame();
+  assert.notEqual(await pixels("#kmem-treemap"), before);
+  await browser.click("button[data-key=held_bytes]");
+  assert.equal(await browser.value("document.querySelector('button[data-key=held_bytes]').ariaPressed"), "true");
+});
+
+quietly("threads are found by name", async () => {
+  const before = await pixels(".pane:last-child");
+  await browser.value("(() => { const box = document.getElementById('thread-filter'); box.value = 'nginx'; box.dispatchEvent(new Event('input')); })()");
+  await nextFrame();
+  assert.notEqual(await browser.value("[...document.querySelectorAll('.pane')][1].style.height"), "");
+  assert.equal(await browser.value("[...document.querySelectorAll('.pane')][1].firstChild.style.height"), "48px", "two threads are called nginx");
+  assert.notEqual(before, "");
+});
+
+quietly("names are text, whatever is in them", async () => {
+  assert.equal(await browser.value("document.querySelectorAll('img, #main b[onclick], main > b').length"), 0);
+  assert((await column("threads-table", 1)).includes("<img src=x>"));
+  assert((await column("processes-table", 1)).includes("</script><b>"));
+  assert.match(await text(".sources"), /<img src=x onerror=alert\(document.domain\)>/);
+});
+
+quietly("the theme can be changed", async () => {
+  const colour = () => browser.value("getComputedStyle(document.body).backgroundColor");
+  const before = await colour(), drawn = await pixels(".pane");
+  await browser.click("#theme");
+  await nextFrame();
+  assert.notEqual(await colour(), before);
+  assert.notEqual(await pixels(".pane"), drawn);
+});
+
+test("a file that is there is not overwritten", () => {
+  const source = readFileSync(page);
+  const again = spawnSync(ktracectl, ["report", "html", trace, "-o", page], { encoding: "utf8" });
+  assert.equal(again.status, 64);
+  assert.match(again.stderr, /exists already; remove it or choose another name/);
+  assert.deepEqual(readFileSync(page), source);
+});
