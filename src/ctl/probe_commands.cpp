@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/json_access.h"
+#include "ctl/progress.h"
 #include "ctl/table.h"
 #include "decoders/safe_text.h"
 
@@ -74,7 +75,12 @@ Result<json> ask(const ProbesCommand& command, RpcClient& client) {
     case ProbeAction::add: {
       auto text = text_to_add(command);
       if (!text) return pass_on(text);
-      return client.call("probe.add", {{"text", *text}});
+      StatusLine line;
+      return client.call(
+          "probe.add", {{"text", *text}, {"progress", line.shown()}}, [&](const json& progress) {
+            line.show(fmt::format("set on {} of {} functions", grouped(number_at(progress, "done")),
+                                  grouped(number_at(progress, "total"))));
+          });
     }
     case ProbeAction::remove:
       return client.call("probe.remove", {{"names", command.words}});

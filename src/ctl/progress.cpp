@@ -15,19 +15,24 @@ constexpr const char* kClearLine = "\r\x1b[K";
 
 }  // namespace
 
-Progress::Progress() : shown_(::isatty(STDERR_FILENO) == 1) {}
+StatusLine::StatusLine() : shown_(::isatty(STDERR_FILENO) == 1) {}
 
-Progress::~Progress() {
+StatusLine::~StatusLine() {
   if (shown_) fmt::print(stderr, "{}", kClearLine);
 }
 
-void Progress::update(const EventAccount& total, uint64_t bytes) {
+void StatusLine::show(std::string_view text) const {
   if (!shown_) return;
+  fmt::print(stderr, "{}{}", kClearLine, text);
+  std::fflush(stderr);
+}
+
+void Progress::update(const EventAccount& total, uint64_t bytes) {
+  if (!line_.shown()) return;
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - last_).count();
   const auto news = static_cast<double>(total.records - last_events_);
-  fmt::print(stderr, "{}{}", kClearLine, text(total, seconds > 0 ? news / seconds : 0, bytes));
-  std::fflush(stderr);
+  line_.show(text(total, seconds > 0 ? news / seconds : 0, bytes));
   last_ = now;
   last_events_ = total.records;
 }

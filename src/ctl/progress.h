@@ -1,24 +1,35 @@
-// A line on the terminal that says how a recording goes on.
+// A line on the terminal that says how something goes on that takes its time.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "trace/manifest.h"
 
 namespace ktraced {
 
 // Written over and over; nothing if standard error is no terminal.
+class StatusLine {
+ public:
+  StatusLine();
+  // Removes the line.
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  [[nodiscard]] bool shown() const { return shown_; }
+  void show(std::string_view text) const;
+
+ private:
+  bool shown_;
+};
+
+// How a recording goes on.
 class Progress {
  public:
   static constexpr std::chrono::milliseconds kInterval{500};
-
-  Progress();
-  // Removes the line.
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   // `total` so far, in `bytes` of files.
   void update(const EventAccount& total, uint64_t bytes);
@@ -29,7 +40,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool shown_;
+  StatusLine line_;
   Clock::time_point last_ = Clock::now();
   uint64_t last_events_ = 0;
 };

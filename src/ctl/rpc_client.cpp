@@ -77,20 +77,32 @@ Result<RpcClient> RpcClient::connect(const std::string& path, std::chrono::secon
   return RpcClient(std::move(socket));
 }
 
-Result<json> RpcClient::call(std::string_view method, const json& params) {
+Result<json> RpcClient::call(std::string_view method, const json& params,
+                             const OnProgress& on_progress) {
   json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};
   // Arguments are whatever the user typed; what is no UTF-8 cannot name anything.
   auto sent = send(request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   // A refused connection is closed after an error has been written to it: read that first.
-  auto line = receive_line();
-  if (!line) return !sent ? pass_on(sent) : pass_on(line);
-  json answer = json::parse(*line, nullptr, false);
-  if (!answer.is_object())
-    return fail(ExitCode::data, "the answer to {} is not JSON: is this ktraced's socket?", method);
-  if (answer.contains("error")) return error_of(answer);
-  if (answer.value("id", json()) != json(last_id_) || !answer.contains("result"))
+  auto answer = receive_answer(method, on_progress);
+  if (!answer) return !sent ? pass_on(sent) : pass_on(answer);
+  if (answer->contains("error")) return error_of(*answer);
+  if (answer->value("id", json()) != json(last_id_) || !answer->contains("result"))
     return fail(ExitCode::data, "the answer to {} is not an answer to it", method);
-  return std::move(answer["result"]);
+  return std::move((*answer)["result"]);
+}
+
+// The next object that is no notification.
+Result<json> RpcClient::receive_answer(std::string_view method, const OnProgress& on_progress) {
+  for (;;) {
+    auto line = receive_line();
+    if (!line) return pass_on(line);
+    json answer = json::parse(*line, nullptr, false);
+    if (!answer.is_object())
+      return fail(ExitCode::data, "the answer to {} is not JSON: is this ktraced's socket?",
+                  method);
+    if (answer.contains("id") || !answer.contains("method")) return answer;
+    if (on_progress && answer["method"] == "progress") on_progress(answer["params"]);
+  }
 }
 
 Result<> RpcClient::send(std::string_view line) {

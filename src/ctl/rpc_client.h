@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -24,9 +25,13 @@ class RpcClient {
   static Result<RpcClient> connect(const std::string& path,
                                    std::chrono::seconds timeout = std::chrono::seconds(60));
 
+  // What the daemon tells while it works on a request: the `params` of its "progress".
+  using OnProgress = std::function<void(const nlohmann::json& params)>;
+
   // The result of a method, or the error the daemon answered with.
   Result<nlohmann::json> call(std::string_view method,
-                              const nlohmann::json& params = nlohmann::json::object());
+                              const nlohmann::json& params = nlohmann::json::object(),
+                              const OnProgress& on_progress = {});
 
   // Ends the connection, and returns when the daemon has ended it too.
   void close() &&;
@@ -43,6 +48,7 @@ class RpcClient {
   explicit RpcClient(Fd socket) : socket_(std::move(socket)) {}
   Result<> send(std::string_view line);
   Result<std::string> receive_line();
+  Result<nlohmann::json> receive_answer(std::string_view method, const OnProgress& on_progress);
 
   Fd socket_;
   std::string unread_;

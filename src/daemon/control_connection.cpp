@@ -33,6 +33,11 @@ ControlConnection::ControlConnection(Fd fd, const Peer& peer, const Methods& met
                                      const ControlLimits& limits)
     : fd_(std::move(fd)), peer_(peer), methods_(methods), limits_(limits) {
   set_patience(limits.first_request);
+  // What comes of it is dealt with when the request has been answered.
+  session_.set_output([this](const std::string& line) {
+    output_ += line;
+    broken_ |= !flush();
+  });
 }
 
 void ControlConnection::set_patience(std::chrono::milliseconds time) {

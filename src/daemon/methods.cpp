@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
+#include <chrono>
 
 #include "base/clock.h"
 #include "daemon/snapshot_methods.h"
@@ -15,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
+constexpr std::chrono::milliseconds kProgressInterval{100};
 
 Result<std::vector<std::string>> texts_parameter(const json& params, const char* key) {
   auto names = params.find(key);
@@ -43,6 +45,23 @@ Result<json> enable(Tracer& tracer, const json& params, bool enabled) {
   json answer = {{"events", chosen->events}};
   if (!chosen->skipped.empty()) answer["skipped"] = chosen->skipped;
   return answer;
+}
+
+Result<json> add_probes(Tracer& tracer, const json& params, const Session& session) {
+  auto text = params.find("text");
+  if (text == params.end() || !text->is_string())
+    return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
+  auto wanted = params.find("progress");
+  if (wanted != params.end() && !wanted->is_boolean())
+    return fail(ExitCode::usage, "'progress' must be true or false");
+  if (wanted == params.end() || !wanted->get<bool>()) return tracer.add_probes(*text);
+  std::chrono::steady_clock::time_point last;
+  return tracer.add_probes(*text, [&](size_t done, size_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < kProgressInterval) return;
+    last = now;
+    session.notify("progress", {{"done", done}, {"total", total}});
+  });
 }
 
 json show_filter(const Tracer& tracer) {
@@ -137,13 +156,10 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     if (!changed) return pass_on(changed);
     return json{{"changed", *changed}};
   });
-  server.add({"probe.add", {"text"}}, Role::admin,
-             [t](const json& params, const Peer&) -> Result<json> {
-               auto text = params.find("text");
-               if (text == params.end() || !text->is_string())
-                 return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
-               return t.tracer.add_probes(*text);
-             });
+  server.add_session({"probe.add", {"text", "progress"}}, Role::admin,
+                     [t](const json& params, const Peer&, Session& session) {
+                       return add_probes(t.tracer, params, session);
+                     });
   server.add({"probe.remove", {"names"}}, Role::admin,
              [t](const json& params, const Peer&) -> Result<json> {
                auto names = texts_parameter(params, "names");

@@ -179,6 +179,10 @@ Reply::Reply(Send send, json id)
 
 void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
 
+void Session::notify(std::string_view method, const json& params) const {
+  if (output_) output_(to_line({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
+}
+
 void Methods::add(MethodName name, Role role, Handler handler) {
   add_session(std::move(name), role, without_session(std::move(handler)));
 }

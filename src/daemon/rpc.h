@@ -76,7 +76,16 @@ class Session {
   void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
   [[nodiscard]] bool keeps_something() const { return kept_.use_count() != 0; }
 
+  // Sends a notification of the server's, at once: how the request goes on that is being carried
+  // out. A client that does not read loses nothing else by it.
+  void notify(std::string_view method, const nlohmann::json& params) const;
+  // Where notifications go, a line each.
+  void set_output(std::function<void(const std::string& line)> output) {
+    output_ = std::move(output);
+  }
+
  private:
+  std::function<void(const std::string& line)> output_;
   std::shared_ptr<void> kept_;
 };
 

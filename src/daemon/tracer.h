@@ -65,8 +65,9 @@ class Tracer {
   void take_definitions(const std::vector<const DynamicEvent*>& events);
 
   // Kernel probes: lines of the grammar of kernel/probe_grammar.h, which also remove; all or
-  // none. Returns {"added":[as in probes()],"removed":[definitions]}.
-  Result<nlohmann::json> add_probes(const std::string& text);
+  // none. Returns {"added":[as in probes()],"removed":[definitions]}. `progress` is told how a
+  // pattern is set that is set one by one; it may be empty.
+  Result<nlohmann::json> add_probes(const std::string& text, Probes::Progress progress = {});
   // By name: "GROUP/EVENT", "EVENT" or "GROUP/". Returns {"removed":[definitions]}.
   Result<nlohmann::json> remove_probes(const std::vector<std::string>& names);
   nlohmann::json clear_probes();
@@ -144,6 +145,7 @@ class Tracer {
   [[nodiscard]] Result<nlohmann::json> events(const std::vector<std::string>& patterns) const;
 
  private:
+  Result<nlohmann::json> add_probes(const std::vector<ProbeCommand>& commands);
   // Sizes of the flight recorder that a configuration asks for.
   [[nodiscard]] static BpfSizes sizes(const Config& config);
 

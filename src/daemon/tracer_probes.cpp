@@ -80,10 +80,17 @@ void Tracer::try_probe(const std::string& name) {
   dynamic_.detach(entry->second.id);
 }
 
-// All or none: what has been added is taken away again when something cannot be.
-Result<json> Tracer::add_probes(const std::string& text) {
+Result<json> Tracer::add_probes(const std::string& text, Probes::Progress progress) {
   auto commands = parse_probes(text);
   if (!commands) return pass_on(commands);
+  probes_.set_progress(std::move(progress));
+  auto added = add_probes(*commands);
+  probes_.set_progress({});
+  return added;
+}
+
+// All or none: what has been added is taken away again when something cannot be.
+Result<json> Tracer::add_probes(const std::vector<ProbeCommand>& commands) {
   const auto list_before = probe_list_;
   const auto enabled_before = enabled_;
   const auto failures_before = attach_failures_;
@@ -96,7 +103,7 @@ Result<json> Tracer::add_probes(const std::string& text) {
   };
   json removed = json::array();
   std::vector<std::string> added;
-  for (const ProbeCommand& command : *commands) {
+  for (const ProbeCommand& command : commands) {
     if (const auto* removal = std::get_if<ProbeRemoval>(&command)) {
       const auto gone = forget_probes(*removal);
       if (gone.empty())
@@ -108,7 +115,7 @@ Result<json> Tracer::add_probes(const std::string& text) {
     const auto& probe = std::get<ProbeDefinition>(command);
     if (auto defined = define_probe(probe, false); !defined)
       return give_up({defined.error().code,
-                      commands->size() == 1
+                      commands.size() == 1
                           ? defined.error().message
                           : fmt::format("{}: {}", text_of(probe), defined.error().message)});
     added.push_back(event_name(probe));

@@ -76,7 +76,7 @@ Result<std::vector<Fd>> Probes::attach_multi(const ProbeDefinition& probe, int p
 
 Result<std::vector<Fd>> Probes::attach_each(const ProbeDefinition& probe, int program,
                                             const std::vector<KernelFunction>& functions,
-                                            std::map<std::string, std::string>& skipped) {
+                                            Skipped& skipped) const {
   if (functions.size() > kOneByOneMax)
     return fail(ExitCode::unavailable,
                 "{} matches {} functions, and this kernel (without CONFIG_FPROBE) takes them only "
@@ -85,7 +85,9 @@ Result<std::vector<Fd>> Probes::attach_each(const ProbeDefinition& probe, int pr
   std::vector<Fd> links;
   std::set<uint64_t> probed;
   std::string reason;
+  size_t done = 0;
   for (const KernelFunction& function : functions) {
+    if (progress_) progress_(done++, functions.size());
     if (!probed.insert(function.address).second) continue;
     auto link = link_kprobe(program, function.address, probe.at_return);
     if (link)

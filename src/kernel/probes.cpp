@@ -137,8 +137,11 @@ Result<std::vector<Fd>> Probes::attach(const DynamicEvent& event, int program) {
   if (!probe) return pass_on(probe);
   auto functions = places_of(event.event.id, *probe);
   if (!functions) return pass_on(functions);
-  if (probe->location.is_pattern())
-    return attach_pattern(event.event.id, *probe, program, *functions);
+  if (probe->location.is_pattern()) {
+    auto links = attach_pattern(event.event.id, *probe, program, *functions);
+    if (links) misses_known_ = kprobe_misses(links->front()).has_value();
+    return links;
+  }
   auto link = link_kprobe(program, functions->front().address, probe->at_return);
   if (!link)
     return fail(link.error().code, "{} cannot be probed: {}", text_of(probe->location),

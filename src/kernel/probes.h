@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -47,6 +48,10 @@ class Probes : public DynamicKind {
   // Does this kernel tell how many hits it skipped? Known once a probe has been attached; until
   // then true.
   [[nodiscard]] bool misses_known() const { return misses_known_; }
+  // Told how many of how many functions a pattern has been set on, while that goes on one by one;
+  // empty: nobody wants to know.
+  using Progress = std::function<void(size_t done, size_t total)>;
+  void set_progress(Progress progress) { progress_ = std::move(progress); }
   // Why this kernel cannot have probes; empty if it can.
   [[nodiscard]] static std::string unavailable() { return why_no_kprobes(); }
 
@@ -62,15 +67,16 @@ class Probes : public DynamicKind {
   static Result<std::vector<Fd>> attach_multi(const ProbeDefinition& probe, int program,
                                               const std::vector<KernelFunction>& functions,
                                               Skipped& skipped);
-  static Result<std::vector<Fd>> attach_each(const ProbeDefinition& probe, int program,
-                                             const std::vector<KernelFunction>& functions,
-                                             Skipped& skipped);
+  Result<std::vector<Fd>> attach_each(const ProbeDefinition& probe, int program,
+                                      const std::vector<KernelFunction>& functions,
+                                      Skipped& skipped) const;
 
   const BpfObject& object_;
   KernelSymbols& symbols_;
   std::map<uint16_t, Skipped> skipped_;
   std::map<uint16_t, std::set<std::string>> modules_;  // by event
   bool misses_known_ = true;
+  Progress progress_;
 };
 
 // The probe that a dynamic event's source describes; the source is what text_of() printed.

@@ -1,19 +1,13 @@
 // Kernel probes as events. On kernels that have them; see no_kprobes_test.cpp for the others.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
-#include <set>
 
-#include "base/error.h"
-#include "base/fd.h"
 #include "harness/flight.h"
-#include "harness/kernel_trace.h"
 #include "harness/numbers.h"
+#include "harness/probes.h"
 #include "harness/scale.h"
 #include "harness/stream.h"
 #include "harness/truth.h"
@@ -27,25 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-// The number that truth's action "numbered" passes: it is in the registers saved at the system
-// call, which the function's argument points to.
-const std::string kNumbered = "p:number __x64_sys_getpriority n=+104($arg1):u64";
-const std::string kReturn = "r:result __x64_sys_getpriority ret=$retval:s64";
-const std::string kOpen = "p:open do_sys_openat2 dfd=$arg1:s32 path=+0($arg2):ustring";
-
-json add(Daemon& daemon, const std::string& text) {
-  return daemon.call("probe.add", {{"text", text}});
-}
-std::string why_not(Daemon& daemon, const std::string& text) {
-  return daemon.call_error("probe.add", {{"text", text}})["message"];
-}
-json probe(Daemon& daemon, const std::string& event) {
-  const json list = daemon.call("probe.list");
-  for (const json& each : list["probes"])
-    if (each["event"] == event) return each;
-  return nullptr;
-}
 
 TEST(Probe, RecordsEveryHitWithItsArgument) {
   const long count = scaled(40'000);
@@ -130,93 +105,6 @@ TEST(Probe, WhatCannotBeReadIsAFault) {
   EXPECT_THAT(text, HasSubstr("bad=(fault) number=(fault) after=-100"));
 }
 
-TEST(Probe, IsAPlaceInTheFormOfProcesses) {
-  Daemon daemon(flight_config());
-  add(daemon, kNumbered);
-  add(daemon, kReturn);
-  WaitingTruth truth({"numbered", "1"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
-  truth.act();
-  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
-  const std::string text = daemon.ctl_ok({"show", taken["path"], "--format", "process"});
-  EXPECT_THAT(text, HasSubstr("  @__x64_sys_getpriority+0 n=1\n"));
-  EXPECT_THAT(text, HasSubstr("  <-__x64_sys_getpriority+0 ret="));
-}
-
-// Definitions that every kernel of the matrix has, in its own tracer too.
-const std::vector<std::string> kComparable = {
-    "open do_sys_openat2 dfd=$arg1:s32 path=+0($arg2):ustring same=+u0(%si):string c=$comm "
-    "bits=%di:b4@4/32 low=%di:x16 at=$stack:x64",
-    "inside do_sys_openat2 i=\\42 n=\\-1:s8 bad=+0(%di):string",
-};
-
-// Sets probes in the kernel's own tracer, under the group "kt".
-class KernelProbes {
- public:
-  explicit KernelProbes(const std::vector<std::string>& definitions) {
-    for (const std::string& definition : definitions) {
-      write("p:kt/" + definition);
-      names_.push_back(definition.substr(0, definition.find(' ')));
-    }
-  }
-  ~KernelProbes() {
-    for (const std::string& name : names_) write("-:kt/" + name);
-  }
-  KernelProbes(const KernelProbes&) = delete;
-  KernelProbes& operator=(const KernelProbes&) = delete;
-
- private:
-  static void write(const std::string& line) {
-    const Fd file(::open("/sys/kernel/tracing/kprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC));
-    const ssize_t written = ::write(file.get(), line.data(), line.size());
-    EXPECT_EQ(written, static_cast<ssize_t>(line.size())) << line << ": " << errno_text(errno);
-  }
-  std::vector<std::string> names_;
-};
-
-std::vector<std::string> texts_of(const std::vector<TraceLine>& lines, pid_t tid) {
-  std::vector<std::string> texts;
-  for (const TraceLine& line : lines)
-    if (line.tid == tid) texts.push_back(line.event + ": " + line.text);
-  std::ranges::sort(texts);
-  return texts;
-}
-
-TEST(Probe, IsPrintedAsTheKernelPrintsIt) {
-  Daemon daemon(flight_config());
-  WaitingTruth truth({"syscalls"});
-  std::vector<std::string> kernel;
-  daemon.set_filter({{"pid", {truth.pid()}}});
-  {
-    const KernelProbes probes(kComparable);
-    KernelTrace trace({"kt:*"}, {truth.pid()});
-    for (const std::string& definition : kComparable) add(daemon, "p:" + definition);
-    truth.act();
-    kernel = texts_of(trace.stop(), truth.pid());
-  }
-  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
-  const std::string path = taken["path"];
-  const auto ours = texts_of(
-      trace_lines(daemon.ctl_ok({"show", path, "--format", "ftrace", "--event", "kprobes:*"})),
-      truth.pid());
-  EXPECT_GE(kernel.size(), 4U);
-  EXPECT_EQ(ours, kernel);
-}
-
-TEST(Probe, IsReadByOtherProgramsFromASnapshot) {
-  Daemon daemon(flight_config());
-  add(daemon, kOpen);
-  WaitingTruth truth({"syscalls"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
-  truth.act();
-  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
-  const Finished read = run({"babeltrace2", taken["path"].get<std::string>() + "/ctf"});
-  EXPECT_EQ(read.exit_code, 0);
-  EXPECT_EQ(read.err, "");
-  EXPECT_THAT(read.out, AllOf(HasSubstr("kprobes:open"), HasSubstr("dfd = -100"),
-                              HasSubstr("/nonexistent/ktraced-truth")));
-}
-
 TEST(Probe, NamesOfArgumentsAndMembersAreThoseOfBtf) {
   Daemon daemon;
   add(daemon,
@@ -234,22 +122,6 @@ TEST(Probe, NamesOfArgumentsAndMembersAreThoseOfBtf) {
     EXPECT_GT(number_of(event, "count"), 0);
   }
   EXPECT_THAT(names, Contains("stat"));
-}
-
-TEST(Probe, APatternSetsManyFunctions) {
-  Daemon daemon;
-  const json added = add(daemon, "p:any vfs_*");
-  EXPECT_EQ(added["added"][0]["available"], true);
-  WaitingTruth truth({"syscalls"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
-  Stream stream(daemon);
-  truth.act();
-  std::set<std::string> functions;
-  for (const json& event : stream.finish().events("kprobes:any", truth.pid())) {
-    const std::string name = name_of(event, "__probe_ip");
-    functions.insert(name.substr(0, name.find('+')));
-  }
-  EXPECT_THAT(functions, AllOf(Contains("vfs_read"), Contains("vfs_open")));
 }
 
 TEST(Probe, ErrorsNameTheColumnAndTheRemedy) {

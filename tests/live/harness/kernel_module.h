@@ -27,7 +27,8 @@ class NbdModule {
   static void request(uint64_t offset);
 };
 
-// The address of a function in /proc/kallsyms, as hexadecimal text; empty if there is none.
+// The address of a function of a module (empty: of the kernel itself) in /proc/kallsyms, as
+// hexadecimal text; empty if there is none.
 [[nodiscard]] std::string kallsyms_address(const std::string& function, const std::string& module);
 
 }  // namespace ktraced::live

@@ -49,6 +49,25 @@ TEST(RpcClient, ArgumentsThatAreNoUtf8AreSentAsJsonAllTheSame) {
   EXPECT_EQ((*client->call("x", {{"name", "a\xff"}}))["name"], "a\xef\xbf\xbd");
 }
 
+TEST(RpcClient, PassesOnHowARequestGoesOn) {
+  FakeDaemon daemon([](Peer& peer) {
+    peer.read_line();
+    peer.write(R"({"jsonrpc":"2.0","method":"progress","params":{"done":1,"total":2}})"
+               "\n"
+               R"({"jsonrpc":"2.0","method":"something else"})"
+               "\n"
+               R"({"jsonrpc":"2.0","id":1,"result":"done"})"
+               "\n");
+  });
+  auto client = RpcClient::connect(daemon.socket());
+  ASSERT_TRUE(client);
+  std::vector<json> told;
+  auto answer = client->call("x", json::object(), [&](const json& p) { told.push_back(p); });
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(*answer, "done");
+  EXPECT_EQ(told, std::vector<json>{json::parse(R"({"done":1,"total":2})")});
+}
+
 TEST(RpcClient, ErrorsKeepTheirExitCodeAndMessage) {
   auto answer = call_answered_by(
       R"({"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not yours","data":{"exit_code":77}}})"

@@ -94,6 +94,12 @@ class ControlServerTest : public testing::Test {
           session.keep(kept);
           return nlohmann::json::object();
         });
+    server->add_session(
+        "tell", Role::read,
+        [](const nlohmann::json&, const Peer&, Session& session) -> Result<nlohmann::json> {
+          session.notify("progress", {{"done", 1}});
+          return nlohmann::json::object();
+        });
     server->add_upgrade(
         "stream.subscribe", Role::read,
         [](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {

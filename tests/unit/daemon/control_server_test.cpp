@@ -121,6 +121,15 @@ TEST_F(ControlServerTest, AnUpgradeHandsTheConnectionOverAfterItsAnswer) {
   EXPECT_EQ(read_line(client), "bytes\n");
 }
 
+TEST_F(ControlServerTest, NotificationsComeBeforeTheAnswer) {
+  serve();
+  Fd client = connect_to(path);
+  send_text(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tell\"}\n");
+  EXPECT_EQ(nlohmann::json::parse(read_line(client)),
+            nlohmann::json::parse(R"({"jsonrpc":"2.0","method":"progress","params":{"done":1}})"));
+  EXPECT_THAT(read_line(client), HasSubstr("\"result\""));
+}
+
 TEST_F(ControlServerTest, WhatASessionKeepsGoesWithIt) {
   serve({.idle = 50ms});
   auto holders = [this] { return in_loop([this] { return kept.use_count(); }); };
