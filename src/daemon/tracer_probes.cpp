@@ -50,11 +50,13 @@ Result<> Tracer::define_probe(const ProbeDefinition& probe, bool configured) {
   if (!event) return pass_on(event);
   auto defined = dynamic_.define(probes_, std::move(*event), text_of(probe));
   if (!defined) return pass_on(defined);
+  const uint16_t id = (*defined)->event.id;
+  // Its module may have gone and come back while there was no daemon to see it: the kernel has
+  // killed the probe then, and does not tell.
+  if (dynamic_.adopted(id) && !probes_.modules(id).empty()) dynamic_.retire(id);
   take_definitions({*defined});
   probe_list_.emplace(
-      name,
-      ProbeEntry{
-          .definition = probe, .id = (*defined)->event.id, .reason = {}, .configured = configured});
+      name, ProbeEntry{.definition = probe, .id = id, .reason = {}, .configured = configured});
   enabled_.insert(name);
   return {};
 }

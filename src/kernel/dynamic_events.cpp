@@ -140,7 +140,10 @@ void DynamicEvents::adopt_links(uint16_t id) {
     std::lock_guard lock(counts_mutex_);
     if (Fd program = object_.pins()->get(Pins::Kind::program, pin_name(id)))
       programs_[id] = std::move(program);
-    if (!links.empty()) links_[id] = std::move(links);
+    if (!links.empty()) {
+      links_[id] = std::move(links);
+      adopted_.insert(id);
+    }
   }
   if (find(id) == nullptr) detach(id);  // nobody could read what it writes
 }
@@ -206,6 +209,7 @@ void DynamicEvents::detach(uint16_t id) {
     std::lock_guard lock(counts_mutex_);
     missed_before_[id] += missed_at_links(id);
     links_.erase(links);
+    adopted_.erase(id);
   }
   if (object_.pins() == nullptr) return;
   for (size_t index = 0; index < count; ++index)

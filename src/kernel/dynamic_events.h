@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,8 @@ class DynamicEvents {
   // again.
   void retire(uint16_t id);
   [[nodiscard]] bool attached(uint16_t id) const { return links_.contains(id); }
+  // Is it attached since an earlier daemon?
+  [[nodiscard]] bool adopted(uint16_t id) const { return adopted_.contains(id); }
   // Hits that the kernel skipped, since the event was defined, over all CPUs. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t id) const;
 
@@ -110,6 +113,7 @@ class DynamicEvents {
   std::map<uint16_t, std::vector<Fd>> links_;  // changed with counts_mutex_ held
   // At links and programs that are gone; guarded likewise.
   std::map<uint16_t, uint64_t> missed_before_;
+  std::set<uint16_t> adopted_;  // those of links_ that were pinned
   GoingLinks going_;
   uint32_t next_id_ = DYNAMIC_ID_FIRST;
 };

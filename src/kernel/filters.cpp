@@ -134,6 +134,8 @@ Result<> Filters::apply(const FilterSettings& settings, const FilterSettings* pa
   auto compiled = compile(settings, parked);
   if (!compiled) return pass_on(compiled);
 
+  // From 7.0 on a program may be preempted while it reads the slot that was in use before.
+  barrier_.wait();
   const uint32_t slot = 1 - control_.filter_slot;
   if (auto ok = replace_ids(slot, compiled->keys); !ok) return ok;
   for (const auto& [tgid, bit] : compiled->roots)

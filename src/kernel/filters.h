@@ -9,6 +9,7 @@
 #include "bpf/shared_state.h"
 #include "kernel/bpf_object.h"
 #include "kernel/filter_settings.h"
+#include "kernel/program_barrier.h"
 
 namespace ktraced {
 
@@ -45,6 +46,7 @@ class Filters {
   void uproot(uint64_t bits);
 
   struct control& control_;
+  ProgramBarrier barrier_;
   int ids_map_;
   int followed_map_;
   FilterSettings current_;

@@ -1,9 +1,7 @@
 #include "kernel/flight_recorder.h"
 
 #include <bpf/bpf.h>
-#include <linux/membarrier.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -212,7 +210,7 @@ Result<FlightRecorder::Frozen> FlightRecorder::swap() {
   spare->use = Use::written;
   banks_[old].use = Use::frozen;
   banks_[old].counted_late = false;
-  wait_for_programs();
+  barrier_.wait();  // for those that have read the old bank number
   log_->end(old, swap_ts);
   return frozen(old);
 }
@@ -235,16 +233,6 @@ std::vector<FlightRecorder::Frozen> FlightRecorder::unfinished() const {
     if (banks_[bank].use == Use::frozen) found.push_back(frozen(bank));
   std::ranges::sort(found, {}, &Frozen::swap_ts);
   return found;
-}
-
-// Returns when every program that may have read the old bank number has ended.
-void FlightRecorder::wait_for_programs() const {
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0) return;
-  // Refused with nohz_full. Updating a slot of a map of maps waits for the same programs.
-  const Bank& bank = banks_[control_.flight_bank];
-  if (bank.rings.empty()) return;
-  const auto& [cpu, ring] = *bank.rings.begin();
-  static_cast<void>(put_into_use(control_.flight_bank, cpu, ring));
 }
 
 void FlightRecorder::release(uint32_t bank) {

@@ -12,6 +12,7 @@
 #include "base/mapping.h"
 #include "kernel/bank_log.h"
 #include "kernel/bpf_object.h"
+#include "kernel/program_barrier.h"
 #include "trace/packet.h"
 
 namespace ktraced {
@@ -144,7 +145,6 @@ class FlightRecorder {
   Result<> add_ring(uint32_t bank, uint32_t cpu);
   void find_frozen();
   [[nodiscard]] Frozen frozen(uint32_t bank) const;
-  void wait_for_programs() const;
 
   const BpfObject& object_;
   const Schema& schema_;
@@ -152,6 +152,7 @@ class FlightRecorder {
   struct control& control_;
   uint32_t possible_cpus_;
   BpfSizes sizes_;
+  ProgramBarrier barrier_;
   bool enabled_ = false;
   std::vector<Bank> banks_;
   std::optional<BankLog> log_;                // while the recorder is on

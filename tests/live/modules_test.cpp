@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "harness/flight.h"
 #include "harness/kernel_module.h"
+#include "harness/probes.h"
 #include "harness/stream.h"
 
 namespace ktraced::live {
@@ -17,13 +19,6 @@ using testing::Not;
 using testing::StartsWith;
 
 const std::string kOpened = "p:opened nbd:nbd_open";
-
-json probe(Daemon& daemon, const std::string& event) {
-  const json list = daemon.call("probe.list");
-  for (const json& each : list["probes"])
-    if (each["event"] == event) return each;
-  return nullptr;
-}
 
 void open_times(int count) {
   for (int i = 0; i < count; ++i) NbdModule::open_device();
@@ -90,6 +85,25 @@ TEST(Modules, BringWithThemWhatTheConfigurationProbes) {
   Stream stream(daemon);
   open_times(4);
   EXPECT_EQ(stream.finish().events("kprobes:opened", ::getpid()).size(), 4U);
+}
+
+// Meanwhile the kernel has killed the probe that the earlier daemon had set.
+TEST(Modules, AreProbedAnewByADaemonThatTakesOver) {
+  NbdModule nbd;
+  nbd.load();
+  json config = flight_config();
+  config["probes"] = json::array({kOpened});
+  Daemon daemon(config);
+  open_times(3);
+  daemon.end(SIGKILL);
+  ASSERT_TRUE(eventually([&] { return nbd.try_unload(); }));
+  nbd.load();
+  daemon.start();
+  EXPECT_TRUE(daemon.logged("took over"));
+  ASSERT_TRUE(eventually([&] { return is_available(daemon); })) << daemon.log();
+  open_times(2);
+  EXPECT_EQ(probe(daemon, "kprobes:opened")["hits"], 5);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
 // A probe by a pattern may keep its module; whether it does, the kernel decides.

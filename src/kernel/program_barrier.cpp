@@ -1,0 +1,38 @@
+#include "kernel/program_barrier.h"
+
+#include <bpf/bpf.h>
+#include <linux/membarrier.h>
+#include <spdlog/spdlog.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+void ProgramBarrier::wait() {
+  // Refused with nohz_full.
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) wait_by_map();
+}
+
+// The kernel waits for the same programs when a slot of a map of maps is stored
+// (maybe_wait_bpf_programs() in kernel/bpf/syscall.c), in whatever map.
+void ProgramBarrier::wait_by_map() {
+  constexpr uint32_t kSlot = 0;
+  if (!outer_) {
+    inner_ = Fd(std::max(-1, bpf_map_create(BPF_MAP_TYPE_ARRAY, "barrier_inner", sizeof(kSlot),
+                                            sizeof(uint64_t), 1, nullptr)));
+    LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = static_cast<uint32_t>(inner_.get()));
+    outer_ = Fd(std::max(-1, bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "barrier", sizeof(kSlot),
+                                            sizeof(uint32_t), 1, &options)));
+  }
+  const int inner = inner_.get();
+  if (bpf_map_update_elem(outer_.get(), &kSlot, &inner, BPF_ANY) != 0)
+    spdlog::error("cannot wait for programs that are running: {}", errno_text(errno));
+}
+
+}  // namespace ktraced

@@ -1,0 +1,20 @@
+// Waits for BPF programs that are just running.
+#pragma once
+
+#include "base/fd.h"
+
+namespace ktraced {
+
+// What was stored before wait() is seen by every program that begins after it, and none is left
+// that began before. Takes a grace period of RCU: milliseconds. For one thread.
+class ProgramBarrier {
+ public:
+  void wait();
+
+ private:
+  void wait_by_map();
+
+  Fd outer_, inner_;  // made when they are needed
+};
+
+}  // namespace ktraced
