@@ -90,7 +90,7 @@ static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
  * fail after it. */
 static __always_inline void *flight_place(u32 id, u32 size, u32 cpu)
 {
-	u32 index = control.flight_bank * layout.cpus + cpu;
+	u32 index = control.flight_slots + cpu;
 	void *ring = bpf_map_lookup_elem(&flight_rings, &index);
 	struct flight_header *header;
 	void *place;
@@ -134,7 +134,7 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
-	bool stored = true;
+	bool stored = true, counted = false;
 
 	if (!state || id >= EVENT_ID_MAX)
 		return 0;
@@ -143,18 +143,19 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 	r->size = size;
 	r->tid = current_task()->pid;
 	if (control.flight) {
-		stored = flight_store(r, id, size, cpu);
+		stored = counted = flight_store(r, id, size, cpu);
 		if (!stored)
 			__sync_fetch_and_add(&state->flight_misses[id].count, 1);
 	}
 	if (control.stream)
 		stored &= stream_store(state, r, size, cpu);
-	if (stored) {
-		__sync_fetch_and_add(&state->events[id].recorded, 1);
-		return 0;
+	/* What a flight ring holds it has counted itself. */
+	if (stored != counted)
+		__sync_fetch_and_add(&state->events[id].recorded, stored ? 1 : -1);
+	if (!stored) {
+		__sync_fetch_and_add(&state->events[id].dropped, 1);
+		__sync_fetch_and_add(&state->dropped_total, 1);
 	}
-	__sync_fetch_and_add(&state->events[id].dropped, 1);
-	__sync_fetch_and_add(&state->dropped_total, 1);
 	return 0;
 }
 
@@ -192,22 +193,15 @@ static __always_inline bool only_flight(void)
 
 static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size)
 {
-	struct cpu_state *state;
 	struct record *r;
-	u32 cpu;
 	u64 ts;
 
 	if (!control.event_on[id] || !only_flight() || (u32)current->tgid == control.self_tgid)
 		return NULL;
 	ts = bpf_ktime_get_boot_ns();
-	cpu = bpf_get_smp_processor_id();
-	state = bpf_map_lookup_elem(&cpu_states, &cpu);
-	if (!state)
-		return NULL;
-	r = flight_place(id, size, cpu);
+	r = flight_place(id, size, bpf_get_smp_processor_id());
 	if (!r)
 		return NULL;
-	__sync_fetch_and_add(&state->events[id].recorded, 1);
 	*(u64 *)((void *)r + size - sizeof(u64)) = 0; /* no field need be at its end */
 	r->ts = ts;
 	r->id = id;

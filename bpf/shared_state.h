@@ -52,7 +52,7 @@ enum cache_free_arg {
 /* Counted per CPU and event, with atomic adds: programs nest in interrupts.
  * hits = recorded + filtered + dropped + missed, missed coming from the kernel. */
 struct event_counters {
-	u64 recorded;
+	u64 recorded; /* but for what flight rings count, see struct flight_header; may be below 0 */
 	u64 filtered;
 	u64 dropped; /* stream ring full, or no ring for this CPU yet */
 	u64 told;    /* of dropped, what the daemon has passed on; only it writes this */
@@ -83,9 +83,10 @@ struct cpu_state {
  * what lies further has been overwritten.
  */
 struct flight_header {
-	u64 head; /* 0 when empty, then minus the bytes ever written */
+	u64 head; /* 0 when empty, then minus the bytes written since */
 	u64 reserved[7];
-	u64 records[EVENT_ID_MAX]; /* ever written, by event */
+	u64 records[EVENT_ID_MAX]; /* ever written, by event; never set back */
+	u64 emptied[EVENT_ID_MAX]; /* of these, when the ring was emptied; only the daemon writes this */
 } __attribute__((aligned(4096)));
 
 enum {
@@ -159,7 +160,8 @@ struct control {
 	u16 flight;          /* 1: the flight recorder is on */
 	u16 filtering;       /* 1: the filter in use has at least one value */
 	u16 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
-	u32 flight_bank;     /* bank written to; storing another number is a snapshot */
+	u32 flight_slots;    /* index in flight_rings of the first ring of the bank that is written to;
+			      * storing that of another bank is a snapshot */
 	u32 filter_slot;     /* filter in use */
 	u32 self_tgid;       /* the daemon, never traced */
 	u32 following;       /* 1: a process tree is followed; forks are inherited */

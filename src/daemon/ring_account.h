@@ -14,11 +14,11 @@ namespace ktraced {
 
 // What is known of one CPU's ring in a frozen bank.
 struct RingContent {
-  uint64_t capacity = 0;         // bytes
-  std::span<const u64> written;  // by the programs' counters: records, by event id
-  uint64_t written_bytes = 0;    // by the ring's head
-  uint64_t found_bytes = 0;      // of the whole records found in the ring
-  bool intact = true;            // every record found led to the next
+  uint64_t capacity = 0;          // bytes
+  std::vector<uint64_t> written;  // by the programs' counters: records, by event id
+  uint64_t written_bytes = 0;     // by the ring's head
+  uint64_t found_bytes = 0;       // of the whole records found in the ring
+  bool intact = true;             // every record found led to the next
 };
 
 // Fills in what the ring has overwritten: written = records + overwritten, for each event.

@@ -35,7 +35,7 @@ json Tracer::event_status(const Event& event, uint64_t overwritten) const {
   EventCounts sum;
   json per_cpu = json::array();
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
-    EventCounts counts = counters_.of(cpu, event.id);
+    EventCounts counts = counts_of(cpu, event.id);
     if (baseline != baselines_.end()) counts = since(counts, baseline->second.per_cpu[cpu]);
     sum += counts;
     json entry = to_json(counts);

@@ -99,7 +99,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       filters_(object_),
       names_(object_),
       rings_(object_, size_t{config.stream.buffer_kb} * 1024),
-      flight_(object_, sizes(config), schema_,
+      flight_(object_, sizes(config), schema_, counters_,
               [this](const Event& event) { return missed(event); }),
       uuid_(random_uuid()),
       kernel_release_(running_release()),
@@ -199,11 +199,17 @@ uint64_t Tracer::reset() {
     Baseline& baseline = baselines_[event.id];
     baseline.per_cpu.resize(counters_.cpus());
     for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
-      baseline.per_cpu[cpu] = counters_.of(cpu, event.id);
+      baseline.per_cpu[cpu] = counts_of(cpu, event.id);
     baseline.missed = missed(event);
     baseline.overwritten = overwritten[event.id];
   }
   return discarded;
+}
+
+EventCounts Tracer::counts_of(uint32_t cpu, uint16_t event) const {
+  EventCounts counts = counters_.of(cpu, event);
+  counts.recorded += flight_.recorded(cpu, event);
+  return counts;
 }
 
 void Tracer::look_for_new_cpus() {

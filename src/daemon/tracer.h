@@ -196,6 +196,7 @@ class Tracer {
   [[nodiscard]] uint64_t missed(const Event& event) const;
   void set_syscalls(const std::vector<std::string>& names);
   [[nodiscard]] const std::string* why_unavailable(const std::string& event) const;
+  [[nodiscard]] EventCounts counts_of(uint32_t cpu, uint16_t event) const;
   [[nodiscard]] nlohmann::json event_status(const Event& event, uint64_t overwritten) const;
   [[nodiscard]] nlohmann::json list_entry(const Event& event) const;
   [[nodiscard]] nlohmann::json stream_status() const;

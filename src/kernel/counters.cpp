@@ -37,6 +37,10 @@ EventCounts Counters::of(uint32_t cpu, uint16_t event) const {
           .dropped = load(counters.dropped)};
 }
 
+void Counters::add_recorded(uint32_t cpu, uint16_t event, uint64_t records) {
+  std::atomic_ref(state(cpu).events[event].recorded).fetch_add(records, std::memory_order_relaxed);
+}
+
 uint64_t Counters::dropped_total(uint32_t cpu) const { return load(state(cpu).dropped_total); }
 
 uint64_t Counters::names_dropped() const {

@@ -15,7 +15,7 @@ namespace ktraced {
 
 // Counts of one event. The kernel counts misses for all CPUs together.
 struct EventCounts {
-  uint64_t recorded = 0;
+  uint64_t recorded = 0;  // of Counters: but for what flight rings have counted; may wrap below 0
   uint64_t filtered = 0;
   uint64_t dropped = 0;
 
@@ -33,6 +33,8 @@ class Counters {
 
   [[nodiscard]] uint32_t cpus() const { return cpus_; }
   [[nodiscard]] EventCounts of(uint32_t cpu, uint16_t event) const;
+  // What a flight ring had counted that is given up.
+  void add_recorded(uint32_t cpu, uint16_t event, uint64_t records);
   [[nodiscard]] uint64_t dropped_total(uint32_t cpu) const;
   [[nodiscard]] uint64_t names_dropped() const;
   // Hits that the flight recorder had no ring for, of one CPU by event: those that no snapshot

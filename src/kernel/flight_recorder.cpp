@@ -78,11 +78,21 @@ void FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
       bytes_, [&](uint64_t offset) { return at(head + offset); },
       [&](const record& header) { ++kept[header.id]; });
   if (!intact) return;  // a program was just writing: next time
+  const std::vector<uint64_t> all = written();
   for (size_t event = 0; event < EVENT_ID_MAX; ++event)
-    if (written()[event] > kept[event]) sums[event] += written()[event] - kept[event];
+    if (all[event] > kept[event]) sums[event] += all[event] - kept[event];
 }
 
-std::span<const u64> FlightRing::written() const { return header().records; }
+std::vector<uint64_t> FlightRing::written() const {
+  std::vector<uint64_t> records(EVENT_ID_MAX);
+  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
+    records[event] = ever_written(event) - header().emptied[event];
+  return records;
+}
+
+uint64_t FlightRing::ever_written(uint16_t event) const {
+  return std::atomic_ref(header().records[event]).load(std::memory_order_relaxed);
+}
 
 uint64_t FlightRing::written_bytes() const {
   return 0 - std::atomic_ref(header().head).load(std::memory_order_acquire);
@@ -90,12 +100,17 @@ uint64_t FlightRing::written_bytes() const {
 
 uint64_t FlightRing::history_bytes() const { return std::min<uint64_t>(written_bytes(), bytes_); }
 
-void FlightRing::clear() { std::memset(&header(), 0, sizeof(flight_header)); }
+// The counts first: a daemon that ends in between leaves a ring that the next one empties again.
+void FlightRing::clear() {
+  std::memcpy(header().emptied, header().records, sizeof(header().emptied));
+  std::atomic_ref(header().head).store(0, std::memory_order_release);
+}
 
 FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
-                               BankLog::CountMissed count_missed)
+                               Counters& counters, BankLog::CountMissed count_missed)
     : object_(object),
       schema_(schema),
+      counters_(counters),
       count_missed_(std::move(count_missed)),
       control_(object.control()),
       possible_cpus_(possible_cpus()),
@@ -125,14 +140,20 @@ Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
     }
   const bool adopted = control_.flight != 0;
   if (!adopted) {
-    std::atomic_ref(control_.flight_bank).store(0);
+    write_to(0);
     log_->begin(0);
     std::atomic_ref(control_.flight).store(1);
   }
-  banks_[control_.flight_bank].use = Use::written;
+  banks_[written_bank()].use = Use::written;
   find_frozen();
   enabled_ = true;
   return {};
+}
+
+uint32_t FlightRecorder::written_bank() const { return control_.flight_slots / possible_cpus_; }
+
+void FlightRecorder::write_to(uint32_t bank) {
+  std::atomic_ref(control_.flight_slots).store(bank * possible_cpus_);
 }
 
 // What is neither written to nor empty was frozen, the last of them when the bank in use was
@@ -145,15 +166,19 @@ void FlightRecorder::find_frozen() {
     if (bank.use == Use::written || empty) continue;
     bank.use = Use::frozen;
     if (log_->end_ns(number) != 0) continue;
-    log_->end(number, log_->begin_ns(control_.flight_bank));
+    log_->end(number, log_->begin_ns(written_bank()));
     bank.counted_late = true;
   }
 }
 
 void FlightRecorder::disable() {
   std::atomic_ref(control_.flight).store(0);
+  barrier_.wait();
   for (uint32_t bank = 0; bank < banks_.size(); ++bank)
     for (const auto& [cpu, ring] : banks_[bank].rings) {
+      for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
+        if (const uint64_t records = ring.ever_written(event); records != 0)
+          counters_.add_recorded(cpu, event, records);
       const uint32_t index = bank * possible_cpus_ + cpu;
       bpf_map_delete_elem(object_.map_fd("flight_rings"), &index);
       if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
@@ -204,9 +229,9 @@ Result<FlightRecorder::Frozen> FlightRecorder::swap() {
   if (auto possible = ready(); !possible) return pass_on(possible);
   auto spare = std::ranges::find(banks_, Use::spare, &Bank::use);
   const auto next = static_cast<uint32_t>(spare - banks_.begin());
-  const uint32_t old = control_.flight_bank;
+  const uint32_t old = written_bank();
   const uint64_t swap_ts = log_->begin(next);
-  std::atomic_ref(control_.flight_bank).store(next);
+  write_to(next);
   spare->use = Use::written;
   banks_[old].use = Use::frozen;
   banks_[old].counted_late = false;
@@ -248,6 +273,14 @@ std::vector<uint64_t> FlightRecorder::overwritten() const {
   for (const Bank& bank : banks_)
     for (const auto& [cpu, ring] : bank.rings) ring.add_overwritten(sums);
   return sums;
+}
+
+uint64_t FlightRecorder::recorded(uint32_t cpu, uint16_t event) const {
+  uint64_t sum = 0;
+  for (const Bank& bank : banks_)
+    if (const auto ring = bank.rings.find(cpu); ring != bank.rings.end())
+      sum += ring->second.ever_written(event);
+  return sum;
 }
 
 size_t FlightRecorder::memory() const {

@@ -12,6 +12,7 @@
 #include "base/mapping.h"
 #include "kernel/bank_log.h"
 #include "kernel/bpf_object.h"
+#include "kernel/counters.h"
 #include "kernel/program_barrier.h"
 #include "trace/packet.h"
 
@@ -49,13 +50,16 @@ class FlightRing {
 
   // Adds to `sums`, by event id, the records that have been overwritten.
   void add_overwritten(std::vector<uint64_t>& sums) const;
-  // Records ever written, by event id, and all their bytes; overwritten ones included.
-  [[nodiscard]] std::span<const u64> written() const;
+  // Records written since it was empty, by event id, and all their bytes; overwritten ones
+  // included.
+  [[nodiscard]] std::vector<uint64_t> written() const;
   [[nodiscard]] uint64_t written_bytes() const;
+  // Records of an event written since it was made.
+  [[nodiscard]] uint64_t ever_written(uint16_t event) const;
   [[nodiscard]] size_t capacity() const { return bytes_; }
   // Of what it holds.
   [[nodiscard]] uint64_t history_bytes() const;
-  // Empties the ring.
+  // Empties the ring. Done twice it does no harm.
   void clear();
 
   [[nodiscard]] int map_fd() const { return map_.get(); }
@@ -94,9 +98,10 @@ class FlightRecorder {
     std::map<uint32_t, const FlightRing*> rings;  // by CPU
   };
 
-  // `sizes` are those the object was loaded with. `object` and `schema` must outlive this.
+  // `sizes` are those the object was loaded with. `object`, `schema` and `counters` must outlive
+  // this.
   FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
-                 BankLog::CountMissed count_missed);
+                 Counters& counters, BankLog::CountMissed count_missed);
 
   // Allocates the banks and lets the programs write, or takes over the banks of an earlier
   // daemon whose programs still do. Fails with ExitCode::os.
@@ -128,6 +133,9 @@ class FlightRecorder {
   // while programs write: what they are just about to overwrite may be missing.
   [[nodiscard]] std::vector<uint64_t> overwritten() const;
 
+  // Records that the rings of a CPU have counted: they are missing in its counters.
+  [[nodiscard]] uint64_t recorded(uint32_t cpu, uint16_t event) const;
+
   // Memory of all banks, and what the history in the one in use takes of it; bytes.
   [[nodiscard]] size_t memory() const;
   [[nodiscard]] uint64_t history_bytes() const;
@@ -144,10 +152,13 @@ class FlightRecorder {
   Result<> put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
   Result<> add_ring(uint32_t bank, uint32_t cpu);
   void find_frozen();
+  void write_to(uint32_t bank);
+  [[nodiscard]] uint32_t written_bank() const;
   [[nodiscard]] Frozen frozen(uint32_t bank) const;
 
   const BpfObject& object_;
   const Schema& schema_;
+  Counters& counters_;
   BankLog::CountMissed count_missed_;
   struct control& control_;
   uint32_t possible_cpus_;

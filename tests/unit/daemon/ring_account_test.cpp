@@ -39,7 +39,7 @@ class RingAccountTest : public testing::Test {
   }
 
   Schema schema;
-  std::vector<u64> written;
+  std::vector<uint64_t> written;
   CpuAccount account{.cpu = 3, .events = {}};
 };
 

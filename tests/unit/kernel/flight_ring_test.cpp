@@ -71,6 +71,18 @@ TEST_F(FlightRingTest, RecordsComeOldestFirst) {
   EXPECT_TRUE(found(ring->walk()).empty());
 }
 
+TEST_F(FlightRingTest, CountsGoOnWhenItIsEmptied) {
+  for (int i = 0; i < 3; ++i) write(make_record(1, 16));
+  EXPECT_EQ(ring->written()[2], 3U);
+  ring->clear();
+  ring->clear();
+  EXPECT_EQ(ring->written()[2], 0U);
+  EXPECT_EQ(ring->ever_written(2), 3U);
+  write(make_record(1, 16));
+  EXPECT_EQ(ring->written()[2], 1U);
+  EXPECT_EQ(ring->ever_written(2), 4U);
+}
+
 TEST_F(FlightRingTest, AtAnyTimeTheNewestThatFitAreThereWhole) {
   std::mt19937 random(1);
   std::deque<std::vector<std::byte>> fitting;
