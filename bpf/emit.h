@@ -97,12 +97,14 @@ static __always_inline void *flight_place(u32 id, u32 size, u32 cpu)
 
 	if (!ring)
 		return NULL;
-	header = bpf_map_lookup_elem(ring, &control.zero);
+	header = bpf_map_lookup_elem(ring, (void *)&layout.zero);
 	if (!header)
 		return NULL;
 	__sync_fetch_and_add(&header->records[id], 1);
 	place = (void *)(header + 1) +
-		((__sync_fetch_and_add(&header->head, -(u64)size) - size) & (layout.flight_bytes - 1));
+		((__sync_fetch_and_add(&header->head, -(u64)size) - size) & layout.flight_mask);
+	/* The header is longer than offsets in instructions reach: added once, not for each field. */
+	barrier_var(place);
 	__builtin_assume(place != NULL);
 	return place;
 }
@@ -174,13 +176,14 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
  *
  *	EVENT_PROGRAM(kfree)
  *	{
- *		return RECORD(kfree, hit_wanted(EVENT_kfree));
+ *		return RECORD(kfree, ptr, hit_wanted(EVENT_kfree));
  *	}
  *
- * FILL sets all fields but the header, and cannot fail. What is wanted is asked only
+ * FILL sets all fields but the header, and cannot fail; RECORD is told which of them
+ * is the last one. What is wanted is asked only
  * if the short way is closed; within it all is but what the daemon itself does.
  */
-static __always_inline bool only_flight(void)
+static __always_inline bool only_flight(const struct control *c)
 {
 	typedef u64 __attribute__((may_alias)) settings;
 
@@ -188,21 +191,24 @@ static __always_inline bool only_flight(void)
 			       __builtin_offsetof(struct control, flight) ==
 				       __builtin_offsetof(struct control, stream) + sizeof(u16),
 		       "the four settings that are read at once lie side by side");
-	return *(const settings *)&control.stream == 1UL << 16;
+	return *(const settings *)&c->stream == 1UL << 16;
 }
 
-static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size)
+static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size, bool padded)
 {
+	const struct control *c = &control;
 	struct record *r;
 	u64 ts;
 
-	if (!control.event_on[id] || !only_flight() || (u32)current->tgid == control.self_tgid)
+	barrier_var(c); /* its address is loaded once */
+	if (!c->event_on[id] || !only_flight(c) || (u32)current->tgid == c->self_tgid)
 		return NULL;
 	ts = bpf_ktime_get_boot_ns();
 	r = flight_place(id, size, bpf_get_smp_processor_id());
 	if (!r)
 		return NULL;
-	*(u64 *)((void *)r + size - sizeof(u64)) = 0; /* no field need be at its end */
+	if (padded)
+		*(u64 *)((void *)r + size - sizeof(u64)) = 0;
 	r->ts = ts;
 	r->id = id;
 	r->size = size;
@@ -214,10 +220,13 @@ static __always_inline void *begin_flight_only(struct task_struct *current, u32 
 	static __always_inline void fill_##name(struct rec_##name *r, const u64 *ctx, \
 						struct task_struct *current __attribute__((unused)))
 
-#define FLIGHT_ONLY(name)                                                                                      \
+#define FLIGHT_ONLY(name, last)                                                                                \
 	({                                                                                                     \
 		struct task_struct *task_ = current_task();                                                    \
-		struct rec_##name *place_ = begin_flight_only(task_, EVENT_##name, sizeof(struct rec_##name)); \
+		struct rec_##name *place_ = begin_flight_only(                                                 \
+			task_, EVENT_##name, sizeof(struct rec_##name),                                        \
+			__builtin_offsetof(struct rec_##name, last) + sizeof(((struct rec_##name *)0)->last) < \
+				sizeof(struct rec_##name));                                                    \
                                                                                                                \
 		if (place_)                                                                                    \
 			fill_##name(place_, ctx, task_);                                                       \
@@ -232,6 +241,6 @@ static __always_inline void *begin_flight_only(struct task_struct *current, u32 
 		EMIT(name, &r_);                       \
 	})
 
-#define RECORD(name, wanted) (FLIGHT_ONLY(name) || !(wanted) ? 0 : FILL_AND_EMIT(name))
+#define RECORD(name, last, wanted) (FLIGHT_ONLY(name, last) || !(wanted) ? 0 : FILL_AND_EMIT(name))
 
 #endif

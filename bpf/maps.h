@@ -24,7 +24,7 @@ struct {
 	__array(values, struct stream_ring);
 } stream_rings SEC(".maps");
 
-const volatile struct layout layout SEC(".rodata.layout") = { .cpus = 1, .flight_bytes = 65536 };
+const volatile struct layout layout SEC(".rodata.layout") = { .flight_mask = 65535 };
 
 /* Flight rings: index = bank × CPUs + CPU; see struct flight_header. */
 struct flight_ring {

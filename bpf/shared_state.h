@@ -39,8 +39,8 @@ struct features {
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */
 struct layout {
-	u32 cpus;         /* CPUs this kernel can have */
-	u32 flight_bytes; /* data bytes of a flight ring, a power of two */
+	u32 zero;        /* always 0: the key of maps with one element */
+	u32 flight_mask; /* data bytes of a flight ring, a power of two, minus 1 */
 };
 
 enum cache_free_arg {
@@ -165,8 +165,6 @@ struct control {
 	u32 filter_slot;     /* filter in use */
 	u32 self_tgid;       /* the daemon, never traced */
 	u32 following;       /* 1: a process tree is followed; forks are inherited */
-	u32 zero;            /* always 0: the key of maps with one element */
-	u32 reserved;
 	u64 follow_lost;  /* processes that did not fit into the map followed */
 	u64 wakeup_bytes; /* wake the reader each time this many bytes (a power of two) were written */
 	/* By event id; set before its program is attached, cleared before it is detached. */

@@ -4,7 +4,7 @@
 
 enum {
 	TS_COMPAT = 0x0002,           /* thread_info.status: in a 32-bit system call */
-	X32_SYSCALL_BIT = 0x40000000, /* set in the number of an x32 system call */
+	X32_SYSCALL_BIT = 0x40000000, /* the highest bit set in the number of an x32 system call */
 	ABI_NATIVE = 0,
 	ABI_IA32 = 1,
 	ABI_X32 = 2,
@@ -12,7 +12,7 @@ enum {
 
 static __always_inline u32 syscall_abi(struct task_struct *current, u32 nr)
 {
-	if ((s32)nr > 0 && nr & X32_SYSCALL_BIT)
+	if (nr / X32_SYSCALL_BIT == 1) /* of negative numbers, which are no call's, it is set too */
 		return ABI_X32;
 	return current->thread_info.status & TS_COMPAT ? ABI_IA32 : ABI_NATIVE;
 }
@@ -47,7 +47,7 @@ FILL(sys_enter)
 
 TYPED_EVENT_PROGRAM(sys_enter)
 {
-	return RECORD(sys_enter, call_wanted(EVENT_sys_enter, ctx[1]));
+	return RECORD(sys_enter, args, call_wanted(EVENT_sys_enter, ctx[1]));
 }
 
 /* sys_exit(regs, ret); the number is still in orig_ax */
@@ -62,5 +62,5 @@ FILL(sys_exit)
 
 TYPED_EVENT_PROGRAM(sys_exit)
 {
-	return RECORD(sys_exit, call_wanted(EVENT_sys_exit, ARGUMENT(ctx, 0, struct pt_regs)->orig_ax));
+	return RECORD(sys_exit, ret, call_wanted(EVENT_sys_exit, ARGUMENT(ctx, 0, struct pt_regs)->orig_ax));
 }
