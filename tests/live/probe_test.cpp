@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "harness/flight.h"
@@ -196,7 +197,7 @@ TEST(Probe, IsAddedRemovedAndClearedAtFullRate) {
   daemon.set_filter({{"pid", {load.pid()}}});
   Stream stream(daemon);
   load.go();
-  const long rounds = 12;
+  const long rounds = std::max(6L, scaled(24));
   for (long round = 0; round < rounds; ++round) {
     // Of one name, with other fields each time.
     add(daemon, round % 2 == 0 ? "p:number __x64_sys_getpriority even=+104($arg1):u64"

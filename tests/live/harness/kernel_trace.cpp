@@ -86,13 +86,13 @@ std::vector<TraceLine> trace_lines(std::string_view text) {
 }
 
 KernelTrace::KernelTrace(const std::vector<std::string>& tracepoints,
-                         const std::vector<pid_t>& pids) {
+                         const std::vector<pid_t>& pids, Addresses addresses) {
   if (::mount("tracefs", mount_point_.path().c_str(), "tracefs", 0, nullptr) != 0)
     throw std::runtime_error("cannot mount tracefs: " + errno_text(errno));
   instance_ = mount_point_.path() / "instances" / fmt::format("ktraced-test-{}", ::getpid());
   try {
     fs::create_directory(instance_);
-    begin(tracepoints, pids);
+    begin(tracepoints, pids, addresses);
   } catch (...) {
     std::error_code ignored;
     fs::remove(instance_, ignored);
@@ -106,11 +106,11 @@ KernelTrace::~KernelTrace() {
   ::umount2(mount_point_.path().c_str(), MNT_DETACH);
 }
 
-void KernelTrace::begin(const std::vector<std::string>& tracepoints,
-                        const std::vector<pid_t>& pids) const {
+void KernelTrace::begin(const std::vector<std::string>& tracepoints, const std::vector<pid_t>& pids,
+                        Addresses addresses) const {
   write("buffer_size_kb", "16384");
   write("trace_clock", "boot");
-  write("options/hash-ptr", "0");
+  write("options/hash-ptr", addresses == Addresses::real ? "0" : "1");
   if (!pids.empty()) write("set_event_pid", fmt::format("{}", fmt::join(pids, " ")));
   for (const std::string& tracepoint : tracepoints) write("set_event", tracepoint);
 }

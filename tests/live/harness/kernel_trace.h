@@ -37,12 +37,16 @@ struct TraceLine {
 // older kernels print fewer.
 void keep_common_fields(std::vector<TraceLine>& lines, const std::vector<TraceLine>& others);
 
+// How the kernel prints what is %p in a tracepoint's text. With real ones Linux 6.1 leaves out all
+// that is %s.
+enum class Addresses { hashed, real };
+
 // A tracing instance of the test's own, removed at the end. Throws where it cannot be made.
 class KernelTrace {
  public:
   // Begins with tracepoints ("kmem:kfree", "sched:*"); pids: only what these do, if there are any.
   explicit KernelTrace(const std::vector<std::string>& tracepoints,
-                       const std::vector<pid_t>& pids = {});
+                       const std::vector<pid_t>& pids = {}, Addresses addresses = Addresses::real);
   ~KernelTrace();
   KernelTrace(const KernelTrace&) = delete;
   KernelTrace& operator=(const KernelTrace&) = delete;
@@ -51,7 +55,8 @@ class KernelTrace {
   [[nodiscard]] std::vector<TraceLine> stop();
 
  private:
-  void begin(const std::vector<std::string>& tracepoints, const std::vector<pid_t>& pids) const;
+  void begin(const std::vector<std::string>& tracepoints, const std::vector<pid_t>& pids,
+             Addresses addresses) const;
   void write(const char* file, const std::string& value) const;
 
   TempDir mount_point_;
