@@ -62,17 +62,8 @@ grown_costs() {
 		}' "$1" "$2"
 }
 
-# compare_costs SERIES COSTS: false, with the reasons, if anything has grown. Where there is
-# nothing to compare with, that is said.
+# compare_costs SERIES COSTS: false, with the reasons, if anything has grown.
 compare_costs() {
-	local table=$cost_tables/$1.txt
-	if [ ! -s "$table" ]; then
-		notice "no table of costs on Linux $1; make one: tests/bench/icount --update $1"
-	elif [ "$(head -n 1 "$table")" != "$(bpf_compiler)" ]; then
-		notice "the costs are not compared: programs of $(bpf_compiler), table of $(head -n 1 "$table")"
-	else
-		grown_costs "$table" "$2" && return
-		echo "if that has to be: tests/bench/icount --update $1"
-		return 1
-	fi
+	compare_with_table "what tracing costs" "$cost_tables/$1.txt" "$2" grown_costs \
+		"tests/bench/icount --update $1"
 }

@@ -5,15 +5,6 @@
 verifier_tables=$repository/tests/vm/verifier
 verifier_test=Verifier.WorkIsWithinATenthOfItsTable
 
-# The compiler of the BPF programs: other instructions, other work.
-bpf_compiler() {
-	"$(sed -n 's/^BPF_CLANG:FILEPATH=//p' "$build/CMakeCache.txt")" --version |
-		sed -n 's/.*\(clang\) version \([0-9]*\).*/# \1 \2/p'
-}
-
-# series_of RELEASE: 6.12 for 6.12.107+deb13-cloud-amd64.
-series_of() { sed 's/^\([0-9]*\.[0-9]*\).*/\1/' <<<"$1"; }
-
 # update_table SERIES STATISTICS
 update_table() {
 	mkdir -p "$verifier_tables"
@@ -53,19 +44,10 @@ compare_table() {
 		}' "$1" "$2"
 }
 
-# check_verifier RELEASE STATISTICS: false, with the reasons, if the table is exceeded. Where
-# there is nothing to compare with, that is said.
+# check_verifier RELEASE STATISTICS: false, with the reasons, if the table is exceeded.
 check_verifier() {
-	local series table
+	local series
 	series=$(series_of "$1")
-	table=$verifier_tables/$series.txt
-	if [ ! -s "$table" ]; then
-		notice "no table of the verifier's work on Linux $series; make one: tests/vm/run --update-verifier $series"
-	elif [ "$(head -n 1 "$table")" != "$(bpf_compiler)" ]; then
-		notice "the verifier's work is not compared: programs of $(bpf_compiler), table of $(head -n 1 "$table")"
-	else
-		compare_table "$table" "$2" && return
-		echo "if that has to be: tests/vm/run --update-verifier $series"
-		return 1
-	fi
+	compare_with_table "the verifier's work" "$verifier_tables/$series.txt" "$2" compare_table \
+		"tests/vm/run --update-verifier $series"
 }
