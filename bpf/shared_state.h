@@ -165,8 +165,8 @@ struct control {
 	u32 filter_slot;     /* filter in use */
 	u32 self_tgid;       /* the daemon, never traced */
 	u32 following;       /* 1: a process tree is followed; forks are inherited */
-	u64 follow_lost;  /* processes that did not fit into the map followed */
-	u64 wakeup_bytes; /* wake the reader each time this many bytes (a power of two) were written */
+	u64 follow_lost;     /* processes that did not fit into the map followed */
+	u64 wakeup_bytes;    /* wake the reader each time this many bytes (a power of two) were written */
 	/* By event id; set before its program is attached, cleared before it is detached. */
 	u8 event_on[EVENT_ID_MAX];
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
