@@ -48,6 +48,13 @@ static __always_inline void task_named(struct task_struct *task, u32 tid, u32 tg
 	tell_name(&r.h, NAME_task, sizeof(r), tid);
 }
 
+static __always_inline bool task_known(struct task_struct *task, u32 tid)
+{
+	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
+
+	return known && known->start_time == BPF_CORE_READ(task, start_boottime);
+}
+
 /* Not inlined: it runs once for each cache, not for each event. */
 static __noinline void cache_named(u64 key, const char *name)
 {

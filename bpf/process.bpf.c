@@ -24,14 +24,16 @@ static __always_inline bool inherit_follow(u32 parent_tgid, u32 child_tgid)
 
 /* Not an event: does early what sched_process_fork does again. Where programs are
  * preempted (from 7.0 on), a fork is not seen by one of them while another task of
- * that CPU is in the middle of it; a child that both do not see would not be
- * followed, nor would its children. */
+ * that CPU is in the middle of it; a child that both do not see has no name and
+ * would not be followed, nor would its children. */
 SEC("?raw_tp/task_newtask")
-int follow_child(u64 *ctx)
+int child_born(u64 *ctx)
 {
 	struct task_struct *child = (void *)ctx[0];
+	u32 tid = BPF_CORE_READ(child, pid), tgid = BPF_CORE_READ(child, tgid);
 
-	inherit_follow(bpf_get_current_pid_tgid() >> 32, BPF_CORE_READ(child, tgid));
+	inherit_follow(bpf_get_current_pid_tgid() >> 32, tgid);
+	task_named(child, tid, tgid, (void *)&child->comm);
 	return 0;
 }
 
@@ -46,7 +48,8 @@ EVENT_PROGRAM(sched_process_fork)
 	r.child_tgid = BPF_CORE_READ(child, tgid);
 	if (!inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid))
 		__sync_fetch_and_add(&control.follow_lost, 1);
-	task_named(child, r.child_pid, r.child_tgid, (void *)&child->comm);
+	if (!task_known(child, r.child_pid))
+		task_named(child, r.child_pid, r.child_tgid, (void *)&child->comm);
 	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, ctx, 1))
 		return 0;
 	return EMIT(sched_process_fork, &r);

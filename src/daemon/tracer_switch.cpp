@@ -12,8 +12,6 @@ namespace {
 // Programs that keep task names and followed trees, and so run whether or not their
 // event is enabled.
 constexpr std::array kHousekeeping = {"sched_process_fork", "sched_process_exec", "task_rename"};
-// Those that keep followed trees besides.
-constexpr std::array kFollowing = {"follow_child", "forget_followed"};
 
 bool is_housekeeping(const std::string& event) {
   return std::ranges::find(kHousekeeping, event) != kHousekeeping.end();
@@ -107,7 +105,9 @@ void Tracer::reconcile() {
       std::atomic_ref(object_.control().event_on[event.id]).store(on ? 1 : 0);
     set_attached(event, on || (keeping_house && is_housekeeping(event.name)));
   }
-  for (const char* program : kFollowing) set_attached(program, filters_.following());
+  // Two that have no event.
+  set_attached("child_born", keeping_house);
+  set_attached("forget_followed", filters_.following());
   if (!shut_down_) note_in_force();
 }
 
