@@ -4,29 +4,31 @@ import { kOnPalette } from "./theme.js";
 
 export const kGutter = 168; // pixels for the names of lanes
 
-// Makes a canvas as sharp as the screen; returns its context, in CSS pixels.
+// An empty canvas, as sharp as the screen; returns its context, in CSS pixels.
 export function contextOf(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
   const context = canvas.getContext("2d");
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
   context.textBaseline = "middle";
   return context;
 }
 
-// `text`, or as much of it as fits.
+const kWidths = new Map(); // of texts, in pixels: measuring takes longer than drawing
+
+// `text`, or about as much of it as fits.
 export function fitted(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  let low = 0, high = text.length;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
-    else high = middle - 1;
-  }
-  return low === 0 ? "" : `${text.slice(0, low)}…`;
+  let all = kWidths.get(text);
+  if (all === undefined) kWidths.set(text, (all = context.measureText(text).width));
+  if (all <= width) return text;
+  const fits = Math.floor((text.length * width) / all) - 1;
+  return fits < 1 ? "" : `${text.slice(0, fits)}…`;
 }
 
 // A step of 1, 2 or 5 with some powers of ten, that is at least `wanted`.
@@ -46,7 +48,6 @@ export function ticksOf(range, width) {
 export function paintAxis(context, range, width, height, colours) {
   const plot = width - kGutter;
   const { step, ticks } = ticksOf(range, plot);
-  context.clearRect(0, 0, width, height);
   context.font = `11px ${colours.font}`;
   context.fillStyle = colours.muted;
   context.strokeStyle = colours.line;
@@ -155,9 +156,21 @@ export function paintUnknown(context, lane, range, box, colours) {
 
 // When a thread ran, as a line.
 export function paintRuns(context, lane, range, box, colours) {
+  const column = new Column((x, what, share) => {
+    context.globalAlpha = 0.75 * share;
+    context.fillRect(x, box.y, 1, box.height);
+  });
   context.fillStyle = colours.text;
-  context.globalAlpha = 0.75;
-  eachVisible(lane, range, box, (left, right) => context.fillRect(left, box.y, Math.max(0.3, right - left), box.height));
+  eachVisible(lane, range, box, (left, right) => {
+    if (right - left < 1) {
+      column.add(Math.floor(left), 0, Math.max(0.05, right - left));
+      return;
+    }
+    column.flush();
+    context.globalAlpha = 0.75;
+    context.fillRect(left, box.y, right - left, box.height);
+  });
+  column.flush();
   context.globalAlpha = 1;
 }
 
@@ -176,6 +189,14 @@ export function paintLosses(context, lane, range, box, colours) {
     context.lineTo(left + 1, box.y + 5);
     context.fill();
   });
+}
+
+// Losses as a background of several lanes.
+export function paintBand(context, lane, range, box, colours) {
+  context.fillStyle = colours.loss;
+  context.globalAlpha = 0.18;
+  eachVisible(lane, range, box, (left, right) => context.fillRect(left, box.y, Math.max(1.5, right - left), box.height));
+  context.globalAlpha = 1;
 }
 
 function eachVisible(lane, range, box, paint) {

@@ -1,6 +1,6 @@
 // Rows of lanes that scroll together, over a range of time.
 import { el } from "./dom.js";
-import { contextOf, fitted, kGutter, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
+import { contextOf, fitted, kGutter, paintBand, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
 import { themeColours } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
@@ -13,6 +13,9 @@ export class Pane {
   #rows = [];
   #frame = 0;
   #cursor = null;
+
+  // Lanes of losses that concern all rows.
+  bands = [];
 
   // `shared` is { range, highlight, cursor, pick(key), moved(ns) } of all panes of a timeline.
   constructor(shared, tallest, label) {
@@ -53,6 +56,8 @@ export class Pane {
       if (y > height) break;
       this.#paintRow(context, this.#rows[i], y, width, range, colours);
     }
+    const all = { x: kGutter, y: 0, width: width - kGutter, height };
+    for (const lane of this.bands) paintBand(context, lane, range, all, colours);
     this.#paintCursor(context, width, height, colours);
   }
 

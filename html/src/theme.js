@@ -1,6 +1,13 @@
 // Colours. Those of the page stand in style.css; canvases read them from there.
 
 export function themeColours() {
+  colours ??= readColours();
+  return colours;
+}
+
+let colours = null; // of the theme now; reading them takes long
+
+function readColours() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   return {
@@ -17,7 +24,14 @@ const kPalette = [
 ];
 export const kOnPalette = "#14181f";
 
-// The same name has the same colour everywhere.
+// A function that gives each name its colour: different ones to the first of `names`, which are
+// sorted by importance, as long as there are any.
+export function colouring(names) {
+  const first = new Map([...new Set(names)].slice(0, kPalette.length).map((name, i) => [name, kPalette[i]]));
+  return (name) => first.get(name) ?? colourOf(name);
+}
+
+// The same name has the same colour, but so may others.
 export function colourOf(name) {
   let hash = 2166136261;
   for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
@@ -29,7 +43,10 @@ const kDark = window.matchMedia("(prefers-color-scheme: dark)");
 export const isDark = () => (document.documentElement.dataset.theme ?? (kDark.matches ? "dark" : "light")) === "dark";
 
 const listeners = [];
-const changed = () => listeners.forEach((listener) => listener());
+const changed = () => {
+  colours = null;
+  listeners.forEach((listener) => listener());
+};
 kDark.addEventListener("change", changed);
 
 export const onThemeChange = (listener) => listeners.push(listener);

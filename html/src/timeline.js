@@ -6,7 +6,7 @@ import { Overview } from "./overview.js";
 import { contextOf, paintAxis } from "./paint.js";
 import { Pane } from "./pane.js";
 import { TimeRange } from "./range.js";
-import { colourOf, onThemeChange, themeColours } from "./theme.js";
+import { colouring, onThemeChange, themeColours } from "./theme.js";
 
 const kAxis = 24; // pixels
 const kTallestCpus = 360, kTallestThreads = 432;
@@ -26,10 +26,11 @@ function timesOf(lane, i, what) {
   return lines;
 }
 
-function cpuRows(timeline, cpus, length) {
+function cpuRows({ timeline, sched }, cpus, length) {
   const ran = lanesByCpu(timeline.run), unknown = lanesByCpu(timeline.unknown), losses = lanesByCpu(timeline.losses);
   const all = new Lane({ gap: [0], ns: [length], what: [0], joined: [] });
   const names = timeline.tasks.map((task) => printable(taskName(task)));
+  const colourOf = colouring(sched.threads.rows.map(taskName));
   const colours = timeline.tasks.map((task) => colourOf(taskName(task)));
   return cpus.map((cpu) => ({
     label: `CPU ${cpu}`,
@@ -78,9 +79,9 @@ function runLane(slices = []) {
   return new Lane({ gap: slices.map(([begin], i) => begin - before(i)), ns: slices.map(([begin, end]) => end - begin), what: slices.map(() => 0), joined: [] });
 }
 
-function threadRows(timeline) {
+function threadRows({ timeline, syscalls }) {
   const runs = runsByThread(timeline);
-  const colours = timeline.syscalls.map(colourOf);
+  const colours = timeline.syscalls.map(colouring(syscalls.calls.rows.map((row) => row.syscall)));
   return timeline.calls.lanes.map((columns) => ({
     label: printable(`${columns.comm || "?"} ${columns.tid}`),
     tid: columns.tid,
@@ -128,8 +129,8 @@ class Timeline {
     this.wanted = { text: "", here: false };
     this.cursor = null;
     const cpus = data.summary.cpus.map((cpu) => cpu.cpu);
-    this.cpus = cpuRows(data.timeline, cpus, length);
-    this.threads = threadRows(data.timeline);
+    this.cpus = cpuRows(data, cpus, length);
+    this.threads = threadRows(data);
     this.axis = el("canvas", { class: "axis" });
     this.status = el("output", { class: "status", id: "timeline-status" });
     this.picked = el("span", { class: "chosen", id: "timeline-picked" });
@@ -138,6 +139,7 @@ class Timeline {
     this.threadPane = new Pane(this, kTallestThreads, "System calls of threads");
     this.cpuPane.rows = this.cpus;
     this.threadPane.rows = this.threads;
+    this.threadPane.bands = this.cpus.map((row) => row.losses);
     this.range.onChange(() => this.redraw());
     onThemeChange(() => { this.overview.redraw(); this.redraw(); });
     new ResizeObserver(() => this.#drawAxis()).observe(this.cpuPane.element);

@@ -37,11 +37,11 @@ bool TimelineSlices::joins(const TimelineSlice& last, const TimelineSlice& next)
          last.begin_ns / grain_ns_ == next.begin_ns / grain_ns_;
 }
 
-// Down to half of the limit, so that it is seldom done; or as far as it goes, when there are
-// that many lanes.
+// Somewhat below the limit, so that it is seldom done; or as far as it goes, when there are that
+// many lanes.
 void TimelineSlices::coarsen() {
   constexpr uint64_t kCoarsest = uint64_t{1} << 62;
-  while (size_ > limit_ / 2 && grain_ns_ < kCoarsest) {
+  while (size_ > limit_ - limit_ / 8 && grain_ns_ < kCoarsest) {
     grain_ns_ = grain_ns_ == 0 ? kFirstGrain : 2 * grain_ns_;
     size_ = 0;
     for (auto& slices : lanes_) {

@@ -140,6 +140,15 @@ quietly("losses are marked, with what was lost", async () => {
   assert.match(await text(".tooltip"), /1,203 events lost on CPU 11,200 of sys_enter/);
 });
 
+quietly("a click on a long delay goes there on the timeline", async () => {
+  assert.match(await text("#timeline-status"), /^All /);
+  await browser.click("#delays-table tbody tr:nth-child(2) td");
+  await nextFrame();
+  const after = (await column("delays-table", 0))[1], delay = (await column("delays-table", 1))[1];
+  assert.match(await text("#timeline-status"), /^[0-9.]+ .?s of [0-9.]+ .?s, from \+/, `${delay} after ${after}`);
+  assert(await browser.value("document.getElementById('timeline').getBoundingClientRect().top < innerHeight / 2"));
+});
+
 quietly("a click on a system call shows its distribution", async () => {
   const first = await text("#syscall-histogram-title"), bars = await pixels("#syscall-histogram");
   await browser.click("#calls-table tbody tr:nth-child(3) td");

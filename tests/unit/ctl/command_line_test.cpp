@@ -114,6 +114,12 @@ TEST(CommandLine, Report) {
   EXPECT_EQ(command<ReportCommand>({"report", "sched", "/a", "--by", "delay"}).by, "delay");
   EXPECT_EQ(command<ReportCommand>({"report", "syscalls", "/a", "--by", "errors"}).kind,
             ReportCommand::Kind::syscalls);
+  auto html = command<HtmlCommand>({"report", "html", "/a", "/b", "-o", "page.html", "--top", "5"});
+  EXPECT_THAT(html.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(html.output, "page.html");
+  EXPECT_EQ(html.top, 5U);
+  EXPECT_THAT(usage_error({"report", "html", "/a"}), HasSubstr("--output"));
+  EXPECT_THAT(usage_error({"report", "html", "-o", "page.html"}), HasSubstr("DIR"));
   EXPECT_THAT(usage_error({"report"}), HasSubstr("ktracectl report --help"));
   EXPECT_THAT(usage_error({"report", "kmem"}),
               HasSubstr("report kmem needs DIR, a trace directory, or --live"));

@@ -1,0 +1,89 @@
+// The timeline of the HTML report, against the events that it is made from.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include "harness/flight.h"
+#include "harness/stream.h"
+#include "harness/temp_dir.h"
+#include "harness/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+// What stands in a page.
+json data_of(const std::string& page) {
+  std::ifstream file(page);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string begin = R"(<script type="application/json" id="data">)";
+  const size_t from = text.find(begin) + begin.size();
+  return json::parse(text.substr(from, text.find("</script>", from) - from));
+}
+
+struct Ran {
+  uint64_t times = 0, ns = 0;
+  bool operator==(const Ran&) const = default;
+};
+void PrintTo(const Ran& ran, std::ostream* out) {
+  *out << ran.times << " times, " << ran.ns << " ns";
+}
+
+// How often threads ran on each CPU, and how long together, in the simplest way.
+std::map<uint64_t, Ran> ran_of(std::istream& events, uint64_t end_ns) {
+  std::map<uint64_t, std::pair<int64_t, uint64_t>> running;  // CPU → thread, since
+  std::map<uint64_t, Ran> ran;
+  auto stop = [&](uint64_t cpu, int64_t tid, uint64_t ts) {
+    const auto found = running.find(cpu);
+    if (found == running.end() || found->second.first != tid || tid == 0) return;
+    ++ran[cpu].times;
+    ran[cpu].ns += ts - found->second.second;
+  };
+  for (std::string line; std::getline(events, line);) {
+    const json event = json::parse(line);
+    if (event.value("event", "") != "sched_switch" || event.contains("lost")) continue;
+    const uint64_t cpu = event["cpu"], ts = event["ts"];
+    stop(cpu, event["args"]["prev_pid"], ts);
+    running[cpu] = {event["args"]["next_pid"].get<int64_t>(), ts};
+  }
+  for (const auto& [cpu, now] : running) stop(cpu, now.first, end_ns);
+  return ran;
+}
+
+TEST(HtmlReport, DrawsWhatTheEventsSay) {
+  WaitingTruth truth({"switch", "200"});
+  Daemon daemon({{"events", {{"sched", true}, {"syscalls", true}}},
+                 {"flight", {{"enabled", true}, {"buffer_kb", 1024}}},
+                 {"filter", {{"pid", {truth.pid()}}}}});
+  truth.act();
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
+  const TempDir directory;
+  const std::string page = directory.path() / "report.html";
+  daemon.ctl_ok({"report", "html", taken["path"], "-o", page});
+  const json data = data_of(page), &timeline = data["timeline"];
+
+  std::istringstream events(daemon.ctl_ok({"show", taken["path"], "--format", "json"}));
+  const auto expected = ran_of(events, data["window"]["end_ns"]);
+  std::map<uint64_t, Ran> drawn;
+  for (const json& lane : timeline["run"]["lanes"])
+    for (const json& ns : lane["ns"]) {
+      ++drawn[lane["cpu"]].times;
+      drawn[lane["cpu"]].ns += ns.get<uint64_t>();
+    }
+  EXPECT_EQ(drawn, expected);
+  EXPECT_EQ(timeline["run"]["grain_ns"], 0);
+
+  uint64_t calls = 0, timed = 0;
+  for (const json& lane : timeline["calls"]["lanes"]) calls += lane["calls"].get<uint64_t>();
+  for (const json& row : data["syscalls"]["calls"]["rows"])
+    timed += row["time"]["count"].get<uint64_t>();
+  EXPECT_GE(calls, timed);
+  EXPECT_LE(calls, timed + data["syscalls"]["running"].get<uint64_t>());
+  EXPECT_GT(timed, 0U);
+}
+
+}  // namespace
+}  // namespace ktraced::live
