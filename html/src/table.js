@@ -1,8 +1,6 @@
 // Tables that a click on a heading sorts.
 import { el } from "./dom.js";
 
-const kLong = 15; // rows from which a table is as tall as it gets
-
 // A column is { title, text(row), value(row), help }: without a value it is sorted by its text,
 // and is no number. `sorted` is the title of the column that sorts at first, downwards; null: rows
 // stay as they are. `pick(row)` is called when a row is clicked; with `keeps` it stays marked, as
@@ -53,7 +51,7 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
 
   fill();
   return el("div", { class: "table" },
-    el("div", { class: rows.length > kLong ? "scroll long" : "scroll", tabindex: "0" },
+    el("div", { class: "scroll", tabindex: "0" },
       el("table", { id }, el("thead", {}, el("tr", {}, ...heads)), body)),
     of > rows.length ? el("p", { class: "reduced" }, `The first ${rows.length} of ${of} rows.`) : null);
 }
