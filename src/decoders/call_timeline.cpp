@@ -8,8 +8,8 @@
 namespace ktraced {
 namespace {
 
-// What the kernel has for the number when a call that restores all registers returns: sigreturn.
-constexpr int32_t kNoCall = -1;
+// The number that the kernel has when sigreturn, which restores all registers, returns.
+constexpr int32_t kSigreturn = -1;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable&
   }
   const Running call = begun->second;
   running_.erase(begun);
-  const bool other_call = static_cast<int32_t>(value_or_zero(plan.nr, record)) != kNoCall &&
+  const bool other_call = static_cast<int32_t>(value_or_zero(plan.nr, record)) != kSigreturn &&
                           call_of(plan, record) != call.what;
   // The end of one call and the beginning of the next may be lost together.
   if (other_call || call.losses != losses_ || !losing_.empty()) {
