@@ -64,6 +64,7 @@ enum name_id {
 	NAME_task = 1,
 	NAME_slab_cache = 2,
 	NAME_event = 3,
+	NAME_scope = 4,
 };
 
 /* Where a field of variable length lies: the word at the field's offset. Bits
@@ -276,6 +277,13 @@ struct rec_name_slab_cache {
  * schema, NUL-terminated and zero-padded. */
 struct rec_name_event {
 	struct record h; /* h.id is NAME_event */
+};
+
+/* What is traced from h.ts on: told at the beginning of a stream, with ts 0, and whenever
+ * it has changed. JSON as in the "config" of a manifest follows, NUL-terminated and
+ * zero-padded. */
+struct rec_name_scope {
+	struct record h; /* h.id is NAME_scope */
 };
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "trace/event_records.h"
 
 namespace ktraced {
 
@@ -63,9 +64,21 @@ Result<> Recorder::take(const PacketView& packet) {
     continuity_.take(packet);
     return writer_->write(packet);
   }
-  packet.for_each_record([&](const RecordView& record) { writer_->add_names(record.bytes()); });
+  packet.for_each_record([&](const RecordView& record) {
+    if (record.id() == NAME_scope) return take_scope(record);
+    writer_->add_names(record.bytes());
+  });
   complete_until_ = std::max(complete_until_, header.timestamp_end);
   return {};
+}
+
+void Recorder::take_scope(RecordView record) {
+  auto config = scope_of(record);
+  if (!config) return;
+  if (record.ts() <= source_.info().boottime_ns)
+    config_ = std::move(*config);
+  else
+    config_["changes"].push_back({{"ns", record.ts()}, {"config", std::move(*config)}});
 }
 
 Manifest Recorder::manifest(const Purpose& purpose) const {
@@ -83,7 +96,7 @@ Manifest Recorder::manifest(const Purpose& purpose) const {
   manifest.incomplete_because = problems_;
   for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
   add_losses(manifest);
-  manifest.config = purpose.config;
+  manifest.config = config_.is_null() ? purpose.config : config_;
   manifest.schema = source_.schema();
   return manifest;
 }

@@ -23,7 +23,7 @@ class Recorder {
   // What the recording is to say about itself, beside what the stream says.
   struct Purpose {
     std::string reason;
-    nlohmann::json config;
+    nlohmann::json config;  // if the stream does not tell what is traced
   };
 
   // `source` must outlive this. Fails as TraceWriter::create.
@@ -50,6 +50,7 @@ class Recorder {
   Recorder(std::filesystem::path path, const LiveSource& source,
            std::unique_ptr<TraceWriter> writer);
   [[nodiscard]] Manifest manifest(const Purpose& purpose) const;
+  void take_scope(RecordView record);
 
   std::filesystem::path path_;
   const LiveSource& source_;
@@ -58,6 +59,7 @@ class Recorder {
   StreamContinuity continuity_;
   std::vector<std::string> problems_;
   std::map<std::string, uint64_t> missed_;
+  nlohmann::json config_;  // what was traced, with its changes; null: nobody has told
   uint64_t complete_until_ = 0;
 };
 

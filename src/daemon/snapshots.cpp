@@ -138,6 +138,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                                                        .unrecorded = lost,
                                                        .manifest = tracer_.manifest(),
                                                        .names = tracer_.name_records()});
+  job->manifest.config = tracer_.in_force_since(frozen.begin_ts);
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;

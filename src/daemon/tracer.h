@@ -132,6 +132,10 @@ class Tracer {
   // What is traced now, for a manifest's `config`. Thread-safe.
   using InForce = std::shared_ptr<const nlohmann::json>;
   [[nodiscard]] InForce in_force() const;
+  // What was in force at that time (ns, CLOCK_BOOTTIME), with the "changes" since then, of which
+  // the last kMaxChanges are known.
+  [[nodiscard]] nlohmann::json in_force_since(uint64_t ns) const;
+  static constexpr size_t kMaxChanges = 1000;
   // Called whenever that has changed, from now on.
   void on_change(std::function<void(const InForce&)> callback) { on_change_ = std::move(callback); }
 
@@ -230,6 +234,11 @@ class Tracer {
   std::map<uint16_t, Baseline> baselines_;              // counts at the last reset
   mutable std::mutex in_force_mutex_;
   InForce in_force_;  // guarded by in_force_mutex_
+  struct ScopeChange {
+    uint64_t ns;
+    InForce in_force;
+  };
+  std::deque<ScopeChange> changes_;  // the last ones, the oldest first
   std::function<void(const InForce&)> on_change_;
   bool paused_ = false;
   bool subscribed_ = false;

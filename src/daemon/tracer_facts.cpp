@@ -1,4 +1,6 @@
 // What traces are told by the tracer: names, and how they came to be.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/host.h"
 #include "daemon/tracer.h"
@@ -18,6 +20,8 @@ std::vector<PacketBytes> Tracer::names_packets() const {
     const auto record = event_record(event->event, 0);
     records.insert(records.end(), record.begin(), record.end());
   }
+  const auto scope = scope_record(*in_force(), 0);
+  records.insert(records.end(), scope.begin(), scope.end());
   // Nothing has been sent yet: the packets promise nothing, and do not count.
   uint64_t sequence = 0;
   return build_names_packets(uuid_, sequence, 0, records);
@@ -51,6 +55,16 @@ Tracer::InForce Tracer::in_force() const {
   return in_force_;
 }
 
+nlohmann::json Tracer::in_force_since(uint64_t ns) const {
+  if (changes_.empty()) return nlohmann::json::object();
+  auto later = std::ranges::upper_bound(changes_, ns, {}, &ScopeChange::ns);
+  if (later != changes_.begin()) --later;
+  nlohmann::json config = *later->in_force;
+  for (++later; later != changes_.end(); ++later)
+    config["changes"].push_back({{"ns", later->ns}, {"config", *later->in_force}});
+  return config;
+}
+
 // Whatever changes what is traced comes by here, also when nothing has changed in fact.
 void Tracer::note_in_force() {
   nlohmann::json now = {
@@ -65,6 +79,10 @@ void Tracer::note_in_force() {
     std::lock_guard lock(in_force_mutex_);
     in_force_ = std::make_shared<const nlohmann::json>(std::move(now));
   }
+  const uint64_t ns = boottime_ns();
+  if (changes_.size() >= kMaxChanges) changes_.pop_front();
+  changes_.push_back({.ns = ns, .in_force = in_force_});
+  if (streaming_) drain_->tell(scope_record(*in_force_, ns));
   if (on_change_) on_change_(in_force_);
 }
 

@@ -11,11 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kTextMax = UINT16_MAX - sizeof(rec_name_event) - sizeof(uint64_t);
+constexpr size_t kTextMax = UINT16_MAX - sizeof(record) - sizeof(uint64_t);
 
-std::string text_of(const Event& event) {
-  return event_to_json(event).dump(-1, ' ', false, json::error_handler_t::replace);
+std::string dump(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
+
+std::string text_of(const Event& event) { return dump(event_to_json(event)); }
 
 // As much of the event as a record has room for.
 std::string fitting_text(const Event& event) {
@@ -28,28 +30,48 @@ std::string fitting_text(const Event& event) {
   return text_of(bare);
 }
 
-std::string_view text_of(RecordView record) {
-  const auto bytes = record.bytes().subspan(sizeof(rec_name_event));
-  const char* text = reinterpret_cast<const char*>(bytes.data());
-  return {text, ::strnlen(text, bytes.size())};
-}
-
-}  // namespace
-
-std::vector<std::byte> event_record(const Event& event, uint64_t ts) {
-  const std::string text = fitting_text(event);
-  const size_t size = (sizeof(rec_name_event) + text.size() + 1 + 7) / 8 * 8;
-  rec_name_event head{};
-  head.h = {.ts = ts, .id = NAME_event, .size = static_cast<u16>(size), .tid = 0};
+// Both kinds of records are a header and a text.
+std::vector<std::byte> text_record(uint16_t id, uint64_t ts, std::string_view text) {
+  const size_t size = (sizeof(record) + text.size() + 1 + 7) / 8 * 8;
+  const record head{.ts = ts, .id = id, .size = static_cast<u16>(size), .tid = 0};
   std::vector<std::byte> bytes(size);
   std::memcpy(bytes.data(), &head, sizeof(head));
   std::memcpy(bytes.data() + sizeof(head), text.data(), text.size());
   return bytes;
 }
 
+// Discarded if the record is not of that kind, or its text is no JSON.
+json json_of(RecordView view, uint16_t id) {
+  if (view.id() != id || view.bytes().size() <= sizeof(record)) return json::value_t::discarded;
+  const auto bytes = view.bytes().subspan(sizeof(record));
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  return json::parse(std::string_view(text, ::strnlen(text, bytes.size())), nullptr, false);
+}
+
+}  // namespace
+
+std::vector<std::byte> event_record(const Event& event, uint64_t ts) {
+  return text_record(NAME_event, ts, fitting_text(event));
+}
+
+std::vector<std::byte> scope_record(const json& config, uint64_t ts) {
+  std::string text = dump(config);
+  if (text.size() > kTextMax) {
+    json bare = config;
+    bare.erase("events");
+    text = dump(bare);
+  }
+  return text_record(NAME_scope, ts, text);
+}
+
+std::optional<json> scope_of(RecordView record) {
+  json config = json_of(record, NAME_scope);
+  if (config.is_discarded()) return std::nullopt;
+  return config;
+}
+
 const Event* learn_event(Schema& schema, RecordView record) {
-  if (record.id() != NAME_event || record.bytes().size() <= sizeof(rec_name_event)) return nullptr;
-  const json object = json::parse(text_of(record), nullptr, false);
+  const json object = json_of(record, NAME_event);
   if (object.is_discarded()) return nullptr;
   auto event = event_from_json(object);
   if (!event || schema.find(event->id) != nullptr) return nullptr;

@@ -12,6 +12,7 @@
 #include "ctl/progress.h"
 #include "ctl/stream_loop.h"
 #include "schema/schema_json.h"
+#include "trace/event_records.h"
 #include "trace/history.h"
 #include "unit/ctl/fake_daemon.h"
 #include "unit/support/schema.h"
@@ -226,6 +227,17 @@ TEST(StreamLoop, CallsWatchersAndTicks) {
 TEST(Progress, IsOneLine) {
   EXPECT_EQ(Progress::text({.records = 1234567, .lost = 89}, 45678.9, 3U << 20),
             "1,234,567 events (45,678/s), 89 lost, 3 MiB");
+}
+
+// What is traced, and when that changed.
+TEST_F(RecorderTest, KeepsWhatTheStreamTellsOfWhatIsTraced) {
+  const json running = {{"state", "running"}}, paused = {{"state", "paused"}};
+  const auto manifest =
+      record({names_packet(10, {scope_record(running, 0), scope_record(paused, 8)})});
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  json expected = running;
+  expected["changes"] = {{{"ns", 8}, {"config", paused}}};
+  EXPECT_EQ(manifest->config, expected);
 }
 
 }  // namespace

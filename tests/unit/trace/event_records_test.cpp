@@ -145,5 +145,26 @@ TEST(FieldValue, OfVariableLengthIsWhereTheRecordSays) {
   EXPECT_EQ(integer_of(e.fields[3], record, 2), std::nullopt);
 }
 
+TEST(ScopeRecord, IsReadAsItWasWritten) {
+  const nlohmann::json config = {{"state", "paused"}, {"events", {"kmalloc"}}};
+  const auto bytes = scope_record(config, 77);
+  const RecordView record(bytes.data());
+  EXPECT_EQ(record.ts(), 77U);
+  EXPECT_EQ(bytes.size() % 8, 0U);
+  EXPECT_EQ(scope_of(record), config);
+  Schema schema;
+  EXPECT_EQ(learn_event(schema, record), nullptr);
+}
+
+TEST(ScopeRecord, LeavesTheEventsOutIfTheyDoNotFit) {
+  nlohmann::json config = {{"state", "paused"}};
+  for (int i = 0; i < 20'000; ++i) config["events"].push_back("event");
+  const auto bytes = scope_record(config, 1);
+  const auto read = scope_of(RecordView(bytes.data()));
+  ASSERT_TRUE(read);
+  EXPECT_EQ((*read)["state"], "paused");
+  EXPECT_FALSE(read->contains("events"));
+}
+
 }  // namespace
 }  // namespace ktraced::test
