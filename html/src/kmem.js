@@ -29,9 +29,9 @@ const functionOf = (row) => siteOf(row).replace(/\+0x.*$/, "");
 // What the tables have, and how their rows are called.
 const kTables = [
   ["call_sites", "By call site", [{ title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
-  ["caches", "By cache", [{ title: "Cache", text: (row) => (row.others ? "(others)" : printable(row.cache)) }]],
-  ["sizes", "By size", [{ title: "Bytes", value: (row) => row.size ?? 0, text: (row) => (row.others ? "(others)" : count(row.size)) }]],
-  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? 0, text: (row) => String(row.pid ?? "") }, { title: "Process", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) }]],
+  ["caches", "By cache", [{ title: "Cache", text: (row) => (row.others ? "(others)" : printable(row.cache ?? `? (${row.size} bytes each)`)) }]],
+  ["sizes", "By size of kmalloc", [{ title: "Bytes", value: (row) => row.size ?? 0, text: (row) => (row.others ? "(others)" : count(row.size)) }]],
+  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? 0, text: (row) => String(row.pid ?? "") }, { title: "Process", text: (row) => (row.others ? "(others)" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?")) }]],
   ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? 0, text: (row) => String(row.order ?? "") }]],
 ];
 

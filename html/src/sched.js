@@ -16,7 +16,7 @@ function threads(sched) {
     columns: [
       { title: "TID", value: (row) => row.tid ?? 0, text: (row) => (row.others ? "" : String(row.tid)) },
       { title: "Thread", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) },
-      time("On CPU", (row) => row.on_cpu_ns, "Time it ran, from its first switch on"),
+      { title: "On CPU", value: (row) => row.on_cpu_ns ?? 0, text: (row) => (row.on_cpu_ns === null ? "–" : duration(row.on_cpu_ns)), help: "Time it ran, from its first switch on" },
       number("Switches", (row) => row.switched_in, "How often it began to run"),
       number("Slept", (row) => row.slept, "How often it stopped to wait for something"),
       number("Preempted", (row) => row.preempted, "How often it stopped although it could have gone on"),
@@ -35,7 +35,7 @@ function longest(sched, begin, go) {
       time("Delay", (row) => row.ns),
       number("CPU", (row) => row.cpu),
       { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
-      { title: "Instead ran", text: (row) => (row.instead === null ? "?" : printable(`${row.instead.comm} ${row.instead.tid} for ${duration(row.instead.ns)}`)) },
+      { title: "Instead ran", text: (row) => (row.instead === null ? "?" : printable(`${row.instead.comm || "?"} ${row.instead.tid} for ${duration(row.instead.ns)}`)) },
     ],
   });
 }
@@ -64,8 +64,8 @@ export function schedSection(data, go) {
           id: "sched-cpus-table", rows: sched.cpus,
           columns: [
             number("CPU", (row) => row.cpu),
-            time("Busy", (row) => row.busy_ns), time("Idle", (row) => row.idle_ns),
-            { title: "Busy, share", value: (row) => row.busy_ns / (row.busy_ns + row.idle_ns || 1), text: (row) => percent(row.busy_ns, row.busy_ns + row.idle_ns) },
+            time("Busy", (row) => row.busy_ns), time("Idle", (row) => row.idle_ns), time("Unknown", (row) => row.unknown_ns),
+            { title: "Busy, share", value: (row) => row.busy_ns / (row.busy_ns + row.idle_ns + row.unknown_ns || 1), text: (row) => percent(row.busy_ns, row.busy_ns + row.idle_ns + row.unknown_ns) },
             number("Switches", (row) => row.switches),
           ],
         }))),
@@ -73,6 +73,6 @@ export function schedSection(data, go) {
     el("h3", {}, "Longest delays"), el("p", { class: "note" }, "A click on a row shows it on the timeline."),
     longest(sched, data.window.begin_ns, go));
   if (sched.unsure !== 0)
-    section.append(el("p", { class: "note" }, `${count(sched.unsure)} times go across losses, and are not counted.`));
+    section.append(el("p", { class: "note" }, `${count(sched.unsure)} times are not counted: something is missing in the middle of them.`));
   return section;
 }

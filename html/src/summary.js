@@ -81,7 +81,7 @@ export function summarySection(data) {
           id: "processes-table", rows: processes.rows, of: processes.of, sorted: "Events",
           columns: [
             number("PID", (row) => row.pid),
-            { title: "Process", text: (row) => printable(row.comm) },
+            { title: "Process", text: (row) => printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?") },
             number("Events", (row) => row.events),
           ],
         }))));

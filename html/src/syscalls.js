@@ -70,8 +70,8 @@ export function syscallSection(data, go) {
     table({
       id: "process-calls-table", rows: syscalls.processes.rows, of: syscalls.processes.of, sorted: "Total",
       columns: [
-        { title: "PID", value: (row) => row.pid ?? 0, text: (row) => (row.others ? "" : String(row.pid)) },
-        { title: "Process", text: (row) => printable(row.comm ?? "") },
+        { title: "PID", value: (row) => row.pid ?? 0, text: (row) => (row.others ? "" : String(row.pid ?? "?")) },
+        { title: "Process", text: (row) => (row.others ? "" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm ?? "?")) },
         { title: "System call", text: callOf }, ...kTimes,
       ],
     }),

@@ -12,14 +12,15 @@ namespace ktraced {
 
 using nlohmann::json;
 
-void print_hints(const std::vector<std::string>& chosen_events, RpcClient& client) {
+void print_hints(const std::vector<std::string>& chosen_events, RpcClient& client,
+                 const std::function<std::optional<std::string>(const EventNames& enabled)>& also) {
   auto answer = client.call("events.list");
   if (!answer) return;
-  bool any = false;
+  EventNames all_enabled;
   for (const json& event : list_at(*answer, "events")) {
     bool enabled = flag_at(event, "enabled");
-    any |= enabled;
     std::string name = text_at(event, "name");
+    if (enabled) all_enabled.insert(name);
     if (enabled || std::ranges::find(chosen_events, name) == chosen_events.end()) continue;
     if (flag_at(event, "available"))
       fmt::print(stderr, "ktracectl: {0} is not enabled: 'ktracectl events enable {0}' does it\n",
@@ -27,7 +28,10 @@ void print_hints(const std::vector<std::string>& chosen_events, RpcClient& clien
     else
       fmt::print(stderr, "ktracectl: {} is not available: {}\n", name, text_at(event, "reason"));
   }
-  if (!any)
+  const auto problem = also ? also(all_enabled) : std::nullopt;
+  if (problem)
+    fmt::print(stderr, "ktracectl: {}\n", *problem);
+  else if (all_enabled.empty())
     fmt::print(stderr, "ktracectl: no event is enabled: see 'ktracectl events enable --help'\n");
   auto status = client.call("status");
   if (status && text_at(*status, "state") == "paused")

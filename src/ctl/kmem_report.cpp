@@ -6,6 +6,9 @@
 #include <array>
 #include <utility>
 
+#include "ctl/actor_json.h"
+#include "decoders/actor.h"
+
 namespace ktraced {
 namespace {
 
@@ -56,16 +59,18 @@ void describe(json& row, KmemGroup group, const KmemRow& of, const SymbolAt& sym
       row["type"] = type_name(of.type);
       break;
     case KmemGroup::cache:
-      row["cache"] = of.type == KmemType::kmalloc ? fmt::format("kmalloc-{}", of.key)
-                     : !of.name.empty()           ? of.name
-                                                  : fmt::format("{:#x}", of.key);
+      if (of.unnamed) {
+        row["cache"] = nullptr;
+        row["size"] = of.key;
+      } else {
+        row["cache"] = of.name.empty() ? fmt::format("{:#x}", of.key) : of.name;
+      }
       break;
     case KmemGroup::size:
       row["size"] = of.key;
       break;
     case KmemGroup::task:
-      row["pid"] = of.key;
-      row["comm"] = of.key == 0 ? "swapper" : of.name;
+      row.update(actor_json(id_of_key(of.key), is_process_key(of.key), of.name));
       break;
     case KmemGroup::order:
       row["order"] = of.key;

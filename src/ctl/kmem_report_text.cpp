@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "ctl/actor_json.h"
 #include "ctl/bars.h"
 #include "ctl/kmem_report.h"
 #include "ctl/report_text.h"
@@ -11,11 +12,11 @@ using nlohmann::json;
 
 std::string label_of(const json& row) {
   if (flag_at(row, "others")) return "(others)";
-  if (row.contains("pid"))
-    return fmt::format("{} {}", printable(text_at(row, "comm")), number_at(row, "pid"));
-  if (row.contains("size")) return std::to_string(number_at(row, "size"));
+  if (row.contains("pid")) return actor_label(row);
   if (row.contains("order")) return std::to_string(number_at(row, "order"));
-  if (row.contains("cache")) return printable(text_at(row, "cache"));
+  if (!text_at(row, "cache").empty()) return printable(text_at(row, "cache"));
+  if (row.contains("cache")) return fmt::format("? ({} bytes each)", number_at(row, "size"));
+  if (row.contains("size")) return std::to_string(number_at(row, "size"));
   return printable(row.contains("symbol") ? text_at(row, "symbol") : text_at(row, "call_site"));
 }
 
@@ -24,9 +25,10 @@ std::string use_table(const char* title, const json& table, const Colours& colou
   const json& rows = list_at(table, "rows");
   if (rows.empty()) return "";
   std::vector<Table::Cell> head{heading(title, false, colours)};
-  for (const char* column : {"COUNT", "REQUESTED", "GIVEN", "WASTE", "WASTE %", "FREED",
-                             "ELSEWHERE", "HELD", "HELD BYTES"})
-    head.push_back(heading(column, true, colours));
+  add_headings(head,
+               {"COUNT", "REQUESTED", "GIVEN", "WASTE", "WASTE %", "FREED", "ELSEWHERE", "HELD",
+                "HELD BYTES"},
+               true, colours);
   Table text(std::move(head));
   for (const json& row : rows)
     text.add({{label_of(row)},
@@ -44,9 +46,10 @@ std::string use_table(const char* title, const json& table, const Colours& colou
 
 std::string kmem_totals(const json& types, const Colours& colours) {
   std::vector<Table::Cell> head{heading("", false, colours)};
-  for (const char* column : {"ALLOCATED", "FAILED", "REQUESTED", "GIVEN", "WASTE %", "FREED",
-                             "ELSEWHERE", "UNSEEN", "HELD", "UNKNOWN FREES"})
-    head.push_back(heading(column, true, colours));
+  add_headings(head,
+               {"ALLOCATED", "FAILED", "REQUESTED", "GIVEN", "WASTE %", "FREED", "ELSEWHERE",
+                "UNSEEN", "HELD", "UNKNOWN FREES"},
+               true, colours);
   Table table(std::move(head));
   for (const char* type : {"kmalloc", "cache", "pages"}) {
     const json& use = member(types, type);
@@ -123,8 +126,8 @@ std::string kmem_notes(const json& report) {
 std::string kmem_report_text(const json& report, const Colours& colours) {
   std::string out = kmem_totals(member(report, "types"), colours);
   out += use_table("CALL SITE", member(report, "call_sites"), colours);
-  out += use_table("CACHE", member(report, "caches"), colours);
-  out += use_table("BYTES GIVEN", member(report, "sizes"), colours);
+  out += use_table("NAMED CACHE", member(report, "caches"), colours);
+  out += use_table("BYTES GIVEN BY KMALLOC", member(report, "sizes"), colours);
   out += use_table("PROCESS", member(report, "tasks"), colours);
   out += use_table("PAGES, BY ORDER", member(report, "orders"), colours);
   out += held_table(member(report, "held"), colours);

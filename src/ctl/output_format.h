@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ctl/options.h"
+#include "ctl/traced_events.h"
 #include "decoders/decoder.h"
 
 namespace ktraced {
@@ -20,5 +21,12 @@ namespace ktraced {
 // `json`: the global option, for a command without a --format of its own.
 [[nodiscard]] std::unique_ptr<Decoder> make_decoder(const ViewOptions& view, bool json,
                                                     const DecoderSources& sources);
+
+// Why a form that is not for all events has nothing to show: as a sentence with the remedy; nothing
+// if there may be something. `traced`: the events there can be; `chosen`: by name, empty: all.
+[[nodiscard]] std::optional<std::string> nothing_to_show(const ViewOptions& view,
+                                                         const Schema& schema,
+                                                         const std::vector<std::string>& chosen,
+                                                         const EventNames& traced, Traced when);
 
 }  // namespace ktraced

@@ -233,9 +233,7 @@ Result<> Session::finish(const Result<End>& end) {
                 recorder_->leave_unfinished().string());
   print_summary(path_, *manifest, recorder_->bytes(), options_.json);
   if (!end) return std::unexpected(end.error());
-  if (hung_up)
-    return fail(ExitCode::unavailable, "ktraced has ended the stream: it stopped, or see its log");
-  return {};
+  return StreamLoop::verdict_of(*end);
 }
 
 std::string Session::reason() const {

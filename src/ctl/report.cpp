@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "ctl/kmem_report.h"
@@ -16,6 +18,7 @@
 #include "ctl/syscall_report.h"
 #include "ctl/terminal.h"
 #include "ctl/trace_input.h"
+#include "ctl/traced_events.h"
 
 namespace ktraced {
 namespace {
@@ -60,18 +63,45 @@ Result<json> syscalls(const Making& making) {
   return syscall_report(analysis, making.command);
 }
 
-Result<json> make_report(const Making& making) {
-  switch (making.command.kind) {
-    case ReportCommand::Kind::summary:
-      return summary(making);
-    case ReportCommand::Kind::kmem:
-      return kmem(making);
-    case ReportCommand::Kind::sched:
-      return sched(making);
-    case ReportCommand::Kind::syscalls:
-      break;
-  }
-  return syscalls(making);
+constexpr std::string_view kKmemReads[] = {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"};
+constexpr std::string_view kSchedReads[] = {"sched_switch", "sched_wakeup"};
+constexpr std::string_view kSyscallReads[] = {"sys_enter", "sys_exit"};
+
+// One kind of report.
+struct ReportKind {
+  ReportCommand::Kind kind;
+  Result<json> (*make)(const Making& making);
+  std::string (*text)(const json& report, const Colours& colours);
+  EventNeed needs;
+};
+
+constexpr ReportKind kReportKinds[] = {
+    {ReportCommand::Kind::summary, summary, summary_report_text, {}},
+    {ReportCommand::Kind::kmem,
+     kmem,
+     kmem_report_text,
+     {.who = "report kmem", .events = kKmemReads, .any = true, .enable = "kmem"}},
+    {ReportCommand::Kind::sched,
+     sched,
+     sched_report_text,
+     {.who = "report sched", .events = kSchedReads, .enable = "sched"}},
+    {ReportCommand::Kind::syscalls,
+     syscalls,
+     syscall_report_text,
+     {.who = "report syscalls", .events = kSyscallReads, .enable = "syscalls"}},
+};
+
+const ReportKind& kind_of(const ReportCommand& command) {
+  return *std::ranges::find(kReportKinds, command.kind, &ReportKind::kind);
+}
+
+// Why the report may have nothing to say.
+void print_missing_events(const ReportCommand& command, const ReportInput& input) {
+  const auto traced = input.traced();
+  if (!traced) return;
+  const Traced when = command.live ? Traced::now : Traced::in_the_past;
+  if (const auto missing = missing_events(kind_of(command).needs, *traced, when))
+    fmt::print(stderr, "ktracectl: {}\n", *missing);
 }
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
@@ -97,35 +127,20 @@ std::string heading_of(const json& report) {
                            in_seconds(end - begin), in_seconds(begin), in_seconds(end));
 }
 
-std::string text_of(ReportCommand::Kind kind, const json& report) {
-  const Colours colours = Colours::of(STDOUT_FILENO);
-  const std::string head = heading_of(report);
-  switch (kind) {
-    case ReportCommand::Kind::summary:
-      return head + summary_report_text(report, colours);
-    case ReportCommand::Kind::kmem:
-      return head + kmem_report_text(report, colours);
-    case ReportCommand::Kind::sched:
-      return head + sched_report_text(report, colours);
-    case ReportCommand::Kind::syscalls:
-      break;
-  }
-  return head + syscall_report_text(report, colours);
-}
-
 }  // namespace
 
 Result<> run_report(const ReportCommand& command, const Options& options) {
   auto input = input_of(command, options);
   if (!input) return pass_on(input);
   ReportFacts facts;
-  auto made = make_report({.command = command, .input = **input, .facts = facts});
+  auto made = kind_of(command).make({.command = command, .input = **input, .facts = facts});
   if (!made) return pass_on(made);
+  print_missing_events(command, **input);
   json& report = *made;
   add_facts(report, facts);
-  const std::string text = options.json
-                               ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
-                               : text_of(command.kind, report);
+  const std::string text =
+      options.json ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+                   : heading_of(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
   auto written = write_all(STDOUT_FILENO, text);
   if (!written) return pass_on(written);
   return (*input)->verdict();

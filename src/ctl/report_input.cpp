@@ -3,42 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ctl/json_access.h"
+#include "ctl/report_text.h"
 
 namespace ktraced {
 
-using nlohmann::json;
-
-void add_facts(json& report, const ReportFacts& facts) {
+void add_facts(nlohmann::json& report, const ReportFacts& facts) {
   report["window"] = {{"begin_ns", facts.begin_ns},
                       {"end_ns", facts.end_ns},
-                      {"seconds", static_cast<double>(facts.end_ns - facts.begin_ns) / 1e9}};
+                      {"seconds", in_seconds(facts.end_ns - facts.begin_ns)}};
   report["sources"] = facts.sources;
   report["doubts"] = facts.doubts;
 }
 
-bool has_filter(const json& filter) {
-  for (const auto& [key, value] : filter.items()) {
-    if (key.starts_with("syscall")) continue;  // which calls, not whose
-    if (value.is_object() && has_filter(value)) return true;
-    if (value.is_array() && !value.empty()) return true;
-  }
-  return false;
+void ReportFacts::doubt(std::string why, uint64_t until_ns) {
+  whole_since_ns = std::max(whole_since_ns, until_ns);
+  if (std::ranges::find(doubts, why) == doubts.end()) doubts.push_back(std::move(why));
 }
 
-std::vector<std::string> general_doubts(const std::vector<std::string>& needed, const json& enabled,
-                                        const json& missed, const json& filter) {
-  std::vector<std::string> doubts;
-  if (has_filter(filter))
-    doubts.emplace_back("a filter was set: what other tasks did is not in the trace");
-  for (const std::string& event : needed) {
-    if (enabled.is_array() && std::ranges::find(enabled, json(event)) == enabled.end())
-      doubts.push_back(fmt::format("{} was not traced", event));
+void doubt_missed(const std::vector<std::string>& needed, const nlohmann::json& missed,
+                  ReportFacts& facts) {
+  for (const std::string& event : needed)
     if (const uint64_t skipped = number_at(missed, event); skipped != 0)
-      doubts.push_back(fmt::format("the kernel skipped {} hits of {}", skipped, event));
-  }
-  return doubts;
+      facts.doubt(fmt::format("the kernel skipped {} hits of {}", skipped, event));
 }
 
 }  // namespace ktraced

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,9 @@ struct ReportFacts {
   std::vector<std::string> doubts;  // why not from the beginning, each as a sentence
   nlohmann::json sources;           // [{"path","kind","host","complete","incomplete_because"}]
   nlohmann::json accounts;          // event → {"missed","overwritten"} if any
+
+  // Says why there is not every hit before `ns`; UINT64_MAX: up to the end.
+  void doubt(std::string why, uint64_t until_ns = UINT64_MAX);
 };
 
 // Adds "window", "sources" and "doubts" to a report.
@@ -31,24 +36,21 @@ void add_facts(nlohmann::json& report, const ReportFacts& facts);
 class ReportInput {
  public:
   virtual ~ReportInput() = default;
-  // Gives all events to `analysis`. Where a CPU's history begins in the middle, a loss with count
-  // 0 is told. Fails if there is nothing to report.
+  // Gives all events to `analysis`, and tells it what was traced. Where a CPU's history begins in
+  // the middle, a loss with count 0 is told. Fails if there is nothing to report.
   virtual Result<> read(Analysis& analysis) = 0;
   // After the last event, for an analysis that depends on every hit of the events in `needed`.
   [[nodiscard]] virtual ReportFacts facts(const std::vector<std::string>& needed) = 0;
+  // After the last event: the events that were traced at any time; nothing if that is not known.
+  [[nodiscard]] virtual std::optional<std::set<std::string>> traced() const = 0;
   // Function and offset at a kernel address; empty if it is not known. Valid until the next call.
   virtual std::string_view symbol(uint64_t address) = 0;
   // What could not be read, after the last event.
   [[nodiscard]] virtual Result<> verdict() const = 0;
 };
 
-// Does a filter, as daemon and manifests describe it, leave out what some tasks do?
-[[nodiscard]] bool has_filter(const nlohmann::json& filter);
-// Why an analysis must doubt a window in which only `enabled` (a list, or else it is not known)
-// was traced, `missed` hits were skipped and `filter` was set: sentences.
-[[nodiscard]] std::vector<std::string> general_doubts(const std::vector<std::string>& needed,
-                                                      const nlohmann::json& enabled,
-                                                      const nlohmann::json& missed,
-                                                      const nlohmann::json& filter);
+// Doubts the hits of the events `needed` that the kernel has skipped: `missed`, by event.
+void doubt_missed(const std::vector<std::string>& needed, const nlohmann::json& missed,
+                  ReportFacts& facts);
 
 }  // namespace ktraced

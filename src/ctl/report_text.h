@@ -18,6 +18,11 @@ namespace ktraced {
 [[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
 [[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
 [[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }
+// "-" if the member is null: it is not known.
+[[nodiscard]] inline Table::Cell known_duration_cell(const nlohmann::json& row, const char* key) {
+  if (member(row, key).is_null()) return {"-", true};
+  return duration_cell(number_at(row, key));
+}
 // Of a distribution (latency_json()); "-" if there is nothing in it.
 [[nodiscard]] inline Table::Cell latency_cell(const nlohmann::json& latency, const char* which) {
   if (number_at(latency, "count") == 0) return {"-", true};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ctl/actor_json.h"
 #include "ctl/latency_json.h"
 #include "ctl/report_text.h"
 
@@ -23,7 +24,7 @@ constexpr std::pair<const char*, SchedValue> kSchedKeys[] = {
 };
 
 json row_json(const SchedRow& row) {
-  json out = {{"on_cpu_ns", row.on_cpu_ns},
+  json out = {{"on_cpu_ns", row.measured ? json(row.on_cpu_ns) : json()},
               {"switched_in", row.switched_in},
               {"slept", row.slept},
               {"preempted", row.preempted},
@@ -33,42 +34,49 @@ json row_json(const SchedRow& row) {
   if (row.others)
     out["others"] = true;
   else
-    out.update({{"tid", row.tid}, {"pid", row.pid}, {"comm", row.comm}});
+    out.update({{"tid", row.tid},
+                {"pid", row.pid != 0 ? json(row.pid) : json()},
+                {"comm", comm_json(row.comm)}});
   return out;
 }
 
 json delay_json(const SchedDelay& delay) {
-  json out = {{"ts", delay.woken_ns}, {"ns", delay.ns},     {"cpu", delay.cpu},
-              {"tid", delay.tid},     {"comm", delay.comm}, {"instead", nullptr}};
+  json out = {
+      {"ts", delay.woken_ns},          {"ns", delay.ns},    {"cpu", delay.cpu}, {"tid", delay.tid},
+      {"comm", comm_json(delay.comm)}, {"instead", nullptr}};
   if (delay.instead_tid)
-    out["instead"] = {
-        {"tid", *delay.instead_tid}, {"comm", delay.instead_comm}, {"ns", delay.instead_ns}};
+    out["instead"] = {{"tid", *delay.instead_tid},
+                      {"comm", comm_json(delay.instead_comm)},
+                      {"ns", delay.instead_ns}};
   return out;
 }
 
 std::string sched_cpus_text(const json& report, const Colours& colours) {
-  Table text({heading("CPU", true, colours), heading("BUSY", true, colours),
-              heading("IDLE", true, colours), heading("SWITCHES", true, colours)});
+  std::vector<Table::Cell> head;
+  add_headings(head, {"CPU", "BUSY", "IDLE", "UNKNOWN", "SWITCHES"}, true, colours);
+  Table text(std::move(head));
   for (const json& cpu : list_at(report, "cpus"))
     text.add({{std::to_string(number_at(cpu, "cpu")), true},
               duration_cell(number_at(cpu, "busy_ns")),
               duration_cell(number_at(cpu, "idle_ns")),
+              duration_cell(number_at(cpu, "unknown_ns")),
               count_cell(number_at(cpu, "switches"))});
   return text.text() + "\n";
 }
 
 std::string threads_text(const json& table, const Colours& colours) {
   std::vector<Table::Cell> head{heading("THREAD", true, colours), heading("", false, colours)};
-  for (const char* column : {"ON CPU", "SWITCHES", "SLEPT", "PREEMPTED", "FOR", "MIGRATED",
-                             "DELAY 50 %", "99 %", "LONGEST"})
-    head.push_back(heading(column, true, colours));
+  add_headings(head,
+               {"ON CPU", "SWITCHES", "SLEPT", "PREEMPTED", "FOR", "MIGRATED", "DELAY 50 %", "99 %",
+                "LONGEST"},
+               true, colours);
   Table text(std::move(head));
   for (const json& row : list_at(table, "rows")) {
     const bool others = flag_at(row, "others");
     const json& delay = member(row, "delay");
     text.add({{others ? "" : std::to_string(number_at(row, "tid")), true},
-              {others ? "(others)" : printable(text_at(row, "comm"))},
-              duration_cell(number_at(row, "on_cpu_ns")),
+              others ? Table::Cell{"(others)"} : comm_cell(row),
+              known_duration_cell(row, "on_cpu_ns"),
               count_cell(number_at(row, "switched_in")),
               count_cell(number_at(row, "slept")),
               count_cell(number_at(row, "preempted")),
@@ -91,13 +99,13 @@ std::string longest_text(const json& delays, const Colours& colours) {
     const std::string who =
         instead.is_null()
             ? "?"
-            : fmt::format("{} {} for {}", printable(text_at(instead, "comm")),
-                          number_at(instead, "tid"), duration_text(number_at(instead, "ns")));
+            : fmt::format("{} {} for {}", comm_cell(instead).text, number_at(instead, "tid"),
+                          duration_text(number_at(instead, "ns")));
     text.add({{fmt::format("{:.6f}", in_seconds(number_at(delay, "ts"))), true},
               duration_cell(number_at(delay, "ns")),
               {std::to_string(number_at(delay, "cpu")), true},
               {std::to_string(number_at(delay, "tid")), true},
-              {printable(text_at(delay, "comm"))},
+              comm_cell(delay),
               {who}});
   }
   return text.text() + "\n";
@@ -106,8 +114,13 @@ std::string longest_text(const json& delays, const Colours& colours) {
 std::string sched_notes(const json& report) {
   std::string out;
   if (const uint64_t lost = number_at(report, "lost"); lost != 0)
-    out += fmt::format("{} events were lost; {} times that go across are not counted\n",
-                       grouped(lost), grouped(number_at(report, "unsure")));
+    out += fmt::format("{} events were lost\n", grouped(lost));
+  if (const uint64_t unsure = number_at(report, "unsure"); unsure != 0)
+    out += fmt::format("{} times are not counted: something is missing in the middle of them\n",
+                       grouped(unsure));
+  if (const uint64_t count = number_at(report, "not_followed"); count != 0)
+    out += fmt::format("{} waits were not followed: too many threads were waiting at once\n",
+                       grouped(count));
   return out + doubts_text(report);
 }
 
@@ -136,6 +149,7 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
     cpus.push_back({{"cpu", number},
                     {"busy_ns", cpu.busy_ns},
                     {"idle_ns", cpu.idle_ns},
+                    {"unknown_ns", cpu.unknown_ns},
                     {"switches", cpu.switches}});
   for (const SchedDelay& delay : analysis.longest()) longest.push_back(delay_json(delay));
   return {{"by", key->first},
@@ -145,7 +159,8 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
           {"histogram", histogram_json(analysis.delays())},
           {"longest", std::move(longest)},
           {"lost", analysis.lost()},
-          {"unsure", analysis.unsure()}};
+          {"unsure", analysis.unsure()},
+          {"not_followed", analysis.not_followed()}};
 }
 
 std::string sched_report_text(const json& report, const Colours& colours) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "ctl/event_counter.h"
@@ -16,6 +17,7 @@
 #include "ctl/output.h"
 #include "ctl/output_format.h"
 #include "ctl/screen.h"
+#include "ctl/traced_events.h"
 #include "decoders/safe_text.h"
 #include "trace/history.h"
 
@@ -76,6 +78,20 @@ std::string state_of(const TraceReader& trace) {
           ? "complete"
           : "incomplete: " +
                 printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
+}
+
+// Says of each trace if the form that was asked for has nothing to show of it.
+void print_nothing_to_show(const ShowCommand& command, const Views& views, const History& history) {
+  std::set<std::string> said;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const TraceReader& trace = history.traces()[i];
+    const auto traced = traced_events(trace);
+    if (!traced) continue;
+    const auto problem = nothing_to_show(
+        command, trace.schema(), views[i]->selection.chosen_events(), *traced, Traced::in_the_past);
+    if (problem && said.insert(*problem).second)
+      fmt::print(stderr, "ktracectl: {}: {}\n", trace.path().string(), *problem);
+  }
 }
 
 // What the traces say of themselves; it is not shown among the events.
@@ -160,6 +176,7 @@ Result<> run_show(const ShowCommand& command, const Options& options) {
   auto shown =
       command.count_only ? print_counts(*history) : print_events(command, *views, *history);
   if (!shown) return shown;
+  if (!command.count_only) print_nothing_to_show(command, *views, *history);
   print_states(*history);
   return history->verdict();
 }

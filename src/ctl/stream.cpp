@@ -29,10 +29,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Result<> hung_up() {
-  return fail(ExitCode::unavailable, "ktraced has ended the stream: it stopped, or see its log");
-}
-
 Result<> run_count(const StreamCommand& command, LiveSource& source, const StopSignals& signals) {
   auto packets = ReadAhead::start(source);
   if (!packets) return pass_on(packets);
@@ -53,7 +49,7 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
   auto written =
       write_all(STDOUT_FILENO, counter.summary(schema, seconds_since(start)).dump() + "\n");
   if (!written) return pass_on(written);
-  return *end == StreamLoop::End::hung_up ? hung_up() : Result<>();
+  return StreamLoop::verdict_of(*end);
 }
 
 Result<StreamLoop::End> print_all(PassPrinter& printer, StreamLoop& loop,
@@ -93,7 +89,7 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Sele
   fmt::print(stderr, "ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
              printer.totals().lost, seconds_since(start));
   if (!end) return pass_on(end);
-  return *end == StreamLoop::End::hung_up ? hung_up() : Result<>();
+  return StreamLoop::verdict_of(*end);
 }
 
 }  // namespace
@@ -108,7 +104,10 @@ Result<> run_stream(const StreamCommand& command, const Options& options) {
   auto selection = Selection::make(command.selection, source->schema());
   if (!selection) return pass_on(selection);
   if (auto questions = RpcClient::connect(options.socket))
-    print_hints(selection->chosen_events(), *questions);
+    print_hints(selection->chosen_events(), *questions, [&](const EventNames& enabled) {
+      return nothing_to_show(command, source->schema(), selection->chosen_events(), enabled,
+                             Traced::now);
+    });
   if (command.count_only) return run_count(command, *source, *signals);
   return run_printing(command, options, *selection, *source, *signals);
 }

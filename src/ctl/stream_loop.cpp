@@ -15,6 +15,11 @@ std::optional<StreamLoop::Clock::duration> StreamLoop::duration_of(std::optional
       std::chrono::duration<double>(std::min(*seconds, kLongest)));
 }
 
+Result<> StreamLoop::verdict_of(End end) {
+  if (end != End::hung_up) return {};
+  return fail(ExitCode::unavailable, "ktraced has ended the stream: it stopped, or see its log");
+}
+
 Result<StreamLoop::Ready> StreamLoop::wait(Clock::time_point until) {
   // Once it is finishing, the stop descriptor stays readable and says nothing new.
   std::vector<pollfd> fds{

@@ -35,6 +35,9 @@ class StreamLoop {
     hung_up,   // by the daemon, unasked
   };
 
+  // Fails with ExitCode::unavailable if the daemon has ended it.
+  static Result<> verdict_of(End end);
+
   // `stop_fd`: readable when it is to end. `output`: a descriptor whose reader
   // going away ends the loop.
   StreamLoop(ReadAhead& source, int stop_fd, int output)

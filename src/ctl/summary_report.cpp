@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ctl/actor_json.h"
 #include "ctl/report_text.h"
 
 namespace ktraced {
@@ -55,17 +56,16 @@ json cpus_json(const SummaryAnalysis& analysis) {
 json processes_json(const SummaryAnalysis& analysis, uint64_t top) {
   const auto processes = analysis.processes();
   json rows = json::array();
-  for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i)
-    rows.push_back({{"pid", processes[i].pid},
-                    {"comm", processes[i].pid == 0 ? "swapper" : processes[i].comm},
-                    {"events", processes[i].events}});
+  for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
+    rows.push_back(actor_json(processes[i].pid, processes[i].known, processes[i].comm));
+    rows.back()["events"] = processes[i].events;
+  }
   return {{"rows", std::move(rows)}, {"of", processes.size()}, {"others", analysis.other_events()}};
 }
 
 std::string events_table(const json& report, double seconds, const Colours& colours) {
   std::vector<Table::Cell> head{heading("EVENT", false, colours)};
-  for (const char* column : {"EVENTS", "PER SECOND", "LOST", "MISSED", "OVERWRITTEN"})
-    head.push_back(heading(column, true, colours));
+  add_headings(head, {"EVENTS", "PER SECOND", "LOST", "MISSED", "OVERWRITTEN"}, true, colours);
   Table table(std::move(head));
   auto add = [&](const std::string& name, const json& counts) {
     const uint64_t events = number_at(counts, "events");
@@ -90,8 +90,7 @@ std::string events_table(const json& report, double seconds, const Colours& colo
 
 std::string cpus_table(const json& report, uint64_t begin, const Colours& colours) {
   std::vector<Table::Cell> head;
-  for (const char* column : {"CPU", "EVENTS", "LOST", "FIRST", "LAST"})
-    head.push_back(heading(column, true, colours));
+  add_headings(head, {"CPU", "EVENTS", "LOST", "FIRST", "LAST"}, true, colours);
   Table table(std::move(head));
   auto time = [&](const json& cpu, const char* which) -> Table::Cell {
     if (number_at(cpu, "events") == 0) return {"-", true};
@@ -114,10 +113,7 @@ std::string processes_table(const json& report, const Colours& colours) {
                heading("EVENTS", true, colours), heading("SHARE", true, colours)});
   for (const json& process : list_at(processes, "rows")) {
     const uint64_t events = number_at(process, "events");
-    const std::string comm = text_at(process, "comm");
-    table.add({{std::to_string(number_at(process, "pid")), true},
-               {comm.empty() ? "?" : printable(comm)},
-               count_cell(events),
+    table.add({pid_cell(process), actor_name_cell(process), count_cell(events),
                share_cell(events, total)});
   }
   return table.text() + more_rows(processes) + "\n";

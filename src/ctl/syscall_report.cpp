@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ctl/actor_json.h"
 #include "ctl/latency_json.h"
 #include "ctl/report_text.h"
 #include "decoders/event_fields.h"
@@ -55,8 +56,7 @@ json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const Rep
   for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i) {
     list.push_back(row_json(*rows[i]));
     if (!with_process || rows[i]->others) continue;
-    list.back()["pid"] = rows[i]->pid;
-    list.back()["comm"] = rows[i]->comm;
+    list.back().update(actor_json(rows[i]->pid, rows[i]->pid_known, rows[i]->comm));
   }
   return {{"rows", std::move(list)}, {"of", rows.size()}};
 }
@@ -67,7 +67,7 @@ json call_json(const SyscallCall& call) {
   json out = {{"ts", call.begin_ns},
               {"ns", call.ns},
               {"tid", call.tid},
-              {"comm", call.comm},
+              {"comm", comm_json(call.comm)},
               {"syscall", syscall_text(call.abi, call.nr)},
               {"args", std::move(args)},
               {"ret", call.ret}};
@@ -86,16 +86,14 @@ std::string rows_text(const json& table, bool with_process, const Colours& colou
   std::vector<Table::Cell> head;
   if (with_process) head = {heading("PID", true, colours), heading("PROCESS", false, colours)};
   head.push_back(heading("SYSTEM CALL", false, colours));
-  for (const char* column : {"CALLS", "TOTAL", "MEAN", "50 %", "90 %", "99 %", "LONGEST"})
-    head.push_back(heading(column, true, colours));
+  add_headings(head, {"CALLS", "TOTAL", "MEAN", "50 %", "90 %", "99 %", "LONGEST"}, true, colours);
   head.push_back(heading("ERRORS", false, colours));
   Table text(std::move(head));
   for (const json& row : list_at(table, "rows")) {
     const bool others = flag_at(row, "others");
     std::vector<Table::Cell> cells;
-    if (with_process)
-      cells = {{others ? "" : std::to_string(number_at(row, "pid")), true},
-               {printable(text_at(row, "comm"))}};
+    if (with_process && others) cells = {{""}, {""}};
+    if (with_process && !others) cells = {pid_cell(row), actor_name_cell(row)};
     cells.push_back({others ? "(others)" : text_at(row, "syscall")});
     cells.push_back(count_cell(number_at(row, "calls")));
     for (const char* which : {"total_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"})
@@ -119,7 +117,7 @@ std::string slowest_text(const json& calls, const Colours& colours) {
     text.add({{fmt::format("{:.6f}", in_seconds(number_at(call, "ts"))), true},
               {duration_text(number_at(call, "ns")), true},
               {std::to_string(number_at(call, "tid")), true},
-              {printable(text_at(call, "comm"))},
+              comm_cell(call),
               {fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
                            call["ret"].get<int64_t>(), error.empty() ? "" : " " + error)}});
   }
@@ -132,7 +130,8 @@ std::string histograms_text(const json& table, const Colours& colours) {
   std::string out;
   size_t drawn = 0;
   for (const json& row : list_at(table, "rows")) {
-    if (flag_at(row, "others") || list_at(row, "histogram").empty() || drawn++ == kDrawn) continue;
+    if (flag_at(row, "others") || list_at(row, "histogram").empty()) continue;
+    if (drawn++ == kDrawn) break;
     out += colours.bold("HOW LONG " + text_at(row, "syscall") + " TOOK, FROM") + "\n" +
            histogram_text(member(row, "histogram"), colours.on()) + "\n";
   }
@@ -146,11 +145,13 @@ std::string syscall_notes(const json& report) {
       out += fmt::format("{} {}\n", grouped(count), text);
   };
   note("running", "calls had not returned at the end");
+  note("killed", "calls did not return, because their thread was ended by others");
   note("begun_before",
        "calls began before the trace, or their beginning is missing: counted, not timed");
   note("end_unseen", "calls have no end in the trace although their thread went on");
+  note("not_followed", "calls were counted but not timed: too many were running at once");
   note("lost", "beginnings and ends of calls were lost");
-  note("unsure", "calls ran while something was lost: counted, not timed");
+  note("unsure", "calls ran while something was lost or changed: counted, not timed");
   return out + doubts_text(report);
 }
 
@@ -179,6 +180,10 @@ json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& comman
           {"processes", rows_json(analysis.by_process(), key->second, command, true)},
           {"slowest", std::move(slowest)},
           {"running", analysis.running()},
+          {"ended", analysis.ended()},
+          {"killed", analysis.killed()},
+          {"child_returns", analysis.child_returns()},
+          {"not_followed", analysis.not_followed()},
           {"begun_before", analysis.begun_before()},
           {"end_unseen", analysis.end_unseen()},
           {"unsure", analysis.unsure()},

@@ -25,6 +25,7 @@ std::string Table::text(size_t indent) const {
       out += row[i].paint ? row[i].paint(padded) : padded;
       if (!last) out += "  ";
     }
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;
@@ -32,6 +33,11 @@ std::string Table::text(size_t indent) const {
 
 Table::Cell heading(std::string text, bool right, const Colours& colours) {
   return {std::move(text), right, [&colours](std::string_view cell) { return colours.bold(cell); }};
+}
+
+void add_headings(std::vector<Table::Cell>& head, std::initializer_list<const char*> names,
+                  bool right, const Colours& colours) {
+  for (const char* name : names) head.push_back(heading(name, right, colours));
 }
 
 std::string grouped(uint64_t number) {

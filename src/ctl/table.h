@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ class Table {
 
 // A cell of a table's first row. `colours` must outlive it.
 [[nodiscard]] Table::Cell heading(std::string text, bool right, const Colours& colours);
+// Adds such cells, one for each of `names`, to a table's first row.
+void add_headings(std::vector<Table::Cell>& head, std::initializer_list<const char*> names,
+                  bool right, const Colours& colours);
 
 // 1234567 → "1,234,567"
 [[nodiscard]] std::string grouped(uint64_t number);

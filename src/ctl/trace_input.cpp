@@ -7,6 +7,10 @@
 #include <map>
 
 #include "ctl/json_access.h"
+#include "ctl/report_text.h"
+#include "ctl/scope_doubts.h"
+#include "ctl/scope_marks.h"
+#include "ctl/traced_events.h"
 
 namespace ktraced {
 namespace {
@@ -50,17 +54,36 @@ std::vector<std::string> other_reasons(const Manifest& manifest) {
   return reasons;
 }
 
+// When what is told of a trace begins. A flight ring that was full has a beginning of its own on
+// each CPU: what lies before the oldest of them is no part of the trace.
+uint64_t window_begin(const TraceReader& trace) {
+  uint64_t begin = UINT64_MAX;
+  for (const CpuAccount& cpu : trace.manifest().cpus)
+    begin = std::min(begin, cpu.total().overwritten != 0 ? cpu.first_ns : trace.begin_ns());
+  return begin == UINT64_MAX ? trace.begin_ns() : begin;
+}
+
+// What was traced, over all traces.
+std::vector<ScopeSpan> history_spans(const History& history) {
+  std::vector<ScopeSpan> spans;
+  for (const TraceReader& trace : history.traces())
+    for (ScopeSpan& span : spans_of(trace.manifest().config, window_begin(trace), trace.end_ns()))
+      spans.push_back(std::move(span));
+  std::ranges::stable_sort(spans, {}, &ScopeSpan::begin_ns);
+  return spans;
+}
+
 // Tells an analysis where a trace begins in the middle of things, as losses of an unknown number:
 // CPUs whose beginning was overwritten, and all of a trace that does not continue the one before.
 class Beginnings : public MergeSink {
  public:
-  Beginnings(const History& history, Analysis& analysis)
-      : history_(history), analysis_(analysis), begun_(history.traces().size()) {}
+  Beginnings(const History& history, MergeSink& sink)
+      : history_(history), sink_(sink), begun_(history.traces().size()) {}
   void on_record(const RecordOrigin& from, RecordView record) override {
     if (!begun_[from.source]) begin(from.source, record.ts());
-    analysis_.on_record(from, record);
+    sink_.on_record(from, record);
   }
-  void on_loss(const LossItem& loss) override { analysis_.on_loss(loss); }
+  void on_loss(const LossItem& loss) override { sink_.on_loss(loss); }
 
  private:
   void begin(uint32_t source, uint64_t ts) {
@@ -71,66 +94,35 @@ class Beginnings : public MergeSink {
       if (!after_gap && cpu.total().overwritten == 0) continue;
       for (const auto& [name, account] : cpu.events)
         if (const Event* event = trace.schema().find(name); event != nullptr)
-          analysis_.on_loss(
+          sink_.on_loss(
               {.ts = ts, .cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
     }
   }
 
   const History& history_;
-  Analysis& analysis_;
+  MergeSink& sink_;
   std::vector<bool> begun_;
 };
 
-// Collects what is said against the traces.
-class Doubts {
- public:
-  explicit Doubts(ReportFacts& facts) : facts_(facts) {}
+// Of two that follow each other: is there nothing of the time between them?
+void doubt_gap(const TraceReader& before, const TraceReader& after, ReportFacts& facts) {
+  if (after.begin_ns() <= before.end_ns()) return;
+  facts.doubt(
+      fmt::format("nothing was recorded for {:.3f} s before {}",
+                  in_seconds(after.begin_ns() - before.end_ns()), after.path().filename().string()),
+      after.begin_ns());
+}
 
-  void add(const TraceReader& trace, const std::vector<std::string>& needed) {
-    const Manifest& manifest = trace.manifest();
-    add_overwritten(trace);
-    for (std::string& doubt :
-         general_doubts(needed, member(manifest.config, "events"), json(manifest.missed),
-                        member(manifest.config, "filter")))
-      always(std::move(doubt));
-    for (std::string& reason : other_reasons(manifest)) always(std::move(reason));
-  }
-  void add_damage() { always("a part of the traces could not be read"); }
-  void add_gap(const TraceReader& before, const TraceReader& after) {
-    if (after.begin_ns() <= before.end_ns()) return;
-    since(after.begin_ns(),
-          fmt::format("nothing was recorded for {:.3f} s before {}",
-                      static_cast<double>(after.begin_ns() - before.end_ns()) / 1e9,
-                      after.path().filename().string()));
-  }
-
- private:
-  // A flight ring has its own beginning on each CPU.
-  void add_overwritten(const TraceReader& trace) {
-    for (const CpuAccount& cpu : trace.manifest().cpus)
-      if (cpu.total().overwritten != 0)
-        since(
-            cpu.first_ns,
-            fmt::format(
-                "what CPU {} did in the first {:.3f} s was overwritten", cpu.cpu,
-                static_cast<double>(cpu.first_ns - std::min(cpu.first_ns, facts_.begin_ns)) / 1e9));
-  }
-  void since(uint64_t ns, std::string why) {
-    if (ns <= facts_.begin_ns) return;
-    facts_.whole_since_ns = std::max(facts_.whole_since_ns, ns);
-    say(std::move(why));
-  }
-  void always(std::string why) {
-    facts_.whole_since_ns = UINT64_MAX;
-    say(std::move(why));
-  }
-  void say(std::string why) {
-    if (std::ranges::find(facts_.doubts, why) == facts_.doubts.end())
-      facts_.doubts.push_back(std::move(why));
-  }
-
-  ReportFacts& facts_;
-};
+// CPUs whose ring begins later than that of another one. `of_trace` says of which trace, if there
+// are several.
+void doubt_overwritten(const TraceReader& trace, const std::string& of_trace, ReportFacts& facts) {
+  const uint64_t begin = window_begin(trace);
+  for (const CpuAccount& cpu : trace.manifest().cpus)
+    if (cpu.total().overwritten != 0 && cpu.first_ns > begin)
+      facts.doubt(fmt::format("what CPU {} did in the first {:.3f} s{} was overwritten", cpu.cpu,
+                              in_seconds(cpu.first_ns - begin), of_trace),
+                  cpu.first_ns);
+}
 
 }  // namespace
 
@@ -143,29 +135,40 @@ Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::str
 }
 
 ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
+  const auto& traces = history_.traces();
   ReportFacts facts{.begin_ns = UINT64_MAX, .doubts = {}, .sources = json::array()};
-  for (const TraceReader& trace : history_.traces()) {
-    facts.begin_ns = std::min(facts.begin_ns, trace.begin_ns());
+  for (const TraceReader& trace : traces) {
+    facts.begin_ns = std::min(facts.begin_ns, window_begin(trace));
     facts.end_ns = std::max(facts.end_ns, trace.end_ns());
     facts.sources.push_back(trace_facts(trace));
   }
   facts.begin_ns = std::min(facts.begin_ns, facts.end_ns);
   facts.accounts = accounts_of(history_);
-  Doubts doubts(facts);
-  if (!history_.verdict()) doubts.add_damage();
-  for (size_t i = 0; i < history_.traces().size(); ++i) {
-    doubts.add(history_.traces()[i], needed);
-    if (i != 0) doubts.add_gap(history_.traces()[i - 1], history_.traces()[i]);
+  if (!history_.verdict()) facts.doubt("a part of the traces could not be read");
+  const auto spans = history_spans(history_);
+  for (ScopeDoubt& doubt : scope_doubts(spans, needed))
+    facts.doubt(std::move(doubt.text), doubt.until_ns);
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const std::string name = traces[i].path().filename().string();
+    doubt_overwritten(traces[i], traces.size() > 1 ? " of " + name : "", facts);
+    doubt_missed(needed, json(traces[i].manifest().missed), facts);
+    for (std::string& reason : other_reasons(traces[i].manifest())) facts.doubt(std::move(reason));
+    if (i != 0) doubt_gap(traces[i - 1], traces[i], facts);
   }
   return facts;
 }
 
+std::optional<std::set<std::string>> TraceInput::traced() const { return traced_events(history_); }
+
 Result<> TraceInput::read(Analysis& analysis) {
   for (const TraceReader& trace : history_.traces())
     analysis.add_source(trace.schema(), trace.names());
-  Beginnings sink(history_, analysis);
+  ScopeMarks marks(analysis);
+  for (ScopeSpan& span : history_spans(history_)) marks.add(span.begin_ns, std::move(span.scope));
+  Beginnings sink(history_, marks);
   while (history_.read(sink)) {
   }
+  marks.finish();
   return {};
 }
 

@@ -20,6 +20,7 @@ class TraceInput : public ReportInput {
 
   Result<> read(Analysis& analysis) override;
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
+  [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   std::string_view symbol(uint64_t address) override;
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }
 

@@ -1,6 +1,7 @@
 // What reports are made from.
 #pragma once
 
+#include "decoders/trace_scope.h"
 #include "schema/schema.h"
 #include "trace/merge.h"
 #include "trace/name_table.h"
@@ -14,6 +15,9 @@ class Analysis : public MergeSink {
   // Where events come from: the first one added is RecordOrigin::source 0, and so on. Both must
   // live until the last event; they may grow between events.
   virtual void add_source(const Schema& schema, const NameTable& names) = 0;
+  // What is traced from `ts` on: said before the first event, and again when it has changed.
+  // Nothing can be measured across a change.
+  virtual void on_scope(uint64_t /*ts*/, const TraceScope& /*scope*/) {}
 };
 
 }  // namespace ktraced

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "decoders/actor.h"
+
 namespace ktraced {
 namespace {
 
 // What kmalloc(0) returns; neither it nor NULL is memory.
 constexpr uint64_t kZeroSizePointer = 16;
+
+constexpr std::string_view kKmemEvents[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
+                                            "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
 
 uint64_t group_key(uint64_t key, KmemType type) { return key * 4 + static_cast<uint64_t>(type); }
 
@@ -60,7 +65,9 @@ void KmemAnalysis::on_free(const RecordOrigin& from, const KmemCall& call) {
     ++frees.unknown;
     return;
   }
-  const bool elsewhere = found->second.cpu != static_cast<uint16_t>(from.cpu);
+  // If something is missing in between, this may be the free of a later allocation.
+  const bool elsewhere = found->second.cpu != static_cast<uint16_t>(from.cpu) &&
+                         found->second.ts > frees_lost_until_[kind(call.type)];
   change(found->second, [&](KmemUse& use) {
     ++use.freed;
     use.freed_elsewhere += elsewhere ? 1 : 0;
@@ -87,12 +94,11 @@ KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView re
   if (call.type == KmemType::pages) {
     row(KmemGroup::order) = row_of(KmemGroup::order, call.order, call.type);
   } else {
-    const bool named = call.type == KmemType::cache && call.cache != 0;
     row(KmemGroup::call_site) = row_of(KmemGroup::call_site, call.call_site, call.type);
-    row(KmemGroup::size) = row_of(KmemGroup::size, call.bytes_alloc, KmemType::kmalloc);
-    row(KmemGroup::cache) =
-        row_of(KmemGroup::cache, named ? call.cache : call.bytes_alloc, call.type);
-    if (named) name_cache(row(KmemGroup::cache), call.cache, *sources_[from.source].names);
+    if (call.type == KmemType::kmalloc)
+      row(KmemGroup::size) = row_of(KmemGroup::size, call.bytes_alloc, call.type);
+    else
+      row(KmemGroup::cache) = cache_row(call, *sources_[from.source].names);
   }
   row(KmemGroup::task) = task_row(from, record);
   return held;
@@ -110,20 +116,23 @@ uint32_t KmemAnalysis::row_of(KmemGroup group, uint64_t key, KmemType type) {
   return row;
 }
 
-// The name may be told later than the first record.
-void KmemAnalysis::name_cache(uint32_t row, uint64_t key, const NameTable& names) {
+// The name may be told later than the first record. Kernels before 6.1 do not tell it.
+uint32_t KmemAnalysis::cache_row(const KmemCall& call, const NameTable& names) {
+  const bool named = call.cache != 0;
+  const uint32_t row = row_of(KmemGroup::cache, named ? call.cache : call.bytes_alloc,
+                              named ? KmemType::cache : KmemType::kmalloc);
   KmemRow& cache = tables_[static_cast<size_t>(KmemGroup::cache)].rows[row];
-  if (cache.name.empty() && !cache.others) cache.name = names.cache_name(key);
+  if (cache.others) return row;
+  cache.unnamed = !named;
+  if (named && cache.name.empty()) cache.name = names.cache_name(call.cache);
+  return row;
 }
 
 uint32_t KmemAnalysis::task_row(const RecordOrigin& from, RecordView record) {
-  const TaskName* task = sources_[from.source].names->task_at(record.tid(), record.ts());
-  const uint64_t process = task != nullptr ? task->tgid : record.tid();
-  const uint32_t row = row_of(KmemGroup::task, process, KmemType::kmalloc);
+  const Actor actor = actor_of(record, *sources_[from.source].names);
+  const uint32_t row = row_of(KmemGroup::task, actor.key(), KmemType::kmalloc);
   KmemRow& made = tables_[static_cast<size_t>(KmemGroup::task)].rows[row];
-  // A process has the name of its leader, and the last one of several.
-  const bool leader = record.tid() == process;
-  if (task != nullptr && !made.others && (leader || made.name.empty())) made.name = task->comm();
+  if (!made.others) actor.name(made.name);
   return row;
 }
 
@@ -132,6 +141,13 @@ void KmemAnalysis::on_loss(const LossItem& loss) {
   if (!call) return;
   (call->is_alloc ? lost_allocs_ : lost_frees_) += loss.count;
   if (!call->is_alloc) losing_[loss.cpu][kind(call->type)] = true;
+}
+
+// What was allocated before may have been given back meanwhile.
+void KmemAnalysis::on_scope(uint64_t ts, const TraceScope& scope) {
+  if (scope_ && !scope.same_for(*scope_, kKmemEvents))
+    for (uint64_t& until : frees_lost_until_) until = std::max(until, ts);
+  scope_ = scope;
 }
 
 // What a CPU lost was lost before the next thing that it has.

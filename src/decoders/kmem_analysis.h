@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,13 +38,14 @@ struct KmemUse {
 enum class KmemGroup : uint8_t { call_site, cache, size, task, order };
 inline constexpr size_t kKmemGroups = 5;
 
-// A group of allocations. What `key` is depends: an address, the key of a cache's name, bytes, a
-// process, an order. Bytes stand for the kmalloc caches too.
+// A group of allocations. What `key` is depends: an address, the key of a cache's name, bytes
+// given by kmalloc(), an actor (decoders/actor.h), an order.
 struct KmemRow {
   uint64_t key = 0;
   KmemType type = KmemType::kmalloc;
-  std::string name;     // of a cache or a process, as far as it is known
-  bool others = false;  // all that came when the table was full
+  std::string name;      // of a cache or a process, as far as it is known
+  bool unnamed = false;  // the event does not name the cache: `key` is the size of its objects
+  bool others = false;   // all that came when the table was full
   KmemUse use;
 };
 
@@ -66,6 +68,7 @@ class KmemAnalysis : public Analysis {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
+  void on_scope(uint64_t ts, const TraceScope& scope) override;
   // No more records come; the window ended at `end_ns`. Of what was allocated before
   // `sure_since_ns`, a free may be missing: UINT64_MAX for all.
   void finish(uint64_t end_ns, uint64_t sure_since_ns);
@@ -110,7 +113,7 @@ class KmemAnalysis : public Analysis {
   void on_free(const RecordOrigin& from, const KmemCall& call);
   Held held_of(const RecordOrigin& from, RecordView record, const KmemCall& call);
   uint32_t row_of(KmemGroup group, uint64_t key, KmemType type);
-  void name_cache(uint32_t row, uint64_t key, const NameTable& names);
+  uint32_t cache_row(const KmemCall& call, const NameTable& names);
   uint32_t task_row(const RecordOrigin& from, RecordView record);
   void hold(uint64_t ptr, const Held& held);
   template <class Change>
@@ -125,7 +128,8 @@ class KmemAnalysis : public Analysis {
   std::unordered_map<uint64_t, Held> held_;  // by address
   std::array<uint64_t, kAges> ages_{};
   uint64_t lost_allocs_ = 0, lost_frees_ = 0, not_followed_ = 0;
-  // Frees were lost until then, by kind; and those CPUs whose losses are not over, by kind.
+  std::optional<TraceScope> scope_;
+  // Frees may be missing until then, by kind; and those CPUs whose losses are not over, by kind.
   std::array<uint64_t, 2> frees_lost_until_{};
   std::unordered_map<uint32_t, std::array<bool, 2>> losing_;
 };

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "decoders/event_fields.h"
+#include "decoders/forget.h"
 
 namespace ktraced {
 namespace {
@@ -17,6 +18,13 @@ uint32_t tid_of(const std::optional<Field>& field, RecordView record) {
 }
 
 uint64_t between(uint64_t begin, uint64_t end) { return end - std::min(begin, end); }
+
+constexpr std::string_view kSchedEvents[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
+                                             "sched_migrate_task"};
+// Events of one thread; most others pass a filter by another thread too.
+constexpr std::string_view kEventsOfCurrent[] = {
+    "sys_enter",        "sys_exit",        "kmalloc",           "kfree",
+    "kmem_cache_alloc", "kmem_cache_free", "sched_process_exec"};
 
 }  // namespace
 
@@ -33,6 +41,7 @@ SchedAnalysis::Plan SchedAnalysis::plan_of(const Event& event) {
     plan.kind = Plan::Kind::woken;
   else if (event.name == "sched_migrate_task")
     plan.kind = Plan::Kind::migrated;
+  plan.of_current = std::ranges::find(kEventsOfCurrent, event.name) != std::end(kEventsOfCurrent);
   plan.prev_pid = field_named(event, "prev_pid");
   plan.prev_state = field_named(event, "prev_state");
   plan.next_pid = field_named(event, "next_pid");
@@ -49,6 +58,7 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
   if (plan == nullptr) return;
+  if (plan->of_current && scope_ && scope_->filter.any()) note_passing(record.tid());
   if (plan->kind == Plan::Kind::switched)
     on_switch(*plan, from.cpu, record, *source.names);
   else if (plan->kind == Plan::Kind::woken)
@@ -69,27 +79,77 @@ void SchedAnalysis::on_loss(const LossItem& loss) {
   cpu.now.reset();
 }
 
+void SchedAnalysis::on_scope(uint64_t /*ts*/, const TraceScope& scope) {
+  const bool changed = scope_ && !scope.same_for(*scope_, kSchedEvents);
+  scope_ = scope;
+  if (changed) lose_track();
+}
+
+// What goes on now is not known to go on.
+void SchedAnalysis::lose_track() {
+  ++losses_;
+  passing_.clear();
+  for (auto& [number, cpu] : state_) {
+    if (cpu.now) ++unsure_;
+    cpu.now.reset();
+  }
+}
+
+void SchedAnalysis::note_passing(uint32_t tid) {
+  if (passing_.size() < kMaxRows) passing_.insert(tid);
+}
+
+// Is every switch from and to that thread in the trace?
+bool SchedAnalysis::is_whole(uint32_t tid, uint64_t ts, const NameTable& names) const {
+  if (!scope_ || !scope_->filter.any()) return true;
+  return passing_.contains(tid) ||
+         scope_->filter.passes(tid, names.task_at(tid, ts)).value_or(false);
+}
+
+// Of two threads of which a filter leaves one out, the other one is why the switch is here.
+void SchedAnalysis::learn_who_passes(uint32_t prev, uint32_t next, uint64_t ts,
+                                     const NameTable& names) {
+  if (!scope_ || !scope_->filter.any() || !scope_->filter.one_of_two_passes()) return;
+  auto left_out = [&](uint32_t tid) {
+    return scope_->filter.passes(tid, names.task_at(tid, ts)) == false;
+  };
+  if (left_out(prev))
+    note_passing(next);
+  else if (left_out(next))
+    note_passing(prev);
+}
+
 void SchedAnalysis::on_switch(const Plan& plan, uint32_t cpu, RecordView record,
                               const NameTable& names) {
   const uint32_t state = tid_of(plan.prev_state, record);
-  ++cpus_[cpu].switches;
-  switch_out(tid_of(plan.prev_pid, record), state == kRunning || state == kPreempted, cpu,
-             record.ts(), names);
-  switch_in(tid_of(plan.next_pid, record), cpu, record.ts(), names);
+  const uint32_t prev = tid_of(plan.prev_pid, record), next = tid_of(plan.next_pid, record);
+  if (cpus_[cpu].switches++ == 0) cpus_[cpu].first_ns = record.ts();
+  learn_who_passes(prev, next, record.ts(), names);
+  switch_out(prev, state == kRunning || state == kPreempted, cpu, record.ts(), names);
+  switch_in(next, cpu, record.ts(), names);
 }
 
 void SchedAnalysis::switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts,
                                const NameTable& names) {
   Cpu& state = state_[cpu];
-  if (state.now && state.now->tid == tid) ran(cpu, {tid, state.now->begin, ts});
-  state.now.reset();
+  if (state.now) {
+    if (state.now->tid == tid && is_whole(tid, ts, names))
+      ran(cpu, {tid, state.now->begin, ts});
+    else if (is_whole(state.now->tid, ts, names))
+      ++unsure_;  // it was switched from, unseen
+    state.now.reset();
+  }
   if (tid == 0) return;
   SchedRow& row = row_of(tid, ts, names);
   ++(runnable ? row.preempted : row.slept);
-  if (runnable)
-    waiting_[tid] = {.since = ts, .losses = losses_, .woken = false};
-  else
-    waiting_.erase(tid);
+  waiting_.erase(tid);
+  if (runnable) wait(tid, {.since = ts, .losses = losses_, .woken = false});
+}
+
+void SchedAnalysis::wait(uint32_t tid, const Waiting& waiting) {
+  if (waiting_.size() >= max_waiting_)
+    not_followed_ += forget_older_half(waiting_, [](const Waiting& each) { return each.since; });
+  waiting_.try_emplace(tid, waiting);
 }
 
 // Counts a time that ended, and remembers it for those who waited meanwhile.
@@ -103,14 +163,18 @@ void SchedAnalysis::ran(uint32_t cpu, const Slice& slice) {
 }
 
 void SchedAnalysis::switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names) {
+  const bool whole = is_whole(tid, ts, names);
   state_[cpu].now = Slice{.tid = tid, .begin = ts, .end = ts};
+  state_[cpu].now_whole = whole;
   if (tid == 0) return;
   SchedRow& row = row_of(tid, ts, names);
   ++row.switched_in;
+  row.measured |= whole;
   const auto found = waiting_.find(tid);
   if (found == waiting_.end()) return;
   const Waiting waiting = found->second;
   waiting_.erase(found);
+  if (!whole) return;
   if (waiting.losses != losses_ || losing_ != 0) {
     ++unsure_;
     return;
@@ -128,7 +192,7 @@ void SchedAnalysis::switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const Nam
 // One that runs, or waits already, is not woken from sleep.
 void SchedAnalysis::on_woken(uint32_t tid, uint64_t ts) {
   if (tid == 0 || runs(tid)) return;
-  waiting_.try_emplace(tid, Waiting{.since = ts, .losses = losses_, .woken = true});
+  wait(tid, {.since = ts, .losses = losses_, .woken = true});
 }
 
 bool SchedAnalysis::runs(uint32_t tid) const {
@@ -142,7 +206,8 @@ void SchedAnalysis::note_long(SchedDelay delay, const NameTable& names) {
   longest_.add(std::move(delay));
 }
 
-// Who ran on that CPU for the longest time while the thread waited.
+// Who ran on that CPU for most of the time while the thread waited. Those that ran before what is
+// remembered, and those that a filter left out, may have been others.
 void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) const {
   const uint64_t end = delay.woken_ns + delay.ns;
   std::map<uint32_t, uint64_t> shares;
@@ -153,6 +218,9 @@ void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) cons
   const auto most = std::ranges::max_element(
       shares, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == shares.end()) return;
+  uint64_t known = 0;
+  for (const auto& [tid, share] : shares) known += share;
+  if (most->second < delay.ns - std::min(delay.ns, known)) return;
   delay.instead_tid = most->first;
   delay.instead_ns = most->second;
   const TaskName* task = names.task_at(most->first, end);
@@ -182,9 +250,11 @@ SchedRow& SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const NameTable& name
 
 void SchedAnalysis::finish(uint64_t end_ns) {
   for (auto& [cpu, state] : state_) {
-    if (state.now) ran(cpu, {state.now->tid, state.now->begin, end_ns});
+    if (state.now && state.now_whole) ran(cpu, {state.now->tid, state.now->begin, end_ns});
     state.now.reset();
   }
+  for (auto& [number, cpu] : cpus_)
+    cpu.unknown_ns = between(cpu.busy_ns + cpu.idle_ns, between(cpu.first_ns, end_ns));
 }
 
 }  // namespace ktraced

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "decoders/analysis.h"
@@ -22,6 +23,9 @@ struct SchedRow {
   uint32_t pid = 0;  // its process
   std::string comm;
   bool others = false;  // all that came when the table was full
+  // All that it does is in the trace, at least for some time; else its times are not known,
+  // because a filter left it out: it is only seen beside others.
+  bool measured = false;
   uint64_t on_cpu_ns = 0;
   uint64_t switched_in = 0;
   uint64_t slept = 0;      // left the CPU because it had to wait for something
@@ -31,10 +35,12 @@ struct SchedRow {
   Histogram delay;            // from being woken to running
 };
 
-// One CPU.
+// One CPU, from its first switch to the end.
 struct SchedCpu {
   uint64_t busy_ns = 0, idle_ns = 0;
+  uint64_t unknown_ns = 0;  // something was lost, tracing was paused, or a filter was set
   uint64_t switches = 0;
+  uint64_t first_ns = 0;
 };
 
 // A long way from being woken to running.
@@ -51,17 +57,22 @@ struct SchedDelay {
 };
 
 // Follows sched_switch, sched_wakeup, sched_wakeup_new and sched_migrate_task. What was lost on a
-// CPU ends what is known of it: times that go across are not counted. Memory: at most kMaxRows
-// threads, with up to 8 KiB each.
+// CPU ends what is known of it: times that go across are not counted. Where a filter was set,
+// switches between two threads that it leaves out are missing: only times of threads that pass
+// are counted then. Memory: at most kMaxRows threads, with up to 8 KiB each, and kMaxWaiting that
+// wait.
 class SchedAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxRows = 8192;
+  static constexpr size_t kMaxWaiting = 262144;
 
-  explicit SchedAnalysis(size_t longest) : longest_(longest) {}
+  explicit SchedAnalysis(size_t longest, size_t max_waiting = kMaxWaiting)
+      : max_waiting_(max_waiting), longest_(longest) {}
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
+  void on_scope(uint64_t ts, const TraceScope& scope) override;
   // No more records come; what runs has run until then.
   void finish(uint64_t end_ns);
 
@@ -71,12 +82,15 @@ class SchedAnalysis : public Analysis {
   [[nodiscard]] std::vector<SchedDelay> longest() const { return longest_.sorted(); }
   [[nodiscard]] const Histogram& delays() const { return delays_; }  // of all threads
   [[nodiscard]] uint64_t lost() const { return lost_; }
-  // Times that are not counted, because something was lost meanwhile.
+  // Times that are not counted, because something is missing meanwhile.
   [[nodiscard]] uint64_t unsure() const { return unsure_; }
+  // Threads whose waiting was no longer followed, because too many were waiting.
+  [[nodiscard]] uint64_t not_followed() const { return not_followed_; }
 
  private:
   struct Plan {
     enum class Kind : uint8_t { other, switched, woken, migrated } kind = Kind::other;
+    bool of_current = false;  // recorded only if the thread passes that it happened in
     std::optional<Field> prev_pid, prev_state, next_pid, pid;
   };
   struct Source {
@@ -96,6 +110,7 @@ class SchedAnalysis : public Analysis {
   };
   struct Cpu {
     std::optional<Slice> now;              // what runs, if that is known
+    bool now_whole = false;                // known to pass the filter when it began
     static constexpr size_t kSlices = 64;  // remembered
     std::array<Slice, kSlices> slices{};
     size_t next_slice = 0;
@@ -103,10 +118,15 @@ class SchedAnalysis : public Analysis {
   };
   static Plan plan_of(const Event& event);
 
+  void lose_track();
+  void learn_who_passes(uint32_t prev, uint32_t next, uint64_t ts, const NameTable& names);
+  void note_passing(uint32_t tid);
+  [[nodiscard]] bool is_whole(uint32_t tid, uint64_t ts, const NameTable& names) const;
   void on_switch(const Plan& plan, uint32_t cpu, RecordView record, const NameTable& names);
   void switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts, const NameTable& names);
   void switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names);
   void on_woken(uint32_t tid, uint64_t ts);
+  void wait(uint32_t tid, const Waiting& waiting);
   void ran(uint32_t cpu, const Slice& slice);
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
@@ -114,7 +134,10 @@ class SchedAnalysis : public Analysis {
   SchedRow& row_of(uint32_t tid, uint64_t ts, const NameTable& names);
   [[nodiscard]] bool runs(uint32_t tid) const;
 
+  size_t max_waiting_;
   std::vector<Source> sources_;
+  std::optional<TraceScope> scope_;
+  std::unordered_set<uint32_t> passing_;  // threads of which events show that they pass
   std::unordered_map<uint32_t, uint32_t> index_;
   std::vector<SchedRow> rows_;
   std::unordered_map<uint32_t, Waiting> waiting_;
@@ -124,7 +147,7 @@ class SchedAnalysis : public Analysis {
   Histogram delays_;
   uint64_t losses_ = 0;  // grows when a loss begins and when it is over
   uint64_t losing_ = 0;  // CPUs whose loss is not over
-  uint64_t lost_ = 0, unsure_ = 0;
+  uint64_t lost_ = 0, unsure_ = 0, not_followed_ = 0;
 };
 
 }  // namespace ktraced

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "decoders/actor.h"
 #include "decoders/decoder.h"
 
 namespace ktraced {
@@ -30,19 +31,19 @@ void SummaryAnalysis::on_record(const RecordOrigin& from, RecordView record) {
 }
 
 void SummaryAnalysis::add_process(const NameTable& names, RecordView record) {
-  const TaskName* task = names.task_at(record.tid(), record.ts());
-  const uint32_t pid = task != nullptr ? task->tgid : record.tid();
-  auto found = processes_.find(pid);
+  const Actor actor = actor_of(record, names);
+  auto found = processes_.find(actor.key());
   if (found == processes_.end()) {
     if (processes_.size() >= kMaxProcesses) {
       ++other_events_;
       return;
     }
-    found = processes_.emplace(pid, Process{.pid = pid, .comm = {}}).first;
+    found =
+        processes_.emplace(actor.key(), Process{.pid = actor.id, .known = actor.known, .comm = {}})
+            .first;
   }
-  Process& process = found->second;
-  ++process.events;
-  if (task != nullptr && (process.comm.empty() || record.tid() == pid)) process.comm = task->comm();
+  ++found->second.events;
+  actor.name(found->second.comm);
 }
 
 void SummaryAnalysis::on_loss(const LossItem& loss) {
@@ -68,7 +69,7 @@ std::map<std::string, SummaryAnalysis::Count> SummaryAnalysis::events() const {
 std::vector<SummaryAnalysis::Process> SummaryAnalysis::processes() const {
   std::vector<Process> list;
   list.reserve(processes_.size());
-  for (const auto& [pid, process] : processes_) list.push_back(process);
+  for (const auto& [key, process] : processes_) list.push_back(process);
   std::ranges::sort(list, [](const Process& a, const Process& b) {
     return std::tie(b.events, a.pid) < std::tie(a.events, b.pid);
   });

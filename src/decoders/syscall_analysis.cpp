@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "decoders/actor.h"
 #include "decoders/event_fields.h"
+#include "decoders/forget.h"
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -11,8 +14,27 @@ namespace {
 // What the kernel has for the number when a call that restores all registers returns: sigreturn.
 constexpr int32_t kNoCall = -1;
 
+constexpr std::string_view kSyscallEvents[] = {"sys_enter", "sys_exit", "sched_process_exit"};
+
 uint64_t call_key(uint32_t abi, int32_t nr) {
-  return uint64_t{abi & 3} << 30 | (static_cast<uint32_t>(nr) & 0x3fffffff);
+  return uint64_t{abi & 3} << 30 | (static_cast<uint32_t>(nr) & 0x1fffffff);
+}
+
+uint64_t call_key(const Actor& actor, uint32_t abi, int32_t nr) {
+  constexpr uint64_t kThread = 1U << 29;
+  return uint64_t{actor.id} << 32 | (actor.known ? 0 : kThread) | call_key(abi, nr);
+}
+
+// Calls that do not return.
+bool ends_thread(uint32_t abi, int32_t nr) {
+  const std::string_view name = syscall_name(abi, nr);
+  return name == "exit" || name == "exit_group";
+}
+
+// Calls that return twice: once in the caller, and once in the thread or process that they made.
+bool makes_thread(uint32_t abi, int32_t nr) {
+  const std::string_view name = syscall_name(abi, nr);
+  return name == "clone" || name == "clone3" || name == "fork" || name == "vfork";
 }
 
 }  // namespace
@@ -28,10 +50,15 @@ SyscallAnalysis::Plan SyscallAnalysis::plan_of(const Event& event) {
     plan.kind = Plan::Kind::enter;
   else if (event.name == "sys_exit")
     plan.kind = Plan::Kind::exit;
+  else if (event.name == "sched_process_exec")
+    plan.kind = Plan::Kind::exec;
+  else if (event.name == "sched_process_exit")
+    plan.kind = Plan::Kind::thread_end;
   plan.nr = field_named(event, "nr");
   plan.abi = field_named(event, "abi");
   plan.args = field_named(event, "args");
   plan.ret = field_named(event, "ret");
+  plan.old_pid = field_named(event, "old_pid");
   return plan;
 }
 
@@ -39,50 +66,85 @@ void SyscallAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (!losing_.empty() && losing_.erase(from.cpu) != 0) ++losses_;
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
-  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
-  if (plan->kind == Plan::Kind::enter)
-    on_enter(*plan, record);
-  else
-    on_exit(*plan, record, *source.names);
+  if (plan == nullptr) return;
+  switch (plan->kind) {
+    case Plan::Kind::enter:
+      return on_enter(*plan, record, *source.names);
+    case Plan::Kind::exit:
+      return on_exit(*plan, record, *source.names);
+    case Plan::Kind::exec:
+      return on_exec(*plan, record);
+    case Plan::Kind::thread_end:
+      return on_thread_end(record.tid());
+    case Plan::Kind::other:
+      break;
+  }
 }
 
 void SyscallAnalysis::on_loss(const LossItem& loss) {
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
-  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
+  if (plan == nullptr) return;
+  if (plan->kind != Plan::Kind::enter && plan->kind != Plan::Kind::exit) return;
   lost_ += loss.count;
   losing_.insert(loss.cpu);
   ++losses_;
 }
 
-void SyscallAnalysis::on_enter(const Plan& plan, RecordView record) {
-  if (running_.size() >= kMaxRunning) running_.clear();  // threads that are gone
-  auto [entry, is_new] = running_.try_emplace(record.tid());
-  if (!is_new) ++end_unseen_;
-  Running& call = entry->second;
-  call.ts = record.ts();
-  call.nr = static_cast<int32_t>(value_or_zero(plan.nr, record));
-  call.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record));
+// What is running now may end, and begin again, unseen.
+void SyscallAnalysis::on_scope(uint64_t /*ts*/, const TraceScope& scope) {
+  if (scope_ && !scope.same_for(*scope_, kSyscallEvents)) ++losses_;
+  scope_ = scope;
+}
+
+void SyscallAnalysis::on_enter(const Plan& plan, RecordView record, const NameTable& names) {
+  Running call{.ts = record.ts(),
+               .abi = static_cast<uint32_t>(value_or_zero(plan.abi, record)),
+               .nr = static_cast<int32_t>(value_or_zero(plan.nr, record)),
+               .losses = losses_};
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = value_or_zero(plan.args, record, i);
-  call.losses = losses_;
+  if (running_.erase(record.tid()) != 0) ++end_unseen_;
+  if (ends_thread(call.abi, call.nr)) {
+    ++ended_;
+    return count(call, record, names, 0, std::nullopt);
+  }
+  if (running_.size() >= max_running_)
+    not_followed_ += forget_older_half(running_, [](const Running& each) { return each.ts; });
+  running_.emplace(record.tid(), call);
+}
+
+// A thread that is not its process's leader becomes it, and has its id, before it returns.
+void SyscallAnalysis::on_exec(const Plan& plan, RecordView record) {
+  const auto old_tid = static_cast<uint32_t>(value_or_zero(plan.old_pid, record));
+  if (!plan.old_pid || old_tid == record.tid()) return;
+  auto call = running_.extract(old_tid);
+  if (call.empty()) return;
+  running_.erase(record.tid());
+  call.key() = record.tid();
+  running_.insert(std::move(call));
+}
+
+void SyscallAnalysis::on_thread_end(uint32_t tid) {
+  if (running_.erase(tid) != 0) ++killed_;
+}
+
+// Nothing else of a thread that makes others returns 0.
+bool SyscallAnalysis::is_child_return(const Running& call, int64_t ret) {
+  return ret == 0 && makes_thread(call.abi, call.nr);
 }
 
 void SyscallAnalysis::on_exit(const Plan& plan, RecordView record, const NameTable& names) {
   auto ret = static_cast<int64_t>(value_or_zero(plan.ret, record));
   Running call{.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record)),
                .nr = static_cast<int32_t>(value_or_zero(plan.nr, record))};
+  if (is_child_return(call, ret)) {
+    ++child_returns_;
+    if (running_.erase(record.tid()) != 0) ++end_unseen_;  // of who had this id before
+    return;
+  }
   const bool sigreturn = call.nr == kNoCall;
   const std::optional<uint64_t> ns = end_of(call, record);
   if (sigreturn) ret = 0;  // belongs to what the signal had interrupted
-  const TaskName* task = names.task_at(record.tid(), record.ts());
-  const uint32_t pid = task != nullptr ? task->tgid : record.tid();
-  SyscallRow& of_process = row_of(by_process_, uint64_t{pid} << 32 | call_key(call.abi, call.nr));
-  if (!of_process.others) {
-    of_process.pid = pid;
-    if (task != nullptr && (of_process.comm.empty() || record.tid() == pid))
-      of_process.comm = task->comm();
-  }
-  count(of_process, call, ret, ns);
-  count(row_of(by_call_, call_key(call.abi, call.nr)), call, ret, ns);
+  count(call, record, names, ret, ns);
   if (ns) note_slow(call, record, ret, *ns, names);
 }
 
@@ -119,6 +181,19 @@ SyscallRow& SyscallAnalysis::row_of(Table& table, uint64_t key) {
   }
   table.index.emplace(key, static_cast<uint32_t>(table.rows.size()));
   return table.rows.emplace_back();
+}
+
+void SyscallAnalysis::count(const Running& call, RecordView record, const NameTable& names,
+                            int64_t ret, std::optional<uint64_t> ns) {
+  const Actor actor = actor_of(record, names);
+  SyscallRow& row = row_of(by_process_, call_key(actor, call.abi, call.nr));
+  if (!row.others) {
+    row.pid = actor.id;
+    row.pid_known = actor.known;
+    actor.name(row.comm);
+  }
+  count(row, call, ret, ns);
+  count(row_of(by_call_, call_key(call.abi, call.nr)), call, ret, ns);
 }
 
 void SyscallAnalysis::count(SyscallRow& row, const Running& call, int64_t ret,

@@ -19,12 +19,13 @@ namespace ktraced {
 
 // The calls of one kind, of one process or of all.
 struct SyscallRow {
-  uint32_t pid = 0;  // of the row of a process
-  std::string comm;  // of its leader if it called, else of a thread
+  uint32_t pid = 0;       // of the row of a process
+  bool pid_known = true;  // else `pid` is a thread's, of which the process is not known
+  std::string comm;       // of its leader if it called, else of a thread
   uint32_t abi = 0;
   int32_t nr = 0;
   bool others = false;                 // all that came when the table was full
-  uint64_t calls = 0;                  // that returned
+  uint64_t calls = 0;                  // that returned, or ended their thread
   uint64_t failed = 0;                 // of these, with an error
   std::map<int32_t, uint64_t> errors;  // by errno
   Histogram ns;                        // how long they took, as far as it is known
@@ -42,18 +43,23 @@ struct SyscallCall {
   int64_t ret = 0;
 };
 
-// Pairs sys_enter and sys_exit of each thread. Memory: what threads are in at the time, rows (at
-// most kMaxRows in each table, with up to 8 KiB each), and the slowest calls.
+// Pairs sys_enter and sys_exit of each thread. A child that was made by clone() or its like returns
+// from it too, without having called; exit() and exit_group() never return; and a thread that is
+// killed does not return from what it is in, as sched_process_exit tells. Memory: what threads are
+// in at the time (at most kMaxRunning), rows (at most kMaxRows in each table, with up to 8 KiB
+// each), and the slowest calls.
 class SyscallAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxRows = 8192;
   static constexpr size_t kMaxRunning = 262144;
 
-  explicit SyscallAnalysis(size_t slowest) : slowest_(slowest) {}
+  explicit SyscallAnalysis(size_t slowest, size_t max_running = kMaxRunning)
+      : max_running_(max_running), slowest_(slowest) {}
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
+  void on_scope(uint64_t ts, const TraceScope& scope) override;
 
   [[nodiscard]] const std::vector<SyscallRow>& by_process() const { return by_process_.rows; }
   [[nodiscard]] const std::vector<SyscallRow>& by_call() const { return by_call_.rows; }
@@ -63,16 +69,24 @@ class SyscallAnalysis : public Analysis {
   [[nodiscard]] uint64_t begun_before() const { return begun_before_; }
   // Calls whose end is not in the trace although their thread went on.
   [[nodiscard]] uint64_t end_unseen() const { return end_unseen_; }
-  // Calls that nobody has seen return: exits of threads, and what was running at the end.
+  // Calls that nobody has seen return, up to the end.
   [[nodiscard]] uint64_t running() const { return running_.size(); }
+  // First returns of new threads, from the call that made them.
+  [[nodiscard]] uint64_t child_returns() const { return child_returns_; }
+  // Calls that do not return because their thread has ended: in exit() or exit_group(), or
+  // killed while it was in another call.
+  [[nodiscard]] uint64_t ended() const { return ended_; }
+  [[nodiscard]] uint64_t killed() const { return killed_; }
+  // Calls that were no longer followed, because too many were running.
+  [[nodiscard]] uint64_t not_followed() const { return not_followed_; }
   // Calls whose time is not known, because something was lost while they ran.
   [[nodiscard]] uint64_t unsure() const { return unsure_; }
   [[nodiscard]] uint64_t lost() const { return lost_; }
 
  private:
   struct Plan {
-    enum class Kind : uint8_t { other, enter, exit } kind = Kind::other;
-    std::optional<Field> nr, abi, args, ret;
+    enum class Kind : uint8_t { other, enter, exit, exec, thread_end } kind = Kind::other;
+    std::optional<Field> nr, abi, args, ret, old_pid;
   };
   struct Source {
     EventTable<Plan> plans;
@@ -92,20 +106,28 @@ class SyscallAnalysis : public Analysis {
   static Plan plan_of(const Event& event);
   static SyscallRow& row_of(Table& table, uint64_t key);
 
-  void on_enter(const Plan& plan, RecordView record);
+  void on_enter(const Plan& plan, RecordView record, const NameTable& names);
+  void on_exec(const Plan& plan, RecordView record);
+  void on_thread_end(uint32_t tid);
+  [[nodiscard]] static bool is_child_return(const Running& call, int64_t ret);
   void on_exit(const Plan& plan, RecordView record, const NameTable& names);
   std::optional<uint64_t> end_of(Running& call, RecordView record);
-  void count(SyscallRow& row, const Running& call, int64_t ret, std::optional<uint64_t> ns);
+  void count(const Running& call, RecordView record, const NameTable& names, int64_t ret,
+             std::optional<uint64_t> ns);
+  static void count(SyscallRow& row, const Running& call, int64_t ret, std::optional<uint64_t> ns);
   void note_slow(const Running& call, RecordView record, int64_t ret, uint64_t ns,
                  const NameTable& names);
 
+  size_t max_running_;
   std::vector<Source> sources_;
+  std::optional<TraceScope> scope_;
   Table by_process_, by_call_;
   std::unordered_map<uint32_t, Running> running_;  // by thread
   Longest<SyscallCall> slowest_;
   std::unordered_set<uint32_t> losing_;  // CPUs whose losses are not over
   uint64_t losses_ = 0;                  // grows when a loss begins and when it is over
   uint64_t begun_before_ = 0, end_unseen_ = 0, unsure_ = 0, lost_ = 0;
+  uint64_t child_returns_ = 0, ended_ = 0, killed_ = 0, not_followed_ = 0;
 };
 
 }  // namespace ktraced

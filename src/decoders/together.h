@@ -22,6 +22,9 @@ class Together : public Analysis {
   void on_loss(const LossItem& loss) override {
     for (Analysis* each : analyses_) each->on_loss(loss);
   }
+  void on_scope(uint64_t ts, const TraceScope& scope) override {
+    for (Analysis* each : analyses_) each->on_scope(ts, scope);
+  }
 
  private:
   std::vector<Analysis*> analyses_;

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "schema/schema_json.h"
+#include "trace/event_records.h"
 #include "unit/ctl/fake_daemon.h"
 #include "unit/ctl/report_fixture.h"
 
@@ -14,13 +17,19 @@ using ::testing::ElementsAre;
 // A daemon that streams the events of spec(), with `status` before and afterwards.
 class LiveReport : public ReportTest {
  protected:
-  json live(const json& before, const json& after) {
+  // `stays`: up to the end that the client asks for.
+  json live(const json& before, const json& after, bool stays = true,
+            const std::vector<Bytes>& first_names = {}) {
     int connection = 0;
+    std::thread waiting;
     FakeDaemon daemon(
         [&](Peer& peer) {
           switch (++connection) {
             case 1:
-              return stream(peer);
+              stream(peer, first_names);
+              if (stays)
+                waiting = std::thread([kept = std::move(peer)]() mutable { kept.wait_for_end(); });
+              return;
             case 2:
               peer.answer([&](const json&) { return json{{"result", before}}; });
               return;
@@ -38,21 +47,24 @@ class LiveReport : public ReportTest {
         4);
     ReportCommand wanted = command(ReportCommand::Kind::kmem, {});
     wanted.live = true;
+    if (stays) wanted.duration_s = 0.001;
     Options options;
     options.socket = daemon.socket();
     options.json = true;
     ::testing::internal::CaptureStdout();
     result_ = run_report(wanted, options);
     out_ = ::testing::internal::GetCapturedStdout();
+    if (waiting.joinable()) waiting.join();
     return json::parse(out_);
   }
-  static void stream(Peer& peer) {
+  static void stream(Peer& peer, const std::vector<Bytes>& first_names) {
     peer.answer([](const json&) {
       return json{{"result",
                    {{"schema", schema_to_json(built_schema())},
                     {"kernel", "6.18.44"},
                     {"clock", {{"boottime_ns", kSecond}, {"realtime_ns", 1}}}}}};
     });
+    peer.write(names_packet(kSecond, first_names));
     for (const PacketSpec& packet : spec().packets) peer.write(make_packet(packet));
     peer.write(names_packet(3 * kSecond, spec().names));
   }
@@ -65,8 +77,8 @@ class LiveReport : public ReportTest {
 
 TEST_F(LiveReport, IsThatOfATrace) {
   const json told = live(status(5), status(5));
-  ASSERT_FALSE(result_);
-  EXPECT_EQ(result_.error().code, ExitCode::unavailable) << "the daemon has ended the stream";
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(told["sources"][0]["complete"], true);
   const json& use = told["types"]["kmalloc"];
   EXPECT_EQ(use["count"], 2);
   EXPECT_EQ(use["freed_elsewhere"], 1);
@@ -83,6 +95,27 @@ TEST_F(LiveReport, DoubtsWhatTheKernelHasSkippedMeanwhile) {
   const json told = live(status(5), status(8));
   EXPECT_THAT(told["doubts"], ElementsAre("the kernel skipped 3 hits of kfree"));
   EXPECT_EQ(told["types"]["kmalloc"]["unsure"], 1);
+}
+
+TEST_F(LiveReport, IsIncompleteIfTheDaemonEndsTheStream) {
+  const json told = live(status(5), status(5), false);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::unavailable);
+  EXPECT_EQ(told["types"]["kmalloc"]["count"], 2) << "what came is reported";
+  EXPECT_EQ(told["sources"][0]["complete"], false);
+  EXPECT_THAT(told["doubts"],
+              ElementsAre("ktraced has ended the stream: it stopped, or see its log"));
+}
+
+TEST_F(LiveReport, TellsWhatTheDaemonTracesMeanwhile) {
+  const json running = {{"state", "running"}, {"events", {"kmalloc", "kfree"}}};
+  json paused = running;
+  paused["state"] = "paused";
+  const json told = live(status(5), status(5), true,
+                         {scope_record(running, 0), scope_record(paused, kSecond + 10),
+                          scope_record(running, kSecond + 20)});
+  EXPECT_THAT(told["doubts"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));
+  EXPECT_EQ(told["types"]["kmalloc"]["freed_elsewhere"], 0) << "allocated before the pause";
 }
 
 TEST_F(LiveReport, NeedsADaemon) {

@@ -102,8 +102,8 @@ TEST(SnapshotListView, TellsTheWindowAndCountsOfEachCpu) {
             "\n"
             "one:\n"
             "  CPU        FIRST         LAST  RECORDS  OVERWRITTEN  LOST  MISSED\n"
-            "    0  1.000000001  3.000000000  165,000       63,009     7        \n"
-            "   12            -            -      592            0     0        \n"
+            "    0  1.000000001  3.000000000  165,000       63,009     7\n"
+            "   12            -            -      592            0     0\n"
             "  all  1.000000000  3.500000000  165,592       63,009     7   1,234\n");
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "unit/decoders/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -77,7 +79,8 @@ TEST_F(KmemAnalysisTest, CountsWhatCallSitesAskForAndGet) {
   EXPECT_EQ(a.waste(), 12U);
   EXPECT_EQ(row(KmemGroup::call_site, kSiteB)->use.waste(), 212U);
   EXPECT_EQ(row(KmemGroup::size, 512)->use.allocs, 3U);
-  EXPECT_EQ(row(KmemGroup::cache, 512)->use.allocs, 3U);
+  EXPECT_EQ(row(KmemGroup::size, 512)->use.allocs, 3U);
+  EXPECT_TRUE(analysis_->rows(KmemGroup::cache).empty()) << "kmalloc does not tell its cache";
   EXPECT_EQ(kmallocs().bytes_alloc, 3 * 512U);
 }
 
@@ -249,8 +252,7 @@ TEST_F(KmemAnalysisTest, AddsUp) {
   EXPECT_EQ(total.allocs, total.freed + total.freed_unseen + total.held);
   EXPECT_EQ(analysis_->frees(KmemType::kmalloc).seen,
             total.freed + analysis_->frees(KmemType::kmalloc).unknown);
-  for (KmemGroup group :
-       {KmemGroup::call_site, KmemGroup::cache, KmemGroup::size, KmemGroup::task}) {
+  for (KmemGroup group : {KmemGroup::call_site, KmemGroup::size, KmemGroup::task}) {
     KmemUse sum;
     for (const KmemRow& row : analysis_->rows(group)) {
       sum.allocs += row.use.allocs;
@@ -263,6 +265,35 @@ TEST_F(KmemAnalysisTest, AddsUp) {
     EXPECT_EQ(sum.held, total.held);
     EXPECT_EQ(sum.unsure, total.unsure);
   }
+}
+
+// Kernels before 6.1 do not tell the name.
+TEST_F(KmemAnalysisTest, CachesWithoutANameAreToldApartBySize) {
+  cache_alloc(1, 0x1000, 0);
+  cache_alloc(2, 0x2000);
+  ASSERT_EQ(analysis_->rows(KmemGroup::cache).size(), 2U);
+  EXPECT_TRUE(analysis_->rows(KmemGroup::cache)[0].unnamed);
+  EXPECT_EQ(analysis_->rows(KmemGroup::cache)[0].key, 192U);
+  EXPECT_FALSE(analysis_->rows(KmemGroup::cache)[1].unnamed);
+  EXPECT_TRUE(analysis_->rows(KmemGroup::size).empty());
+}
+
+TEST_F(KmemAnalysisTest, WhatWasAllocatedBeforeAPauseMayHaveBeenGivenBack) {
+  auto scope = [&](uint64_t ts, const char* config) {
+    analysis_->on_scope(ts, TraceScope::of(nlohmann::json::parse(config)));
+  };
+  scope(0, R"({"state":"running"})");
+  kmalloc(1, 0x1000);
+  kmalloc(2, 0x2000);
+  scope(10, R"({"state":"paused"})");
+  scope(20, R"({"state":"running"})");
+  kmalloc(30, 0x3000);
+  kfree(40, 0x2000, 1);  // perhaps of what was allocated here meanwhile
+  analysis_->finish(kEnd, 0);
+  EXPECT_EQ(kmallocs().freed, 1U);
+  EXPECT_EQ(kmallocs().freed_elsewhere, 0U);
+  EXPECT_EQ(kmallocs().held, 2U);
+  EXPECT_EQ(kmallocs().unsure, 1U);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "unit/decoders/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -25,6 +27,9 @@ class SchedAnalysisTest : public DecoderTest {
   }
   void lose(uint32_t cpu) {
     analysis_.on_loss({.ts = 1, .cpu = cpu, .event_id = EVENT_sched_switch, .count = 4});
+  }
+  void scope(uint64_t ts, const char* config) {
+    analysis_.on_scope(ts, TraceScope::of(nlohmann::json::parse(config)));
   }
   const SchedRow& thread(int32_t tid) {
     for (const SchedRow& row : analysis_.threads())
@@ -130,6 +135,88 @@ TEST_F(SchedAnalysisTest, NothingIsMeasuredAcrossALoss) {
   change(270, 0, 0, kGoesOn, kA);
   EXPECT_EQ(thread(kB).on_cpu_ns, 50U);
   EXPECT_EQ(thread(kA).delay.max(), 10U);
+}
+
+// Only what A (3352, of process 3350) does is in the trace: the CPU is not idle because nothing
+// is known of it, and B did not run all the time from one switch that A takes part in to the next.
+TEST_F(SchedAnalysisTest, BesideAFilterOnlyWhatPassesIsTimed) {
+  scope(0, R"({"filter":{"pid":[3350]}})");
+  change(100, 0, 0, kGoesOn, kA);
+  change(150, 0, kA, kSleeps, 0);  // then 0 to B and back, perhaps
+  wake(190, kA);
+  change(200, 0, 0, kGoesOn, kA);
+  change(230, 0, kA, kPreempted, kB);  // then B to 0 and to B again
+  wake(240, kB);                       // asked for by A on another CPU
+  change(300, 0, kB, kSleeps, kA);
+  analysis_.finish(400);
+  EXPECT_EQ(thread(kA).on_cpu_ns, 50U + 30U + 100U);
+  EXPECT_EQ(thread(kA).delay.max(), 10U);
+  EXPECT_EQ(thread(kA).preempted_ns, 70U);
+  EXPECT_TRUE(thread(kA).measured);
+  EXPECT_FALSE(thread(kB).measured);
+  EXPECT_EQ(thread(kB).on_cpu_ns, 0U);
+  EXPECT_EQ(thread(kB).slept, 1U) << "what is seen is counted";
+  EXPECT_EQ(analysis_.cpus().at(0).busy_ns, 180U);
+  EXPECT_EQ(analysis_.cpus().at(0).idle_ns, 0U);
+  EXPECT_EQ(analysis_.cpus().at(0).unknown_ns, 120U);
+  EXPECT_EQ(analysis_.unsure(), 0U);
+}
+
+// Whom a follow filter lets pass is not in the trace. A switch from or to the idle task is there
+// because the other one passes, and so is what a thread does itself.
+TEST_F(SchedAnalysisTest, WhoPassesShows) {
+  scope(0, R"({"filter":{"follow":[77]}})");
+  change(100, 0, 0, kGoesOn, kA);
+  change(110, 0, kA, kSleeps, kB);
+  change(130, 0, kB, kSleeps, kC);  // who of the two it is for cannot be told
+  EXPECT_EQ(thread(kA).on_cpu_ns, 10U);
+  EXPECT_FALSE(thread(kB).measured);
+  take(0, make_record(EVENT_sys_enter, 135, kB, rec_sys_enter{}));
+  change(140, 0, kC, kSleeps, kB);
+  change(150, 0, kB, kSleeps, kC);
+  EXPECT_EQ(thread(kB).on_cpu_ns, 10U);
+  EXPECT_FALSE(thread(kC).measured);
+}
+
+TEST_F(SchedAnalysisTest, ASwitchThatIsMissingEndsWhatIsKnown) {
+  change(100, 0, 0, kGoesOn, kA);
+  change(200, 0, kB, kSleeps, 0);  // from A to B was not recorded
+  EXPECT_EQ(thread(kA).on_cpu_ns, 0U);
+  EXPECT_EQ(thread(kB).on_cpu_ns, 0U);
+  EXPECT_EQ(analysis_.unsure(), 1U);
+  analysis_.finish(210);
+  EXPECT_EQ(analysis_.cpus().at(0).unknown_ns, 100U);
+  EXPECT_EQ(analysis_.cpus().at(0).idle_ns, 10U);
+}
+
+TEST_F(SchedAnalysisTest, NothingIsMeasuredAcrossAChangeOfWhatIsTraced) {
+  scope(0, R"({"state":"running","events":["sched_switch"]})");
+  change(100, 0, 0, kGoesOn, kA);
+  wake(110, kB);
+  scope(150, R"({"state":"running","events":["sched_switch","kmalloc"]})");
+  EXPECT_EQ(analysis_.unsure(), 0U) << "of no consequence here";
+  scope(160, R"({"state":"paused","events":["sched_switch","kmalloc"]})");
+  scope(900, R"({"state":"running","events":["sched_switch","kmalloc"]})");
+  change(1000, 0, kA, kSleeps, kB);
+  analysis_.finish(1100);
+  EXPECT_EQ(thread(kA).on_cpu_ns, 0U);
+  EXPECT_EQ(thread(kB).delay.count(), 0U);
+  EXPECT_EQ(thread(kB).on_cpu_ns, 100U);
+  EXPECT_EQ(analysis_.unsure(), 2U);
+}
+
+TEST_F(SchedAnalysisTest, OfTooManyThatWaitTheLongestAreForgottenAndTold) {
+  SchedAnalysis small(2, 4);
+  small.add_source(schema_, names_);
+  auto record = [&](uint16_t id, uint64_t ts, auto body) {
+    const Bytes bytes = make_record(id, ts, 0, body);
+    small.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
+  };
+  for (int32_t i = 1; i <= 5; ++i)
+    record(EVENT_sched_wakeup, static_cast<uint64_t>(i), rec_sched_wakeup{.pid = 100 + i});
+  EXPECT_EQ(small.not_followed(), 2U);
+  record(EVENT_sched_switch, 10, rec_sched_switch{.prev_pid = 0, .next_pid = 105});
+  EXPECT_EQ(small.delays().count(), 1U);
 }
 
 TEST_F(SchedAnalysisTest, TooManyThreadsAreCountedTogether) {

@@ -58,6 +58,16 @@ TEST_F(SummaryAnalysisTest, CountsLossesAlsoOfWhatHasNoEvents) {
   EXPECT_EQ(analysis_.cpus().at(0).count.lost, 3U);
 }
 
+TEST_F(SummaryAnalysisTest, AThreadOfAnUnknownProcessIsNoProcess) {
+  take(0, 10, 9999);
+  learn(task_name(9998, 1, 9999, "other"));  // of a process that has the same number
+  take(0, 20, 9998);
+  const auto processes = analysis_.processes();
+  ASSERT_EQ(processes.size(), 2U);
+  EXPECT_NE(processes[0].known, processes[1].known);
+  EXPECT_EQ(processes[0].pid, processes[1].pid);
+}
+
 TEST_F(SummaryAnalysisTest, TooManyProcessesAreCountedTogether) {
   for (uint32_t i = 0; i < SummaryAnalysis::kMaxProcesses + 10; ++i) take(0, i, 1'000'000 + i);
   EXPECT_EQ(analysis_.processes().size(), SummaryAnalysis::kMaxProcesses);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "unit/decoders/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -132,6 +134,92 @@ TEST_F(SyscallAnalysisTest, LossesOfOtherEventsDoNotMatter) {
   exit(300, kWorker, kRead);
   EXPECT_EQ(analysis_.unsure(), 0U);
   EXPECT_EQ(analysis_.lost(), 0U);
+}
+
+constexpr int32_t kClone = 56, kFork = 57, kExecve = 59, kExit = 60, kExitGroup = 231;
+
+// fork() is called once and returns twice.
+TEST_F(SyscallAnalysisTest, AChildsReturnIsNoCallThatBeganBefore) {
+  for (const int32_t nr : {kFork, kClone, 435}) {
+    enter(100, kWorker, nr);
+    exit(110, 4000, nr, 0);  // the child
+    exit(130, kWorker, nr, 4000);
+    EXPECT_EQ(by_call(nr)->calls, 1U) << nr;
+    EXPECT_EQ(by_call(nr)->ns.sum(), 30U) << nr;
+  }
+  exit(200, kOther, kFork, 4001);  // of a parent that has called before
+  EXPECT_EQ(analysis_.child_returns(), 3U);
+  EXPECT_EQ(analysis_.begun_before(), 1U);
+  EXPECT_EQ(of_process(4000, kFork), nullptr);
+}
+
+TEST_F(SyscallAnalysisTest, ExitIsACallThatEndsItsThread) {
+  enter(100, kWorker, kExit);
+  enter(110, kLeader, kExitGroup);
+  EXPECT_EQ(analysis_.ended(), 2U);
+  EXPECT_EQ(analysis_.running(), 0U);
+  EXPECT_EQ(by_call(kExitGroup)->calls, 1U);
+  EXPECT_EQ(by_call(kExitGroup)->ns.count(), 0U);
+  EXPECT_EQ(of_process(kLeader, kExit)->calls, 1U);
+  enter(200, kWorker, kRead);  // another thread with the same id
+  EXPECT_EQ(analysis_.end_unseen(), 0U);
+}
+
+TEST_F(SyscallAnalysisTest, AThreadThatIsKilledDoesNotReturn) {
+  enter(100, kWorker, kFutex);
+  take(0, make_record(EVENT_sched_process_exit, 150, kWorker,
+                      rec_sched_process_exit{.pid = static_cast<int32_t>(kWorker)}));
+  EXPECT_EQ(analysis_.killed(), 1U);
+  EXPECT_EQ(analysis_.running(), 0U);
+}
+
+// A thread that calls execve() gets the id of its process before it returns.
+TEST_F(SyscallAnalysisTest, ExecByAThreadIsTimed) {
+  enter(100, kWorker, kExecve);
+  rec_sched_process_exec exec{};
+  exec.pid = static_cast<int32_t>(kLeader);
+  exec.old_pid = static_cast<int32_t>(kWorker);
+  take(0, make_record(EVENT_sched_process_exec, 140, kLeader, exec));
+  exit(150, kLeader, kExecve);
+  EXPECT_EQ(by_call(kExecve)->ns.sum(), 50U);
+  EXPECT_EQ(analysis_.begun_before() + analysis_.running() + analysis_.end_unseen(), 0U);
+}
+
+TEST_F(SyscallAnalysisTest, NothingIsTimedAcrossAChangeOfWhatIsTraced) {
+  auto scope = [&](uint64_t ts, const char* config) {
+    analysis_.on_scope(ts, TraceScope::of(nlohmann::json::parse(config)));
+  };
+  scope(0, R"({"state":"running"})");
+  enter(100, kWorker, kRead);
+  scope(150, R"({"state":"paused"})");
+  scope(900, R"({"state":"running"})");
+  exit(1000, kWorker, kRead);  // perhaps of another call
+  enter(1100, kWorker, kRead);
+  exit(1200, kWorker, kRead);
+  EXPECT_EQ(by_call(kRead)->calls, 2U);
+  EXPECT_EQ(by_call(kRead)->ns.sum(), 100U);
+  EXPECT_EQ(analysis_.unsure(), 1U);
+}
+
+TEST_F(SyscallAnalysisTest, OfTooManyThatRunTheOldestAreForgottenAndTold) {
+  SyscallAnalysis small(3, 4);
+  small.add_source(schema_, names_);
+  auto record = [&](uint16_t id, uint64_t ts, uint32_t tid, auto body) {
+    const Bytes bytes = make_record(id, ts, tid, body);
+    small.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
+  };
+  for (uint32_t i = 1; i <= 5; ++i) record(EVENT_sys_enter, i, i, rec_sys_enter{});
+  EXPECT_EQ(small.not_followed(), 2U);
+  EXPECT_EQ(small.running(), 3U);
+  record(EVENT_sys_exit, 10, 5, rec_sys_exit{});
+  EXPECT_EQ(small.by_call().at(0).ns.sum(), 5U);
+}
+
+TEST_F(SyscallAnalysisTest, AThreadOfAnUnknownProcessIsNoProcess) {
+  exit(1, 9999, kRead);
+  ASSERT_EQ(analysis_.by_process().size(), 1U);
+  EXPECT_FALSE(analysis_.by_process()[0].pid_known);
+  EXPECT_EQ(analysis_.by_process()[0].pid, 9999U);
 }
 
 TEST_F(SyscallAnalysisTest, TooManyRowsAreCountedTogether) {

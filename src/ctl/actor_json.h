@@ -1,0 +1,50 @@
+// Threads and processes in reports: what is not known of them is null, and "?" in text.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/json_access.h"
+#include "ctl/table.h"
+#include "decoders/safe_text.h"
+
+namespace ktraced {
+
+[[nodiscard]] inline nlohmann::json comm_json(const std::string& comm) {
+  return comm.empty() ? nlohmann::json() : nlohmann::json(comm);
+}
+
+// {"pid","comm"} of a process; of a thread whose process is not known {"pid":null,"tid","comm"}.
+[[nodiscard]] inline nlohmann::json actor_json(uint32_t id, bool is_process,
+                                               const std::string& comm) {
+  if (!is_process) return {{"pid", nullptr}, {"tid", id}, {"comm", comm_json(comm)}};
+  return {{"pid", id}, {"comm", id == 0 ? "swapper" : comm_json(comm)}};
+}
+
+// The name of what has a "comm".
+[[nodiscard]] inline Table::Cell comm_cell(const nlohmann::json& row) {
+  const std::string comm = text_at(row, "comm");
+  return {comm.empty() ? "?" : printable(comm)};
+}
+
+// Of actor_json(): the number of the process, and its name, or the thread's number.
+[[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {
+  const bool known = !member(actor, "pid").is_null();
+  return {known ? std::to_string(number_at(actor, "pid")) : "?", true};
+}
+[[nodiscard]] inline Table::Cell actor_name_cell(const nlohmann::json& actor) {
+  if (!member(actor, "pid").is_null()) return comm_cell(actor);
+  return {fmt::format("(thread {})", number_at(actor, "tid"))};
+}
+
+// Both together: "nginx 812", "(thread 815)".
+[[nodiscard]] inline std::string actor_label(const nlohmann::json& actor) {
+  const std::string name = actor_name_cell(actor).text;
+  if (member(actor, "pid").is_null()) return name;
+  return fmt::format("{} {}", name, number_at(actor, "pid"));
+}
+
+}  // namespace ktraced
