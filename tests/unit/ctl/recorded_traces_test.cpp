@@ -1,0 +1,92 @@
+// Recordings of several kernels in every form and report: see tests/data/recorded/README.md.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "ctl/output_format.h"
+#include "ctl/report.h"
+#include "ctl/show.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRecorded = KTRACED_SOURCE_DIR "/tests/data/recorded";
+
+struct Printed {
+  std::string text;
+  bool good = false;
+};
+
+template <class Run>
+Printed printed(Run&& run) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const Result<> result = run();
+  Printed printed{.text = ::testing::internal::GetCapturedStdout(), .good = result.has_value()};
+  ::testing::internal::GetCapturedStderr();
+  return printed;
+}
+
+// Where the sources lie is no part of what a report says.
+std::string without_path(std::string text) {
+  const std::string path = kRecorded.string() + "/";
+  for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at))
+    text.erase(at, path.size());
+  return text;
+}
+
+class RecordedTrace : public ::testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] std::string expected(const std::string& what) const {
+    return read_file(kRecorded / "expected" / (std::string(GetParam()) + "." + what));
+  }
+  [[nodiscard]] std::string trace() const { return kRecorded / GetParam(); }
+};
+
+TEST_P(RecordedTrace, IsShownInEveryForm) {
+  for (const std::string& form : format_names()) {
+    ShowCommand command;
+    command.format = format_named(form);
+    command.names = form == "process";
+    command.gfp_names = form == "kmemtrace-minimal";
+    command.count = 150;
+    command.directories = {trace()};
+    const Printed shown = printed([&] { return run_show(command, {}); });
+    EXPECT_TRUE(shown.good) << form;
+    EXPECT_NE(shown.text, "") << form;
+    EXPECT_EQ(shown.text, expected(form)) << form;
+  }
+}
+
+TEST_P(RecordedTrace, IsReportedOn) {
+  const std::pair<ReportCommand::Kind, const char*> kinds[] = {
+      {ReportCommand::Kind::summary, "summary"},
+      {ReportCommand::Kind::kmem, "kmem"},
+      {ReportCommand::Kind::sched, "sched"},
+      {ReportCommand::Kind::syscalls, "syscalls"}};
+  for (const auto& [kind, name] : kinds) {
+    ReportCommand command;
+    command.kind = kind;
+    command.directories = {trace()};
+    const Printed report = printed([&] { return run_report(command, {}); });
+    EXPECT_TRUE(report.good) << name;
+    EXPECT_EQ(without_path(report.text), expected(name)) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, RecordedTrace,
+                         ::testing::Values("6.1-filtered", "6.1-whole", "6.12-filtered",
+                                           "6.12-whole", "7.3-filtered"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name)
+                             if (c == '.' || c == '-') c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ktraced::test
