@@ -76,10 +76,13 @@ std::vector<ScopeSpan> spans_of(const json& config, uint64_t begin_ns, uint64_t 
   std::vector<ScopeSpan> spans{
       {.begin_ns = begin_ns, .end_ns = end_ns, .scope = TraceScope::of(config)}};
   for (const json& change : list_at(config, "changes")) {
-    const uint64_t ns = std::clamp(number_at(change, "ns"), spans.back().begin_ns, end_ns);
-    spans.back().end_ns = ns;
-    spans.push_back(
-        {.begin_ns = ns, .end_ns = end_ns, .scope = TraceScope::of(member(change, "config"))});
+    const uint64_t ns = std::min(number_at(change, "ns"), end_ns);
+    // What was changed before the window is no part of it.
+    if (ns > spans.back().begin_ns) {
+      spans.back().end_ns = ns;
+      spans.push_back({.begin_ns = ns, .end_ns = end_ns, .scope = {}});
+    }
+    spans.back().scope = TraceScope::of(member(change, "config"));
   }
   return spans;
 }

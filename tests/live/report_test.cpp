@@ -16,6 +16,7 @@
 namespace ktraced::live {
 namespace {
 
+using testing::HasSubstr;
 using testing::StartsWith;
 
 // A snapshot of what a daemon has recorded, read without it.
@@ -177,6 +178,35 @@ TEST(SyscallReport, CountsCallsTimesAndErrors) {
   }
 }
 
+// Three children that end themselves, two that are killed, and two threads.
+TEST(SyscallReport, KnowsCallsThatReturnTwiceOrNever) {
+  WaitingTruth truth({"fork", "3", "2"});
+  json config = recording({{"syscalls", true}, {"process", true}});
+  config["filter"] = {{"follow", {truth.pid()}}};
+  Daemon daemon(config);
+  truth.act();
+  const json missed = daemon.event_status("sys_exit")["missed"];
+  const json missed_enters = daemon.event_status("sys_enter")["missed"];
+  const json report = Snapshot(daemon).report("syscalls");
+  EXPECT_LE(report["child_returns"], 7);
+  EXPECT_GE(report["child_returns"].get<long>() + missed.get<long>(), 7);
+  EXPECT_GE(report["ended"].get<long>() + missed_enters.get<long>(), 5);
+  EXPECT_LE(report["ended"], 6) << "the program itself may have ended already";
+  EXPECT_LE(report["killed"], 2) << "if they were in pause() already";
+  EXPECT_LE(report["begun_before"].get<long>(), 1 + missed_enters.get<long>())
+      << "what it was waiting in";
+}
+
+TEST(SnapshotReport, KnowsOfAPauseInItsWindow) {
+  WaitingTruth truth({"getppid", "5"});
+  Daemon daemon(recording({{"syscalls", true}}));
+  daemon.call("pause");
+  daemon.call("resume");
+  truth.act();
+  const json report = Snapshot(daemon).report("summary");
+  EXPECT_THAT(report["doubts"].dump(), HasSubstr("tracing was paused from "));
+}
+
 TEST(SchedReport, AddsUpToTheEvents) {
   WaitingTruth truth({"switch", "200"});
   Daemon daemon(recording({{"sched", true}}, truth.pid()));
@@ -226,6 +256,34 @@ TEST(LiveReport, TellsWhatHappensWhileItRuns) {
   EXPECT_EQ((*row)["calls"], 500);
   EXPECT_EQ((*row)["time"]["count"], 500);
   EXPECT_EQ((*row)["failed"], 0);
+}
+
+TEST(LiveReport, IsNotCompleteIfTheDaemonDies) {
+  Daemon daemon(json{{"events", {{"syscalls", true}}}});
+  Process client(daemon.ctl_command({"--json", "report", "syscalls", "--live"}));
+  ASSERT_TRUE(eventually(
+      [&] { return !client.running() || !daemon.call("status")["subscribers"].empty(); }));
+  ASSERT_TRUE(client.running()) << client.err();
+  daemon.end(SIGKILL);
+  const Finished finished = client.wait();
+  EXPECT_NE(finished.exit_code, 0);
+  const json report = json::parse(finished.out);
+  EXPECT_EQ(report["sources"][0]["complete"], false);
+  EXPECT_FALSE(report["doubts"].empty());
+}
+
+TEST(LiveReport, KnowsOfAPause) {
+  Daemon daemon(json{{"events", {{"syscalls", true}}}});
+  Process client(daemon.ctl_command({"--json", "report", "syscalls", "--live"}));
+  ASSERT_TRUE(eventually(
+      [&] { return !client.running() || !daemon.call("status")["subscribers"].empty(); }));
+  ASSERT_TRUE(client.running()) << client.err();
+  daemon.call("pause");
+  daemon.call("resume");
+  client.send(SIGINT);
+  const Finished finished = client.wait();
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(json::parse(finished.out)["doubts"].dump(), HasSubstr("tracing was paused from "));
 }
 
 TEST(SummaryReport, CountsWhatThereIs) {

@@ -292,6 +292,9 @@ TEST_F(Report, IsOfTheTimeThatTheRingsHold) {
   late.begin_ns = kSecond;
   const json told = kmem(write(late, [](Manifest& m) {
     for (CpuAccount& cpu : m.cpus) cpu.events["kfree"].overwritten = 1;
+    const json paused = {{"state", "paused"}}, running = {{"state", "running"}};
+    m.config["changes"] = {{{"ns", 2 * kSecond}, {"config", paused}},
+                           {{"ns", 3 * kSecond}, {"config", running}}};
   }));
   EXPECT_EQ(told["window"]["begin_ns"], 1000 * kSecond);
   EXPECT_EQ(told["window"]["seconds"], 2.0);
