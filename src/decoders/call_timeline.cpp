@@ -11,6 +11,8 @@ namespace {
 // The number that the kernel has when sigreturn, which restores all registers, returns.
 constexpr int32_t kSigreturn = -1;
 
+constexpr std::string_view kCallEvents[] = {"sys_enter", "sys_exit"};
+
 }  // namespace
 
 void CallTimeline::add_source(const Schema& schema, const NameTable& names) {
@@ -51,6 +53,12 @@ void CallTimeline::on_loss(const LossItem& loss) {
     return;
   losing_.insert(loss.cpu);
   ++losses_;
+}
+
+// What threads are in now is not known to go on.
+void CallTimeline::on_scope(uint64_t /*ts*/, const TraceScope& scope) {
+  if (scope_ && !scope.same_for(*scope_, kCallEvents)) ++losses_;
+  scope_ = scope;
 }
 
 void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable& names) {

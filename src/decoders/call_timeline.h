@@ -37,6 +37,7 @@ class CallTimeline : public Analysis {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
+  void on_scope(uint64_t ts, const TraceScope& scope) override;
   // No more records come; calls that have not returned lasted until then, but for those that
   // never do.
   void finish(uint64_t end_ns);
@@ -76,6 +77,7 @@ class CallTimeline : public Analysis {
 
   size_t max_threads_;
   std::vector<Source> sources_;
+  std::optional<TraceScope> scope_;
   TimelineSlices slices_;
   std::vector<TimelineTask> threads_;
   std::unordered_map<uint32_t, uint32_t> lanes_;  // by thread

@@ -1,10 +1,16 @@
 #include "decoders/run_timeline.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "decoders/event_fields.h"
 
 namespace ktraced {
+namespace {
+
+constexpr std::string_view kRunEvents[] = {"sched_switch"};
+
+}  // namespace
 
 void RunTimeline::add_source(const Schema& schema, const NameTable& names) {
   sources_.push_back(
@@ -13,6 +19,7 @@ void RunTimeline::add_source(const Schema& schema, const NameTable& names) {
 
 RunTimeline::Plan RunTimeline::plan_of(const Event& event) {
   return {.is_switch = event.name == "sched_switch",
+          .of_current = WholeThreads::is_of_current(event),
           .prev_pid = field_named(event, "prev_pid"),
           .next_pid = field_named(event, "next_pid")};
 }
@@ -20,15 +27,24 @@ RunTimeline::Plan RunTimeline::plan_of(const Event& event) {
 void RunTimeline::on_record(const RecordOrigin& from, RecordView record) {
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
-  if (plan == nullptr || !plan->is_switch) return;
-  const auto prev = static_cast<uint32_t>(value_or_zero(plan->prev_pid, record));
-  const auto next = static_cast<uint32_t>(value_or_zero(plan->next_pid, record));
-  Cpu& cpu = cpus_[from.cpu];
-  // Another thread stops than began: what was between is not in the trace.
-  if (cpu.tid && *cpu.tid != prev) cpu.tid.reset();
-  end_slice(from.cpu, cpu, record.ts());
-  const uint32_t task = next == 0 ? 0 : tasks_.number_of(next, record.ts(), *source.names);
-  cpu = {.tid = next, .task = task, .since = record.ts()};
+  if (plan == nullptr) return;
+  if (plan->of_current) whole_.note(record.tid());
+  if (plan->is_switch) on_switch(*plan, from.cpu, record, *source.names);
+}
+
+void RunTimeline::on_switch(const Plan& plan, uint32_t number, RecordView record,
+                            const NameTable& names) {
+  const auto prev = static_cast<uint32_t>(value_or_zero(plan.prev_pid, record));
+  const auto next = static_cast<uint32_t>(value_or_zero(plan.next_pid, record));
+  const uint64_t ts = record.ts();
+  whole_.note_switch(prev, next, ts, names);
+  Cpu& cpu = cpus_[number];
+  // Another thread stops than began, or one that a filter left out: what was between is not in
+  // the trace.
+  if (cpu.tid && (*cpu.tid != prev || !whole_.has(prev, ts, names))) cpu.tid.reset();
+  end_slice(number, cpu, ts);
+  const uint32_t task = next == 0 ? 0 : tasks_.number_of(next, ts, names);
+  cpu = {.tid = next, .whole = whole_.has(next, ts, names), .task = task, .since = ts};
 }
 
 // The time up to `ts`.
@@ -47,15 +63,32 @@ void RunTimeline::on_loss(const LossItem& loss) {
   Cpu& cpu = cpus_[loss.cpu];
   if (!cpu.tid) return;
   // Nothing is missing before a loss; where a history begins anew, something may be.
-  if (loss.count != 0) {
+  if (loss.count != 0 && cpu.whole) {
     end_slice(loss.cpu, cpu, loss.ts);
     cpu.since = std::max(cpu.since, loss.ts);
   }
   cpu.tid.reset();
 }
 
+// What runs is not known to go on. What ran until now is: unless tracing was paused, and that is
+// told before.
+void RunTimeline::on_scope(uint64_t ts, const TraceScope& scope) {
+  if (!whole_.change(scope, kRunEvents)) return;
+  for (auto& [number, cpu] : cpus_) {
+    if (!cpu.tid) continue;
+    if (cpu.whole) {
+      end_slice(number, cpu, ts);
+      cpu.since = std::max(cpu.since, ts);
+    }
+    cpu.tid.reset();
+  }
+}
+
 void RunTimeline::finish(uint64_t end_ns) {
-  for (const auto& [number, cpu] : cpus_) end_slice(number, cpu, end_ns);
+  for (auto& [number, cpu] : cpus_) {
+    if (!cpu.whole) cpu.tid.reset();
+    end_slice(number, cpu, end_ns);
+  }
   cpus_.clear();
 }
 

@@ -21,10 +21,6 @@ uint64_t between(uint64_t begin, uint64_t end) { return end - std::min(begin, en
 
 constexpr std::string_view kSchedEvents[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
                                              "sched_migrate_task"};
-// Events of one thread; most others pass a filter by another thread too.
-constexpr std::string_view kEventsOfCurrent[] = {
-    "sys_enter",        "sys_exit",        "kmalloc",           "kfree",
-    "kmem_cache_alloc", "kmem_cache_free", "sched_process_exec"};
 
 }  // namespace
 
@@ -41,7 +37,7 @@ SchedAnalysis::Plan SchedAnalysis::plan_of(const Event& event) {
     plan.kind = Plan::Kind::woken;
   else if (event.name == "sched_migrate_task")
     plan.kind = Plan::Kind::migrated;
-  plan.of_current = std::ranges::find(kEventsOfCurrent, event.name) != std::end(kEventsOfCurrent);
+  plan.of_current = WholeThreads::is_of_current(event);
   plan.prev_pid = field_named(event, "prev_pid");
   plan.prev_state = field_named(event, "prev_state");
   plan.next_pid = field_named(event, "next_pid");
@@ -58,7 +54,7 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
   if (plan == nullptr) return;
-  if (plan->of_current && scope_ && scope_->filter.any()) note_passing(record.tid());
+  if (plan->of_current) whole_.note(record.tid());
   if (plan->kind == Plan::Kind::switched)
     on_switch(*plan, from.cpu, record, *source.names);
   else if (plan->kind == Plan::Kind::woken)
@@ -80,43 +76,16 @@ void SchedAnalysis::on_loss(const LossItem& loss) {
 }
 
 void SchedAnalysis::on_scope(uint64_t /*ts*/, const TraceScope& scope) {
-  const bool changed = scope_ && !scope.same_for(*scope_, kSchedEvents);
-  scope_ = scope;
-  if (changed) lose_track();
+  if (whole_.change(scope, kSchedEvents)) lose_track();
 }
 
 // What goes on now is not known to go on.
 void SchedAnalysis::lose_track() {
   ++losses_;
-  passing_.clear();
   for (auto& [number, cpu] : state_) {
     if (cpu.now) ++unsure_;
     cpu.now.reset();
   }
-}
-
-void SchedAnalysis::note_passing(uint32_t tid) {
-  if (passing_.size() < kMaxRows) passing_.insert(tid);
-}
-
-// Is every switch from and to that thread in the trace?
-bool SchedAnalysis::is_whole(uint32_t tid, uint64_t ts, const NameTable& names) const {
-  if (!scope_ || !scope_->filter.any()) return true;
-  return passing_.contains(tid) ||
-         scope_->filter.passes(tid, names.task_at(tid, ts)).value_or(false);
-}
-
-// Of two threads of which a filter leaves one out, the other one is why the switch is here.
-void SchedAnalysis::learn_who_passes(uint32_t prev, uint32_t next, uint64_t ts,
-                                     const NameTable& names) {
-  if (!scope_ || !scope_->filter.any() || !scope_->filter.one_of_two_passes()) return;
-  auto left_out = [&](uint32_t tid) {
-    return scope_->filter.passes(tid, names.task_at(tid, ts)) == false;
-  };
-  if (left_out(prev))
-    note_passing(next);
-  else if (left_out(next))
-    note_passing(prev);
 }
 
 void SchedAnalysis::on_switch(const Plan& plan, uint32_t cpu, RecordView record,
@@ -124,7 +93,7 @@ void SchedAnalysis::on_switch(const Plan& plan, uint32_t cpu, RecordView record,
   const uint32_t state = tid_of(plan.prev_state, record);
   const uint32_t prev = tid_of(plan.prev_pid, record), next = tid_of(plan.next_pid, record);
   if (cpus_[cpu].switches++ == 0) cpus_[cpu].first_ns = record.ts();
-  learn_who_passes(prev, next, record.ts(), names);
+  whole_.note_switch(prev, next, record.ts(), names);
   switch_out(prev, state == kRunning || state == kPreempted, cpu, record.ts(), names);
   switch_in(next, cpu, record.ts(), names);
 }
@@ -133,9 +102,9 @@ void SchedAnalysis::switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64
                                const NameTable& names) {
   Cpu& state = state_[cpu];
   if (state.now) {
-    if (state.now->tid == tid && is_whole(tid, ts, names))
+    if (state.now->tid == tid && whole_.has(tid, ts, names))
       ran(cpu, {tid, state.now->begin, ts});
-    else if (is_whole(state.now->tid, ts, names))
+    else if (whole_.has(state.now->tid, ts, names))
       ++unsure_;  // it was switched from, unseen
     state.now.reset();
   }
@@ -163,7 +132,7 @@ void SchedAnalysis::ran(uint32_t cpu, const Slice& slice) {
 }
 
 void SchedAnalysis::switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names) {
-  const bool whole = is_whole(tid, ts, names);
+  const bool whole = whole_.has(tid, ts, names);
   state_[cpu].now = Slice{.tid = tid, .begin = ts, .end = ts};
   state_[cpu].now_whole = whole;
   if (tid == 0) return;

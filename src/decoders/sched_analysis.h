@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "decoders/analysis.h"
 #include "decoders/event_table.h"
 #include "decoders/histogram.h"
 #include "decoders/longest.h"
+#include "decoders/whole_threads.h"
 
 namespace ktraced {
 
@@ -119,9 +119,6 @@ class SchedAnalysis : public Analysis {
   static Plan plan_of(const Event& event);
 
   void lose_track();
-  void learn_who_passes(uint32_t prev, uint32_t next, uint64_t ts, const NameTable& names);
-  void note_passing(uint32_t tid);
-  [[nodiscard]] bool is_whole(uint32_t tid, uint64_t ts, const NameTable& names) const;
   void on_switch(const Plan& plan, uint32_t cpu, RecordView record, const NameTable& names);
   void switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts, const NameTable& names);
   void switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names);
@@ -136,8 +133,7 @@ class SchedAnalysis : public Analysis {
 
   size_t max_waiting_;
   std::vector<Source> sources_;
-  std::optional<TraceScope> scope_;
-  std::unordered_set<uint32_t> passing_;  // threads of which events show that they pass
+  WholeThreads whole_;
   std::unordered_map<uint32_t, uint32_t> index_;
   std::vector<SchedRow> rows_;
   std::unordered_map<uint32_t, Waiting> waiting_;

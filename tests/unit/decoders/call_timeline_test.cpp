@@ -98,6 +98,18 @@ TEST_F(CallTimelineTest, DrawsNothingAcrossALoss) {
   EXPECT_EQ(timeline_.unsure(), 2U);
 }
 
+TEST_F(CallTimelineTest, DrawsNothingAcrossAPause) {
+  auto state = [](const char* text) { return TraceScope::of({{"state", text}}); };
+  all_.on_scope(0, state("running"));
+  enter(100, kA, 0);
+  all_.on_scope(150, state("paused"));
+  all_.on_scope(900, state("running"));
+  leave(950, kA, 0);
+  timeline_.finish(1000);
+  EXPECT_THAT(drawn(timeline_), IsEmpty());
+  EXPECT_EQ(timeline_.unsure(), 1U);
+}
+
 TEST_F(CallTimelineTest, DrawsNothingWithoutItsBeginning) {
   leave(100, kA, 0);
   enter(110, kA, 1);

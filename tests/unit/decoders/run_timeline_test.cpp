@@ -95,6 +95,31 @@ TEST_F(RunTimelineTest, WhatAFilterLeftOutIsNotKnown) {
   EXPECT_THAT(unknown(0), ElementsAre("0-100", "100-200"));
 }
 
+TEST_F(RunTimelineTest, OfThreadsThatAFilterLeftOutItIsNotKnownWhenTheyRan) {
+  timeline_.on_scope(0, TraceScope::of(nlohmann::json::parse(R"({"filter":{"pid":[3350]}})")));
+  change(100, 0, kB, kA);
+  change(150, 0, kA, kB);
+  change(200, 0, kB, kA);  // it may have slept meanwhile
+  change(230, 0, kA, 0);
+  timeline_.finish(300);
+  EXPECT_THAT(ran(0), ElementsAre("100-150 bash", "200-230 bash"));
+  EXPECT_THAT(unknown(0), ElementsAre("0-100", "150-200", "230-300"));
+}
+
+TEST_F(RunTimelineTest, WhatRanWhileTracingWasPausedIsNotKnown) {
+  auto state = [](const char* text) {
+    return TraceScope::of({{"state", text}, {"events", {"sched_switch"}}});
+  };
+  timeline_.on_scope(0, state("running"));
+  change(100, 0, 0, kA);
+  timeline_.on_scope(150, state("paused"));
+  timeline_.on_scope(900, state("running"));
+  change(950, 0, kA, kB);
+  timeline_.finish(1000);
+  EXPECT_THAT(ran(0), ElementsAre("100-150 bash", "950-1000 nginx"));
+  EXPECT_THAT(unknown(0), ElementsAre("0-100", "150-950"));
+}
+
 TEST_F(RunTimelineTest, AThreadThatIsRenamedIsAnotherTask) {
   learn(task_name(3352, 150, 3350, "make"));
   change(100, 0, 0, kA);
