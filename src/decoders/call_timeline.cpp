@@ -30,6 +30,7 @@ CallTimeline::Plan CallTimeline::plan_of(const Event& event) {
     plan.kind = Plan::Kind::death;
   plan.nr = field_named(event, "nr");
   plan.abi = field_named(event, "abi");
+  plan.ret = field_named(event, "ret");
   return plan;
 }
 
@@ -55,6 +56,14 @@ void CallTimeline::on_loss(const LossItem& loss) {
   ++losses_;
 }
 
+// A new thread returns from the call that made it, which is another thread's.
+bool CallTimeline::is_child_return(const Plan& plan, RecordView record) {
+  const Call& call = calls_[call_of(plan, record)];
+  const std::string_view name = syscall_name(call.abi, call.nr);
+  return value_or_zero(plan.ret, record) == 0 &&
+         (name.ends_with("fork") || name.starts_with("clone"));
+}
+
 // What threads are in now is not known to go on.
 void CallTimeline::on_scope(uint64_t /*ts*/, const TraceScope& scope) {
   if (scope_ && !scope.same_for(*scope_, kCallEvents)) ++losses_;
@@ -64,7 +73,7 @@ void CallTimeline::on_scope(uint64_t /*ts*/, const TraceScope& scope) {
 void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable& names) {
   const auto begun = running_.find(record.tid());
   if (begun == running_.end()) {
-    ++unsure_;
+    if (!is_child_return(plan, record)) ++unsure_;
     return;
   }
   const Running call = begun->second;

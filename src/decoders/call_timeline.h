@@ -54,7 +54,7 @@ class CallTimeline : public Analysis {
  private:
   struct Plan {
     enum class Kind : uint8_t { other, enter, exit, death } kind = Kind::other;
-    std::optional<Field> nr, abi;
+    std::optional<Field> nr, abi, ret;
   };
   struct Source {
     EventTable<Plan> plans;
@@ -67,6 +67,7 @@ class CallTimeline : public Analysis {
   };
   static Plan plan_of(const Event& event);
 
+  bool is_child_return(const Plan& plan, RecordView record);
   void on_exit(const Plan& plan, RecordView record, const NameTable& names);
   void on_death(uint32_t tid, uint64_t ts);
   [[nodiscard]] bool never_returns(const Running& call) const;

@@ -110,6 +110,16 @@ TEST_F(CallTimelineTest, DrawsNothingAcrossAPause) {
   EXPECT_EQ(timeline_.unsure(), 1U);
 }
 
+TEST_F(CallTimelineTest, ANewThreadReturnsFromACallThatItDidNotMake) {
+  constexpr int32_t kFork = 57;
+  enter(100, kA, kFork);
+  leave(110, kB, kFork);
+  take(0, make_record(EVENT_sys_exit, 120, kA, rec_sys_exit{.nr = kFork, .ret = 812}));
+  timeline_.finish(900);
+  EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-120 57"));
+  EXPECT_EQ(timeline_.unsure(), 0U);
+}
+
 TEST_F(CallTimelineTest, DrawsNothingWithoutItsBeginning) {
   leave(100, kA, 0);
   enter(110, kA, 1);
