@@ -121,7 +121,7 @@ TEST(KernelTrace, SaysTheSameOfAllocations) {
         return line.text.find("gfp_flags= ") != std::string::npos;
       }))  // see Addresses
     for (std::vector<TraceLine>* lines : {&both.ours, &both.kernels})
-      for (TraceLine& line : *lines) leave_out("gfp_flags=[^ ]*", line);
+      for (TraceLine& line : *lines) leave_out("gfp_flags=[^ ]*| name=.*$", line);
   expect_same(both);
 }
 

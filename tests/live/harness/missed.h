@@ -15,6 +15,10 @@ namespace ktraced::live {
 void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t count, Daemon& daemon,
                            const std::string& event);
 
+// The same of first … last, of which `missed` hits were skipped.
+void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t first, uint64_t last,
+                           uint64_t missed);
+
 // Does a manifest, or the answer to a snapshot, say that it is complete, or, where the kernel may
 // skip hits, that nothing is missing but those?
 [[nodiscard]] bool complete_but_for_missed(const json& told);

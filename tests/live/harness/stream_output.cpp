@@ -64,6 +64,13 @@ uint64_t lost_in(const std::vector<fs::path>& traces) {
   return lost;
 }
 
+uint64_t missed_in(const std::vector<fs::path>& traces, const std::string& event) {
+  uint64_t missed = 0;
+  for (const fs::path& trace : traces)
+    missed += manifest_of(trace)["missed"].value(event, uint64_t{0});
+  return missed;
+}
+
 void expect_gapless(const std::vector<fs::path>& traces) {
   uint64_t end = 0;
   for (const fs::path& trace : traces) {

@@ -35,7 +35,11 @@ ShownCalls show_calls(const std::vector<std::filesystem::path>& traces, pid_t pi
 // Events that the traces say are lost.
 [[nodiscard]] uint64_t lost_in(const std::vector<std::filesystem::path>& traces);
 
-// Every trace is whole, and each begins where the one before ends.
+// Hits of an event that the traces say the kernel skipped.
+[[nodiscard]] uint64_t missed_in(const std::vector<std::filesystem::path>& traces,
+                                 const std::string& event);
+
+// Every trace is whole but for skipped hits, and each begins where the one before ends.
 void expect_gapless(const std::vector<std::filesystem::path>& traces);
 
 }  // namespace ktraced::live
