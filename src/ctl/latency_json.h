@@ -1,6 +1,8 @@
 // Distributions of times in reports.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -39,6 +41,14 @@ namespace ktraced {
   for (const nlohmann::json& bin : bins)
     bars.add(duration_text(number_at(bin, "from_ns")), number_at(bin, "count"));
   return bars.text(fine);
+}
+
+// Of latency_json(): "  50 % up to 21 us, 90 % up to …" as a line.
+[[nodiscard]] inline std::string percentiles_text(const nlohmann::json& latency) {
+  return fmt::format(
+      "  50 % up to {}, 90 % up to {}, 99 % up to {}, all up to {}\n",
+      duration_text(number_at(latency, "p50_ns")), duration_text(number_at(latency, "p90_ns")),
+      duration_text(number_at(latency, "p99_ns")), duration_text(number_at(latency, "max_ns")));
 }
 
 }  // namespace ktraced

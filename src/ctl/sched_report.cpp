@@ -169,7 +169,8 @@ std::string sched_report_text(const json& report, const Colours& colours) {
                     longest_text(list_at(report, "longest"), colours);
   if (!list_at(report, "histogram").empty())
     out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
-           histogram_text(member(report, "histogram"), colours.on()) + "\n";
+           histogram_text(member(report, "histogram"), colours.on()) +
+           percentiles_text(member(report, "delay")) + "\n";
   return out + sched_notes(report);
 }
 

@@ -218,6 +218,8 @@ TEST_F(Report, SchedTellsWhoRunsAndWhoWaits) {
   const std::string out = text(ReportCommand::Kind::sched, path);
   EXPECT_THAT(out, HasSubstr("nine  eight 8 for 4 us\n"));
   EXPECT_THAT(out, HasSubstr("FROM BEING WOKEN TO RUNNING, FROM\n"));
+  EXPECT_THAT(out,
+              HasSubstr("  50 % up to 4 us, 90 % up to 4 us, 99 % up to 4 us, all up to 4 us\n"));
 }
 
 // What other tasks did is not in the trace: the CPU was not idle all the time.
