@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "decoders/comm.h"
@@ -22,17 +21,6 @@ std::string quoted(std::string_view text) {
 
 std::string member_key(std::string_view name) {
   return name.empty() ? "" : fmt::format(",{}:", quoted(name));
-}
-
-// The field that tells how another is to be read: a system call's number means
-// something else in each ABI, a signal code for each signal.
-std::optional<Field> context_of(const Event& event, Meaning meaning) {
-  auto wanted = meaning == Meaning::syscall_nr ? Meaning::syscall_abi
-                : meaning == Meaning::sig_code ? Meaning::signo
-                                               : Meaning::number;
-  auto found = std::ranges::find(event.fields, wanted, &Field::meaning);
-  if (wanted == Meaning::number || found == event.fields.end()) return std::nullopt;
-  return *found;
 }
 
 void append_hex_string(uint64_t value, TextBuffer& out) {
@@ -66,7 +54,7 @@ void append_exit_siblings(const ExitSiblings& keys, int32_t exit_code, TextBuffe
 JsonDecoder::JsonDecoder(const DecoderSources& sources)
     : sources_(sources),
       plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
-      gfp_(sources.schema.gfp_flags) {}
+      texts_(sources) {}
 
 JsonDecoder::FieldPlan JsonDecoder::plan_of(const Event& event, const Field& field) {
   ExitSiblings exit = exit_siblings_of(field);
@@ -192,51 +180,10 @@ void JsonDecoder::append_scalar(const FieldPlan& plan, uint64_t value, TextBuffe
 
 void JsonDecoder::append_sibling(const FieldPlan& plan, uint64_t value, uint32_t cpu,
                                  RecordView record, TextBuffer& out) {
-  auto number = static_cast<int32_t>(value);
-  auto context = [&] {
-    auto read = plan.context ? integer_of(*plan.context, record) : std::nullopt;
-    return static_cast<int32_t>(read.value_or(0));
-  };
-  switch (plan.field.meaning) {
-    case Meaning::tid: {
-      CommScratch scratch;
-      auto comm = comm_at(sources_.names, static_cast<uint32_t>(value), record.ts(), cpu, scratch);
-      return append_member(plan.sibling, comm.value_or(""), out);
-    }
-    case Meaning::kaddr:
-      if (sources_.symbols != nullptr && value >= kKernelTextStart)
-        append_member(plan.sibling, sources_.symbols->resolve(value), out);
-      return;
-    case Meaning::gfp_flags:
-      return append_member(plan.sibling, gfp_.of(static_cast<uint32_t>(value)), out);
-    case Meaning::clone_flags:
-      return append_member(plan.sibling, clone_flag_names(value), out);
-    case Meaning::task_state:
-      return append_member(plan.sibling, task_state_letters(static_cast<uint32_t>(value)), out);
-    case Meaning::syscall_nr:
-      return append_member(plan.sibling, syscall_name(static_cast<uint32_t>(context()), number),
-                           out);
-    case Meaning::syscall_abi:
-      if (number != 0)
-        append_member(plan.sibling, syscall_abi_name(static_cast<uint32_t>(value)), out);
-      return;
-    case Meaning::syscall_ret:
-      if (auto result = static_cast<int64_t>(value); result < 0 && result >= -4095)
-        append_member(plan.sibling, errno_name(-number), out);
-      return;
-    case Meaning::signo:
-      return append_member(plan.sibling, signal_name(number), out);
-    case Meaning::sig_code:
-      return append_member(plan.sibling, signal_code_name(context(), number), out);
-    case Meaning::sig_result:
-      return append_member(plan.sibling, signal_result_name(number), out);
-    case Meaning::errno_nr:
-      return append_member(plan.sibling, errno_name(number), out);
-    case Meaning::exit_code:
-      return append_exit_siblings(plan.exit, number, out);
-    default:
-      return;
-  }
+  if (plan.field.meaning == Meaning::exit_code)
+    append_exit_siblings(plan.exit, static_cast<int32_t>(value), out);
+  else if (!plan.sibling.empty())
+    append_member(plan.sibling, texts_.of(plan.field, plan.context, value, cpu, record), out);
 }
 
 void JsonDecoder::loss(const LossItem& loss, TextBuffer& out) {

@@ -7,7 +7,7 @@
 
 #include "decoders/decoder.h"
 #include "decoders/event_table.h"
-#include "decoders/gfp_text.h"
+#include "decoders/field_text.h"
 #include "decoders/probe_text.h"
 #include "decoders/siblings.h"
 
@@ -50,7 +50,7 @@ class JsonDecoder : public Decoder {
 
   DecoderSources sources_;
   EventTable<EventPlan> plans_;
-  GfpText gfp_;
+  FieldText texts_;
 };
 
 }  // namespace ktraced
