@@ -5,11 +5,14 @@
 build_packages=(
 	cmake ninja-build pkg-config g++ clang bpftool
 	libbpf-dev libsystemd-dev libseccomp-dev
-	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev
+	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libprotozero-dev
 )
 # Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
 command -v npm >/dev/null || build_packages+=(nodejs npm)
-test_packages=(babeltrace2 libgtest-dev libgmock-dev python3 python3-jsonschema procps)
+test_packages=(
+	babeltrace2 libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
+	python3 python3-jsonschema procps
+)
 lint_packages=(clang-format-19 clang-tidy-19 shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)

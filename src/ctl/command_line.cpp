@@ -213,6 +213,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_stream(app, options.command);
   add_show(app, options.command);
   add_report(app, options.command);
+  add_export(app, options.command);
   add_record(app, options.command);
   for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
   try {

@@ -11,6 +11,7 @@
 
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
+#include "ctl/export.h"
 #include "ctl/html_report.h"
 #include "ctl/output.h"
 #include "ctl/probe_commands.h"
@@ -52,6 +53,8 @@ Result<int> run_command(const Options& options) {
           done = run_report(command, options);
         else if constexpr (std::is_same_v<Given, HtmlCommand>)
           done = run_html_report(command, options);
+        else if constexpr (std::is_same_v<Given, ExportCommand>)
+          done = run_export(command, options);
         else
           done = print_answer(command, options);
         if (!done) return pass_on(done);

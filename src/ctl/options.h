@@ -69,6 +69,15 @@ struct HtmlCommand {
   std::string output;
 };
 
+// Traces in a form for other programs.
+struct ExportCommand {
+  enum class Form { perfetto, json } form = Form::perfetto;
+  std::vector<std::string> directories;
+  bool partial = false;  // also an unfinished trace
+  SelectionArgs selection;
+  std::string output;  // a file, "-": standard output
+};
+
 struct RecordCommand {
   std::string directory;
   std::string reason;
@@ -92,7 +101,7 @@ struct ProbesCommand {
 
 using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
                              SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand,
-                             ReportCommand, HtmlCommand, RecordCommand>;
+                             ReportCommand, HtmlCommand, ExportCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

@@ -1,7 +1,6 @@
 #include "ctl/show.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,8 +16,8 @@
 #include "ctl/output.h"
 #include "ctl/output_format.h"
 #include "ctl/screen.h"
+#include "ctl/trace_texts.h"
 #include "ctl/traced_events.h"
-#include "decoders/safe_text.h"
 #include "trace/history.h"
 
 namespace ktraced {
@@ -26,19 +25,6 @@ namespace ktraced {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-
-// The symbols that a trace has kept.
-class KeptSymbols : public SymbolResolver {
- public:
-  explicit KeptSymbols(const SymbolMap& symbols) : symbols_(symbols) {}
-  std::string_view resolve(uint64_t address) override {
-    auto found = symbols_.find(address);
-    return found == symbols_.end() ? std::string_view{} : found->second;
-  }
-
- private:
-  const SymbolMap& symbols_;
-};
 
 // What is needed to show the events of one trace: each has its own schema and names.
 struct View {
@@ -53,31 +39,14 @@ using Views = std::vector<std::unique_ptr<View>>;
 Result<Views> make_views(const ShowCommand& command, bool json, const History& history) {
   Views views;
   for (const TraceReader& trace : history.traces()) {
-    auto selection = Selection::make(command.selection, trace.schema());
-    if (!selection)
-      return fail(selection.error().code, "{}: {}", trace.path().string(),
-                  selection.error().message);
+    auto selection = selection_for(trace, command.selection);
+    if (!selection) return pass_on(selection);
     auto view =
         std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
     view->decoder = make_decoder(command, json, {trace.schema(), trace.names(), &view->symbols});
     views.push_back(std::move(view));
   }
   return views;
-}
-
-// "recording of HOST, 2.000 s, complete"; a trace may have been written by anybody.
-std::string state_of(const TraceReader& trace) {
-  const Manifest& manifest = trace.manifest();
-  const std::string host = printable(manifest.origin.host);
-  if (trace.unfinished()) return fmt::format("unfinished trace of {}", host);
-  const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
-  return fmt::format(
-      "{} of {}, {:.3f} s, {}", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
-      host, static_cast<double>(manifest.end_ns - begin) / kNsPerSecond,
-      manifest.complete()
-          ? "complete"
-          : "incomplete: " +
-                printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
 }
 
 // Says of each trace if the form that was asked for has nothing to show of it.
@@ -92,15 +61,6 @@ void print_nothing_to_show(const ShowCommand& command, const Views& views, const
     if (problem && said.insert(*problem).second)
       fmt::print(stderr, "ktracectl: {}: {}\n", trace.path().string(), *problem);
   }
-}
-
-// What the traces say of themselves; it is not shown among the events.
-void print_states(const History& history) {
-  for (const TraceReader& trace : history.traces())
-    fmt::print(stderr, "ktracectl: {}: {}\n", trace.path().string(), state_of(trace));
-  if (history.repeated() != 0)
-    fmt::print(stderr, "ktracectl: {} events were in more than one trace and are counted once\n",
-               history.repeated());
 }
 
 Result<> print_events(const ShowCommand& command, const Views& views, History& history) {

@@ -56,19 +56,23 @@ void check_format_options(const ViewOptions& view) {
     throw CLI::ValidationError("--names belongs to --format process");
 }
 
-// Options of commands that show events.
-void add_view_options(CLI::App* sub, ViewOptions& view) {
-  add_format_options(sub, view);
+// --event, --pid and --comm.
+void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
   auto add_list = [&](const char* name, auto& values, const char* description, const char* type) {
     sub->add_option(name, values, description)
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name(type);
   };
-  SelectionArgs& selection = view.selection;
   add_list("--event", selection.events, "Only these events or groups", "NAME,…");
   add_list("--pid", selection.pids, "Only events of these processes or threads", "PID,…");
   add_list("--comm", selection.comms, "Only events of tasks with these names ('nginx*')", "COMM,…");
+}
+
+// Options of commands that show events.
+void add_view_options(CLI::App* sub, ViewOptions& view) {
+  add_format_options(sub, view);
+  add_selection_options(sub, view.selection);
   auto* count = sub->add_option("--count", view.count, "End after N events");
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
@@ -160,6 +164,30 @@ void add_show(CLI::App& app, Command& command) {
     check_format_options(*options);
     command = *options;
   });
+}
+
+void add_export(CLI::App& app, Command& command) {
+  using Form = ExportCommand::Form;
+  auto* sub = app.add_subcommand("export", "Write traces for other programs; needs no daemon");
+  auto options = std::make_shared<ExportCommand>();
+  add_directories(sub, options->directories, options->partial)->required();
+  sub->add_option_function<std::string>(
+         "--to",
+         [options](const std::string& form) {
+           options->form = form == "json" ? Form::json : Form::perfetto;
+         },
+         "perfetto (for ui.perfetto.dev) or json (the lines of show --format json)")
+      ->required()
+      ->check([](const std::string& form) {
+        if (form == "perfetto" || form == "json") return std::string();
+        return fmt::format("unknown form '{}': there are perfetto and json", form);
+      })
+      ->type_name("FORM");
+  sub->add_option("-o,--output", options->output, "The file to be written; -: standard output")
+      ->required()
+      ->type_name("FILE");
+  add_selection_options(sub, options->selection);
+  sub->callback([options, &command] { command = *options; });
 }
 
 void add_report(CLI::App& app, Command& command) {

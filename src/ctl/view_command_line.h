@@ -16,6 +16,7 @@ namespace ktraced {
 void add_stream(CLI::App& app, Command& command);
 void add_show(CLI::App& app, Command& command);
 void add_report(CLI::App& app, Command& command);
+void add_export(CLI::App& app, Command& command);
 
 // --duration SECONDS of any command.
 CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description);

@@ -52,7 +52,7 @@ std::string mac_text(const std::array<uint8_t, 6>& b, std::string_view between) 
                      b[2], between, b[3], between, b[4], between, b[5]);
 }
 
-std::string uuid_text(const std::array<uint8_t, 16>& bytes) {
+std::string printed_uuid(const std::array<uint8_t, 16>& bytes) {
   std::string out;
   for (size_t i = 0; i < bytes.size(); ++i)
     out += fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
@@ -73,7 +73,7 @@ void append_pointer(std::string_view kind, const PrintValue& value,
   if (kind == "ISpc") return out.append(socket_text(value));
   if (kind == "M") return out.append(mac_text(bytes_of<6>(value), ":"));
   if (kind == "m") return out.append(mac_text(bytes_of<6>(value), ""));
-  if (kind == "U") return out.append(uuid_text(bytes_of<16>(value)));
+  if (kind == "U") return out.append(printed_uuid(bytes_of<16>(value)));
   if (kind == "x") return out.append_hex(value.number);
   if (kind.empty() || kind == "K") return out.append_hex(value.number, 16);
   if (kind != "s" && kind != "f") return symbol(value.number, out);

@@ -102,6 +102,20 @@ TEST(CommandLine, Show) {
   EXPECT_THAT(usage_error({"show"}), HasSubstr("DIR"));
 }
 
+TEST(CommandLine, Export) {
+  auto exported = command<ExportCommand>(
+      {"export", "/a", "/b", "--to", "json", "-o", "-", "--event", "sched,kmalloc", "--partial"});
+  EXPECT_EQ(exported.form, ExportCommand::Form::json);
+  EXPECT_THAT(exported.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(exported.output, "-");
+  EXPECT_THAT(exported.selection.events, ElementsAre("sched", "kmalloc"));
+  EXPECT_TRUE(exported.partial);
+  EXPECT_THAT(usage_error({"export", "/a", "--to", "chrome", "-o", "x"}),
+              HasSubstr("unknown form 'chrome': there are perfetto and json"));
+  EXPECT_THAT(usage_error({"export", "/a", "-o", "x"}), HasSubstr("--to"));
+  EXPECT_THAT(usage_error({"export", "/a", "--to", "json"}), HasSubstr("--output"));
+}
+
 TEST(CommandLine, Report) {
   auto summary = command<ReportCommand>({"report", "summary", "/a", "/b"});
   EXPECT_EQ(summary.kind, ReportCommand::Kind::summary);

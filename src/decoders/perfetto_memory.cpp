@@ -1,0 +1,84 @@
+#include "decoders/perfetto_memory.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "decoders/safe_text.h"
+
+namespace ktraced {
+namespace {
+
+// What kmalloc(0) returns; neither it nor NULL is memory.
+constexpr uint64_t kLastNoMemory = 16;
+
+std::string name_of(const KmemCall& call, const NameTable& names) {
+  if (call.type == KmemType::pages) return "pages";
+  if (call.type == KmemType::kmalloc) return "kmalloc";
+  const std::string_view name = names.cache_name(call.cache);
+  return name.empty() ? fmt::format("cache {:#x}", call.cache) : "cache " + printable(name);
+}
+
+}  // namespace
+
+void PerfettoMemory::add(const KmemCall& call, const NameTable& names, uint64_t ts) {
+  if (call.ptr <= kLastNoMemory) return;
+  const auto before = held_.find(call.ptr);
+  if (before != held_.end()) {  // given back, or so it must have been
+    change(before->second, -1);
+    held_.erase(before);
+  }
+  if (call.is_alloc && held_.size() < kMaxHeld) {
+    const Held held{.counter = counter_of(call, names),
+                    .is_slab = call.type != KmemType::pages,
+                    .bytes = static_cast<int64_t>(call.bytes_alloc)};
+    held_.emplace(call.ptr, held);
+    change(held, 1);
+  }
+  if (ts >= written_ns_ + kIntervalNs) finish(ts);
+}
+
+void PerfettoMemory::change(const Held& held, int64_t sign) {
+  set(counters_[held.counter], counters_[held.counter].bytes + sign * held.bytes);
+  if (held.is_slab) set(counters_[kSlab], counters_[kSlab].bytes + sign * held.bytes);
+}
+
+void PerfettoMemory::set(Counter& counter, int64_t bytes) {
+  counter.changed = counter.changed || counter.bytes != bytes;
+  counter.bytes = bytes;
+}
+
+void PerfettoMemory::restart(uint64_t ts) {
+  finish(ts);
+  held_.clear();
+  for (Counter& counter : counters_) set(counter, 0);
+  finish(ts);
+}
+
+void PerfettoMemory::finish(uint64_t ts) {
+  written_ns_ = ts;
+  for (Counter& counter : counters_) {
+    if (!counter.changed) continue;
+    packets_.count(ts, counter.track, counter.bytes);
+    counter.changed = false;
+  }
+}
+
+uint32_t PerfettoMemory::counter_of(const KmemCall& call, const NameTable& names) {
+  if (counters_.empty()) {
+    root_ = packets_.add_track("Kernel memory allocated and not given back");
+    add_counter("slab");
+  }
+  const uint64_t cache = call.type == KmemType::cache ? call.cache : 0;
+  auto [found, is_new] = index_.try_emplace({call.type, cache});
+  if (is_new) found->second = add_counter(name_of(call, names));
+  return found->second;
+}
+
+uint32_t PerfettoMemory::add_counter(std::string_view name) {
+  counters_.push_back(
+      {.track = packets_.add_counter(name, perfetto::track_descriptor::kBytes, root_)});
+  return static_cast<uint32_t>(counters_.size() - 1);
+}
+
+}  // namespace ktraced

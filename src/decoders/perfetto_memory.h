@@ -1,0 +1,59 @@
+// Kernel memory as counters in a Perfetto trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "decoders/kmem_call.h"
+#include "decoders/perfetto_packets.h"
+#include "trace/name_table.h"
+
+namespace ktraced {
+
+// Counts the bytes that have been allocated since the counting began and have not been given back:
+// of each slab cache, of kmalloc, and of the page allocator. A counter has a value each millisecond
+// at most. Memory: what is counted, at most kMaxHeld allocations; others are left out.
+class PerfettoMemory {
+ public:
+  static constexpr size_t kMaxHeld = 1'000'000;
+  static constexpr uint64_t kIntervalNs = 1'000'000;
+
+  explicit PerfettoMemory(PerfettoPackets& packets) : packets_(packets) {}
+
+  void add(const KmemCall& call, const NameTable& names, uint64_t ts);
+  // Frees may be missing: counts anew from 0.
+  void restart(uint64_t ts);
+  // Writes what has changed.
+  void finish(uint64_t ts);
+
+ private:
+  struct Counter {
+    uint64_t track = 0;
+    int64_t bytes = 0;
+    bool changed = false;
+  };
+  struct Held {
+    uint32_t counter;
+    bool is_slab;
+    int64_t bytes;
+  };
+  static constexpr uint32_t kSlab = 0;  // the sum of kmalloc and of all caches
+
+  uint32_t counter_of(const KmemCall& call, const NameTable& names);
+  uint32_t add_counter(std::string_view name);
+  void change(const Held& held, int64_t sign);
+  void set(Counter& counter, int64_t bytes);
+
+  PerfettoPackets& packets_;
+  uint64_t root_ = 0;
+  std::vector<Counter> counters_;
+  std::map<std::pair<KmemType, uint64_t>, uint32_t> index_;  // by type and cache
+  std::unordered_map<uint64_t, Held> held_;                  // by address
+  uint64_t written_ns_ = 0;
+};
+
+}  // namespace ktraced

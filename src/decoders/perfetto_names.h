@@ -1,0 +1,38 @@
+// Threads and processes in a Perfetto trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "decoders/perfetto_packets.h"
+#include "trace/name_table.h"
+
+namespace ktraced {
+
+// Tells of each thread when it is first seen, and again when it is called otherwise. Memory: a few
+// dozen bytes for each thread.
+class PerfettoNames {
+ public:
+  explicit PerfettoNames(PerfettoPackets& packets) : packets_(packets) {}
+
+  // Thread `tid` has to do with what is written next.
+  void see(const NameTable& names, uint32_t tid, uint64_t ts);
+  // The track of what it does; of thread 0, the idle task, one for each CPU. See it first.
+  uint64_t track(uint32_t tid, uint32_t cpu);
+
+ private:
+  struct Thread {
+    TaskName name;  // told; tgid 0: it is not known
+    uint64_t track = 0;
+  };
+  void tell(uint32_t tid, const TaskName& task, uint64_t ts);
+
+  PerfettoPackets& packets_;
+  std::unordered_map<uint32_t, Thread> threads_;
+  std::map<uint32_t, uint64_t> idle_tracks_;  // by CPU
+};
+
+}  // namespace ktraced
