@@ -53,7 +53,8 @@ Result<> Tracer::define_probe(const ProbeDefinition& probe, bool configured) {
   const uint16_t id = (*defined)->event.id;
   // Its module may have gone and come back while there was no daemon to see it: the kernel has
   // killed the probe then, and does not tell.
-  if (dynamic_.adopted(id) && !probes_.modules(id).empty()) dynamic_.retire(id);
+  if (dynamic_.adopted(id) && !probes_.modules(id).empty() && !probes_.keeps_modules(probe))
+    dynamic_.retire(id);
   take_definitions({*defined});
   probe_list_.emplace(
       name, ProbeEntry{.definition = probe, .id = id, .reason = {}, .configured = configured});

@@ -160,8 +160,10 @@ Result<> DynamicEvents::attach(uint16_t id) {
   if (const Pins* pins = object_.pins())
     for (size_t index = 0; index < links->size(); ++index)
       if (auto pinned = pins->pin(Pins::Kind::link, pin_name(id, index), (*links)[index].get());
-          !pinned)
+          !pinned) {
+        while (index-- > 0) pins->unpin(Pins::Kind::link, pin_name(id, index));
         return pinned;
+      }
   std::lock_guard lock(counts_mutex_);
   links_[id] = std::move(*links);
   return {};

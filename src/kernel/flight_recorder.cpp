@@ -71,6 +71,7 @@ FlightRing::Walk FlightRing::walk() const {
 
 // Takes a look at each record there is: of 64 MiB that takes some 10 ms.
 void FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
+  const std::vector<uint64_t> all = written();  // first: those that come meanwhile are not gone
   const uint64_t head = 0 - written_bytes();
   if (0 - head <= bytes_) return;
   std::vector<uint64_t> kept(EVENT_ID_MAX);
@@ -78,7 +79,6 @@ void FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
       bytes_, [&](uint64_t offset) { return at(head + offset); },
       [&](const record& header) { ++kept[header.id]; });
   if (!intact) return;  // a program was just writing: next time
-  const std::vector<uint64_t> all = written();
   for (size_t event = 0; event < EVENT_ID_MAX; ++event)
     if (all[event] > kept[event]) sums[event] += all[event] - kept[event];
 }
@@ -100,10 +100,10 @@ uint64_t FlightRing::written_bytes() const {
 
 uint64_t FlightRing::history_bytes() const { return std::min<uint64_t>(written_bytes(), bytes_); }
 
-// The counts first: a daemon that ends in between leaves a ring that the next one empties again.
+// A daemon that ends in between leaves an empty ring, which the next one clears again.
 void FlightRing::clear() {
-  std::memcpy(header().emptied, header().records, sizeof(header().emptied));
   std::atomic_ref(header().head).store(0, std::memory_order_release);
+  std::memcpy(header().emptied, header().records, sizeof(header().emptied));
 }
 
 FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
@@ -123,6 +123,12 @@ Result<> FlightRecorder::put_into_use(uint32_t bank, uint32_t cpu, const FlightR
   if (bpf_map_update_elem(object_.map_fd("flight_rings"), &index, &fd, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot give CPU {} its flight ring: {}", cpu, errno_text(errno));
   return {};
+}
+
+bool FlightRecorder::in_use(uint32_t bank, uint32_t cpu) const {
+  const uint32_t index = bank * possible_cpus_ + cpu;
+  uint32_t id = 0;
+  return bpf_map_lookup_elem(object_.map_fd("flight_rings"), &index, &id) == 0;
 }
 
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
@@ -163,7 +169,11 @@ void FlightRecorder::find_frozen() {
     Bank& bank = banks_[number];
     const bool empty = std::ranges::all_of(
         bank.rings, [](const auto& entry) { return entry.second.written_bytes() == 0; });
-    if (bank.use == Use::written || empty) continue;
+    if (bank.use == Use::written) continue;
+    if (empty) {
+      for (auto& [cpu, ring] : bank.rings) ring.clear();
+      continue;
+    }
     bank.use = Use::frozen;
     if (log_->end_ns(number) != 0) continue;
     log_->end(number, log_->begin_ns(written_bank()));
@@ -175,17 +185,21 @@ void FlightRecorder::disable() {
   std::atomic_ref(control_.flight).store(0);
   barrier_.wait();
   for (uint32_t bank = 0; bank < banks_.size(); ++bank)
-    for (const auto& [cpu, ring] : banks_[bank].rings) {
-      for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-        if (const uint64_t records = ring.ever_written(event); records != 0)
-          counters_.add_recorded(cpu, event, records);
-      const uint32_t index = bank * possible_cpus_ + cpu;
-      bpf_map_delete_elem(object_.map_fd("flight_rings"), &index);
-      if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
-    }
+    for (const auto& [cpu, ring] : banks_[bank].rings) give_up(bank, cpu, ring);
   banks_.clear();
   log_.reset();
   enabled_ = false;
+}
+
+// No program writes to the ring. Unpinned before it is counted elsewhere, so that no daemon
+// counts it twice.
+void FlightRecorder::give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring) {
+  if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
+  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
+    if (const uint64_t records = ring.ever_written(event); records != 0)
+      counters_.add_recorded(cpu, event, records);
+  const uint32_t index = bank * possible_cpus_ + cpu;
+  bpf_map_delete_elem(object_.map_fd("flight_rings"), &index);
 }
 
 Result<> FlightRecorder::add_cpu(uint32_t cpu) {
@@ -197,17 +211,22 @@ Result<> FlightRecorder::add_cpu(uint32_t cpu) {
 Result<> FlightRecorder::add_ring(uint32_t bank, uint32_t cpu) {
   if (banks_[bank].rings.contains(cpu)) return {};
   const Pins* pins = object_.pins();
-  Fd pinned = pins != nullptr ? pins->get(Pins::Kind::ring, pin_name(bank, cpu)) : Fd();
+  // While nothing is recorded a pinned ring is what a daemon that died did not get to remove.
+  const bool recording = control_.flight != 0;
+  Fd pinned =
+      pins != nullptr && recording ? pins->get(Pins::Kind::ring, pin_name(bank, cpu)) : Fd();
   const bool adopted = static_cast<bool>(pinned);
   auto ring = adopted ? FlightRing::open(std::move(pinned), sizes_.flight_bytes)
                       : FlightRing::make(cpu, bank, sizes_.flight_bytes);
   if (!ring) return pass_on(ring);
-  if (!adopted) {
-    if (auto used = put_into_use(bank, cpu, *ring); !used) return used;
-    if (pins != nullptr)
-      if (auto done = pins->pin(Pins::Kind::ring, pin_name(bank, cpu), ring->map_fd()); !done)
-        return done;
+  // Pinned before a program can count into it.
+  if (!adopted && pins != nullptr) {
+    if (!recording) pins->unpin(Pins::Kind::ring, pin_name(bank, cpu));
+    if (auto done = pins->pin(Pins::Kind::ring, pin_name(bank, cpu), ring->map_fd()); !done)
+      return done;
   }
+  if (!in_use(bank, cpu))
+    if (auto used = put_into_use(bank, cpu, *ring); !used) return used;
   banks_[bank].rings.emplace(cpu, std::move(*ring));
   return {};
 }

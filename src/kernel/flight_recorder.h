@@ -150,7 +150,9 @@ class FlightRecorder {
   };
 
   Result<> put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
+  [[nodiscard]] bool in_use(uint32_t bank, uint32_t cpu) const;
   Result<> add_ring(uint32_t bank, uint32_t cpu);
+  void give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring);
   void find_frozen();
   void write_to(uint32_t bank);
   [[nodiscard]] uint32_t written_bank() const;

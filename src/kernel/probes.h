@@ -43,6 +43,10 @@ class Probes : public DynamicKind {
   // Modules of the functions it was last set on. The kernel lets a module go that has probes, and
   // they are dead from then on; only where a pattern is set by kprobe.multi it does not.
   [[nodiscard]] const std::set<std::string>& modules(uint16_t id) const;
+  // Does it keep those modules from being unloaded?
+  [[nodiscard]] bool keeps_modules(const ProbeDefinition& probe) const {
+    return hook_of(probe) == ProbeHook::multi;
+  }
   // Functions that the pattern of an attached probe matches but that cannot be probed, and why.
   [[nodiscard]] std::map<std::string, std::string> skipped(uint16_t id) const;
   // Does this kernel tell how many hits it skipped? Known once a probe has been attached; until

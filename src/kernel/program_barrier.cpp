@@ -1,10 +1,7 @@
 #include "kernel/program_barrier.h"
 
 #include <bpf/bpf.h>
-#include <linux/membarrier.h>
 #include <spdlog/spdlog.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,14 +11,11 @@
 
 namespace ktraced {
 
+// The kernel waits when a slot of a map of maps is stored, whatever map it is
+// (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). Not membarrier(MEMBARRIER_CMD_GLOBAL): with
+// one CPU online it returns at once, though from 7.0 on a program may be preempted there, and with
+// nohz_full it is refused.
 void ProgramBarrier::wait() {
-  // Refused with nohz_full.
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) wait_by_map();
-}
-
-// The kernel waits for the same programs when a slot of a map of maps is stored
-// (maybe_wait_bpf_programs() in kernel/bpf/syscall.c), in whatever map.
-void ProgramBarrier::wait_by_map() {
   constexpr uint32_t kSlot = 0;
   if (!outer_) {
     inner_ = Fd(std::max(-1, bpf_map_create(BPF_MAP_TYPE_ARRAY, "barrier_inner", sizeof(kSlot),

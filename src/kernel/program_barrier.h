@@ -12,8 +12,6 @@ class ProgramBarrier {
   void wait();
 
  private:
-  void wait_by_map();
-
   Fd outer_, inner_;  // made when they are needed
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "harness/bpf_view.h"
+#include "harness/flight.h"
 #include "harness/numbers.h"
 #include "harness/scale.h"
 #include "harness/stream.h"
@@ -163,6 +164,46 @@ TEST(Accounting, HitsAreTheKernelsOwnCountOfProgramRuns) {
   }
   EXPECT_GT(dropped, 0);
   stream.finish();
+}
+
+// Some counts are in the flight rings alone, others are not; see struct flight_header.
+TEST(Accounting, WhatIsRecordedIsCountedOnceWhateverBecomesOfTheRings) {
+  json config = flight_config();
+  config["events"] = numbered_calls();
+  config["filter"] = {{"comm", {"counted"}}};
+  Daemon daemon(config);
+  uint64_t calls = 0;
+  const auto act = [&] {
+    run_truth({"--comm", "counted", "numbered", "500"});
+    calls += 500;
+  };
+  const auto expect_counted = [&](const char* after) {
+    const json counts = daemon.event_status("sys_enter");
+    const auto recorded = counts["recorded"].get<uint64_t>();
+    EXPECT_LE(recorded, calls) << after;
+    EXPECT_GE(recorded + counts["missed"].get<uint64_t>(), calls) << after;
+    EXPECT_EQ(counts["dropped"], 0) << after;
+  };
+  act();
+  expect_counted("recording");
+  daemon.call("snapshot.take");
+  act();
+  expect_counted("a snapshot");
+  {
+    Stream stream(daemon);
+    act();
+    stream.finish();
+  }
+  expect_counted("a stream beside the flight recorder");
+  daemon.call("snapshot.disable");
+  expect_counted("turning the flight recorder off");
+  daemon.call("snapshot.enable");
+  act();
+  expect_counted("turning it on again");
+  daemon.end(SIGKILL);
+  daemon.start();
+  act();
+  expect_counted("another daemon has taken over");
 }
 
 TEST(Accounting, SumsAreTheSumsOverCpus) {
