@@ -15,6 +15,7 @@
 #include "ctl/new_file.h"
 #include "ctl/output.h"
 #include "ctl/progress.h"
+#include "ctl/scope_doubts.h"
 #include "ctl/stop_signals.h"
 #include "ctl/trace_texts.h"
 #include "decoders/json_decoder.h"
@@ -102,9 +103,17 @@ class PerfettoExporter : public Exporter {
       sources.push_back({.sources = {trace.schema(), trace.names(), &choices[i].symbols},
                          .manifest = trace.manifest(),
                          .begin_ns = trace.begin_ns(),
-                         .end_ns = trace.end_ns()});
+                         .end_ns = trace.end_ns(),
+                         .changes = changes_of(trace)});
     }
     return sources;
+  }
+  static std::vector<uint64_t> changes_of(const TraceReader& trace) {
+    std::vector<uint64_t> changes;
+    for (const ScopeSpan& span :
+         spans_of(trace.manifest().config, trace.begin_ns(), trace.end_ns()))
+      if (span.begin_ns > trace.begin_ns()) changes.push_back(span.begin_ns);
+    return changes;
   }
   // Who runs is drawn from one switch of a CPU to the next: without those of other tasks, each
   // chosen one would seem to be followed by a task that never ends.

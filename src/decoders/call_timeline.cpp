@@ -28,9 +28,12 @@ CallTimeline::Plan CallTimeline::plan_of(const Event& event) {
     plan.kind = Plan::Kind::exit;
   else if (event.name == "sched_process_exit")
     plan.kind = Plan::Kind::death;
+  else if (event.name == "sched_process_exec")
+    plan.kind = Plan::Kind::exec;
   plan.nr = field_named(event, "nr");
   plan.abi = field_named(event, "abi");
   plan.ret = field_named(event, "ret");
+  plan.old_thread = field_named(event, "old_pid");
   return plan;
 }
 
@@ -41,6 +44,7 @@ void CallTimeline::on_record(const RecordOrigin& from, RecordView record) {
   if (plan == nullptr || plan->kind == Plan::Kind::other) return;
   if (plan->kind == Plan::Kind::exit) return on_exit(*plan, record, *source.names);
   if (plan->kind == Plan::Kind::death) return on_death(record.tid(), record.ts());
+  if (plan->kind == Plan::Kind::exec) return on_exec(*plan, record);
   if (running_.size() >= kMaxRunning) running_.clear();  // threads that are gone
   const Running call{.what = call_of(*plan, record), .since = record.ts(), .losses = losses_};
   if (!running_.insert_or_assign(record.tid(), call).second) ++unsure_;
@@ -87,6 +91,17 @@ void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable&
   }
   add(record.tid(), call, record.ts());
   if (const auto lane = lane_of(record.tid())) name(*lane, record.tid(), record.ts(), names);
+}
+
+// A thread that is not the first one of its process gets that one's number, and returns under it.
+void CallTimeline::on_exec(const Plan& plan, RecordView record) {
+  const auto old = static_cast<uint32_t>(value_or_zero(plan.old_thread, record));
+  if (!plan.old_thread || old == record.tid()) return;
+  auto call = running_.extract(old);
+  if (call.empty()) return;
+  running_.erase(record.tid());
+  call.key() = record.tid();
+  running_.insert(std::move(call));
 }
 
 void CallTimeline::on_death(uint32_t tid, uint64_t ts) {

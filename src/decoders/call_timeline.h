@@ -53,8 +53,8 @@ class CallTimeline : public Analysis {
 
  private:
   struct Plan {
-    enum class Kind : uint8_t { other, enter, exit, death } kind = Kind::other;
-    std::optional<Field> nr, abi, ret;
+    enum class Kind : uint8_t { other, enter, exit, death, exec } kind = Kind::other;
+    std::optional<Field> nr, abi, ret, old_thread;
   };
   struct Source {
     EventTable<Plan> plans;
@@ -69,6 +69,7 @@ class CallTimeline : public Analysis {
 
   bool is_child_return(const Plan& plan, RecordView record);
   void on_exit(const Plan& plan, RecordView record, const NameTable& names);
+  void on_exec(const Plan& plan, RecordView record);
   void on_death(uint32_t tid, uint64_t ts);
   [[nodiscard]] bool never_returns(const Running& call) const;
   void add(uint32_t tid, const Running& call, uint64_t end);

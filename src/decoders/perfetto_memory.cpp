@@ -23,43 +23,48 @@ std::string name_of(const KmemCall& call, const NameTable& names) {
 
 void PerfettoMemory::add(const KmemCall& call, const NameTable& names, uint64_t ts) {
   if (call.ptr <= kLastNoMemory) return;
+  // What has changed up to the last of them has been so since then.
+  if (ts >= written_ns_ + kIntervalNs) write(last_ns_);
+  last_ns_ = ts;
   const auto before = held_.find(call.ptr);
   if (before != held_.end()) {  // given back, or so it must have been
-    change(before->second, -1);
+    change(before->second, false);
     held_.erase(before);
   }
   if (call.is_alloc && held_.size() < kMaxHeld) {
     const Held held{.counter = counter_of(call, names),
                     .is_slab = call.type != KmemType::pages,
-                    .bytes = static_cast<int64_t>(call.bytes_alloc)};
+                    .bytes = call.bytes_alloc};
     held_.emplace(call.ptr, held);
-    change(held, 1);
+    change(held, true);
   }
-  if (ts >= written_ns_ + kIntervalNs) finish(ts);
 }
 
-void PerfettoMemory::change(const Held& held, int64_t sign) {
-  set(counters_[held.counter], counters_[held.counter].bytes + sign * held.bytes);
-  if (held.is_slab) set(counters_[kSlab], counters_[kSlab].bytes + sign * held.bytes);
+void PerfettoMemory::change(const Held& held, bool added) {
+  const uint64_t bytes = added ? held.bytes : 0 - held.bytes;
+  set(counters_[held.counter], counters_[held.counter].bytes + bytes);
+  if (held.is_slab) set(counters_[kSlab], counters_[kSlab].bytes + bytes);
 }
 
-void PerfettoMemory::set(Counter& counter, int64_t bytes) {
+void PerfettoMemory::set(Counter& counter, uint64_t bytes) {
   counter.changed = counter.changed || counter.bytes != bytes;
   counter.bytes = bytes;
 }
 
 void PerfettoMemory::restart(uint64_t ts) {
-  finish(ts);
+  write(last_ns_);
   held_.clear();
   for (Counter& counter : counters_) set(counter, 0);
-  finish(ts);
+  write(ts);
 }
 
-void PerfettoMemory::finish(uint64_t ts) {
+void PerfettoMemory::finish() { write(last_ns_); }
+
+void PerfettoMemory::write(uint64_t ts) {
   written_ns_ = ts;
   for (Counter& counter : counters_) {
     if (!counter.changed) continue;
-    packets_.count(ts, counter.track, counter.bytes);
+    packets_.count(ts, counter.track, static_cast<int64_t>(counter.bytes));
     counter.changed = false;
   }
 }

@@ -27,33 +27,34 @@ class PerfettoMemory {
   void add(const KmemCall& call, const NameTable& names, uint64_t ts);
   // Frees may be missing: counts anew from 0.
   void restart(uint64_t ts);
-  // Writes what has changed.
-  void finish(uint64_t ts);
+  // No more come.
+  void finish();
 
  private:
   struct Counter {
     uint64_t track = 0;
-    int64_t bytes = 0;
+    uint64_t bytes = 0;
     bool changed = false;
   };
   struct Held {
     uint32_t counter;
     bool is_slab;
-    int64_t bytes;
+    uint64_t bytes;
   };
   static constexpr uint32_t kSlab = 0;  // the sum of kmalloc and of all caches
 
+  void write(uint64_t ts);  // what has changed
   uint32_t counter_of(const KmemCall& call, const NameTable& names);
   uint32_t add_counter(std::string_view name);
-  void change(const Held& held, int64_t sign);
-  void set(Counter& counter, int64_t bytes);
+  void change(const Held& held, bool added);
+  void set(Counter& counter, uint64_t bytes);
 
   PerfettoPackets& packets_;
   uint64_t root_ = 0;
   std::vector<Counter> counters_;
   std::map<std::pair<KmemType, uint64_t>, uint32_t> index_;  // by type and cache
   std::unordered_map<uint64_t, Held> held_;                  // by address
-  uint64_t written_ns_ = 0;
+  uint64_t written_ns_ = 0, last_ns_ = 0;
 };
 
 }  // namespace ktraced

@@ -32,6 +32,10 @@ void add_thread(pbf_writer& tree, uint32_t tid, const TaskName& task) {
 }  // namespace
 
 void PerfettoNames::see(const NameTable& names, uint32_t tid, uint64_t ts) {
+  see(names, tid, ts, true);
+}
+
+void PerfettoNames::see(const NameTable& names, uint32_t tid, uint64_t ts, bool and_leader) {
   if (tid == 0) return;
   const TaskName* task = names.task_at(tid, ts);
   auto [found, is_new] = threads_.try_emplace(tid);
@@ -42,7 +46,7 @@ void PerfettoNames::see(const NameTable& names, uint32_t tid, uint64_t ts) {
   if (!same_thread(thread.name, *task)) thread.track = 0;
   thread.name = *task;
   // A process bears the name of its first thread.
-  if (task->tgid != tid) see(names, task->tgid, ts);
+  if (and_leader && task->tgid != tid) see(names, task->tgid, ts, false);
   tell(tid, *task, ts);
 }
 

@@ -28,6 +28,8 @@ class PerfettoNames {
     TaskName name;  // told; tgid 0: it is not known
     uint64_t track = 0;
   };
+  // `and_leader`: of its process too; of a damaged trace it may be another one's thread itself.
+  void see(const NameTable& names, uint32_t tid, uint64_t ts, bool and_leader);
   void tell(uint32_t tid, const TaskName& task, uint64_t ts);
 
   PerfettoPackets& packets_;

@@ -128,15 +128,26 @@ void PerfettoWriter::finish() {
   if (!any_begun_) begin(*sources_.front(), sources_.front()->trace.begin_ns);
   const uint64_t end = std::max(last_ns_, covered_until_ns_);
   syscalls_.end_all(end, "after the end of the trace");
-  memory_.finish(end);
+  memory_.finish();
   losses_.finish(end);
   bundles_.flush();
   add_stats(pb::ftrace_stats::kEnd);
 }
 
+// What was going on when the choice of what is traced was changed may have ended unseen.
+void PerfettoWriter::note_changes(Source& source, uint64_t ts) {
+  const std::vector<uint64_t>& changes = source.trace.changes;
+  for (; source.changes_seen < changes.size() && changes[source.changes_seen] <= ts;
+       ++source.changes_seen) {
+    const uint64_t at = std::max(changes[source.changes_seen], last_ns_);
+    syscalls_.end_all(at, "not known: what is traced was changed");
+    memory_.restart(at);
+  }
+}
+
 // What precedes the first event of a trace.
 void PerfettoWriter::begin(Source& source, uint64_t ts) {
-  if (source.begun) return;
+  if (source.begun) return note_changes(source, ts);
   source.begun = true;
   if (!any_begun_) begin_trace();
   add_clocks(source.trace);

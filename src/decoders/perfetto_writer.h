@@ -29,6 +29,7 @@ struct PerfettoSource {
   const Manifest& manifest;
   uint64_t begin_ns = 0;  // no record is older, or younger
   uint64_t end_ns = 0;
+  std::vector<uint64_t> changes;  // when other events or tasks were chosen, or it was paused; ns
 };
 
 // Takes the events of several traces in time order, as one history. docs/perfetto.md says what
@@ -69,11 +70,13 @@ class PerfettoWriter : public MergeSink {
     PerfettoArguments arguments;
     KmemReader kmem;
     bool begun = false;
+    size_t changes_seen = 0;
   };
 
   Plan plan_of(const Event& event);
   void begin(Source& source, uint64_t ts);
   void begin_trace();
+  void note_changes(Source& source, uint64_t ts);
   void add_clocks(const PerfettoSource& trace);
   void add_gaps(const PerfettoSource& trace);
   void add_stats(int32_t phase);

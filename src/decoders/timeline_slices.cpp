@@ -21,6 +21,7 @@ void join(TimelineSlice& last, const TimelineSlice& next) {
 }  // namespace
 
 void TimelineSlices::add(uint32_t lane, const TimelineSlice& slice) {
+  lane = std::min(lane, kMaxLanes - 1);
   if (lane >= lanes_.size()) lanes_.resize(lane + size_t{1});
   ++added_;
   auto& slices = lanes_[lane];

@@ -40,6 +40,7 @@ class TimelineSlices {
 
  private:
   static constexpr uint64_t kFirstGrain = 1000;
+  static constexpr uint32_t kMaxLanes = 65536;  // those beyond, of damaged traces, share the last
 
   [[nodiscard]] bool joins(const TimelineSlice& last, const TimelineSlice& next) const;
   void coarsen();

@@ -85,6 +85,16 @@ TEST_F(CallTimelineTest, TheLastCallOfAThreadEndsWithIt) {
       << "of the third thread it is not known when it ended";
 }
 
+TEST_F(CallTimelineTest, AThreadThatCallsExecveReturnsUnderTheNumberOfTheFirst) {
+  constexpr int32_t kExecve = 59;
+  enter(100, kB, kExecve);
+  take(0, make_record(EVENT_sched_process_exec, 200, kA,
+                      rec_sched_process_exec{.pid = kA, .old_pid = kB}));
+  leave(300, kA, kExecve);
+  timeline_.finish(1000);
+  EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-300 59"));
+}
+
 TEST_F(CallTimelineTest, DrawsNothingAcrossALoss) {
   enter(100, kA, 0);
   lose(110, 1, 3);

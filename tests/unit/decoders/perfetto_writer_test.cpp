@@ -37,7 +37,8 @@ class Perfetto : public ::testing::Test {
           std::vector<PerfettoSource>{{.sources = {schema_, names_, &symbols_},
                                        .manifest = manifest_,
                                        .begin_ns = 1000,
-                                       .end_ns = 9000}});
+                                       .end_ns = 9000,
+                                       .changes = changes_}});
     return *writer_;
   }
   template <class Record>
@@ -77,8 +78,20 @@ class Perfetto : public ::testing::Test {
   NameTable names_;
   FewSymbols symbols_;
   Manifest manifest_;
+  std::vector<uint64_t> changes_;
   std::unique_ptr<PerfettoWriter> writer_;
 };
+
+TEST_F(Perfetto, NothingGoesOnAcrossAChangeOfWhatIsTraced) {
+  changes_ = {3000};
+  enter(2000, 8, kOpenat);
+  leave(4000, 8, kOpenat, 3);
+  enter(5000, 8, kOpenat);
+  leave(6000, 8, kOpenat, 4);
+  EXPECT_THAT(calls(read(), "8/8"),
+              ElementsAre("openat 2000-3000 end=not known: what is traced was changed",
+                          "openat 5000-6000 ret=4"));
+}
 
 TEST_F(Perfetto, SaysWhichClockAndKernelItIsOf) {
   ReadTrace trace = read();
@@ -269,9 +282,27 @@ TEST_F(Perfetto, MemoryIsCountedFromWhereItIsKnown) {
   EXPECT_THAT(trace.counters[root + "kmalloc"],
               ElementsAre(Pair(1 * kMs, 64), Pair(2 * kMs, 0), Pair(3 * kMs, 8), Pair(4 * kMs, 0)));
   EXPECT_THAT(trace.counters[root + "cache dentry"],
-              ElementsAre(Pair(2 * kMs, 192), Pair(4 * kMs, 0)));
+              ElementsAre(Pair(1 * kMs, 192), Pair(4 * kMs, 0)));
   EXPECT_THAT(trace.counters[root + "pages"], ElementsAre(Pair(5 * kMs, 8192)));
   EXPECT_EQ(trace.counters[root + "slab"].back(), std::pair(4 * kMs, int64_t{0}));
+}
+
+TEST_F(Perfetto, MemoryIsShownWhereItWasHeldAlsoIfNothingFollows) {
+  add(EVENT_kmalloc, 1'000'000, 8, rec_kmalloc{.call_site = 1, .ptr = 0x100, .bytes_alloc = 8});
+  add(EVENT_kmalloc, 1'500'000, 8, rec_kmalloc{.call_site = 1, .ptr = 0x200, .bytes_alloc = 4096});
+  add(EVENT_kfree, 10'000'000'000, 8, rec_kfree{.call_site = 1, .ptr = 0x200});
+  ReadTrace trace = read();
+  EXPECT_THAT(trace.counters["Kernel memory allocated and not given back/kmalloc"],
+              ElementsAre(Pair(1'000'000, 8), Pair(1'500'000, 4104), Pair(10'000'000'000, 8)));
+}
+
+// Each thread says it is of the process of the next.
+TEST_F(Perfetto, AChainOfProcessesOfADamagedTraceDoesNoHarm) {
+  constexpr uint32_t kLength = 200'000;
+  for (uint32_t tid = 100; tid < 100 + kLength; ++tid) name(tid, tid + 1, "chain");
+  add(EVENT_kfree, 2000, 100, rec_kfree{.call_site = 1, .ptr = 0x200});
+  writer().finish();
+  EXPECT_FALSE(writer().out().empty());
 }
 
 TEST_F(Perfetto, NamesOfAnyBytesAreText) {
