@@ -1,12 +1,18 @@
 // Recordings of several kernels in every form and report: see tests/data/recorded/README.md.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
+#include "ctl/export.h"
 #include "ctl/output_format.h"
 #include "ctl/report.h"
 #include "ctl/show.h"
+#include "perfetto/read.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced::test {
@@ -78,11 +84,34 @@ TEST_P(RecordedTrace, IsReportedOn) {
   }
 }
 
+// Every event once, and nothing that a viewer would not understand.
+TEST_P(RecordedTrace, IsExported) {
+  ExportCommand command;
+  command.directories = {trace()};
+  command.form = ExportCommand::Form::json;
+  command.output = "-";
+  const Printed lines = printed([&] { return run_export(command, {}); });
+  EXPECT_TRUE(lines.good);
+  std::map<std::string, uint64_t> counts;
+  std::istringstream in(lines.text);
+  for (std::string line; std::getline(in, line);)
+    if (const auto event = nlohmann::json::parse(line); !event.contains("lost"))
+      ++counts[event["event"]];
+
+  command.form = ExportCommand::Form::perfetto;
+  const Printed exported = printed([&] { return run_export(command, {}); });
+  EXPECT_TRUE(exported.good);
+  const ReadTrace read = read_perfetto(exported.text);
+  EXPECT_THAT(read.faults, ::testing::IsEmpty());
+  EXPECT_EQ(read.counts(), counts);
+  EXPECT_GT(counts.size(), 5U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, RecordedTrace,
                          ::testing::Values("6.1-filtered", "6.1-whole", "6.12-filtered",
                                            "6.12-whole", "7.3-filtered"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            for (char& c : name)
                              if (c == '.' || c == '-') c = '_';
                            return name;
