@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "ctl/trace_texts.h"
 #include "decoders/ftrace_decoder.h"
 #include "decoders/json_decoder.h"
 #include "decoders/kmemtrace_decoder.h"
@@ -38,18 +39,6 @@ class Records : public MergeSink {
   std::vector<Item> items;
   std::vector<std::byte> bytes;
   uint64_t losses = 0;
-};
-
-class KeptSymbols : public SymbolResolver {
- public:
-  explicit KeptSymbols(const SymbolMap& symbols) : symbols_(symbols) {}
-  std::string_view resolve(uint64_t address) override {
-    auto found = symbols_.find(address);
-    return found == symbols_.end() ? std::string_view{} : found->second;
-  }
-
- private:
-  const SymbolMap& symbols_;
 };
 
 struct Input {
