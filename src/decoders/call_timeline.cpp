@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "decoders/event_fields.h"
-#include "schema/names.h"
+#include "decoders/thread_calls.h"
 
 namespace ktraced {
 namespace {
-
-// The number that the kernel has when sigreturn, which restores all registers, returns.
-constexpr int32_t kSigreturn = -1;
 
 constexpr std::string_view kCallEvents[] = {"sys_enter", "sys_exit"};
 
@@ -63,9 +60,7 @@ void CallTimeline::on_loss(const LossItem& loss) {
 // A new thread returns from the call that made it, which is another thread's.
 bool CallTimeline::is_child_return(const Plan& plan, RecordView record) {
   const Call& call = calls_[call_of(plan, record)];
-  const std::string_view name = syscall_name(call.abi, call.nr);
-  return value_or_zero(plan.ret, record) == 0 &&
-         (name.ends_with("fork") || name.starts_with("clone"));
+  return value_or_zero(plan.ret, record) == 0 && makes_thread(call.abi, call.nr);
 }
 
 // What threads are in now is not known to go on.
@@ -82,8 +77,9 @@ void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable&
   }
   const Running call = begun->second;
   running_.erase(begun);
-  const bool other_call = static_cast<int32_t>(value_or_zero(plan.nr, record)) != kSigreturn &&
-                          call_of(plan, record) != call.what;
+  const bool other_call =
+      static_cast<int32_t>(value_or_zero(plan.nr, record)) != kSigreturnNumber &&
+      call_of(plan, record) != call.what;
   // The end of one call and the beginning of the next may be lost together.
   if (other_call || call.losses != losses_ || !losing_.empty()) {
     ++unsure_;
@@ -96,12 +92,7 @@ void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable&
 // A thread that is not the first one of its process gets that one's number, and returns under it.
 void CallTimeline::on_exec(const Plan& plan, RecordView record) {
   const auto old = static_cast<uint32_t>(value_or_zero(plan.old_thread, record));
-  if (!plan.old_thread || old == record.tid()) return;
-  auto call = running_.extract(old);
-  if (call.empty()) return;
-  running_.erase(record.tid());
-  call.key() = record.tid();
-  running_.insert(std::move(call));
+  if (plan.old_thread) pass_to_leader(running_, old, record.tid());
 }
 
 void CallTimeline::on_death(uint32_t tid, uint64_t ts) {
@@ -116,7 +107,7 @@ void CallTimeline::on_death(uint32_t tid, uint64_t ts) {
 }
 
 bool CallTimeline::never_returns(const Running& call) const {
-  return syscall_name(calls_[call.what].abi, calls_[call.what].nr).starts_with("exit");
+  return ends_thread(calls_[call.what].abi, calls_[call.what].nr);
 }
 
 void CallTimeline::add(uint32_t tid, const Running& call, uint64_t end) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "decoders/event_fields.h"
+#include "decoders/thread_calls.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -12,8 +13,6 @@ namespace pb = perfetto;
 
 namespace {
 
-// What the kernel has for the number when a call that restores all registers returns: sigreturn.
-constexpr int32_t kRestored = -1;
 constexpr size_t kCallArguments = 6;
 constexpr std::string_view kEndLost = "not known: events were lost";
 constexpr std::string_view kEndUnseen = "not known: it is not in the trace";
@@ -86,11 +85,11 @@ void PerfettoSyscalls::exit(const SyscallFields& fields, uint64_t track, RecordV
   if (const auto begun = running_.find(record.tid()); begun != running_.end()) {
     const Call call = begun->second;
     running_.erase(begun);
-    if (nr == kRestored || (nr == call.nr && abi == call.abi))
+    if (nr == kSigreturnNumber || (nr == call.nr && abi == call.abi))
       return packets_.mark(pb::track_event::kEnd, {.ts = record.ts(), .track = call.track}, result);
     end_unknown(call, record.ts(), kEndUnseen);
   }
-  const std::string name = nr == kRestored ? "sigreturn" : name_of(abi, nr);
+  const std::string name = nr == kSigreturnNumber ? "sigreturn" : name_of(abi, nr);
   packets_.mark(pb::track_event::kInstant,
                 {.ts = record.ts(),
                  .track = track,

@@ -6,13 +6,10 @@
 #include "decoders/actor.h"
 #include "decoders/event_fields.h"
 #include "decoders/forget.h"
-#include "schema/names.h"
+#include "decoders/thread_calls.h"
 
 namespace ktraced {
 namespace {
-
-// What the kernel has for the number when a call that restores all registers returns: sigreturn.
-constexpr int32_t kNoCall = -1;
 
 constexpr std::string_view kSyscallEvents[] = {"sys_enter", "sys_exit", "sched_process_exit"};
 
@@ -23,18 +20,6 @@ uint64_t call_key(uint32_t abi, int32_t nr) {
 uint64_t call_key(const Actor& actor, uint32_t abi, int32_t nr) {
   constexpr uint64_t kThread = 1U << 29;
   return uint64_t{actor.id} << 32 | (actor.known ? 0 : kThread) | call_key(abi, nr);
-}
-
-// Calls that do not return.
-bool ends_thread(uint32_t abi, int32_t nr) {
-  const std::string_view name = syscall_name(abi, nr);
-  return name == "exit" || name == "exit_group";
-}
-
-// Calls that return twice: once in the caller, and once in the thread or process that they made.
-bool makes_thread(uint32_t abi, int32_t nr) {
-  const std::string_view name = syscall_name(abi, nr);
-  return name == "clone" || name == "clone3" || name == "fork" || name == "vfork";
 }
 
 }  // namespace
@@ -115,19 +100,13 @@ void SyscallAnalysis::on_enter(const Plan& plan, RecordView record, const NameTa
 // A thread that is not its process's leader becomes it, and has its id, before it returns.
 void SyscallAnalysis::on_exec(const Plan& plan, RecordView record) {
   const auto old_tid = static_cast<uint32_t>(value_or_zero(plan.old_pid, record));
-  if (!plan.old_pid || old_tid == record.tid()) return;
-  auto call = running_.extract(old_tid);
-  if (call.empty()) return;
-  running_.erase(record.tid());
-  call.key() = record.tid();
-  running_.insert(std::move(call));
+  if (plan.old_pid) pass_to_leader(running_, old_tid, record.tid());
 }
 
 void SyscallAnalysis::on_thread_end(uint32_t tid) {
   if (running_.erase(tid) != 0) ++killed_;
 }
 
-// Nothing else of a thread that makes others returns 0.
 bool SyscallAnalysis::is_child_return(const Running& call, int64_t ret) {
   return ret == 0 && makes_thread(call.abi, call.nr);
 }
@@ -141,7 +120,7 @@ void SyscallAnalysis::on_exit(const Plan& plan, RecordView record, const NameTab
     if (running_.erase(record.tid()) != 0) ++end_unseen_;  // of who had this id before
     return;
   }
-  const bool sigreturn = call.nr == kNoCall;
+  const bool sigreturn = call.nr == kSigreturnNumber;
   const std::optional<uint64_t> ns = end_of(call, record);
   if (sigreturn) ret = 0;  // belongs to what the signal had interrupted
   count(call, record, names, ret, ns);
@@ -157,7 +136,7 @@ std::optional<uint64_t> SyscallAnalysis::end_of(Running& call, RecordView record
   }
   const Running running = begun->second;
   running_.erase(begun);
-  if (call.nr != kNoCall && (running.nr != call.nr || running.abi != call.abi)) {
+  if (call.nr != kSigreturnNumber && (running.nr != call.nr || running.abi != call.abi)) {
     // Of another call, whose beginning is missing as the end of the first one is.
     ++begun_before_;
     ++end_unseen_;
