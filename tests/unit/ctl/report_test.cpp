@@ -48,47 +48,6 @@ TEST_F(Report, KmemIsReadableText) {
   EXPECT_THAT(out, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(Report, KmemDoubtsWhatTheTraceMayNotHold) {
-  auto doubts = [&](const std::function<void(Manifest&)>& change) {
-    const json told = kmem(write(spec(), change));
-    std::filesystem::remove_all(directory_.path() / "a");
-    EXPECT_EQ(told["types"]["kmalloc"]["unsure"], told["doubts"].empty() ? 0 : 1);
-    return told["doubts"].get<std::vector<std::string>>();
-  };
-  EXPECT_THAT(doubts([](Manifest& m) { m.config["filter"] = {{"pid", json::array({8})}}; }),
-              ElementsAre("a filter was set: what other tasks did is not in the trace"));
-  EXPECT_THAT(doubts([](Manifest& m) {
-                m.config["filter"] = {{"pid", json::array()},
-                                      {"exclude", {{"uid", json::array()}}},
-                                      {"syscalls_only", json::array({"openat"})}};
-              }),
-              ElementsAre());
-  EXPECT_THAT(doubts([](Manifest& m) { m.config["events"] = {"kmalloc"}; }),
-              ElementsAre("kfree was not traced"));
-  EXPECT_THAT(doubts([](Manifest& m) { m.config["events"] = {"kmalloc", "kfree"}; }),
-              ElementsAre());
-  EXPECT_THAT(doubts([](Manifest& m) { m.missed["kfree"] = 3; }),
-              ElementsAre("the kernel skipped 3 hits of kfree"));
-  EXPECT_THAT(doubts([](Manifest& m) { m.missed["kmalloc"] = 3; }), ElementsAre());
-  EXPECT_THAT(doubts([](Manifest& m) { m.incomplete_because = {"the disk was full"}; }),
-              ElementsAre("the disk was full"));
-  EXPECT_THAT(doubts([](Manifest& m) {
-                for (CpuAccount& cpu : m.cpus) cpu.events["kfree"].overwritten = 1;
-              }),
-              ElementsAre("what CPU 1 did in the first 1.000 s was overwritten"));
-}
-
-TEST_F(Report, KmemDoubtsWhatIsBeforeAGapBetweenTraces) {
-  const std::string first = write(spec(kSecond), {}, "first");
-  TraceSpec later = spec(10 * kSecond);
-  later.packets = {{.cpu = 0, .records = {kmalloc_at(10 * kSecond, 0x7000)}}};
-  const json told = report(ReportCommand::Kind::kmem, {write(later, {}, "later"), first});
-  EXPECT_EQ(told["types"]["kmalloc"]["held"], 2);
-  EXPECT_EQ(told["types"]["kmalloc"]["unsure"], 1);
-  EXPECT_THAT(told["doubts"][0].get<std::string>(),
-              HasSubstr("nothing was recorded for 7.000 s before later"));
-}
-
 TEST_F(Report, KmemSortsByWhatIsAskedFor) {
   TraceSpec many = spec();
   many.packets = {
@@ -222,72 +181,6 @@ TEST_F(Report, SchedTellsWhoRunsAndWhoWaits) {
               HasSubstr("  50 % up to 4 us, 90 % up to 4 us, 99 % up to 4 us, all up to 4 us\n"));
 }
 
-// What other tasks did is not in the trace: the CPU was not idle all the time.
-TEST_F(Report, SchedDoesNotCallIdleWhatAFilterHides) {
-  auto change = [](uint64_t ts, int32_t from, int32_t to) {
-    return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
-                       rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
-  };
-  TraceSpec switches = spec();
-  switches.packets = {{.cpu = 0,
-                       .records = {change(kSecond, 0, 8), change(kSecond + 5000, 8, 9),
-                                   change(kSecond + 9000, 9, 8)}}};
-  const std::string path =
-      write(switches, [](Manifest& m) { m.config["filter"] = {{"pid", {8}}}; });
-  const json told = report(ReportCommand::Kind::sched, {path});
-  EXPECT_EQ(told["cpus"][0]["idle_ns"], 0);
-  EXPECT_EQ(told["cpus"][0]["unknown_ns"], 4000);
-  EXPECT_EQ(told["threads"]["rows"][1]["tid"], 9);
-  EXPECT_EQ(told["threads"]["rows"][1]["on_cpu_ns"], nullptr);
-  EXPECT_THAT(told["doubts"][0].get<std::string>(), HasSubstr("a filter was set"));
-  EXPECT_THAT(text(ReportCommand::Kind::sched, path), HasSubstr("     9  nine        -"));
-}
-
-// A change at half time, from `first` to `second`.
-std::function<void(Manifest&)> changed(const json& first, const json& second) {
-  return [=](Manifest& m) {
-    m.config = first;
-    m.config["changes"] = {{{"ns", 2 * kSecond}, {"config", second}}};
-  };
-}
-
-TEST_F(Report, DoubtsWhatWasNotTracedAllTheTime) {
-  auto doubts = [&](const json& first, const json& second) {
-    const json told = kmem(write(spec(), changed(first, second)));
-    std::filesystem::remove_all(directory_.path() / "a");
-    return told["doubts"].get<std::vector<std::string>>();
-  };
-  const json running = {{"state", "running"}}, paused = {{"state", "paused"}};
-  EXPECT_THAT(doubts(running, paused), ElementsAre("tracing was paused from +1.000 s on"));
-  EXPECT_THAT(doubts(paused, running), ElementsAre("tracing was paused up to +1.000 s"));
-  const json pid = {{"filter", {{"pid", {8}}}}}, uid = {{"filter", {{"uid", {8}}}}};
-  EXPECT_THAT(
-      doubts(running, pid),
-      ElementsAre("a filter was set from +1.000 s on: what other tasks did is not in the trace"));
-  EXPECT_THAT(doubts(pid, uid),
-              ElementsAre("a filter was set: what other tasks did is not in the trace",
-                          "the filter was changed at +1.000 s"));
-  EXPECT_THAT(doubts({{"events", {"kmalloc"}}}, {{"events", {"kmalloc", "kfree"}}}),
-              ElementsAre("kfree was not traced up to +1.000 s"));
-  EXPECT_THAT(
-      doubts({{"events", {"kmalloc", "kfree"}}}, {{"events", {"kmalloc", "kfree", "sys_enter"}}}),
-      ElementsAre())
-      << "of no consequence here";
-}
-
-TEST_F(Report, KmemIsUnsureOfWhatWasAllocatedBeforeAPause) {
-  const json running = {{"state", "running"}}, paused = {{"state", "paused"}};
-  const json told = kmem(write(spec(), [&](Manifest& m) {
-    m.config = running;
-    m.config["changes"] = {{{"ns", kSecond + 50}, {"config", paused}},
-                           {{"ns", kSecond + 60}, {"config", running}}};
-  }));
-  EXPECT_EQ(told["types"]["kmalloc"]["held"], 1);
-  EXPECT_EQ(told["types"]["kmalloc"]["unsure"], 0) << "allocated afterwards";
-  EXPECT_EQ(told["types"]["kmalloc"]["freed_elsewhere"], 0) << "allocated before";
-  EXPECT_THAT(told["doubts"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));
-}
-
 // The daemon has been up for long, the rings hold the last second.
 TEST_F(Report, IsOfTheTimeThatTheRingsHold) {
   TraceSpec late = spec(1000 * kSecond);
@@ -312,24 +205,6 @@ TEST_F(Report, AThreadOfAnUnknownProcessIsToldAsAThread) {
   EXPECT_THAT(text(ReportCommand::Kind::summary, path), HasSubstr("  ?  (thread 8)       2"));
   EXPECT_EQ(kmem(path)["tasks"]["rows"][0]["pid"], nullptr);
   EXPECT_THAT(text(ReportCommand::Kind::kmem, path), HasSubstr("\n(thread 8) "));
-}
-
-TEST_F(Report, SaysWhichEventsAreMissingAndHowToEnableThem) {
-  auto told = [&](ReportCommand::Kind kind, const json& events) {
-    const std::string path = write(spec(), [&](Manifest& m) { m.config["events"] = events; });
-    ::testing::internal::CaptureStderr();
-    report(kind, {path});
-    std::filesystem::remove_all(path);
-    return ::testing::internal::GetCapturedStderr();
-  };
-  EXPECT_EQ(told(ReportCommand::Kind::syscalls, {"kmalloc"}),
-            "ktracectl: report syscalls needs sys_enter and sys_exit, not traced: 'ktracectl "
-            "events enable sys_enter sys_exit' turns them on\n");
-  EXPECT_EQ(told(ReportCommand::Kind::sched, {"sched_switch"}),
-            "ktracectl: report sched needs sched_wakeup, not traced: 'ktracectl events enable "
-            "sched_wakeup' turns it on\n");
-  EXPECT_EQ(told(ReportCommand::Kind::kmem, {"sys_enter"}), "") << "it has records all the same";
-  EXPECT_EQ(told(ReportCommand::Kind::summary, {"sys_enter"}), "");
 }
 
 TEST_F(Report, OfATraceWithoutEventsIsEmpty) {
