@@ -42,7 +42,7 @@ namespace ktraced {
 
 // Both together: "nginx 812", "(thread 815)".
 [[nodiscard]] inline std::string actor_label(const nlohmann::json& actor) {
-  const std::string name = actor_name_cell(actor).text;
+  std::string name = actor_name_cell(actor).text;
   if (member(actor, "pid").is_null()) return name;
   return fmt::format("{} {}", name, number_at(actor, "pid"));
 }

@@ -13,11 +13,11 @@ using nlohmann::json;
 
 constexpr size_t kTextMax = UINT16_MAX - sizeof(record) - sizeof(uint64_t);
 
-std::string dump(const json& object) {
+std::string json_text(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::string text_of(const Event& event) { return dump(event_to_json(event)); }
+std::string text_of(const Event& event) { return json_text(event_to_json(event)); }
 
 // As much of the event as a record has room for.
 std::string fitting_text(const Event& event) {
@@ -55,11 +55,11 @@ std::vector<std::byte> event_record(const Event& event, uint64_t ts) {
 }
 
 std::vector<std::byte> scope_record(const json& config, uint64_t ts) {
-  std::string text = dump(config);
+  std::string text = json_text(config);
   if (text.size() > kTextMax) {
     json bare = config;
     bare.erase("events");
-    text = dump(bare);
+    text = json_text(bare);
   }
   return text_record(NAME_scope, ts, text);
 }
