@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/read_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace ktraced {
+namespace {
+
+constexpr size_t kFirstBytes = 4096;  // files of the kernel do not say how long they are
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no regular file";
+}
+
+std::unexpected<Error> cannot_open(const std::string& name, int error) {
+  if (error == ENOENT || error == ENOTDIR || error == ESRCH)
+    return fail(ExitCode::data, "cannot open {}: {}", name, errno_text(error));
+  const bool refused = error == EACCES || error == EPERM;
+  return fail(refused ? ExitCode::no_permission : ExitCode::io, "cannot open {}: {}", name,
+              errno_text(error));
+}
+
+Result<> check_kind(const std::string& name, mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  return fail(ExitCode::io, "cannot read {}: it is {}, not a file", name, kind_of(mode));
+}
+
+std::unexpected<Error> too_long(const std::string& name, size_t max_bytes) {
+  return fail(ExitCode::io, "cannot read {}: it has more than {} bytes", name, max_bytes);
+}
+
+// Of `size_hint` bytes, perhaps.
+Result<std::string> read_all(const Fd& file, const std::string& name, size_t size_hint,
+                             size_t max_bytes) {
+  // One byte more than expected: the read that finds the end needs no further room.
+  std::string text(std::min(max_bytes, std::max(size_hint, kFirstBytes)) + 1, '\0');
+  size_t length = 0;
+  while (true) {
+    const ssize_t got = ::read(file.get(), text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      // The process of a file in /proc has ended.
+      const ExitCode code = errno == ESRCH ? ExitCode::data : ExitCode::io;
+      return fail(code, "cannot read {}: {}", name, errno_text(errno));
+    }
+    length += static_cast<size_t>(got);
+    if (length > max_bytes) return too_long(name, max_bytes);
+    if (got == 0) break;
+    if (length == text.size()) text.resize(std::min(2 * length, max_bytes + 1));
+  }
+  text.resize(length);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> read_file_at(int directory, const std::string& name, size_t max_bytes) {
+  struct stat status{};
+  // Looked at before it is opened too: opening alone does something to some devices.
+  if (::fstatat(directory, name.c_str(), &status, 0) != 0) return cannot_open(name, errno);
+  if (auto checked = check_kind(name, status.st_mode); !checked) return pass_on(checked);
+  const Fd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file || ::fstat(file.get(), &status) != 0) return cannot_open(name, errno);
+  if (auto checked = check_kind(name, status.st_mode); !checked) return pass_on(checked);
+  const auto size = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+  if (size > max_bytes) return too_long(name, max_bytes);
+  return read_all(file, name, static_cast<size_t>(size), max_bytes);
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes) {
+  return read_file_at(AT_FDCWD, path.string(), max_bytes);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Whole small files, read by descriptor: errors are values, and no file can hold the reader up.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// The text of a regular file or of a file of the kernel (/proc, sysfs, tracefs). A FIFO, a device,
+// a socket or a directory is refused without waiting for it, also behind a symbolic link.
+//
+// Fails with ExitCode::data if the file is missing (also: its process has ended), with
+// no_permission, or with io: it is no file, has more than `max_bytes`, or cannot be read. The
+// message begins with what failed, on which path.
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes);
+
+// The same for `name` in the directory `directory` (a descriptor, or AT_FDCWD).
+[[nodiscard]] Result<std::string> read_file_at(int directory, const std::string& name,
+                                               size_t max_bytes);
+
+}  // namespace ktraced
