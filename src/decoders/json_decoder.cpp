@@ -13,14 +13,14 @@ namespace ktraced {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   TextBuffer out;
   append_json_string(text, out);
   return std::string(out.view());
 }
 
 std::string member_key(std::string_view name) {
-  return name.empty() ? "" : fmt::format(",{}:", quoted(name));
+  return name.empty() ? "" : fmt::format(",{}:", json_quoted(name));
 }
 
 void append_hex_string(uint64_t value, TextBuffer& out) {
@@ -67,7 +67,7 @@ JsonDecoder::FieldPlan JsonDecoder::plan_of(const Event& event, const Field& fie
 }
 
 JsonDecoder::EventPlan JsonDecoder::plan_of(const Event& event) {
-  EventPlan plan{fmt::format(R"(,"event":{},"args":{{)", quoted(event.name)), {}, {}};
+  EventPlan plan{fmt::format(R"(,"event":{},"args":{{)", json_quoted(event.name)), {}, {}};
   for (size_t number = 0; number < event.fields.size(); ++number) {
     const Field& field = event.fields[number];
     if (field.meaning == Meaning::failed_fields) {

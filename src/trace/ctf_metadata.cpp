@@ -24,7 +24,7 @@ std::string identifier(const std::string& name) {
 }
 
 // Text inside a TSDL string literal.
-std::string quoted(std::string_view text) {
+std::string tsdl_string(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -108,7 +108,7 @@ class FieldList {
 void append_event(std::string& out, const Event& event) {
   fmt::format_to(std::back_inserter(out),
                  "event {{\n  id = {};\n  name = {};\n  stream_id = {};\n  fields := struct {{\n",
-                 event.id, quoted(event.name), static_cast<uint32_t>(StreamId::events));
+                 event.id, tsdl_string(event.name), static_cast<uint32_t>(StreamId::events));
   FieldList list;
   for (const Field& field : event.fields) list.add(field);
   for (const Field& field : event.fields)
@@ -193,8 +193,8 @@ std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
   if (origin.clock_offset_ns % kSecond < 0) --seconds;
   std::string out =
       fmt::format(kStructure, fmt::arg("uuid", uuid_text(origin.uuid)),
-                  fmt::arg("version", KTRACED_VERSION), fmt::arg("host", quoted(origin.host)),
-                  fmt::arg("kernel", quoted(origin.kernel)), fmt::arg("offset_s", seconds),
+                  fmt::arg("version", KTRACED_VERSION), fmt::arg("host", tsdl_string(origin.host)),
+                  fmt::arg("kernel", tsdl_string(origin.kernel)), fmt::arg("offset_s", seconds),
                   fmt::arg("offset_ns", origin.clock_offset_ns - seconds * kSecond),
                   fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)));
   for (const Event& event : schema.events()) append_event(out, event);
