@@ -1,9 +1,21 @@
 #include "base/error.h"
 
+#include <cerrno>
 #include <system_error>
 
 namespace ktraced {
 
-std::string errno_text(int error) { return std::generic_category().message(error); }
+std::string errno_text(int error) {
+  switch (error) {
+    case EMFILE:
+      return "too many open files; raise LimitNOFILE of the service (or ulimit -n)";
+    case ENFILE:
+      return "too many open files in the whole system; raise the sysctl fs.file-max";
+    case ENOMEM:
+      return "out of memory";
+    default:
+      return std::generic_category().message(error);
+  }
+}
 
 }  // namespace ktraced

@@ -2,7 +2,7 @@
 
 #include <sys/utsname.h>
 
-#include <fstream>
+#include "base/read_file.h"
 
 namespace ktraced {
 
@@ -12,10 +12,8 @@ std::string host_name() {
 }
 
 std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
+  const auto text = read_file("/proc/sys/kernel/random/boot_id", 4096);
+  return text ? text->substr(0, text->find('\n')) : "";
 }
 
 }  // namespace ktraced

@@ -10,8 +10,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/fd.h"
-
 namespace ktraced {
 namespace {
 
@@ -42,6 +40,17 @@ std::unexpected<Error> too_long(const std::string& name, size_t max_bytes) {
   return fail(ExitCode::io, "cannot read {}: it has more than {} bytes", name, max_bytes);
 }
 
+Result<Fd> open_file_at(int directory, const std::string& name) {
+  struct stat status{};
+  // Looked at before it is opened too: opening alone does something to some devices.
+  if (::fstatat(directory, name.c_str(), &status, 0) != 0) return cannot_open(name, errno);
+  if (auto checked = check_kind(name, status.st_mode); !checked) return pass_on(checked);
+  Fd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file || ::fstat(file.get(), &status) != 0) return cannot_open(name, errno);
+  if (auto checked = check_kind(name, status.st_mode); !checked) return pass_on(checked);
+  return file;
+}
+
 // Of `size_hint` bytes, perhaps.
 Result<std::string> read_all(const Fd& file, const std::string& name, size_t size_hint,
                              size_t max_bytes) {
@@ -68,16 +77,17 @@ Result<std::string> read_all(const Fd& file, const std::string& name, size_t siz
 }  // namespace
 
 Result<std::string> read_file_at(int directory, const std::string& name, size_t max_bytes) {
+  auto file = open_file_at(directory, name);
+  if (!file) return pass_on(file);
   struct stat status{};
-  // Looked at before it is opened too: opening alone does something to some devices.
-  if (::fstatat(directory, name.c_str(), &status, 0) != 0) return cannot_open(name, errno);
-  if (auto checked = check_kind(name, status.st_mode); !checked) return pass_on(checked);
-  const Fd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file || ::fstat(file.get(), &status) != 0) return cannot_open(name, errno);
-  if (auto checked = check_kind(name, status.st_mode); !checked) return pass_on(checked);
+  if (::fstat(file->get(), &status) != 0) return cannot_open(name, errno);
   const auto size = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
   if (size > max_bytes) return too_long(name, max_bytes);
-  return read_all(file, name, static_cast<size_t>(size), max_bytes);
+  return read_all(*file, name, static_cast<size_t>(size), max_bytes);
+}
+
+Result<Fd> open_file(const std::filesystem::path& path) {
+  return open_file_at(AT_FDCWD, path.string());
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes) {

@@ -7,8 +7,12 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/fd.h"
 
 namespace ktraced {
+
+// A regular file or a file of the kernel, open for reading. Fails as read_file().
+[[nodiscard]] Result<Fd> open_file(const std::filesystem::path& path);
 
 // The text of a regular file or of a file of the kernel (/proc, sysfs, tracefs). A FIFO, a device,
 // a socket or a directory is refused without waiting for it, also behind a symbolic link.

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <sstream>
 
+#include "base/lines.h"
 #include "kernel/filters.h"
 
 namespace ktraced {
@@ -18,14 +19,16 @@ struct CgroupMount {
 
 // The cgroup v2 mount, from /proc/self/mountinfo (proc_pid_mountinfo(5)).
 Result<CgroupMount> cgroup2_mount() {
-  std::ifstream mountinfo("/proc/self/mountinfo");
-  for (std::string line; std::getline(mountinfo, line);) {
-    if (line.find(" - cgroup2 ") == std::string::npos) continue;
-    std::istringstream fields(line);
+  std::optional<CgroupMount> mount;
+  const auto read = for_each_line_of("/proc/self/mountinfo", [&](std::string_view line) {
+    if (mount || line.find(" - cgroup2 ") == std::string_view::npos) return;
+    std::istringstream fields{std::string(line)};
     std::string id, parent, device, root, point;
     fields >> id >> parent >> device >> root >> point;
-    return CgroupMount{root, point};
-  }
+    mount = CgroupMount{root, point};
+  });
+  if (mount) return *mount;
+  if (!read) return fail(ExitCode::os, "cannot filter by control group: {}", read.error().message);
   return fail(ExitCode::usage, "cannot filter by control group: no cgroup2 file system is mounted");
 }
 

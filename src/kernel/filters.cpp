@@ -5,9 +5,10 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
 
+#include "base/read_file.h"
 #include "kernel/map_elements.h"
 
 namespace ktraced {
@@ -26,9 +27,10 @@ void hint(uint32_t id, filter_side& side) {
 
 // The process a followed id stands for: that of the thread, if it is one.
 Result<uint32_t> process_of(uint32_t id) {
-  std::ifstream status(fmt::format("/proc/{}/status", id));
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("Tgid:")) return static_cast<uint32_t>(std::stoul(line.substr(5)));
+  constexpr std::string_view kField = "\nTgid:";
+  const auto status = read_file(fmt::format("/proc/{}/status", id), 65536);
+  if (const size_t at = status ? status->find(kField) : std::string::npos; at != std::string::npos)
+    return static_cast<uint32_t>(std::strtoul(&(*status)[at + kField.size()], nullptr, 10));
   return fail(ExitCode::usage, "cannot follow process {}: there is no such process", id);
 }
 

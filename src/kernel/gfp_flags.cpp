@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
+#include "base/read_file.h"
 #include "kernel/gfp_format.h"
 #include "kernel/kernel_btf.h"
 
@@ -18,6 +17,8 @@ namespace {
 
 constexpr const char* kFormatFiles[] = {"/sys/kernel/tracing/events/kmem/kmalloc/format",
                                         "/sys/kernel/debug/tracing/events/kmem/kmalloc/format"};
+
+constexpr size_t kFormatBytesMax = 1U << 20;
 
 constexpr std::string_view kBitPrefix = "___GFP_", kBitSuffix = "_BIT";
 
@@ -91,11 +92,8 @@ Constants gfp_bits_of_kernel() {
 }
 
 std::string read_format() {
-  for (const char* name : kFormatFiles) {
-    std::ifstream file(name);
-    std::string text(std::istreambuf_iterator<char>(file), {});
-    if (!text.empty()) return text;
-  }
+  for (const char* name : kFormatFiles)
+    if (auto text = read_file(name, kFormatBytesMax); text && !text->empty()) return *text;
   return {};
 }
 

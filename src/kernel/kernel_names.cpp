@@ -4,18 +4,21 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "base/directory.h"
+#include "base/read_file.h"
 #include "kernel/map_elements.h"
 
 namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kProcBytesMax = 65536;  // of a file of a thread
 
 std::optional<uint32_t> number(const fs::path& name) {
   const std::string text = name.filename();
@@ -27,9 +30,7 @@ std::optional<uint32_t> number(const fs::path& name) {
 
 // Nanoseconds since boot at which a thread began: field 22 of its stat file, in clock ticks.
 uint64_t start_time(const fs::path& thread) {
-  std::ifstream file(thread / "stat");
-  std::string line;
-  std::getline(file, line);
+  const std::string line = read_file(thread / "stat", kProcBytesMax).value_or("");
   size_t at = line.rfind(')');  // ends comm, which may contain anything
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
   if (at == std::string::npos) return 0;
@@ -39,17 +40,13 @@ uint64_t start_time(const fs::path& thread) {
 
 std::optional<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
   task_info info{};
-  std::ifstream status(thread / "status");
-  bool found = false;
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("Uid:"))
-      info.uid = static_cast<uint32_t>(std::strtoul(line.c_str() + 4, nullptr, 10));
-    found = true;
-  }
-  if (!found) return std::nullopt;
-  std::ifstream file(thread / "comm", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::string_view comm = comm_of_proc(text);
+  constexpr std::string_view kUid = "\nUid:";
+  const auto status = read_file(thread / "status", kProcBytesMax);
+  const auto text = read_file(thread / "comm", kProcBytesMax);
+  if (!status || !text) return std::nullopt;  // it has ended
+  if (const size_t at = status->find(kUid); at != std::string::npos)
+    info.uid = static_cast<uint32_t>(std::strtoul(&(*status)[at + kUid.size()], nullptr, 10));
+  const std::string_view comm = comm_of_proc(*text);
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.tgid = tgid;
   info.start_time = start_time(thread);
@@ -74,19 +71,19 @@ KernelNames::KernelNames(const BpfObject& object)
     : tasks_map_(object.map_fd("tasks")), caches_map_(object.map_fd("caches")) {}
 
 void KernelNames::enter_living_threads() const {
-  std::error_code ignored;  // processes end while we look at them
-  for (const auto& process : fs::directory_iterator("/proc", ignored)) {
+  // Processes and threads end while we look at them.
+  for_each_entry("/proc", [&](const fs::directory_entry& process) {
     auto tgid = number(process.path());
-    if (!tgid) continue;
-    for (const auto& thread : fs::directory_iterator(process.path() / "task", ignored)) {
+    if (!tgid) return;
+    for_each_entry(process.path() / "task", [&](const fs::directory_entry& thread) {
       auto tid = number(thread.path());
       task_info known{};
-      if (!tid || bpf_map_lookup_elem(tasks_map_, &*tid, &known) == 0) continue;
-      // The programs know better than /proc: never replace what they wrote meanwhile.
+      if (!tid || bpf_map_lookup_elem(tasks_map_, &*tid, &known) == 0) return;
+      // The programs know better than /proc: never replace what they wrote in between.
       if (auto info = read_thread(thread.path(), *tgid))
         bpf_map_update_elem(tasks_map_, &*tid, &*info, BPF_NOEXIST);
-    }
-  }
+    });
+  });
 }
 
 std::vector<std::byte> KernelNames::all() const {

@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+
+#include "base/lines.h"
+#include "base/read_file.h"
 
 namespace ktraced {
 namespace {
@@ -18,26 +20,23 @@ constexpr const char* kKprobeDevice = "/sys/bus/event_source/devices/kprobe/";
 constexpr const char* kBlacklist = "/sys/kernel/debug/kprobes/blacklist";
 
 std::optional<uint32_t> number_in(const std::string& file, const char* format) {
-  std::ifstream in(kKprobeDevice + file);
-  std::string text;
+  const auto text = read_file(kKprobeDevice + file, 4096);
   uint32_t number = 0;
-  if (!std::getline(in, text) || std::sscanf(text.c_str(), format, &number) != 1)
-    return std::nullopt;
+  if (!text || std::sscanf(text->c_str(), format, &number) != 1) return std::nullopt;
   return number;
 }
 
 // Is the address in a function that the kernel protects from probes? Lines are
 // "0xffffffff81000000-0xffffffff81000010\tname". Nothing if the list cannot be read.
 std::optional<bool> is_blacklisted(uint64_t address) {
-  std::ifstream in(kBlacklist);
-  if (!in) return std::nullopt;
-  for (std::string line; std::getline(in, line);) {
+  bool found = false;
+  const auto read = for_each_line_of(kBlacklist, [&](std::string_view line) {
     unsigned long long begin = 0, end = 0;
-    if (std::sscanf(line.c_str(), "0x%llx-0x%llx", &begin, &end) == 2 && address >= begin &&
-        address < end)
-      return true;
-  }
-  return false;
+    found |= std::sscanf(std::string(line).c_str(), "0x%llx-0x%llx", &begin, &end) == 2 &&
+             address >= begin && address < end;
+  });
+  if (!read) return std::nullopt;
+  return found;
 }
 
 std::string reason_of(int error, uint64_t address) {

@@ -2,10 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <utility>
 
+#include "base/lines.h"
 #include "kernel/probes.h"
 
 namespace ktraced {
@@ -21,18 +21,18 @@ std::string with_module(const KernelFunction& function) {
   return function.module.empty() ? function.name : function.module + ":" + function.name;
 }
 
-// Functions that the kernel's function tracing can reach, "NAME" or "MODULE:NAME". Lines are
-// "name" or "name [module]".
+// Functions that the kernel's function tracing can reach, "NAME" or "MODULE:NAME"; none if the
+// kernel does not list them. Lines are "name" or "name [module]".
 std::set<std::string> traceable_functions() {
   std::set<std::string> names;
-  std::ifstream in(kTraceableList);
-  for (std::string line; std::getline(in, line);) {
+  const auto read = for_each_line_of(kTraceableList, [&](std::string_view line) {
     const size_t blank = line.find(' ');
-    std::string name = line.substr(0, blank);
-    if (blank != std::string::npos && line.ends_with(']'))
+    std::string name(line.substr(0, blank));
+    if (blank != std::string_view::npos && line.ends_with(']'))
       name = fmt::format("{}:{}", line.substr(blank + 2, line.size() - blank - 3), name);
     names.insert(std::move(name));
-  }
+  });
+  if (!read) names.clear();  // part of the list is none
   return names;
 }
 

@@ -5,7 +5,8 @@
 
 #include <cerrno>
 #include <charconv>
-#include <fstream>
+
+#include "base/read_file.h"
 
 namespace ktraced {
 namespace {
@@ -88,8 +89,7 @@ Result<std::map<uint32_t, RingReader>> StreamRings::resize(size_t ring_bytes) {
 
 std::vector<uint32_t> online_cpus() {
   // "0-3,5" (Documentation/admin-guide/cputopology.rst)
-  std::string list;
-  std::getline(std::ifstream("/sys/devices/system/cpu/online"), list);
+  const std::string list = read_file("/sys/devices/system/cpu/online", 65536).value_or("");
   std::vector<uint32_t> cpus;
   const char* at = list.data();
   const char* end = at + list.size();

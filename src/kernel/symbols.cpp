@@ -1,51 +1,17 @@
 #include "kernel/symbols.h"
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/lines.h"
 
 namespace ktraced {
-
-namespace {
-
-constexpr size_t kBufferBytes = size_t{256} * 1024;  // the longest line has some 600
-
-// Calls `visit` with each line, without its end. Returns a positive errno, or 0.
-template <class Visit>
-int for_each_line(const std::filesystem::path& path, Visit&& visit) {
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return errno;
-  auto buffer = std::make_unique<char[]>(kBufferBytes);
-  size_t kept = 0;  // bytes of a line whose end has not been read yet
-  while (true) {
-    ssize_t got = ::read(file.get(), buffer.get() + kept, kBufferBytes - kept);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got < 0 ? errno : 0;
-    std::string_view text(buffer.get(), kept + static_cast<size_t>(got));
-    for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-      visit(text.substr(0, end));
-      text.remove_prefix(end + 1);
-    }
-    kept = text.size();
-    std::memmove(buffer.get(), text.data(), kept);
-  }
-}
-
-}  // namespace
 
 std::optional<std::string> KernelSymbols::resolve(uint64_t address) {
   std::lock_guard lock(mutex_);
@@ -98,15 +64,14 @@ Result<uint64_t> KernelSymbols::address_of(const std::string& symbol) const {
   const size_t length = wanted.size();
   if (!module.empty()) wanted += "\t[" + module + "]";
   std::set<uint64_t> found;
-  const int error = for_each_line(kallsyms_, [&](std::string_view line) {
+  const auto read = for_each_line_of(kallsyms_, [&](std::string_view line) {
     const size_t name = line.find(' ') + 3;  // behind the address and the type
     if (name >= line.size() || !line.substr(name).starts_with(wanted)) return;
     const std::string_view rest = line.substr(name).substr(length);
     if (rest.empty() || rest[0] == '\t')
       found.insert(std::strtoull(std::string(line.substr(0, 16)).c_str(), nullptr, 16));
   });
-  if (error != 0)
-    return fail(ExitCode::unavailable, "cannot read {}: {}", kallsyms_.string(), errno_text(error));
+  if (!read) return fail(ExitCode::unavailable, "{}", read.error().message);
   if (found.contains(0))
     return fail(ExitCode::unavailable,
                 "the kernel hides its addresses (needs CAP_SYSLOG, or sysctl "
@@ -131,13 +96,13 @@ void KernelSymbols::refresh() {
 // Lines are "NAME SIZE USES USERS STATE ADDRESS"; uses and users change all the time.
 KernelSymbols::Modules KernelSymbols::modules_now() const {
   Modules modules;
-  std::ifstream in(modules_);
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
+  const auto read = for_each_line_of(modules_, [&](std::string_view line) {
+    std::istringstream words{std::string(line)};
     std::string name, size, uses, users, state, address;
     words >> name >> size >> uses >> users >> state >> address;
     modules.emplace(name, size.append(" ").append(address));
-  }
+  });
+  static_cast<void>(read);  // without modules there is no such file
   return modules;
 }
 
@@ -149,12 +114,12 @@ void KernelSymbols::load() {
   loaded_modules_ = modules_now();
   last_check_ = std::chrono::steady_clock::now();
   table_.emplace();
-  int error = for_each_line(kallsyms_, [this](std::string_view line) { table_->add_line(line); });
+  const auto read =
+      for_each_line_of(kallsyms_, [this](std::string_view line) { table_->add_line(line); });
   table_->finish();
   reason_.clear();
-  if (error != 0)
-    reason_ =
-        fmt::format("kernel symbols: cannot read {}: {}", kallsyms_.string(), errno_text(error));
+  if (!read)
+    reason_ = fmt::format("kernel symbols: {}", read.error().message);
   else if (table_->functions() == 0 && table_->hidden() > 0)
     reason_ =
         "kernel symbols: the kernel hides its addresses (needs CAP_SYSLOG, or sysctl "

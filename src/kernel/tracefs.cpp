@@ -3,9 +3,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
+
+#include "base/directory.h"
+#include "base/read_file.h"
 
 namespace ktraced {
 namespace {
@@ -14,6 +14,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPlaces[] = {"/sys/kernel/tracing/events",
                                    "/sys/kernel/debug/tracing/events"};
+
+constexpr size_t kFormatBytes = 1U << 20;  // at most
 
 // Events that are there for ftrace's own use: nothing can be attached to them.
 constexpr std::string_view kFtraceOnly = "ftrace";
@@ -38,26 +40,25 @@ Result<Tracefs> Tracefs::open() {
 
 std::vector<std::string> Tracefs::tracepoints() const {
   std::vector<std::string> names;
-  std::error_code error;  // modules come and go while we look
-  for (const auto& system : fs::directory_iterator(events_, error)) {
+  for_each_entry(events_, [&](const fs::directory_entry& system) {
     const std::string group = system.path().filename();
     std::error_code ignored;
-    if (group == kFtraceOnly || !system.is_directory(ignored)) continue;
-    for (const auto& event : fs::directory_iterator(system.path(), ignored))
+    if (group == kFtraceOnly || !system.is_directory(ignored)) return;
+    for_each_entry(system.path(), [&](const fs::directory_entry& event) {
       if (event.is_directory(ignored))
         names.push_back(fmt::format("{}:{}", group, event.path().filename().string()));
-  }
+    });
+  });
   std::ranges::sort(names);
   return names;
 }
 
 Result<std::string> Tracefs::format(const std::string& system, const std::string& name) const {
   const fs::path path = events_ / system / name / "format";
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in.is_open() || text.empty())
-    return fail(ExitCode::unavailable, "cannot read {}: {}", path.string(),
-                in.is_open() ? "it is empty" : errno_text(errno));
+  auto text = read_file(path, kFormatBytes);
+  if (!text) return fail(ExitCode::unavailable, "{}", text.error().message);
+  if (text->empty())
+    return fail(ExitCode::unavailable, "cannot read {}: it is empty", path.string());
   return text;
 }
 
