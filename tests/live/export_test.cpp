@@ -83,7 +83,7 @@ TEST(Export, EachCallIsASliceWithItsArgumentsAndResult) {
     EXPECT_TRUE(calls[i].args.contains("ret"));
     EXPECT_LE(calls[i].begin, calls[i].end);
   }
-  EXPECT_EQ(exported.trace.processes.at(pid), exported.told["comm"]);
+  EXPECT_EQ(exported.told["comm"], exported.trace.processes.at(pid));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/daemon.h"
+#include "harness/private_mounts.h"
 
 namespace ktraced::live {
 namespace {
@@ -15,10 +16,10 @@ TEST(NoBtf, IsToldInOneSentence) {
                        {"bpffs", "/sys/fs/bpf" / directory.path().filename()}};
   const std::string file = directory.file("config.json", config.dump());
   // Such a kernel, as far as this one process can see.
-  const Finished finished =
-      run({"unshare", "--mount", "sh", "-c",
-           "mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$0\" --config \"$1\"", kDaemonProgram,
-           file});
+  Command command =
+      with_private_sys("mount -t tmpfs tmpfs /sys/kernel/btf && exec \"$0\" --config \"$1\"");
+  command.insert(command.end(), {kDaemonProgram, file});
+  const Finished finished = run(command);
   EXPECT_EQ(finished.exit_code, 69) << finished.err;
   EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("this kernel has no BTF (/sys/kernel/btf/vmlinux)"));

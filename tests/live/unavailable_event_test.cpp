@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "harness/daemon.h"
+#include "harness/private_mounts.h"
 
 namespace ktraced::live {
 namespace {
@@ -28,12 +29,10 @@ class UnavailableEvent : public testing::Test {
  protected:
   // Sees the file instead of what the kernel says of itself; nobody else does.
   Command wrapper() const {
-    return {"unshare",
-            "--mount",
-            "sh",
-            "-c",
-            "mount --bind \"$0\" /sys/kernel/btf/vmlinux && exec \"$@\"",
-            btf_};
+    Command command =
+        with_private_sys("mount --bind \"$0\" /sys/kernel/btf/vmlinux && exec \"$@\"");
+    command.push_back(btf_);
+    return command;
   }
 
  private:
