@@ -112,13 +112,14 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
   const long snapshots = 2 + scaled(18);
   const auto buffer_kb = std::bit_ceil(static_cast<uint64_t>(scaled(16384)));
   Tmpfs memory("size=2g");
-  Daemon daemon(flight_config(
-      {{"buffer_kb", buffer_kb}, {"max_snapshots", 2}, {"directory", memory.path()}}));
-  daemon.disable({"sys_exit"});
   std::list<Caller> callers;
   std::vector<pid_t> pids;
   for (int cpu : usable_cpus()) pids.push_back(callers.emplace_back(cpu).pid());
-  daemon.set_filter({{"pid", pids}});
+  json config =
+      flight_config({{"buffer_kb", buffer_kb}, {"max_snapshots", 2}, {"directory", memory.path()}});
+  config["filter"]["pid"] = pids;  // from the first record on
+  Daemon daemon(config);
+  daemon.disable({"sys_exit"});
   WaitingTruth load({"load", "1"});
   load.go();
   for (Caller& caller : callers) caller.go();
@@ -150,10 +151,11 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
 
 TEST(Flight, WhatASmallRingHasOverwrittenIsCounted) {
   const auto calls = static_cast<uint64_t>(scaled(100'000));
-  Daemon daemon(flight_config({{"buffer_kb", 64}}));
-  daemon.disable({"sys_exit"});
   WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(calls)});
-  daemon.set_filter({{"pid", {truth.pid()}}});
+  json config = flight_config({{"buffer_kb", 64}});
+  config["filter"]["pid"] = {truth.pid()};
+  Daemon daemon(config);
+  daemon.disable({"sys_exit"});
   truth.act();
   EXPECT_GT(daemon.event_status("sys_enter")["overwritten"], 0);
   const json taken = daemon.call("snapshot.take");

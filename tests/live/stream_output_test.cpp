@@ -36,10 +36,11 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
   Tmpfs disk("size=1g");
   json config = output_config(disk.path(), {{"max_file_mb", 2}, {"max_files", 1000}});
   config["stream"]["max_latency_ms"] = 1;
+  // They pause between calls, so that the rings hold what comes while the daemon has no CPU.
+  WaitingTruth first({"numbered", "0", "20"}), second({"numbered", "0", "20"});
+  config["filter"]["pid"] = {first.pid(), second.pid()};
   Daemon daemon(config);
   daemon.disable({"sys_exit"});
-  WaitingTruth first({"numbered", "0"}), second({"numbered", "0"});
-  daemon.set_filter({{"pid", {first.pid(), second.pid()}}});
   first.go();
   second.go();
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= wanted; }));
