@@ -111,7 +111,7 @@ Result<Fd> link_kprobe(int program, uint64_t address, bool at_return) {
 
 Result<Fd> link_kprobe_multi(int program, const std::vector<uint64_t>& addresses, bool at_return) {
   LIBBPF_OPTS(bpf_link_create_opts, options,
-              .kprobe_multi = {.flags = at_return ? BPF_F_KPROBE_MULTI_RETURN : 0U,
+              .kprobe_multi = {.flags = at_return ? uint32_t{BPF_F_KPROBE_MULTI_RETURN} : 0U,
                                .cnt = static_cast<uint32_t>(addresses.size()),
                                .addrs = reinterpret_cast<const unsigned long*>(addresses.data()),
                                .cookies = reinterpret_cast<const __u64*>(addresses.data())});
