@@ -15,7 +15,7 @@ FROM debian:trixie AS build
 WORKDIR /ktraced
 COPY scripts/lib scripts/lib
 RUN bash -c 'set -euo pipefail && . scripts/lib/common.sh && . scripts/lib/packages.sh \
-	&& install_packages "${build_packages[@]}"'
+	&& install_packages "${build_packages[@]}" "${html_packages[@]}"'
 COPY CMakeLists.txt ./
 COPY bpf bpf
 COPY configs configs

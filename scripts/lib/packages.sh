@@ -7,8 +7,10 @@ build_packages=(
 	libbpf-dev libsystemd-dev libseccomp-dev
 	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libprotozero-dev
 )
-# Node.js from elsewhere than Debian brings npm along, and does not go with Debian's.
-command -v npm >/dev/null || build_packages+=(nodejs npm)
+# For the page of `ktracectl report html`. Node.js from elsewhere than Debian brings npm along, and
+# does not go with Debian's.
+html_packages=()
+command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
 	babeltrace2 libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
 	python3 python3-jsonschema procps
