@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -14,7 +15,7 @@ constexpr size_t kReadBytes = 64U << 10;
 // After so many requests of one client the others get their turn.
 constexpr int kRequestsPerTurn = 16;
 // A buffer that has grown beyond this is given back when it is empty.
-constexpr size_t kKeptCapacity = 64U << 10;
+constexpr size_t kKeptCapacity = 4U << 10;
 
 void release_if_large(std::string& buffer) {
   buffer.clear();
@@ -29,9 +30,13 @@ std::string seconds_text(std::chrono::milliseconds time) {
 
 }  // namespace
 
-ControlConnection::ControlConnection(Fd fd, const Peer& peer, const Methods& methods,
-                                     const ControlLimits& limits)
-    : fd_(std::move(fd)), peer_(peer), methods_(methods), limits_(limits) {
+ControlConnection::ControlConnection(Fd fd, const Peer& peer, Admission::Share share,
+                                     const Methods& methods, const ControlLimits& limits)
+    : fd_(std::move(fd)),
+      peer_(peer),
+      share_(std::move(share)),
+      methods_(methods),
+      limits_(limits) {
   set_patience(limits.first_request);
   // What comes of it is dealt with when the request has been answered.
   session_.set_output([this](const std::string& line) {
@@ -64,6 +69,7 @@ void ControlConnection::on_io(uint32_t events) {
 void ControlConnection::proceed() {
   answer_requests();
   broken_ |= !flush();
+  share_.set_unread(output_.size() - sent_);
   bool take_over = takeover_ && output_.empty() && !broken_;
   if (broken_ || take_over || at_end())
     finish();
@@ -87,15 +93,13 @@ bool ControlConnection::fill() {
   if (end_of_input_) return true;
   if (taken_ > 0) input_.erase(0, taken_);
   searched_ -= std::min(searched_, std::exchange(taken_, 0));
-  size_t before = input_.size();
-  size_t room = std::min(kReadBytes, limits_.line_bytes + 1 - std::min(before, limits_.line_bytes));
-  input_.resize(before + room);
-  ssize_t got = ::recv(fd_.get(), input_.data() + before, room, MSG_DONTWAIT);
-  int error = errno;
-  input_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  if (got < 0) return would_block(error);
+  std::array<char, kReadBytes> bytes;
+  const size_t room =
+      std::min(kReadBytes, line_limit() + 1 - std::min(input_.size(), line_limit()));
+  const ssize_t got = ::recv(fd_.get(), bytes.data(), room, MSG_DONTWAIT);
+  if (got < 0) return would_block(errno);
   end_of_input_ = got == 0;
-  if (refusing_) input_.clear();
+  if (!refusing_) input_.append(bytes.data(), static_cast<size_t>(got));
   return true;
 }
 
@@ -120,16 +124,21 @@ void ControlConnection::answer_requests() {
   answering_ = true;
   for (int i = 0; i < kRequestsPerTurn && answerable(); ++i) {
     std::string_view line = take_line();
-    if (line.size() > limits_.line_bytes) {
+    if (line.size() > line_limit()) {
       refuse(RpcCode::not_a_request,
-             fmt::format("the request is longer than {} bytes", limits_.line_bytes));
+             fmt::format("the request is longer than {} bytes", line_limit()));
       break;
     }
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (share_.unread_exhausted()) {
+      refuse(RpcCode::failed, "closed: this user leaves too many answers unread");
+      break;
+    }
     awaiting_ = true;
     auto answer = methods_.answer(line, peer_, session_, answer_later());
     awaiting_ &= answer.deferred;
     output_ += answer.line;
+    share_.set_unread(output_.size() - sent_);
     takeover_ = std::move(answer.takeover);
     set_patience(limits_.idle);
   }
@@ -163,7 +172,12 @@ bool ControlConnection::line_waiting() {
   searched_ = std::max(searched_, taken_);
   searched_ = std::min(input_.find('\n', searched_), input_.size());
   size_t length = input_.size() - taken_;
-  return searched_ < input_.size() || length > limits_.line_bytes || (end_of_input_ && length > 0);
+  return searched_ < input_.size() || length > line_limit() || (end_of_input_ && length > 0);
+}
+
+size_t ControlConnection::line_limit() const {
+  return peer_.role == Role::admin ? limits_.line_bytes
+                                   : std::min(limits_.line_bytes, limits_.reader_line_bytes);
 }
 
 std::string_view ControlConnection::take_line() {

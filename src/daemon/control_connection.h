@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "daemon/admission.h"
 #include "daemon/event_loop.h"
 #include "daemon/peer.h"
 #include "daemon/rpc.h"
@@ -17,9 +18,10 @@
 namespace ktraced {
 
 struct ControlLimits {
-  size_t connections = 512;
-  size_t line_bytes = 1U << 20;      // longest request
-  size_t pending_output = 1U << 18;  // a connection with more unread answers is not read from
+  AdmissionLimits admission = {};
+  size_t line_bytes = 1U << 20;           // longest request
+  size_t reader_line_bytes = 128U << 10;  // longest request of a client that may only read
+  size_t pending_output = 1U << 18;       // a connection with more unread answers is not read from
   std::chrono::milliseconds first_request{30'000};  // from connecting to a whole request
   std::chrono::milliseconds idle{600'000};          // between requests
   std::chrono::milliseconds linger{2'000};          // to read the reason of being closed
@@ -31,7 +33,8 @@ class ControlConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  ControlConnection(Fd fd, const Peer& peer, const Methods& methods, const ControlLimits& limits);
+  ControlConnection(Fd fd, const Peer& peer, Admission::Share share, const Methods& methods,
+                    const ControlLimits& limits);
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
@@ -54,11 +57,13 @@ class ControlConnection {
   [[nodiscard]] bool line_waiting();
   [[nodiscard]] std::string_view take_line();
   void refuse(RpcCode code, std::string message);
+  [[nodiscard]] size_t line_limit() const;
   [[nodiscard]] bool at_end() const;
   void update_interest();
 
   Fd fd_;
   Peer peer_;
+  Admission::Share share_;
   const Methods& methods_;
   const ControlLimits& limits_;
   EventSource source_;

@@ -17,8 +17,8 @@ namespace {
 constexpr int kAcceptsPerTurn = 64;
 
 // One line for a client that is turned away; it may not even be waiting for it.
-void turn_away(Fd connection, std::string_view reason) {
-  std::string line = error_line(RpcCode::failed, {ExitCode::unavailable, std::string(reason)});
+void turn_away(Fd connection, const Error& reason) {
+  std::string line = error_line(code_of(reason), reason);
   [[maybe_unused]] auto sent =
       ::send(connection.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -41,6 +41,7 @@ ControlServer::ControlServer(EventLoop& loop, UnixListener listener, AccessRules
       listener_(std::move(listener)),
       rules_(std::move(rules)),
       limits_(limits),
+      admission_(limits.admission),
       spare_(open_spare()) {}
 
 Result<std::unique_ptr<ControlServer>> ControlServer::listen(EventLoop& loop,
@@ -107,7 +108,9 @@ int ControlServer::refuse_one() {
   spare_.reset();
   Fd connection = accept_from(listener_.fd());
   int error = connection ? 0 : errno;
-  if (connection) turn_away(std::move(connection), "the daemon has no descriptors left; try again");
+  if (connection)
+    turn_away(std::move(connection),
+              {ExitCode::unavailable, "the daemon has no descriptors left; try again"});
   spare_ = open_spare();
   return error;
 }
@@ -120,14 +123,13 @@ void ControlServer::pause_accepting() {
 }
 
 void ControlServer::admit(Fd connection) {
-  if (connections_.size() >= limits_.connections)
-    return turn_away(std::move(connection),
-                     fmt::format("too many connections: {} are open", connections_.size()));
   auto peer = peer_of(connection.get(), rules_);
-  if (!peer) return turn_away(std::move(connection), peer.error().message);
+  if (!peer) return turn_away(std::move(connection), peer.error());
+  auto share = admission_.admit(*peer);
+  if (!share) return turn_away(std::move(connection), share.error());
   if (connections_.empty()) sweep_timer_.set_enabled(true);
-  auto entry =
-      connections_.emplace(connections_.end(), std::move(connection), *peer, methods_, limits_);
+  auto entry = connections_.emplace(connections_.end(), std::move(connection), *peer,
+                                    std::move(*share), methods_, limits_);
   if (auto started = entry->start(loop_, [this, entry] { connections_.erase(entry); }); !started) {
     spdlog::warn("control socket: {}", started.error().message);
     connections_.erase(entry);

@@ -2,7 +2,7 @@
 //
 // No client can make the daemon wait, or hold more than a bounded amount of its
 // memory: input and pending output are limited for each connection, silent
-// connections are closed, and beyond a number of connections new ones are told so.
+// connections are closed, and a client beyond the limits of Admission gets a line that says why.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "daemon/admission.h"
 #include "daemon/control_connection.h"
 #include "daemon/event_loop.h"
 #include "daemon/peer.h"
@@ -60,6 +61,7 @@ class ControlServer {
   UnixListener listener_;
   AccessRules rules_;
   ControlLimits limits_;
+  Admission admission_;
   Methods methods_;
   Fd spare_;  // given up to accept, and refuse, when no descriptor is left
   EventSource accept_source_;

@@ -188,12 +188,8 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
   add_snapshot_methods(server, targets.snapshots, targets.tracer);
   server.add_upgrade(
       "stream.subscribe", Role::read,
-      [targets](const json&, const Peer&) -> Result<json> {
-        if (targets.subscribers.full())
-          return fail(ExitCode::unavailable,
-                      "{} clients read the stream already, as many as may: end one of those that "
-                      "'ktracectl status' tells",
-                      targets.subscribers.count());
+      [targets](const json&, const Peer& peer) -> Result<json> {
+        if (auto room = targets.subscribers.check_room(peer); !room) return pass_on(room);
         return subscription(targets.tracer);
       },
       [targets](Fd connection, const Peer& peer) {

@@ -62,6 +62,12 @@ Result<AccessRules> make_access_rules(const std::string& group, std::vector<uint
   return rules;
 }
 
+Error no_role_error() {
+  return {ExitCode::no_permission,
+          "only root and members of the group control.group of the configuration may use this "
+          "socket"};
+}
+
 Role role_of(uid_t uid, gid_t gid, const std::vector<gid_t>& groups, const AccessRules& rules) {
   if (uid == 0 || uid == ::geteuid() || contains(rules.admin_uids, uid)) return Role::admin;
   if (rules.read_group && (gid == *rules.read_group || contains(groups, *rules.read_group)))

@@ -32,6 +32,9 @@ struct AccessRules {
 [[nodiscard]] Result<AccessRules> make_access_rules(const std::string& group,
                                                     std::vector<uint32_t> admin_uids);
 
+// Why a client without a role is turned away.
+[[nodiscard]] Error no_role_error();
+
 // The role of a process with these credentials; `groups` are its supplementary ones.
 [[nodiscard]] Role role_of(uid_t uid, gid_t gid, const std::vector<gid_t>& groups,
                            const AccessRules& rules);

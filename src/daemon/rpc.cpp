@@ -48,17 +48,6 @@ std::string result_line(json result, const json& id) {
   return to_line({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
 }
 
-RpcCode code_of(const Error& error) {
-  switch (error.code) {
-    case ExitCode::usage:
-      return RpcCode::bad_params;
-    case ExitCode::no_permission:
-      return RpcCode::permission;
-    default:
-      return RpcCode::failed;
-  }
-}
-
 // A request, taken apart. On failure `id` is what could be read of it.
 struct Request {
   std::optional<json> id;  // none: a notification
@@ -146,13 +135,11 @@ SessionHandler without_session(Handler handler) {
 }
 
 Error not_permitted(std::string_view method, Role role) {
+  if (role != Role::admin) return no_role_error();
   return {ExitCode::no_permission,
-          role == Role::admin
-              ? fmt::format("{} is for administrators: root, or a uid of control.admin_uids in the "
-                            "configuration",
-                            method)
-              : std::string("only root and members of the group control.group of the configuration "
-                            "may use this socket")};
+          fmt::format("{} is for administrators: root, or a uid of control.admin_uids in the "
+                      "configuration",
+                      method)};
 }
 
 }  // namespace
@@ -234,6 +221,17 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session
   if (!result) return refuse(code_of(result.error()), result.error());
   return {.line = answered ? result_line(std::move(*result), id) : std::string(),
           .takeover = method->second.takeover};
+}
+
+RpcCode code_of(const Error& error) {
+  switch (error.code) {
+    case ExitCode::usage:
+      return RpcCode::bad_params;
+    case ExitCode::no_permission:
+      return RpcCode::permission;
+    default:
+      return RpcCode::failed;
+  }
 }
 
 std::string error_line(RpcCode code, const Error& error, const json& id) {

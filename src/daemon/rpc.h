@@ -121,6 +121,9 @@ class Methods {
   std::map<std::string, Method, std::less<>> methods_;
 };
 
+// How JSON-RPC calls an error.
+[[nodiscard]] RpcCode code_of(const Error& error);
+
 // An error answer, with its newline. `id` null: the request's id is not known.
 [[nodiscard]] std::string error_line(RpcCode code, const Error& error,
                                      const nlohmann::json& id = nullptr);

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -121,8 +122,7 @@ Result<std::unique_ptr<Subscribers>> Subscribers::create(EventLoop& loop, Hooks 
 
 Result<> Subscribers::add(Fd connection, const Peer& peer,
                           const std::function<std::vector<PacketBytes>()>& first_packets) {
-  if (full())
-    return fail(ExitCode::unavailable, "{} clients are reading the stream already", count());
+  if (auto room = check_room(peer); !room) return room;
   std::list<Subscriber> added;
   Subscriber& subscriber = added.emplace_back(std::move(connection), peer, limits_);
   auto watched =
@@ -160,7 +160,21 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
   remove_finished();  // may destroy `subscriber`
 }
 
-bool Subscribers::full() const { return subscribers_.size() >= limits_.count; }
+Result<> Subscribers::check_room(const Peer& peer) const {
+  if (count() >= limits_.count)
+    return fail(ExitCode::unavailable,
+                "all {} subscriptions are in use: end one of those that 'ktracectl status' lists",
+                count());
+  if (peer.uid == 0 || peer.uid == ::geteuid()) return {};
+  const auto own = std::ranges::count_if(subscribers_, [&](const Subscriber& subscriber) {
+    return subscriber.peer().uid == peer.uid;
+  });
+  if (static_cast<size_t>(own) < limits_.per_user) return {};
+  return fail(ExitCode::unavailable,
+              "uid {} has {} subscriptions, as many as one user may have: end one of those that "
+              "'ktracectl status' lists",
+              peer.uid, own);
+}
 
 size_t Subscribers::count() const { return subscribers_.size(); }
 

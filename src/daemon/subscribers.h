@@ -25,6 +25,7 @@ namespace ktraced {
 
 struct SubscriberLimits {
   size_t count = 64;
+  size_t per_user = 16;            // of one uid other than root's and the daemon's
   size_t event_bytes = 16U << 20;  // event packets waiting for one subscriber
   size_t name_bytes = 8U << 20;    // names and loss packets waiting; more: it is closed
 };
@@ -53,8 +54,9 @@ class Subscribers {
   Result<> add(Fd connection, const Peer& peer,
                const std::function<std::vector<PacketBytes>()>& first_packets);
 
-  // Room for another? Ask before answering a subscribe request. Main thread.
-  [[nodiscard]] bool full() const;
+  // Fails with ExitCode::unavailable if this client would be one too many. Ask before answering a
+  // subscribe request. Main thread.
+  [[nodiscard]] Result<> check_room(const Peer& peer) const;
   [[nodiscard]] size_t count() const;
 
   // Queues one whole pass: event packets, then one names packet. To be called regularly,

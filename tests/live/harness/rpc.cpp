@@ -42,6 +42,11 @@ bool RpcConnection::send_bytes(std::string_view bytes) {
   return true;
 }
 
+void RpcConnection::send_some(std::string_view bytes) {
+  [[maybe_unused]] auto sent =
+      ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void RpcConnection::shut_down() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
 bool RpcConnection::receive(std::chrono::milliseconds limit) {

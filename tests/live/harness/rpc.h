@@ -22,6 +22,8 @@ class RpcConnection {
 
   // False when the other end has closed.
   bool send_bytes(std::string_view bytes);
+  // As much as the other end takes at once.
+  void send_some(std::string_view bytes);
   // The next line, without its newline; nothing at the end or after `limit`.
   std::optional<std::string> read_line(std::chrono::milliseconds limit = kNever);
   // True once the other end has closed and everything was read.

@@ -120,7 +120,7 @@ TEST_F(ControlLimitsTest, TwoHundredClientsAtOnce) {
 }
 
 TEST_F(ControlLimitsTest, BeyondTheLimitConnectionsAreTurnedAway) {
-  serve({.connections = 3});
+  serve({.admission = {.connections = 3}});
   std::vector<Fd> clients;
   for (int i = 0; i < 3; ++i) {
     clients.push_back(connect_to(path));

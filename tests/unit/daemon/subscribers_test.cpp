@@ -179,7 +179,7 @@ TEST_F(SubscribersTest, AReaderThatNeverReadsIsClosedWhenTheNamesOverflow) {
 TEST_F(SubscribersTest, RefusesMoreThanItsLimit) {
   create({.count = 2});
   Fd one = subscribe(), two = subscribe();
-  EXPECT_TRUE(subscribers->full());
+  EXPECT_FALSE(subscribers->check_room(Peer{}));
   int fds[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
   Fd theirs(fds[1]);

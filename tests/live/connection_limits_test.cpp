@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Users who take all connections they can get: others still get theirs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/as_user.h"
+#include "harness/daemon.h"
+#include "harness/memory.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uid_t kNobody = 65534;
+constexpr gid_t kNogroup = 65534;
+constexpr int kNoPermission = -32001;
+constexpr size_t kMayGrowKb = 24U << 10;
+
+using Connections = std::vector<std::unique_ptr<RpcConnection>>;
+
+// What the daemon says to a connection without having been asked; null if it says nothing.
+json unasked_answer(RpcConnection& connection, std::chrono::milliseconds limit = kNever) {
+  auto line = connection.read_line(limit);
+  return line ? json::parse(*line) : json();
+}
+
+// Opens that many connections and sends on each as much of a request without an end as it takes.
+void attack(const Daemon& daemon, int count, Connections& connections) {
+  const std::string request = R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(900'000, 'x');
+  for (int i = 0; i < count; ++i) {
+    connections.push_back(std::make_unique<RpcConnection>(daemon.socket()));
+    connections.back()->send_some(request);
+  }
+}
+
+TEST(ConnectionLimits, UsersWithoutARoleAreClosedBeforeTheySayAnything) {
+  Daemon daemon(json{{"control", {{"admin_uids", {65000}}}}});  // so everybody may connect
+  const size_t before = anonymous_kb(daemon.pid());
+  Connections connections;
+  as_user(kNobody, kNogroup, [&] { attack(daemon, 600, connections); });
+  for (auto& connection : connections) {
+    EXPECT_EQ(unasked_answer(*connection)["error"]["code"], kNoPermission);
+    EXPECT_TRUE(connection->closed_within(kNever));
+  }
+  EXPECT_EQ(daemon.call("version")["version"], KTRACED_VERSION);
+  EXPECT_LT(anonymous_kb(daemon.pid()), before + kMayGrowKb);
+}
+
+TEST(ConnectionLimits, AMemberOfTheGroupCannotTakeAllConnections) {
+  Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
+  const size_t before = anonymous_kb(daemon.pid());
+  Connections connections;
+  as_user(kNobody, kNogroup, [&] { attack(daemon, 300, connections); });
+  EXPECT_EQ(daemon.call("version")["version"], KTRACED_VERSION);
+  // Those that are let in have sent too much.
+  size_t refused = 0;
+  for (auto& connection : connections)
+    if (const json answer = unasked_answer(*connection); answer.is_object()) {
+      const auto message = answer["error"]["message"].get<std::string>();
+      if (message.contains("as many as one user may have")) ++refused;
+    }
+  EXPECT_GE(refused, 100U);
+  EXPECT_LT(anonymous_kb(daemon.pid()), before + kMayGrowKb);
+}
+
+TEST(ConnectionLimits, SomeAreKeptForAdministrators) {
+  Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
+  Connections connections;
+  for (uid_t uid = 60'000; uid < 60'008; ++uid)
+    as_user(uid, kNogroup, [&] {
+      for (int i = 0; i < 62; ++i)
+        connections.push_back(std::make_unique<RpcConnection>(daemon.socket()));
+    });
+  // All 496 are there when the last one is answered.
+  EXPECT_TRUE(connections.back()->call("version").contains("result"));
+  std::unique_ptr<RpcConnection> one_more;
+  as_user(kNobody, kNogroup, [&] { one_more = std::make_unique<RpcConnection>(daemon.socket()); });
+  EXPECT_THAT(unasked_answer(*one_more)["error"]["message"].get<std::string>(),
+              HasSubstr("kept for administrators"));
+  EXPECT_EQ(daemon.call("version")["version"], KTRACED_VERSION);
+}
+
+}  // namespace
+}  // namespace ktraced::live
