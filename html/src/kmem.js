@@ -13,14 +13,14 @@ const kUse = [
   size("Requested", (row) => row.requested),
   size("Given", (row) => row.given),
   size("Waste", (row) => row.waste, "Given, but not requested"),
-  { title: "Waste, share", value: (row) => row.waste / (row.given || 1), text: (row) => percent(row.waste, row.given) },
+  { title: "Waste, share", value: (row) => (row.given === 0 ? null : row.waste / row.given), text: (row) => percent(row.waste, row.given) },
   number("Freed", (row) => row.freed, "Given back in the window"),
   number("Elsewhere", (row) => row.freed_elsewhere, "Of these, on another CPU"),
   number("Unseen", (row) => row.freed_unseen, "Given back without an event: the address was allocated again"),
   number("Held", (row) => row.held, "Not given back up to the end of the window"),
   size("Held bytes", (row) => row.held_bytes),
   number("Unsure", (row) => row.unsure, "Of what is held: its free may have happened, but not be in the trace"),
-  { title: "Oldest", value: (row) => row.oldest_ns, text: (row) => (row.held === 0 ? "–" : duration(row.oldest_ns)) },
+  { title: "Oldest", value: (row) => (row.held === 0 ? null : row.oldest_ns), text: (row) => (row.held === 0 ? "–" : duration(row.oldest_ns)) },
 ];
 
 const siteOf = (row) => (row.others ? "(others)" : printable(row.symbol ?? row.call_site));
@@ -30,9 +30,9 @@ const functionOf = (row) => siteOf(row).replace(/\+0x.*$/, "");
 const kTables = [
   ["call_sites", "By call site", [{ title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
   ["caches", "By cache", [{ title: "Cache", text: (row) => (row.others ? "(others)" : printable(row.cache ?? `? (${row.size} bytes each)`)) }]],
-  ["sizes", "By size of kmalloc", [{ title: "Bytes", value: (row) => row.size ?? 0, text: (row) => (row.others ? "(others)" : count(row.size)) }]],
-  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? 0, text: (row) => String(row.pid ?? "") }, { title: "Process", text: (row) => (row.others ? "(others)" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?")) }]],
-  ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? 0, text: (row) => String(row.order ?? "") }]],
+  ["sizes", "By size of kmalloc", [{ title: "Bytes", value: (row) => row.size ?? null, text: (row) => (row.others ? "(others)" : count(row.size)) }]],
+  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? null, text: (row) => String(row.pid ?? "") }, { title: "Process", text: (row) => (row.others ? "(others)" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?")) }]],
+  ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? null, text: (row) => String(row.order ?? "") }]],
 ];
 
 // Types of memory, with functions, with call sites in them. What the table does not have is one

@@ -8,15 +8,15 @@ import { table } from "./table.js";
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const time = (title, value, help) => ({ title, value, text: (row) => duration(value(row)), help });
 // Of a distribution that may be empty.
-const latency = (title, key) => ({ title, value: (row) => row.delay[key], text: (row) => (row.delay.count === 0 ? "–" : duration(row.delay[key])) });
+const latency = (title, key) => ({ title, value: (row) => (row.delay.count === 0 ? null : row.delay[key]), text: (row) => (row.delay.count === 0 ? "–" : duration(row.delay[key])) });
 
 function threads(sched) {
   return table({
     id: "threads-table", rows: sched.threads.rows, of: sched.threads.of, sorted: "On CPU",
     columns: [
-      { title: "TID", value: (row) => row.tid ?? 0, text: (row) => (row.others ? "" : String(row.tid)) },
+      { title: "TID", value: (row) => row.tid ?? null, text: (row) => (row.others ? "" : String(row.tid)) },
       { title: "Thread", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) },
-      { title: "On CPU", value: (row) => row.on_cpu_ns ?? 0, text: (row) => (row.on_cpu_ns === null ? "–" : duration(row.on_cpu_ns)), help: "Time it ran, from its first switch on" },
+      { title: "On CPU", value: (row) => row.on_cpu_ns, text: (row) => (row.on_cpu_ns === null ? "–" : duration(row.on_cpu_ns)), help: "Time it ran, from its first switch on" },
       number("Switches", (row) => row.switched_in, "How often it began to run"),
       number("Slept", (row) => row.slept, "How often it stopped to wait for something"),
       number("Preempted", (row) => row.preempted, "How often it stopped although it could have gone on"),

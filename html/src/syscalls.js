@@ -6,7 +6,7 @@ import { doubts } from "./summary.js";
 import { table } from "./table.js";
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
-const time = (title, key, help) => ({ title, value: (row) => row.time[key], text: (row) => (row.time.count === 0 ? "–" : duration(row.time[key])), help });
+const time = (title, key, help) => ({ title, value: (row) => (row.time.count === 0 ? null : row.time[key]), text: (row) => (row.time.count === 0 ? "–" : duration(row.time[key])), help });
 const callOf = (row) => (row.others ? "(others)" : row.syscall);
 const errorsOf = (row) => Object.entries(row.errors).map(([error, n]) => `${error} ${count(n)}`).join(", ");
 
@@ -70,7 +70,7 @@ export function syscallSection(data, go) {
     table({
       id: "process-calls-table", rows: syscalls.processes.rows, of: syscalls.processes.of, sorted: "Total",
       columns: [
-        { title: "PID", value: (row) => row.pid ?? 0, text: (row) => (row.others ? "" : String(row.pid ?? "?")) },
+        { title: "PID", value: (row) => row.pid ?? null, text: (row) => (row.others ? "" : String(row.pid ?? "?")) },
         { title: "Process", text: (row) => (row.others ? "" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm ?? "?")) },
         { title: "System call", text: callOf }, ...kTimes,
       ],

@@ -2,7 +2,7 @@
 import { el } from "./dom.js";
 
 // A column is { title, text(row), value(row), help }: without a value it is sorted by its text,
-// and is no number. `sorted` is the title of the column that sorts at first, downwards; null: rows
+// and is no number. A value of null is none: its row comes last in either direction. `sorted` is the title of the column that sorts at first, downwards; null: rows
 // stay as they are. `pick(row)` is called when a row is clicked; with `keeps` it stays marked, as
 // the first one is at the beginning.
 export function table({ id, columns, rows, of = rows.length, sorted = null, pick, keeps = false }) {
@@ -27,7 +27,9 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
     if (column === null) return rows;
     const key = column.value ?? column.text;
     const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b)));
-    return [...rows].sort((a, b) => (up ? 1 : -1) * compare(key(a), key(b)));
+    const nothing = (row) => Number(key(row) === null);
+    return [...rows].sort((a, b) =>
+      nothing(a) - nothing(b) || (nothing(a) ? 0 : (up ? 1 : -1) * compare(key(a), key(b))));
   }
 
   function rowOf(row) {

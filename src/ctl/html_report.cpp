@@ -25,12 +25,12 @@ using nlohmann::json;
 
 // All that the page shows, in one pass over the events.
 struct PageAnalyses {
-  static constexpr size_t kLongest = 50;
+  explicit PageAnalyses(size_t top) : sched(top), syscalls(top) {}
 
   SummaryAnalysis summary;
   KmemAnalysis kmem;
-  SchedAnalysis sched{kLongest};
-  SyscallAnalysis syscalls{kLongest};
+  SchedAnalysis sched;
+  SyscallAnalysis syscalls;
   RunTimeline run;
   CallTimeline calls;
   LossTimeline losses;
@@ -113,7 +113,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   if (!input) return pass_on(input);
   auto file = NewFile::create(command.output);
   if (!file) return pass_on(file);
-  PageAnalyses analyses;
+  PageAnalyses analyses(command.top);
   if (auto read = (*input)->read(analyses.all); !read) return read;
   const json data = page_data(**input, analyses, command.top);
   if (auto written = write_page(*file, data); !written) return written;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ctl/actor_json.h"
@@ -13,14 +14,20 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
-using SchedValue = uint64_t (*)(const SchedRow& row);
+// Nothing: the row has no such value, and comes after all that have one.
+using SchedNumber = std::optional<uint64_t>;
+using SchedValue = SchedNumber (*)(const SchedRow& row);
 
 constexpr std::pair<const char*, SchedValue> kSchedKeys[] = {
-    {"runtime", [](const SchedRow& row) { return row.on_cpu_ns; }},
-    {"delay", [](const SchedRow& row) { return row.delay.max(); }},
-    {"switches", [](const SchedRow& row) { return row.switched_in; }},
-    {"preempted", [](const SchedRow& row) { return row.preempted_ns; }},
-    {"migrations", [](const SchedRow& row) { return row.migrations; }},
+    {"runtime",
+     [](const SchedRow& row) { return row.measured ? SchedNumber(row.on_cpu_ns) : std::nullopt; }},
+    {"delay",
+     [](const SchedRow& row) {
+       return row.delay.count() != 0 ? SchedNumber(row.delay.max()) : std::nullopt;
+     }},
+    {"switches", [](const SchedRow& row) { return SchedNumber(row.switched_in); }},
+    {"preempted", [](const SchedRow& row) { return SchedNumber(row.preempted_ns); }},
+    {"migrations", [](const SchedRow& row) { return SchedNumber(row.migrations); }},
 };
 
 json row_json(const SchedRow& row) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ctl/actor_json.h"
@@ -15,13 +16,19 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
-using SyscallValue = uint64_t (*)(const SyscallRow& row);
+// Nothing: no call of the row was timed; it comes after all that have a value.
+using SyscallNumber = std::optional<uint64_t>;
+using SyscallValue = SyscallNumber (*)(const SyscallRow& row);
+
+SyscallNumber if_timed(const SyscallRow& row, uint64_t value) {
+  return row.ns.count() != 0 ? SyscallNumber(value) : std::nullopt;
+}
 
 constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
-    {"time", [](const SyscallRow& row) { return row.ns.sum(); }},
-    {"count", [](const SyscallRow& row) { return row.calls; }},
-    {"errors", [](const SyscallRow& row) { return row.failed; }},
-    {"max", [](const SyscallRow& row) { return row.ns.max(); }},
+    {"time", [](const SyscallRow& row) { return if_timed(row, row.ns.sum()); }},
+    {"count", [](const SyscallRow& row) { return SyscallNumber(row.calls); }},
+    {"errors", [](const SyscallRow& row) { return SyscallNumber(row.failed); }},
+    {"max", [](const SyscallRow& row) { return if_timed(row, row.ns.max()); }},
 };
 
 std::string error_name(int32_t error) {

@@ -81,6 +81,17 @@ quietly("a click on a heading sorts the table, another one turns it round", asyn
   assert.deepEqual(await counts(), descending(before).reverse());
 });
 
+quietly("rows without a value are last in either direction", async () => {
+  const values = () => column("threads-table", 8); // Delay 50 %
+  const lastHaveNone = (list) => list.slice(list.indexOf("–")).every((each) => each === "–");
+  assert((await values()).includes("–"), "there is a thread without a delay");
+  for (let turn = 0; turn < 2; turn += 1) {
+    await browser.click("#threads-table th:nth-child(9) button");
+    const sorted = await values();
+    assert(lastHaveNone(sorted) && sorted[0] !== "–", sorted.join(" "));
+  }
+});
+
 quietly("the timeline zooms, moves, and shows the whole window again", async () => {
   const whole = await pixels(".pane");
   assert.match(await text("#timeline-status"), /^All /);

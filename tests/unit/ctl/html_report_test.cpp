@@ -104,6 +104,22 @@ TEST_F(HtmlReport, HasTimelines) {
   EXPECT_EQ(timeline["run"]["grain_ns"], 0);
 }
 
+TEST_F(HtmlReport, TablesHaveAsManyRowsAsTopSays) {
+  TraceSpec spec = busy();
+  spec.packets = {{.cpu = 0, .records = {}}};
+  for (uint64_t i = 0; i < 70; ++i) {
+    const uint64_t at = kSecond + i;
+    for (const Bytes& record : {enter_at(at), leave_at(at),
+                                make_record(EVENT_sched_wakeup, at, 8, rec_sched_wakeup{.pid = 9}),
+                                change_at(at, 8, 9), change_at(at, 9, 8)})
+      spec.packets[0].records.push_back(record);
+  }
+  make({write(spec)});
+  const json data = json::parse(text());
+  EXPECT_EQ(data["sched"]["longest"].size(), 70U);
+  EXPECT_EQ(data["syscalls"]["slowest"].size(), 70U);
+}
+
 TEST_F(HtmlReport, NamesCannotBecomeMarkup) {
   make({write(busy())});
   EXPECT_THAT(text(), Not(HasSubstr("<")));

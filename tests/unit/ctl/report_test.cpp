@@ -181,6 +181,46 @@ TEST_F(Report, SchedTellsWhoRunsAndWhoWaits) {
               HasSubstr("  50 % up to 4 us, 90 % up to 4 us, 99 % up to 4 us, all up to 4 us\n"));
 }
 
+// Thread 8 was never woken, thread 9 ran as soon as it was: no delay is another thing than one of
+// 0.
+TEST_F(Report, SchedPutsThreadsWithoutAValueLast) {
+  auto change = [](uint64_t ts, int32_t from, int32_t to) {
+    return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                       rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
+  };
+  TraceSpec switches = spec();
+  switches.packets = {
+      {.cpu = 0,
+       .records = {change(kSecond, 0, 8), change(kSecond + 1000, 8, 0),
+                   change(kSecond + 2000, 0, 8),
+                   make_record(EVENT_sched_wakeup, kSecond + 3000, 8, rec_sched_wakeup{.pid = 9}),
+                   change(kSecond + 3000, 8, 9), change(kSecond + 4000, 9, 0)}}};
+  ReportCommand by_delay = command(ReportCommand::Kind::sched, {write(switches)});
+  by_delay.by = "delay";
+  run(by_delay, true);
+  const json rows = json::parse(out_)["threads"]["rows"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["tid"], 9);
+  EXPECT_EQ(rows[0]["delay"]["max_ns"], 0);
+  EXPECT_EQ(rows[1]["tid"], 8);
+  EXPECT_EQ(rows[1]["delay"]["count"], 0);
+}
+
+// Calls that end their thread have no time; `openat` has one, of 0 ns.
+TEST_F(Report, SyscallsPutsCallsWithoutAValueLast) {
+  TraceSpec calls = spec();
+  calls.packets = {
+      {.cpu = 0,
+       .records = {enter_at(kSecond, 257), exit_at(kSecond, 257, 3), enter_at(kSecond + 10, 60),
+                   make_record(EVENT_sys_enter, kSecond + 20, 9, rec_sys_enter{.nr = 60})}}};
+  const json rows = report(ReportCommand::Kind::syscalls, {write(calls)})["calls"]["rows"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["syscall"], "openat");
+  EXPECT_EQ(rows[1]["syscall"], "exit");
+  EXPECT_EQ(rows[1]["calls"], 2);
+  EXPECT_EQ(rows[1]["time"]["count"], 0);
+}
+
 // The daemon has been up for long, the rings hold the last second.
 TEST_F(Report, IsOfTheTimeThatTheRingsHold) {
   TraceSpec late = spec(1000 * kSecond);
