@@ -1,67 +1,98 @@
 #include "base/suggest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "base/plain_text.h"
 
 namespace ktraced {
 namespace {
 
 // Names are short; beyond this nothing is a misspelling of anything.
 constexpr size_t kLengthMax = 64;
+// Shorter ones are part of too much.
+constexpr size_t kPartMin = 3;
+constexpr size_t kMatchesMax = 3;
 
-// Insertions, deletions and replacements that turn one word into the other.
+// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
 size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
+  std::vector<size_t> before(to.size() + 1), row(to.size() + 1), next(to.size() + 1);
   for (size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (const char letter : from) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 0; j < to.size(); ++j) {
-      size_t replaced = diagonal + (letter != to[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+  for (size_t i = 1; i <= from.size(); ++i) {
+    next[0] = i;
+    for (size_t j = 1; j <= to.size(); ++j) {
+      next[j] = std::min({row[j - 1] + (from[i - 1] != to[j - 1]), row[j] + 1, next[j - 1] + 1});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
     }
+    before.swap(row);
+    row.swap(next);
   }
   return row[to.size()];
 }
 
-constexpr size_t kMatchesMax = 3;
+bool is_part(std::string_view part, std::string_view whole) {
+  return part.size() >= kPartMin && whole.contains(part);
+}
+
+// What was typed, as it may stand in a line.
+std::string shown(std::string_view typed) {
+  std::string out;
+  for (size_t letters = 0; !typed.empty(); ++letters) {
+    if (letters == kLengthMax) return out + "…";
+    const size_t length = utf8_length(typed);
+    const std::string_view letter = typed.substr(0, std::max<size_t>(1, length));
+    if (length == 0 || !unfit_for_a_line(letter).empty())
+      for (const char byte : letter)
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    else
+      out += letter;
+    typed.remove_prefix(letter.size());
+  }
+  return out;
+}
 
 }  // namespace
 
-std::optional<std::string_view> nearest(std::string_view name,
-                                        std::span<const std::string_view> candidates) {
-  if (name.size() > kLengthMax) return std::nullopt;
-  std::optional<std::string_view> best;
-  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
-  for (std::string_view candidate : candidates) {
-    size_t distance = edit_distance(name, candidate);
-    if (distance >= least || distance >= candidate.size()) continue;
-    best = candidate;
-    least = distance;
-  }
-  return best;
-}
-
-std::string suggestion(std::string_view name, std::span<const std::string_view> candidates) {
-  auto best = nearest(name, candidates);
-  return best ? fmt::format("; did you mean '{}'?", *best) : std::string();
-}
-
-std::vector<std::string> near_matches(std::string_view typed, std::span<const std::string> names) {
+std::vector<std::string_view> near_matches(std::string_view typed, const KnownNames& names) {
   if (typed.empty() || typed.size() > kLengthMax) return {};
-  std::vector<std::pair<size_t, std::string>> ranked;
-  for (const std::string& name : names) {
+  using Ranked = std::pair<size_t, std::string_view>;
+  std::vector<Ranked> near, parts;
+  for (const std::string_view name : names.all()) {
     const size_t distance = edit_distance(typed, name);
-    const bool part = name.contains(typed) || typed.contains(name);
-    if (part || distance <= 1 + typed.size() / 4) ranked.emplace_back(part ? 1 : distance, name);
+    if (distance == 0) continue;  // it exists, but not where it was looked for
+    if (distance <= 1 + typed.size() / 4 && distance < name.size())
+      near.emplace_back(distance, name);
+    else if (is_part(typed, name) || is_part(name, typed))
+      parts.emplace_back(distance, name);
   }
-  std::ranges::stable_sort(ranked, {}, &std::pair<size_t, std::string>::first);
-  std::vector<std::string> matches;
-  for (size_t i = 0; i < std::min(ranked.size(), kMatchesMax); ++i)
-    matches.push_back(std::move(ranked[i].second));
+  std::vector<Ranked>& ranked = near.empty() ? parts : near;
+  std::ranges::stable_sort(ranked, {}, &Ranked::first);
+  std::vector<std::string_view> matches;
+  for (const auto& [distance, name] : ranked) {
+    if (matches.size() == kMatchesMax || (!near.empty() && distance != near.front().first)) break;
+    if (std::ranges::find(matches, name) == matches.end()) matches.push_back(name);
+  }
   return matches;
+}
+
+std::string suggestion(std::string_view typed, const KnownNames& names) {
+  auto near = near_matches(typed, names);
+  if (near.empty()) return {};
+  const std::string_view last = near.back();
+  near.pop_back();
+  if (near.empty()) return fmt::format("; did you mean '{}'?", last);
+  return fmt::format("; did you mean '{}' or '{}'?", fmt::join(near, "', '"), last);
+}
+
+std::string unknown_name(std::string_view kind, std::string_view typed, const KnownNames& names,
+                         std::string_view otherwise) {
+  std::string remedy = suggestion(typed, names);
+  if (remedy.empty() && !otherwise.empty()) remedy = fmt::format("; {}", otherwise);
+  return fmt::format("unknown {} '{}'{}", kind, shown(typed), remedy);
 }
 
 }  // namespace ktraced

@@ -1,26 +1,41 @@
-// "Did you mean …?"
+// "unknown event 'kmaloc'; did you mean 'kmalloc'?"
 #pragma once
 
-#include <optional>
-#include <span>
+#include <initializer_list>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ktraced {
 
-// The candidate that `name` is most likely a misspelling of; nothing if none is near.
-// The result refers to the candidate.
-[[nodiscard]] std::optional<std::string_view> nearest(std::string_view name,
-                                                      std::span<const std::string_view> candidates);
+// The names that there are, from any range of strings, which must outlive it.
+class KnownNames {
+ public:
+  template <std::ranges::input_range Names>
+  // NOLINTNEXTLINE(google-explicit-constructor): a range is given where names are needed
+  KnownNames(const Names& names) : names_(std::ranges::begin(names), std::ranges::end(names)) {}
+  KnownNames(std::initializer_list<std::string_view> names) : names_(names) {}
 
-// "; did you mean 'NAME'?", or nothing: to be put at the end of a message.
-[[nodiscard]] std::string suggestion(std::string_view name,
-                                     std::span<const std::string_view> candidates);
+  [[nodiscard]] const std::vector<std::string_view>& all() const { return names_; }
 
-// Up to three of `names` that may be meant by `typed`, likeliest first: also those that
-// contain it or that it contains.
-[[nodiscard]] std::vector<std::string> near_matches(std::string_view typed,
-                                                    std::span<const std::string> names);
+ private:
+  std::vector<std::string_view> names_;
+};
+
+// Up to three of `names` that may be meant by `typed`, likeliest first: those that differ by the
+// fewest letters; if none is near, those that contain it or that it contains. They refer to the
+// names given.
+[[nodiscard]] std::vector<std::string_view> near_matches(std::string_view typed,
+                                                         const KnownNames& names);
+
+// "; did you mean 'NAME'?", or nothing: for the end of a message.
+[[nodiscard]] std::string suggestion(std::string_view typed, const KnownNames& names);
+
+// The message for a name that does not exist, the same everywhere: "unknown KIND 'TYPED'; did you
+// mean 'NAME'?". If no name is near, `otherwise` says where all of them stand. What cannot be
+// printed in `typed` is escaped, and what is too long is cut.
+[[nodiscard]] std::string unknown_name(std::string_view kind, std::string_view typed,
+                                       const KnownNames& names, std::string_view otherwise = {});
 
 }  // namespace ktraced

@@ -1,14 +1,15 @@
 #include "ctl/command_line.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <sstream>
 
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/option_messages.h"
 #include "ctl/filter_args.h"
+#include "ctl/help.h"
 #include "ctl/rpc_client.h"
 #include "ctl/view_command_line.h"
 
@@ -40,11 +41,13 @@ void add_events(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("events", "List events, or turn them on and off");
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<EventsCommand>();
+  sub->add_flag("-v,--verbose", options->verbose, "List ids, fields and print formats too");
   const auto add = actions_of(sub, options);
   auto add_names = [&](CLI::App* child) {
-    return child->add_option("NAME", options->names, "Events or groups, e.g. kmalloc sched");
+    return child->add_option("NAME", options->names,
+                             "Events, groups or patterns: kmalloc sched 'irq:*'");
   };
-  add_names(add("list", "Names, ids, fields and states of events (the default)", Action::list));
+  add_names(add("list", "Events, their groups and states (the default)", Action::list));
   add_names(add("enable", "Start tracing events or groups", Action::enable))->required();
   add_names(add("disable", "Stop tracing events or groups", Action::disable))->required();
   sub->final_callback([options, &command] { command = *options; });
@@ -146,47 +149,33 @@ void add_record(CLI::App& app, Command& command) {
   });
 }
 
-// What was typed that is neither a command nor an option.
-std::string extra_argument(const CLI::App& app) {
-  for (const std::string& extra : app.remaining(true))
-    if (extra != "--") return extra;
-  return "";
+// `help` is no command for the daemon: it ends the program with the help on other commands.
+void add_help(CLI::App& app, std::vector<std::string>& words) {
+  app.add_subcommand("help", "Explain a command, with examples")
+      ->add_option("COMMAND", words, "The command, for instance: filter set")
+      ->type_name("");
 }
 
-// The innermost command that was typed: "record" or "filter set"; the program itself if none was.
-const CLI::App& command_of(const CLI::App& app) {
-  auto typed = app.get_subcommands();
-  return typed.empty() ? app : command_of(*typed.front());
-}
-
-std::string full_name(const CLI::App& command) {
-  const CLI::App* parent = command.get_parent();
-  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
-}
-
-// `extra` is neither a command nor an option of the `command` it was given to.
-std::string unknown_word(const CLI::App& command, const std::string& extra) {
-  const bool is_option = extra.starts_with('-');
-  std::vector<std::string> names;
-  for (const CLI::App* sub : command.get_subcommands({})) names.push_back(sub->get_name());
-  const char* kind = is_option ? "option" : names.empty() ? "argument" : "command";
-  std::string message = fmt::format("unknown {} '{}'", kind, extra);
-  const std::string key = extra.substr(std::min(extra.size(), extra.find_first_not_of('-')));
-  if (is_option && full_name(command) == "ktracectl filter set" && is_filter_key(key))
-    return message + fmt::format(": is {}=VALUE meant?", key);
-  if (auto near = near_matches(extra, names); !near.empty())
-    message += fmt::format(": is {} meant?", fmt::join(near, " or "));
-  return message;
+std::string with_help_hint(const std::string& message, const std::string& command) {
+  return fmt::format("ktracectl: {}; see 'ktracectl help{}{}'\n", message,
+                     command.empty() ? "" : " ", command);
 }
 
 // One line, which says where the remedy stands.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& command = command_of(app);
-  std::string message = error.what();
-  if (&command == &app) message = "a command is needed";
-  if (std::string extra = extra_argument(app); !extra.empty())
-    message = unknown_word(command, extra);
-  return fmt::format("ktracectl: {}; see '{} --help'\n", message, full_name(command));
+  const std::string command = words_of(command_typed(app));
+  const std::string word = unexpected_word(app);
+  const std::string key = word.substr(std::min(word.size(), word.find_first_not_of('-')));
+  if (command == "filter set" && word.starts_with('-') && is_filter_key(key))
+    return with_help_hint(fmt::format("unknown option '{}'; did you mean '{}=VALUE'?", word, key),
+                          command);
+  return with_help_hint(option_message(app, error), command);
+}
+
+NothingToRun help_or_error(const CLI::App& app, const std::vector<std::string>& words) {
+  auto help = help_on(app, words);
+  if (help) return {0, *help, ""};
+  return {static_cast<int>(ExitCode::usage), "", with_help_hint(help.error().message, "")};
 }
 
 }  // namespace
@@ -194,9 +183,11 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
 std::variant<Options, NothingToRun> parse_command_line(int argc, const char* const* argv) {
   Options options{.socket = std::string(kDefaultSocket)};
   CLI::App app("Client of ktraced, the kernel tracing daemon", "ktracectl");
+  set_help_format(app);
   app.set_version_flag("--version", "ktracectl " KTRACED_VERSION);
   app.add_option("--socket", options.socket, "Control socket of the daemon")
       ->capture_default_str()
+      ->envname("KTRACED_SOCKET")
       ->type_name("PATH");
   app.add_flag("--json", options.json, "Print results as JSON");
   app.require_subcommand(1);
@@ -215,6 +206,9 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_report(app, options.command);
   add_export(app, options.command);
   add_record(app, options.command);
+  std::vector<std::string> help;
+  add_help(app, help);
+  add_examples(app);
   for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
   try {
     app.parse(argc, argv);
@@ -225,6 +219,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
     app.exit(error, out, out);
     return NothingToRun{0, out.str(), ""};
   }
+  if (app.got_subcommand("help")) return help_or_error(app, help);
   return options;
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/suggest.h"
 #include "ctl/filter_args.h"
 #include "ctl/json_access.h"
 #include "ctl/table.h"
@@ -25,29 +24,27 @@ std::string as_json(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-bool is_match(const std::string& name, const std::string& pattern) {
-  return pattern.contains(':') && ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+// As the daemon takes names: the name of an event or its group, or a pattern. A pattern without a
+// colon is one of built-in events.
+bool is_meant(const json& event, const std::string& typed) {
+  const std::string name = text_at(event, "name");
+  if (name == typed || text_at(event, "group") == typed) return true;
+  return typed.contains(':') == name.contains(':') &&
+         ::fnmatch(typed.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+}
+
+bool is_listed(const json& answer, const std::string& typed) {
+  return std::ranges::any_of(list_at(answer, "events"),
+                             [&](const json& event) { return is_meant(event, typed); });
 }
 
 // `events list NAME…`: only the events and groups named.
-Result<json> chosen_events(const json& answer, const std::vector<std::string>& names) {
+json chosen_events(const json& answer, const std::vector<std::string>& names) {
   json chosen = json::array();
-  for (const std::string& name : names) {
-    bool found = false;
-    for (const json& event : list_at(answer, "events")) {
-      if (text_at(event, "name") != name && text_at(event, "group") != name &&
-          !is_match(text_at(event, "name"), name))
-        continue;
-      found = true;
-      if (std::ranges::find(chosen, event) == chosen.end()) chosen.push_back(event);
-    }
-    if (found) continue;
-    std::vector<std::string> known;
-    for (const json& event : list_at(answer, "events")) known.push_back(text_at(event, "name"));
-    auto near = near_matches(name, known);
-    return fail(ExitCode::usage, "unknown event or group '{}'{}", name,
-                near.empty() ? "" : fmt::format(": is {} meant?", fmt::join(near, " or ")));
-  }
+  for (const std::string& name : names)
+    for (const json& event : list_at(answer, "events"))
+      if (is_meant(event, name) && std::ranges::find(chosen, event) == chosen.end())
+        chosen.push_back(event);
   return json{{"events", std::move(chosen)}};
 }
 
@@ -61,17 +58,23 @@ std::vector<std::string> split_names(const std::vector<std::string>& names) {
 
 Result<std::string> list_events(const EventsCommand& command, bool as_json_text,
                                 RpcClient& client) {
-  json tracepoints = json::array();
-  std::ranges::copy_if(command.names, std::back_inserter(tracepoints),
-                       [](const std::string& name) { return name.contains(':'); });
-  auto answer = client.call(
-      "events.list", tracepoints.empty() ? json::object() : json{{"tracepoints", tracepoints}});
+  const auto names = split_names(command.names);
+  auto answer = client.call("events.list");
   if (!answer) return pass_on(answer);
-  if (!command.names.empty()) {
-    answer = chosen_events(*answer, command.names);
-    if (!answer) return pass_on(answer);
+  // Tracepoints that are not enabled are listed on request. What is unknown the daemon refuses.
+  json tracepoints = json::array();
+  for (const std::string& name : names)
+    if (name.contains(':') || !is_listed(*answer, name)) tracepoints.push_back(name);
+  if (!tracepoints.empty()) {
+    auto all = client.call("events.list", {{"tracepoints", tracepoints}});
+    const bool listed = std::ranges::all_of(
+        names, [&](const std::string& name) { return is_listed(*answer, name); });
+    if (!all && !listed) return pass_on(all);  // probes are no tracepoints, but listed
+    if (all) answer = std::move(all);
   }
-  return as_json_text ? as_json(*answer) : events_view(*answer, Colours::of(STDOUT_FILENO));
+  if (!names.empty()) answer = chosen_events(*answer, names);
+  return as_json_text ? as_json(*answer)
+                      : events_view(*answer, command.verbose, Colours::of(STDOUT_FILENO));
 }
 
 std::string plain_text(std::string_view method, const json& result) {
@@ -112,11 +115,7 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
                             {{"names", split_names(command.names)}});
   if (!answer) return pass_on(answer);
   if (json) return as_json(*answer);
-  std::string out = fmt::format("{}: {}\n", enable ? "enabled" : "disabled",
-                                fmt::join(texts_at(*answer, "events"), ", "));
-  for (const auto& [name, reason] : member(*answer, "skipped").items())
-    out += fmt::format("not {}: {}\n", name, reason.get<std::string>());
-  return out;
+  return changed_events_view(*answer, enable);
 }
 
 Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/suggest.h"
 #include "ctl/json_access.h"
 #include "ctl/text_list.h"
 
@@ -42,16 +43,26 @@ Result<json> value_of(const Key& key, std::string_view text, std::string_view ar
   return json(number);
 }
 
+std::vector<std::string> filter_keys() {
+  std::vector<std::string> names;
+  for (const Key& key : kKeys) {
+    names.emplace_back(key.name);
+    names.push_back(fmt::format("{}{}", kExclude, key.name));
+  }
+  std::erase_if(names, [](const std::string& name) { return !is_filter_key(name); });
+  return names;
+}
+
 Result<> add_argument(std::string_view arg, json& filter) {
   size_t equals = arg.find('=');
   if (equals == std::string_view::npos)
     return fail(ExitCode::usage, "'{}' is not of the form key=value,value…", arg);
   std::string_view name = arg.substr(0, equals);
   if (!is_filter_key(name))
-    return fail(ExitCode::usage,
-                "'{}' is not a filter key: there are pid, uid, comm, follow and cgroup, each also "
-                "as exclude.pid and so on, and syscall",
-                name);
+    return fail(ExitCode::usage, "{}",
+                unknown_name("filter key", name, filter_keys(),
+                             "there are pid, uid, comm, follow and cgroup, each also after "
+                             "'exclude.', and syscall"));
   bool exclude = name.starts_with(kExclude);
   if (exclude) name.remove_prefix(kExclude.size());
   auto key = std::ranges::find(kKeys, name, &Key::name);

@@ -19,6 +19,7 @@ struct StatusCommand {
 struct EventsCommand {
   enum class Action { list, enable, disable } action = Action::list;
   std::vector<std::string> names;
+  bool verbose = false;  // list fields and print formats
 };
 
 // Methods without parameters: pause, resume, reset, reload.

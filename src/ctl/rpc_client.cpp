@@ -29,7 +29,7 @@ std::unexpected<Error> connect_error(const std::string& path, int error) {
   if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
     return fail(ExitCode::unavailable,
                 "no ktraced answers at {}: start it with 'systemctl start ktraced', or name its "
-                "socket with --socket",
+                "socket with --socket or KTRACED_SOCKET",
                 path);
   if (error == EACCES || error == EPERM)
     return fail(ExitCode::no_permission,

@@ -1,6 +1,5 @@
 #include "ctl/selection.h"
 
-#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -26,23 +25,19 @@ bool means(const std::string& name, const Event& event) {
          ::fnmatch(name.c_str(), event.name.c_str(), FNM_NOESCAPE) == 0;
 }
 
+constexpr std::string_view kAllEventsAreListed = "'ktracectl events' lists all";
+
 std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema) {
-  std::vector<std::string> names;
-  std::set<std::string> groups;
+  std::set<std::string> names;
   for (const Event& event : schema.events()) {
-    names.push_back(event.name);
-    groups.insert(event.group);
+    names.insert(event.name);
+    names.insert(event.group);
   }
-  names.insert(names.end(), groups.begin(), groups.end());
-  auto near = near_matches(name, names);
-  if (name.contains(':') && near.empty())
-    return fail(ExitCode::usage,
-                "'{}' is not recorded: enable it with 'ktracectl events enable {}', then it can be "
-                "selected",
-                name, name);
-  if (near.empty())
-    return fail(ExitCode::usage, "unknown event '{}': 'ktracectl events' lists all", name);
-  return fail(ExitCode::usage, "unknown event '{}': is {} meant?", name, fmt::join(near, " or "));
+  const std::string otherwise =
+      name.contains(':')
+          ? fmt::format("a tracepoint can be selected after 'ktracectl events enable {}'", name)
+          : std::string(kAllEventsAreListed);
+  return fail(ExitCode::usage, "{}", unknown_name("event or group", name, names, otherwise));
 }
 
 }  // namespace

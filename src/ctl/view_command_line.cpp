@@ -31,9 +31,7 @@ std::string check_positive(const std::string& text) {
 std::string check_format(const std::string& text) {
   if (format_named(text)) return "";
   const std::vector<std::string> names = format_names();
-  if (auto near = near_matches(text, names); !near.empty())
-    return fmt::format("unknown format '{}': is {} meant?", text, fmt::join(near, " or "));
-  return fmt::format("unknown format '{}': there are {}", text, fmt::join(names, ", "));
+  return unknown_name("format", text, names, fmt::format("there are {}", fmt::join(names, ", ")));
 }
 
 // --format and what belongs to single formats.
@@ -107,7 +105,8 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
                                 fmt::join(by, ", "), by.front()))
         ->check([by](const std::string& text) {
           if (std::ranges::find(by, text) != by.end()) return std::string();
-          return fmt::format("'{}' is none of {}", text, fmt::join(by, ", "));
+          return unknown_name("sort key", text, by,
+                              fmt::format("there are {}", fmt::join(by, ", ")));
         })
         ->type_name("WHAT");
   sub->callback([options, name, &command] {
@@ -180,7 +179,7 @@ void add_export(CLI::App& app, Command& command) {
       ->required()
       ->check([](const std::string& form) {
         if (form == "perfetto" || form == "json") return std::string();
-        return fmt::format("unknown form '{}': there are perfetto and json", form);
+        return unknown_name("form", form, {"perfetto", "json"}, "there are perfetto and json");
       })
       ->type_name("FORM");
   sub->add_option("-o,--output", options->output, "The file to be written; -: standard output")

@@ -11,7 +11,10 @@ namespace ktraced {
 // The answer to `status`. `per_cpu`: also the counters and rings of each CPU.
 [[nodiscard]] std::string status_view(const nlohmann::json& status, bool per_cpu,
                                       const Colours& colours);
-// The answer to `events.list`.
-[[nodiscard]] std::string events_view(const nlohmann::json& answer, const Colours& colours);
+// The answer to `events.list`, a line an event. `verbose`: its fields and print format too.
+[[nodiscard]] std::string events_view(const nlohmann::json& answer, bool verbose,
+                                      const Colours& colours);
+// The answer to `events.enable` (`enabled`) or `events.disable`; many names are a count.
+[[nodiscard]] std::string changed_events_view(const nlohmann::json& answer, bool enabled);
 
 }  // namespace ktraced

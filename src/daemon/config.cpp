@@ -69,9 +69,8 @@ std::vector<std::string> read_event_list(const ConfigNode& node, const std::stri
     else if (auto other = group_of(*name, groups); !other.empty())
       element.problem("'{}' is an event of the group '{}', not of '{}'", *name, other, group);
     else
-      element.problem(
-          "unknown event {}{}", in_quotes(*name),
-          suggestion(*name, std::vector<std::string_view>(events.begin(), events.end())));
+      element.problem("{}", unknown_name("event", *name, events,
+                                         fmt::format("there are {}", fmt::join(events, ", "))));
   }
   std::vector<std::string> selected;
   std::ranges::copy_if(events, std::back_inserter(selected),

@@ -38,7 +38,7 @@ bool ConfigNode::object(const std::vector<std::string_view>& known_keys) const {
   for (const auto& [key, value] : value_->items()) {
     if (std::ranges::find(known_keys, key) != known_keys.end()) continue;
     std::string remedy = suggestion(key, known_keys);
-    if (remedy.empty()) remedy = fmt::format("; possible are {}", fmt::join(known_keys, ", "));
+    if (remedy.empty()) remedy = fmt::format("; there are {}", fmt::join(known_keys, ", "));
     problems_->add(member_path(path_, key), "unknown key" + remedy);
   }
   return true;
@@ -100,8 +100,8 @@ std::optional<std::string> ConfigNode::text() const {
 std::optional<std::string> ConfigNode::choice(const std::vector<std::string_view>& choices) const {
   auto chosen = text();
   if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
-  problem("{} is none of {}{}", in_quotes(*chosen), fmt::join(choices, ", "),
-          suggestion(*chosen, choices));
+  problem("{}", unknown_name("value", *chosen, choices,
+                             fmt::format("there are {}", fmt::join(choices, ", "))));
   return std::nullopt;
 }
 

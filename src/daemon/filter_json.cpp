@@ -124,8 +124,8 @@ void read_syscalls(const ConfigNode& node, std::vector<std::string>& names) {
     auto name = element.text();
     if (!name) continue;
     if (!is_syscall(*name))
-      element.problem("unknown system call {}{}", in_quotes(*name),
-                      suggestion(*name, all_syscalls()));
+      element.problem("{}", unknown_name("system call", *name, all_syscalls(),
+                                         "'ausyscall --dump' lists those of this machine"));
     else if (std::ranges::find(names, *name) == names.end())
       names.push_back(*name);
   }

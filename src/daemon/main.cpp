@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
+#include "base/option_messages.h"
 #include "daemon/cleanup.h"
 #include "daemon/daemon.h"
 #include "kernel/bpf_object.h"
@@ -81,11 +82,16 @@ int main(int argc, char** argv) {
   app.add_flag("--cleanup", options.cleanup,
                "remove what a daemon that is gone left in the kernel, and its socket, and exit");
   app.set_version_flag("--version", KTRACED_VERSION);
+  app.footer(
+      "Examples:\n"
+      "  ktraced --config /etc/ktraced/ktraced.json\n"
+      "  ktraced --config ktraced.json --check-config\n"
+      "  ktraced --config ktraced.json --cleanup");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "ktraced: {}; 'ktraced --help' tells what there is\n", error.what());
+    fmt::print(stderr, "ktraced: {}; see 'ktraced --help'\n", option_message(app, error));
     return static_cast<int>(ExitCode::usage);
   }
   auto code = run(options);

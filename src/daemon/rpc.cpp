@@ -101,8 +101,9 @@ Result<> check_params(const Request& request, std::span<const std::string_view> 
     if (known.empty())
       return fail(ExitCode::usage, "{} takes no parameters, and was given '{:.64}'", request.method,
                   key);
-    return fail(ExitCode::usage, "'{:.64}' is no parameter of {}, which takes {}{}", key,
-                request.method, fmt::join(known, ", "), suggestion(key, known));
+    return fail(ExitCode::usage, "{}: {}", request.method,
+                unknown_name("parameter", key, known,
+                             fmt::format("there are {}", fmt::join(known, ", "))));
   }
   return {};
 }

@@ -131,7 +131,7 @@ Result<json> Tracer::events(const std::vector<std::string>& patterns) const {
       list.push_back(list_entry(event));
   std::set<std::string> names;
   for (const std::string& pattern : patterns) {
-    auto found = tracepoints_.matching(pattern);
+    auto found = tracepoints_meant(pattern);
     if (!found) return pass_on(found);
     names.insert(found->begin(), found->end());
   }

@@ -56,7 +56,7 @@ class Tracer {
   // sections that have changed.
   Result<std::vector<std::string>> apply(const Config& config);
 
-  // Enables or disables events by name, by group or by pattern ("irq:*"), all or none:
+  // Enables or disables events by name, by group or by pattern ("sched_*", "irq:*"), all or none:
   // ExitCode::usage for an unknown name, ExitCode::unavailable for an event this kernel does not
   // have. Of a group or pattern what is available is taken.
   Result<ChosenEvents> set_enabled(const std::vector<std::string>& names, bool enabled);
@@ -184,8 +184,12 @@ class Tracer {
   void set_attached(const Event& event, bool attached);
   void note_attach(const std::string& event, const Result<>& attached);
   Result<> choose(const std::string& name, bool enabled, ChosenEvents& chosen);
+  Result<> choose_built_in(const std::string& pattern, bool enabled, ChosenEvents& chosen);
   Result<> choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen);
   Result<> define_tracepoints(const std::string& pattern, ChosenEvents& chosen);
+  [[nodiscard]] std::unexpected<Error> unknown_event(const std::string& name) const;
+  // Tracepoints by name, pattern ("irq:*") or group ("irq").
+  [[nodiscard]] Result<std::vector<std::string>> tracepoints_meant(const std::string& name) const;
   Result<> define_probe(const ProbeDefinition& probe, bool configured);
   void try_probe(const std::string& name);
   void leave_module(const std::string& name, uint16_t id, const KernelChanges& changes);
@@ -193,6 +197,7 @@ class Tracer {
   [[nodiscard]] std::vector<std::string> configured_probes_kept() const;
   [[nodiscard]] std::set<std::string> tracepoints_to_note() const;
   [[nodiscard]] std::set<std::string> configured_among(const std::set<std::string>& names) const;
+  [[nodiscard]] std::string unknown_probe(const std::string& name) const;
   std::vector<std::string> forget_probes(const ProbeRemoval& removal);
   void set_configured_probes(const std::vector<std::string>& lines);
   [[nodiscard]] nlohmann::json probe_status(const ProbeEntry& probe) const;

@@ -54,13 +54,47 @@ Result<> Tracer::choose(const std::string& name, bool enabled, ChosenEvents& cho
       if (!enabled || why_unavailable(event) == nullptr) chosen.events.push_back(event);
     return {};
   }
-  if (schema_.find(name) == nullptr)
-    return fail(ExitCode::usage,
-                "there is no event or group '{:.64}': 'ktracectl events' lists them all", name);
+  if (is_pattern(name)) return choose_built_in(name, enabled, chosen);
+  if (schema_.find(name) == nullptr) {
+    auto found = choose_dynamic(name + ":*", enabled, chosen);
+    return found ? found : unknown_event(name);
+  }
   if (const std::string* reason = why_unavailable(name); enabled && reason != nullptr)
     return fail(ExitCode::unavailable, "event {} is not available: {}", name, *reason);
   chosen.events.push_back(name);
   return {};
+}
+
+// "sched_*": built-in events; the names of dynamic ones have a colon.
+Result<> Tracer::choose_built_in(const std::string& pattern, bool enabled, ChosenEvents& chosen) {
+  bool found = false;
+  for (const Event& event : schema_.events()) {
+    if (is_dynamic(event) || !matches_pattern(event.name, pattern)) continue;
+    found = true;
+    if (!enabled || why_unavailable(event.name) == nullptr) chosen.events.push_back(event.name);
+  }
+  return found ? Result<>() : unknown_event(pattern);
+}
+
+// `name` is no built-in event or group, and no group of tracepoints.
+std::unexpected<Error> Tracer::unknown_event(const std::string& name) const {
+  std::set<std::string> names;
+  for (const Event& event : schema_.events()) {
+    names.insert(event.name);
+    names.insert(event.group);
+  }
+  if (const auto tracepoints = Tracepoints::all())
+    for (const std::string& tracepoint : *tracepoints)
+      names.insert(tracepoint.substr(0, tracepoint.find(':')));
+  return fail(ExitCode::usage, "{}",
+              unknown_name("event or group", name, names, "'ktracectl events' lists all"));
+}
+
+Result<std::vector<std::string>> Tracer::tracepoints_meant(const std::string& name) const {
+  if (name.contains(':')) return tracepoints_.matching(name);
+  if (is_pattern(name)) return unknown_event(name);
+  auto found = tracepoints_.matching(name + ":*");
+  return found ? found : unknown_event(name);
 }
 
 Result<> Tracer::choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen) {
@@ -71,7 +105,10 @@ Result<> Tracer::choose_dynamic(const std::string& name, bool enabled, ChosenEve
       if (!enabled || probe_list_.contains(event->event.name))
         chosen.events.push_back(event->event.name);
   if (chosen.events.size() != before && (!enabled || !is_pattern(name))) return {};
-  if (enabled) return define_tracepoints(name, chosen);
+  if (enabled) {
+    auto defined = define_tracepoints(name, chosen);
+    return chosen.events.size() != before ? Result<>() : defined;
+  }
   // What has never been enabled need not be disabled, but must exist.
   auto known = tracepoints_.matching(name);
   return known ? Result<>() : pass_on(known);

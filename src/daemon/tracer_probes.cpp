@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "daemon/tracer.h"
 #include "kernel/probe_grammar.h"
 
@@ -62,6 +63,15 @@ Result<> Tracer::define_probe(const ProbeDefinition& probe, bool configured) {
   return {};
 }
 
+std::string Tracer::unknown_probe(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const auto& [event, entry] : probe_list_) {
+    names.push_back(fmt::format("{}/{}", entry.definition.group, entry.definition.event));
+    names.push_back(entry.definition.event);
+  }
+  return unknown_name("probe", name, names, "'ktracectl probe list' lists all");
+}
+
 std::vector<std::string> Tracer::forget_probes(const ProbeRemoval& removal) {
   std::vector<std::string> removed;
   std::erase_if(probe_list_, [&](const auto& entry) {
@@ -110,8 +120,8 @@ Result<json> Tracer::add_probes(const std::vector<ProbeCommand>& commands) {
     if (const auto* removal = std::get_if<ProbeRemoval>(&command)) {
       const auto gone = forget_probes(*removal);
       if (gone.empty())
-        return give_up({ExitCode::usage, fmt::format("there is no probe {}/{} to be removed",
-                                                     removal->group, removal->event)});
+        return give_up(
+            {ExitCode::usage, unknown_probe(fmt::format("{}/{}", removal->group, removal->event))});
       for (const std::string& definition : gone) removed.push_back(definition);
       continue;
     }
@@ -142,8 +152,7 @@ Result<json> Tracer::remove_probes(const std::vector<std::string>& names) {
     if (std::ranges::none_of(probe_list_, [&](const auto& entry) {
           return is_meant(removal_of(name), entry.second.definition);
         }))
-      return fail(ExitCode::usage, "there is no probe {:.128}: 'ktracectl probe list' lists them",
-                  name);
+      return fail(ExitCode::usage, "{}", unknown_probe(name));
   json removed = json::array();
   for (const std::string& name : names)
     for (std::string& definition : forget_probes(removal_of(name)))

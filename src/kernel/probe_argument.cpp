@@ -21,8 +21,9 @@ constexpr std::array<std::string_view, 21> kRegisters = {
 Parsed<FetchSource> parse_register(Piece text) {
   const std::string_view name = text.text.substr(1);
   if (std::ranges::find(kRegisters, name) == kRegisters.end())
-    return wrong(text.column, "there is no register '{}': x86-64 has {}{}", text.text,
-                 fmt::join(kRegisters, " "), suggestion(name, kRegisters));
+    return wrong(text.column, "{}",
+                 unknown_name("register", name, kRegisters,
+                              fmt::format("x86-64 has {}", fmt::join(kRegisters, " "))));
   return FetchSource{.kind = Source::register_value, .name = std::string(name)};
 }
 

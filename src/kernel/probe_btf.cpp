@@ -156,9 +156,10 @@ Result<BtfArgument> BtfFunction::argument(const std::string& name) const {
       return fail(ExitCode::usage, "argument {} of {} is not passed in a register", name, name_);
     return argument;
   }
-  return fail(ExitCode::usage, "{} has no argument '{}'; it has {}{}", name_, name,
-              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-              suggestion(name, names));
+  return fail(ExitCode::usage, "{}: {}", name_,
+              unknown_name("argument", name, names,
+                           names.empty() ? "it has none"
+                                         : fmt::format("it has {}", fmt::join(names, ", "))));
 }
 
 Result<BtfValue> BtfFunction::follow(uint32_t id, const std::vector<MemberStep>& members) const {
@@ -175,8 +176,8 @@ Result<BtfValue> BtfFunction::follow(uint32_t id, const std::vector<MemberStep>&
                   is_composite(type) ? "so write '.'" : "and no pointer to a struct");
     member = find_member(btf_, target, step.name);
     if (!member)
-      return fail(ExitCode::usage, "{} has no member '{}'{}", type_name(btf_, target), step.name,
-                  suggestion(step.name, member_names(btf_, target)));
+      return fail(ExitCode::usage, "{}: {}", type_name(btf_, target),
+                  unknown_name("member", step.name, member_names(btf_, target)));
     if (step.arrow) {
       if (value.in_memory) value.pointers.push_back(value.offset);
       value.offset = 0;

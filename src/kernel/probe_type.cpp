@@ -76,10 +76,10 @@ Parsed<FetchType> parse_type(Piece text) {
                  name);
   if (!type)
     return wrong(
-        text.column,
-        "unknown type '{}': types are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, "
-        "symbol, symstr and bWIDTH@OFFSET/SIZE{}",
-        name, suggestion(name, kTypeNames));
+        text.column, "{}",
+        unknown_name("type", name, kTypeNames,
+                     "there are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, symbol, "
+                     "symstr and bWIDTH@OFFSET/SIZE"));
   if (bracket != std::string_view::npos)
     if (auto done = parse_array_size(text.from(bracket), *type); !done)
       return std::unexpected(done.error());

@@ -133,7 +133,8 @@ std::vector<std::string> SymbolTable::near(std::string_view name) const {
       names.emplace_back(name_of(symbol));
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());
-  return near_matches(name, names);
+  const auto near = near_matches(name, names);
+  return {near.begin(), near.end()};
 }
 
 }  // namespace ktraced

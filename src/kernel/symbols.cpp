@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/lines.h"
+#include "base/suggest.h"
 
 namespace ktraced {
 
@@ -38,11 +39,12 @@ Result<std::vector<KernelFunction>> KernelSymbols::functions(const std::string& 
   if (!module.empty() && !loaded_modules_.contains(module))
     return fail(ExitCode::unavailable,
                 "the kernel module {0} is not loaded: load it (modprobe {0})", module);
-  const std::string where =
-      module.empty() ? "this kernel" : fmt::format("the kernel module {}", module);
   const auto near = table_->near(pattern);
-  return fail(ExitCode::usage, "{} has no function {}{}", where, pattern,
-              near.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(near, ", ")));
+  if (!module.empty())
+    return fail(ExitCode::usage, "the kernel module {}: {}", module,
+                unknown_name("function", pattern, near));
+  return fail(ExitCode::usage, "{}",
+              unknown_name("kernel function", pattern, near, "/proc/kallsyms lists all"));
 }
 
 Result<KernelFunction> KernelSymbols::function(const std::string& module, const std::string& name) {

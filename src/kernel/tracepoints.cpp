@@ -1,13 +1,13 @@
 #include "kernel/tracepoints.h"
 
 #include <bpf/bpf.h>
-#include <fmt/ranges.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "base/suggest.h"
 #include "kernel/kernel_btf.h"
@@ -49,10 +49,11 @@ Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern)
   std::ranges::copy_if(*names, std::back_inserter(found),
                        [&](const std::string& name) { return matches_pattern(name, pattern); });
   if (!found.empty()) return found;
-  const auto near = near_matches(pattern, *names);
-  return fail(ExitCode::usage, "this kernel has no tracepoint {:.64}{}", pattern,
-              near.empty() ? ": 'ktracectl events list SYSTEM:*' lists those of a subsystem"
-                           : fmt::format(": is {} meant?", fmt::join(near, " or ")));
+  std::set<std::string> known(names->begin(), names->end());
+  for (const std::string& name : *names) known.insert(name.substr(0, name.find(':')) + ":*");
+  return fail(ExitCode::usage, "{}",
+              unknown_name("tracepoint", pattern, known,
+                           "'ktracectl events list GROUP:*' lists those of a group"));
 }
 
 Result<TracepointFormat> Tracepoints::format(std::string_view name) const {

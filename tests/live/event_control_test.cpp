@@ -72,6 +72,32 @@ TEST(Events, GroupsAndSingleOnesSwitchAtRunTime) {
   EXPECT_TRUE(enabled_events(daemon).empty());
 }
 
+TEST(Events, PatternsMatchBuiltInEvents) {
+  Daemon daemon;
+  daemon.enable({"signal_*", "k?ree"});
+  EXPECT_THAT(enabled_events(daemon),
+              testing::UnorderedElementsAre("signal_generate", "signal_deliver", "kfree"));
+  EXPECT_THAT(daemon.ctl_ok({"events", "list", "signal_*"}), HasSubstr("signal_deliver"));
+  daemon.disable({"*"});
+  EXPECT_TRUE(enabled_events(daemon).empty());
+  EXPECT_EQ(daemon.call_error("events.enable", {{"names", {"nosuch*"}}})["message"],
+            "unknown event or group 'nosuch*'; 'ktracectl events' lists all");
+}
+
+TEST(Events, UnknownNamesHaveOneWording) {
+  Daemon daemon;
+  const std::string sentence = "unknown event or group 'kmallloc'; did you mean 'kmalloc'?\n";
+  for (const Command& words :
+       {Command{"events", "enable", "kmallloc"}, Command{"events", "disable", "kmallloc"},
+        Command{"events", "list", "kmallloc"}, Command{"stream", "--event", "kmallloc"}})
+    EXPECT_EQ(daemon.ctl(words).err, "ktracectl: " + sentence);
+  EXPECT_EQ(
+      daemon.ctl({"filter", "set", "syscall=opennat"}).err,
+      "ktracectl: filter.syscall[0]: unknown system call 'opennat'; did you mean 'openat'?\n");
+  EXPECT_EQ(daemon.ctl({"probe", "remove", "nosuch"}).err,
+            "ktracectl: unknown probe 'nosuch'; 'ktracectl probe list' lists all\n");
+}
+
 TEST(Events, AnUnknownNameChangesNothing) {
   Daemon daemon;
   json error = daemon.call_error("events.enable", {{"names", {"kfree", "kmalllloc"}}});

@@ -209,15 +209,30 @@ TEST(Tracepoint, AreListedBeforeTheyAreEnabled) {
   EXPECT_THAT(daemon.ctl_ok({"events", "list", "irq:softirq_*"}), HasSubstr("irq:softirq_raise"));
 }
 
+TEST(Tracepoint, GroupsAreEnabledByNameUnlessABuiltInGroupHasIt) {
+  Daemon daemon;
+  EXPECT_THAT(daemon.ctl_ok({"events", "list", "irq"}), HasSubstr("irq:softirq_entry"));
+  const json chosen = daemon.call("events.enable", {{"names", {"irq"}}})["events"];
+  EXPECT_THAT(chosen, Contains("irq:softirq_entry"));
+  for (const json& name : chosen) EXPECT_TRUE(name.get<std::string>().starts_with("irq:")) << name;
+  EXPECT_EQ(daemon.event_status("irq:softirq_entry")["enabled"], true);
+  EXPECT_EQ(daemon.call("events.disable", {{"names", {"irq"}}})["events"].size(), chosen.size());
+  EXPECT_THAT(daemon.call("events.enable", {{"names", {"signal"}}})["events"],
+              testing::UnorderedElementsAre("signal_generate", "signal_deliver"));
+  for (const char* call : {"events.enable", "events.disable"})
+    EXPECT_EQ(daemon.call_error(call, {{"names", {"irqq"}}})["message"],
+              "unknown event or group 'irqq'; did you mean 'irq'?");
+}
+
 TEST(Tracepoint, ThatDoesNotExistIsAnErrorWithTheNearestNames) {
   Daemon daemon;
   const json error =
       daemon.call_error("events.enable", {{"names", {"irq:softirq_entry", "irq:softirq_entri"}}});
-  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("is irq:softirq_entry"));
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("did you mean 'irq:softirq_entry'?"));
   EXPECT_EQ(error["data"]["exit_code"], 64);
   EXPECT_THAT(
       daemon.call_error("events.enable", {{"names", {"nosuch:*"}}})["message"].get<std::string>(),
-      HasSubstr("no tracepoint nosuch:*"));
+      HasSubstr("unknown tracepoint 'nosuch:*'"));
   EXPECT_FALSE(daemon.call("status")["events"].contains("irq:softirq_entry"));
 }
 

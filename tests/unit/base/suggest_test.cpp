@@ -24,5 +24,31 @@ TEST(Suggest, FindsWhatWasProbablyMeant) {
   EXPECT_THAT(near_matches(std::string(100000, 'k'), names), IsEmpty());
 }
 
+TEST(Suggest, PrefersNamesThatDifferByFewerLetters) {
+  EXPECT_THAT(near_matches("opennat", {"open", "openat", "openat2"}), ElementsAre("openat"));
+  EXPECT_THAT(near_matches("tid", {"pid", "uid", "comm"}), ElementsAre("pid", "uid"));
+  EXPECT_THAT(near_matches("ste", {"set", "sum"}), ElementsAre("set")) << "one swap";
+  EXPECT_THAT(near_matches("pid", {"pid"}), IsEmpty());
+  EXPECT_THAT(near_matches("e", {"sched", "kfree"}), IsEmpty());
+  EXPECT_THAT(near_matches("x", {"y"}), IsEmpty()) << "nothing of it is the same";
+}
+
+TEST(Suggest, UnknownNamesHaveOneWording) {
+  const std::vector<std::string> names{"kmalloc", "kfree", "pid", "uid", "xid"};
+  EXPECT_EQ(unknown_name("event", "kmaloc", names, "see there"),
+            "unknown event 'kmaloc'; did you mean 'kmalloc'?");
+  EXPECT_EQ(unknown_name("key", "tid", names),
+            "unknown key 'tid'; did you mean 'pid', 'uid' or 'xid'?");
+  EXPECT_EQ(unknown_name("event", "zzzzzzzz", names, "see there"),
+            "unknown event 'zzzzzzzz'; see there");
+  EXPECT_EQ(unknown_name("event", "zzzzzzzz", names), "unknown event 'zzzzzzzz'");
+}
+
+TEST(Suggest, WhatWasTypedIsSafeToPrint) {
+  EXPECT_EQ(unknown_name("event", "a\x1b[1m\n\xff", {}), "unknown event 'a\\x1b[1m\\x0a\\xff'");
+  EXPECT_EQ(unknown_name("event", std::string(100000, 'k'), {}),
+            "unknown event '" + std::string(64, 'k') + "…'");
+}
+
 }  // namespace
 }  // namespace ktraced

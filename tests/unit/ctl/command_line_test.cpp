@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace ktraced {
 namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 auto parse(std::vector<const char*> words) {
   words.insert(words.begin(), "ktracectl");
@@ -59,11 +62,15 @@ TEST(CommandLine, Events) {
   using Action = EventsCommand::Action;
   EXPECT_EQ(command<EventsCommand>({"events"}).action, Action::list);
   EXPECT_THAT(command<EventsCommand>({"events", "list", "kmem"}).names, ElementsAre("kmem"));
+  EXPECT_FALSE(command<EventsCommand>({"events", "list"}).verbose);
+  EXPECT_TRUE(command<EventsCommand>({"events", "-v"}).verbose);
+  EXPECT_TRUE(command<EventsCommand>({"events", "list", "--verbose"}).verbose);
   auto enable = command<EventsCommand>({"events", "enable", "kmalloc", "sched"});
   EXPECT_EQ(enable.action, Action::enable);
   EXPECT_THAT(enable.names, ElementsAre("kmalloc", "sched"));
   EXPECT_EQ(command<EventsCommand>({"events", "disable", "x"}).action, Action::disable);
-  EXPECT_THAT(usage_error({"events", "enable"}), HasSubstr("NAME is required"));
+  EXPECT_THAT(usage_error({"events", "enable"}),
+              HasSubstr("NAME is missing; see 'ktracectl help events enable'"));
   usage_error({"events", "toggle", "x"});
 }
 
@@ -84,11 +91,13 @@ TEST(CommandLine, Filter) {
   EXPECT_EQ(set.action, Action::set);
   EXPECT_EQ(set.filter,
             json::parse(R"({"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}})"));
-  EXPECT_THAT(usage_error({"filter", "set", "pud=1"}), HasSubstr("'pud' is not a filter key"));
+  EXPECT_THAT(usage_error({"filter", "set", "pud=1"}),
+              HasSubstr("unknown filter key 'pud'; did you mean 'pid'?"));
   EXPECT_THAT(usage_error({"filter", "set"}), HasSubstr("filter set needs KEY=VALUE"));
-  EXPECT_EQ(usage_error({"filter", "set", "--pid", "abc"}),
-            "ktracectl: unknown option '--pid': is pid=VALUE meant?; see 'ktracectl filter set "
-            "--help'\n");
+  EXPECT_EQ(
+      usage_error({"filter", "set", "--pid", "abc"}),
+      "ktracectl: unknown option '--pid'; did you mean 'pid=VALUE'?; see 'ktracectl help filter "
+      "set'\n");
 }
 
 TEST(CommandLine, Show) {
@@ -111,9 +120,9 @@ TEST(CommandLine, Export) {
   EXPECT_THAT(exported.selection.events, ElementsAre("sched", "kmalloc"));
   EXPECT_TRUE(exported.partial);
   EXPECT_THAT(usage_error({"export", "/a", "--to", "chrome", "-o", "x"}),
-              HasSubstr("unknown form 'chrome': there are perfetto and json"));
-  EXPECT_THAT(usage_error({"export", "/a", "-o", "x"}), HasSubstr("--to"));
-  EXPECT_THAT(usage_error({"export", "/a", "--to", "json"}), HasSubstr("--output"));
+              HasSubstr("unknown form 'chrome'; there are perfetto and json"));
+  EXPECT_THAT(usage_error({"export", "/a", "-o", "x"}), HasSubstr("--to FORM is missing"));
+  EXPECT_THAT(usage_error({"export", "/a", "--to", "json"}), HasSubstr("--output FILE is missing"));
 }
 
 TEST(CommandLine, Report) {
@@ -134,7 +143,10 @@ TEST(CommandLine, Report) {
   EXPECT_EQ(html.top, 5U);
   EXPECT_THAT(usage_error({"report", "html", "/a"}), HasSubstr("--output"));
   EXPECT_THAT(usage_error({"report", "html", "-o", "page.html"}), HasSubstr("DIR"));
-  EXPECT_THAT(usage_error({"report"}), HasSubstr("ktracectl report --help"));
+  EXPECT_THAT(
+      usage_error({"report"}),
+      HasSubstr(
+          "report needs one of summary, kmem, sched, syscalls, html; see 'ktracectl help report'"));
   EXPECT_THAT(usage_error({"report", "kmem"}),
               HasSubstr("report kmem needs DIR, a trace directory, or --live"));
   auto live = command<ReportCommand>({"report", "kmem", "--live", "--duration", "2"});
@@ -142,8 +154,10 @@ TEST(CommandLine, Report) {
   EXPECT_EQ(live.duration_s, 2);
   usage_error({"report", "kmem", "/a", "--live"});
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}), HasSubstr("--live"));
-  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--by", "colour"}),
-              HasSubstr("'colour' is none of given, requested, count, waste, held, elsewhere"));
+  EXPECT_THAT(
+      usage_error({"report", "kmem", "/a", "--by", "colour"}),
+      HasSubstr(
+          "unknown sort key 'colour'; there are given, requested, count, waste, held, elsewhere"));
   EXPECT_THAT(usage_error({"report", "summary", "/a", "--by", "count"}), HasSubstr("--by"));
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "0"}), HasSubstr("above 0"));
 }
@@ -160,7 +174,7 @@ TEST(CommandLine, Record) {
   EXPECT_THAT(run.command, ElementsAre("stream", "--count", "5", "--json", "--", "-o", "x"));
   EXPECT_EQ(usage_error({"record"}),
             "ktracectl: record needs --output DIR (-o DIR), the directory to be made; see "
-            "'ktracectl record --help'\n");
+            "'ktracectl help record'\n");
   EXPECT_THAT(usage_error({"record", "--", "sleep", "1"}), HasSubstr("--output DIR"));
 }
 
@@ -193,11 +207,11 @@ TEST(CommandLine, FormatsOfStreamAndShow) {
 TEST(CommandLine, WrongFormatsAreUsageErrors) {
   EXPECT_EQ(
       usage_error({"show", "/a", "--format", "kmemtrac"}),
-      "ktracectl: --format: unknown format 'kmemtrac': is kmemtrace or kmemtrace-minimal meant?; "
-      "see 'ktracectl show --help'\n");
+      "ktracectl: --format: unknown format 'kmemtrac'; did you mean 'kmemtrace'?; see 'ktracectl "
+      "help show'\n");
   EXPECT_EQ(usage_error({"stream", "--format", "xml"}),
-            "ktracectl: --format: unknown format 'xml': there are ftrace, json, kmemtrace, "
-            "kmemtrace-minimal, process; see 'ktracectl stream --help'\n");
+            "ktracectl: --format: unknown format 'xml'; there are ftrace, json, kmemtrace, "
+            "kmemtrace-minimal, process; see 'ktracectl help stream'\n");
   EXPECT_THAT(usage_error({"show", "/a", "--format", "kmemtrace", "--gfp-names"}),
               HasSubstr("--gfp-names belongs to --format kmemtrace-minimal"));
   EXPECT_THAT(usage_error({"stream", "--names"}), HasSubstr("--names belongs to --format process"));
@@ -218,17 +232,71 @@ TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
 }
 
 TEST(CommandLine, UnknownCommandsAreNamedWithWhatMayBeMeant) {
-  EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats': is status meant?"));
+  EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats'; did you mean 'status'?"));
   EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
-  EXPECT_EQ(usage_error({}), "ktracectl: a command is needed; see 'ktracectl --help'\n");
-  EXPECT_THAT(usage_error({"snapshot", "lst"}),
-              HasSubstr("unknown command 'lst': is list meant?; see 'ktracectl snapshot --help'"));
+  EXPECT_EQ(usage_error({}), "ktracectl: a command is missing; see 'ktracectl help'\n");
+  EXPECT_THAT(
+      usage_error({"snapshot", "lst"}),
+      HasSubstr("unknown command 'lst'; did you mean 'list'?; see 'ktracectl help snapshot'"));
   EXPECT_THAT(usage_error({"snapshot", "take", "x"}), HasSubstr("unknown argument 'x'; see"));
+}
+
+TEST(CommandLine, WrongUseOfOptionsIsSaidInOurWords) {
+  EXPECT_EQ(usage_error({"stream", "--evnt", "kmalloc"}),
+            "ktracectl: unknown option '--evnt'; did you mean '--event'?; see 'ktracectl help "
+            "stream'\n");
+  EXPECT_EQ(usage_error({"stream", "--frmat=json"}),
+            "ktracectl: unknown option '--frmat'; did you mean '--format'?; see 'ktracectl help "
+            "stream'\n");
+  EXPECT_THAT(usage_error({"status", "--sokcet", "x"}), HasSubstr("did you mean '--socket'?"));
+  EXPECT_EQ(usage_error({"stream", "--event"}),
+            "ktracectl: --event NAME,…: the value is missing; see 'ktracectl help stream'\n");
+  EXPECT_EQ(usage_error({"stream", "--pid", "abc"}),
+            "ktracectl: --pid: 'abc' is not a possible value; see 'ktracectl help stream'\n");
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}),
+              HasSubstr("--duration is possible only with --live"));
+  EXPECT_THAT(usage_error({"stream", "--count-only", "--event", "kfree"}),
+              HasSubstr("is not possible with"));
+}
+
+TEST(CommandLine, TheSocketMayBeNamedByTheEnvironment) {
+  ::setenv("KTRACED_SOCKET", "/of/environment", 1);
+  auto parsed = parse({"status"});
+  auto named = parse({"--socket", "/named", "status"});
+  ::unsetenv("KTRACED_SOCKET");
+  ASSERT_TRUE(std::holds_alternative<Options>(parsed) && std::holds_alternative<Options>(named));
+  EXPECT_EQ(std::get<Options>(parsed).socket, "/of/environment");
+  EXPECT_EQ(std::get<Options>(named).socket, "/named");
+}
+
+std::string help_text(const std::vector<const char*>& words) {
+  auto parsed = parse(words);
+  const auto* nothing = std::get_if<NothingToRun>(&parsed);
+  if (nothing == nullptr) return "no help";
+  EXPECT_EQ(nothing->exit_code, 0) << nothing->err;
+  return nothing->out;
+}
+
+TEST(CommandLine, HelpOnACommandIsItsHelpOption) {
+  EXPECT_EQ(help_text({"help"}), help_text({"--help"}));
+  for (const char* command :
+       {"status", "events", "pause", "resume", "reset", "reload", "filter", "snapshot", "probe",
+        "stream", "show", "report", "export", "record"}) {
+    EXPECT_EQ(help_text({"help", command}), help_text({command, "-h"}));
+    EXPECT_THAT(help_text({"help", command}), Not(HasSubstr("Excludes")));
+    EXPECT_THAT(help_text({"help", command}),
+                HasSubstr("\nExamples:\n  ktracectl " + std::string(command)));
+  }
+  EXPECT_EQ(help_text({"help", "filter", "set"}), help_text({"filter", "set", "--help"}));
+  EXPECT_THAT(help_text({"help", "filter", "set"}), HasSubstr("ktracectl filter set pid="));
+  EXPECT_EQ(usage_error({"help", "sream"}),
+            "ktracectl: unknown command 'sream'; did you mean 'stream'?; see 'ktracectl help'\n");
 }
 
 TEST(CommandLine, HelpAndVersionAreNoErrors) {
   for (std::vector<const char*> words : {std::vector<const char*>{"--version"},
                                          {"--help"},
+                                         {"-h"},
                                          {"stream", "--help"},
                                          {"events", "--help"}}) {
     auto parsed = parse(words);

@@ -146,7 +146,7 @@ TEST_F(ExportTest, SelectsAsShowDoesButKeepsAllSwitches) {
   run(command);
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ExitCode::usage);
-  EXPECT_THAT(result_.error().message, HasSubstr("is kfree meant?"));
+  EXPECT_THAT(result_.error().message, HasSubstr("did you mean 'kfree'?"));
 }
 
 TEST_F(ExportTest, OverwritesNothing) {

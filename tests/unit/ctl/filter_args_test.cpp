@@ -48,10 +48,10 @@ TEST(FilterArgs, ValuesMayHoldEqualSigns) {
 }
 
 TEST(FilterArgs, UnknownKeysAreNamed) {
-  EXPECT_THAT(error_of({"pud=1"}), HasSubstr("'pud' is not a filter key"));
+  EXPECT_THAT(error_of({"pud=1"}), HasSubstr("unknown filter key 'pud'; did you mean 'pid'?"));
   EXPECT_THAT(error_of({"exclude.pud=1"}), HasSubstr("'exclude.pud'"));
   EXPECT_THAT(error_of({"exclude=1"}), HasSubstr("'exclude'"));
-  EXPECT_THAT(error_of({"=1"}), HasSubstr("not a filter key"));
+  EXPECT_THAT(error_of({"=1"}), HasSubstr("unknown filter key"));
 }
 
 TEST(FilterArgs, OtherMistakesAreNamed) {

@@ -89,7 +89,8 @@ TEST_F(SelectionTest, UnknownEventsAreNamedWithNearMatches) {
   auto selection = Selection::make({.events = {"sched_swich"}}, schema_);
   ASSERT_FALSE(selection);
   EXPECT_EQ(selection.error().code, ExitCode::usage);
-  EXPECT_THAT(selection.error().message, HasSubstr("unknown event 'sched_swich'"));
+  EXPECT_THAT(selection.error().message,
+              HasSubstr("unknown event or group 'sched_swich'; did you mean 'sched_switch'?"));
   EXPECT_THAT(selection.error().message, HasSubstr("sched_switch"));
   selection = Selection::make({.events = {"zzzzzzzzzzz"}}, schema_);
   ASSERT_FALSE(selection);

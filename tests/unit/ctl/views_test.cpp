@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ctl/table.h"
 
@@ -97,22 +98,66 @@ TEST(StatusView, AnswersOfAnotherShapeAreNoCrash) {
     EXPECT_NE(status_view(json::parse(text), true, Colours(false)), "");
 }
 
-TEST(EventsView, ShowsFieldsWithTypesAndWhyAnEventIsMissing) {
-  json answer = json::parse(R"({"events":[
+const json kEvents = json::parse(R"({"events":[
     {"id":10,"name":"kmalloc","group":"kmem","doc":"memory","enabled":true,"available":true,
+     "print":"\"%pS\", REC->call_site",
      "fields":[{"name":"call_site","type":"kaddr_t","doc":""},
                {"name":"args","type":"hex_t[6]","doc":"six"}]},
     {"id":20,"name":"mark_victim","group":"oom","doc":"","enabled":false,"available":false,
      "reason":"no such tracepoint","fields":[]},
-    {"id":11,"name":"kfree","group":"kmem","enabled":false,"available":true}]})");
-  EXPECT_EQ(events_view(answer, Colours(false)),
-            "kmalloc  id 10  group kmem  enabled\n"
+    {"id":11,"name":"irq:irq_handler_exit","group":"irq","enabled":false,"available":true,
+     "fields":[{"name":"irq","type":"s32"},{"name":"ret","type":"s32"}]}]})");
+
+TEST(EventsView, HasOneAlignedLineAnEvent) {
+  EXPECT_EQ(events_view(kEvents, false, Colours(false)),
+            "EVENT                 GROUP  STATE  DESCRIPTION\n"
+            "kmalloc               kmem   on     memory\n"
+            "mark_victim           oom    -      not available: no such tracepoint\n"
+            "irq:irq_handler_exit  irq    off    irq, ret\n");
+  EXPECT_EQ(events_view(json::parse("7"), false, Colours(false)), "");
+}
+
+TEST(EventsView, CutsLongListsOfFieldsAt120Columns) {
+  json event = {{"name", "ext4:ext4_request_blocks"}, {"group", "ext4"}, {"available", true}};
+  for (int i = 0; i < 40; ++i) event["fields"].push_back({{"name", "field" + std::to_string(i)}});
+  std::istringstream lines(events_view({{"events", {event}}}, false, Colours(false)));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 120U);
+    EXPECT_TRUE(line.ends_with("DESCRIPTION") || line.ends_with(", ...")) << line;
+  }
+}
+
+TEST(EventsView, ShowsFieldsWithTypesAndThePrintFormatWhenVerbose) {
+  EXPECT_EQ(events_view(kEvents, true, Colours(false)),
+            "kmalloc  id 10  group kmem  on\n"
             "    memory\n"
             "    kaddr_t call_site\n"
             "    hex_t args[6]                 six\n"
+            "    print format: \"%pS\", REC->call_site\n"
             "mark_victim  id 20  group oom  not available: no such tracepoint\n"
-            "kfree  id 11  group kmem  disabled\n");
-  EXPECT_EQ(events_view(json::parse("7"), Colours(false)), "");
+            "irq:irq_handler_exit  id 11  group irq  off\n"
+            "    s32 irq\n"
+            "    s32 ret\n");
+  EXPECT_EQ(events_view(json::parse("7"), true, Colours(false)), "");
+}
+
+TEST(ChangedEventsView, NamesAFewAndCountsMany) {
+  EXPECT_EQ(changed_events_view({{"events", {"kmalloc", "kfree"}}}, true),
+            "enabled: kmalloc, kfree\n");
+  EXPECT_EQ(changed_events_view({{"events", {"kmalloc"}}}, false), "disabled: kmalloc\n");
+  EXPECT_EQ(changed_events_view({{"events", json::array()}}, false), "no event disabled\n");
+  json answer;
+  for (int i = 0; i < 1213; ++i) answer["events"].push_back("e" + std::to_string(i));
+  for (int i = 0; i < 20; ++i) answer["skipped"]["s" + std::to_string(i)] = "too long";
+  for (int i = 0; i < 9; ++i)
+    answer["skipped"]["t" + std::to_string(i)] = "why " + std::to_string(i);
+  EXPECT_EQ(changed_events_view(answer, true),
+            "1,213 events enabled\n"
+            "not enabled: 20 events: too long\n"
+            "not enabled: t0: why 0\n"
+            "not enabled: t1: why 1\n"
+            "not enabled: t2: why 2\n"
+            "not enabled: 6 more events; --json lists them\n");
 }
 
 TEST(Table, NumbersAreReadable) {

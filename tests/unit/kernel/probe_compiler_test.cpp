@@ -247,13 +247,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"p vfs_* count", "column 9: arguments by name need the name of one function"},
         Refused{"p 0x100 count", "arguments by name need the name of one function"},
         Refused{"p vfs_read cuont",
-                "column 12: vfs_read has no argument 'cuont'; it has file, buf, count, pos; did "
-                "you mean 'count'?"},
+                "column 12: vfs_read: unknown argument 'cuont'; did you mean 'count'?"},
         Refused{"p vfs_read count->x", "what is before it is unsigned long, and no pointer"},
         Refused{"p vfs_read file.f_inode", "what is before it is struct file *"},
         Refused{"p vfs_read file->f_name->name", "so write '.'"},
         Refused{"p vfs_read file->f_indoe",
-                "struct file has no member 'f_indoe'; did you mean "
+                "struct file: unknown member 'f_indoe'; did you mean "
                 "'f_inode'?"},
         Refused{"p vfs_read file->f_name", "name a member of it"},
         Refused{"p by_value behind", "is not passed in a register"},

@@ -172,8 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Values, ProbeError,
     ::testing::Values(
-        Bad{"p f %rax", 5, "did you mean 'ax'?"}, Bad{"p f %", 5, "no register"},
-        Bad{"p f x=%nothing", 7, "no register"}, Bad{"p f @", 6, "neither an address"},
+        Bad{"p f %rax", 5, "did you mean 'ax'?"}, Bad{"p f %", 5, "unknown register ''"},
+        Bad{"p f x=%nothing", 7, "unknown register"}, Bad{"p f @", 6, "neither an address"},
         Bad{"p f @a*", 6, "neither an address"}, Bad{"p f $arg0", 5, "$arg1 to $arg6"},
         Bad{"p f $arg7", 5, "$arg1 to $arg6"}, Bad{"p f $arg", 5, "$arg1 to $arg6"},
         Bad{"p f $argx", 5, "$arg1 to $arg6"},
@@ -247,7 +247,7 @@ TEST(ProbeGrammar, NamesTheLineWhereThereAreSeveral) {
   auto commands = parse_probes("p f\n# x\np g %zz\n");
   ASSERT_FALSE(commands);
   EXPECT_EQ(commands.error().code, ExitCode::usage);
-  EXPECT_THAT(commands.error().message, StartsWith("line 3, column 5: there is no register '%zz'"));
+  EXPECT_THAT(commands.error().message, StartsWith("line 3, column 5: unknown register 'zz'"));
   EXPECT_THAT(parse_probes("p g %zz").error().message, StartsWith("column 5: "));
   EXPECT_THAT(parse_probes("p g %zz\n").error().message, StartsWith("column 5: "));
 }

@@ -204,10 +204,10 @@ TEST_F(KernelSymbolsTest, NameWhatMayBeMeant) {
   write("kallsyms", "ffffffff81000000 t vfs_read\nffffffff81000040 t vfs_write\n");
   KernelSymbols symbols = this->symbols();
   EXPECT_THAT(symbols.function("", "vfs_raed").error().message,
-              HasSubstr("no function vfs_raed; did you mean vfs_read"));
+              HasSubstr("unknown kernel function 'vfs_raed'; did you mean 'vfs_read"));
   write("modules", "ext4 16384 0 - Live 0xffffffffc0001000\n");
   EXPECT_THAT(symbols.function("ext4", "vfs_read").error().message,
-              HasSubstr("the kernel module ext4 has no function vfs_read"));
+              HasSubstr("the kernel module ext4: unknown function 'vfs_read'"));
 }
 
 TEST_F(KernelSymbolsTest, FindFunctionsOfAModuleThatCameLater) {
