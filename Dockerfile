@@ -16,13 +16,13 @@ WORKDIR /ktraced
 COPY scripts/lib scripts/lib
 RUN bash -c 'set -euo pipefail && . scripts/lib/common.sh && . scripts/lib/packages.sh \
 	&& install_packages "${build_packages[@]}" "${html_packages[@]}"'
-COPY CMakeLists.txt ./
+COPY CMakeLists.txt LICENSE ./
 COPY bpf bpf
+COPY cmake cmake
 COPY configs configs
 COPY html html
 COPY src src
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
-		-DCMAKE_INSTALL_SYSCONFDIR=/etc -DKTRACED_TESTS=OFF \
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DKTRACED_TESTS=OFF \
 	&& cmake --build build \
 	&& DESTDIR=/out cmake --install build --strip
 

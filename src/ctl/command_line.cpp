@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/install_paths.h"
 #include "base/option_messages.h"
 #include "ctl/filter_args.h"
 #include "ctl/help.h"

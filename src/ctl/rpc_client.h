@@ -12,8 +12,6 @@
 
 namespace ktraced {
 
-inline constexpr std::string_view kDefaultSocket = "/run/ktraced/control.sock";
-
 // One connection to the daemon; calls are made one after the other. Move-only.
 class RpcClient {
  public:

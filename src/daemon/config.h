@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/install_paths.h"
 #include "kernel/filter_settings.h"
 
 namespace ktraced {
@@ -29,7 +30,7 @@ struct FlightConfig {
   bool enabled = true;
   uint32_t buffer_kb = 8192;  // of each CPU and bank; a power of two
   uint32_t banks = 2;         // one is written to, the others are spare
-  std::filesystem::path directory = "/var/lib/ktraced/snapshots";
+  std::filesystem::path directory = kDefaultSnapshotDirectory;
   uint32_t max_snapshots = 16;   // snapshots kept; the oldest go first
   uint32_t max_total_mb = 2048;  // all of them together
 
@@ -58,7 +59,7 @@ struct Config {
   StreamConfig stream;
   FlightConfig flight;
   struct {
-    std::filesystem::path socket = "/run/ktraced/control.sock";
+    std::filesystem::path socket = kDefaultSocket;
     std::string group;                 // members may read; empty: root only
     std::vector<uint32_t> admin_uids;  // may command, beside root
   } control;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
+#include "base/install_paths.h"
 #include "base/option_messages.h"
 #include "daemon/cleanup.h"
 #include "daemon/daemon.h"
@@ -19,7 +20,7 @@ namespace {
 using namespace ktraced;
 
 struct Options {
-  std::filesystem::path config = "/etc/ktraced/ktraced.json";
+  std::filesystem::path config = kDefaultConfigFile;
   bool check_config = false;
   bool cleanup = false;
 };

@@ -25,7 +25,7 @@ FLOORS = {
 # What the C++ side may see of bpf/.
 SHARED_WITH_BPF = {"bpf/types.h", "bpf/records.h", "bpf/shared_state.h", "bpf/fetch.h"}
 # Headers the build makes, and the floor that may include them.
-GENERATED = {"ktraced.skel.h": "kernel", "ktraced_probe.skel.h": "kernel"}
+GENERATED = {"configured_paths.h": "base", "ktraced.skel.h": "kernel", "ktraced_probe.skel.h": "kernel"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 SOURCES = (".h", ".hpp", ".c", ".cpp")

@@ -50,7 +50,7 @@ TEST(CommandLine, GlobalOptionsStandBeforeOrAfterTheCommand) {
     EXPECT_EQ(std::get<Options>(parsed).socket, "/x");
     EXPECT_TRUE(std::get<Options>(parsed).json);
   }
-  EXPECT_EQ(std::get<Options>(parse({"status"})).socket, "/run/ktraced/control.sock");
+  EXPECT_EQ(std::get<Options>(parse({"status"})).socket, kDefaultSocket);
 }
 
 TEST(CommandLine, Status) {

@@ -17,7 +17,7 @@ TEST(ConfigRings, HaveTheirDefaults) {
   EXPECT_TRUE(config.flight.enabled);
   EXPECT_EQ(config.flight.buffer_kb, 8192U);
   EXPECT_EQ(config.flight.banks, 2U);
-  EXPECT_EQ(config.flight.directory, "/var/lib/ktraced/snapshots");
+  EXPECT_EQ(config.flight.directory, kDefaultSnapshotDirectory);
   EXPECT_EQ(config.flight.max_snapshots, 16U);
   EXPECT_EQ(config.flight.max_total_mb, 2048U);
   EXPECT_FALSE(config.persist);

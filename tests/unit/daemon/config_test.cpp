@@ -73,13 +73,13 @@ TEST_F(ConfigTest, WithoutSectionsEverythingHasItsDefault) {
   EXPECT_EQ(config.filter, FilterSettings{});
   EXPECT_EQ(config.stream.buffer_kb, 4096U);
   EXPECT_EQ(config.stream.max_latency_ms, 100U);
-  EXPECT_EQ(config.control.socket, "/run/ktraced/control.sock");
+  EXPECT_EQ(config.control.socket, kDefaultSocket);
   EXPECT_EQ(config.control.group, "");
   EXPECT_EQ(config.log.level, "info");
 }
 
 TEST_F(ConfigTest, TheFileThatIsInstalledHoldsTheDefaults) {
-  Config installed = good(content(kSource / "configs/ktraced.json"));
+  Config installed = good(content(KTRACED_BINARY_DIR "/configs/ktraced.json"));
   Config defaults = good("{}");
   EXPECT_EQ(installed.events, defaults.events);
   EXPECT_EQ(installed.filter, defaults.filter);

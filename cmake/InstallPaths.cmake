@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Where the programs, the configuration, the service, and what the daemon writes are. They follow
+# CMAKE_INSTALL_PREFIX as GNUInstallDirs has it; any of them can be chosen: -DCMAKE_INSTALL_…DIR, -DKTRACED_UNIT_DIR.
+#
+# What changes while the daemon runs is below /run and /var for the prefix /usr/local too: there is
+# no /usr/local/var on most systems, and systemd makes the directories of a service nowhere else.
+
+if(CMAKE_INSTALL_PREFIX MATCHES "^/usr(/local)?/?$")
+  if(NOT DEFINED CMAKE_INSTALL_LOCALSTATEDIR)
+    set(CMAKE_INSTALL_LOCALSTATEDIR /var)
+  endif()
+  if(NOT DEFINED CMAKE_INSTALL_RUNSTATEDIR)
+    set(CMAKE_INSTALL_RUNSTATEDIR /run)
+  endif()
+  set(unit_directory lib/systemd/system)
+else()
+  set(unit_directory /etc/systemd/system)  # below other prefixes systemd does not look
+endif()
+if(NOT DEFINED KTRACED_UNIT_DIR)
+  set(KTRACED_UNIT_DIR ${unit_directory})
+endif()
+include(GNUInstallDirs)
+
+set(KTRACED_CONFIG_DIR ${CMAKE_INSTALL_FULL_SYSCONFDIR}/ktraced)
+set(KTRACED_STATE_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/lib/ktraced)
+set(KTRACED_LOG_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/log/ktraced)
+set(KTRACED_RUN_DIR ${CMAKE_INSTALL_FULL_RUNSTATEDIR}/ktraced)
+
+# What systemd makes for the service, or else `cmake --install`.
+set(KTRACED_SERVICE_DIRECTORIES "")
+function(ktraced_service_directory setting directory systemd_parent)
+  if(directory STREQUAL "${systemd_parent}/ktraced")
+    set(line "${setting}=ktraced")
+  else()
+    set(line "ReadWritePaths=${directory}")
+    install(DIRECTORY DESTINATION ${directory} COMPONENT configuration)
+  endif()
+  set(KTRACED_SERVICE_DIRECTORIES "${KTRACED_SERVICE_DIRECTORIES}${line}\n" PARENT_SCOPE)
+endfunction()
+ktraced_service_directory(RuntimeDirectory ${KTRACED_RUN_DIR} /run)
+ktraced_service_directory(StateDirectory ${KTRACED_STATE_DIR} /var/lib)
+ktraced_service_directory(LogsDirectory ${KTRACED_LOG_DIR} /var/log)
+
+# ktraced_configure_paths(FILE): FILE of configs/ with the paths of this build, as configs/FILE of the
+# build directory. In the source they are those of the prefix /usr, so that it can be used as it is.
+function(ktraced_configure_paths file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/${file})
+  file(READ ${PROJECT_SOURCE_DIR}/configs/${file} text)
+  string(REPLACE "/var/lib/ktraced" ${KTRACED_STATE_DIR} text "${text}")
+  string(REPLACE "/var/log/ktraced" ${KTRACED_LOG_DIR} text "${text}")
+  string(REPLACE "/run/ktraced" ${KTRACED_RUN_DIR} text "${text}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/configs/${file} CONTENT "${text}" @ONLY)
+endfunction()
+ktraced_configure_paths(ktraced.json)
+ktraced_configure_paths(ktraced.schema.json)
+configure_file(${PROJECT_SOURCE_DIR}/configs/ktraced.service.in ${PROJECT_BINARY_DIR}/configs/ktraced.service @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/configured_paths.h.in ${PROJECT_BINARY_DIR}/generated/configured_paths.h @ONLY)

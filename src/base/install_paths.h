@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where things are, unless somebody says otherwise: chosen when the build is configured
+// (cmake/InstallPaths.cmake).
+#pragma once
+
+#include <string_view>
+
+namespace ktraced {
+
+extern const std::string_view kDefaultConfigFile;
+extern const std::string_view kDefaultSocket;
+extern const std::string_view kDefaultSnapshotDirectory;
+
+}  // namespace ktraced
