@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "base/install_paths.h"
+
 namespace ktraced {
 namespace {
 
