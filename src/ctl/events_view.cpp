@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/name_list.h"
 #include "ctl/json_access.h"
 #include "ctl/table.h"
 #include "ctl/views.h"
@@ -16,8 +17,6 @@ using nlohmann::json;
 
 // Width of a line, in which no list of fields is cut on a common terminal.
 constexpr size_t kLineWidth = 120;
-// More names than these are a count.
-constexpr size_t kNamesMax = 12;
 constexpr size_t kReasonsMax = 4;
 
 // "hex_t args[6]", "char filename[]"
@@ -73,11 +72,24 @@ std::string verbose_view(const json& events, const Colours& colours) {
   return out;
 }
 
-// A last column that makes no line longer than kLineWidth, unless it says why there is no event.
+// What the last column may have, so that no line is longer than kLineWidth.
+size_t description_width(const json& events) {
+  constexpr size_t kGap = 2, kStateWidth = 5, kWidthMin = 30;
+  size_t name = 5, group = 5;  // the headings
+  for (const json& event : events) {
+    name = std::max(name, text_at(event, "name").size());
+    group = std::max(group, text_at(event, "group").size());
+  }
+  const size_t before = name + kGap + group + kGap + kStateWidth + kGap;
+  return kLineWidth - std::min(before, kLineWidth - kWidthMin);
+}
+
+// Cut after a whole word.
 std::string cut_to(std::string text, size_t width) {
+  constexpr std::string_view kCut = " ...";
   if (text.size() <= width) return text;
-  text.resize(width > 4 ? width - 4 : 0);
-  return text.substr(0, text.rfind(' ')) + " ...";
+  text.resize(width - kCut.size());
+  return text.substr(0, text.rfind(' ')).append(kCut);
 }
 
 }  // namespace
@@ -86,24 +98,17 @@ std::string events_view(const json& answer, bool verbose, const Colours& colours
   const json& events = list_at(answer, "events");
   if (verbose) return verbose_view(events, colours);
   if (events.empty()) return "";
-  size_t before = 5;  // the columns before the last one, and the spaces between all
-  size_t names = 5, groups = 5;
-  for (const json& event : events) {
-    names = std::max(names, text_at(event, "name").size());
-    groups = std::max(groups, text_at(event, "group").size());
-  }
-  before += names + groups + 6;
+  const size_t width = description_width(events);
   std::vector<Table::Cell> head;
   add_headings(head, {"EVENT", "GROUP", "STATE", "DESCRIPTION"}, false, colours);
   Table table(std::move(head));
   for (const json& event : events) {
-    std::string last = description(event);
-    if (flag_at(event, "available"))
-      last = cut_to(std::move(last), kLineWidth - std::min(before, kLineWidth - 30));
+    const std::string whole = description(event);
+    // Why there is no such event must be said to the end.
     table.add({{.text = text_at(event, "name")},
                {.text = text_at(event, "group")},
                state_cell(event, colours),
-               {.text = std::move(last)}});
+               {.text = flag_at(event, "available") ? cut_to(whole, width) : whole}});
   }
   return table.text();
 }
@@ -111,7 +116,7 @@ std::string events_view(const json& answer, bool verbose, const Colours& colours
 std::string changed_events_view(const json& answer, bool enabled) {
   const char* done = enabled ? "enabled" : "disabled";
   const auto names = texts_at(answer, "events");
-  std::string out = names.size() > kNamesMax
+  std::string out = names.size() > kNamesInMessage
                         ? fmt::format("{} events {}\n", grouped(names.size()), done)
                         : fmt::format("{}: {}\n", done, fmt::join(names, ", "));
   if (names.empty()) out = fmt::format("no event {}\n", done);
@@ -124,10 +129,8 @@ std::string changed_events_view(const json& answer, bool enabled) {
   for (const auto& [reason, events] : reasons) {
     if (++lines > kReasonsMax)
       not_named += events.size();
-    else if (events.size() > kNamesMax)
-      out += fmt::format("not {}: {} events: {}\n", done, grouped(events.size()), reason);
     else
-      out += fmt::format("not {}: {}: {}\n", done, fmt::join(events, ", "), reason);
+      out += fmt::format("not {}: {}: {}\n", done, names_or_count(events, "events"), reason);
   }
   if (not_named != 0)
     out += fmt::format("not {}: {} more events; --json lists them\n", done, grouped(not_named));

@@ -1,10 +1,10 @@
 // Kernel modules that come and go, and what is traced of them.
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "base/name_list.h"
 #include "daemon/tracer.h"
 
 namespace ktraced {
@@ -55,9 +55,10 @@ void Tracer::note_tracepoints() {
       if (auto defined = define_tracepoints(name, chosen); !defined)
         spdlog::warn("tracepoint {} is not recorded: {}", name, defined.error().message);
   enabled_.insert(chosen.events.begin(), chosen.events.end());
-  if (!gone.empty()) spdlog::info("gone with a module: {}", fmt::join(gone, ", "));
+  if (!gone.empty()) spdlog::info("gone with a module: {}", names_or_count(gone, "tracepoints"));
   if (!chosen.events.empty())
-    spdlog::info("come with a module, and recorded: {}", fmt::join(chosen.events, ", "));
+    spdlog::info("come with a module, and recorded: {}",
+                 names_or_count(chosen.events, "tracepoints"));
 }
 
 // All that there are, if any of them matters; looking takes a while.

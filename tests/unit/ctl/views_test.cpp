@@ -148,12 +148,12 @@ TEST(ChangedEventsView, NamesAFewAndCountsMany) {
   EXPECT_EQ(changed_events_view({{"events", json::array()}}, false), "no event disabled\n");
   json answer;
   for (int i = 0; i < 1213; ++i) answer["events"].push_back("e" + std::to_string(i));
-  for (int i = 0; i < 20; ++i) answer["skipped"]["s" + std::to_string(i)] = "too long";
+  for (int i = 0; i < 30; ++i) answer["skipped"]["s" + std::to_string(i)] = "too long";
   for (int i = 0; i < 9; ++i)
     answer["skipped"]["t" + std::to_string(i)] = "why " + std::to_string(i);
   EXPECT_EQ(changed_events_view(answer, true),
             "1,213 events enabled\n"
-            "not enabled: 20 events: too long\n"
+            "not enabled: 30 events: too long\n"
             "not enabled: t0: why 0\n"
             "not enabled: t1: why 1\n"
             "not enabled: t2: why 2\n"
