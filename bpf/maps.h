@@ -74,6 +74,15 @@ struct {
 	__type(value, struct task_info);
 } tasks SEC(".maps");
 
+/* The last changes of names, so that a snapshot can name what happened before them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NAME_CHANGES_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct name_change);
+} name_changes SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, CACHES_MAX);

@@ -10,9 +10,9 @@
 #include "kernel_compat.h"
 #include "maps.h"
 
-static __always_inline void tell_name(struct record *r, u32 id, u32 size, u32 tid)
+static __always_inline void tell_name(struct record *r, u64 since, u32 id, u32 size, u32 tid)
 {
-	r->ts = bpf_ktime_get_boot_ns();
+	r->ts = since;
 	r->id = id;
 	r->size = size;
 	r->tid = tid;
@@ -26,35 +26,6 @@ static __always_inline void tell_name(struct record *r, u32 id, u32 size, u32 ti
 		__sync_fetch_and_add(&state->names_dropped, 1);
 }
 
-/* Records what `task` is called from now on. */
-static __always_inline void task_named(struct task_struct *task, u32 tid, u32 tgid, const char *comm)
-{
-	struct task_info info = {};
-
-	info.tgid = tgid;
-	info.uid = BPF_CORE_READ(task, cred, uid.val);
-	info.start_time = BPF_CORE_READ(task, start_boottime);
-	bpf_probe_read_kernel_str(info.comm, sizeof(info.comm), comm);
-	bpf_map_update_elem(&tasks, &tid, &info, BPF_ANY);
-	if (!control.stream)
-		return;
-
-	struct rec_name_task r = {};
-
-	r.tgid = info.tgid;
-	r.uid = info.uid;
-	r.start_time = info.start_time;
-	__builtin_memcpy(r.comm, info.comm, sizeof(r.comm));
-	tell_name(&r.h, NAME_task, sizeof(r), tid);
-}
-
-static __always_inline bool task_known(struct task_struct *task, u32 tid)
-{
-	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
-
-	return known && known->start_time == BPF_CORE_READ(task, start_boottime);
-}
-
 /* Not inlined: it runs once for each cache, not for each event. */
 static __noinline void cache_named(u64 key, const char *name)
 {
@@ -63,7 +34,7 @@ static __noinline void cache_named(u64 key, const char *name)
 	r.cache = key;
 	bpf_probe_read_kernel_str(r.name, sizeof(r.name), name);
 	bpf_map_update_elem(&caches, &key, r.name, BPF_ANY);
-	tell_name(&r.h, NAME_slab_cache, sizeof(r), 0);
+	tell_name(&r.h, bpf_ktime_get_boot_ns(), NAME_slab_cache, sizeof(r), 0);
 }
 
 /* Was the cache met before? A direct-mapped table: two caches that share a slot

@@ -5,7 +5,7 @@
  * write an event too is control.event_on.
  */
 #include "emit.h"
-#include "names.h"
+#include "task_names.h"
 
 /* A child of a followed process is followed: its process gets its parent's roots.
  * False if there is no room for it. */
@@ -33,7 +33,7 @@ int child_born(u64 *ctx)
 	u32 tid = BPF_CORE_READ(child, pid), tgid = BPF_CORE_READ(child, tgid);
 
 	inherit_follow(bpf_get_current_pid_tgid() >> 32, tgid);
-	task_named(child, tid, tgid, (void *)&child->comm);
+	task_named(child, tid, (void *)&child->comm);
 	return 0;
 }
 
@@ -49,7 +49,7 @@ EVENT_PROGRAM(sched_process_fork)
 	if (!inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid))
 		__sync_fetch_and_add(&control.follow_lost, 1);
 	if (!task_known(child, r.child_pid))
-		task_named(child, r.child_pid, r.child_tgid, (void *)&child->comm);
+		task_named(child, r.child_pid, (void *)&child->comm);
 	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, ctx, 1))
 		return 0;
 	return EMIT(sched_process_fork, &r);
@@ -79,7 +79,7 @@ EVENT_PROGRAM(sched_process_exec)
 	u32 tid = BPF_CORE_READ(task, pid);
 
 	/* The leader's id may have passed to another thread, and set-user-id programs change the user. */
-	task_named(task, tid, BPF_CORE_READ(task, tgid), (void *)&task->comm);
+	task_named(task, tid, (void *)&task->comm);
 	if (!control.event_on[EVENT_sched_process_exec] || !hit_wanted(EVENT_sched_process_exec))
 		return 0;
 	return record_exec((void *)ctx[2], tid, ctx[1]);
@@ -109,7 +109,7 @@ EVENT_PROGRAM(task_rename)
 	struct rec_task_rename r = {};
 
 	r.pid = BPF_CORE_READ(task, pid);
-	task_named(task, r.pid, BPF_CORE_READ(task, tgid), comm);
+	task_named(task, r.pid, comm);
 	if (!control.event_on[EVENT_task_rename] || !pair_hit_wanted(EVENT_task_rename, ctx, 0))
 		return 0;
 	r.oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
@@ -128,6 +128,17 @@ int forget_followed(u64 *ctx)
 
 	if (tid == tgid)
 		bpf_map_delete_elem(&followed, &tgid);
+	return 0;
+}
+
+/* Run by the daemon over all threads, see KernelNames::check(). */
+SEC("?iter/task")
+int check_names(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[1]; /* of struct bpf_iter__task; null at the end */
+
+	if (task)
+		check_name(task);
 	return 0;
 }
 

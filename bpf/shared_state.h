@@ -10,17 +10,18 @@
 #include "records.h"
 
 enum {
-	FILTER_COMM_MAX = 16,   /* task name patterns per include or exclude list */
-	FILTER_CGROUP_MAX = 16, /* control groups per include or exclude list */
-	FILTER_IDS_MAX = 4096,  /* pids and uids over all lists of one filter */
-	FOLLOW_ROOTS_MAX = 64,  /* followed processes: one bit each */
-	FOLLOWED_MAX = 16384,   /* living processes of all followed trees */
-	TASKS_MAX = 32768,      /* names kept, of living and of ended threads */
-	CACHES_MAX = 4096,      /* slab cache names kept */
-	CACHE_SLOTS = 1024,     /* power of two, see cache_seen() */
-	FILTER_HINTS = 1024,    /* power of two, see struct filter_side */
-	SYSCALL_MAX = 1024,     /* system call numbers below this can be selected */
-	SYSCALL_ABIS = 3,       /* values of syscall_abi_t */
+	FILTER_COMM_MAX = 16,     /* task name patterns per include or exclude list */
+	FILTER_CGROUP_MAX = 16,   /* control groups per include or exclude list */
+	FILTER_IDS_MAX = 4096,    /* pids and uids over all lists of one filter */
+	FOLLOW_ROOTS_MAX = 64,    /* followed processes: one bit each */
+	FOLLOWED_MAX = 16384,     /* living processes of all followed trees */
+	TASKS_MAX = 32768,        /* names kept, of living and of ended threads */
+	NAME_CHANGES_MAX = 32768, /* power of two, see struct name_change */
+	CACHES_MAX = 4096,        /* slab cache names kept */
+	CACHE_SLOTS = 1024,       /* power of two, see cache_seen() */
+	FILTER_HINTS = 1024,      /* power of two, see struct filter_side */
+	SYSCALL_MAX = 1024,       /* system call numbers below this can be selected */
+	SYSCALL_ABIS = 3,         /* values of syscall_abi_t */
 };
 
 /* What this kernel looks like; read-only for the programs, so that the
@@ -171,14 +172,35 @@ struct control {
 	u8 event_on[EVENT_ID_MAX];
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
 	struct filter filter[2];
+	/* The programs that keep names have been attached without a gap since then; ns,
+	 * CLOCK_BOOTTIME. Set before they are attached. */
+	u64 names_since;
+	/* The living threads were compared with the map tasks at that value of names_since: of those
+	 * that were not seen since then none lived any more. */
+	u64 names_checked;
+	u64 name_changes; /* ever written to the map of that name */
 };
 
-/* Value of the map tasks, key tid. */
+/* Value of the map tasks, key tid. Times in ns, CLOCK_BOOTTIME. */
 struct task_info {
 	u32 tgid;
 	u32 uid;
-	u64 start_time; /* ns, CLOCK_BOOTTIME */
+	u64 start_time;
+	u64 since; /* it has been called so */
+	u64 seen;  /* the last time it was known to live and to be called so */
 	char comm[COMM_LEN];
+};
+
+/*
+ * An element of the map name_changes: an overwriting history. The change that is the
+ * n-th, from 0, is at n % NAME_CHANGES_MAX.
+ */
+struct name_change {
+	u64 number; /* n + 1; 0: it is being written */
+	u32 tid;
+	u32 reserved;
+	struct task_info before; /* start_time is 0: nothing was known of this tid */
+	struct task_info after;
 };
 
 /* Value of the map caches, key slab_cache_t. */

@@ -119,6 +119,11 @@ Manifest SnapshotWriter::manifest() const {
       manifest.incomplete_because.push_back(
           fmt::format("the kernel skipped {} hits of {}{}", count, event,
                       job_.frozen.counted_late ? ", counted until the next daemon began" : ""));
+  if (manifest.begin_ns < job_.names_since)
+    manifest.incomplete_because.push_back(
+        fmt::format("threads may carry wrong names in its first {:.3f} s: more names have changed "
+                    "than are kept",
+                    static_cast<double>(job_.names_since - manifest.begin_ns) / 1e9));
   return manifest;
 }
 

@@ -22,6 +22,7 @@ struct SnapshotJob {
   LostByCpu unrecorded;           // hits on CPUs that had no ring yet
   Manifest manifest;              // all but what the records say
   std::vector<std::byte> names;   // name records
+  uint64_t names_since = 0;       // of names that changed before, some are not known; ns
 };
 
 // What has been written.

@@ -133,11 +133,13 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .recovery = recovery,
                   .on_written = std::move(on_written)};
   tracer_.flight().set_name(frozen.bank, snapshot.name);
+  KernelNames::History names = tracer_.names_since(frozen.begin_ts);
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
                                                        .frozen = frozen,
                                                        .unrecorded = lost,
                                                        .manifest = tracer_.manifest(),
-                                                       .names = tracer_.name_records()});
+                                                       .names = std::move(names.records),
+                                                       .names_since = names.complete_since});
   job->manifest.config = tracer_.in_force_since(frozen.begin_ts);
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;

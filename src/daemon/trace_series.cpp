@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "base/clock.h"
 #include "trace/kernel_text.h"
@@ -136,27 +136,18 @@ void TraceSeries::make_room(uint32_t max_files) {
   }
 }
 
-// Those of the trace before go on, and of the tables what is new there. The tables may be ahead
-// of the packets: they know the newest name only, and give it from the thread's beginning.
+// Those of the trace before go on, as far as the tables still have the thread.
 void TraceSeries::add_first_names() {
   const std::vector<std::byte> all = facts_.names();
-  std::unordered_map<uint32_t, uint64_t> begun;  // tid → start time, by the trace before
-  std::unordered_map<uint32_t, bool> known;      // tids in the tables
+  std::unordered_set<uint32_t> known;  // tids in the tables
   for_each_name(all, [&](const RecordView& record) {
-    if (auto task = as_task(record)) known[task->h.tid] = true;
+    if (auto task = as_task(record)) known.insert(task->h.tid);
   });
   for_each_name(last_names_, [&](const RecordView& record) {
     const auto task = as_task(record);
-    if (task && !known.contains(task->h.tid)) return;
-    if (task) begun[task->h.tid] = task->start_time;
-    writer_->add_names(record.bytes());
+    if (!task || known.contains(task->h.tid)) writer_->add_names(record.bytes());
   });
-  for_each_name(all, [&](const RecordView& record) {
-    const auto task = as_task(record);
-    const auto before = task ? begun.find(task->h.tid) : begun.end();
-    if (before == begun.end() || before->second != task->start_time)
-      writer_->add_names(record.bytes());
-  });
+  writer_->add_names(all);
   last_names_.clear();
 }
 

@@ -68,16 +68,15 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
                             {.uuid = tracer->uuid_,
                              .max_latency_ms = config.stream.max_latency_ms,
                              .resume = unread,
-                             .all_names = [names = &tracer->names_] { return names->all(); }},
+                             .all_names = [self = tracer.get()] { return self->name_records(); }},
                             std::move(publish));
   if (!drain) return pass_on(drain);
   tracer->drain_ = std::move(*drain);
   // Before anything could be detached: what an earlier daemon wrote goes on without a gap.
   if (recording) tracer->begin_recording();
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
-  // Once the programs tell of new threads: none falls between. Those that end before anybody
-  // asks are then known too.
-  tracer->names_.enter_living_threads();
+  // Those that have been attached all the time may have missed something.
+  tracer->check_names();
   return tracer;
 }
 

@@ -119,9 +119,11 @@ class Tracer {
   // next daemon to take over. The last call.
   void shut_down(bool persist);
 
-  // All names known now: as name records, or as a first pass for a new reader.
-  // Thread-safe.
+  // All names known now and those of a moment ago: as name records, or as a first pass for a new
+  // reader. Thread-safe.
   [[nodiscard]] std::vector<std::byte> name_records() const;
+  // All names known of the time since `ns`.
+  [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
   [[nodiscard]] std::vector<PacketBytes> names_packets() const;
   // A manifest with what the tracer knows: origin, schema, configuration. Thread-safe.
   [[nodiscard]] Manifest manifest() const;
@@ -179,6 +181,9 @@ class Tracer {
     return loan_ ? loan_->lasting : filters_.current();
   }
   void reconcile();
+  [[nodiscard]] bool names_kept() const;
+  // To be called once all programs that keep names are attached again.
+  void check_names() const { names_.check(); }
   void note_in_force();
   void set_attached(const std::string& program, bool attached);
   void set_attached(const Event& event, bool attached);

@@ -9,8 +9,15 @@
 namespace ktraced {
 
 std::vector<std::byte> Tracer::name_records() const {
-  names_.enter_living_threads();
-  return names_.all();
+  // What waits in the stream rings, or in a queue, is not older.
+  constexpr uint64_t kRecentNs = 10'000'000'000;
+  const uint64_t now = boottime_ns();
+  return names_since(now - std::min(now, kRecentNs)).records;
+}
+
+KernelNames::History Tracer::names_since(uint64_t ns) const {
+  names_.check();
+  return names_.history(ns);
 }
 
 std::vector<PacketBytes> Tracer::names_packets() const {

@@ -13,6 +13,9 @@ namespace {
 // event is enabled.
 constexpr std::array kHousekeeping = {"sched_process_fork", "sched_process_exec", "task_rename"};
 
+// Keeps names and followed trees, and has no event.
+constexpr const char* kBirth = "child_born";
+
 bool is_housekeeping(const std::string& event) {
   return std::ranges::find(kHousekeeping, event) != kHousekeeping.end();
 }
@@ -99,6 +102,8 @@ void Tracer::shut_down(bool persist) {
 void Tracer::reconcile() {
   const bool tracing = (streaming_ || flight_.enabled()) && !paused_;
   const bool keeping_house = tracing || filters_.following();
+  const bool names_begin = keeping_house && !names_kept();
+  if (names_begin) names_.begin();
   for (const Event& event : schema_.events()) {
     const bool on = tracing && enabled_.contains(event.name);
     if (event.id < std::size(object_.control().event_on))
@@ -106,9 +111,18 @@ void Tracer::reconcile() {
     set_attached(event, on || (keeping_house && is_housekeeping(event.name)));
   }
   // Two that have no event.
-  set_attached("child_born", keeping_house);
+  set_attached(kBirth, keeping_house);
   set_attached("forget_followed", filters_.following());
+  if (names_begin) check_names();
   if (!shut_down_) note_in_force();
+}
+
+// Without one of them names may have changed unseen.
+bool Tracer::names_kept() const {
+  auto kept = [this](const std::string& program) {
+    return object_.attached(program) || object_.unavailable().contains(program);
+  };
+  return kept(kBirth) && std::ranges::all_of(kHousekeeping, kept);
 }
 
 void Tracer::set_attached(const Event& event, bool attached) {

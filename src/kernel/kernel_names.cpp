@@ -1,56 +1,33 @@
 #include "kernel/kernel_names.h"
 
 #include <bpf/bpf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdlib>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <optional>
 
-#include "base/directory.h"
-#include "base/read_file.h"
+#include "base/clock.h"
+#include "base/mapping.h"
 #include "kernel/map_elements.h"
+#include "kernel/proc_threads.h"
 
 namespace ktraced {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr size_t kProcBytesMax = 65536;  // of a file of a thread
-
-std::optional<uint32_t> number(const fs::path& name) {
-  const std::string text = name.filename();
-  uint32_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+bool same_name(const task_info& a, const task_info& b) {
+  return a.tgid == b.tgid && a.uid == b.uid && std::ranges::equal(a.comm, b.comm) &&
+         a.start_time / proc_tick_ns() == b.start_time / proc_tick_ns();
 }
 
-// Nanoseconds since boot at which a thread began: field 22 of its stat file, in clock ticks.
-uint64_t start_time(const fs::path& thread) {
-  const std::string line = read_file(thread / "stat", kProcBytesMax).value_or("");
-  size_t at = line.rfind(')');  // ends comm, which may contain anything
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
-  if (at == std::string::npos) return 0;
-  static const auto ns_per_tick = 1'000'000'000U / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
-  return std::strtoull(line.c_str() + at, nullptr, 10) * ns_per_tick;
-}
-
-std::optional<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
-  task_info info{};
-  constexpr std::string_view kUid = "\nUid:";
-  const auto status = read_file(thread / "status", kProcBytesMax);
-  const auto text = read_file(thread / "comm", kProcBytesMax);
-  if (!status || !text) return std::nullopt;  // it has ended
-  if (const size_t at = status->find(kUid); at != std::string::npos)
-    info.uid = static_cast<uint32_t>(std::strtoul(&(*status)[at + kUid.size()], nullptr, 10));
-  const std::string_view comm = comm_of_proc(*text);
-  comm.copy(info.comm, sizeof(info.comm) - 1);
-  info.tgid = tgid;
-  info.start_time = start_time(thread);
-  return info;
+// What lives outside of it cannot be seen: the number of the initial one is the same everywhere.
+bool in_initial_pid_namespace() {
+  constexpr ino_t kInitialPidNamespace = 0xeffffffc;  // PROC_PID_INIT_INO
+  struct stat status{};
+  return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kInitialPidNamespace;
 }
 
 template <class Record>
@@ -59,44 +36,83 @@ void append(std::vector<std::byte>& out, const Record& record) {
   out.insert(out.end(), bytes, bytes + sizeof(record));
 }
 
-}  // namespace
-
-std::string_view comm_of_proc(std::string_view text) {
-  if (text.ends_with('\n')) text.remove_suffix(1);
-  const bool worker = text.starts_with("kworker/") && !text.starts_with("kworker/R-");
-  return worker ? text.substr(0, text.find_first_of("+-")) : text;
+void append_task(std::vector<std::byte>& out, uint32_t tid, const task_info& info) {
+  rec_name_task r{};
+  r.h = {.ts = info.since, .id = NAME_task, .size = sizeof(r), .tid = tid};
+  r.tgid = info.tgid;
+  r.uid = info.uid;
+  r.start_time = info.start_time;
+  std::memcpy(r.comm, info.comm, sizeof(r.comm));
+  append(out, r);
 }
 
-KernelNames::KernelNames(const BpfObject& object)
-    : tasks_map_(object.map_fd("tasks")), caches_map_(object.map_fd("caches")) {}
+// Copies a change; false if a program is writing it, or has written a newer one there.
+bool read_change(const name_change& from, uint64_t number, name_change& change) {
+  const std::atomic_ref written(const_cast<u64&>(from.number));
+  if (written.load(std::memory_order_acquire) != number + 1) return false;
+  std::memcpy(&change, &from, sizeof(change));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return written.load(std::memory_order_relaxed) == number + 1;
+}
 
-void KernelNames::enter_living_threads() const {
-  // Processes and threads end while we look at them.
-  for_each_entry("/proc", [&](const fs::directory_entry& process) {
-    auto tgid = number(process.path());
-    if (!tgid) return;
-    for_each_entry(process.path() / "task", [&](const fs::directory_entry& thread) {
-      auto tid = number(thread.path());
-      task_info known{};
-      if (!tid || bpf_map_lookup_elem(tasks_map_, &*tid, &known) == 0) return;
-      // The programs know better than /proc: never replace what they wrote in between.
-      if (auto info = read_thread(thread.path(), *tgid))
-        bpf_map_update_elem(tasks_map_, &*tid, &*info, BPF_NOEXIST);
-    });
+}  // namespace
+
+KernelNames::KernelNames(const BpfObject& object)
+    : object_(object),
+      control_(object.control()),
+      tasks_map_(object.map_fd("tasks")),
+      caches_map_(object.map_fd("caches")),
+      changes_map_(object.map_fd("name_changes")) {}
+
+void KernelNames::begin() const {
+  std::atomic_ref(control_.names_since).store(boottime_ns());
+  // No program writes now: after this, whoever has not been seen is gone.
+  if (check_by_program() && in_initial_pid_namespace())
+    std::atomic_ref(control_.names_checked).store(control_.names_since);
+}
+
+void KernelNames::check() const {
+  if (!check_by_program()) check_by_proc();
+}
+
+bool KernelNames::check_by_program() const {
+  auto program = object_.program("check_names");
+  if (!program) return false;
+  const Fd link(bpf_link_create(*program, 0, BPF_TRACE_ITER, nullptr));
+  const Fd threads(link ? bpf_iter_create(link.get()) : -1);
+  if (!threads) return false;
+  char nothing = 0;
+  // It writes nothing: one read runs the program over all threads, unless there are very many.
+  ssize_t count = -1;
+  do count = ::read(threads.get(), &nothing, sizeof(nothing));
+  while (count < 0 && (errno == EAGAIN || errno == EINTR));
+  return count == 0;
+}
+
+// Where the kernel does not allow such programs. The rules are those of check_name() in
+// bpf/task_names.h.
+void KernelNames::check_by_proc() const {
+  constexpr uint64_t kRenameTakesNs = 100'000'000;
+  const uint64_t begun = control_.names_since;
+  for_each_proc_thread([&](uint32_t tid, task_info info) {
+    const uint64_t now = boottime_ns();
+    task_info known{};
+    const bool is_known = bpf_map_lookup_elem(tasks_map_, &tid, &known) == 0;
+    if (is_known &&
+        (same_name(known, info) || (known.since >= begun && known.since + kRenameTakesNs > now)))
+      return;
+    info.seen = now;
+    info.since = std::max<uint64_t>(is_known && known.seen >= begun ? now : begun, info.start_time);
+    bpf_map_update_elem(tasks_map_, &tid, &info, is_known ? BPF_EXIST : BPF_NOEXIST);
   });
 }
 
 std::vector<std::byte> KernelNames::all() const {
   std::vector<std::byte> out;
+  const uint64_t checked = std::atomic_ref(control_.names_checked).load();
   for_each_element<uint32_t, task_info>(tasks_map_, [&](uint32_t tid, const task_info& info) {
-    rec_name_task r{};
-    // Valid from the thread's start as far as anybody can still tell.
-    r.h = {.ts = info.start_time, .id = NAME_task, .size = sizeof(r), .tid = tid};
-    r.tgid = info.tgid;
-    r.uid = info.uid;
-    r.start_time = info.start_time;
-    std::memcpy(r.comm, info.comm, sizeof(r.comm));
-    append(out, r);
+    append_task(out, tid, info);
+    if (info.seen < checked) append_task(out, tid, {.since = checked});
   });
   for_each_element<uint64_t, cache_info>(caches_map_, [&](uint64_t key, const cache_info& info) {
     rec_name_slab_cache r{};
@@ -106,6 +122,35 @@ std::vector<std::byte> KernelNames::all() const {
     append(out, r);
   });
   return out;
+}
+
+KernelNames::History KernelNames::history(uint64_t ns) const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t size = (NAME_CHANGES_MAX * sizeof(name_change) + page - 1) / page * page;
+  History history;
+  const auto mapping = Mapping::map(changes_map_, size, PROT_READ);
+  if (mapping)
+    add_changes({reinterpret_cast<const name_change*>(mapping->data()), NAME_CHANGES_MAX}, ns,
+                history);
+  else
+    history.complete_since = boottime_ns();
+  const std::vector<std::byte> last = all();
+  history.records.insert(history.records.end(), last.begin(), last.end());
+  return history;
+}
+
+void KernelNames::add_changes(std::span<const name_change> all, uint64_t ns,
+                              History& history) const {
+  const uint64_t end = std::atomic_ref(control_.name_changes).load(std::memory_order_acquire);
+  const uint64_t begin = end - std::min<uint64_t>(end, all.size());
+  for (uint64_t i = begin; i < end; ++i) {
+    name_change change;
+    if (!read_change(all[i % all.size()], i, change)) continue;
+    if (begin != 0 && history.complete_since == 0) history.complete_since = change.after.seen;
+    if (change.after.seen < ns) continue;
+    if (change.before.start_time != 0) append_task(history.records, change.tid, change.before);
+    append_task(history.records, change.tid, change.after);
+  }
 }
 
 }  // namespace ktraced

@@ -72,6 +72,11 @@ void NameLog::add_task(const rec_name_task& task) {
     known.h.ts = std::min(known.h.ts, task.h.ts);
     return;
   }
+  // The last one may be told again after older ones.
+  if (!is_new && task.h.ts < tasks_[newest->second].h.ts) {
+    tasks_.push_back(task);
+    return;
+  }
   newest->second = tasks_.size();
   tasks_.push_back(task);
 }

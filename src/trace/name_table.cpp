@@ -79,9 +79,12 @@ const TaskName* NameTable::task_at(uint32_t tid, uint64_t ts) const {
   if (found == tasks_.end()) return nullptr;
   found->second.used = ++clock_;
   const auto& versions = found->second.versions;
-  if (versions.back().since <= ts) return &versions.back();  // nearly always, in a live stream
-  auto later = std::ranges::upper_bound(versions, ts, {}, &TaskName::since);
-  return later == versions.begin() ? &versions.front() : &*std::prev(later);
+  const TaskName* name = &versions.back();
+  if (name->since > ts) {  // hardly ever, in a live stream
+    auto later = std::ranges::upper_bound(versions, ts, {}, &TaskName::since);
+    name = later == versions.begin() ? &versions.front() : &*std::prev(later);
+  }
+  return name->tgid == 0 ? nullptr : name;
 }
 
 std::string_view NameTable::cache_name(uint64_t key) const {

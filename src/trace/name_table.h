@@ -45,8 +45,8 @@ class NameTable {
   bool apply(RecordView record);
 
   // The thread's newest version with since <= ts, or if there is none the
-  // earliest known; nullptr if the thread is unknown, as thread 0 always is: it
-  // is the idle task of each CPU. Valid until the next apply().
+  // earliest known; nullptr if the thread is unknown or had ended (a version of process 0), and for
+  // thread 0, which is the idle task of each CPU. Valid until the next apply().
   [[nodiscard]] const TaskName* task_at(uint32_t tid, uint64_t ts) const;
 
   // Name of a slab cache, empty if unknown. Valid until the next apply().

@@ -17,7 +17,8 @@ const std::map<std::string_view, Action> kActions = {
     {"syscalls", known_syscalls}, {"ia32", ia32_syscall},       {"fork", fork_children},
     {"tree", process_tree},       {"rename", rename_threads},   {"exec", exec_chain},
     {"signal", signals},          {"switch", switches},         {"migrate", migrations},
-    {"kmem", kernel_memory},      {"oom", out_of_memory},       {"messages", leave_messages},
+    {"call", call_once},          {"names", changing_names},    {"kmem", kernel_memory},
+    {"oom", out_of_memory},       {"messages", leave_messages},
 };
 
 void become_user(uid_t uid) {

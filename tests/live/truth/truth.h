@@ -32,6 +32,8 @@ json ia32_syscall(Arguments);
 json fork_children(Arguments);  // tasks.cpp
 json process_tree(Arguments);
 json rename_threads(Arguments);
+json call_once(Arguments);  // names.cpp
+json changing_names(Arguments);
 json exec_chain(Arguments);  // exec.cpp
 json signals(Arguments);     // signals.cpp
 json switches(Arguments);    // sched.cpp

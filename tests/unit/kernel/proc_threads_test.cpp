@@ -1,4 +1,4 @@
-#include "kernel/kernel_names.h"
+#include "kernel/proc_threads.h"
 
 #include <gtest/gtest.h>
 
