@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "daemon/methods.h"
+#include "kernel/tracefs.h"
 
 namespace ktraced {
 namespace {
@@ -80,6 +81,9 @@ Result<> Daemon::start() {
 }
 
 void Daemon::watch_kernel() {
+  if (auto tracefs = Tracefs::open(); !tracefs)
+    spdlog::warn("{}; without it no other tracepoints than ktraced's own events can be enabled",
+                 tracefs.error().message);
   auto watch = UeventWatch::start(loop_, [this](const KernelChanges& changes) {
     if (changes.cpus) tracer_->look_for_new_cpus();
     // An address of a module that has gone keeps its name as long as no other can have it.

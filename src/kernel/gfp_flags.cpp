@@ -134,9 +134,7 @@ GfpFlags probe_gfp_flags() {
   if (!format.empty())
     if (auto flags = gfp_flags_from_format(format, bits)) return {std::move(*flags), {}};
   if (!bits.empty()) return {gfp_flags_from_bits(bits), {}};
-  return {{},
-          "gfp_flags are shown as numbers: tracefs cannot be read and this kernel's BTF does "
-          "not have their names (mount -t tracefs nodev /sys/kernel/tracing)"};
+  return {{}, "neither tracefs, which cannot be read, nor this kernel's BTF has their names"};
 }
 
 }  // namespace ktraced

@@ -34,7 +34,7 @@ Result<Tracefs> Tracefs::open() {
                   place);
   }
   return fail(ExitCode::unavailable,
-              "tracepoints are described in tracefs, which is not mounted: mount it with "
+              "tracefs, which describes tracepoints, is not mounted: run "
               "'mount -t tracefs tracefs /sys/kernel/tracing'");
 }
 
