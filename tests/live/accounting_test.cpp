@@ -1,8 +1,11 @@
 // Every hit is accounted for: shown, filtered, or lost and told.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "harness/bpf_view.h"
@@ -49,6 +52,18 @@ TEST(Accounting, WithLargeRingsEveryCallIsShown) {
   EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], calls);
 }
 
+// Clock ticks that a process has had a CPU for.
+long cpu_ticks(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  long user = 0, system = 0;
+  fields >> user >> system;
+  return user + system;
+}
+
 class RingSize : public testing::TestWithParam<int> {};
 
 TEST_P(RingSize, ShownAndLostAreExactlyTheNumberOfCalls) {
@@ -61,7 +76,7 @@ TEST_P(RingSize, ShownAndLostAreExactlyTheNumberOfCalls) {
   if (GetParam() == 64) {
     daemon.send(SIGSTOP);  // so the ring fills up for sure
     truth.go();
-    std::this_thread::sleep_for(50ms);
+    EXPECT_TRUE(eventually([&] { return cpu_ticks(truth.pid()) >= 2; }));
     daemon.send(SIGCONT);
   }
   truth.act();

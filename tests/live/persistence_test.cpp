@@ -50,10 +50,15 @@ TEST(Persistence, TheFlightHistoryHasNoGapWhereADaemonTookOver) {
   daemon.disable({"sys_exit"});
   WaitingTruth busy({"numbered", "0", "500"});
   busy.go();
-  std::this_thread::sleep_for(100ms);
+  const auto records_more = [&] {
+    const auto recorded = [&] { return daemon.event_status("sys_enter")["recorded"].get<long>(); };
+    const long before = recorded();
+    return eventually([&] { return recorded() > before + 100; });
+  };
+  ASSERT_TRUE(records_more());
   daemon.end(SIGKILL);
   daemon.start();
-  std::this_thread::sleep_for(100ms);
+  ASSERT_TRUE(records_more());
   const json snapshot = daemon.call("snapshot.take");
   busy.finish();
   EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;

@@ -68,13 +68,13 @@ size_t Stream::lines_so_far() const {
 
 Trace Stream::finish() {
   process_->send(SIGINT);
-  return wait();
+  return wait(kNever);
 }
 
 Totals Stream::finish_and_count() {
   process_->send(SIGINT);
   Totals totals;
-  for (const std::string& line : lines_at_end(60s))
+  for (const std::string& line : lines_at_end(kNever))
     if (line.find("\"lost\":") == std::string::npos)  // no text holds this: it would be escaped
       ++totals.shown;
     else

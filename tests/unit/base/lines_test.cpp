@@ -29,8 +29,7 @@ TEST(Lines, OfAFileAreWholeAcrossReads) {
   out.close();
   int next = 0;
   const auto read = for_each_line_of(path, [&](std::string_view line) {
-    if (next < 100'000) EXPECT_EQ(line, "line " + std::to_string(next));
-    if (next == 100'000) EXPECT_EQ(line, "last");
+    EXPECT_EQ(line, next < 100'000 ? "line " + std::to_string(next) : "last");
     ++next;
   });
   ::unlink(path.c_str());
