@@ -3,6 +3,7 @@
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export LC_ALL=C.UTF-8
+export PYTHONDONTWRITEBYTECODE=1 # nothing of root's beside the sources
 
 # say TEXT: a heading for a person who watches.
 say() { printf '\n== %s\n' "$*"; }
@@ -15,4 +16,13 @@ die() {
 
 require_root() {
 	[ "$(id -u)" -eq 0 ] || die "needs root to load BPF programs; run: sudo $0"
+}
+
+# give_back DIRECTORY…: to the user behind sudo, whose next build root's files would stop.
+give_back() {
+	local directory
+	[ -n "${SUDO_UID:-}" ] || return 0
+	for directory in "$@"; do
+		[ ! -d "$directory" ] || chown -R --no-dereference "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$directory"
+	done
 }

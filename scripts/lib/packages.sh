@@ -32,12 +32,22 @@ missing_packages() {
 # configuration points to.
 install_packages() {
 	local missing
-	command -v apt-get >/dev/null || die "knows only Debian's apt-get; install by hand: $*"
+	need_apt "$@"
 	mapfile -t missing < <(missing_packages "$@")
 	[ "${#missing[@]}" -eq 0 ] && return
 	say "Installing ${missing[*]}"
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -q update || die "apt-get update failed; is a package mirror configured?"
-	apt-get -q -y --no-install-recommends install "${missing[@]}" ||
-		die "apt-get could not install ${missing[*]}"
+	update_packages || die "apt-get update failed; is a package mirror configured?"
+	get_packages "${missing[@]}" || die "apt-get could not install ${missing[*]}"
+}
+
+need_apt() { command -v apt-get >/dev/null || die "knows only Debian's apt-get; install by hand: $*"; }
+
+update_packages() { apt-get -q update; }
+
+get_packages() { DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@"; }
+
+# download_size NAME…: what apt says of how much it would fetch, and how much room that takes.
+download_size() {
+	apt-get -q --assume-no --no-install-recommends install "$@" 2>/dev/null |
+		grep -iE '^ *(need to get|after this operation|download size|space needed)' || true
 }
