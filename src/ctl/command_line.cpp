@@ -56,7 +56,24 @@ void add_events(CLI::App& app, Command& command) {
 
 void add_plain(CLI::App& app, Command& command, const char* method, const char* description) {
   auto* sub = app.add_subcommand(method, description);
-  sub->callback([method, &command] { command = PlainCommand{method}; });
+  sub->callback([method, &command] { command = PlainCommand{.method = method}; });
+}
+
+void add_reset(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand(
+      "reset", "Empty the rings and the flight recorder, and zero the counters");
+  auto options = std::make_shared<PlainCommand>(PlainCommand{.method = "reset"});
+  sub->add_flag("--keep-history", options->keep_history,
+                "Leave the flight recorder as it is; zero the counters only");
+  sub->callback([options, &command] { command = *options; });
+}
+
+std::string check_filter_key(const std::string& key) {
+  if (is_filter_key(key)) return "";
+  if (const size_t equals = key.find('='); is_filter_key(key.substr(0, equals)))
+    return fmt::format("'{}' has a value: 'filter clear {}' removes all values of the key", key,
+                       key.substr(0, equals));
+  return unknown_filter_key(key);
 }
 
 void add_filter(CLI::App& app, Command& command) {
@@ -67,7 +84,9 @@ void add_filter(CLI::App& app, Command& command) {
   auto args = std::make_shared<std::vector<std::string>>();
   const auto add = actions_of(sub, options);
   add("show", "Print the filter as arguments of 'filter set' (the default)", Action::show);
-  add("clear", "Record everything", Action::clear);
+  add("clear", "Record all tasks and system calls, or remove only the keys given", Action::clear)
+      ->add_option("KEY", options->keys, "pid, exclude.uid, syscall …, as in 'filter set'")
+      ->check(check_filter_key);
   add("set", "Replace the keys given, leave the others", Action::set)
       ->add_option(
           "filter", *args,
@@ -197,7 +216,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_events(app, options.command);
   add_plain(app, options.command, "pause", "Stop recording; counters and settings stay");
   add_plain(app, options.command, "resume", "Go on recording");
-  add_plain(app, options.command, "reset", "Empty the rings and zero the counters");
+  add_reset(app, options.command);
   add_plain(app, options.command, "reload", "Read the configuration file again");
   add_filter(app, options.command);
   add_snapshot(app, options.command);

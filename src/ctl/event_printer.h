@@ -45,6 +45,11 @@ class EventPrinter : public MergeSink {
   // A limit has been reached; nothing is added any more.
   [[nodiscard]] bool full() const { return full_; }
 
+  // What is older than that is a backlog, which begins now and ends with what is not, or when
+  // end_backlog() says that nothing older comes.
+  void begin_backlog(uint64_t until_ns);
+  void end_backlog(uint64_t complete_until);
+
  private:
   [[nodiscard]] bool has_ended(uint64_t ts);
 
@@ -53,6 +58,7 @@ class EventPrinter : public MergeSink {
   TextBuffer out_;
   Totals totals_;
   std::optional<uint64_t> first_ts_;
+  std::optional<uint64_t> backlog_until_;  // as long as it has not ended
   bool full_ = false;
 };
 

@@ -13,6 +13,8 @@ namespace ktraced {
 
 // "pid", "exclude.uid" and the like.
 [[nodiscard]] bool is_filter_key(std::string_view name);
+// What is wrong with a name that is not: with those that may be meant.
+[[nodiscard]] std::string unknown_filter_key(std::string_view name);
 
 // {"pid=812,813", "comm=nginx*", "exclude.uid=0"} as the "filter" of filter.set:
 // {"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}}. A key given twice has

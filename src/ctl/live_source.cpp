@@ -20,13 +20,15 @@ StreamInfo info_of(const nlohmann::json& answer) {
   return {.uuid = parse_uuid(text_at(answer, "uuid")).value_or(Uuid{}),
           .kernel = text_at(answer, "kernel"),
           .boottime_ns = number_at(clock, "boottime_ns"),
-          .realtime_ns = number_at(clock, "realtime_ns")};
+          .realtime_ns = number_at(clock, "realtime_ns"),
+          .backlog_until_ns = number_at(answer, "backlog_until_ns")};
 }
 
 }  // namespace
 
-Result<LiveSource> LiveSource::subscribe(RpcClient client) {
-  auto answer = client.call("stream.subscribe");
+Result<LiveSource> LiveSource::subscribe(RpcClient client, bool backlog) {
+  auto answer = client.call("stream.subscribe",
+                            backlog ? nlohmann::json{{"backlog", true}} : nlohmann::json::object());
   if (!answer) return pass_on(answer);
   if (!answer->is_object() || !answer->contains("schema"))
     return fail(ExitCode::data, "ktraced's answer to stream.subscribe has no schema");

@@ -18,6 +18,7 @@ struct StreamInfo {
   std::string kernel;        // release
   uint64_t boottime_ns = 0;  // time of the subscription, CLOCK_BOOTTIME
   uint64_t realtime_ns = 0;  // the same time, CLOCK_REALTIME
+  uint64_t backlog_until_ns = 0;  // older records are a backlog; 0: there is none
 };
 
 // A subscription. Packets come in passes: events of any CPUs, then a names packet,
@@ -26,8 +27,9 @@ struct StreamInfo {
 // while another thread reads.
 class LiveSource {
  public:
-  // Turns the connection into a stream. Fails with what the daemon answers.
-  static Result<LiveSource> subscribe(RpcClient client);
+  // Turns the connection into a stream of what happens from now on; with `backlog` of what an
+  // earlier daemon left unread too. Fails with what the daemon answers.
+  static Result<LiveSource> subscribe(RpcClient client, bool backlog = false);
 
   [[nodiscard]] const Schema& schema() const { return schema_; }
   [[nodiscard]] const StreamInfo& info() const { return info_; }

@@ -22,14 +22,16 @@ struct EventsCommand {
   bool verbose = false;  // list fields and print formats
 };
 
-// Methods without parameters: pause, resume, reset, reload.
+// Methods without parameters: pause, resume, reload; and reset.
 struct PlainCommand {
   std::string method;
+  bool keep_history = false;  // of reset: the flight recorder's
 };
 
 struct FilterCommand {
   enum class Action { show, set, clear } action = Action::show;
-  nlohmann::json filter;  // for set: as filter.set takes it
+  nlohmann::json filter;          // for set: as filter.set takes it
+  std::vector<std::string> keys;  // for clear: only these; empty: all
 };
 
 enum class OutputFormat { ftrace, json, kmemtrace, kmemtrace_minimal, process };
@@ -45,7 +47,9 @@ struct ViewOptions {
   bool count_only = false;
 };
 
-struct StreamCommand : ViewOptions {};
+struct StreamCommand : ViewOptions {
+  bool backlog = false;  // begin with what an earlier daemon left unread
+};
 
 struct ShowCommand : ViewOptions {
   std::vector<std::string> directories;

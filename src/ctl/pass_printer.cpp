@@ -42,6 +42,7 @@ void PassPrinter::take(const PacketView& packet, std::shared_ptr<const void> own
   const bool events = packet.header().stream_id != static_cast<uint32_t>(StreamId::names);
   if (events && symbols_ != nullptr) want_symbols(packet);
   merger_.take(packet, std::move(owner));
+  if (!events) printer_.end_backlog(packet.header().timestamp_end);
 }
 
 // Only notes which: they are fetched once for the whole pass.

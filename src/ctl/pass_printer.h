@@ -27,8 +27,13 @@ class PassPrinter {
 
   // Takes a packet of the stream; `owner` keeps its bytes.
   void take(const PacketView& packet, std::shared_ptr<const void> owner);
+  // As of EventPrinter; before the first take().
+  void begin_backlog(uint64_t until_ns) { printer_.begin_backlog(until_ns); }
   // No more packets come.
-  void finish() { merger_.finish(); }
+  void finish() {
+    merger_.finish();
+    printer_.end_backlog(UINT64_MAX);
+  }
 
   // As of EventPrinter.
   [[nodiscard]] TextBuffer& out() { return printer_.out(); }

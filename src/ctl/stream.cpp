@@ -81,6 +81,10 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Sele
   auto decoder = make_decoder(command, options.json, {schema, names, &symbols});
   PassPrinter printer(schema, selection, names, &symbols, *decoder, command.count);
   decoder->header(printer.out());
+  if (const uint64_t until = source.info().backlog_until_ns; until != 0)
+    printer.begin_backlog(until);
+  else if (command.backlog)
+    fmt::print(stderr, "ktracectl: there is no backlog: nothing was left unread\n");
   auto packets = ReadAhead::start(source);
   if (!packets) return pass_on(packets);
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
@@ -99,7 +103,7 @@ Result<> run_stream(const StreamCommand& command, const Options& options) {
   if (!signals) return pass_on(signals);
   auto client = RpcClient::connect(options.socket);
   if (!client) return pass_on(client);
-  auto source = LiveSource::subscribe(std::move(*client));
+  auto source = LiveSource::subscribe(std::move(*client), command.backlog);
   if (!source) return pass_on(source);
   auto selection = Selection::make(command.selection, source->schema());
   if (!selection) return pass_on(selection);

@@ -145,6 +145,8 @@ void add_stream(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("stream", "Show events as they happen");
   auto options = std::make_shared<StreamCommand>();
   add_view_options(sub, *options);
+  sub->add_flag("--backlog", options->backlog,
+                "First what readers of a daemon that ended had not read yet, marked");
   add_duration(sub, options->duration_s, "End after so many seconds");
   sub->callback([options, &command] {
     check_format_options(*options);

@@ -87,5 +87,9 @@ using EventGroups = std::map<std::string, std::vector<std::string>, std::less<>>
 // file. A bad value is ExitCode::usage.
 [[nodiscard]] Result<FilterSettings> merge_filter(FilterSettings current,
                                                   const nlohmann::json& patch);
+// `current` without the values of these keys: "comm", "exclude.uid", "syscall". An unknown key is
+// ExitCode::usage.
+[[nodiscard]] Result<FilterSettings> without_keys(const FilterSettings& current,
+                                                  const std::vector<std::string>& keys);
 
 }  // namespace ktraced

@@ -82,8 +82,8 @@ void ControlServer::add_deferred(MethodName name, Role role, DeferredHandler han
   methods_.add_deferred(std::move(name), role, std::move(handler));
 }
 
-void ControlServer::add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover) {
-  methods_.add_upgrade(std::move(name), role, std::move(handler), std::move(takeover));
+void ControlServer::add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade) {
+  methods_.add_upgrade(std::move(name), role, std::move(handler), std::move(upgrade));
 }
 
 Result<> ControlServer::set_access(AccessRules rules) {

@@ -41,7 +41,7 @@ class ControlServer {
   void add_deferred(MethodName name, Role role, DeferredHandler handler);
   // After the answer of a successful `handler` has been sent, `takeover` gets the
   // connection (non-blocking), and the server forgets it.
-  void add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover);
+  void add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade);
 
   // Takes effect for connections made from now on, and for the socket file.
   Result<> set_access(AccessRules rules);

@@ -266,6 +266,21 @@ Result<> Drain::resize(size_t ring_bytes) {
   return result;
 }
 
+bool Drain::has_backlog() {
+  bool found = false;
+  call([&] {
+    // After resize() it is in the packet builders.
+    found = resume_ && (!cpus_.empty() || std::ranges::any_of(rings_.rings(), [](const auto& ring) {
+                          return ring.second.produced() != ring.second.consumed();
+                        }));
+  });
+  return found;
+}
+
+void Drain::discard_backlog() {
+  call([&] { resume_ = false; });
+}
+
 uint64_t Drain::discard() {
   uint64_t discarded = 0;
   call([&] {

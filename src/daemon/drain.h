@@ -63,6 +63,10 @@ class Drain {
   void set_max_latency(uint32_t milliseconds);
   Result<> add_cpu(uint32_t cpu);
   Result<> resize(size_t ring_bytes);
+  // Records that an earlier daemon left unread wait for set_streaming().
+  [[nodiscard]] bool has_backlog();
+  // They are not published.
+  void discard_backlog();
   // Empties the rings; the stream is told of the records as lost. Returns their number.
   uint64_t discard();
 

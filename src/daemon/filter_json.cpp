@@ -154,4 +154,17 @@ Result<FilterSettings> merge_filter(FilterSettings current, const json& patch) {
   return current;
 }
 
+Result<FilterSettings> without_keys(const FilterSettings& current,
+                                    const std::vector<std::string>& keys) {
+  constexpr std::string_view kExclude = "exclude.";
+  json patch = json::object();
+  for (const std::string& key : keys) {
+    if (key.starts_with(kExclude))
+      patch["exclude"][key.substr(kExclude.size())] = json::array();
+    else
+      patch[key] = json::array();
+  }
+  return merge_filter(current, patch);
+}
+
 }  // namespace ktraced

@@ -21,13 +21,21 @@ constexpr std::chrono::milliseconds kProgressInterval{100};
 Result<std::vector<std::string>> texts_parameter(const json& params, const char* key) {
   auto names = params.find(key);
   if (names == params.end() || !names->is_array() || names->empty())
-    return fail(ExitCode::usage, "'{}' must be a list of event or group names", key);
+    return fail(ExitCode::usage, "'{}' must be a list of names", key);
   std::vector<std::string> out;
   for (const json& name : *names) {
     if (!name.is_string()) return fail(ExitCode::usage, "'{}' must be a list of strings", key);
     out.push_back(name);
   }
   return out;
+}
+
+// False if it is not given.
+Result<bool> flag_parameter(const json& params, const char* name) {
+  auto value = params.find(name);
+  if (value == params.end()) return false;
+  if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", name);
+  return value->get<bool>();
 }
 
 Result<json> list_events(const Tracer& tracer, const json& params) {
@@ -51,10 +59,9 @@ Result<json> add_probes(Tracer& tracer, const json& params, const Session& sessi
   auto text = params.find("text");
   if (text == params.end() || !text->is_string())
     return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
-  auto wanted = params.find("progress");
-  if (wanted != params.end() && !wanted->is_boolean())
-    return fail(ExitCode::usage, "'progress' must be true or false");
-  if (wanted == params.end() || !wanted->get<bool>()) return tracer.add_probes(*text);
+  auto wanted = flag_parameter(params, "progress");
+  if (!wanted) return pass_on(wanted);
+  if (!*wanted) return tracer.add_probes(*text);
   std::chrono::steady_clock::time_point last;
   return tracer.add_probes(*text, [&](size_t done, size_t total) {
     const auto now = std::chrono::steady_clock::now();
@@ -62,6 +69,14 @@ Result<json> add_probes(Tracer& tracer, const json& params, const Session& sessi
     last = now;
     session.notify("progress", {{"done", done}, {"total", total}});
   });
+}
+
+Result<json> reset(Tracer& tracer, const json& params) {
+  auto keep = flag_parameter(params, "keep_history");
+  if (!keep) return pass_on(keep);
+  auto discarded = tracer.reset(*keep);
+  if (!discarded) return pass_on(discarded);
+  return json{{"discarded", discarded->unread}, {"history_discarded", discarded->history}};
 }
 
 json show_filter(const Tracer& tracer) {
@@ -72,12 +87,11 @@ json show_filter(const Tracer& tracer) {
 Result<json> set_filter(Tracer& tracer, const json& params, const Peer& peer, Session& session) {
   auto patch = params.find("filter");
   if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
-  auto lend = params.find("while_connected");
-  if (lend != params.end() && !lend->is_boolean())
-    return fail(ExitCode::usage, "'while_connected' must be true or false");
+  auto temporary = flag_parameter(params, "while_connected");
+  if (!temporary) return pass_on(temporary);
   auto settings = merge_filter(tracer.filter(), *patch);
   if (!settings) return pass_on(settings);
-  if (lend == params.end() || !lend->get<bool>()) {
+  if (!*temporary) {
     if (auto applied = tracer.set_filter(*settings); !applied) return pass_on(applied);
     return show_filter(tracer);
   }
@@ -87,6 +101,19 @@ Result<json> set_filter(Tracer& tracer, const json& params, const Peer& peer, Se
   if (!session.keeps_something())
     session.keep(
         std::shared_ptr<void>(nullptr, [&tracer, key](void*) { tracer.give_filter_back(key); }));
+  return show_filter(tracer);
+}
+
+// All of it, or the keys given.
+Result<json> clear_filter(Tracer& tracer, const json& params) {
+  Result<FilterSettings> cleared;
+  if (auto keys = params.find("keys"); keys != params.end()) {
+    auto names = texts_parameter(params, "keys");
+    if (!names) return pass_on(names);
+    cleared = without_keys(tracer.filter(), *names);
+  }
+  if (!cleared) return pass_on(cleared);
+  if (auto applied = tracer.set_filter(*cleared); !applied) return pass_on(applied);
   return show_filter(tracer);
 }
 
@@ -109,10 +136,12 @@ Result<json> resolve(KernelSymbols& symbols, const json& params) {
   return json{{"symbols", std::move(found)}};
 }
 
-json subscription(const Tracer& tracer) {
+json subscription(const Tracer& tracer, bool backlog) {
+  const uint64_t now = boottime_ns();
   return {{"uuid", uuid_text(tracer.uuid())},
           {"schema", schema_to_json(tracer.schema())},
-          {"clock", {{"boottime_ns", boottime_ns()}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
+          {"clock", {{"boottime_ns", now}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
+          {"backlog_until_ns", backlog && tracer.has_backlog() ? json(now) : json()},
           {"kernel", tracer.kernel_release()}};
 }
 
@@ -149,8 +178,8 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
           t.tracer.set_paused(paused);
           return json{{"state", paused ? "paused" : "running"}};
         });
-  server.add("reset", Role::admin,
-             [t](const json&, const Peer&) { return json{{"discarded", t.tracer.reset()}}; });
+  server.add({"reset", {"keep_history"}}, Role::admin,
+             [t](const json& params, const Peer&) { return reset(t.tracer, params); });
   server.add("reload", Role::admin, [t](const json&, const Peer&) -> Result<json> {
     auto changed = t.reload();
     if (!changed) return pass_on(changed);
@@ -172,12 +201,8 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
                      [t](const json& params, const Peer& peer, Session& session) {
                        return set_filter(t.tracer, params, peer, session);
                      });
-  server.add("filter.clear", Role::admin, [t](const json&, const Peer&) -> Result<json> {
-    FilterSettings cleared;
-    cleared.syscall = t.tracer.filter().syscall;
-    if (auto applied = t.tracer.set_filter(cleared); !applied) return pass_on(applied);
-    return show_filter(t.tracer);
-  });
+  server.add({"filter.clear", {"keys"}}, Role::admin,
+             [t](const json& params, const Peer&) { return clear_filter(t.tracer, params); });
 }
 
 }  // namespace
@@ -187,12 +212,15 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
   add_commands(server, targets);
   add_snapshot_methods(server, targets.snapshots, targets.tracer);
   server.add_upgrade(
-      "stream.subscribe", Role::read,
-      [targets](const json&, const Peer& peer) -> Result<json> {
+      {"stream.subscribe", {"backlog"}}, Role::read,
+      [targets](const json& params, const Peer& peer) -> Result<json> {
+        auto backlog = flag_parameter(params, "backlog");
+        if (!backlog) return pass_on(backlog);
         if (auto room = targets.subscribers.check_room(peer); !room) return pass_on(room);
-        return subscription(targets.tracer);
+        return subscription(targets.tracer, *backlog);
       },
-      [targets](Fd connection, const Peer& peer) {
+      [targets](Fd connection, const Peer& peer, const json& params) {
+        targets.tracer.prepare_reader(flag_parameter(params, "backlog").value_or(false));
         auto added = targets.subscribers.add(std::move(connection), peer,
                                              [&] { return targets.tracer.names_packets(); });
         targets.tracer.request_pass();

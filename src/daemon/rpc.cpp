@@ -180,10 +180,10 @@ void Methods::add_session(MethodName name, Role role, SessionHandler handler) {
                                                          std::move(handler), nullptr, nullptr});
 }
 
-void Methods::add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover) {
+void Methods::add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade) {
   methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role,
                                                          without_session(std::move(handler)),
-                                                         std::move(takeover), nullptr});
+                                                         std::move(upgrade), nullptr});
 }
 
 void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {
@@ -220,8 +220,12 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session
   }
   auto result = guarded([&] { return method->second.handler(request.params, peer, session); });
   if (!result) return refuse(code_of(result.error()), result.error());
+  Takeover takeover;
+  if (method->second.upgrade)
+    takeover = [upgrade = method->second.upgrade, params = std::move(request.params)](
+                   Fd connection, const Peer& from) { upgrade(std::move(connection), from, params); };
   return {.line = answered ? result_line(std::move(*result), id) : std::string(),
-          .takeover = method->second.takeover};
+          .takeover = std::move(takeover)};
 }
 
 RpcCode code_of(const Error& error) {

@@ -30,6 +30,9 @@ using DeferredHandler =
     std::function<void(const nlohmann::json& params, const Peer& peer, Reply reply)>;
 // Takes over the connection once the answer has been sent.
 using Takeover = std::function<void(Fd connection, const Peer& peer)>;
+// The same, with the parameters of the request.
+using Upgrade =
+    std::function<void(Fd connection, const Peer& peer, const nlohmann::json& params)>;
 
 // Error numbers of JSON-RPC, and our own.
 enum class RpcCode : int {
@@ -95,7 +98,7 @@ class Methods {
   void add(MethodName name, Role role, Handler handler);
   void add_session(MethodName name, Role role, SessionHandler handler);
   // A method after whose successful answer the connection stops being JSON-RPC.
-  void add_upgrade(MethodName name, Role role, Handler handler, Takeover takeover);
+  void add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade);
 
   // A method that answers when it has the answer, perhaps before its handler returns.
   void add_deferred(MethodName name, Role role, DeferredHandler handler);
@@ -115,7 +118,7 @@ class Methods {
     std::vector<std::string_view> params;
     Role role;
     SessionHandler handler;
-    Takeover takeover;
+    Upgrade upgrade;
     DeferredHandler deferred;  // instead of handler
   };
   std::map<std::string, Method, std::less<>> methods_;

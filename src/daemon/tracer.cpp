@@ -191,8 +191,18 @@ const std::string* Tracer::why_unavailable(const std::string& event) const {
   return nullptr;
 }
 
-uint64_t Tracer::reset() {
-  const uint64_t discarded = drain_->discard();
+Result<Tracer::Discarded> Tracer::reset(bool keep_history) {
+  Discarded discarded;
+  if (!keep_history && flight_.enabled()) {
+    auto history = flight_.empty();
+    if (!history)
+      return fail(history.error().code,
+                  "the flight recorder cannot be emptied, and nothing is reset: {}; or keep its "
+                  "history (--keep-history)",
+                  history.error().message);
+    discarded.history = *history;
+  }
+  discarded.unread = drain_->discard();
   const std::vector<uint64_t> overwritten = flight_.overwritten();
   for (const Event& event : schema_.events()) {
     Baseline& baseline = baselines_[event.id];

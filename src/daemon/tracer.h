@@ -94,6 +94,11 @@ class Tracer {
 
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
+  // Unread records of an earlier daemon wait for the first reader who wants them.
+  [[nodiscard]] bool has_backlog() const { return !streaming_ && drain_->has_backlog(); }
+  // Another reader is about to be added: it gets only what happens from now on, but for a backlog
+  // if it wants that.
+  void prepare_reader(bool backlog);
   // Subscribers begin, or none goes on, to read the stream.
   void set_streaming(bool streaming);
   // So does who writes it to files. Returns, when turned off, with everything up to now published;
@@ -104,8 +109,15 @@ class Tracer {
   Result<> set_flight(bool enabled);
   [[nodiscard]] FlightRecorder& flight() { return flight_; }
   void request_pass() { drain_->request_pass(); }
-  // Empties the rings and sets the counters to zero. Returns the number of records discarded.
-  uint64_t reset();
+  // What reset() has discarded, in records.
+  struct Discarded {
+    uint64_t unread = 0;   // in the stream rings
+    uint64_t history = 0;  // in the flight recorder
+  };
+  // Empties the stream rings and, unless `keep_history`, the flight recorder, and sets the
+  // counters to zero. Fails with ExitCode::unavailable, and changes nothing, while the flight
+  // recorder has no spare bank.
+  Result<Discarded> reset(bool keep_history);
   // Gives rings to CPUs that have come online.
   void look_for_new_cpus();
   // Modules have come or gone: sets probes again that were on them, and enables what the

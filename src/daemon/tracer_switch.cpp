@@ -27,6 +27,16 @@ void Tracer::set_paused(bool paused) {
   reconcile();
 }
 
+void Tracer::prepare_reader(bool backlog) {
+  if (streaming_) {
+    // What is older goes to the others.
+    drain_->flush();
+  } else if (!backlog && drain_->has_backlog()) {
+    drain_->discard_backlog();
+    spdlog::info("discarded what an earlier daemon's readers had not read yet");
+  }
+}
+
 void Tracer::set_streaming(bool streaming) {
   subscribed_ = streaming;
   stream_to_readers();

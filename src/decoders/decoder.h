@@ -40,6 +40,9 @@ class Decoder {
   // is shown as far as it goes.
   virtual void event(uint32_t cpu, RecordView record, TextBuffer& out) = 0;
   virtual void loss(const LossItem& loss, TextBuffer& out) = 0;
+  // A live stream's backlog, of records older than `until_ns`, begins or ends here.
+  enum class Backlog { begins, ends };
+  virtual void backlog(Backlog mark, uint64_t until_ns, TextBuffer& out);
 };
 
 // Name of an event, "event_77" if the schema does not have it.

@@ -186,6 +186,13 @@ void JsonDecoder::append_sibling(const FieldPlan& plan, uint64_t value, uint32_t
     append_member(plan.sibling, texts_.of(plan.field, plan.context, value, cpu, record), out);
 }
 
+void JsonDecoder::backlog(Backlog mark, uint64_t until_ns, TextBuffer& out) {
+  out.append(mark == Backlog::begins ? R"({"backlog":"begin","until_ns":)"
+                                     : R"({"backlog":"end","until_ns":)");
+  out.append_decimal(until_ns);
+  out.append("}\n");
+}
+
 void JsonDecoder::loss(const LossItem& loss, TextBuffer& out) {
   out.append("{\"ts\":");
   out.append_decimal(loss.ts);

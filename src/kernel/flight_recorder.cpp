@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 
 #include "kernel/stream_rings.h"
 
@@ -285,6 +286,20 @@ void FlightRecorder::release(uint32_t bank) {
     ring.clear();
   }
   banks_[bank].use = Use::spare;
+}
+
+Result<uint64_t> FlightRecorder::empty() {
+  auto old = swap();
+  if (!old) return pass_on(old);
+  uint64_t records = 0;
+  for (const auto& [cpu, ring] : old->rings)
+    for (const uint64_t count : ring->written()) records += count;
+  auto sum = [](const std::vector<uint64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  };
+  const uint64_t overwritten_before = sum(overwritten_before_);
+  release(old->bank);
+  return records - (sum(overwritten_before_) - overwritten_before);
 }
 
 std::vector<uint64_t> FlightRecorder::overwritten() const {

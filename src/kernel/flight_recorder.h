@@ -128,6 +128,9 @@ class FlightRecorder {
   void set_name(uint32_t bank, const std::string& name) { log_->set_name(bank, name); }
   // Empties a frozen bank and makes it spare.
   void release(uint32_t bank);
+  // Discards the history up to now, and returns the number of its records. Banks that are frozen
+  // keep theirs. Fails as swap().
+  Result<uint64_t> empty();
 
   // Records that newer ones have overwritten, by event id, since the recorder was made. Read
   // while programs write: what they are just about to overwrite may be missing.

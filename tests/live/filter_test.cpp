@@ -128,7 +128,7 @@ TEST_F(TwoProcesses, AllKindsGivenMustMatchAndExclusionWins) {
 TEST_F(TwoProcesses, ClearedFiltersLetEverythingThrough) {
   start({}, {});
   daemon_.set_filter({{"pid", {1}}, {"exclude", {{"uid", {0}}}}});
-  daemon_.call("filter.clear");
+  daemon_.call("filter.clear", {{"keys", {"pid", "exclude.uid"}}});
   EXPECT_EQ(traced_under(json::object()), (std::pair<size_t, size_t>{100, 100}));
 }
 

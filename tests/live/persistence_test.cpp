@@ -76,14 +76,14 @@ TEST(Persistence, WhatAKilledDaemonLeftUnreadIsReadByTheNextExactlyOnce) {
   during.act();
   daemon.start();
 
-  Stream stream(daemon);
+  Stream stream(daemon, {"--backlog"});
   after.act();
   const Trace trace = stream.finish();
   EXPECT_EQ(call_numbers(trace, during.pid()), from_to(1, 2000));
   EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(trace.lost(), 0);
 
-  Stream second(daemon);
+  Stream second(daemon, {"--backlog"});
   EXPECT_TRUE(second.finish().events("sys_enter", during.pid()).empty());
 }
 
@@ -95,7 +95,7 @@ TEST(Persistence, UnreadRecordsOutliveAChangeOfTheRingsSize) {
   during.act();
   daemon.write_config({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 256}}}});
   daemon.start();
-  Stream stream(daemon);
+  Stream stream(daemon, {"--backlog"});
   EXPECT_EQ(call_numbers(stream.finish(), during.pid()), from_to(1, 2000));
 }
 
@@ -110,7 +110,7 @@ TEST(Persistence, LossesBetweenTwoDaemonsAreTold) {
   during.act();
   daemon.start();
 
-  Stream stream(daemon);
+  Stream stream(daemon, {"--backlog"});
   const Trace trace = stream.finish();
   const auto shown = static_cast<long>(call_numbers(trace, during.pid()).size());
   EXPECT_GT(trace.lost("sys_enter"), 0);

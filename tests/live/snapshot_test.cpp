@@ -177,20 +177,6 @@ TEST(Snapshot, ARecordingInTheSameDirectoryIsNone) {
   EXPECT_TRUE(fs::exists(path));
 }
 
-TEST(Snapshot, AfterAResetStillHoldsWhatWasBefore) {
-  Daemon daemon(flight_config());
-  WaitingTruth before({"numbered", "1000"});
-  WaitingTruth after({"numbered", "500"});
-  before.act();
-  daemon.call("reset");
-  EXPECT_LT(daemon.event_status("sys_enter")["recorded"], 1000);
-  after.act();
-  const json taken = daemon.call("snapshot.take");
-  EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
-  EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), before.pid()), from_to(1, 1000));
-  EXPECT_EQ(numbers_in(taken["path"].get<std::string>(), after.pid()), from_to(1, 500));
-}
-
 TEST(Snapshot, BeyondTheTotalSizeRemovesTheOldestButNotItself) {
   Daemon daemon(flight_config({{"max_total_mb", 1}}));
   daemon.call("snapshot.take", {{"name", "small"}});

@@ -10,6 +10,9 @@ namespace {
 
 bool is_loss(const json& line) { return line.contains("lost"); }
 
+// Neither a loss nor a mark of the backlog.
+bool is_event(const json& line) { return line.contains("event") && !is_loss(line); }
+
 long subscribers(Daemon& daemon) {
   return static_cast<long>(daemon.call("status")["subscribers"].size());
 }
@@ -25,7 +28,7 @@ Command stream_words(const Command& options) {
 std::vector<json> Trace::where(const std::function<bool(const json&)>& wanted) const {
   std::vector<json> found;
   std::ranges::copy_if(lines_, std::back_inserter(found),
-                       [&](const json& line) { return !is_loss(line) && wanted(line); });
+                       [&](const json& line) { return is_event(line) && wanted(line); });
   return found;
 }
 

@@ -83,6 +83,19 @@ TEST(CommandLine, PlainMethods) {
   }
 }
 
+TEST(CommandLine, ResetMayKeepTheHistory) {
+  EXPECT_FALSE(command<PlainCommand>({"reset"}).keep_history);
+  EXPECT_TRUE(command<PlainCommand>({"reset", "--keep-history"}).keep_history);
+}
+
+TEST(CommandLine, FilterClearTakesKeys) {
+  EXPECT_THAT(command<FilterCommand>({"filter", "clear"}).keys, ElementsAre());
+  EXPECT_THAT(command<FilterCommand>({"filter", "clear", "comm", "exclude.uid"}).keys,
+              ElementsAre("comm", "exclude.uid"));
+  EXPECT_THAT(usage_error({"filter", "clear", "com"}), HasSubstr("unknown filter key 'com'"));
+  EXPECT_THAT(usage_error({"filter", "clear", "comm=x"}), HasSubstr("'filter clear comm'"));
+}
+
 TEST(CommandLine, Filter) {
   using Action = FilterCommand::Action;
   EXPECT_EQ(command<FilterCommand>({"filter"}).action, Action::show);

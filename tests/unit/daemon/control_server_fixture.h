@@ -105,7 +105,7 @@ class ControlServerTest : public testing::Test {
         [](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {
           return nlohmann::json{{"uuid", "u"}};
         },
-        [this](Fd fd, const Peer&) { taken.set_value(std::move(fd)); });
+        [this](Fd fd, const Peer&, const nlohmann::json&) { taken.set_value(std::move(fd)); });
     thread = std::thread([this] { EXPECT_EQ(loop->run().value(), 0); });
   }
   void stop() {

@@ -32,7 +32,7 @@ class RpcTest : public testing::Test {
           if (refuse_stream) return fail(ExitCode::unavailable, "too many");
           return json{{"uuid", "1"}};
         },
-        [](Fd, const Peer&) {});
+        [](Fd, const Peer&, const json&) {});
   }
 
   std::string line(std::string_view request, Role role = Role::admin) {

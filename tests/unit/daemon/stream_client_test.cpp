@@ -43,7 +43,7 @@ class StreamClientTest : public testing::Test {
         [this](const json&, const Peer&) -> Result<json> {
           return json{{"uuid", "0"}, {"schema", schema_to_json(schema)}};
         },
-        [this](Fd fd, const Peer& peer) {
+        [this](Fd fd, const Peer& peer, const json&) {
           ASSERT_TRUE(subscribers->add(std::move(fd), peer, [this] { return first_names(); }));
           publish_events();
         });
