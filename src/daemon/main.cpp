@@ -11,6 +11,7 @@
 #include "base/install_paths.h"
 #include "base/option_messages.h"
 #include "daemon/cleanup.h"
+#include "daemon/config_check.h"
 #include "daemon/daemon.h"
 #include "kernel/bpf_object.h"
 #include "schema/schema_from_btf.h"
@@ -22,6 +23,7 @@ using namespace ktraced;
 struct Options {
   std::filesystem::path config = kDefaultConfigFile;
   bool check_config = false;
+  bool load = false;  // check_config does
   bool cleanup = false;
 };
 
@@ -38,17 +40,31 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// The configuration, which is valid in itself, on this machine.
+Result<int> check(const Options& options, const Config& config, const Schema& schema) {
+  const std::string file = options.config.string();
+  auto findings = options.load ? try_config(config, schema)
+                               : Result<ConfigFindings>(check_config(config, schema));
+  if (!findings) return pass_on(findings);
+  for (const std::string& warning : findings->warnings)
+    fmt::print(stderr, "ktraced: {}: warning: {}\n", file, warning);
+  for (const std::string& problem : findings->problems)
+    fmt::print(stderr, "ktraced: {}: {}\n", file, problem);
+  if (!findings->problems.empty()) return static_cast<int>(ExitCode::config);
+  fmt::print("{}: the configuration is valid{}\n", file,
+             options.load ? ", and this machine can have what it asks for" : "");
+  return 0;
+}
+
 Result<int> run(const Options& options) {
+  allow_many_descriptors();
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return pass_on(schema);
   auto config = load_config(options.config, event_groups(*schema));
   if (!config) return pass_on(config);
   if (auto rules = make_access_rules(config->control.group, config->control.admin_uids); !rules)
     return pass_on(rules);
-  if (options.check_config) {
-    fmt::print("{}: the configuration is valid\n", options.config.string());
-    return 0;
-  }
+  if (options.check_config) return check(options, *config, *schema);
 
   if (options.cleanup) {
     auto told = clean_up(*config);
@@ -57,7 +73,6 @@ Result<int> run(const Options& options) {
     return 0;
   }
 
-  allow_many_descriptors();
   spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
@@ -79,7 +94,12 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("The kernel tracing daemon: keeps the newest history of what the kernel does.");
   app.add_option("--config", options.config, "configuration file")->capture_default_str();
-  app.add_flag("--check-config", options.check_config, "check the configuration file and exit");
+  auto* check =
+      app.add_flag("--check-config", options.check_config, "check the configuration file and exit");
+  app.add_flag("--load", options.load,
+               "with --check-config: also load the programs, make the rings and attach each event "
+               "for a moment")
+      ->needs(check);
   app.add_flag("--cleanup", options.cleanup,
                "remove what a daemon that is gone left in the kernel, and its socket, and exit");
   app.set_version_flag("--version", KTRACED_VERSION);

@@ -42,7 +42,7 @@ Result<std::vector<std::string>> Tracepoints::all() {
   return tracefs->tracepoints();
 }
 
-Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) const {
+Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) {
   auto names = all();
   if (!names) return names;
   std::vector<std::string> found;

@@ -28,7 +28,7 @@ class Tracepoints : public DynamicKind {
 
   // Names of all that match a pattern ("irq:*"), as "SYSTEM:NAME". Fails with ExitCode::usage if
   // there is none, naming those that may be meant, and with ExitCode::unavailable without tracefs.
-  [[nodiscard]] Result<std::vector<std::string>> matching(std::string_view pattern) const;
+  [[nodiscard]] static Result<std::vector<std::string>> matching(std::string_view pattern);
   // Names of all that there are now. Fails with ExitCode::unavailable without tracefs.
   [[nodiscard]] static Result<std::vector<std::string>> all();
   // What the kernel says of one now. Fails with ExitCode::unavailable.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/config_check.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/read_file.h"
+#include "bpf/shared_state.h"
+#include "daemon/tracer.h"
+#include "kernel/features.h"
+#include "kernel/stream_rings.h"
+#include "kernel/symbols.h"
+#include "kernel/tracepoints.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMeminfoBytes = 64U << 10;
+
+uint64_t machine_memory(std::string_view key) {
+  const auto text = read_file("/proc/meminfo", kMeminfoBytes);
+  return text ? meminfo_bytes(*text, key) : 0;
+}
+
+std::string mib(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
+
+// `key`: of /proc/meminfo.
+void check_memory(const Config& config, std::string_view key, std::string_view what,
+                  std::vector<std::string>& problems) {
+  const size_t cpus = online_cpus().size();
+  const uint64_t needed = ring_memory(config, cpus), there = machine_memory(key);
+  if (there == 0 || needed <= there) return;
+  const std::string flight = config.flight.enabled
+                                 ? fmt::format(" + flight.banks {} x flight.buffer_kb {}",
+                                               config.flight.banks, config.flight.buffer_kb)
+                                 : "";
+  problems.push_back(fmt::format(
+      "the rings take {} ({} CPUs x (stream.buffer_kb {}{})), but {} {}: choose smaller "
+      "ones",
+      mib(needed), cpus, config.stream.buffer_kb, flight, what, mib(there)));
+}
+
+void check_events(const Config& config, const Schema& schema, ConfigFindings& findings) {
+  const auto features = probe_features(schema);
+  if (!features) {
+    findings.warnings.push_back("events are not checked: " + features.error().message);
+    return;
+  }
+  for (const std::string& event : config.events)
+    if (const auto reason = features->unavailable.find(event);
+        reason != features->unavailable.end())
+      findings.warnings.push_back(
+          fmt::format("event {} is not available: {}", event, reason->second));
+}
+
+void check_tracepoints(const Config& config, ConfigFindings& findings) {
+  if (config.tracepoints.empty()) return;
+  if (auto all = Tracepoints::all(); !all) {
+    findings.warnings.push_back("events.tracepoints is not checked: " + all.error().message);
+    return;
+  }
+  for (const std::string& pattern : config.tracepoints)
+    if (auto found = Tracepoints::matching(pattern); !found)
+      findings.problems.push_back("events.tracepoints: " + found.error().message);
+}
+
+// What could not be attached, of what this kernel has.
+void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& findings) {
+  const json status = tracer.status();
+  const json& events = status.at("events");
+  const std::set<std::string> builtin(config.events.begin(), config.events.end());
+  for (const auto& [name, event] : events.items()) {
+    const bool wanted = builtin.contains(name) || name.contains(':');
+    if (!wanted || event.at("available").get<bool>()) continue;
+    const std::string reason = event.value("reason", std::string());
+    const std::string line = fmt::format("event {} is not available: {}", name, reason);
+    if (std::ranges::find(findings.warnings, line) == findings.warnings.end())
+      findings.problems.push_back(line);
+  }
+  for (const std::string& name : config.tracepoints)
+    if (!events.contains(name) && !name.contains('*') && !name.contains('?'))
+      if (auto enabled = tracer.set_enabled({name}, true); !enabled)
+        findings.problems.push_back("events.tracepoints: " + enabled.error().message);
+  const json probes = tracer.probes();
+  for (const json& probe : probes.at("probes"))
+    if (!probe.value("available", false))
+      findings.problems.push_back(fmt::format("probes: {}: {}",
+                                              probe.value("definition", std::string()),
+                                              probe.value("reason", std::string("not available"))));
+}
+
+// Nothing of the trial is of interest but what comes of it.
+class QuietLog {
+ public:
+  QuietLog() : level_(spdlog::get_level()) { spdlog::set_level(spdlog::level::off); }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+  ~QuietLog() { spdlog::set_level(level_); }
+
+ private:
+  spdlog::level::level_enum level_;
+};
+
+}  // namespace
+
+uint64_t ring_memory(const Config& config, size_t cpus) {
+  uint64_t bytes = uint64_t{config.stream.buffer_kb} << 10;
+  if (config.flight.enabled)
+    bytes += config.flight.banks *
+             ((uint64_t{config.flight.buffer_kb} << 10) + sizeof(flight_header) + FLIGHT_SPILL);
+  return cpus * bytes;
+}
+
+uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {
+  for (size_t begin = 0; begin < meminfo.size();) {
+    const size_t end = std::min(meminfo.find('\n', begin), meminfo.size());
+    std::string_view line = meminfo.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with(key) || !line.substr(key.size()).starts_with(':')) continue;
+    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));
+    uint64_t kib = 0;
+    std::from_chars(line.data(), line.data() + line.size(), kib);
+    return kib << 10;
+  }
+  return 0;
+}
+
+ConfigFindings check_config(const Config& config, const Schema& schema) {
+  ConfigFindings findings;
+  check_events(config, schema, findings);
+  check_tracepoints(config, findings);
+  check_memory(config, "MemTotal", "this machine has", findings.problems);
+  return findings;
+}
+
+Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
+  ConfigFindings findings = check_config(config, schema);
+  if (!findings.problems.empty()) return findings;
+  check_memory(config, "MemAvailable", "now there are only", findings.problems);
+  if (!findings.problems.empty()) return findings;
+  Config trial = config;
+  trial.bpffs.clear();  // nothing is pinned
+  trial.stream.output.reset();
+  const QuietLog quiet;
+  KernelSymbols symbols;
+  auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>) {});
+  if (!tracer && tracer.error().code == ExitCode::no_permission) return pass_on(tracer);
+  if (!tracer) {
+    findings.problems.push_back(tracer.error().message);
+    return findings;
+  }
+  (*tracer)->set_streaming(true);  // attaches, whether the flight recorder is on or not
+  collect_failures(**tracer, trial, findings);
+  (*tracer)->shut_down(false);
+  return findings;
+}
+
+}  // namespace ktraced
