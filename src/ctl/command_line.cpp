@@ -60,8 +60,8 @@ void add_plain(CLI::App& app, Command& command, const char* method, const char* 
 }
 
 void add_reset(CLI::App& app, Command& command) {
-  auto* sub = app.add_subcommand(
-      "reset", "Empty the rings and the flight recorder, and zero the counters");
+  auto* sub =
+      app.add_subcommand("reset", "Empty the rings and the flight recorder, and zero the counters");
   auto options = std::make_shared<PlainCommand>(PlainCommand{.method = "reset"});
   sub->add_flag("--keep-history", options->keep_history,
                 "Leave the flight recorder as it is; zero the counters only");

@@ -79,10 +79,10 @@ Result<std::string> list_events(const EventsCommand& command, bool as_json_text,
 
 std::string plain_text(std::string_view method, const json& result) {
   if (method == "reset")
-    return fmt::format("counters are zero again; {} unread events and {} of the flight recorder "
-                       "discarded\n",
-                       grouped(number_at(result, "discarded")),
-                       grouped(number_at(result, "history_discarded")));
+    return fmt::format(
+        "counters are zero again; {} unread events and {} of the flight recorder "
+        "discarded\n",
+        grouped(number_at(result, "discarded")), grouped(number_at(result, "history_discarded")));
   if (method == "reload") {
     auto changed = texts_at(result, "changed");
     return changed.empty() ? "reloaded: nothing has changed\n"
@@ -121,9 +121,9 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
 }
 
 Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client) {
-  auto answer = client.call(command.method, command.keep_history
-                                                ? nlohmann::json{{"keep_history", true}}
-                                                : nlohmann::json::object());
+  auto answer =
+      client.call(command.method, command.keep_history ? nlohmann::json{{"keep_history", true}}
+                                                       : nlohmann::json::object());
   if (!answer) return pass_on(answer);
   return json ? as_json(*answer) : plain_text(command.method, *answer);
 }

@@ -14,10 +14,10 @@ namespace ktraced {
 
 // What a daemon says of its stream; zero or empty where it says nothing.
 struct StreamInfo {
-  Uuid uuid{};               // of its packets
-  std::string kernel;        // release
-  uint64_t boottime_ns = 0;  // time of the subscription, CLOCK_BOOTTIME
-  uint64_t realtime_ns = 0;  // the same time, CLOCK_REALTIME
+  Uuid uuid{};                    // of its packets
+  std::string kernel;             // release
+  uint64_t boottime_ns = 0;       // time of the subscription, CLOCK_BOOTTIME
+  uint64_t realtime_ns = 0;       // the same time, CLOCK_REALTIME
   uint64_t backlog_until_ns = 0;  // older records are a backlog; 0: there is none
 };
 

@@ -271,8 +271,8 @@ bool Drain::has_backlog() {
   call([&] {
     // After resize() it is in the packet builders.
     found = resume_ && (!cpus_.empty() || std::ranges::any_of(rings_.rings(), [](const auto& ring) {
-                          return ring.second.produced() != ring.second.consumed();
-                        }));
+              return ring.second.produced() != ring.second.consumed();
+            }));
   });
   return found;
 }

@@ -223,7 +223,9 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session
   Takeover takeover;
   if (method->second.upgrade)
     takeover = [upgrade = method->second.upgrade, params = std::move(request.params)](
-                   Fd connection, const Peer& from) { upgrade(std::move(connection), from, params); };
+                   Fd connection, const Peer& from) {
+      upgrade(std::move(connection), from, params);
+    };
   return {.line = answered ? result_line(std::move(*result), id) : std::string(),
           .takeover = std::move(takeover)};
 }

@@ -31,8 +31,7 @@ using DeferredHandler =
 // Takes over the connection once the answer has been sent.
 using Takeover = std::function<void(Fd connection, const Peer& peer)>;
 // The same, with the parameters of the request.
-using Upgrade =
-    std::function<void(Fd connection, const Peer& peer, const nlohmann::json& params)>;
+using Upgrade = std::function<void(Fd connection, const Peer& peer, const nlohmann::json& params)>;
 
 // Error numbers of JSON-RPC, and our own.
 enum class RpcCode : int {

@@ -113,6 +113,10 @@ Manifest SnapshotWriter::manifest() const {
   for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
+  if (const auto& known = job_.known_since; manifest.begin_ns < known.ns)
+    manifest.incomplete_because.push_back(
+        fmt::format("what was traced before {:.3f} s is not known: {}",
+                    static_cast<double>(known.ns) / 1e9, known.reason));
   std::ranges::sort(manifest.cpus, {}, &CpuAccount::cpu);
   for (const auto& [event, count] : manifest.missed)
     if (count != 0)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/trace_config_history.h"
 #include "kernel/counters.h"
 #include "kernel/flight_recorder.h"
 #include "kernel/symbols.h"
@@ -23,6 +24,7 @@ struct SnapshotJob {
   Manifest manifest;              // all but what the records say
   std::vector<std::byte> names;   // name records
   uint64_t names_since = 0;       // of names that changed before, some are not known; ns
+  TraceConfigHistory::KnownSince known_since;
 };
 
 // What has been written.

@@ -140,7 +140,8 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                                                        .manifest = tracer_.manifest(),
                                                        .names = std::move(names.records),
                                                        .names_since = names.complete_since});
-  job->manifest.config = tracer_.in_force_since(frozen.begin_ts);
+  job->manifest.config = tracer_.trace_configs().since(frozen.begin_ts);
+  job->known_since = tracer_.trace_configs().known_since();
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;

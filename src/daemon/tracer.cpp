@@ -74,7 +74,11 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   tracer->drain_ = std::move(*drain);
   // Before anything could be detached: what an earlier daemon wrote goes on without a gap.
   if (recording) tracer->begin_recording();
+  const InForce before = tracer->in_force();
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
+  if (before != nullptr)
+    for (const std::string& line : dropped_settings(*before, *tracer->in_force()))
+      spdlog::warn("dropped what the daemon before had set at run time: {}", line);
   // Those that have been attached all the time may have missed something.
   tracer->check_names();
   return tracer;
@@ -102,11 +106,14 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
               [this](const Event& event) { return missed(event); }),
       uuid_(random_uuid()),
       kernel_release_(running_release()),
-      config_(config) {
+      config_(config),
+      trace_configs_(object_, adopted_) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
   for (const auto& [id, event] : dynamic_.all()) schema_.add(event->event);
+  if (adopted_ && !dynamic_.misses_kept())
+    trace_configs_.forget("the daemon before did not keep how many hits the kernel skipped");
 }
 
 // A daemon that did not get to run leaves things as it found them.
@@ -134,6 +141,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
     return fail(ExitCode::config,
                 "flight.buffer_kb, flight.banks and bpffs cannot be changed while the daemon runs: "
                 "restart it");
+  const TraceConfigHistory::Change change(trace_configs_);
   // What can fail comes first, and is taken back if what follows fails.
   const FilterSettings filter_before = lasting_filter();
   FilterSettings filter = config.filter;

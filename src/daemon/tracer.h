@@ -13,6 +13,7 @@
 #include "daemon/config.h"
 #include "daemon/drain.h"
 #include "daemon/missed_hits.h"
+#include "daemon/trace_config_history.h"
 #include "daemon/uevent_watch.h"
 #include "kernel/bpf_object.h"
 #include "kernel/counters.h"
@@ -144,12 +145,10 @@ class Tracer {
   // Processes that could not be followed so far. Thread-safe.
   [[nodiscard]] uint64_t follow_lost() const { return filters_.follow_lost(); }
   // What is traced now, for a manifest's `config`. Thread-safe.
-  using InForce = std::shared_ptr<const nlohmann::json>;
-  [[nodiscard]] InForce in_force() const;
-  // What was in force at that time (ns, CLOCK_BOOTTIME), with the "changes" since then, of which
-  // the last kMaxChanges are known.
-  [[nodiscard]] nlohmann::json in_force_since(uint64_t ns) const;
-  static constexpr size_t kMaxChanges = 1000;
+  using InForce = TraceConfigHistory::Config;
+  [[nodiscard]] InForce in_force() const { return trace_configs_.current(); }
+  // What was traced before, also by earlier daemons.
+  [[nodiscard]] const TraceConfigHistory& trace_configs() const { return trace_configs_; }
   // Called whenever that has changed, from now on.
   void on_change(std::function<void(const InForce&)> callback) { on_change_ = std::move(callback); }
 
@@ -197,6 +196,7 @@ class Tracer {
   // To be called once all programs that keep names are attached again.
   void check_names() const { names_.check(); }
   void note_in_force();
+  [[nodiscard]] std::set<std::string> traced_events() const;
   void set_attached(const std::string& program, bool attached);
   void set_attached(const Event& event, bool attached);
   void note_attach(const std::string& event, const Result<>& attached);
@@ -254,13 +254,7 @@ class Tracer {
   std::map<std::string, ProbeEntry> probe_list_;        // by event
   std::map<std::string, std::string> attach_failures_;  // event → reason
   std::map<uint16_t, Baseline> baselines_;              // counts at the last reset
-  mutable std::mutex in_force_mutex_;
-  InForce in_force_;  // guarded by in_force_mutex_
-  struct ScopeChange {
-    uint64_t ns;
-    InForce in_force;
-  };
-  std::deque<ScopeChange> changes_;  // the last ones, the oldest first
+  TraceConfigHistory trace_configs_;
   std::function<void(const InForce&)> on_change_;
   bool paused_ = false;
   bool subscribed_ = false;

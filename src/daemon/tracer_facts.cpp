@@ -57,40 +57,33 @@ HitCounts Tracer::missed() const {
   return counts;
 }
 
-Tracer::InForce Tracer::in_force() const {
-  std::lock_guard lock(in_force_mutex_);
-  return in_force_;
-}
-
-nlohmann::json Tracer::in_force_since(uint64_t ns) const {
-  if (changes_.empty()) return nlohmann::json::object();
-  auto later = std::ranges::upper_bound(changes_, ns, {}, &ScopeChange::ns);
-  if (later != changes_.begin()) --later;
-  nlohmann::json config = *later->in_force;
-  for (++later; later != changes_.end(); ++later)
-    config["changes"].push_back({{"ns", later->ns}, {"config", *later->in_force}});
-  return config;
+// An event that is enabled is traced from when it is attached.
+std::set<std::string> Tracer::traced_events() const {
+  const bool tracing = (streaming_ || flight_.enabled()) && !paused_;
+  std::set<std::string> traced = enabled_;
+  std::erase_if(traced, [&](const std::string& name) {
+    if (why_unavailable(name) != nullptr) return true;
+    const DynamicEvent* dynamic = dynamic_.find(name);
+    return tracing &&
+           !(dynamic != nullptr ? dynamic_.attached(dynamic->event.id) : object_.attached(name));
+  });
+  return traced;
 }
 
 // Whatever changes what is traced comes by here, also when nothing has changed in fact.
 void Tracer::note_in_force() {
   nlohmann::json now = {
-      {"events", enabled_},
+      {"events", traced_events()},
       {"syscalls_only", filters_.current().syscall},
       {"filter", filter_to_json(filters_.current())},
       {"flight", {{"buffer_kb", config_.flight.buffer_kb}, {"banks", config_.flight.banks}}},
       {"stream", {{"buffer_kb", rings_.ring_bytes() / 1024}}},
       {"state", paused_ ? "paused" : "running"}};
-  if (in_force_ != nullptr && *in_force_ == now) return;
-  {
-    std::lock_guard lock(in_force_mutex_);
-    in_force_ = std::make_shared<const nlohmann::json>(std::move(now));
-  }
-  const uint64_t ns = boottime_ns();
-  if (changes_.size() >= kMaxChanges) changes_.pop_front();
-  changes_.push_back({.ns = ns, .in_force = in_force_});
-  if (streaming_) drain_->tell(scope_record(*in_force_, ns));
-  if (on_change_) on_change_(in_force_);
+  const auto ns = trace_configs_.note(std::move(now));
+  if (!ns) return;
+  const InForce config = in_force();
+  if (streaming_) drain_->tell(scope_record(*config, *ns));
+  if (on_change_) on_change_(config);
 }
 
 }  // namespace ktraced

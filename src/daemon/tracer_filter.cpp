@@ -16,6 +16,7 @@ std::unexpected<Error> on_loan(const Tracer::Borrower& borrower) {
 
 Result<> Tracer::set_filter(const FilterSettings& settings) {
   if (loan_) return on_loan(loan_->borrower);
+  const TraceConfigHistory::Change change(trace_configs_);
   auto applied = filters_.apply(settings);
   if (applied) set_syscalls(settings.syscall);
   reconcile();  // following may have begun or ended
@@ -24,6 +25,7 @@ Result<> Tracer::set_filter(const FilterSettings& settings) {
 
 Result<> Tracer::lend_filter(const FilterSettings& settings, const Borrower& borrower) {
   if (loan_ && loan_->borrower.key != borrower.key) return on_loan(loan_->borrower);
+  const TraceConfigHistory::Change change(trace_configs_);
   const FilterSettings lasting = lasting_filter();
   if (auto applied = filters_.apply(settings, &lasting); !applied) return applied;
   loan_ = {.borrower = borrower, .lasting = lasting};

@@ -110,6 +110,7 @@ void Tracer::shut_down(bool persist) {
 
 // Attaches exactly the programs that are needed now.
 void Tracer::reconcile() {
+  const TraceConfigHistory::Change change(trace_configs_);
   const bool tracing = (streaming_ || flight_.enabled()) && !paused_;
   const bool keeping_house = tracing || filters_.following();
   const bool names_begin = keeping_house && !names_kept();

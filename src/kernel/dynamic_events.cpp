@@ -184,10 +184,8 @@ Result<int> DynamicEvents::program_of(const DynamicEvent& event) {
 uint64_t DynamicEvents::missed(uint16_t id) const {
   std::lock_guard lock(counts_mutex_);
   const auto program = programs_.find(id);
-  const auto before = missed_before_.find(id);
   uint64_t missed = program == programs_.end() ? 0 : recursion_misses(program->second.get());
-  if (before != missed_before_.end()) missed += before->second;
-  return missed + missed_at_links(id);
+  return missed + missed_at_links(id) + kept_misses_.of(id);
 }
 
 // With counts_mutex_ held.
@@ -209,7 +207,7 @@ void DynamicEvents::detach(uint16_t id) {
   // then takes without us.
   {
     std::lock_guard lock(counts_mutex_);
-    missed_before_[id] += missed_at_links(id);
+    kept_misses_.add(id, missed_at_links(id));
     links_.erase(links);
     adopted_.erase(id);
   }
@@ -223,7 +221,7 @@ void DynamicEvents::retire(uint16_t id) {
   std::lock_guard lock(counts_mutex_);
   const auto program = programs_.find(id);
   if (program == programs_.end()) return;
-  missed_before_[id] += recursion_misses(program->second.get());
+  kept_misses_.add(id, recursion_misses(program->second.get()));
   programs_.erase(program);
   if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::program, pin_name(id));
 }

@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "kernel/bpf_object.h"
 #include "kernel/going_links.h"
+#include "kernel/kept_misses.h"
 #include "schema/schema.h"
 
 namespace ktraced {
@@ -62,7 +63,8 @@ class DynamicKind {
 class DynamicEvents {
  public:
   // `object` must outlive this.
-  explicit DynamicEvents(const BpfObject& object) : object_(object) {}
+  explicit DynamicEvents(const BpfObject& object)
+      : object_(object), kept_misses_(KeptMisses::open(object.pins())) {}
 
   // `kind` must outlive this.
   void add_kind(DynamicKind& kind) { kinds_[kind.name()] = &kind; }
@@ -95,6 +97,8 @@ class DynamicEvents {
   [[nodiscard]] bool adopted(uint16_t id) const { return adopted_.contains(id); }
   // Hits that the kernel skipped, since the event was defined, over all CPUs. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t id) const;
+  // missed() counts also what an earlier daemon detached; else only what it left attached.
+  [[nodiscard]] bool misses_kept() const { return kept_misses_.adopted(); }
 
  private:
   const DynamicEvent* enter(uint16_t id, DynamicEvent event);
@@ -111,9 +115,8 @@ class DynamicEvents {
   mutable std::mutex counts_mutex_;
   std::map<uint16_t, Fd> programs_;            // guarded by counts_mutex_
   std::map<uint16_t, std::vector<Fd>> links_;  // changed with counts_mutex_ held
-  // At links and programs that are gone; guarded likewise.
-  std::map<uint16_t, uint64_t> missed_before_;
-  std::set<uint16_t> adopted_;  // those of links_ that were pinned
+  KeptMisses kept_misses_;                     // guarded likewise
+  std::set<uint16_t> adopted_;                 // those of links_ that were pinned
   GoingLinks going_;
   uint32_t next_id_ = DYNAMIC_ID_FIRST;
 };

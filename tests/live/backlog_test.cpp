@@ -94,8 +94,7 @@ TEST_F(Backlog, ThatIsNotThereIsSaidNotToBe) {
 
 // The rings hold what others have not been sent yet.
 TEST(Stream, BeginsNowAlsoBesideAnotherReader) {
-  Daemon daemon(
-      {{"events", numbered_calls()}, {"stream", {{"max_latency_ms", 10'000}}}});
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"max_latency_ms", 10'000}}}});
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
   Stream first(daemon);
