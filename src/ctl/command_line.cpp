@@ -158,7 +158,7 @@ void add_record(CLI::App& app, Command& command) {
   sub->add_option("-o,--output", options->directory, "The directory to be made (needed)")
       ->type_name("DIR");
   sub->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
-  add_duration(sub, options->duration_s, "End after so many seconds");
+  add_duration(sub, options->duration_s, "End after this time: 500ms, 2s, 1m");
   sub->add_option("COMMAND", options->command,
                   "After '--': a command to be run; only it and its descendants are recorded")
       ->type_name("");

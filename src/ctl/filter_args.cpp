@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/suggest.h"
+#include "base/user_id.h"
 #include "ctl/json_access.h"
 #include "ctl/text_list.h"
 
@@ -35,6 +36,11 @@ constexpr std::array<Key, 6> kKeys{{{"pid", true},
 
 Result<json> value_of(const Key& key, std::string_view text, std::string_view arg) {
   if (!key.is_number) return json(text);
+  if (key.name == "uid") {
+    auto user = parse_user(std::string(text));
+    if (!user) return fail(ExitCode::usage, "{}, in '{}'", user.error().message, arg);
+    return json(*user);
+  }
   uint32_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())

@@ -41,7 +41,8 @@ constexpr Examples kExamples[] = {
   ktracectl events disable '*:*'          all tracepoints and probes)"},
     {"pause", "  ktracectl pause; ktracectl resume"},
     {"resume", "  ktracectl resume"},
-    {"reset", "  ktracectl reset"},
+    {"reset", R"(  ktracectl reset
+  ktracectl reset --keep-history          only the counters and the stream's rings)"},
     {"reload", "  ktracectl reload"},
     {"filter", R"(  ktracectl filter
   ktracectl filter set comm='nginx*' exclude.uid=0
@@ -50,9 +51,11 @@ constexpr Examples kExamples[] = {
     {"filter set", R"(  ktracectl filter set pid=812,813
   ktracectl filter set follow=4711               a process and all its descendants
   ktracectl filter set comm='nginx*' exclude.uid=0
+  ktracectl filter set uid=alice,1001
   ktracectl filter set syscall=openat,execve
   ktracectl filter set comm=                     no longer by name)"},
-    {"filter clear", "  ktracectl filter clear"},
+    {"filter clear", R"(  ktracectl filter clear                  the selection of system calls too
+  ktracectl filter clear comm exclude.uid)"},
     {"snapshot", R"(  ktracectl snapshot take --reason 'latency alert'
   ktracectl snapshot list)"},
     {"snapshot take", R"(  ktracectl snapshot take
@@ -74,19 +77,20 @@ constexpr Examples kExamples[] = {
     {"probe clear", "  ktracectl probe clear"},
     {"stream", R"(  ktracectl stream --comm nginx --count 100
   ktracectl stream --event syscalls --pid 812 --format json
-  ktracectl stream --event 'sched_*' --duration 2
-  ktracectl stream --count-only --duration 5)"},
+  ktracectl stream --event 'sched_*' --uid alice --duration 2s
+  ktracectl stream --backlog --count 100
+  ktracectl stream --count-only --duration 5s)"},
     {"show", R"(  ktracectl show DIR
   ktracectl show DIR --event kmalloc,kfree --format json
   ktracectl show /var/log/ktraced/stream-*[0-9])"},
     {"report", R"(  ktracectl report summary DIR
   ktracectl report html DIR -o report.html)"},
     {"report summary", R"(  ktracectl report summary DIR
-  ktracectl report summary --live --duration 5)"},
+  ktracectl report summary --live --duration 5s)"},
     {"report kmem", R"(  ktracectl report kmem DIR --by waste
-  ktracectl report kmem --live --duration 5 --top 20)"},
+  ktracectl report kmem --live --duration 5s --top 20)"},
     {"report sched", R"(  ktracectl report sched DIR --by delay
-  ktracectl report sched --live --duration 5)"},
+  ktracectl report sched --live --duration 5s)"},
     {"report syscalls", R"(  ktracectl report syscalls DIR --by errors
   ktracectl report syscalls DIR --json)"},
     {"report html", "  ktracectl report html DIR -o report.html"},

@@ -51,6 +51,7 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.names_ = args.events;
   selection.all_events_ = args.events.empty();
   selection.pids_ = args.pids;
+  selection.uids_ = args.uids;
   selection.comms_ = args.comms;
   selection.task_fields_.resize(EVENT_ID_MAX);
   for (const Event& event : schema.events()) selection.learn(event);
@@ -76,6 +77,12 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
     const TaskName* task = names.task_at(tid, ts);
     if (task == nullptr || std::ranges::find(pids_, task->tgid) == pids_.end()) return false;
   }
+  if (!uids_.empty()) {
+    const TaskName* task = names.task_at(tid, ts);
+    // Nothing is known of the idle tasks; they are root's.
+    if (task == nullptr && tid != 0) return false;
+    if (std::ranges::find(uids_, task != nullptr ? task->uid : 0U) == uids_.end()) return false;
+  }
   if (comms_.empty()) return true;
   CommScratch scratch;
   auto comm = comm_at(names, tid, ts, cpu, scratch);
@@ -86,7 +93,7 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
 
 bool Selection::wants(uint32_t cpu, RecordView record, const NameTable& names) const {
   if (!wants_event(record.id())) return false;
-  if (pids_.empty() && comms_.empty()) return true;
+  if (pids_.empty() && uids_.empty() && comms_.empty()) return true;
   if (wants_task(record.tid(), record.ts(), cpu, names)) return true;
   if (record.id() >= task_fields_.size()) return false;
   return std::ranges::any_of(task_fields_[record.id()], [&](const Field& field) {

@@ -19,6 +19,7 @@ namespace ktraced {
 struct SelectionArgs {
   std::vector<std::string> events;  // names of events or groups
   std::vector<uint32_t> pids;       // processes or threads
+  std::vector<uint32_t> uids;       // users of processes
   std::vector<std::string> comms;   // exact, or a beginning with a trailing '*'
 };
 
@@ -51,6 +52,7 @@ class Selection {
   std::bitset<EVENT_ID_MAX> events_;
   std::vector<std::string> chosen_;
   std::vector<uint32_t> pids_;
+  std::vector<uint32_t> uids_;
   std::vector<std::string> comms_;
   std::vector<std::vector<Field>> task_fields_;  // by event id
 };

@@ -5,12 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/suggest.h"
+#include "base/user_id.h"
 #include "ctl/kmem_report.h"
 #include "ctl/output_format.h"
 #include "ctl/sched_report.h"
@@ -54,7 +57,7 @@ void check_format_options(const ViewOptions& view) {
     throw CLI::ValidationError("--names belongs to --format process");
 }
 
-// --event, --pid and --comm.
+// --event, --pid, --uid and --comm.
 void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
   auto add_list = [&](const char* name, auto& values, const char* description, const char* type) {
     sub->add_option(name, values, description)
@@ -64,6 +67,20 @@ void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
   };
   add_list("--event", selection.events, "Only these events or groups", "NAME,…");
   add_list("--pid", selection.pids, "Only events of these processes or threads", "PID,…");
+  sub->add_option_function<std::vector<std::string>>(
+         "--uid",
+         [&selection](const std::vector<std::string>& users) {
+           for (const std::string& user : users)
+             if (auto uid = parse_user(user)) selection.uids.push_back(*uid);
+         },
+         "Only events of processes of these users, by name or number")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        const auto user = parse_user(text);
+        return user ? std::string() : user.error().message;
+      })
+      ->type_name("USER,…");
   add_list("--comm", selection.comms, "Only events of tasks with these names ('nginx*')", "COMM,…");
 }
 
@@ -75,7 +92,7 @@ void add_view_options(CLI::App* sub, ViewOptions& view) {
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
                                    "Show nothing, count events and print their numbers as JSON");
-  for (const char* name : {"--format", "--event", "--pid", "--comm", "--count"})
+  for (const char* name : {"--format", "--event", "--pid", "--uid", "--comm", "--count"})
     count_only->excludes(name);
 }
 
@@ -95,7 +112,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   auto* directories = add_directories(sub, options->directories, options->partial);
   auto* live = sub->add_flag("--live", options->live, "Of what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
-  add_duration(sub, options->duration_s, "With --live: end after so many seconds")->needs(live);
+  add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
   sub->add_option("--top", options->top, "Rows of each table (10)")
       ->check(check_positive)
       ->type_name("N");
@@ -136,9 +153,19 @@ void add_html_report(CLI::App* report, Command& command) {
 }  // namespace
 
 CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description) {
-  return sub->add_option("--duration", seconds, description)
-      ->check(check_positive)
-      ->type_name("SECONDS");
+  return sub
+      ->add_option_function<std::string>(
+          "--duration",
+          [&seconds](const std::string& text) {
+            if (auto duration = parse_duration(text))
+              seconds = std::chrono::duration<double>(*duration).count();
+          },
+          description)
+      ->check([](const std::string& text) {
+        const auto duration = parse_duration(text);
+        return duration ? std::string() : duration.error().message;
+      })
+      ->type_name("TIME");
 }
 
 void add_stream(CLI::App& app, Command& command) {
@@ -147,7 +174,7 @@ void add_stream(CLI::App& app, Command& command) {
   add_view_options(sub, *options);
   sub->add_flag("--backlog", options->backlog,
                 "First what readers of a daemon that ended had not read yet, marked");
-  add_duration(sub, options->duration_s, "End after so many seconds");
+  add_duration(sub, options->duration_s, "End after this time: 500ms, 2s, 1m");
   sub->callback([options, &command] {
     check_format_options(*options);
     command = *options;
@@ -158,7 +185,7 @@ void add_show(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
   auto options = std::make_shared<ShowCommand>();
   add_view_options(sub, *options);
-  add_duration(sub, options->duration_s, "Only the first seconds of the trace")
+  add_duration(sub, options->duration_s, "Only that much from the beginning: 500ms, 2s, 1m")
       ->excludes("--count-only");
   add_directories(sub, options->directories, options->partial)->required();
   sub->callback([options, &command] {

@@ -18,7 +18,7 @@ void add_show(CLI::App& app, Command& command);
 void add_report(CLI::App& app, Command& command);
 void add_export(CLI::App& app, Command& command);
 
-// --duration SECONDS of any command.
+// --duration TIME of any command.
 CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description);
 
 }  // namespace ktraced

@@ -96,6 +96,22 @@ TEST(CommandLine, FilterClearTakesKeys) {
   EXPECT_THAT(usage_error({"filter", "clear", "comm=x"}), HasSubstr("'filter clear comm'"));
 }
 
+TEST(CommandLine, DurationsTakeUnits) {
+  EXPECT_EQ(command<StreamCommand>({"stream", "--duration", "500ms"}).duration_s, 0.5);
+  EXPECT_EQ(command<RecordCommand>({"record", "-o", "/a", "--duration", "2m"}).duration_s, 120);
+  EXPECT_EQ(command<ShowCommand>({"show", "/a", "--duration", "250us"}).duration_s, 250e-6);
+  EXPECT_THAT(usage_error({"stream", "--duration", "2 parsecs"}), HasSubstr("such as 500ms"));
+}
+
+TEST(CommandLine, UsersTakeNames) {
+  EXPECT_THAT(command<StreamCommand>({"stream", "--uid", "root,12"}).selection.uids,
+              ElementsAre(0, 12));
+  EXPECT_EQ(command<FilterCommand>({"filter", "set", "uid=root,7"}).filter,
+            json::parse(R"({"uid":[0,7]})"));
+  EXPECT_THAT(usage_error({"stream", "--uid", "no-such-user"}), HasSubstr("the name of a user"));
+  EXPECT_THAT(usage_error({"filter", "set", "uid=no-such-user"}), HasSubstr("the name of a user"));
+}
+
 TEST(CommandLine, Filter) {
   using Action = FilterCommand::Action;
   EXPECT_EQ(command<FilterCommand>({"filter"}).action, Action::show);

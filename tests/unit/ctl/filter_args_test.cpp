@@ -59,7 +59,7 @@ TEST(FilterArgs, OtherMistakesAreNamed) {
   EXPECT_THAT(error_of({""}), HasSubstr("key=value"));
   EXPECT_THAT(error_of({"pid=1,x"}), HasSubstr("'x' in 'pid=1,x' is not a pid"));
   EXPECT_THAT(error_of({"pid=-1"}), HasSubstr("'-1'"));
-  EXPECT_THAT(error_of({"uid=4294967296"}), HasSubstr("is not a uid"));
+  EXPECT_THAT(error_of({"uid=4294967296"}), HasSubstr("is neither a uid"));
   EXPECT_THAT(error_of({"follow=1.5"}), HasSubstr("is not a follow"));
 }
 

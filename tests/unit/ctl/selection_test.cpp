@@ -70,6 +70,14 @@ TEST_F(SelectionTest, ByName) {
   EXPECT_TRUE(wants({.comms = {"swapper/3"}}, alloc_by(0)));
 }
 
+TEST_F(SelectionTest, ByUser) {
+  EXPECT_TRUE(wants({.uids = {7, 1000}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.uids = {1001}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.uids = {1000}}, alloc_by(999))) << "nothing is known of it";
+  EXPECT_TRUE(wants({.uids = {0}}, alloc_by(0))) << "the idle tasks are root's";
+  EXPECT_TRUE(wants({.uids = {1000}}, waking_of(0, 200)));
+}
+
 TEST_F(SelectionTest, AllConditionsMustHold) {
   EXPECT_TRUE(wants({.events = {"kmalloc"}, .pids = {100}, .comms = {"nginx*"}}, alloc_by(101)));
   EXPECT_FALSE(wants({.pids = {100}, .comms = {"bash"}}, alloc_by(101)));
