@@ -22,6 +22,7 @@ void add_status(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("status", "Show what is traced and what was counted");
   auto options = std::make_shared<StatusCommand>();
   sub->add_flag("--per-cpu", options->per_cpu, "Counters and rings of each CPU");
+  sub->add_flag("-v,--verbose", options->verbose, "Also events that are off, or not available");
   sub->callback([options, &command] { command = *options; });
 }
 

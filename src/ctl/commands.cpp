@@ -107,7 +107,7 @@ Result<std::string> run(const StatusCommand& command, bool json, RpcClient& clie
   auto answer = client.call("status");
   if (!answer) return pass_on(answer);
   if (json) return as_json(*answer);
-  return status_view(*answer, command.per_cpu, Colours::of(STDOUT_FILENO));
+  return status_view(*answer, command, Colours::of(STDOUT_FILENO));
 }
 
 Result<std::string> run(const EventsCommand& command, bool json, RpcClient& client) {

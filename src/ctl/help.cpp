@@ -24,6 +24,7 @@ constexpr Examples kExamples[] = {
   ktracectl snapshot take        save what the flight recorder holds)"},
     {"status", R"(  ktracectl status
   ktracectl status --per-cpu
+  ktracectl status --verbose              also events that are off
   ktracectl --json status | jq .totals)"},
     {"events", R"(  ktracectl events                        every built-in event, and which are on
   ktracectl events list 'irq:*'           tracepoints of the kernel, by pattern

@@ -14,6 +14,7 @@ namespace ktraced {
 
 struct StatusCommand {
   bool per_cpu = false;
+  bool verbose = false;  // list also events that are off and have no counts
 };
 
 struct EventsCommand {

@@ -53,17 +53,24 @@ std::string event_table(const json& status, const Colours& colours) {
   return table.text();
 }
 
-// Names of events that are off, and why some cannot be turned on.
-std::string other_events(const json& status) {
+// Events that are off and have no counts, and why some cannot be turned on; else their numbers.
+std::string other_events(const json& status, bool verbose) {
   std::vector<std::string> off;
-  std::string out;
+  std::string reasons;
+  size_t missing = 0;
   for (const auto& [name, event] : member(status, "events").items()) {
-    if (!flag_at(event, "available"))
-      out += fmt::format("not available: {} ({})\n", name, text_at(event, "reason"));
-    else if (!is_interesting(event))
+    if (!flag_at(event, "available")) {
+      ++missing;
+      reasons += fmt::format("not available: {} ({})\n", name, text_at(event, "reason"));
+    } else if (!is_interesting(event)) {
       off.push_back(name);
+    }
   }
-  return off.empty() ? out : fmt::format("off: {}\n{}", fmt::join(off, ", "), out);
+  if (off.empty() && missing == 0) return "";
+  if (!verbose)
+    return fmt::format("more events off: {}, not available: {} (--verbose lists them)\n",
+                       off.size(), missing);
+  return off.empty() ? reasons : fmt::format("off: {}\n{}", fmt::join(off, ", "), reasons);
 }
 
 std::string cpu_event_table(const json& status, const Colours& colours) {
@@ -97,9 +104,17 @@ std::string ring_table(const json& stream, const Colours& colours) {
   return table.text();
 }
 
+std::string reach_text(uint64_t ns) {
+  const double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds < 120) return fmt::format("holds the last {:.1f} s", seconds);
+  if (seconds < 7200) return fmt::format("holds the last {:.0f} min", seconds / 60);
+  return fmt::format("holds the last {:.1f} h", seconds / 3600);
+}
+
 std::string flight_text(const json& flight, const Colours& colours) {
   if (!flag_at(flight, "enabled")) return "off\n";
-  std::string out = fmt::format("on, {}\n", bytes_text(number_at(flight, "bytes")));
+  std::string out = fmt::format("on, {}, {}\n", bytes_text(number_at(flight, "bytes")),
+                                reach_text(number_at(flight, "reach_ns")));
   if (const std::string unsaved = text_at(flight, "unsaved"); !unsaved.empty())
     out += colours.red("what an earlier daemon recorded is not on disk yet: " + unsaved) + "\n";
   return out;
@@ -154,10 +169,10 @@ std::string overview(const json& status, const Colours& colours) {
 
 }  // namespace
 
-std::string status_view(const json& status, bool per_cpu, const Colours& colours) {
+std::string status_view(const json& status, const StatusCommand& command, const Colours& colours) {
   std::string out = fmt::format("{}\n{}{}", overview(status, colours), event_table(status, colours),
-                                other_events(status));
-  if (per_cpu)
+                                other_events(status, command.verbose));
+  if (command.per_cpu)
     out += fmt::format("\n{}\n{}", cpu_event_table(status, colours),
                        ring_table(member(status, "stream"), colours));
   return out;

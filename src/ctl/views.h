@@ -4,12 +4,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "ctl/options.h"
 #include "ctl/terminal.h"
 
 namespace ktraced {
 
-// The answer to `status`. `per_cpu`: also the counters and rings of each CPU.
-[[nodiscard]] std::string status_view(const nlohmann::json& status, bool per_cpu,
+// The answer to `status`, with the details that `command` asks for.
+[[nodiscard]] std::string status_view(const nlohmann::json& status, const StatusCommand& command,
                                       const Colours& colours);
 // The answer to `events.list`, a line an event. `verbose`: its fields and print format too.
 [[nodiscard]] std::string events_view(const nlohmann::json& answer, bool verbose,

@@ -1,6 +1,9 @@
 // What the tracer tells about itself: the methods `status` and `events.list`.
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "base/clock.h"
 #include "daemon/config.h"
 #include "daemon/tracer.h"
 #include "schema/schema_json.h"
@@ -80,13 +83,21 @@ json Tracer::filter_loan() const {
   return {{"pid", loan_->borrower.pid}, {"uid", loan_->borrower.uid}, {"before", lasting}};
 }
 
+json Tracer::flight_status(const FlightRecorder::Reach& reach) const {
+  const uint64_t now = boottime_ns();
+  return {{"enabled", flight_.enabled()},
+          {"bytes", flight_.memory()},
+          {"since_ns", reach.since_ns},
+          {"reach_ns", reach.since_ns == 0 ? 0 : now - std::min(now, reach.since_ns)}};
+}
+
 json Tracer::status() const {
   json events = json::object();
   json totals = {
       {"recorded", 0U}, {"filtered", 0U}, {"dropped", 0U}, {"missed", 0U}, {"overwritten", 0U}};
-  const std::vector<uint64_t> overwritten = flight_.overwritten();
+  const FlightRecorder::Reach reach = flight_.reach();
   for (const Event& event : schema_.events()) {
-    json status = event_status(event, overwritten[event.id]);
+    json status = event_status(event, reach.overwritten[event.id]);
     uint64_t hits = 0;
     for (auto& [name, sum] : totals.items()) {
       hits += status[name].get<uint64_t>();
@@ -110,7 +121,7 @@ json Tracer::status() const {
           {"events", std::move(events)},
           {"totals", std::move(totals)},
           {"stream", stream_status()},
-          {"flight", {{"enabled", flight_.enabled()}, {"bytes", flight_.memory()}}},
+          {"flight", flight_status(reach)},
           {"persistent", unpinned_because_.empty()},
           {"filter", std::move(filter)}};
 }

@@ -211,7 +211,7 @@ Result<Tracer::Discarded> Tracer::reset(bool keep_history) {
     discarded.history = *history;
   }
   discarded.unread = drain_->discard();
-  const std::vector<uint64_t> overwritten = flight_.overwritten();
+  const std::vector<uint64_t> overwritten = flight_.reach().overwritten;
   for (const Event& event : schema_.events()) {
     Baseline& baseline = baselines_[event.id];
     baseline.per_cpu.resize(counters_.cpus());

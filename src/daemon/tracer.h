@@ -226,6 +226,7 @@ class Tracer {
   [[nodiscard]] nlohmann::json event_status(const Event& event, uint64_t overwritten) const;
   [[nodiscard]] nlohmann::json list_entry(const Event& event) const;
   [[nodiscard]] nlohmann::json stream_status() const;
+  [[nodiscard]] nlohmann::json flight_status(const FlightRecorder::Reach& reach) const;
 
   mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
   Schema schema_;

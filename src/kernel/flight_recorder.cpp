@@ -71,17 +71,22 @@ FlightRing::Walk FlightRing::walk() const {
 }
 
 // Takes a look at each record there is: of 64 MiB that takes some 10 ms.
-void FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
+uint64_t FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
   const std::vector<uint64_t> all = written();  // first: those that come meanwhile are not gone
   const uint64_t head = 0 - written_bytes();
-  if (0 - head <= bytes_) return;
+  if (0 - head <= bytes_) return 0;
   std::vector<uint64_t> kept(EVENT_ID_MAX);
+  uint64_t oldest_ns = 0;
   const bool intact = visit_newest_first(
       bytes_, [&](uint64_t offset) { return at(head + offset); },
-      [&](const record& header) { ++kept[header.id]; });
-  if (!intact) return;  // a program was just writing: next time
+      [&](const record& header) {
+        ++kept[header.id];
+        oldest_ns = header.ts;
+      });
+  if (!intact) return oldest_ns;  // a program was just writing: next time
   for (size_t event = 0; event < EVENT_ID_MAX; ++event)
     if (all[event] > kept[event]) sums[event] += all[event] - kept[event];
+  return oldest_ns;
 }
 
 std::vector<uint64_t> FlightRing::written() const {
@@ -302,11 +307,15 @@ Result<uint64_t> FlightRecorder::empty() {
   return records - (sum(overwritten_before_) - overwritten_before);
 }
 
-std::vector<uint64_t> FlightRecorder::overwritten() const {
-  std::vector<uint64_t> sums = overwritten_before_;
+FlightRecorder::Reach FlightRecorder::reach() const {
+  Reach reach{.overwritten = overwritten_before_};
+  if (enabled_) reach.since_ns = log_->begin_ns(written_bank());
   for (const Bank& bank : banks_)
-    for (const auto& [cpu, ring] : bank.rings) ring.add_overwritten(sums);
-  return sums;
+    for (const auto& [cpu, ring] : bank.rings) {
+      const uint64_t oldest_ns = ring.add_overwritten(reach.overwritten);
+      if (bank.use == Use::written) reach.since_ns = std::max(reach.since_ns, oldest_ns);
+    }
+  return reach;
 }
 
 uint64_t FlightRecorder::recorded(uint32_t cpu, uint16_t event) const {

@@ -48,8 +48,9 @@ class FlightRing {
     }
   }
 
-  // Adds to `sums`, by event id, the records that have been overwritten.
-  void add_overwritten(std::vector<uint64_t>& sums) const;
+  // Adds to `sums`, by event id, the records that have been overwritten. Returns the time of the
+  // oldest record that has not been; 0 if none has.
+  uint64_t add_overwritten(std::vector<uint64_t>& sums) const;
   // Records written since it was empty, by event id, and all their bytes; overwritten ones
   // included.
   [[nodiscard]] std::vector<uint64_t> written() const;
@@ -132,9 +133,15 @@ class FlightRecorder {
   // keep theirs. Fails as swap().
   Result<uint64_t> empty();
 
-  // Records that newer ones have overwritten, by event id, since the recorder was made. Read
-  // while programs write: what they are just about to overwrite may be missing.
-  [[nodiscard]] std::vector<uint64_t> overwritten() const;
+  // How far the history goes back.
+  struct Reach {
+    // Records that newer ones have overwritten, by event id, since the recorder was made. Read
+    // while programs write: what they are just about to overwrite may be missing.
+    std::vector<uint64_t> overwritten;
+    // From then on no record of any CPU is overwritten; ns, CLOCK_BOOTTIME; 0: it is off.
+    uint64_t since_ns = 0;
+  };
+  [[nodiscard]] Reach reach() const;
 
   // Records that the rings of a CPU have counted: they are missing in its counters.
   [[nodiscard]] uint64_t recorded(uint32_t cpu, uint16_t event) const;

@@ -35,7 +35,7 @@ const json kStatus = json::parse(R"({
 })");
 
 TEST(StatusView, ShowsStateCountersAndWhatIsNotThere) {
-  EXPECT_EQ(status_view(kStatus, false, Colours(false)),
+  EXPECT_EQ(status_view(kStatus, {}, Colours(false)),
             "ktraced 0.1.0 (pid 812) on Linux 6.18.44: running\n"
             "stream: read, 4 MiB per CPU, latency at most 100 ms\n"
             "flight recorder: off\n"
@@ -46,15 +46,33 @@ TEST(StatusView, ShowsStateCountersAndWhatIsNotThere) {
             "EVENT    STATE   RECORDED  FILTERED  DROPPED  MISSED  OVERWRITTEN\n"
             "kmalloc  on     1,234,567        89        7       0            0\n"
             "total           1,234,567        89        7       0            0\n"
-            "off: kfree\n"
-            "not available: mark_victim (this kernel has no such tracepoint)\n");
+            "more events off: 1, not available: 1 (--verbose lists them)\n");
+}
+
+TEST(StatusView, ListsTheOtherEventsWhenVerbose) {
+  EXPECT_THAT(status_view(kStatus, {.verbose = true}, Colours(false)),
+              HasSubstr("off: kfree\n"
+                        "not available: mark_victim (this kernel has no such tracepoint)\n"));
+}
+
+TEST(StatusView, ShowsHowFarTheFlightRecorderReachesBack) {
+  json status = kStatus;
+  for (const auto& [ns, text] : {std::pair{12'340'000'000ULL, "holds the last 12.3 s\n"},
+                                 std::pair{600'000'000'000ULL, "holds the last 10 min\n"},
+                                 std::pair{10'800'000'000'000ULL, "holds the last 3.0 h\n"}}) {
+    status["flight"] = {{"enabled", true}, {"bytes", 1 << 20}, {"reach_ns", ns}};
+    EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr(text));
+  }
 }
 
 TEST(StatusView, ShowsWhatAnEarlierDaemonLeftToBeWritten) {
   json status = kStatus;
-  status["flight"] = {{"enabled", true}, {"bytes", 1 << 20}, {"unsaved", "no room in /d"}};
-  EXPECT_THAT(status_view(status, false, Colours(false)),
-              HasSubstr("flight recorder: on, 1 MiB\n"
+  status["flight"] = {{"enabled", true},
+                      {"bytes", 1 << 20},
+                      {"reach_ns", 1'500'000'000},
+                      {"unsaved", "no room in /d"}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("flight recorder: on, 1 MiB, holds the last 1.5 s\n"
                         "what an earlier daemon recorded is not on disk yet: no room in /d\n"
                         "filter:"));
 }
@@ -62,23 +80,22 @@ TEST(StatusView, ShowsWhatAnEarlierDaemonLeftToBeWritten) {
 TEST(StatusView, ShowsWhoHasBorrowedTheFilter) {
   json status = kStatus;
   status["filter"]["on_loan"] = {{"pid", 7}, {"uid", 0}, {"before", {{"uid", {4711}}}}};
-  EXPECT_THAT(status_view(status, false, Colours(false)),
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
               HasSubstr("the filter is on loan to pid 7 (uid 0), and then again: uid=4711\n"));
 }
 
 TEST(StatusView, ShowsTheOutputAlsoBetweenTwoTraces) {
   json status = kStatus;
   status["stream"]["output"] = {{"enabled", true}, {"directory", "/d"}, {"trace", nullptr}};
-  EXPECT_THAT(status_view(status, false, Colours(false)), HasSubstr("to /d: no trace yet,"));
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: no trace yet,"));
   status["stream"]["output"]["last_trace"] = "stream-1";
-  EXPECT_THAT(status_view(status, false, Colours(false)),
-              HasSubstr("to /d: stream-1 is finished,"));
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: stream-1 is finished,"));
   status["stream"]["output"]["trace"] = "stream-2";
-  EXPECT_THAT(status_view(status, false, Colours(false)), HasSubstr("to /d: stream-2,"));
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: stream-2,"));
 }
 
 TEST(StatusView, ShowsEachCpuOnRequest) {
-  EXPECT_THAT(status_view(kStatus, true, Colours(false)),
+  EXPECT_THAT(status_view(kStatus, {.per_cpu = true}, Colours(false)),
               HasSubstr("EVENT    CPU   RECORDED  FILTERED  DROPPED\n"
                         "kmalloc    0  1,234,560        80        7\n"
                         "kmalloc    1          7         9        0\n"
@@ -88,14 +105,14 @@ TEST(StatusView, ShowsEachCpuOnRequest) {
 }
 
 TEST(StatusView, ColoursOnlyWhereWanted) {
-  EXPECT_THAT(status_view(kStatus, true, Colours(false)), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(status_view(kStatus, false, Colours(true)), HasSubstr("\x1b[31m      7\x1b[0m"));
+  EXPECT_THAT(status_view(kStatus, {.per_cpu = true}, Colours(false)), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(status_view(kStatus, {}, Colours(true)), HasSubstr("\x1b[31m      7\x1b[0m"));
 }
 
 TEST(StatusView, AnswersOfAnotherShapeAreNoCrash) {
   for (const char* text : {"{}", "[]", "7", R"({"events":[1,2],"totals":3,"stream":"x"})",
                            R"({"events":{"a":7,"b":{"recorded":-1,"enabled":"yes"}}})"})
-    EXPECT_NE(status_view(json::parse(text), true, Colours(false)), "");
+    EXPECT_NE(status_view(json::parse(text), {.per_cpu = true}, Colours(false)), "");
 }
 
 const json kEvents = json::parse(R"({"events":[
