@@ -34,17 +34,8 @@ std::string mib(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
 // `key`: of /proc/meminfo.
 void check_memory(const Config& config, std::string_view key, std::string_view what,
                   std::vector<std::string>& problems) {
-  const size_t cpus = online_cpus().size();
-  const uint64_t needed = ring_memory(config, cpus), there = machine_memory(key);
-  if (there == 0 || needed <= there) return;
-  const std::string flight = config.flight.enabled
-                                 ? fmt::format(" + flight.banks {} x flight.buffer_kb {}",
-                                               config.flight.banks, config.flight.buffer_kb)
-                                 : "";
-  problems.push_back(fmt::format(
-      "the rings take {} ({} CPUs x (stream.buffer_kb {}{})), but {} {}: choose smaller "
-      "ones",
-      mib(needed), cpus, config.stream.buffer_kb, flight, what, mib(there)));
+  if (auto problem = memory_problem(config, online_cpus().size(), machine_memory(key), what))
+    problems.push_back(std::move(*problem));
 }
 
 void check_events(const Config& config, const Schema& schema, ConfigFindings& findings) {
@@ -116,6 +107,19 @@ uint64_t ring_memory(const Config& config, size_t cpus) {
     bytes += config.flight.banks *
              ((uint64_t{config.flight.buffer_kb} << 10) + sizeof(flight_header) + FLIGHT_SPILL);
   return cpus * bytes;
+}
+
+std::optional<std::string> memory_problem(const Config& config, size_t cpus, uint64_t memory,
+                                          std::string_view what) {
+  const uint64_t needed = ring_memory(config, cpus);
+  if (memory == 0 || needed <= memory) return std::nullopt;
+  const std::string flight = config.flight.enabled
+                                 ? fmt::format(" + flight.banks {} x flight.buffer_kb {}",
+                                               config.flight.banks, config.flight.buffer_kb)
+                                 : "";
+  return fmt::format(
+      "the rings take {} ({} CPUs x (stream.buffer_kb {}{})), but {} {}: choose smaller ones",
+      mib(needed), cpus, config.stream.buffer_kb, flight, what, mib(memory));
 }
 
 uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {

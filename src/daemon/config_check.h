@@ -2,7 +2,10 @@
 // `ktraced --check-config`: will this configuration work on this machine?
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/config.h"
@@ -26,6 +29,11 @@ struct ConfigFindings {
 
 // Bytes of all rings that the configuration asks for, on so many CPUs.
 [[nodiscard]] uint64_t ring_memory(const Config& config, size_t cpus);
+
+// A sentence if they do not fit into `memory` bytes (0: that is not known); `what` is said of
+// these: "this machine has".
+[[nodiscard]] std::optional<std::string> memory_problem(const Config& config, size_t cpus,
+                                                        uint64_t memory, std::string_view what);
 
 // "MemTotal" and the like of the text of /proc/meminfo, in bytes; 0: it is not there.
 [[nodiscard]] uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key);

@@ -138,8 +138,11 @@ TraceConfigHistory::Change::~Change() {
 
 std::vector<std::string> dropped_settings(const json& before, const json& now) {
   std::vector<std::string> lines;
-  const json filter = values_of(before.value("filter", json::object()));
-  if (!filter.empty() && filter != values_of(now.value("filter", json::object())))
+  json filter = values_of(before.value("filter", json::object()));
+  const json kept = values_of(now.value("filter", json::object()));
+  for (const auto& [key, value] : kept.items())
+    if (filter.value(key, json()) == value) filter.erase(key);
+  if (!filter.empty())
     lines.push_back(
         fmt::format("its filter {}", filter.dump(-1, ' ', false, json::error_handler_t::replace)));
   const std::set<std::string> had = names_at(before, "events"), has = names_at(now, "events");

@@ -36,7 +36,7 @@ class TraceConfigLog {
 
   // Fails with ExitCode::data if the log is damaged, or its last daemon ended within a change.
   [[nodiscard]] Result<Content> read() const;
-  // Begins anew: nothing is known of the time before `known_since_ns`.
+  // Empties the log: nothing is known of the time before `known_since_ns`.
   void clear(uint64_t known_since_ns);
 
   // One that has no room, even alone, leaves a gap up to the next.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A stream begins now; what waited for a reader is shown to who asks for it, marked.
+// A stream begins now; `--backlog` shows what waited for a reader, marked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 // A daemon that was killed while it had a reader and has been started again, and the calls in
-// between, which nobody has read.
+// between, which no client has read.
 class Backlog : public testing::Test {
  protected:
   void leave_unread() {

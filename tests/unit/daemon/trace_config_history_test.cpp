@@ -21,11 +21,14 @@ TEST(DroppedSettings, AreNoneWhenNothingDiffers) {
 }
 
 TEST(DroppedSettings, NameTheFilterTheEventsAndThePause) {
-  const json before = config_of(
-      {"kfree", "kmalloc"},
-      {{"comm", {"nginx"}}, {"pid", json::array()}, {"exclude", {{"uid", json::array()}}}},
-      "paused");
-  const json now = config_of({"kfree", "sched_switch"}, {{"comm", json::array()}});
+  const json before = config_of({"kfree", "kmalloc"},
+                                {{"comm", {"nginx"}},
+                                 {"syscall", {"openat"}},
+                                 {"pid", json::array()},
+                                 {"exclude", {{"uid", json::array()}}}},
+                                "paused");
+  const json now =
+      config_of({"kfree", "sched_switch"}, {{"comm", json::array()}, {"syscall", {"openat"}}});
   EXPECT_THAT(dropped_settings(before, now),
               ElementsAre(R"(its filter {"comm":["nginx"]})", "events it had enabled: kmalloc",
                           "events it had disabled: sched_switch", "its pause"));
