@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/print_stderr.h"
 #include "ctl/event_printer.h"
 #include "ctl/new_file.h"
 #include "ctl/output.h"
@@ -225,8 +226,8 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   const auto start = std::chrono::steady_clock::now();
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fmt::print(stderr, "ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
-             exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
+  print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
+               exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
   print_states(*history);
   return history->verdict();
 }

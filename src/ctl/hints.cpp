@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/print_stderr.h"
 #include "ctl/json_access.h"
 
 namespace ktraced {
@@ -23,19 +24,18 @@ void print_hints(const std::vector<std::string>& chosen_events, RpcClient& clien
     if (enabled) all_enabled.insert(name);
     if (enabled || std::ranges::find(chosen_events, name) == chosen_events.end()) continue;
     if (flag_at(event, "available"))
-      fmt::print(stderr, "ktracectl: {0} is not enabled: 'ktracectl events enable {0}' does it\n",
-                 name);
+      print_stderr("ktracectl: {0} is not enabled: 'ktracectl events enable {0}' does it\n", name);
     else
-      fmt::print(stderr, "ktracectl: {} is not available: {}\n", name, text_at(event, "reason"));
+      print_stderr("ktracectl: {} is not available: {}\n", name, text_at(event, "reason"));
   }
   const auto problem = also ? also(all_enabled) : std::nullopt;
   if (problem)
-    fmt::print(stderr, "ktracectl: {}\n", *problem);
+    print_stderr("ktracectl: {}\n", *problem);
   else if (all_enabled.empty())
-    fmt::print(stderr, "ktracectl: no event is enabled: see 'ktracectl events enable --help'\n");
+    print_stderr("ktracectl: no event is enabled: see 'ktracectl events enable --help'\n");
   auto status = client.call("status");
   if (status && text_at(*status, "state") == "paused")
-    fmt::print(stderr, "ktracectl: tracing is paused: 'ktracectl resume' goes on\n");
+    print_stderr("ktracectl: tracing is paused: 'ktracectl resume' goes on\n");
 }
 
 }  // namespace ktraced

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/print_stderr.h"
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
 #include "ctl/export.h"
@@ -67,13 +68,13 @@ int main_or_throw(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is told by write()
   auto parsed = parse_command_line(argc, argv);
   if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
-    fmt::print(stderr, "{}", nothing->err);
+    print_stderr("{}", nothing->err);
     auto written = write_all(STDOUT_FILENO, nothing->out);
     return written ? nothing->exit_code : static_cast<int>(written.error().code);
   }
   auto done = run_command(std::get<Options>(parsed));
   if (done) return *done;
-  fmt::print(stderr, "ktracectl: {}\n", done.error().message);
+  print_stderr("ktracectl: {}\n", done.error().message);
   return static_cast<int>(done.error().code);
 }
 

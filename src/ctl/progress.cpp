@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/print_stderr.h"
 #include "ctl/table.h"
 
 namespace ktraced {
@@ -18,12 +19,12 @@ constexpr const char* kClearLine = "\r\x1b[K";
 StatusLine::StatusLine() : shown_(::isatty(STDERR_FILENO) == 1) {}
 
 StatusLine::~StatusLine() {
-  if (shown_) fmt::print(stderr, "{}", kClearLine);
+  if (shown_) print_stderr("{}", kClearLine);
 }
 
 void StatusLine::show(std::string_view text) const {
   if (!shown_) return;
-  fmt::print(stderr, "{}{}", kClearLine, text);
+  print_stderr("{}{}", kClearLine, text);
   std::fflush(stderr);
 }
 

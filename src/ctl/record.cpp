@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/print_stderr.h"
 #include "ctl/child_command.h"
 #include "ctl/filter_loan.h"
 #include "ctl/hints.h"
@@ -126,8 +127,8 @@ void print_summary(const std::filesystem::path& path, const Manifest& manifest, 
     return;
   }
   const double seconds = static_cast<double>(manifest.end_ns - manifest.begin_ns) / 1e9;
-  fmt::print(
-      stderr, "ktracectl: {}: {} in {:.3f} s, {}\n", path.string(),
+  print_stderr(
+      "ktracectl: {}: {} in {:.3f} s, {}\n", path.string(),
       Progress::text(total, static_cast<double>(total.records) / std::max(seconds, 1e-3), bytes),
       seconds,
       manifest.complete()

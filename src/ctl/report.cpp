@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/print_stderr.h"
 #include "ctl/kmem_report.h"
 #include "ctl/live_input.h"
 #include "ctl/output.h"
@@ -101,7 +102,7 @@ void print_missing_events(const ReportCommand& command, const ReportInput& input
   if (!traced) return;
   const Traced when = command.live ? Traced::now : Traced::in_the_past;
   if (const auto missing = missing_events(kind_of(command).needs, *traced, when))
-    fmt::print(stderr, "ktracectl: {}\n", *missing);
+    print_stderr("ktracectl: {}\n", *missing);
 }
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,

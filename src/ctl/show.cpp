@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "base/print_stderr.h"
 #include "ctl/event_counter.h"
 #include "ctl/event_printer.h"
 #include "ctl/output.h"
@@ -59,7 +60,7 @@ void print_nothing_to_show(const ShowCommand& command, const Views& views, const
     const auto problem = nothing_to_show(
         command, trace.schema(), views[i]->selection.chosen_events(), *traced, Traced::in_the_past);
     if (problem && said.insert(*problem).second)
-      fmt::print(stderr, "ktracectl: {}: {}\n", trace.path().string(), *problem);
+      print_stderr("ktracectl: {}: {}\n", trace.path().string(), *problem);
   }
 }
 
@@ -79,8 +80,8 @@ Result<> print_events(const ShowCommand& command, const Views& views, History& h
     if (auto written = screen.write(printer.out(), Screen::kLargePiece); !written) return written;
   if (auto written = screen.write(printer.out(), 1); !written) return written;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fmt::print(stderr, "ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
-             printer.totals().lost, seconds.count());
+  print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
+               printer.totals().lost, seconds.count());
   return {};
 }
 

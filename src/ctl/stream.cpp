@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/print_stderr.h"
 #include "ctl/event_counter.h"
 #include "ctl/hints.h"
 #include "ctl/live_source.h"
@@ -90,8 +91,8 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Sele
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
   auto start = Clock::now();
   auto end = print_all(printer, loop, StreamLoop::duration_of(command.duration_s));
-  fmt::print(stderr, "ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
-             printer.totals().lost, seconds_since(start));
+  print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
+               printer.totals().lost, seconds_since(start));
   if (!end) return pass_on(end);
   return StreamLoop::verdict_of(*end);
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/print_stderr.h"
 #include "decoders/safe_text.h"
 
 namespace ktraced {
@@ -39,10 +40,10 @@ Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& a
 
 void print_states(const History& history) {
   for (const TraceReader& trace : history.traces())
-    fmt::print(stderr, "ktracectl: {}: {}\n", trace.path().string(), state_of(trace));
+    print_stderr("ktracectl: {}: {}\n", trace.path().string(), state_of(trace));
   if (history.repeated() != 0)
-    fmt::print(stderr, "ktracectl: {} events were in more than one trace and are counted once\n",
-               history.repeated());
+    print_stderr("ktracectl: {} events were in more than one trace and are counted once\n",
+                 history.repeated());
 }
 
 }  // namespace ktraced
