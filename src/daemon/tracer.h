@@ -230,7 +230,7 @@ class Tracer {
 
   mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
   Schema schema_;
-  Fd pins_lock_;
+  DirectoryLock pins_lock_;
   std::string unpinned_because_;
   bool adopted_;
   BpfObject object_;

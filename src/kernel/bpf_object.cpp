@@ -47,7 +47,7 @@ std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& 
   Hash hash;
   hash.add(bpf_object_bytes());
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
-  return fmt::format("{}{:016x}-{}x{}k", Pins::kObjectPrefix, hash.value(), sizes.flight_banks,
+  return fmt::format("{}{:016x}-{}x{}k", PinRoot::kObjectPrefix, hash.value(), sizes.flight_banks,
                      sizes.flight_bytes / 1024);
 }
 

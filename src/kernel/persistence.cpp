@@ -1,28 +1,26 @@
 #include "kernel/persistence.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
-#include <cerrno>
 #include <utility>
 
 namespace ktraced {
 namespace {
 
-Result<Fd> lock_directory(const std::filesystem::path& root) {
-  Fd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return fail(ExitCode::os, "cannot open {}: {}", root.string(), errno_text(errno));
-  if (::flock(directory.get(), LOCK_EX | LOCK_NB) != 0)
-    return fail(ExitCode::unavailable,
-                "another ktraced holds {}: stop it, or set \"bpffs\" to another directory",
-                root.string());
-  return directory;
-}
-
 // An id without its sizes, and these: "2x8192k".
 std::pair<std::string, std::string> split_id(const std::string& id) {
   const size_t dash = id.rfind('-');
   return {id.substr(0, dash), id.substr(dash + 1)};
+}
+
+// Without a place to pin it, it ends with the daemon.
+Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures& features,
+                                     const BpfSizes& sizes, const std::string& why) {
+  auto object = BpfObject::load(schema, features, sizes);
+  if (!object) return pass_on(object);
+  return AcquiredObject{.object = std::move(*object),
+                        .adopted = false,
+                        .replaced = {},
+                        .unpinned_because = why,
+                        .lock = {}};
 }
 
 }  // namespace
@@ -35,25 +33,21 @@ std::string describe_difference(const std::string& old_id, const std::string& id
 }
 
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
-                                      const BpfSizes& sizes, const std::filesystem::path& root) {
+                                      const BpfSizes& sizes, const std::filesystem::path& path) {
   const std::string identity = BpfObject::identity(features, sizes);
-  auto pins = Pins::open(root, identity);
-  if (!pins) {
-    auto object = BpfObject::load(schema, features, sizes);
-    if (!object) return pass_on(object);
-    return AcquiredObject{.object = std::move(*object),
-                          .adopted = false,
-                          .replaced = {},
-                          .unpinned_because = pins.error().message,
-                          .lock = Fd()};
-  }
-  auto lock = lock_directory(root);
+  auto root = PinRoot::open(path, PinRoot::IfMissing::make);
+  if (!root) return load_unpinned(schema, features, sizes, root.error().message);
+  auto lock = (*root)->lock();
+  if (!lock && lock.error().code != ExitCode::unavailable)
+    return load_unpinned(schema, features, sizes, lock.error().message);
   if (!lock) return pass_on(lock);
+  auto pins = Pins::open(*root, identity);
+  if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
 
   std::vector<std::string> replaced;
-  for (const std::string& other : Pins::objects(root)) {
+  for (const std::string& other : (*root)->objects()) {
     if (other == identity) continue;
-    if (auto old = Pins::open(root, other)) old->remove();
+    (*root)->remove_object(other);
     replaced.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
   }
   auto adopted = BpfObject::adopt(schema, features, *pins);
@@ -80,12 +74,16 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
                         .lock = std::move(*lock)};
 }
 
-Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& root) {
-  if (auto checked = Pins::check_root(root); !checked) return pass_on(checked);
-  if (!std::filesystem::exists(root)) return std::vector<std::string>{};
-  auto lock = lock_directory(root);
+Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path) {
+  auto root = PinRoot::open(path, PinRoot::IfMissing::fail);
+  if (!root && root.error().code == ExitCode::data) return std::vector<std::string>{};
+  if (!root) return pass_on(root);
+  auto lock = (*root)->lock();
   if (!lock) return pass_on(lock);
-  return Pins::remove_all(root);
+  const std::vector<std::string> objects = (*root)->objects();
+  for (const std::string& object : objects) (*root)->remove_object(object);
+  (*root)->remove_if_empty();
+  return objects;
 }
 
 }  // namespace ktraced

@@ -1,13 +1,13 @@
 #include "kernel/pins.h"
 
 #include <bpf/bpf.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+
+#include "base/own_directory.h"
 
 namespace ktraced {
 namespace {
@@ -16,84 +16,65 @@ namespace fs = std::filesystem;
 
 constexpr std::array kFolders = {"maps", "programs", "links", "rings"};
 
-// The nearest directory at or above `path` that exists.
-fs::path existing_part(fs::path path) {
-  std::error_code ignored;
-  while (!fs::exists(path, ignored) && path.has_relative_path()) path = path.parent_path();
-  return path;
+std::string file_name(std::string name) {
+  std::ranges::replace(name, '.', '-');
+  return name;
+}
+
+// The bpf system call takes paths: this one begins at a descriptor (kernels before 6.5 have no
+// BPF_F_PATH_FD).
+std::string path_at(int folder, const std::string& name) {
+  return fmt::format("/proc/self/fd/{}/{}", folder, file_name(name));
+}
+
+Result<Fd> open_own(int parent, const std::string& name, const fs::path& path) {
+  auto directory = make_directory_at(parent, name, path);
+  if (!directory) return directory;
+  if (auto own = check_own_directory(directory->get(), path); !own) return pass_on(own);
+  return directory;
 }
 
 }  // namespace
 
-Result<> Pins::check_root(const fs::path& root) {
-  struct statfs info{};
-  const fs::path existing = existing_part(root);
-  if (::statfs(existing.c_str(), &info) != 0 || info.f_type != BPF_FS_MAGIC)
-    return fail(ExitCode::unavailable,
-                "{} is not in a BPF file system: mount one with 'mount -t bpf bpf /sys/fs/bpf'",
-                root.string());
-  return {};
-}
-
-Result<Pins> Pins::open(const fs::path& root, const std::string& object) {
-  if (auto checked = check_root(root); !checked) return pass_on(checked);
-  Pins pins(root / object);
-  for (const char* folder : kFolders) {
-    std::error_code error;
-    fs::create_directories(pins.directory_ / folder, error);
-    if (error)
-      return fail(ExitCode::os, "cannot make {}: {}", (pins.directory_ / folder).string(),
-                  error.message());
+Result<Pins> Pins::open(const std::shared_ptr<const PinRoot>& root, const std::string& object) {
+  const fs::path path = root->path() / object;
+  auto directory = open_own(root->fd(), object, path);
+  if (!directory) return pass_on(directory);
+  auto place = std::make_shared<Place>();
+  place->root = root;
+  place->object = object;
+  for (size_t kind = 0; kind < kFolders.size(); ++kind) {
+    auto folder = open_own(directory->get(), kFolders[kind], path / kFolders[kind]);
+    if (!folder) return pass_on(folder);
+    place->folders[kind] = std::move(*folder);
   }
-  return pins;
+  return Pins(std::move(place));
 }
 
-std::vector<std::string> Pins::objects(const fs::path& root) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(root, ignored))
-    if (std::string name = entry.path().filename(); name.starts_with(kObjectPrefix))
-      names.push_back(std::move(name));
-  return names;
-}
-
-std::vector<std::string> Pins::remove_all(const fs::path& root) {
-  std::vector<std::string> names = objects(root);
-  for (const std::string& name : names) Pins(root / name).remove();
-  ::rmdir(root.c_str());
-  return names;
-}
-
-fs::path Pins::path(Kind kind, const std::string& name) const {
-  std::string file = name;
-  std::ranges::replace(file, '.', '-');
-  return directory_ / kFolders[static_cast<size_t>(kind)] / file;
-}
+int Pins::folder(Kind kind) const { return place_->folders[static_cast<size_t>(kind)].get(); }
 
 Result<> Pins::pin(Kind kind, const std::string& name, int fd) const {
-  const fs::path place = path(kind, name);
-  ::unlink(place.c_str());
-  if (bpf_obj_pin(fd, place.c_str()) != 0)
-    return fail(ExitCode::os, "cannot pin {}: {}", place.string(), errno_text(errno));
+  unpin(kind, name);
+  if (bpf_obj_pin(fd, path_at(folder(kind), name).c_str()) != 0)
+    return fail(ExitCode::os, "cannot pin {}: {}",
+                (place_->root->path() / place_->object / kFolders[static_cast<size_t>(kind)] /
+                 file_name(name))
+                    .string(),
+                errno_text(errno));
   return {};
 }
 
 Fd Pins::get(Kind kind, const std::string& name) const {
-  return Fd(std::max(-1, bpf_obj_get(path(kind, name).c_str())));
+  return Fd(std::max(-1, bpf_obj_get(path_at(folder(kind), name).c_str())));
 }
 
-void Pins::unpin(Kind kind, const std::string& name) const { ::unlink(path(kind, name).c_str()); }
+void Pins::unpin(Kind kind, const std::string& name) const {
+  ::unlinkat(folder(kind), file_name(name).c_str(), 0);
+}
 
-// Links first: what still runs must not run without its maps' names.
 void Pins::remove() const {
-  std::error_code ignored;
-  for (const char* folder : {"links", "programs", "rings", "maps"}) {
-    for (const auto& entry : fs::directory_iterator(directory_ / folder, ignored))
-      ::unlink(entry.path().c_str());
-    fs::remove(directory_ / folder, ignored);
-  }
-  fs::remove(directory_, ignored);
-  ::rmdir(directory_.parent_path().c_str());
+  place_->root->remove_object(place_->object);
+  place_->root->remove_if_empty();
 }
 
 }  // namespace ktraced

@@ -40,7 +40,7 @@ Daemon::~Daemon() {
 
 void Daemon::write_config(json config) {
   config["control"]["socket"] = socket_;
-  config["bpffs"] = pins_;
+  if (!config.contains("bpffs")) config["bpffs"] = pins_;
   if (!config.contains("events")) config["events"] = json::object();
   if (!config.contains("flight")) config["flight"]["enabled"] = false;
   if (!config["flight"].contains("directory"))
