@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "daemon/exception_barrier.h"
+
 namespace ktraced {
 namespace {
 
@@ -23,6 +25,12 @@ void release_if_large(std::string& buffer) {
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+// False if `work` has thrown; the connection is in no state to go on then.
+template <class Work>
+bool survives(Work&& work) {
+  return ExceptionBarrier("a connection").run(std::forward<Work>(work));
+}
 
 std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
@@ -62,14 +70,19 @@ Result<> ControlConnection::start(EventLoop& loop, std::function<void()> on_done
 void ControlConnection::on_io(uint32_t events) {
   // A client that has gone altogether does not want the answer it waited for.
   if (awaiting_ && (events & (EPOLLHUP | EPOLLERR)) != 0) broken_ = true;
-  if (!line_waiting() || refusing_) broken_ |= !fill();
+  broken_ |= !survives([this] {
+    if (!line_waiting() || refusing_) broken_ |= !fill();
+  });
   proceed();
 }
 
+// A client whose requests cannot even be read, perhaps for want of memory, is disconnected.
 void ControlConnection::proceed() {
-  answer_requests();
-  broken_ |= !flush();
-  share_.set_unread(output_.size() - sent_);
+  broken_ |= !survives([this] {
+    answer_requests();
+    broken_ |= !flush();
+    share_.set_unread(output_.size() - sent_);
+  });
   bool take_over = takeover_ && output_.empty() && !broken_;
   if (broken_ || take_over || at_end())
     finish();

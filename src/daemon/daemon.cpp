@@ -60,8 +60,9 @@ Result<> Daemon::start() {
 
   make_recorder();
   auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> pass) {
-    recorder_->publish(pass);
-    subscribers_->publish(pass);
+    // One that fails costs the other nothing; its own reader misses packets by their numbers.
+    publishing_.run([&] { recorder_->publish(pass); });
+    publishing_.run([&] { subscribers_->publish(pass); });
   });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);

@@ -88,7 +88,9 @@ void Drain::run() {
     carry_out_requests();
     if (!streaming_ || !flowing_) continue;
     const uint64_t until = boottime_ns() - kHoldBackNs;
-    pass(until, std::max(until, promised_));
+    // What a pass that fails has read is in the packet builders; packets it has built are missing
+    // by their sequence numbers.
+    barrier_.run([&] { pass(until, std::max(until, promised_)); });
   }
 }
 
@@ -97,7 +99,11 @@ void Drain::carry_out_requests() {
   static_cast<void>(::read(wake_.get(), &count, sizeof(count)));
   std::unique_lock lock(mutex_);
   if (!task_) return;
-  task_();
+  try {
+    task_();
+  } catch (...) {
+    task_failure_ = std::current_exception();
+  }
   task_ = nullptr;
   lock.unlock();
   done_.notify_all();
@@ -108,6 +114,7 @@ void Drain::call(const std::function<void()>& task) {
   task_ = task;
   ::eventfd_write(wake_.get(), 1);
   done_.wait(lock, [this] { return !task_; });
+  if (auto failure = std::exchange(task_failure_, nullptr)) std::rethrow_exception(failure);
 }
 
 void Drain::request_pass() {
@@ -198,10 +205,7 @@ void Drain::drain_cpu(RingReader& ring, Cpu& cpu) {
   uint64_t at = ring.consumed();
   while (at < until) {
     const uint64_t step = std::min(until, at + kStepBytes);
-    const uint64_t next = ring.read(at, step, [&](uint64_t position, auto bytes) {
-      pass_on_losses(cpu, position);
-      cpu.builder.add(bytes);
-    });
+    const uint64_t next = take_step(ring, cpu, at, step);
     note_losses(ring, cpu);
     ring.release(next);
     const bool busy = next < step;
@@ -210,6 +214,21 @@ void Drain::drain_cpu(RingReader& ring, Cpu& cpu) {
   }
   note_losses(ring, cpu);
   pass_on_losses(cpu, at);
+}
+
+// If it fails in the middle, the records before are given back: they are in the builder.
+uint64_t Drain::take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until) {
+  uint64_t at = from;
+  try {
+    return ring.read(from, until, [&](uint64_t position, auto bytes) {
+      at = position;
+      pass_on_losses(cpu, position);
+      cpu.builder.add(bytes);
+    });
+  } catch (...) {
+    ring.release(at);
+    throw;
+  }
 }
 
 // Records are lost while the ring is full, so since the last release everything that was

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "daemon/exception_barrier.h"
 #include "kernel/counters.h"
 #include "kernel/stream_rings.h"
 #include "trace/packet_builder.h"
@@ -45,7 +47,7 @@ class Drain {
   ~Drain();
 
   // The calls below may be made by one other thread at a time; all but request_pass()
-  // return when the drain thread has carried them out.
+  // return when the drain thread has carried them out, or throw what it has thrown.
 
   // Turns the stream path on in the kernel, with empty rings, or off, with a last pass that
   // promises everything up to now. After turning on, nothing is read before the first
@@ -97,6 +99,7 @@ class Drain {
   // With the records up to `until`; promises that none up to `promise` is missing.
   void pass(uint64_t until, uint64_t promise);
   void drain_cpu(RingReader& ring, Cpu& cpu);
+  static uint64_t take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until);
   void note_losses(const RingReader& ring, Cpu& cpu);
   static void pass_on_losses(Cpu& cpu, uint64_t position);
   std::vector<std::byte> drain_names();
@@ -124,7 +127,9 @@ class Drain {
   Fd wake_;
   std::mutex mutex_;
   std::condition_variable done_;
-  std::function<void()> task_;  // guarded by mutex_; empty: none waiting
+  std::function<void()> task_;       // guarded by mutex_; empty: none waiting
+  std::exception_ptr task_failure_;  // guarded by mutex_
+  ExceptionBarrier barrier_{"the drain thread"};
   bool stop_ = false;
   std::thread thread_;
 };

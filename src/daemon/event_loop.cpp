@@ -27,16 +27,17 @@ std::unexpected<Error> loop_error(const char* what, int result) {
 // What a registration owns. The dispatcher holds a reference while the callback
 // runs, so a callback may destroy its own registration.
 struct EventSource::State : std::enable_shared_from_this<State> {
-  explicit State(std::function<void(uint32_t)> function) : callback(std::move(function)) {}
+  State(std::function<void(uint32_t)> function, std::shared_ptr<ExceptionBarrier> all)
+      : callback(std::move(function)), barrier(std::move(all)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { sd_event_source_disable_unref(source); }
 
-  // An exception cannot pass through the C frames of sd-event: it ends the process here.
+  // An exception cannot pass through the C frames of sd-event.
   void dispatch(uint32_t events) noexcept {
     auto keep_alive = shared_from_this();
     if (interval_us != 0) arm();
-    callback(events);
+    barrier->run([&] { callback(events); });
   }
   void arm() const {
     sd_event_source_set_time_relative(source, interval_us);
@@ -45,6 +46,7 @@ struct EventSource::State : std::enable_shared_from_this<State> {
 
   sd_event_source* source = nullptr;
   std::function<void(uint32_t)> callback;
+  std::shared_ptr<ExceptionBarrier> barrier;
   uint64_t interval_us = 0;  // of repeating timers
 };
 
@@ -63,8 +65,8 @@ int on_time(sd_event_source*, uint64_t, void* state) {
   return 0;
 }
 
-std::shared_ptr<EventSource::State> make_state(std::function<void()> callback) {
-  return std::make_shared<EventSource::State>([call = std::move(callback)](uint32_t) { call(); });
+std::function<void(uint32_t)> without_events(std::function<void()> callback) {
+  return [call = std::move(callback)](uint32_t) { call(); };
 }
 
 }  // namespace
@@ -115,6 +117,14 @@ Result<> EventLoop::block_signals(std::initializer_list<int> signals) {
   return {};
 }
 
+EventLoop::EventLoop(sd_event* loop)
+    : loop_(loop), barrier_(std::make_shared<ExceptionBarrier>("the event loop")) {}
+
+std::shared_ptr<EventSource::State> EventLoop::make_state(
+    std::function<void(uint32_t)> callback) const {
+  return std::make_shared<EventSource::State>(std::move(callback), barrier_);
+}
+
 Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   sd_event* event = nullptr;
   if (int result = sd_event_new(&event); result < 0) return loop_error("start", result);
@@ -144,7 +154,7 @@ Result<bool> EventLoop::run_once(std::chrono::milliseconds timeout) {
 
 Result<EventSource> EventLoop::add_io(int fd, uint32_t epoll_events,
                                       std::function<void(uint32_t)> callback) {
-  auto state = std::make_shared<EventSource::State>(std::move(callback));
+  auto state = make_state(std::move(callback));
   if (int result =
           sd_event_add_io(loop_.get(), &state->source, fd, epoll_events, on_io, state.get());
       result < 0)
@@ -153,7 +163,7 @@ Result<EventSource> EventLoop::add_io(int fd, uint32_t epoll_events,
 }
 
 Result<EventSource> EventLoop::add_signal(int signal, std::function<void()> callback) {
-  auto state = make_state(std::move(callback));
+  auto state = make_state(without_events(std::move(callback)));
   if (int result = sd_event_add_signal(loop_.get(), &state->source, signal, on_signal, state.get());
       result < 0)
     return loop_error("wait for a signal", result);
@@ -162,7 +172,7 @@ Result<EventSource> EventLoop::add_signal(int signal, std::function<void()> call
 
 Result<EventSource> EventLoop::add_timer(std::chrono::milliseconds delay,
                                          std::function<void()> callback) {
-  auto state = make_state(std::move(callback));
+  auto state = make_state(without_events(std::move(callback)));
   if (int result =
           sd_event_add_time_relative(loop_.get(), &state->source, CLOCK_MONOTONIC,
                                      microseconds(delay), kTimerAccuracyUs, on_time, state.get());
@@ -207,7 +217,7 @@ void EventLoop::run_posted() {
     std::lock_guard lock(mutex_);
     tasks.swap(posted_);
   }
-  for (auto& task : tasks) task();
+  for (auto& task : tasks) barrier_->run(task);
 }
 
 }  // namespace ktraced

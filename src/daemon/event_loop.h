@@ -2,7 +2,8 @@
 //
 // A thin owner of an sd-event loop (which needs libsystemd, not systemd as PID 1).
 // Everything here belongs to the thread that runs the loop, except what is
-// marked thread-safe.
+// marked thread-safe. An exception that a callback or a task throws is logged, and the loop
+// goes on.
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "daemon/exception_barrier.h"
 
 struct sd_event;
 
@@ -94,10 +96,13 @@ class EventLoop {
     void operator()(sd_event* loop) const;
   };
 
-  explicit EventLoop(sd_event* loop) : loop_(loop) {}
+  explicit EventLoop(sd_event* loop);
+  [[nodiscard]] std::shared_ptr<EventSource::State> make_state(
+      std::function<void(uint32_t)> callback) const;
   void run_posted();
 
   std::unique_ptr<sd_event, Unref> loop_;
+  std::shared_ptr<ExceptionBarrier> barrier_;  // shared with the sources
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;  // guarded by mutex_
   Notifier posted_bell_;

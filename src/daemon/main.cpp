@@ -13,6 +13,7 @@
 #include "daemon/cleanup.h"
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
+#include "daemon/exception_barrier.h"
 #include "kernel/bpf_object.h"
 #include "schema/schema_from_btf.h"
 
@@ -115,6 +116,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "ktraced: {}; see 'ktraced --help'\n", option_message(app, error));
     return static_cast<int>(ExitCode::usage);
   }
-  auto code = run(options);
+  auto code = as_result([&] { return run(options); });
   return code ? *code : report(code.error());
 }

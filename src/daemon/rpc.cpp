@@ -1,14 +1,15 @@
 #include "daemon/rpc.h"
 
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "base/suggest.h"
+#include "daemon/exception_barrier.h"
 
 namespace ktraced {
 namespace {
@@ -115,8 +116,10 @@ Result<json> guarded(Call&& call) {
     return call();
   } catch (const json::exception& error) {
     return fail(ExitCode::usage, "bad parameters: {}", error.what());
-  } catch (const std::exception& error) {
-    return fail(ExitCode::software, "internal error: {}", error.what());
+  } catch (...) {
+    Error error = unexpected_error();
+    spdlog::error("a request failed: {}", error.message);
+    return std::unexpected(std::move(error));
   }
 }
 
@@ -149,13 +152,18 @@ struct Reply::State {
   State(Send to, json request_id) : send(std::move(to)), id(std::move(request_id)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() { answer(fail(ExitCode::software, "internal error: the request was not answered")); }
+  ~State() {
+    ExceptionBarrier("a request").run([this] {
+      answer(fail(ExitCode::software, "internal error: the request was not answered"));
+    });
+  }
 
+  // Made before it counts as sent: if that fails, another answer can be given.
   void answer(const Result<json>& result) {
     if (!send) return;
-    auto send_once = std::exchange(send, nullptr);
-    send_once(result ? result_line(*result, id)
-                     : error_line(code_of(result.error()), result.error(), id));
+    const std::string line =
+        result ? result_line(*result, id) : error_line(code_of(result.error()), result.error(), id);
+    std::exchange(send, nullptr)(line);
   }
 
   Send send;  // none: answered, or nobody waits
@@ -191,8 +199,20 @@ void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) 
                                                          nullptr, std::move(handler)});
 }
 
+// What is not guarded more closely: the reading of the request, and the text of the answer.
 Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session& session,
                                 Reply::Send send_later) const {
+  try {
+    return answer_unguarded(text, peer, session, std::move(send_later));
+  } catch (...) {
+    const Error error = unexpected_error();
+    spdlog::error("a request could not be answered: {}", error.message);
+    return {.line = error_line(RpcCode::internal, error)};
+  }
+}
+
+Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& peer, Session& session,
+                                          Reply::Send send_later) const {
   Request request;
   auto refusal = read_request(text, request);
   // A line that could not be read is answered with id null, a notification not at all.
@@ -236,6 +256,8 @@ RpcCode code_of(const Error& error) {
       return RpcCode::bad_params;
     case ExitCode::no_permission:
       return RpcCode::permission;
+    case ExitCode::software:
+      return RpcCode::internal;
     default:
       return RpcCode::failed;
   }

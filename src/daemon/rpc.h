@@ -39,6 +39,7 @@ enum class RpcCode : int {
   not_a_request = -32600,
   unknown_method = -32601,
   bad_params = -32602,
+  internal = -32603,
   permission = -32001,
   failed = -32000,
 };
@@ -113,6 +114,9 @@ class Methods {
                               Reply::Send send_later = nullptr) const;
 
  private:
+  [[nodiscard]] Answer answer_unguarded(std::string_view request, const Peer& peer,
+                                        Session& session, Reply::Send send_later) const;
+
   struct Method {
     std::vector<std::string_view> params;
     Role role;

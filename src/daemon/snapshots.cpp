@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/plain_text.h"
+#include "daemon/exception_barrier.h"
 
 namespace ktraced {
 namespace {
@@ -146,7 +147,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
   thread_.run([this, id, job, store = store_, retention = retention_of(config_)] {
-    auto written = write_snapshot(*job, symbols_);
+    auto written = as_result([&] { return write_snapshot(*job, symbols_); });
     if (written)
       for (const std::string& name : store->enforce(retention, job->manifest.name))
         spdlog::info("removed the snapshot {}: flight.max_snapshots or flight.max_total_mb", name);
@@ -179,7 +180,8 @@ Result<> Snapshots::remove(const std::string& name, OnDeleted on_deleted) {
                 name);
   // On the thread that writes and removes snapshots, so that each is dealt with by one.
   thread_.run([this, name, store = store_, on_deleted = std::move(on_deleted)]() mutable {
-    loop_.post([deleted = remove_snapshot(*store, name), on_deleted = std::move(on_deleted)] {
+    auto deleted = as_result([&] { return remove_snapshot(*store, name); });
+    loop_.post([deleted = std::move(deleted), on_deleted = std::move(on_deleted)] {
       on_deleted(deleted);
     });
   });

@@ -77,13 +77,25 @@ void StreamRecorder::finish() {
 
 void StreamRecorder::run() {
   while (running_) {
-    OutputStep step = queue_.next();
-    carry_out(step);
-    show_progress();
+    barrier_.run([this] {
+      OutputStep step = queue_.next();
+      if (const auto done = as_result([&] { return carry_out(step); }); !done)
+        note_failed_step(done.error());
+      show_progress();
+    });
   }
 }
 
-void StreamRecorder::carry_out(OutputStep& step) {
+// The trace is not whole, and says so.
+void StreamRecorder::note_failed_step(const Error& error) {
+  spdlog::error("a part of the stream is not recorded: {}", error.message);
+  if (series_) series_->add_problem(error.message);
+}
+
+Result<> StreamRecorder::carry_out(OutputStep& step) {
+  const bool needs_series =
+      !std::holds_alternative<BeginSeries>(step) && !std::holds_alternative<NoMore>(step);
+  if (needs_series && !series_) return {};  // it could not be begun
   std::visit(
       Overloaded{[this](const PacketBytes& packet) { write(packet); },
                  [this](BeginSeries& begin) {
@@ -98,6 +110,7 @@ void StreamRecorder::carry_out(OutputStep& step) {
                  },
                  [this](EndSeries) { end_series(); }, [this](NoMore) { running_ = false; }},
       step);
+  return {};
 }
 
 void StreamRecorder::write(const PacketBytes& packet) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "daemon/config.h"
+#include "daemon/exception_barrier.h"
 #include "daemon/output_queue.h"
 #include "daemon/trace_series.h"
 #include "trace/packet.h"
@@ -53,7 +54,8 @@ class StreamRecorder {
   };
 
   void run();
-  void carry_out(OutputStep& step);
+  Result<> carry_out(OutputStep& step);
+  void note_failed_step(const Error& error);
   void write(const PacketBytes& packet);
   void finish_or_give_up();
   // Calls `work` until it is done; false if the series ends before.
@@ -73,7 +75,8 @@ class StreamRecorder {
   uint64_t abandoned_events_ = 0;         // writer thread
   uint64_t lost_before_failure_ = 0;      // writer thread
   mutable std::mutex mutex_;
-  Progress progress_;   // guarded by mutex_
+  Progress progress_;  // guarded by mutex_
+  ExceptionBarrier barrier_{"the output thread"};
   std::thread thread_;  // last: it uses the rest
 };
 

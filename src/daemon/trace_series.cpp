@@ -156,6 +156,12 @@ void TraceSeries::ask_for_names() {
   if (writer_) writer_->add_names(facts_.names());
 }
 
+// Each once: some come again and again.
+void TraceSeries::add_problem(std::string problem) {
+  if (std::ranges::find(problems_, problem) == problems_.end())
+    problems_.push_back(std::move(problem));
+}
+
 void TraceSeries::skip(uint64_t until_ns, std::string_view why) {
   add_problem(fmt::format("its last records could not be written: {}", why));
   complete_until_ = std::max(complete_until_, until_ns);

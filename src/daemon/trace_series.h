@@ -56,7 +56,7 @@ class TraceSeries {
   // How many hits were skipped at some time.
   void note_missed(MissedReading reading) { missed_.note(std::move(reading), begin_ns_); }
   // A reason why the trace, or the next one if there is none, is not complete.
-  void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
+  void add_problem(std::string problem);
   // Packets up to this time will not come: they could not be written.
   void skip(uint64_t until_ns, std::string_view why);
   // The next trace is made in another directory; after finish_trace() or give_up().

@@ -4,7 +4,7 @@
 
 namespace ktraced {
 
-WorkThread::WorkThread(const char* name) : thread_([this] { work(); }) {
+WorkThread::WorkThread(const char* name) : barrier_(name), thread_([this] { work(); }) {
   ::pthread_setname_np(thread_.native_handle(), name);
 }
 
@@ -33,7 +33,7 @@ void WorkThread::work() {
     auto task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
-    task();
+    barrier_.run(task);
     task = nullptr;  // what it holds goes here, not under the lock
     lock.lock();
   }

@@ -7,9 +7,12 @@
 #include <mutex>
 #include <thread>
 
+#include "daemon/exception_barrier.h"
+
 namespace ktraced {
 
-// Carries out tasks one after the other, in the order they came. A task must not throw.
+// Carries out tasks one after the other, in the order they came. An exception of
+// one is logged, and ends that task only.
 class WorkThread {
  public:
   // `name`: at most 15 characters, as shown by ps and top.
@@ -25,6 +28,7 @@ class WorkThread {
  private:
   void work();
 
+  ExceptionBarrier barrier_;
   std::mutex mutex_;
   std::condition_variable news_;
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_
