@@ -68,7 +68,7 @@ Result<> Daemon::start() {
   tracer_ = std::move(*tracer);
   tracer_->on_change([this](const auto& in_force) { recorder_->note_change(in_force); });
   snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
-  snapshots_->begin();
+  if (auto begun = snapshots_->begin(); !begun) return begun;
   apply_output(config_.stream.output);
 
   add_methods(*server_, {.tracer = *tracer_,

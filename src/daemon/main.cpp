@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 
 #include "base/install_paths.h"
 #include "base/option_messages.h"
+#include "base/print_stderr.h"
 #include "daemon/cleanup.h"
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
@@ -21,6 +23,10 @@ namespace {
 
 using namespace ktraced;
 
+constexpr mode_t kNotForOthers = S_IWGRP | S_IWOTH;
+
+constexpr std::chrono::seconds kErrorPatience{1};
+
 struct Options {
   std::filesystem::path config = kDefaultConfigFile;
   bool check_config = false;
@@ -29,7 +35,8 @@ struct Options {
 };
 
 int report(const Error& error) {
-  fmt::print(stderr, "ktraced: {}\n", error.message);
+  // A reader that does not read must not keep it from ending.
+  write_stderr(fmt::format("ktraced: {}\n", error.message), kErrorPatience);
   return static_cast<int>(error.code);
 }
 
@@ -48,9 +55,9 @@ Result<int> check(const Options& options, const Config& config, const Schema& sc
                                : Result<ConfigFindings>(check_config(config, schema));
   if (!findings) return pass_on(findings);
   for (const std::string& warning : findings->warnings)
-    fmt::print(stderr, "ktraced: {}: warning: {}\n", file, warning);
+    print_stderr("ktraced: {}: warning: {}\n", file, warning);
   for (const std::string& problem : findings->problems)
-    fmt::print(stderr, "ktraced: {}: {}\n", file, problem);
+    print_stderr("ktraced: {}: {}\n", file, problem);
   if (!findings->problems.empty()) return static_cast<int>(ExitCode::config);
   fmt::print("{}: the configuration is valid{}\n", file,
              options.load ? ", and this machine can have what it asks for" : "");
@@ -74,10 +81,10 @@ Result<int> run(const Options& options) {
     return 0;
   }
 
-  spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
-  spdlog::set_level(spdlog::level::from_str(config->log.level));
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
     return pass_on(blocked);
+  spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
+  spdlog::set_level(spdlog::level::from_str(config->log.level));
   auto loop = EventLoop::create();
   if (!loop) return pass_on(loop);
   auto daemon = Daemon::create(**loop, options.config, *config);
@@ -88,10 +95,14 @@ Result<int> run(const Options& options) {
   return (*loop)->run();
 }
 
+// Whatever the caller's is: nothing that is made can be written to by others.
+void narrow_umask() { ::umask(::umask(kNotForOthers) | kNotForOthers); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  narrow_umask();
   Options options;
   CLI::App app("The kernel tracing daemon: keeps the newest history of what the kernel does.");
   app.add_option("--config", options.config, "configuration file")->capture_default_str();
@@ -113,7 +124,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "ktraced: {}; see 'ktraced --help'\n", option_message(app, error));
+    print_stderr("ktraced: {}; see 'ktraced --help'\n", option_message(app, error));
     return static_cast<int>(ExitCode::usage);
   }
   auto code = as_result([&] { return run(options); });

@@ -21,7 +21,12 @@ uint64_t history_bytes_of(const std::vector<FlightRecorder::Frozen>& banks) {
 
 }  // namespace
 
-void Snapshots::begin() {
+Result<> Snapshots::begin() {
+  if (config_.enabled) {
+    auto claimed = store_->claim();
+    if (!claimed && claimed.error().code == ExitCode::unavailable) return claimed;
+    if (!claimed) spdlog::warn("snapshots cannot be written: {}", claimed.error().message);
+  }
   store_->finish_removals();
   unsaved_ = tracer_.flight().unfinished();
   recover();
@@ -30,13 +35,15 @@ void Snapshots::begin() {
     if (!writing(trace.name.substr(0, trace.name.rfind('.'))))
       spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
                    store_->path_of(trace.name).string());
+  return {};
 }
 
 void Snapshots::recover() {
   std::erase_if(unsaved_, [this](const auto& frozen) { return is_saved(frozen); });
   if (unsaved_.empty()) return retry_.reset();
-  if (auto ready = store_->prepare(history_bytes_of(unsaved_)); !ready)
-    return keep_unsaved(ready.error().message);
+  if (auto claimed = store_->claim(); !claimed) return keep_unsaved(claimed.error().message);
+  if (auto room = store_->check_room(history_bytes_of(unsaved_)); !room)
+    return keep_unsaved(room.error().message);
   retry_.reset();
   for (const FlightRecorder::Frozen& frozen : std::exchange(unsaved_, {})) {
     const std::string partial = frozen.name + ".partial";

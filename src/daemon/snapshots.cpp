@@ -99,7 +99,8 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   if (auto ready = check_ready(); !ready) return pass_on(ready);
   FlightRecorder& flight = tracer_.flight();
   // Before the swap: history that cannot be written shall stay where it is.
-  if (auto ready = store_->prepare(flight.history_bytes()); !ready) return pass_on(ready);
+  if (auto claimed = store_->claim(); !claimed) return pass_on(claimed);
+  if (auto room = store_->check_room(flight.history_bytes()); !room) return pass_on(room);
   auto frozen = flight.swap();
   if (!frozen) return pass_on(frozen);
   return write(*frozen, named, std::move(on_written), false);

@@ -48,8 +48,9 @@ class Snapshots {
   ~Snapshots() = default;
 
   // Deals with what an earlier daemon left: banks it froze are written, and what it has written
-  // of them goes. They stay frozen until they are on disk.
-  void begin();
+  // of them goes. They stay frozen until they are on disk. Fails with ExitCode::unavailable, before
+  // anything, if another daemon writes to the directory while the recorder is on.
+  Result<> begin();
   // Puts another configuration into force, for snapshots taken from now on.
   void apply(const FlightConfig& config);
 

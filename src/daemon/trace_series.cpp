@@ -106,13 +106,8 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
 
 // What an earlier daemon has not finished is history too: it stays until it is the oldest.
 Result<> TraceSeries::claim_directory() {
-  if (auto made = store_.make_directory(); !made) return made;
-  if (claimed_) return {};
-  if (!store_.claim())
-    return fail(ExitCode::io,
-                "another ktraced writes to {}: set another stream.output.directory for one of them",
-                store_.directory().string());
-  claimed_ = true;
+  if (auto claimed = store_.claim(); !claimed) return claimed;
+  if (std::exchange(claimed_, true)) return {};
   store_.finish_removals();
   for (const StoredTrace& trace : store_.list_unfinished(kPrefix))
     spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",

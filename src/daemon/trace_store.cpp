@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,12 +10,13 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <tuple>
 
+#include "base/directory.h"
 #include "base/plain_text.h"
+#include "base/read_file.h"
 
 namespace ktraced {
 namespace {
@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished one
 constexpr std::string_view kUnfinished = ".partial";
 constexpr std::string_view kGoing = ".removing-";  // begins what the name of no trace begins with
+constexpr size_t kManifestBytesMax = 64U << 20;
+constexpr const char* kLockFile = ".ktraced.lock";
 // Beyond the packets a trace has a few small files.
 constexpr uint64_t kSmallFilesBytes = 4U << 20;
 
@@ -42,8 +44,9 @@ bool is_trace(const fs::path& path) {
 
 // One that says so: what cannot be read is not to be deleted for being one.
 bool is_snapshot(const fs::path& trace) {
-  std::ifstream in(trace / "manifest.json");
-  const auto manifest = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  const auto text = read_file(trace / "manifest.json", kManifestBytesMax);
+  if (!text) return false;
+  const auto manifest = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!manifest.is_object()) return false;
   const auto kind = manifest.find("kind");
   return kind != manifest.end() && *kind == "snapshot";
@@ -53,13 +56,6 @@ bool is_snapshot(const fs::path& trace) {
 constexpr std::array<std::string_view, 5> kParts = {"manifest.json", "tasks.json", "caches.json",
                                                     "symbols.json", "ctf"};
 
-// Calls `visit(path)` for what is in the directory; for nothing if it cannot be read.
-void for_each_entry(const fs::path& directory, const std::function<void(const fs::path&)>& visit) {
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
-    visit(it->path());
-}
-
 // One that is not shown to anybody.
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
@@ -68,8 +64,8 @@ bool is_hidden(const fs::path& path) { return path.filename().string().starts_wi
 bool has_parts_only(const fs::path& path) {
   if (!S_ISDIR(status_of(path).st_mode)) return false;
   bool ours = true;
-  for_each_entry(path, [&](const fs::path& part) {
-    ours &= std::ranges::find(kParts, part.filename().string()) != kParts.end();
+  for_each_entry(path, [&](const fs::directory_entry& part) {
+    ours &= std::ranges::find(kParts, part.path().filename().string()) != kParts.end();
   });
   return ours;
 }
@@ -170,11 +166,6 @@ bool TraceStore::taken(const std::string& name) const {
          status_of(path_of(name + std::string(kUnfinished))).st_mode != 0;
 }
 
-Result<> TraceStore::prepare(uint64_t bytes) const {
-  if (auto made = make_directory(); !made) return made;
-  return check_room(bytes);
-}
-
 Result<> TraceStore::make_directory() const {
   std::error_code error;
   fs::create_directories(directory_, error);
@@ -203,7 +194,8 @@ Result<> TraceStore::check_room(uint64_t bytes) const {
 
 std::vector<StoredTrace> TraceStore::list(std::string_view prefix) const {
   std::vector<StoredTrace> traces;
-  for_each_entry(directory_, [&](const fs::path& path) {
+  for_each_entry(directory_, [&](const fs::directory_entry& entry) {
+    const fs::path& path = entry.path();
     const std::string name = path.filename();
     if (name.starts_with(prefix) && !name.ends_with(kUnfinished) && !is_hidden(path) &&
         is_trace(path))
@@ -237,14 +229,28 @@ std::vector<std::string> TraceStore::enforce(const Retention& retention,
   return removed;
 }
 
-bool TraceStore::claim() {
-  lock_ = Fd(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
+Result<> TraceStore::claim() {
+  if (auto made = make_directory(); !made) return made;
+  if (lock_.held_in(directory_)) return {};
+  Fd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory)
+    return fail(ExitCode::io, "cannot open {}: {}", directory_.string(), errno_text(errno));
+  if (auto checked = check_shared_directory(directory.get(), directory_); !checked) return checked;
+  auto lock =
+      DirectoryLock::take(std::move(directory), directory_, kLockFile, DirectoryLock::Kind::file);
+  if (!lock && lock.error().code == ExitCode::unavailable)
+    return fail(ExitCode::unavailable,
+                "another ktraced writes to {}: stop it, or set another directory for one of them",
+                directory_.string());
+  if (!lock) return pass_on(lock);
+  lock_ = std::move(*lock);
+  return {};
 }
 
 void TraceStore::finish_removals() const {
   std::vector<fs::path> going;
-  for_each_entry(directory_, [&](const fs::path& path) {
+  for_each_entry(directory_, [&](const fs::directory_entry& entry) {
+    const fs::path& path = entry.path();
     if (path.filename().string().starts_with(kGoing) && has_parts_only(path)) going.push_back(path);
   });
   std::error_code ignored;
@@ -253,7 +259,8 @@ void TraceStore::finish_removals() const {
 
 std::vector<StoredTrace> TraceStore::list_unfinished(std::string_view prefix) const {
   std::vector<StoredTrace> traces;
-  for_each_entry(directory_, [&](const fs::path& path) {
+  for_each_entry(directory_, [&](const fs::directory_entry& entry) {
+    const fs::path& path = entry.path();
     if (path.filename().string().starts_with(prefix) && is_unfinished(path))
       traces.push_back(stored_trace(path));
   });

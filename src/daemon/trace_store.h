@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/own_directory.h"
 
 namespace ktraced {
 
@@ -57,8 +57,6 @@ class TraceStore {
   Result<> make_directory() const;
   // Has it room for so many bytes, and a trace's small files? Fails with ExitCode::io.
   Result<> check_room(uint64_t bytes) const;
-  // Both.
-  Result<> prepare(uint64_t bytes) const;
 
   // The whole traces whose names begin with `prefix`, oldest first.
   [[nodiscard]] std::vector<StoredTrace> list(std::string_view prefix = "") const;
@@ -69,8 +67,10 @@ class TraceStore {
   // Removes what is too much of the snapshots, oldest first, but never the one called `keep`.
   // Other traces neither count nor go. Returns the names.
   std::vector<std::string> enforce(const Retention& retention, std::string_view keep) const;
-  // Keeps other daemons from claiming the directory while this object lives; false if one has.
-  bool claim();
+  // Makes the directory, and keeps other daemons from claiming it while this object lives. Fails
+  // with ExitCode::unavailable if one has, with no_permission if others may write to it, with io
+  // if it cannot be used. To be called again before each use: the directory may have been removed.
+  Result<> claim();
   // Removes what a daemon that is gone was about to remove.
   void finish_removals() const;
   // The unfinished traces whose names begin with `prefix`, those being written among them; named
@@ -81,7 +81,7 @@ class TraceStore {
 
  private:
   std::filesystem::path directory_;
-  Fd lock_;
+  DirectoryLock lock_;
 };
 
 }  // namespace ktraced

@@ -1,7 +1,6 @@
 #include "daemon/unix_listener.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,11 +11,14 @@
 #include <system_error>
 #include <thread>
 
+#include "base/own_directory.h"
+
 namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSocketLock = ".ktraced-socket.lock";
 constexpr auto kLockRetry = std::chrono::milliseconds(20);
 constexpr int kLockTries = 100;
 
@@ -52,19 +54,23 @@ Result<> make_directory(const fs::path& directory) {
 }
 
 // While it is held, no other daemon starting here looks at or replaces the socket.
-Result<Fd> lock_directory(const fs::path& directory) {
-  Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return path_error("open the directory", directory, errno);
+Result<DirectoryLock> lock_directory(const fs::path& directory) {
   for (int i = 0; i < kLockTries; ++i) {
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-    if (errno != EWOULDBLOCK) return path_error("lock the directory", directory, errno);
+    Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return path_error("open the directory", directory, errno);
+    if (::access(directory.c_str(), W_OK) != 0) return path_error("write to", directory, errno);
+    if (auto ours = check_shared_directory(fd.get(), directory); !ours)
+      return fail(ours.error().code, "control.socket: {}", ours.error().message);
+    auto lock =
+        DirectoryLock::take(std::move(fd), directory, kSocketLock, DirectoryLock::Kind::file);
+    if (lock) return lock;
+    if (lock.error().code != ExitCode::unavailable)
+      return fail(lock.error().code, "control.socket: {}", lock.error().message);
     std::this_thread::sleep_for(kLockRetry);
   }
-  return fail(
-      ExitCode::unavailable,
-      "control.socket: another process holds a lock on the directory {}; is another ktraced "
-      "starting?",
-      directory.string());
+  return fail(ExitCode::unavailable,
+              "control.socket: another ktraced that is starting holds the lock of the directory {}",
+              directory.string());
 }
 
 std::unexpected<Error> already_served(const fs::path& path, int connection) {
@@ -101,7 +107,7 @@ Result<bool> remove_dead_socket(const fs::path& path) {
   auto address = address_of(path);
   if (!address) return pass_on(address);
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (std::error_code error; !fs::is_directory(directory, error)) return false;
+  if (std::error_code error; !fs::exists(fs::symlink_status(path, error))) return false;
   auto lock = lock_directory(directory);
   if (!lock) return pass_on(lock);
   return remove_dead_socket(path, *address);

@@ -19,8 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
+// But for the daemon's lock.
 bool empty(const fs::path& directory) {
-  return fs::directory_iterator(directory) == fs::directory_iterator();
+  return std::ranges::all_of(fs::directory_iterator(directory), [](const auto& entry) {
+    return entry.path().filename() == ".ktraced.lock";
+  });
 }
 
 // Nothing is written while this lives.
@@ -89,6 +92,7 @@ TEST(SnapshotFault, OfADiskWithoutRoomForFilesLeavesNothingBehind) {
 TEST(SnapshotFault, OfADirectoryThatCannotBeWrittenSaysSo) {
   Tmpfs disk("size=64m");
   Daemon daemon(flight_config({{"directory", disk.path() / "d"}}));
+  fs::rename(disk.path() / "d", disk.path() / "elsewhere");
   disk.make_read_only();
   const Finished missing = daemon.ctl({"snapshot", "take"});
   EXPECT_EQ(missing.exit_code, 74);

@@ -251,17 +251,18 @@ TEST_F(TraceStoreTest, ListsAndRemovesWhatIsUnfinished) {
 
 TEST_F(TraceStoreTest, MakesItsDirectory) {
   TraceStore store(root / "x/y");
-  EXPECT_TRUE(store.prepare(1000));
+  EXPECT_TRUE(store.make_directory());
+  EXPECT_TRUE(store.check_room(1000));
   EXPECT_TRUE(fs::is_directory(root / "x/y"));
 }
 
 TEST_F(TraceStoreTest, SaysWhyItsDirectoryCannotBeUsed) {
   std::ofstream(root / "file") << "x";
-  auto file = TraceStore(root / "file/x").prepare(0);
+  auto file = TraceStore(root / "file/x").make_directory();
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code, ExitCode::io);
   EXPECT_THAT(file.error().message, HasSubstr((root / "file/x").string()));
-  auto full = TraceStore(root).prepare(uint64_t{1} << 60);
+  auto full = TraceStore(root).check_room(uint64_t{1} << 60);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, ExitCode::io);
   EXPECT_THAT(full.error().message, HasSubstr("not enough room in " + root.string()));
