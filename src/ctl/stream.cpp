@@ -85,7 +85,7 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Sele
   if (const uint64_t until = source.info().backlog_until_ns; until != 0)
     printer.begin_backlog(until);
   else if (command.backlog)
-    fmt::print(stderr, "ktracectl: there is no backlog: nothing was left unread\n");
+    print_stderr("ktracectl: there is no backlog: nothing was left unread\n");
   auto packets = ReadAhead::start(source);
   if (!packets) return pass_on(packets);
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);

@@ -1,6 +1,5 @@
 // ktraced: load the configuration, probe the kernel, load, attach, run.
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
 #include "daemon/exception_barrier.h"
+#include "daemon/log_writer.h"
 #include "kernel/bpf_object.h"
 #include "schema/schema_from_btf.h"
 
@@ -83,7 +83,7 @@ Result<int> run(const Options& options) {
 
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
     return pass_on(blocked);
-  spdlog::set_default_logger(spdlog::stderr_color_mt("ktraced"));
+  const LogOutput log;  // starts a thread
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   auto loop = EventLoop::create();
   if (!loop) return pass_on(loop);
@@ -102,6 +102,7 @@ void narrow_umask() { ::umask(::umask(kNotForOthers) | kNotForOthers); }
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  fill_standard_descriptors();
   narrow_umask();
   Options options;
   CLI::App app("The kernel tracing daemon: keeps the newest history of what the kernel does.");
