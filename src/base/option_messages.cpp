@@ -110,7 +110,7 @@ std::string option_message(const CLI::App& program, const CLI::ParseError& error
   if (const std::string word = unexpected_word(program); !word.empty())
     return unknown_word(command, word);
   const std::string kind = error.get_name();
-  const std::string message = error.what();
+  std::string message = error.what();
   if (kind == "RequiredError") return missing(command, message);
   if (kind == "ArgumentMismatch")
     return with_value(command, message.substr(0, message.find(':'))) + ": the value is missing";

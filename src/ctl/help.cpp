@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string_view>
 
@@ -140,7 +141,7 @@ Result<std::string> help_on(const CLI::App& program, const std::vector<std::stri
         std::ranges::find_if(below, [&](const CLI::App* sub) { return sub->get_name() == word; });
     if (next == below.end()) {
       std::vector<std::string> names;
-      for (const CLI::App* sub : below) names.push_back(sub->get_name());
+      std::ranges::transform(below, std::back_inserter(names), &CLI::App::get_name);
       return fail(ExitCode::usage, "{}", unknown_name("command", word, names));
     }
     command = *next;
