@@ -27,7 +27,7 @@ std::set<std::string> names_at(const json& config, const char* key) {
   return names;
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string name_list(const std::vector<std::string>& names) {
   if (names.size() <= kMaxNames) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kMaxNames, ", "),
                      names.size() - kMaxNames);
@@ -149,8 +149,8 @@ std::vector<std::string> dropped_settings(const json& before, const json& now) {
   std::vector<std::string> more, fewer;
   std::ranges::set_difference(had, has, std::back_inserter(more));
   std::ranges::set_difference(has, had, std::back_inserter(fewer));
-  if (!more.empty()) lines.push_back(fmt::format("events it had enabled: {}", listed(more)));
-  if (!fewer.empty()) lines.push_back(fmt::format("events it had disabled: {}", listed(fewer)));
+  if (!more.empty()) lines.push_back(fmt::format("events it had enabled: {}", name_list(more)));
+  if (!fewer.empty()) lines.push_back(fmt::format("events it had disabled: {}", name_list(fewer)));
   if (before.value("state", "") == "paused" && now.value("state", "") != "paused")
     lines.emplace_back("its pause");
   return lines;
