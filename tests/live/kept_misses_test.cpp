@@ -12,6 +12,7 @@
 #include "harness/trace_files.h"
 #include "harness/truth.h"
 #include "kernel/kept_misses.h"
+#include "kernel/pin_root.h"
 
 namespace ktraced::live {
 namespace {
@@ -20,7 +21,9 @@ namespace fs = std::filesystem;
 
 TEST(KeptMisses, OutliveWhoHasPinnedThem) {
   const fs::path root = "/sys/fs/bpf/kept-misses-" + std::to_string(::getpid());
-  auto pins = Pins::open(root, "object-1");
+  auto opened = PinRoot::open(root, PinRoot::IfMissing::make);
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto pins = Pins::open(*opened, "object-1");
   ASSERT_TRUE(pins) << pins.error().message;
   {
     KeptMisses kept = KeptMisses::open(&*pins);
@@ -36,6 +39,7 @@ TEST(KeptMisses, OutliveWhoHasPinnedThem) {
     EXPECT_EQ(kept.of(301), 0U);
   }
   pins->remove();
+  (*opened)->remove_if_empty();
   EXPECT_FALSE(fs::exists(root));
 }
 
