@@ -17,11 +17,14 @@ namespace ktraced {
   return comm.empty() ? nlohmann::json() : nlohmann::json(comm);
 }
 
-// {"pid","comm"} of a process; of a thread whose process is not known {"pid":null,"tid","comm"}.
+// {"pid","comm","start_ns"} of a process, of which the last is missing if it is not known; of a
+// thread whose process is not known {"pid":null,"tid","comm"}.
 [[nodiscard]] inline nlohmann::json actor_json(uint32_t id, bool is_process,
-                                               const std::string& comm) {
+                                               const std::string& comm, uint64_t start_ns) {
   if (!is_process) return {{"pid", nullptr}, {"tid", id}, {"comm", comm_json(comm)}};
-  return {{"pid", id}, {"comm", id == 0 ? "swapper" : comm_json(comm)}};
+  nlohmann::json actor = {{"pid", id}, {"comm", id == 0 ? "swapper" : comm_json(comm)}};
+  if (start_ns != 0) actor["start_ns"] = start_ns;
+  return actor;
 }
 
 // The name of what has a "comm".

@@ -70,7 +70,7 @@ void describe(json& row, KmemGroup group, const KmemRow& of, const SymbolAt& sym
       row["size"] = of.key;
       break;
     case KmemGroup::task:
-      row.update(actor_json(id_of_key(of.key), is_process_key(of.key), of.name));
+      row.update(actor_json(of.actor, !of.is_thread, of.name, of.start_ns));
       break;
     case KmemGroup::order:
       row["order"] = of.key;

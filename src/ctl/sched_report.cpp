@@ -44,6 +44,7 @@ json row_json(const SchedRow& row) {
     out.update({{"tid", row.tid},
                 {"pid", row.pid != 0 ? json(row.pid) : json()},
                 {"comm", comm_json(row.comm)}});
+  if (row.start_ns != 0) out["start_ns"] = row.start_ns;
   return out;
 }
 

@@ -57,8 +57,9 @@ json processes_json(const SummaryAnalysis& analysis, uint64_t top) {
   const auto processes = analysis.processes();
   json rows = json::array();
   for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
-    rows.push_back(actor_json(processes[i].pid, processes[i].known, processes[i].comm));
-    rows.back()["events"] = processes[i].events;
+    const SummaryAnalysis::Process& process = processes[i];
+    rows.push_back(actor_json(process.pid, process.known, process.comm, process.start_ns));
+    rows.back()["events"] = process.events;
   }
   return {{"rows", std::move(rows)}, {"of", processes.size()}, {"others", analysis.other_events()}};
 }

@@ -63,7 +63,8 @@ json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const Rep
   for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i) {
     list.push_back(row_json(*rows[i]));
     if (!with_process || rows[i]->others) continue;
-    list.back().update(actor_json(rows[i]->pid, rows[i]->pid_known, rows[i]->comm));
+    const SyscallRow& row = *rows[i];
+    list.back().update(actor_json(row.pid, row.pid_known, row.comm, row.start_ns));
   }
   return {{"rows", std::move(list)}, {"of", rows.size()}};
 }

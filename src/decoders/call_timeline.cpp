@@ -45,8 +45,7 @@ void CallTimeline::on_record(const RecordOrigin& from, RecordView record) {
   if (running_.size() >= kMaxRunning) running_.clear();  // threads that are gone
   const Running call{.what = call_of(*plan, record), .since = record.ts(), .losses = losses_};
   if (!running_.insert_or_assign(record.tid(), call).second) ++unsure_;
-  if (const auto lane = lane_of(record.tid()))
-    name(*lane, record.tid(), record.ts(), *source.names);
+  name(record.tid(), record.ts(), *source.names);
 }
 
 void CallTimeline::on_loss(const LossItem& loss) {
@@ -86,7 +85,7 @@ void CallTimeline::on_exit(const Plan& plan, RecordView record, const NameTable&
     return;
   }
   add(record.tid(), call, record.ts());
-  if (const auto lane = lane_of(record.tid())) name(*lane, record.tid(), record.ts(), names);
+  name(record.tid(), record.ts(), names);
 }
 
 // A thread that is not the first one of its process gets that one's number, and returns under it.
@@ -117,12 +116,19 @@ void CallTimeline::add(uint32_t tid, const Running& call, uint64_t end) {
     ++other_calls_;
 }
 
-// A lane bears the last name of its thread.
-void CallTimeline::name(uint32_t lane, uint32_t tid, uint64_t ts, const NameTable& names) {
+// A lane bears the last name of its thread; another thread with the same id has another one.
+void CallTimeline::name(uint32_t tid, uint64_t ts, const NameTable& names) {
   const TaskName* task = names.task_at(tid, ts);
-  if (task == nullptr) return;
-  threads_[lane].pid = task->tgid;
-  if (threads_[lane].comm != task->comm()) threads_[lane].comm = task->comm();
+  const auto known = lanes_.find(tid);
+  if (task != nullptr && known != lanes_.end() && threads_[known->second].start_ns != 0 &&
+      threads_[known->second].start_ns != task->start_time)
+    lanes_.erase(known);
+  const auto lane = lane_of(tid);
+  if (!lane || task == nullptr) return;
+  TimelineTask& thread = threads_[*lane];
+  thread.pid = task->tgid;
+  thread.start_ns = task->start_time;
+  if (thread.comm != task->comm()) thread.comm = task->comm();
 }
 
 uint32_t CallTimeline::call_of(const Plan& plan, RecordView record) {

@@ -73,7 +73,7 @@ class CallTimeline : public Analysis {
   void on_death(uint32_t tid, uint64_t ts);
   [[nodiscard]] bool never_returns(const Running& call) const;
   void add(uint32_t tid, const Running& call, uint64_t end);
-  void name(uint32_t lane, uint32_t tid, uint64_t ts, const NameTable& names);
+  void name(uint32_t tid, uint64_t ts, const NameTable& names);
   uint32_t call_of(const Plan& plan, RecordView record);
   std::optional<uint32_t> lane_of(uint32_t tid);
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "decoders/actor.h"
-
 namespace ktraced {
 namespace {
 
@@ -130,9 +128,14 @@ uint32_t KmemAnalysis::cache_row(const KmemCall& call, const NameTable& names) {
 
 uint32_t KmemAnalysis::task_row(const RecordOrigin& from, RecordView record) {
   const Actor actor = actor_of(record, *sources_[from.source].names);
-  const uint32_t row = row_of(KmemGroup::task, actor.key(), KmemType::kmalloc);
+  const uint32_t number = actors_.of(actor).value_or(UINT32_MAX);
+  const uint32_t row = row_of(KmemGroup::task, number, KmemType::kmalloc);
   KmemRow& made = tables_[static_cast<size_t>(KmemGroup::task)].rows[row];
-  if (!made.others) actor.name(made.name);
+  if (made.others) return row;
+  made.actor = actor.id;
+  made.is_thread = !actor.known;
+  if (actor.start_ns != 0) made.start_ns = actor.start_ns;
+  actor.name(made.name);
   return row;
 }
 

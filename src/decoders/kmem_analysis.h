@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "decoders/actor.h"
 #include "decoders/analysis.h"
 #include "decoders/kmem_call.h"
 
@@ -39,13 +40,16 @@ enum class KmemGroup : uint8_t { call_site, cache, size, task, order };
 inline constexpr size_t kKmemGroups = 5;
 
 // A group of allocations. What `key` is depends: an address, the key of a cache's name, bytes
-// given by kmalloc(), an actor (decoders/actor.h), an order.
+// given by kmalloc(), the number of an actor (decoders/actor.h), an order.
 struct KmemRow {
   uint64_t key = 0;
   KmemType type = KmemType::kmalloc;
-  std::string name;      // of a cache or a process, as far as it is known
-  bool unnamed = false;  // the event does not name the cache: `key` is the size of its objects
-  bool others = false;   // all that came when the table was full
+  std::string name;        // of a cache or a process, as far as it is known
+  uint32_t actor = 0;      // of a process: its pid, or
+  bool is_thread = false;  // the id of a thread of which the process is not known
+  uint64_t start_ns = 0;   // of the process, CLOCK_BOOTTIME; 0: it is not known
+  bool unnamed = false;    // the event does not name the cache: `key` is the size of its objects
+  bool others = false;     // all that came when the table was full
   KmemUse use;
 };
 
@@ -122,6 +126,7 @@ class KmemAnalysis : public Analysis {
 
   size_t max_held_;
   std::vector<Source> sources_;
+  ActorNumbers actors_{kMaxRows};
   std::array<Table, kKmemGroups> tables_;
   std::array<KmemUse, kTypes> totals_;
   std::array<KmemFrees, kTypes> frees_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "decoders/perfetto_packets.h"
 #include "trace/packet.h"
@@ -19,12 +20,17 @@ class PerfettoBundles {
   // is.
   template <class Fill>
   void add(uint32_t cpu, RecordView record, Fill&& fill) {
+    add(cpu, record.ts(), record.tid(), std::forward<Fill>(fill));
+  }
+  // The same of what happened at that time in thread `tid`.
+  template <class Fill>
+  void add(uint32_t cpu, uint64_t ts, uint32_t tid, Fill&& fill) {
     Bundle& bundle = bundles_[cpu];
     {
       protozero::pbf_writer events(bundle.events);
       protozero::pbf_writer event(events, perfetto::ftrace::kEvent);
-      event.add_uint64(perfetto::ftrace::kTimestamp, record.ts());
-      event.add_uint32(perfetto::ftrace::kPid, record.tid());
+      event.add_uint64(perfetto::ftrace::kTimestamp, ts);
+      event.add_uint32(perfetto::ftrace::kPid, tid);
       fill(event);
     }
     if (bundle.events.size() >= kLarge) flush(cpu, bundle);

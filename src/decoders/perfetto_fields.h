@@ -42,6 +42,11 @@ inline constexpr pbf_tag_type kCpu = 1, kEvent = 2, kLostEvents = 3;  // of a bu
 inline constexpr pbf_tag_type kTimestamp = 1, kPid = 2;               // of an event
 }  // namespace ftrace
 
+namespace process_free {
+inline constexpr pbf_tag_type kEvent = 240;  // of an event
+inline constexpr pbf_tag_type kComm = 1, kPid = 2;
+}  // namespace process_free
+
 namespace ftrace_stats {
 inline constexpr pbf_tag_type kPhase = 1, kCpuStats = 2;
 inline constexpr pbf_tag_type kCpu = 1, kEntries = 2, kOverrun = 3, kDroppedEvents = 8,

@@ -15,6 +15,12 @@ bool same_thread(const TaskName& a, const TaskName& b) {
   return a.start_time == b.start_time && a.tgid == b.tgid;
 }
 
+// Has another thread got the id?
+bool is_successor(const TaskName& before, const TaskName& task) {
+  return before.tgid != 0 && before.start_time != 0 && task.start_time != 0 &&
+         before.start_time != task.start_time;
+}
+
 void add_process(pbf_writer& tree, const TaskName& leader) {
   pbf_writer process(tree, pb::process_tree::kProcesses);
   process.add_uint32(pb::process_tree::kPid, leader.tgid);
@@ -31,11 +37,12 @@ void add_thread(pbf_writer& tree, uint32_t tid, const TaskName& task) {
 
 }  // namespace
 
-void PerfettoNames::see(const NameTable& names, uint32_t tid, uint64_t ts) {
-  see(names, tid, ts, true);
+void PerfettoNames::see(const NameTable& names, uint32_t tid, uint32_t cpu, uint64_t ts) {
+  see(names, tid, cpu, ts, true);
 }
 
-void PerfettoNames::see(const NameTable& names, uint32_t tid, uint64_t ts, bool and_leader) {
+void PerfettoNames::see(const NameTable& names, uint32_t tid, uint32_t cpu, uint64_t ts,
+                        bool and_leader) {
   if (tid == 0) return;
   const TaskName* task = names.task_at(tid, ts);
   auto [found, is_new] = threads_.try_emplace(tid);
@@ -43,11 +50,21 @@ void PerfettoNames::see(const NameTable& names, uint32_t tid, uint64_t ts, bool 
   if (task == nullptr ||
       (!is_new && same_thread(thread.name, *task) && thread.name.comm_bytes == task->comm_bytes))
     return;
+  if (is_successor(thread.name, *task)) end(tid, thread.name, cpu, ts);
   if (!same_thread(thread.name, *task)) thread.track = 0;
   thread.name = *task;
   // A process bears the name of its first thread.
-  if (and_leader && task->tgid != tid) see(names, task->tgid, ts, false);
+  if (and_leader && task->tgid != tid) see(names, task->tgid, cpu, ts, false);
   tell(tid, *task, ts);
+}
+
+// Perfetto takes a number for the same thread or process until it is free.
+void PerfettoNames::end(uint32_t tid, const TaskName& task, uint32_t cpu, uint64_t ts) {
+  bundles_.add(cpu, ts - 1, 0, [&](pbf_writer& event) {
+    pbf_writer free(event, pb::process_free::kEvent);
+    free.add_string(pb::process_free::kComm, printable(task.comm()));
+    free.add_uint32(pb::process_free::kPid, tid);
+  });
 }
 
 void PerfettoNames::tell(uint32_t tid, const TaskName& task, uint64_t ts) {

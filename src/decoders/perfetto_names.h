@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "decoders/perfetto_bundles.h"
 #include "decoders/perfetto_packets.h"
 #include "trace/name_table.h"
 
@@ -16,10 +17,11 @@ namespace ktraced {
 // dozen bytes for each thread.
 class PerfettoNames {
  public:
-  explicit PerfettoNames(PerfettoPackets& packets) : packets_(packets) {}
+  PerfettoNames(PerfettoPackets& packets, PerfettoBundles& bundles)
+      : packets_(packets), bundles_(bundles) {}
 
-  // Thread `tid` has to do with what is written next.
-  void see(const NameTable& names, uint32_t tid, uint64_t ts);
+  // Thread `tid` has to do with what is written next, of that CPU.
+  void see(const NameTable& names, uint32_t tid, uint32_t cpu, uint64_t ts);
   // The track of what it does; of thread 0, the idle task, one for each CPU. See it first.
   uint64_t track(uint32_t tid, uint32_t cpu);
 
@@ -29,10 +31,12 @@ class PerfettoNames {
     uint64_t track = 0;
   };
   // `and_leader`: of its process too; of a damaged trace it may be another one's thread itself.
-  void see(const NameTable& names, uint32_t tid, uint64_t ts, bool and_leader);
+  void see(const NameTable& names, uint32_t tid, uint32_t cpu, uint64_t ts, bool and_leader);
+  void end(uint32_t tid, const TaskName& task, uint32_t cpu, uint64_t ts);
   void tell(uint32_t tid, const TaskName& task, uint64_t ts);
 
   PerfettoPackets& packets_;
+  PerfettoBundles& bundles_;
   std::unordered_map<uint32_t, Thread> threads_;
   std::map<uint32_t, uint64_t> idle_tracks_;  // by CPU
 };

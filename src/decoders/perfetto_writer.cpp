@@ -95,9 +95,9 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
                            RecordView record) {
   const NameTable& names = source.trace.sources.names;
   const uint64_t ts = record.ts();
-  names_.see(names, record.tid(), ts);
+  names_.see(names, record.tid(), from.cpu, ts);
   for (const Field& task : plan.tasks)
-    names_.see(names, static_cast<uint32_t>(integer_of(task, record).value_or(0)), ts);
+    names_.see(names, static_cast<uint32_t>(integer_of(task, record).value_or(0)), from.cpu, ts);
   if (plan.kind != Plan::Kind::other) {
     const uint64_t track = names_.track(record.tid(), from.cpu);
     return plan.kind == Plan::Kind::enter ? syscalls_.enter(plan.call, track, record)

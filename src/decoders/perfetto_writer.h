@@ -87,7 +87,7 @@ class PerfettoWriter : public MergeSink {
 
   PerfettoPackets packets_;
   PerfettoBundles bundles_{packets_};
-  PerfettoNames names_{packets_};
+  PerfettoNames names_{packets_, bundles_};
   PerfettoLosses losses_{packets_};
   PerfettoMemory memory_{packets_};
   PerfettoSyscalls syscalls_{packets_};

@@ -19,9 +19,12 @@ void RunTimeline::add_source(const Schema& schema, const NameTable& names) {
 
 RunTimeline::Plan RunTimeline::plan_of(const Event& event) {
   return {.is_switch = event.name == "sched_switch",
+          .is_fork = event.name == "sched_process_fork",
           .of_current = WholeThreads::is_of_current(event),
           .prev_pid = field_named(event, "prev_pid"),
-          .next_pid = field_named(event, "next_pid")};
+          .next_pid = field_named(event, "next_pid"),
+          .parent_pid = field_named(event, "parent_pid"),
+          .child_pid = field_named(event, "child_pid")};
 }
 
 void RunTimeline::on_record(const RecordOrigin& from, RecordView record) {
@@ -29,6 +32,10 @@ void RunTimeline::on_record(const RecordOrigin& from, RecordView record) {
   const Plan* plan = source.plans.find(record.id());
   if (plan == nullptr) return;
   if (plan->of_current) whole_.note(record.tid());
+  if (plan->is_fork)
+    whole_.note_fork(static_cast<uint32_t>(value_or_zero(plan->parent_pid, record)),
+                     static_cast<uint32_t>(value_or_zero(plan->child_pid, record)), record.ts(),
+                     *source.names);
   if (plan->is_switch) on_switch(*plan, from.cpu, record, *source.names);
 }
 

@@ -41,8 +41,9 @@ class RunTimeline : public Analysis {
  private:
   struct Plan {
     bool is_switch = false;
+    bool is_fork = false;
     bool of_current = false;  // as WholeThreads has it
-    std::optional<Field> prev_pid, next_pid;
+    std::optional<Field> prev_pid, next_pid, parent_pid, child_pid;
   };
   struct Source {
     EventTable<Plan> plans;

@@ -37,11 +37,15 @@ SchedAnalysis::Plan SchedAnalysis::plan_of(const Event& event) {
     plan.kind = Plan::Kind::woken;
   else if (event.name == "sched_migrate_task")
     plan.kind = Plan::Kind::migrated;
+  else if (event.name == "sched_process_fork")
+    plan.kind = Plan::Kind::forked;
   plan.of_current = WholeThreads::is_of_current(event);
   plan.prev_pid = field_named(event, "prev_pid");
   plan.prev_state = field_named(event, "prev_state");
   plan.next_pid = field_named(event, "next_pid");
   plan.pid = field_named(event, "pid");
+  plan.parent_pid = field_named(event, "parent_pid");
+  plan.child_pid = field_named(event, "child_pid");
   return plan;
 }
 
@@ -59,13 +63,17 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
     on_switch(*plan, from.cpu, record, *source.names);
   else if (plan->kind == Plan::Kind::woken)
     on_woken(tid_of(plan->pid, record), record.ts());
+  else if (plan->kind == Plan::Kind::forked)
+    whole_.note_fork(tid_of(plan->parent_pid, record), tid_of(plan->child_pid, record), record.ts(),
+                     *source.names);
   else if (plan->kind == Plan::Kind::migrated)
-    ++row_of(tid_of(plan->pid, record), record.ts(), *source.names).migrations;
+    ++rows_[row_of(tid_of(plan->pid, record), record.ts(), *source.names)].migrations;
 }
 
 void SchedAnalysis::on_loss(const LossItem& loss) {
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
-  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
+  if (plan == nullptr || plan->kind == Plan::Kind::other || plan->kind == Plan::Kind::forked)
+    return;
   lost_ += loss.count;
   ++losses_;
   Cpu& cpu = state_[loss.cpu];
@@ -103,13 +111,13 @@ void SchedAnalysis::switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64
   Cpu& state = state_[cpu];
   if (state.now) {
     if (state.now->tid == tid && whole_.has(tid, ts, names))
-      ran(cpu, {tid, state.now->begin, ts});
+      ran(cpu, {tid, state.now->row, state.now->begin, ts});
     else if (whole_.has(state.now->tid, ts, names))
       ++unsure_;  // it was switched from, unseen
     state.now.reset();
   }
   if (tid == 0) return;
-  SchedRow& row = row_of(tid, ts, names);
+  SchedRow& row = rows_[row_of(tid, ts, names)];
   ++(runnable ? row.preempted : row.slept);
   waiting_.erase(tid);
   if (runnable) wait(tid, {.since = ts, .losses = losses_, .woken = false});
@@ -125,7 +133,7 @@ void SchedAnalysis::wait(uint32_t tid, const Waiting& waiting) {
 void SchedAnalysis::ran(uint32_t cpu, const Slice& slice) {
   const uint64_t ns = between(slice.begin, slice.end);
   (slice.tid == 0 ? cpus_[cpu].idle_ns : cpus_[cpu].busy_ns) += ns;
-  if (slice.tid != 0) row_of(slice.tid).on_cpu_ns += ns;
+  if (slice.tid != 0) rows_[slice.row].on_cpu_ns += ns;
   Cpu& state = state_[cpu];
   state.slices[state.next_slice] = slice;
   state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
@@ -133,10 +141,11 @@ void SchedAnalysis::ran(uint32_t cpu, const Slice& slice) {
 
 void SchedAnalysis::switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names) {
   const bool whole = whole_.has(tid, ts, names);
-  state_[cpu].now = Slice{.tid = tid, .begin = ts, .end = ts};
+  const uint32_t number = tid == 0 ? 0 : row_of(tid, ts, names);
+  state_[cpu].now = Slice{.tid = tid, .row = number, .begin = ts, .end = ts};
   state_[cpu].now_whole = whole;
   if (tid == 0) return;
-  SchedRow& row = row_of(tid, ts, names);
+  SchedRow& row = rows_[number];
   ++row.switched_in;
   row.measured |= whole;
   const auto found = waiting_.find(tid);
@@ -196,30 +205,28 @@ void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) cons
   delay.instead_comm = most->first == 0 ? "idle" : task != nullptr ? std::string(task->comm()) : "";
 }
 
-SchedRow& SchedAnalysis::row_of(uint32_t tid) {
-  if (const auto found = index_.find(tid); found != index_.end()) return rows_[found->second];
-  if (rows_.size() >= kMaxRows) {
+// The index of a thread's row.
+uint32_t SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const NameTable& names) {
+  const TaskName* task = names.task_at(tid, ts);
+  const auto number = threads_.number_of(tid, task != nullptr ? task->start_time : 0);
+  if (!number) {
     if (!rows_.back().others) rows_.emplace_back().others = true;
-    return rows_.back();
+    return static_cast<uint32_t>(rows_.size() - 1);
   }
-  index_.emplace(tid, static_cast<uint32_t>(rows_.size()));
-  rows_.emplace_back().tid = tid;
-  return rows_.back();
-}
-
-SchedRow& SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const NameTable& names) {
-  SchedRow& row = row_of(tid);
-  if (row.others) return row;
-  if (const TaskName* task = names.task_at(tid, ts); task != nullptr) {
+  if (*number == rows_.size()) rows_.emplace_back().tid = tid;
+  SchedRow& row = rows_[*number];
+  if (task != nullptr) {
     row.pid = task->tgid;
+    row.start_ns = task->start_time;
     if (row.comm != task->comm()) row.comm = task->comm();
   }
-  return row;
+  return *number;
 }
 
 void SchedAnalysis::finish(uint64_t end_ns) {
   for (auto& [cpu, state] : state_) {
-    if (state.now && state.now_whole) ran(cpu, {state.now->tid, state.now->begin, end_ns});
+    if (state.now && state.now_whole)
+      ran(cpu, {state.now->tid, state.now->row, state.now->begin, end_ns});
     state.now.reset();
   }
   for (auto& [number, cpu] : cpus_)

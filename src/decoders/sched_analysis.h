@@ -12,6 +12,7 @@
 #include "decoders/analysis.h"
 #include "decoders/event_table.h"
 #include "decoders/histogram.h"
+#include "decoders/identities.h"
 #include "decoders/longest.h"
 #include "decoders/whole_threads.h"
 
@@ -20,7 +21,8 @@ namespace ktraced {
 // One thread.
 struct SchedRow {
   uint32_t tid = 0;
-  uint32_t pid = 0;  // its process
+  uint32_t pid = 0;       // its process
+  uint64_t start_ns = 0;  // of the thread, CLOCK_BOOTTIME; 0: it is not known
   std::string comm;
   bool others = false;  // all that came when the table was full
   // All that it does is in the trace, at least for some time; else its times are not known,
@@ -89,9 +91,9 @@ class SchedAnalysis : public Analysis {
 
  private:
   struct Plan {
-    enum class Kind : uint8_t { other, switched, woken, migrated } kind = Kind::other;
+    enum class Kind : uint8_t { other, switched, woken, migrated, forked } kind = Kind::other;
     bool of_current = false;  // recorded only if the thread passes that it happened in
-    std::optional<Field> prev_pid, prev_state, next_pid, pid;
+    std::optional<Field> prev_pid, prev_state, next_pid, pid, parent_pid, child_pid;
   };
   struct Source {
     EventTable<Plan> plans;
@@ -106,6 +108,7 @@ class SchedAnalysis : public Analysis {
   // A time that a thread ran.
   struct Slice {
     uint32_t tid = 0;
+    uint32_t row = 0;  // index in rows_, unless it is idle
     uint64_t begin = 0, end = 0;
   };
   struct Cpu {
@@ -127,15 +130,14 @@ class SchedAnalysis : public Analysis {
   void ran(uint32_t cpu, const Slice& slice);
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
-  SchedRow& row_of(uint32_t tid);
-  SchedRow& row_of(uint32_t tid, uint64_t ts, const NameTable& names);
+  uint32_t row_of(uint32_t tid, uint64_t ts, const NameTable& names);
   [[nodiscard]] bool runs(uint32_t tid) const;
 
   size_t max_waiting_;
   std::vector<Source> sources_;
   WholeThreads whole_;
-  std::unordered_map<uint32_t, uint32_t> index_;
-  std::vector<SchedRow> rows_;
+  Identities threads_{kMaxRows};
+  std::vector<SchedRow> rows_;  // by number
   std::unordered_map<uint32_t, Waiting> waiting_;
   std::map<uint32_t, Cpu> state_;
   std::map<uint32_t, SchedCpu> cpus_;

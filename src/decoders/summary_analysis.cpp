@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "decoders/actor.h"
 #include "decoders/decoder.h"
 
 namespace ktraced {
@@ -32,18 +31,17 @@ void SummaryAnalysis::on_record(const RecordOrigin& from, RecordView record) {
 
 void SummaryAnalysis::add_process(const NameTable& names, RecordView record) {
   const Actor actor = actor_of(record, names);
-  auto found = processes_.find(actor.key());
-  if (found == processes_.end()) {
-    if (processes_.size() >= kMaxProcesses) {
-      ++other_events_;
-      return;
-    }
-    found =
-        processes_.emplace(actor.key(), Process{.pid = actor.id, .known = actor.known, .comm = {}})
-            .first;
+  const auto number = numbers_.of(actor);
+  if (!number) {
+    ++other_events_;
+    return;
   }
-  ++found->second.events;
-  actor.name(found->second.comm);
+  if (*number == processes_.size())
+    processes_.push_back({.pid = actor.id, .known = actor.known, .comm = {}});
+  Process& process = processes_[*number];
+  ++process.events;
+  if (actor.start_ns != 0) process.start_ns = actor.start_ns;
+  actor.name(process.comm);
 }
 
 void SummaryAnalysis::on_loss(const LossItem& loss) {
@@ -67,11 +65,9 @@ std::map<std::string, SummaryAnalysis::Count> SummaryAnalysis::events() const {
 }
 
 std::vector<SummaryAnalysis::Process> SummaryAnalysis::processes() const {
-  std::vector<Process> list;
-  list.reserve(processes_.size());
-  for (const auto& [key, process] : processes_) list.push_back(process);
+  std::vector<Process> list = processes_;
   std::ranges::sort(list, [](const Process& a, const Process& b) {
-    return std::tie(b.events, a.pid) < std::tie(a.events, b.pid);
+    return std::tie(b.events, a.pid, a.start_ns) < std::tie(a.events, b.pid, b.start_ns);
   });
   return list;
 }

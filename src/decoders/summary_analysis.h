@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "decoders/actor.h"
 #include "decoders/analysis.h"
 
 namespace ktraced {
@@ -26,9 +26,10 @@ class SummaryAnalysis : public Analysis {
     uint64_t first_ns = 0, last_ns = 0;  // of its events
   };
   struct Process {
-    uint32_t pid = 0;   // 0: the idle tasks
-    bool known = true;  // else `pid` is a thread's, of which the process is not known
-    std::string comm;   // of its leader if it did something, else of a thread; may be empty
+    uint32_t pid = 0;       // 0: the idle tasks
+    bool known = true;      // else `pid` is a thread's, of which the process is not known
+    uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: it is not known
+    std::string comm;       // of its leader, or if that is not known of a thread; may be empty
     uint64_t events = 0;
   };
 
@@ -58,7 +59,8 @@ class SummaryAnalysis : public Analysis {
   std::vector<Source> sources_;
   Count total_;
   std::map<uint32_t, Cpu> cpus_;
-  std::unordered_map<uint64_t, Process> processes_;  // by Actor::key()
+  ActorNumbers numbers_{kMaxProcesses};
+  std::vector<Process> processes_;  // by number
   uint64_t other_events_ = 0;
   uint64_t first_ns_ = 0, last_ns_ = 0;
 };

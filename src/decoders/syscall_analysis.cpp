@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "decoders/actor.h"
 #include "decoders/event_fields.h"
 #include "decoders/forget.h"
 #include "decoders/thread_calls.h"
@@ -15,11 +14,6 @@ constexpr std::string_view kSyscallEvents[] = {"sys_enter", "sys_exit", "sched_p
 
 uint64_t call_key(uint32_t abi, int32_t nr) {
   return uint64_t{abi & 3} << 30 | (static_cast<uint32_t>(nr) & 0x1fffffff);
-}
-
-uint64_t call_key(const Actor& actor, uint32_t abi, int32_t nr) {
-  constexpr uint64_t kThread = 1U << 29;
-  return uint64_t{actor.id} << 32 | (actor.known ? 0 : kThread) | call_key(abi, nr);
 }
 
 }  // namespace
@@ -165,8 +159,11 @@ SyscallRow& SyscallAnalysis::row_of(Table& table, uint64_t key) {
 void SyscallAnalysis::count(const Running& call, RecordView record, const NameTable& names,
                             int64_t ret, std::optional<uint64_t> ns) {
   const Actor actor = actor_of(record, names);
-  SyscallRow& row = row_of(by_process_, call_key(actor, call.abi, call.nr));
+  // With too many processes there are too many rows.
+  const uint64_t number = processes_.of(actor).value_or(UINT32_MAX);
+  SyscallRow& row = row_of(by_process_, number << 32 | call_key(call.abi, call.nr));
   if (!row.others) {
+    if (actor.start_ns != 0) row.start_ns = actor.start_ns;
     row.pid = actor.id;
     row.pid_known = actor.known;
     actor.name(row.comm);

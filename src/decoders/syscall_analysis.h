@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "decoders/actor.h"
 #include "decoders/analysis.h"
 #include "decoders/event_table.h"
 #include "decoders/histogram.h"
@@ -21,7 +22,8 @@ namespace ktraced {
 struct SyscallRow {
   uint32_t pid = 0;       // of the row of a process
   bool pid_known = true;  // else `pid` is a thread's, of which the process is not known
-  std::string comm;       // of its leader if it called, else of a thread
+  uint64_t start_ns = 0;  // of the process, CLOCK_BOOTTIME; 0: it is not known
+  std::string comm;       // of its leader, or if that is not known of a thread
   uint32_t abi = 0;
   int32_t nr = 0;
   bool others = false;                 // all that came when the table was full
@@ -121,6 +123,7 @@ class SyscallAnalysis : public Analysis {
   size_t max_running_;
   std::vector<Source> sources_;
   std::optional<TraceScope> scope_;
+  ActorNumbers processes_{kMaxRows};
   Table by_process_, by_call_;
   std::unordered_map<uint32_t, Running> running_;  // by thread
   Longest<SyscallCall> slowest_;

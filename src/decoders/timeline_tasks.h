@@ -13,13 +13,14 @@ namespace ktraced {
 // A thread under one name.
 struct TimelineTask {
   uint32_t tid = 0;
-  uint32_t pid = 0;  // its process; 0 if that is not known
+  uint32_t pid = 0;       // its process; 0 if that is not known
+  uint64_t start_ns = 0;  // of the thread; 0 if that is not known
   std::string comm;
   bool others = false;  // all that came when there were too many
 };
 
-// Gives each thread a number, and another one when it has changed its name. Memory: `limit`
-// tasks.
+// Gives each thread a number, and another one when it has changed its name, or another thread has
+// got its id. Memory: `limit` tasks.
 class TimelineTasks {
  public:
   explicit TimelineTasks(size_t limit) : limit_(limit) {}
@@ -31,6 +32,7 @@ class TimelineTasks {
 
  private:
   uint32_t add(uint32_t tid, const TaskName* name);
+  [[nodiscard]] bool is(uint32_t number, const TaskName* name) const;
 
   size_t limit_;
   std::vector<TimelineTask> list_;

@@ -71,7 +71,8 @@ bool TaskFilter::Side::any() const {
   return !pids.empty() || !uids.empty() || !follow.empty() || !comms.empty() || !cgroups.empty();
 }
 
-std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task) const {
+std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task,
+                                             Match in_tree) const {
   const bool idle = tid == 0;
   const bool known = idle || task != nullptr;
   const uint32_t process = task != nullptr ? task->tgid : tid;
@@ -86,7 +87,7 @@ std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task)
   if (!follow.empty())
     matches.push_back(known && follow.contains(process) ? Match(true)
                       : idle                            ? Match(false)
-                                                        : std::nullopt);
+                                                        : in_tree);
   if (!cgroups.empty()) matches.emplace_back(std::nullopt);
   return matches;
 }
@@ -99,7 +100,15 @@ TaskFilter TaskFilter::of(const json& filter) {
 }
 
 std::optional<bool> TaskFilter::passes(uint32_t tid, const TaskName* task) const {
-  const auto included = include_.matches(tid, task), excluded = exclude_.matches(tid, task);
+  return passes(include_.matches(tid, task), exclude_.matches(tid, task));
+}
+
+std::optional<bool> TaskFilter::child_passes(uint32_t tid, const TaskName* task) const {
+  return passes(include_.matches(tid, task, true), exclude_.matches(tid, task, false));
+}
+
+std::optional<bool> TaskFilter::passes(const std::vector<std::optional<bool>>& included,
+                                       const std::vector<std::optional<bool>>& excluded) {
   auto any = [](const std::vector<Match>& matches, Match match) {
     return std::ranges::find(matches, match) != matches.end();
   };

@@ -26,6 +26,8 @@ class TaskFilter {
   // Does what thread `tid` does pass? `task` is what is known of it, null if nothing is. Nothing
   // if a trace does not tell: it knows neither control groups nor who is whose child.
   [[nodiscard]] std::optional<bool> passes(uint32_t tid, const TaskName* task) const;
+  // The same of a thread that one has made that passes: of trees of processes it is in the same.
+  [[nodiscard]] std::optional<bool> child_passes(uint32_t tid, const TaskName* task) const;
   // Does an event about two threads that is in the trace say that one passes if the other does
   // not?
   [[nodiscard]] bool one_of_two_passes() const { return !include_.any() || !exclude_.any(); }
@@ -41,11 +43,15 @@ class TaskFilter {
 
     static Side of(const nlohmann::json& side);
     [[nodiscard]] bool any() const;
-    // Of each kind that is set.
-    [[nodiscard]] std::vector<std::optional<bool>> matches(uint32_t tid,
-                                                           const TaskName* task) const;
+    // Of each kind that is set. `in_tree`: is the thread in a followed tree, as far as that is
+    // known otherwise?
+    [[nodiscard]] std::vector<std::optional<bool>> matches(
+        uint32_t tid, const TaskName* task, std::optional<bool> in_tree = std::nullopt) const;
     bool operator==(const Side&) const = default;
   };
+
+  [[nodiscard]] static std::optional<bool> passes(const std::vector<std::optional<bool>>& included,
+                                                  const std::vector<std::optional<bool>>& excluded);
 
   Side include_, exclude_;
 };

@@ -38,6 +38,12 @@ void WholeThreads::note_switch(uint32_t prev, uint32_t next, uint64_t ts, const 
     note(prev);
 }
 
+// From its birth on: it does nothing else that says so before it runs.
+void WholeThreads::note_fork(uint32_t parent, uint32_t child, uint64_t ts, const NameTable& names) {
+  if (!filtered() || !has(parent, ts, names)) return;
+  if (scope_->filter.child_passes(child, names.task_at(child, ts)) == true) note(child);
+}
+
 bool WholeThreads::has(uint32_t tid, uint64_t ts, const NameTable& names) const {
   if (!filtered()) return true;
   return passing_.contains(tid) ||

@@ -28,6 +28,8 @@ class WholeThreads {
   // A switch is in the trace: of two threads of which a filter leaves one out, the other one is
   // why.
   void note_switch(uint32_t prev, uint32_t next, uint64_t ts, const NameTable& names);
+  // Thread `parent` has made thread `child`.
+  void note_fork(uint32_t parent, uint32_t child, uint64_t ts, const NameTable& names);
   // Is every switch from and to that thread in the trace?
   [[nodiscard]] bool has(uint32_t tid, uint64_t ts, const NameTable& names) const;
 

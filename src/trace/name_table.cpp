@@ -18,6 +18,15 @@ bool same_identity(const TaskName& a, const TaskName& b) {
   return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid && a.comm() == b.comm();
 }
 
+// Start times from /proc are whole clock ticks, rounded down: of one thread the exact one stays.
+void agree_on_start(TaskName& a, TaskName& b) {
+  constexpr uint64_t kTickNs = 10'000'000;  // 100 Hz on x86
+  const bool is_rounded = a.start_time % kTickNs == 0 || b.start_time % kTickNs == 0;
+  if (a.tgid == b.tgid && a.start_time != 0 && b.start_time != 0 && is_rounded &&
+      a.start_time / kTickNs == b.start_time / kTickNs)
+    a.start_time = b.start_time = std::max(a.start_time, b.start_time);
+}
+
 }  // namespace
 
 std::string_view TaskName::comm() const {
@@ -53,6 +62,8 @@ void NameTable::apply_task(const rec_name_task& record) {
   task.used = ++clock_;
   auto& versions = task.versions;
   auto later = std::ranges::upper_bound(versions, name.since, {}, &TaskName::since);
+  if (later != versions.begin()) agree_on_start(*std::prev(later), name);
+  if (later != versions.end()) agree_on_start(*later, name);
   if (later != versions.begin() && same_identity(*std::prev(later), name)) return;
   if (later != versions.end() && same_identity(*later, name)) {
     later->since = name.since;

@@ -103,8 +103,11 @@ TEST_F(KmemAnalysisTest, CountsProcessesNotThreads) {
   kmalloc(3, 0x3000, kSiteA, 0, 500, 3352);
   analysis_->finish(kEnd, 0);
   ASSERT_EQ(analysis_->rows(KmemGroup::task).size(), 1U);
-  EXPECT_EQ(row(KmemGroup::task, 3350)->name, "leader");
-  EXPECT_EQ(row(KmemGroup::task, 3350)->use.allocs, 3U);
+  const KmemRow& process = analysis_->rows(KmemGroup::task)[0];
+  EXPECT_EQ(process.actor, 3350U);
+  EXPECT_FALSE(process.is_thread);
+  EXPECT_EQ(process.name, "leader");
+  EXPECT_EQ(process.use.allocs, 3U);
 }
 
 TEST_F(KmemAnalysisTest, KnowsWhatWasFreedAndWhere) {

@@ -178,6 +178,29 @@ TEST_F(SchedAnalysisTest, WhoPassesShows) {
   EXPECT_FALSE(thread(kC).measured);
 }
 
+// Switches between a child and others of which the trace does not say whether they pass.
+TEST_F(SchedAnalysisTest, AChildOfAFollowedThreadIsKnownFromItsBirth) {
+  scope(0, R"({"filter":{"follow":[4000]}})");
+  auto fork = [&](uint64_t ts, int32_t parent, int32_t child) {
+    take(0, make_record(EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
+                        rec_sched_process_fork{
+                            .parent_pid = parent, .child_pid = child, .child_tgid = child}));
+  };
+  fork(50, kC, kA);
+  fork(60, kA, 9000);
+  fork(70, 9500, 9600);  // its parent is not known to be followed
+  change(100, 0, kB, kSleeps, kA);
+  change(120, 0, kA, kSleeps, 9000);
+  change(150, 0, 9000, kSleeps, kB);
+  change(160, 0, kB, kSleeps, 9600);
+  change(170, 0, 9600, kSleeps, kB);
+  EXPECT_EQ(thread(kA).on_cpu_ns, 20U);
+  EXPECT_TRUE(thread(kA).measured);
+  EXPECT_EQ(thread(9000).on_cpu_ns, 30U);
+  EXPECT_FALSE(thread(kB).measured);
+  EXPECT_FALSE(thread(9600).measured);
+}
+
 TEST_F(SchedAnalysisTest, ASwitchThatIsMissingEndsWhatIsKnown) {
   change(100, 0, 0, kGoesOn, kA);
   change(200, 0, kB, kSleeps, 0);  // from A to B was not recorded

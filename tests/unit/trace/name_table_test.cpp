@@ -52,6 +52,24 @@ TEST(NameTable, TakesVersionsInAnyOrder) {
   EXPECT_EQ(comm_at(names, 5, 350), "c");
 }
 
+TEST(NameTable, KnowsAThreadByItsExactStartTimeIfThatIsKnown) {
+  NameTable names;
+  learn(names, task_name(5, 20'000'000, 5, "bash", 20'000'000));  // rounded, as in /proc
+  learn(names, task_name(5, 90'000'000, 5, "make", 23'456'789));
+  EXPECT_EQ(names.task_at(5, 30'000'000)->start_time, 23'456'789U);
+  EXPECT_EQ(names.task_at(5, 95'000'000)->start_time, 23'456'789U);
+}
+
+TEST(NameTable, KnowsNoThreadAfterItHasEnded) {
+  NameTable names;
+  learn(names, task_name(5, 100, 5, "bash", 100));
+  learn(names, task_name(5, 500, 0, ""));
+  learn(names, task_name(5, 800, 5, "next", 800));
+  EXPECT_EQ(comm_at(names, 5, 499), "bash");
+  EXPECT_EQ(names.task_at(5, 500), nullptr);
+  EXPECT_EQ(comm_at(names, 5, 800), "next");
+}
+
 TEST(NameTable, TellsApartTwoThreadsThatHadTheSameId) {
   NameTable names;
   learn(names, task_name(5, 100, 5, "worker", 100));
