@@ -15,14 +15,6 @@ namespace {
 
 constexpr size_t kFirstBytes = 4096;  // files of the kernel do not say how long they are
 
-std::string_view kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a directory";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISSOCK(mode)) return "a socket";
-  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  return "no regular file";
-}
-
 std::unexpected<Error> cannot_open(const std::string& name, int error) {
   if (error == ENOENT || error == ENOTDIR || error == ESRCH)
     return fail(ExitCode::data, "cannot open {}: {}", name, errno_text(error));
@@ -33,7 +25,7 @@ std::unexpected<Error> cannot_open(const std::string& name, int error) {
 
 Result<> check_kind(const std::string& name, mode_t mode) {
   if (S_ISREG(mode)) return {};
-  return fail(ExitCode::io, "cannot read {}: it is {}, not a file", name, kind_of(mode));
+  return fail(ExitCode::io, "cannot read {}: it is {}, not a file", name, kind_of_file(mode));
 }
 
 std::unexpected<Error> too_long(const std::string& name, size_t max_bytes) {
@@ -75,6 +67,15 @@ Result<std::string> read_all(const Fd& file, const std::string& name, size_t siz
 }
 
 }  // namespace
+
+std::string_view kind_of_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no regular file";
+}
 
 Result<std::string> read_file_at(int directory, const std::string& name, size_t max_bytes) {
   auto file = open_file_at(directory, name);

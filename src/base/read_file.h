@@ -2,9 +2,12 @@
 // Whole small files, read by descriptor: errors are values, and no file can hold the reader up.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -25,5 +28,8 @@ namespace ktraced {
 // The same for `name` in the directory `directory` (a descriptor, or AT_FDCWD).
 [[nodiscard]] Result<std::string> read_file_at(int directory, const std::string& name,
                                                size_t max_bytes);
+
+// "a directory", "a FIFO", … of a file that is no regular one, by its st_mode.
+[[nodiscard]] std::string_view kind_of_file(mode_t mode);
 
 }  // namespace ktraced

@@ -10,13 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <tuple>
 
 #include "base/directory.h"
 #include "base/plain_text.h"
-#include "base/read_file.h"
+#include "trace/manifest_file.h"
 
 namespace ktraced {
 namespace {
@@ -25,8 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished one
 constexpr std::string_view kUnfinished = ".partial";
+constexpr std::string_view kManifest = "manifest.json";
 constexpr std::string_view kGoing = ".removing-";  // begins what the name of no trace begins with
-constexpr size_t kManifestBytesMax = 64U << 20;
 constexpr const char* kLockFile = ".ktraced.lock";
 // Beyond the packets a trace has a few small files.
 constexpr uint64_t kSmallFilesBytes = 4U << 20;
@@ -37,19 +36,16 @@ struct stat status_of(const fs::path& path) {
   return status;
 }
 
-// A directory of its own, not a link to one, with a manifest.
+// A directory of its own, not a link to one, with something called a manifest: one that cannot be
+// read is listed as such.
 bool is_trace(const fs::path& path) {
-  return S_ISDIR(status_of(path).st_mode) && S_ISREG(status_of(path / "manifest.json").st_mode);
+  return S_ISDIR(status_of(path).st_mode) && status_of(path / kManifest).st_mode != 0;
 }
 
 // One that says so: what cannot be read is not to be deleted for being one.
 bool is_snapshot(const fs::path& trace) {
-  const auto text = read_file(trace / "manifest.json", kManifestBytesMax);
-  if (!text) return false;
-  const auto manifest = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!manifest.is_object()) return false;
-  const auto kind = manifest.find("kind");
-  return kind != manifest.end() && *kind == "snapshot";
+  auto directory = TraceDirectory::open(trace);
+  return directory && read_kind(*directory) == TraceKind::snapshot;
 }
 
 // What a trace consists of.
@@ -75,13 +71,20 @@ bool is_unfinished(const fs::path& path) {
          has_parts_only(path);
 }
 
-uint64_t bytes_below(const fs::path& directory) {
+// A trace has a few files and one for each CPU; what else lies there is not worth a search.
+constexpr size_t kEntriesMax = 20'000;
+
+uint64_t bytes_of_trace(const fs::path& trace) {
   uint64_t sum = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(directory, error), end; !error && it != end;
-       it.increment(error)) {
-    const struct stat status = status_of(it->path());
-    if (S_ISREG(status.st_mode)) sum += static_cast<uint64_t>(status.st_size);
+  size_t entries = 0;
+  for (const fs::path& directory : {trace, trace / "ctf"}) {
+    if (!S_ISDIR(status_of(directory).st_mode)) continue;
+    std::error_code error;
+    for (fs::directory_iterator it(directory, error), end;
+         !error && it != end && ++entries < kEntriesMax; it.increment(error)) {
+      const struct stat status = status_of(it->path());
+      if (S_ISREG(status.st_mode)) sum += static_cast<uint64_t>(status.st_size);
+    }
   }
   return sum;
 }
@@ -91,9 +94,9 @@ bool older(const StoredTrace& a, const StoredTrace& b) {
 }
 
 StoredTrace stored_trace(const fs::path& path) {
-  const struct stat status = status_of(path / "manifest.json");
+  const struct stat status = status_of(path / kManifest);
   return {.name = path.filename(),
-          .bytes = bytes_below(path),
+          .bytes = bytes_of_trace(path),
           .written_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
                         static_cast<uint64_t>(status.st_mtim.tv_nsec)};
 }

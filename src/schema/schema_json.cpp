@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "bpf/records.h"
@@ -111,6 +112,7 @@ Result<std::optional<Field>> field_from_json(const json& object, std::string_vie
 
 Result<> add_fields(const json& list, Event& event) {
   if (!list.is_array()) return bad(event.name, "'fields' is no list");
+  std::unordered_set<std::string> names;
   for (const json& object : list) {
     auto field = field_from_json(object, event.name);
     if (!field) return pass_on(field);
@@ -118,7 +120,7 @@ Result<> add_fields(const json& list, Event& event) {
     const std::string& name = (*field)->name;
     auto why = flaw(**field, event, &object == &list.back());
     if (!why.empty()) return bad(event.name, fmt::format("field '{}' {}", name, why));
-    if (std::ranges::find(event.fields, name, &Field::name) != event.fields.end())
+    if (!names.insert(name).second)
       return bad(event.name, fmt::format("field '{}' stands there twice", name));
     event.fields.push_back(std::move(**field));
   }

@@ -12,10 +12,6 @@ json to_json(const EventAccount& account) {
       {"records", account.records}, {"overwritten", account.overwritten}, {"lost", account.lost}};
 }
 
-EventAccount account_from(const json& j) {
-  return {.records = j.at("records"), .overwritten = j.at("overwritten"), .lost = j.at("lost")};
-}
-
 json to_json(const CpuAccount& cpu) {
   json out = to_json(cpu.total());
   out["cpu"] = cpu.cpu;
@@ -24,14 +20,6 @@ json to_json(const CpuAccount& cpu) {
   out["events"] = json::object();
   for (const auto& [name, account] : cpu.events) out["events"][name] = to_json(account);
   return out;
-}
-
-CpuAccount cpu_from(const json& j) {
-  CpuAccount cpu{
-      .cpu = j.at("cpu"), .first_ns = j.at("first_ns"), .last_ns = j.at("last_ns"), .events = {}};
-  for (const auto& [name, account] : j.at("events").items())
-    cpu.events.emplace(name, account_from(account));
-  return cpu;
 }
 
 void add(EventAccount& sum, const EventAccount& account) {
@@ -91,45 +79,6 @@ json manifest_to_json(const Manifest& m) {
               {"config", m.config},
               {"schema", schema_to_json(m.schema)}});
   return out;
-}
-
-Result<Manifest> manifest_from_json(const json& j) {
-  Manifest m;
-  try {
-    if (const int format = j.at("format"); format > Manifest::kFormat)
-      return fail(ExitCode::data,
-                  "the trace has format {}, this program reads up to {}: use a newer ktracectl",
-                  format, Manifest::kFormat);
-    auto uuid = parse_uuid(j.at("uuid").get<std::string>());
-    if (!uuid)
-      return fail(ExitCode::data,
-                  "it is damaged: its uuid is none; babeltrace2 reads the trace without it");
-    m.kind = j.at("kind") == "recording" ? TraceKind::recording : TraceKind::snapshot;
-    m.name = j.at("name");
-    m.reason = j.at("reason");
-    m.requested_by = j.at("requested_by");
-    m.origin = {.uuid = *uuid,
-                .host = j.at("host"),
-                .kernel = j.at("kernel"),
-                .clock_offset_ns = j.at("clock_offset_ns"),
-                .boot_id = j.at("boot_id")};
-    m.begin_ns = j.at("begin_ns");
-    m.end_ns = j.at("end_ns");
-    m.taken_realtime_ns = j.at("taken_realtime_ns");
-    m.incomplete_because = j.at("incomplete_because").get<std::vector<std::string>>();
-    m.missed = j.at("missed").get<std::map<std::string, uint64_t>>();
-    for (const json& cpu : j.at("cpus")) m.cpus.push_back(cpu_from(cpu));
-    m.config = j.at("config");
-    auto schema = schema_from_json(j.at("schema"));
-    if (!schema)
-      return fail(ExitCode::data, "it is damaged: {}; babeltrace2 reads the trace without it",
-                  schema.error().message);
-    m.schema = std::move(*schema);
-  } catch (const json::exception& error) {
-    return fail(ExitCode::data, "it is damaged: {}; babeltrace2 reads the trace without it",
-                error.what());
-  }
-  return m;
 }
 
 }  // namespace ktraced

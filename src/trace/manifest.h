@@ -1,10 +1,12 @@
 // What a trace directory says about itself: manifest.json.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schema/schema.h"
@@ -59,7 +61,25 @@ struct Manifest {
 void add_losses(Manifest& manifest);
 
 [[nodiscard]] nlohmann::json manifest_to_json(const Manifest& manifest);
-// Fails with ExitCode::data for anything but a manifest, and for one of a newer format.
+// The way back. The JSON may come from anybody: fails with ExitCode::data, naming the member, for
+// anything but a manifest, and for one of a newer format.
 [[nodiscard]] Result<Manifest> manifest_from_json(const nlohmann::json& json);
+
+// What a list of traces needs of a manifest.
+struct ManifestSummary {
+  // Large members that it is read without.
+  static constexpr std::array<std::string_view, 3> kSkipped = {"schema", "config", "events"};
+
+  struct Cpu {
+    uint32_t cpu = 0;
+    uint64_t first_ns = 0;
+    uint64_t last_ns = 0;
+    EventAccount total;
+  };
+  Manifest manifest;  // without config and schema, and `cpus` without events
+  std::vector<Cpu> cpus;
+};
+// Fails as manifest_from_json(), but needs none of the members skipped.
+[[nodiscard]] Result<ManifestSummary> manifest_summary_from_json(const nlohmann::json& json);
 
 }  // namespace ktraced

@@ -1,55 +1,45 @@
 #include "trace/name_files.h"
 
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
+#include <cstring>
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 
-#include "trace/unreadable.h"
+#include "trace/bounded_json.h"
 
 namespace ktraced {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 // Takes one entry; false if it is none.
 using TakeEntry = std::function<bool(const std::string& key, const json& value)>;
 
+// An entry has a few texts and numbers.
+constexpr JsonLimits kEntryLimits = {.depth = 8, .values = 1000};
+// Of each thread of a long recording 150 bytes.
+constexpr uint64_t kNameFileMaxBytes = uint64_t{4} << 30;
+
 // Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}}, whichever NAME is, and keeps nothing.
-Result<> read_entries(const fs::path& file, const TakeEntry& take) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "re"), &std::fclose);
-  if (!in) return std::unexpected(unreadable(file, errno));
-  constexpr int kEntryDepth = 2;
-  std::string key;
+Result<> read_entries(const TraceDirectory& trace, const char* name, const TakeEntry& take) {
+  auto in = trace.open_stream(name, kNameFileMaxBytes);
+  if (!in) return pass_on(in);
+  const std::string file = (trace.path() / name).string();
   size_t entries = 0;
   std::optional<size_t> bad;
-  auto on_event = [&](int depth, json::parse_event_t event, json& value) {
-    using Event = json::parse_event_t;
-    if (depth != kEntryDepth) return true;
-    if (event == Event::key) key = value.get<std::string>();
-    if (event == Event::key || event == Event::object_start || event == Event::array_start)
-      return true;
-    ++entries;
-    if (!bad && !take(key, value)) bad = entries;
-    return false;
-  };
-  try {
-    auto document = json::parse(in.get(), on_event);
-    if (!document.is_object() || document.size() != 1)
-      return fail(ExitCode::data, "{} is not what its name says: it must be an object of one list",
-                  file.string());
-  } catch (const json::parse_error& error) {
-    return fail(ExitCode::data, "{} is damaged at byte {}: it is not JSON", file.string(),
-                error.byte);
-  } catch (const json::exception& error) {
-    return fail(ExitCode::data, "{} is damaged: {}", file.string(), error.what());
-  }
-  if (bad) return fail(ExitCode::data, "{} is damaged: entry {} is not one", file.string(), *bad);
+  auto document =
+      parse_json_entries(in->get(), kEntryLimits, [&](const std::string& key, json&& entry) {
+        ++entries;
+        if (!bad && !take(key, entry)) bad = entries;
+      });
+  if (!document) return fail(ExitCode::data, "{} {}", file, document.error().message);
+  if (!document->is_object() || document->size() != 1)
+    return fail(ExitCode::data, "{} is not what its name says: it must be an object of one list",
+                file);
+  if (bad) return fail(ExitCode::data, "{} is damaged: entry {} is not one", file, *bad);
   return {};
 }
 
@@ -98,8 +88,8 @@ bool apply(Record record, u16 id, NameTable& names) {
 
 }  // namespace
 
-Result<> read_tasks(const fs::path& file, NameTable& names) {
-  return read_entries(file, [&](const std::string&, const json& entry) {
+Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
+  return read_entries(trace, kTasksFile, [&](const std::string&, const json& entry) {
     rec_name_task task{};
     if (!entry.is_object() || !read_integer(entry, "since_ns", task.h.ts) ||
         !read_integer(entry, "tid", task.h.tid) || !read_integer(entry, "tgid", task.tgid) ||
@@ -110,8 +100,8 @@ Result<> read_tasks(const fs::path& file, NameTable& names) {
   });
 }
 
-Result<> read_caches(const fs::path& file, NameTable& names) {
-  return read_entries(file, [&](const std::string&, const json& entry) {
+Result<> read_caches(const TraceDirectory& trace, NameTable& names) {
+  return read_entries(trace, kCachesFile, [&](const std::string&, const json& entry) {
     rec_name_slab_cache cache{};
     if (!entry.is_object()) return false;
     auto key = entry.find("cache");
@@ -125,8 +115,8 @@ Result<> read_caches(const fs::path& file, NameTable& names) {
   });
 }
 
-Result<> read_symbols(const fs::path& file, SymbolMap& symbols) {
-  return read_entries(file, [&](const std::string& key, const json& value) {
+Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols) {
+  return read_entries(trace, kSymbolsFile, [&](const std::string& key, const json& value) {
     uint64_t address = 0;
     if (!value.is_string() || !read_hex(key, address)) return false;
     symbols[address] = value.get<std::string>();

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "trace/name_table.h"
+#include "trace/trace_directory.h"
 
 namespace ktraced {
 
@@ -15,10 +15,14 @@ namespace ktraced {
 using SymbolMap = std::unordered_map<uint64_t, std::string>;
 
 // Each reads one file, entry by entry: memory is taken for what it says, not for its text.
-// They fail with ExitCode::data, naming the file and where it is not good; the entries
-// before that have been taken.
-Result<> read_tasks(const std::filesystem::path& file, NameTable& names);
-Result<> read_caches(const std::filesystem::path& file, NameTable& names);
-Result<> read_symbols(const std::filesystem::path& file, SymbolMap& symbols);
+// They fail as TraceDirectory::open_file(), or with ExitCode::data, naming the file and where it is
+// not good; the entries before that have been taken.
+Result<> read_tasks(const TraceDirectory& trace, NameTable& names);
+Result<> read_caches(const TraceDirectory& trace, NameTable& names);
+Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
+
+inline constexpr const char* kTasksFile = "tasks.json";
+inline constexpr const char* kCachesFile = "caches.json";
+inline constexpr const char* kSymbolsFile = "symbols.json";
 
 }  // namespace ktraced

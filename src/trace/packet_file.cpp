@@ -1,25 +1,19 @@
 #include "trace/packet_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "trace/unreadable.h"
-
 namespace ktraced {
 
-Result<PacketFile> PacketFile::open(std::filesystem::path path, const Uuid& uuid, uint32_t cpu) {
-  // A pipe that somebody put there must not make the reader wait.
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return std::unexpected(unreadable(path, errno));
-  struct stat status{};
-  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode))
-    return fail(ExitCode::data, "{} is not a file", path.string());
-  ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  return PacketFile(std::move(path), std::move(fd), uuid, cpu);
+Result<PacketFile> PacketFile::open(const TraceDirectory& directory, const std::string& name,
+                                    const Uuid& uuid, uint32_t cpu) {
+  auto fd = directory.open_file(name);
+  if (!fd) return pass_on(fd);
+  ::posix_fadvise(fd->get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  return PacketFile(directory.path() / name, std::move(*fd), uuid, cpu);
 }
 
 std::unexpected<Error> PacketFile::damaged(std::string_view what) const {

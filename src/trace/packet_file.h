@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "trace/packet.h"
+#include "trace/trace_directory.h"
 
 namespace ktraced {
 
@@ -24,8 +26,9 @@ class PacketFile {
     std::shared_ptr<const void> owner;
   };
 
-  // Fails as unreadable() says, and with ExitCode::data if it is no file.
-  static Result<PacketFile> open(std::filesystem::path path, const Uuid& uuid, uint32_t cpu);
+  // `name` in the directory; fails as TraceDirectory::open_file().
+  static Result<PacketFile> open(const TraceDirectory& directory, const std::string& name,
+                                 const Uuid& uuid, uint32_t cpu);
 
   // The next packet, nothing at the end of the file. Fails with ExitCode::data, naming file
   // and offset, at the first packet that is not good; nothing behind it can be read then.

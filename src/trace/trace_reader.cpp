@@ -1,25 +1,22 @@
 #include "trace/trace_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "trace/manifest_file.h"
 #include "trace/unreadable.h"
 
 namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::string_view kUnfinished = ".partial";
+// In ctf/; no kernel has as many CPUs.
+constexpr size_t kFilesMax = 10'000;
 
 // "DIR/" as "DIR", which has a name to look at.
 fs::path without_slash(const fs::path& path) {
@@ -58,26 +55,13 @@ Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfin
   return fail(ExitCode::data, "there is no trace directory {}", path.string());
 }
 
-Result<Manifest> read_manifest(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    const fs::path trace = file.parent_path();
-    if (errno != ENOENT) return std::unexpected(unreadable(file, errno));
-    if (!has_directory(trace)) return std::unexpected(removed(trace));
-    return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
-                trace.string());
-  }
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  try {
-    auto manifest = manifest_from_json(json::parse(text));
-    if (!manifest)
-      return fail(manifest.error().code, "{}: {}", file.string(), manifest.error().message);
-    return manifest;
-  } catch (const json::parse_error& error) {
-    return fail(ExitCode::data,
-                "{} is damaged at byte {}: it is not JSON; babeltrace2 reads the trace without it",
-                file.string(), error.byte);
-  }
+Result<Manifest> manifest_of_trace(const TraceDirectory& trace) {
+  auto manifest = read_manifest(trace);
+  const fs::path file = trace.path() / "manifest.json";
+  if (manifest || something_at(file)) return manifest;
+  if (!has_directory(trace.path())) return std::unexpected(removed(trace.path()));
+  return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
+              trace.path().string());
 }
 
 // The CPU whose file has this name.
@@ -96,28 +80,28 @@ Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfi
   const fs::path path = without_slash(directory);
   const bool unfinished = path.extension() == kUnfinished;
   if (auto good = check_directory(path, unfinished, allow_unfinished); !good) return pass_on(good);
-  auto manifest = read_manifest(path / "manifest.json");
+  auto trace = TraceDirectory::open(path);
+  if (!trace) return pass_on(trace);
+  auto manifest = manifest_of_trace(*trace);
   if (!manifest) return pass_on(manifest);
   TraceReader reader(path, std::move(*manifest), unfinished);
-  reader.read_names();
+  reader.read_names(*trace);
   return reader;
 }
 
-void TraceReader::read_names() {
+void TraceReader::read_names(const TraceDirectory& trace) {
   auto take = [&](const char* name, auto&& read, auto& into) {
     const fs::path file = path_ / name;
-    std::error_code ignored;
-    if (unfinished_ && !fs::exists(file, ignored)) return;
-    if (auto done = read(file, into); !done) note(file, std::move(done.error()));
+    if (unfinished_ && !something_at(file)) return;
+    if (auto done = read(trace, into); !done) note(file, std::move(done.error()));
   };
-  take("tasks.json", read_tasks, names_);
-  take("caches.json", read_caches, names_);
-  take("symbols.json", read_symbols, symbols_);
+  take(kTasksFile, read_tasks, names_);
+  take(kCachesFile, read_caches, names_);
+  take(kSymbolsFile, read_symbols, symbols_);
 }
 
 void TraceReader::note(const fs::path& file, Error damage) {
-  std::error_code ignored;
-  if (fs::exists(file, ignored) || has_directory(path_)) {
+  if (something_at(file) || has_directory(path_)) {
     damage_.push_back(std::move(damage));
   } else if (!removed_) {
     removed_ = true;
@@ -145,14 +129,19 @@ const CpuAccount* TraceReader::account(uint32_t cpu) const {
   return found == manifest_.cpus.end() ? nullptr : &*found;
 }
 
-std::vector<PacketFile> TraceReader::open_files() {
-  const fs::path ctf = path_ / "ctf";
+std::set<uint32_t> TraceReader::cpus_to_read(const fs::path& ctf) {
   std::set<uint32_t> cpus;
   for (const CpuAccount& cpu : manifest_.cpus)
     if (cpu.total().records != 0) cpus.insert(cpu.cpu);
   std::error_code error;
+  size_t looked_at = 0;
   for (fs::directory_iterator entry(ctf, error), end; !error && entry != end;
        entry.increment(error)) {
+    if (++looked_at > kFilesMax) {
+      damage_.push_back(
+          {ExitCode::data, fmt::format("{} has more than {} files", ctf.string(), kFilesMax)});
+      break;
+    }
     auto cpu = cpu_of(entry->path().filename().string());
     if (!cpu) continue;
     if (unfinished_ || account(*cpu) != nullptr)
@@ -162,18 +151,26 @@ std::vector<PacketFile> TraceReader::open_files() {
                                                      "does not know that CPU",
                                                      entry->path().string())});
   }
+  if (error) note(ctf, unreadable(ctf, error.value()));
+  return cpus;
+}
+
+std::vector<PacketFile> TraceReader::open_files() {
   std::vector<PacketFile> files;
-  if (error) {
-    note(ctf, unreadable(ctf, error.value()));
+  const fs::path path = path_ / "ctf";
+  auto trace = TraceDirectory::open(path_);
+  auto ctf = trace ? trace->subdirectory("ctf") : Result<TraceDirectory>(pass_on(trace));
+  if (!ctf) {
+    note(path, std::move(ctf.error()));
     return files;
   }
-  for (uint32_t cpu : cpus) {
-    const fs::path path = ctf / fmt::format("cpu{}", cpu);
-    auto file = PacketFile::open(path, manifest_.origin.uuid, cpu);
+  for (uint32_t cpu : cpus_to_read(path)) {
+    const std::string name = fmt::format("cpu{}", cpu);
+    auto file = PacketFile::open(*ctf, name, manifest_.origin.uuid, cpu);
     if (file)
       files.push_back(std::move(*file));
     else
-      note(path, std::move(file.error()));
+      note(path / name, std::move(file.error()));
   }
   return files;
 }

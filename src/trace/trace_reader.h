@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "trace/name_files.h"
 #include "trace/name_table.h"
 #include "trace/packet_file.h"
+#include "trace/trace_directory.h"
 
 namespace ktraced {
 
@@ -48,7 +50,9 @@ class TraceReader {
  private:
   TraceReader(std::filesystem::path path, Manifest manifest, bool unfinished)
       : path_(std::move(path)), manifest_(std::move(manifest)), unfinished_(unfinished) {}
-  void read_names();
+  void read_names(const TraceDirectory& trace);
+  // The CPUs that should have a file, and those of an unfinished trace that have one.
+  std::set<uint32_t> cpus_to_read(const std::filesystem::path& ctf);
   // Adds to damage() why `file` could not be read; once for all files if the trace has been
   // removed in the meantime.
   void note(const std::filesystem::path& file, Error damage);

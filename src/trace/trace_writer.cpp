@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/event_records.h"
+#include "trace/trace_directory.h"
 
 namespace ktraced {
 namespace {
@@ -53,11 +54,6 @@ Result<> sync_directory(const fs::path& path) {
 
 std::string dump(const json& value) {
   return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-bool something_at(const fs::path& path) {
-  struct stat status{};
-  return ::lstat(path.c_str(), &status) == 0;
 }
 
 fs::path partial_of(const fs::path& path) { return path.string() + ".partial"; }

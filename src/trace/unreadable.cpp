@@ -38,6 +38,7 @@ std::string who_may(fs::path path) {
 }  // namespace
 
 Error unreadable(const fs::path& path, int error) {
+  if (error == ELOOP) return {ExitCode::data, fmt::format("{} is a symbolic link", path.string())};
   if (error == ENOENT) return {ExitCode::data, fmt::format("{} is missing", path.string())};
   if (error == EACCES || error == EPERM)
     return {ExitCode::no_permission,

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/trace_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/read_file.h"
+#include "trace/unreadable.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<> check_regular(const fs::path& path, mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  return fail(ExitCode::data, "{} is {}, not a regular file", path.string(), kind_of_file(mode));
+}
+
+}  // namespace
+
+bool something_at(const fs::path& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+Result<TraceDirectory> TraceDirectory::open(const fs::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return std::unexpected(unreadable(path, errno));
+  return TraceDirectory(path, std::move(fd));
+}
+
+Result<TraceDirectory> TraceDirectory::subdirectory(const std::string& name) const {
+  Fd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd) return TraceDirectory(path_ / name, std::move(fd));
+  // A link is reported as ENOTDIR.
+  if (errno == ENOTDIR || errno == ELOOP)
+    return fail(ExitCode::data, "{} is not a directory", (path_ / name).string());
+  return std::unexpected(unreadable(path_ / name, errno));
+}
+
+Result<Fd> TraceDirectory::open_file(const std::string& name, uint64_t max_bytes) const {
+  const fs::path file = path_ / name;
+  struct stat status{};
+  // Looked at before it is opened too: opening alone does something to some devices.
+  if (::fstatat(fd_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::unexpected(unreadable(file, errno));
+  if (auto regular = check_regular(file, status.st_mode); !regular) return pass_on(regular);
+  Fd fd(
+      ::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd || ::fstat(fd.get(), &status) != 0) return std::unexpected(unreadable(file, errno));
+  if (auto regular = check_regular(file, status.st_mode); !regular) return pass_on(regular);
+  if (const auto size = static_cast<uint64_t>(status.st_size); size > max_bytes)
+    return fail(ExitCode::data, "{} is too large: it has {} bytes, at most {} are possible",
+                file.string(), size, max_bytes);
+  return fd;
+}
+
+Result<TraceDirectory::File> TraceDirectory::open_stream(const std::string& name,
+                                                         uint64_t max_bytes) const {
+  auto fd = open_file(name, max_bytes);
+  if (!fd) return pass_on(fd);
+  File file(::fdopen(fd->get(), "r"), &std::fclose);
+  if (!file) return std::unexpected(unreadable(path_ / name, errno));
+  static_cast<void>(fd->release());
+  return file;
+}
+
+}  // namespace ktraced
