@@ -1,5 +1,6 @@
 #include "base/plain_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -9,7 +10,22 @@ namespace {
 
 uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(bytes[i]); }
 
-// Of a sequence that utf8_length() has accepted.
+bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7f && point <= 0x9f); }
+
+// Embeddings, overrides, isolates and marks: what follows is shown in another order.
+bool turns_the_direction(char32_t point) {
+  return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+         point == 0x200e || point == 0x200f || point == 0x061c;
+}
+
+bool separates_lines(char32_t point) { return point == 0x2028 || point == 0x2029; }
+
+bool is_plain_ascii(char c) { return c >= 0x20 && c < 0x7f; }
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+}  // namespace
+
 char32_t code_point(std::string_view sequence) {
   const uint8_t lead = byte_at(sequence, 0);
   if (sequence.size() == 1) return lead;
@@ -18,14 +34,66 @@ char32_t code_point(std::string_view sequence) {
   return point;
 }
 
-bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7f && point <= 0x9f); }
-
-// Embeddings, overrides and isolates: what follows is shown in another order.
-bool turns_the_direction(char32_t point) {
-  return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+bool is_hidden(char32_t point) {
+  return is_control(point) || turns_the_direction(point) || separates_lines(point);
 }
 
-}  // namespace
+std::string printable(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    size_t length = utf8_length(bytes);
+    const bool shown = length != 0 && !is_hidden(code_point(bytes.substr(0, length)));
+    length = std::max<size_t>(length, 1);
+    for (size_t i = 0; i < length; ++i) {
+      if (shown)
+        out += bytes[i];
+      else
+        out.append("\\x").append(
+            {kHexDigits[byte_at(bytes, i) >> 4], kHexDigits[byte_at(bytes, i) & 0xf]});
+    }
+    bytes.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out += printable(text.substr(0, end));
+    if (end < text.size()) out += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// Outside of strings JSON has nothing of it but line ends and tabs, which stay.
+std::string printable_json(std::string document) {
+  auto hides = [&](size_t at, size_t length) {
+    const char c = document[at];
+    if (length < 2) return length == 1 && c == 0x7f;
+    return is_hidden(code_point(std::string_view(document).substr(at, length)));
+  };
+  std::string out;
+  size_t copied = 0;
+  for (size_t at = 0; at < document.size();) {
+    if (is_plain_ascii(document[at])) {
+      ++at;
+      continue;
+    }
+    const size_t length = utf8_length(std::string_view(document).substr(at));
+    if (hides(at, length)) {
+      const char32_t point = code_point(std::string_view(document).substr(at, length));
+      out.append(document, copied, at - copied).append("\\u");
+      for (int shift = 12; shift >= 0; shift -= 4) out += kHexDigits[point >> shift & 0xf];
+      copied = at + length;
+    }
+    at += std::max<size_t>(length, 1);
+  }
+  if (copied == 0) return document;
+  return out.append(document, copied);
+}
 
 size_t utf8_length(std::string_view bytes) {
   struct Lead {
@@ -60,6 +128,7 @@ std::string_view unfit_for_a_line(std::string_view text) {
     if (length == 0) return "bytes that are not UTF-8";
     const char32_t point = code_point(text.substr(0, length));
     if (is_control(point)) return "a control character";
+    if (separates_lines(point)) return "a line separator";
     if (turns_the_direction(point)) return "a character that turns the direction of writing";
     text.remove_prefix(length);
   }

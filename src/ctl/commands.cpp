@@ -9,6 +9,7 @@
 
 #include "ctl/filter_args.h"
 #include "ctl/json_access.h"
+#include "ctl/json_text.h"
 #include "ctl/table.h"
 #include "ctl/terminal.h"
 #include "ctl/text_list.h"
@@ -20,9 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string as_json(const json& value) {
-  return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
+std::string as_json(const json& value) { return json_text(value); }
 
 // As the daemon takes names: the name of an event or its group, or a pattern. A pattern without a
 // colon is one of built-in events.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/plain_text.h"
 #include "base/print_stderr.h"
 #include "ctl/json_access.h"
 
@@ -26,11 +27,12 @@ void print_hints(const std::vector<std::string>& chosen_events, RpcClient& clien
     if (flag_at(event, "available"))
       print_stderr("ktracectl: {0} is not enabled: 'ktracectl events enable {0}' does it\n", name);
     else
-      print_stderr("ktracectl: {} is not available: {}\n", name, text_at(event, "reason"));
+      print_stderr("ktracectl: {} is not available: {}\n", name,
+                 printable(text_at(event, "reason")));
   }
   const auto problem = also ? also(all_enabled) : std::nullopt;
   if (problem)
-    print_stderr("ktracectl: {}\n", *problem);
+    print_stderr("ktracectl: {}\n", printable(*problem));
   else if (all_enabled.empty())
     print_stderr("ktracectl: no event is enabled: see 'ktracectl events enable --help'\n");
   auto status = client.call("status");

@@ -19,6 +19,7 @@
 #include "ctl/filter_loan.h"
 #include "ctl/hints.h"
 #include "ctl/json_access.h"
+#include "ctl/json_text.h"
 #include "ctl/output.h"
 #include "ctl/progress.h"
 #include "ctl/recorder.h"
@@ -123,7 +124,7 @@ void print_summary(const std::filesystem::path& path, const Manifest& manifest, 
                    {"end_ns", manifest.end_ns},
                    {"bytes", bytes},
                    {"incomplete_because", manifest.incomplete_because}};
-    static_cast<void>(write_all(STDOUT_FILENO, result.dump(2) + "\n"));
+    static_cast<void>(write_all(STDOUT_FILENO, json_text(result)));
     return;
   }
   const double seconds = static_cast<double>(manifest.end_ns - manifest.begin_ns) / 1e9;

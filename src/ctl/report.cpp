@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/print_stderr.h"
+#include "ctl/json_text.h"
 #include "ctl/kmem_report.h"
 #include "ctl/live_input.h"
 #include "ctl/output.h"
@@ -102,7 +103,7 @@ void print_missing_events(const ReportCommand& command, const ReportInput& input
   if (!traced) return;
   const Traced when = command.live ? Traced::now : Traced::in_the_past;
   if (const auto missing = missing_events(kind_of(command).needs, *traced, when))
-    print_stderr("ktracectl: {}\n", *missing);
+    print_stderr("ktracectl: {}\n", printable(*missing));
 }
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
@@ -140,7 +141,7 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
   json& report = *made;
   add_facts(report, facts);
   const std::string text =
-      options.json ? report.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+      options.json ? json_text(report)
                    : heading_of(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
   auto written = write_all(STDOUT_FILENO, text);
   if (!written) return pass_on(written);

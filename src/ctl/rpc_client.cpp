@@ -9,6 +9,9 @@
 #include <cstring>
 #include <utility>
 
+#include "ctl/json_text.h"
+#include "trace/bounded_json.h"
+
 namespace ktraced {
 
 namespace {
@@ -88,6 +91,7 @@ Result<json> RpcClient::call(std::string_view method, const json& params,
   if (answer->contains("error")) return error_of(*answer);
   if (answer->value("id", json()) != json(last_id_) || !answer->contains("result"))
     return fail(ExitCode::data, "the answer to {} is not an answer to it", method);
+  if (printable_) return printable_texts((*answer)["result"]);
   return std::move((*answer)["result"]);
 }
 
@@ -96,10 +100,11 @@ Result<json> RpcClient::receive_answer(std::string_view method, const OnProgress
   for (;;) {
     auto line = receive_line();
     if (!line) return pass_on(line);
-    json answer = json::parse(*line, nullptr, false);
-    if (!answer.is_object())
+    auto parsed = parse_json(std::string_view(*line));
+    if (!parsed || !parsed->is_object())
       return fail(ExitCode::data, "the answer to {} is not JSON: is this ktraced's socket?",
                   method);
+    json& answer = *parsed;
     if (answer.contains("id") || !answer.contains("method")) return answer;
     if (on_progress && answer["method"] == "progress") on_progress(answer["params"]);
   }

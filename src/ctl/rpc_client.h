@@ -23,6 +23,9 @@ class RpcClient {
   static Result<RpcClient> connect(const std::string& path,
                                    std::chrono::seconds timeout = std::chrono::seconds(60));
 
+  // From now on texts in results are as printable() shows them: for those that print them.
+  void show_printable() { printable_ = true; }
+
   // What the daemon tells while it works on a request: the `params` of its "progress".
   using OnProgress = std::function<void(const nlohmann::json& params)>;
 
@@ -51,6 +54,7 @@ class RpcClient {
   Fd socket_;
   std::string unread_;
   uint64_t last_id_ = 0;
+  bool printable_ = false;
 };
 
 }  // namespace ktraced

@@ -14,11 +14,13 @@
 #include "base/print_stderr.h"
 #include "ctl/event_counter.h"
 #include "ctl/event_printer.h"
+#include "ctl/json_text.h"
 #include "ctl/output.h"
 #include "ctl/output_format.h"
 #include "ctl/screen.h"
 #include "ctl/trace_texts.h"
 #include "ctl/traced_events.h"
+#include "decoders/safe_text.h"
 #include "trace/history.h"
 
 namespace ktraced {
@@ -60,7 +62,8 @@ void print_nothing_to_show(const ShowCommand& command, const Views& views, const
     const auto problem = nothing_to_show(
         command, trace.schema(), views[i]->selection.chosen_events(), *traced, Traced::in_the_past);
     if (problem && said.insert(*problem).second)
-      print_stderr("ktracectl: {}: {}\n", trace.path().string(), *problem);
+      print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()),
+                 printable(*problem));
   }
 }
 
@@ -120,7 +123,7 @@ Result<> print_counts(History& history) {
   Counters counters(history.traces().size());
   while (history.read(counters)) {
   }
-  auto written = write_all(STDOUT_FILENO, counters.summary(history).dump() + "\n");
+  auto written = write_all(STDOUT_FILENO, json_text(counters.summary(history), -1));
   if (!written) return pass_on(written);
   return {};
 }

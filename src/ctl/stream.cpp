@@ -10,6 +10,7 @@
 #include "base/print_stderr.h"
 #include "ctl/event_counter.h"
 #include "ctl/hints.h"
+#include "ctl/json_text.h"
 #include "ctl/live_source.h"
 #include "ctl/output.h"
 #include "ctl/output_format.h"
@@ -48,7 +49,7 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
                 .after_packets = [] { return Result<Next>(Next::go_on); }});
   if (!end) return pass_on(end);
   auto written =
-      write_all(STDOUT_FILENO, counter.summary(schema, seconds_since(start)).dump() + "\n");
+      write_all(STDOUT_FILENO, json_text(counter.summary(schema, seconds_since(start)), -1));
   if (!written) return pass_on(written);
   return StreamLoop::verdict_of(*end);
 }

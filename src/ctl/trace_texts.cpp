@@ -40,7 +40,7 @@ Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& a
 
 void print_states(const History& history) {
   for (const TraceReader& trace : history.traces())
-    print_stderr("ktracectl: {}: {}\n", trace.path().string(), state_of(trace));
+    print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));
   if (history.repeated() != 0)
     print_stderr("ktracectl: {} events were in more than one trace and are counted once\n",
                  history.repeated());

@@ -17,6 +17,8 @@
 #include <mutex>
 #include <thread>
 
+#include "daemon/log_format.h"
+
 namespace ktraced {
 namespace {
 
@@ -158,6 +160,7 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
 LogOutput::LogOutput() {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("ktraced", std::make_shared<LogSink>()));
+  spdlog::set_formatter(log_formatter());
 }
 
 LogOutput::~LogOutput() {

@@ -10,6 +10,7 @@
 
 #include "base/install_paths.h"
 #include "base/option_messages.h"
+#include "base/plain_text.h"
 #include "base/print_stderr.h"
 #include "daemon/cleanup.h"
 #include "daemon/config_check.h"
@@ -36,7 +37,7 @@ struct Options {
 
 int report(const Error& error) {
   // A reader that does not read must not keep it from ending.
-  write_stderr(fmt::format("ktraced: {}\n", error.message), kErrorPatience);
+  write_stderr(fmt::format("ktraced: {}\n", printable(error.message)), kErrorPatience);
   return static_cast<int>(error.code);
 }
 
@@ -125,7 +126,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    print_stderr("ktraced: {}; see 'ktraced --help'\n", option_message(app, error));
+    print_stderr("ktraced: {}; see 'ktraced --help'\n", printable(option_message(app, error)));
     return static_cast<int>(ExitCode::usage);
   }
   auto code = as_result([&] { return run(options); });

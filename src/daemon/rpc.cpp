@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "base/suggest.h"
 #include "daemon/exception_barrier.h"
 
@@ -42,7 +43,7 @@ size_t nesting_depth(std::string_view text) {
 
 std::string to_line(const json& value) {
   // Names of tasks and files need not be UTF-8; JSON must be.
-  return value.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  return printable_json(value.dump(-1, ' ', false, json::error_handler_t::replace)) + '\n';
 }
 
 std::string result_line(json result, const json& id) {

@@ -39,9 +39,13 @@ void append_json_escape(char c, TextBuffer& out) {
   }
 }
 
-// C1 control characters, U+0080 to U+009F, drive terminals just as ESC does.
-bool is_c1_control(std::string_view sequence) {
-  return sequence.size() == 2 && byte_at(sequence, 0) == 0xc2 && byte_at(sequence, 1) < 0xa0;
+// Of a sequence of several bytes.
+bool shown_as_it_is(std::string_view sequence) { return !is_hidden(code_point(sequence)); }
+
+// All of these have four digits.
+void append_json_escape(std::string_view sequence, TextBuffer& out) {
+  out.append("\\u");
+  out.append_hex(code_point(sequence), 4);
 }
 
 }  // namespace
@@ -56,7 +60,10 @@ void append_json_string(std::string_view bytes, TextBuffer& out) {
     if (at == bytes.size()) break;
     size_t length = utf8_length(bytes.substr(at));
     if (length > 1) {
-      out.append(bytes.substr(at, length));
+      if (const std::string_view sequence = bytes.substr(at, length); shown_as_it_is(sequence))
+        out.append(sequence);
+      else
+        append_json_escape(sequence, out);
       at += length;
     } else {
       if (length == 0)
@@ -77,19 +84,10 @@ void append_printable(std::string_view bytes, TextBuffer& out) {
     at = plain;
     if (at == bytes.size()) break;
     size_t length = utf8_length(bytes.substr(at));
-    if (length > 1 && !is_c1_control(bytes.substr(at, length))) {
-      out.append(bytes.substr(at, length));
-      at += length;
-    } else {
-      append_hex_escape("\\x", 2, byte_at(bytes, at++), out);
-    }
+    length = length > 1 ? length : 1;
+    out.append(printable(bytes.substr(at, length)));
+    at += length;
   }
-}
-
-std::string printable(std::string_view bytes) {
-  TextBuffer out;
-  append_printable(bytes, out);
-  return std::string(out.view());
 }
 
 }  // namespace ktraced

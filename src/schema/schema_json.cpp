@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "bpf/records.h"
 
 namespace ktraced {
@@ -104,6 +105,8 @@ Result<std::optional<Field>> field_from_json(const json& object, std::string_vie
       !read(object, "signed", field.is_signed) || !read(object, "doc", field.doc) ||
       !read(object, "located", field.located))
     return bad(event, fmt::format("field '{}' has a value of a wrong type", field.name));
+  field.type = printable(field.type);
+  field.doc = printable(field.doc);
   auto known = meaning_named(meaning);
   if (!known && field.count == 0) return std::nullopt;
   field.meaning = known.value_or(Meaning::number);
@@ -132,6 +135,7 @@ Result<FlagName> flag_from_json(const json& object) {
   FlagName flag;
   if (!object.is_object() || !read(object, "name", flag.name) || !read(object, "mask", mask))
     return bad("gfp_flags", "an entry is no {mask, name}");
+  flag.name = printable(flag.name);
   std::string_view digits = mask;
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   auto [end, error] = std::from_chars(digits.begin(), digits.end(), flag.mask, 16);
@@ -187,6 +191,8 @@ Result<Event> event_from_json(const json& object) {
   if (!read(object, "group", event.group) || !read(object, "doc", event.doc) ||
       !read(object, "print", event.print))
     return bad(event.name, "'group', 'doc' and 'print' must be texts");
+  // They are printed wherever the event is, and may come from anybody.
+  for (std::string* text : {&event.group, &event.doc, &event.print}) *text = printable_lines(*text);
   if (auto fields = object.find("fields"); fields != object.end())
     if (auto added = add_fields(*fields, event); !added) return pass_on(added);
   return event;

@@ -49,6 +49,26 @@ TEST(RpcClient, ArgumentsThatAreNoUtf8AreSentAsJsonAllTheSame) {
   EXPECT_EQ((*client->call("x", {{"name", "a\xff"}}))["name"], "a\xef\xbf\xbd");
 }
 
+TEST(RpcClient, MakesTextsPrintableForThosePrintingThem) {
+  const json result = {{"a\x1b", {"b\u202e", 7}}, {"c", true}};
+  FakeDaemon daemon([&](Peer& peer) {
+    while (peer.answer([&](const json&) { return json{{"result", result}}; })) {
+    }
+  });
+  auto client = RpcClient::connect(daemon.socket());
+  ASSERT_TRUE(client);
+  EXPECT_EQ(*client->call("x"), result);
+  client->show_printable();
+  EXPECT_EQ(*client->call("x"), json({{"a\\x1b", {"b\\xe2\\x80\\xae", 7}}, {"c", true}}));
+}
+
+TEST(RpcClient, RefusesAnAnswerThatNestsDeep) {
+  const auto answer = call_answered_by("{\"id\":1,\"result\":" + std::string(300'000, '[') +
+                                       std::string(300'000, ']') + "}\n");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ExitCode::data);
+}
+
 TEST(RpcClient, PassesOnHowARequestGoesOn) {
   FakeDaemon daemon([](Peer& peer) {
     peer.read_line();

@@ -28,6 +28,16 @@ std::string by_bash_line(std::string_view event, std::string_view args) {
       event, args);
 }
 
+// JSON is looked at on terminals too.
+TEST_F(JsonDecoderTest, EscapesWhatDrivesATerminal) {
+  const std::string written = line(make_record(
+      EVENT_task_rename, 1, 3352,
+      rec_task_rename{.pid = 3352, .oldcomm = "a\u009b\x7f\x1b", .newcomm = "\u202e\u2028"}));
+  EXPECT_NE(written.find(R"("oldcomm":"a\u009b\u007f\u001b","newcomm":"\u202e\u2028")"),
+            std::string::npos)
+      << written;
+}
+
 TEST_F(JsonDecoderTest, WritesEachEventExactly) {
   const std::map<std::string, std::string> expected{
       {"sched_switch",

@@ -54,6 +54,29 @@ TEST(SchemaJson, HasTheFormOfTheProtocol) {
                                                   {"doc", "-1: any"}}));
 }
 
+// Anybody may have written the schema of a trace.
+TEST(SchemaJson, DoesNotLetTextsDriveTheTerminal) {
+  json text = schema_to_json(example());
+  json& event = text["events"][0];
+  event["group"] = "k\x1b[2J";
+  event["doc"] = "\u009b\u202e";
+  event["print"] = "\"a\x1b]0;x\"\n";
+  event["fields"][0]["type"] = "\x1b";
+  event["fields"][0]["doc"] = "a\nb";
+  text["gfp_flags"][0]["name"] = "G\x1b";
+  const auto schema = schema_from_json(text);
+  ASSERT_TRUE(schema) << schema.error().message;
+  const Event& read = *schema->find("kmalloc");
+  EXPECT_EQ(read.group, "k\\x1b[2J");
+  EXPECT_EQ(read.doc, "\\xc2\\x9b\\xe2\\x80\\xae");
+  EXPECT_EQ(read.print, "\"a\\x1b]0;x\"\n");
+  EXPECT_EQ(read.fields[0].type, "\\x1b");
+  EXPECT_EQ(read.fields[0].doc, "a\\x0ab");
+  EXPECT_EQ(schema->gfp_flags[0].name, "G\\x1b");
+  event["name"] = "k\x1b[2J";
+  EXPECT_FALSE(schema_from_json(text));
+}
+
 TEST(SchemaJson, AnOlderReaderReadsANewerSchema) {
   json text = schema_to_json(example());
   text["novelty"] = 1;
