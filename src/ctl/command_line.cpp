@@ -111,15 +111,16 @@ void add_snapshot(CLI::App& app, Command& command) {
   auto options = std::make_shared<SnapshotCommand>();
   const auto add = actions_of(sub, options);
   auto* take = add("take", "Save the history up to now; tracing goes on", Action::take);
-  take->add_option("--name", options->name, "Its name; else one made from the time")
-      ->type_name("NAME");
+  auto* name = take->add_option("NAME", options->name, "Its name; else one made from the time");
+  take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
   take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
   take->add_flag_callback(
       "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
-  add("list", "Snapshots, and how complete they are (the default)", Action::list)
-      ->add_flag("--per-cpu", options->per_cpu, "Window and counts of each CPU");
-  add("delete", "Delete a snapshot", Action::remove)
-      ->add_option("NAME", options->name, "Its name, as in the list")
+  auto* list = add("list", "Snapshots, and how complete they are (the default)", Action::list);
+  list->add_flag("--per-cpu", options->per_cpu, "Window and counts of each CPU");
+  list->add_flag("--verbose", options->verbose, "Whole names, reasons and counts");
+  add("delete", "Delete snapshots", Action::remove)
+      ->add_option("NAME", options->names, "Their names, as in the list")
       ->required();
   add("enable", "Turn the flight recorder on", Action::enable);
   add("disable", "Turn it off and give its memory back", Action::disable);

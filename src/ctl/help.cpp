@@ -61,10 +61,12 @@ constexpr Examples kExamples[] = {
     {"snapshot", R"(  ktracectl snapshot take --reason 'latency alert'
   ktracectl snapshot list)"},
     {"snapshot take", R"(  ktracectl snapshot take
+  ktracectl snapshot take incident-7
   ktracectl snapshot take --reason 'latency alert' --no-wait)"},
     {"snapshot list", R"(  ktracectl snapshot list
+  ktracectl snapshot list --verbose
   ktracectl snapshot list --per-cpu)"},
-    {"snapshot delete", "  ktracectl snapshot delete NAME"},
+    {"snapshot delete", "  ktracectl snapshot delete NAME NAME2"},
     {"snapshot enable", "  ktracectl snapshot enable"},
     {"snapshot disable", "  ktracectl snapshot disable"},
     {"probe", R"(  ktracectl probe add 'p:open do_sys_openat2 path=+0($arg2):ustring'
@@ -83,6 +85,8 @@ constexpr Examples kExamples[] = {
   ktracectl stream --backlog --count 100
   ktracectl stream --count-only --duration 5s)"},
     {"show", R"(  ktracectl show DIR
+  ktracectl show SNAPSHOT
+  ktracectl show SNAPSHOT --directory /mnt/snapshots
   ktracectl show DIR --event kmalloc,kfree --format json
   ktracectl show /var/log/ktraced/stream-*[0-9])"},
     {"report", R"(  ktracectl report summary DIR

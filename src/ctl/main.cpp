@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/plain_text.h"
 #include "base/print_stderr.h"
 #include "ctl/command_line.h"
 #include "ctl/commands.h"
@@ -21,6 +22,7 @@
 #include "ctl/show.h"
 #include "ctl/snapshot_commands.h"
 #include "ctl/stream.h"
+#include "ctl/trace_paths.h"
 
 namespace {
 
@@ -31,11 +33,23 @@ Result<> print_answer(const auto& command, const Options& options) {
   auto client = kIsSnapshot ? RpcClient::connect(options.socket, kSnapshotPatience)
                             : RpcClient::connect(options.socket);
   if (!client) return pass_on(client);
+  if (!options.json) client->show_printable();
   auto text = run(command, options.json, *client);
   if (!text) return pass_on(text);
   auto written = write_all(STDOUT_FILENO, *text);
   if (!written) return pass_on(written);
   return {};
+}
+
+// Runs a command on traces, which may be named as snapshots are.
+template <class Given>
+Result<> run_on_traces(Result<> (*run_given)(const Given&, const Options&), const Given& command,
+                       const Options& options) {
+  auto paths = trace_paths(command.directories, command.store, options.socket);
+  if (!paths) return pass_on(paths);
+  Given found = command;
+  found.directories = std::move(*paths);
+  return run_given(found, options);
 }
 
 // The exit code of the program.
@@ -49,13 +63,13 @@ Result<int> run_command(const Options& options) {
         else if constexpr (std::is_same_v<Given, StreamCommand>)
           done = run_stream(command, options);
         else if constexpr (std::is_same_v<Given, ShowCommand>)
-          done = run_show(command, options);
+          done = run_on_traces(run_show, command, options);
         else if constexpr (std::is_same_v<Given, ReportCommand>)
-          done = run_report(command, options);
+          done = run_on_traces(run_report, command, options);
         else if constexpr (std::is_same_v<Given, HtmlCommand>)
-          done = run_html_report(command, options);
+          done = run_on_traces(run_html_report, command, options);
         else if constexpr (std::is_same_v<Given, ExportCommand>)
-          done = run_export(command, options);
+          done = run_on_traces(run_export, command, options);
         else
           done = print_answer(command, options);
         if (!done) return pass_on(done);
@@ -68,13 +82,13 @@ int main_or_throw(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is told by write()
   auto parsed = parse_command_line(argc, argv);
   if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
-    print_stderr("{}", nothing->err);
+    print_stderr("{}", printable_lines(nothing->err));
     auto written = write_all(STDOUT_FILENO, nothing->out);
     return written ? nothing->exit_code : static_cast<int>(written.error().code);
   }
   auto done = run_command(std::get<Options>(parsed));
   if (done) return *done;
-  print_stderr("ktracectl: {}\n", done.error().message);
+  print_stderr("ktracectl: {}\n", printable(done.error().message));
   return static_cast<int>(done.error().code);
 }
 

@@ -55,6 +55,7 @@ struct StreamCommand : ViewOptions {
 struct ShowCommand : ViewOptions {
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
+  std::string store;     // where snapshots are that are named; empty: where the daemon says
 };
 
 struct ReportCommand {
@@ -64,6 +65,7 @@ struct ReportCommand {
   std::optional<double> duration_s;      // of what happens now: end after as many seconds
   bool partial = false;                  // also an unfinished trace
   uint64_t top = 10;                     // rows of each table
+  std::string store;                     // as of ShowCommand
   std::string by;  // what rows are sorted by, as the kind of report names it; empty: its default
 };
 
@@ -73,6 +75,7 @@ struct HtmlCommand {
   bool partial = false;  // also an unfinished trace
   uint64_t top = 300;    // rows of each table
   std::string output;
+  std::string store;  // as of ShowCommand
 };
 
 // Traces in a form for other programs.
@@ -82,6 +85,7 @@ struct ExportCommand {
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;
   std::string output;  // a file, "-": standard output
+  std::string store;   // as of ShowCommand
 };
 
 struct RecordCommand {
@@ -93,10 +97,12 @@ struct RecordCommand {
 
 struct SnapshotCommand {
   enum class Action { take, list, remove, enable, disable } action = Action::list;
-  std::optional<std::string> name;    // to take or to remove
+  std::optional<std::string> name;    // to take
+  std::vector<std::string> names;     // to remove
   std::optional<std::string> reason;  // to take
   bool wait = true;                   // until it is safe on disk
   bool per_cpu = false;               // list what each CPU has
+  bool verbose = false;               // list whole names, reasons and counts
 };
 
 struct ProbesCommand {

@@ -54,13 +54,9 @@ std::vector<std::string> other_reasons(const Manifest& manifest) {
   return reasons;
 }
 
-// When what is told of a trace begins. A flight ring that was full has a beginning of its own on
-// each CPU: what lies before the oldest of them is no part of the trace.
+// When what is known of a trace begins.
 uint64_t window_begin(const TraceReader& trace) {
-  uint64_t begin = UINT64_MAX;
-  for (const CpuAccount& cpu : trace.manifest().cpus)
-    begin = std::min(begin, cpu.total().overwritten != 0 ? cpu.first_ns : trace.begin_ns());
-  return begin == UINT64_MAX ? trace.begin_ns() : begin;
+  return trace.unfinished() ? trace.begin_ns() : window_of(trace.manifest()).begin_ns;
 }
 
 // What was traced, over all traces.

@@ -97,9 +97,14 @@ void add_view_options(CLI::App* sub, ViewOptions& view) {
 }
 
 // The directories of a command that reads traces.
-CLI::Option* add_directories(CLI::App* sub, std::vector<std::string>& directories, bool& partial) {
-  sub->add_flag("--partial", partial, "Also a trace that was not finished");
-  return sub->add_option("DIR", directories, "Trace directories, read as one history");
+template <class Options>
+CLI::Option* add_directories(CLI::App* sub, Options& options) {
+  sub->add_flag("--partial", options.partial, "Also a trace that was not finished");
+  sub->add_option("--directory", options.store,
+                  "Where snapshots are that are named; else the daemon is asked")
+      ->type_name("PATH");
+  return sub->add_option("DIR", options.directories,
+                         "Trace directories, or names of snapshots, read as one history");
 }
 
 // One kind of report; `by`: what its rows can be sorted by, the default first.
@@ -109,7 +114,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   sub->fallthrough();
   auto options = std::make_shared<ReportCommand>();
   options->kind = kind;
-  auto* directories = add_directories(sub, options->directories, options->partial);
+  auto* directories = add_directories(sub, *options);
   auto* live = sub->add_flag("--live", options->live, "Of what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
@@ -140,7 +145,7 @@ void add_html_report(CLI::App* report, Command& command) {
       report->add_subcommand("html", "All of it as one file for a browser, with a timeline");
   sub->fallthrough();
   auto options = std::make_shared<HtmlCommand>();
-  add_directories(sub, options->directories, options->partial)->required();
+  add_directories(sub, *options)->required();
   sub->add_option("-o,--output", options->output, "The file to write; it must not exist")
       ->required()
       ->type_name("FILE");
@@ -187,7 +192,7 @@ void add_show(CLI::App& app, Command& command) {
   add_view_options(sub, *options);
   add_duration(sub, options->duration_s, "Only that much from the beginning: 500ms, 2s, 1m")
       ->excludes("--count-only");
-  add_directories(sub, options->directories, options->partial)->required();
+  add_directories(sub, *options)->required();
   sub->callback([options, &command] {
     check_format_options(*options);
     command = *options;
@@ -198,7 +203,7 @@ void add_export(CLI::App& app, Command& command) {
   using Form = ExportCommand::Form;
   auto* sub = app.add_subcommand("export", "Write traces for other programs; needs no daemon");
   auto options = std::make_shared<ExportCommand>();
-  add_directories(sub, options->directories, options->partial)->required();
+  add_directories(sub, *options)->required();
   sub->add_option_function<std::string>(
          "--to",
          [options](const std::string& form) {

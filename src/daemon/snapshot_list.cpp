@@ -63,6 +63,7 @@ json entry_of(const ManifestSummary& summary) {
   json entry = counts_of(sum_of(summary.cpus));
   uint64_t missed = 0;
   for (const auto& [event, count] : manifest.missed) missed += count;
+  const TraceWindow window = window_of(summary);
   entry.update({{"kind", "snapshot"},
                 {"complete", manifest.complete()},
                 {"incomplete_because", reasons_of(manifest)},
@@ -71,6 +72,7 @@ json entry_of(const ManifestSummary& summary) {
                 {"taken_realtime_ns", manifest.taken_realtime_ns},
                 {"begin_ns", manifest.begin_ns},
                 {"end_ns", manifest.end_ns},
+                {"window", {{"begin_ns", window.begin_ns}, {"end_ns", window.end_ns}}},
                 {"missed", missed},
                 {"cpus", cpu_accounts(summary)}});
   return entry;

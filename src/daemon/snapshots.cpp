@@ -192,12 +192,15 @@ Result<> Snapshots::remove(const std::string& name, OnDeleted on_deleted) {
 nlohmann::json Snapshots::list() {
   nlohmann::json names = nlohmann::json::array();
   for (const auto& [id, writing] : writing_) names.push_back(writing.snapshot.name);
-  return {{"snapshots", list_.entries(*store_)}, {"writing", std::move(names)}};
+  return {{"directory", store_->directory().string()},
+          {"snapshots", list_.entries(*store_)},
+          {"writing", std::move(names)}};
 }
 
 nlohmann::json Snapshots::status() {
   const SnapshotList::Sum snapshots = list_.sum(*store_);
   return {{"banks", config_.banks},
+          {"directory", store_->directory().string()},
           {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
           {"frozen", writing_.size() + unsaved_.size()},
           {"unsaved", unsaved_.empty() ? nlohmann::json() : nlohmann::json(unsaved_because_)},

@@ -1,5 +1,7 @@
 #include "trace/manifest.h"
 
+#include <algorithm>
+
 #include "schema/schema_json.h"
 
 namespace ktraced {
@@ -28,7 +30,31 @@ void add(EventAccount& sum, const EventAccount& account) {
   sum.lost += account.lost;
 }
 
+// Of CPUs of either form; `total(cpu)` is the account of one.
+template <class Cpus, class Total>
+TraceWindow window_of_cpus(const Manifest& manifest, const Cpus& cpus, const Total& total) {
+  uint64_t first = manifest.begin_ns;
+  TraceWindow window{.begin_ns = UINT64_MAX, .end_ns = manifest.end_ns};
+  for (const auto& cpu : cpus) {
+    if (cpu.first_ns != 0) first = std::min(first, cpu.first_ns);
+    window.end_ns = std::max(window.end_ns, cpu.last_ns);
+  }
+  for (const auto& cpu : cpus)
+    window.begin_ns = std::min(window.begin_ns, total(cpu).overwritten != 0 ? cpu.first_ns : first);
+  window.begin_ns = std::min({window.begin_ns, window.end_ns, cpus.empty() ? first : UINT64_MAX});
+  return window;
+}
+
 }  // namespace
+
+TraceWindow window_of(const Manifest& manifest) {
+  return window_of_cpus(manifest, manifest.cpus, [](const CpuAccount& cpu) { return cpu.total(); });
+}
+
+TraceWindow window_of(const ManifestSummary& summary) {
+  return window_of_cpus(summary.manifest, summary.cpus,
+                        [](const ManifestSummary::Cpu& cpu) { return cpu.total; });
+}
 
 EventAccount CpuAccount::total() const {
   EventAccount sum;

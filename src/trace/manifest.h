@@ -57,6 +57,14 @@ struct Manifest {
   [[nodiscard]] EventAccount total() const;
 };
 
+// The time that is known of a trace, ns of CLOCK_BOOTTIME. A flight ring that was full has a
+// beginning of its own on each CPU: what lies before the oldest of them is no part of the trace.
+struct TraceWindow {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+};
+[[nodiscard]] TraceWindow window_of(const Manifest& manifest);
+
 // Adds to `incomplete_because` what the counts say is missing: events lost, hits skipped.
 void add_losses(Manifest& manifest);
 
@@ -79,6 +87,7 @@ struct ManifestSummary {
   Manifest manifest;  // without config and schema, and `cpus` without events
   std::vector<Cpu> cpus;
 };
+[[nodiscard]] TraceWindow window_of(const ManifestSummary& summary);
 // Fails as manifest_from_json(), but needs none of the members skipped.
 [[nodiscard]] Result<ManifestSummary> manifest_summary_from_json(const nlohmann::json& json);
 

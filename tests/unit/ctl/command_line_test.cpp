@@ -269,7 +269,7 @@ TEST(CommandLine, UnknownCommandsAreNamedWithWhatMayBeMeant) {
   EXPECT_THAT(
       usage_error({"snapshot", "lst"}),
       HasSubstr("unknown command 'lst'; did you mean 'list'?; see 'ktracectl help snapshot'"));
-  EXPECT_THAT(usage_error({"snapshot", "take", "x"}), HasSubstr("unknown argument 'x'; see"));
+  EXPECT_THAT(usage_error({"snapshot", "enable", "x"}), HasSubstr("unknown argument 'x'; see"));
 }
 
 TEST(CommandLine, WrongUseOfOptionsIsSaidInOurWords) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/command_line.h"
+#include "ctl/snapshot_list_view.h"
 
 namespace ktraced {
 namespace {
@@ -32,7 +33,9 @@ TEST(SnapshotCommandLine, NamesWhatIsToBeDone) {
   EXPECT_EQ(command({"enable"}).action, Action::enable);
   EXPECT_EQ(command({"disable"}).action, Action::disable);
   EXPECT_EQ(command({"delete", "x"}).action, Action::remove);
-  EXPECT_EQ(command({"delete", "x"}).name, "x");
+  EXPECT_EQ(command({"delete", "x"}).names, std::vector<std::string>{"x"});
+  EXPECT_EQ(command({"delete", "x", "y"}).names, (std::vector<std::string>{"x", "y"}));
+  EXPECT_TRUE(command({"list", "--verbose"}).verbose);
 }
 
 TEST(SnapshotCommandLine, TakeHasOptions) {
@@ -45,6 +48,10 @@ TEST(SnapshotCommandLine, TakeHasOptions) {
   EXPECT_EQ(full.name, "a");
   EXPECT_EQ(full.reason, "why not");
   EXPECT_FALSE(full.wait);
+  EXPECT_EQ(command({"take", "b"}).name, "b");
+  std::vector<const char*> twice = {"ktracectl", "snapshot", "take", "a", "--name", "b"};
+  EXPECT_TRUE(std::holds_alternative<NothingToRun>(
+      parse_command_line(static_cast<int>(twice.size()), twice.data())));
 }
 
 json snapshot(const char* name, json because) {
@@ -55,6 +62,8 @@ json snapshot(const char* name, json because) {
           {"taken_realtime_ns", 1795253018616985848U},
           {"begin_ns", 1'000'000'000U},
           {"end_ns", 3'500'000'000U},
+          {"requested_by", "pid 1 (uid 0)"},
+          {"window", {{"begin_ns", 1'000'000'001U}, {"end_ns", 3'500'000'000U}}},
           {"records", 165592},
           {"overwritten", 63009},
           {"lost", 7},
@@ -80,24 +89,60 @@ TEST(SnapshotListView, SaysCompleteOrWhatIsMissing) {
       {"snapshots",
        {snapshot("one", json::array()), snapshot("two", {"the kernel skipped 3 hits of kfree"})}},
       {"writing", {"three"}}};
-  EXPECT_EQ(
-      snapshot_list_view(answer, false, Colours(false)),
-      "NAME  TAKEN (UTC)          WINDOW  RECORDS  OVERWRITTEN  LOST  MISSED       SIZE  REASON"
-      "                            STATE\n"
-      "one   2026-11-21 09:23:38   2.5 s  165,592       63,009     7   1,234  8.241 MiB  latency "
-      "above"
-      " 200 ms in the f...  complete\n"
-      "two   2026-11-21 09:23:38   2.5 s  165,592       63,009     7   1,234  8.241 MiB  latency "
-      "above"
-      " 200 ms in the f...  incomplete: the kernel skipped 3 hits of kfree\n"
-      "being written: three\n");
-  EXPECT_EQ(snapshot_list_view({{"snapshots", json::array()}}, true, Colours(false)),
+  EXPECT_EQ(snapshot_list_view(answer, {}, Colours(false)),
+            "NAME  TAKEN (UTC)          FROM (s)    TO (s)  RECORDS       SIZE  STATE\n"
+            "one   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete\n"
+            "two   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  incomplete\n"
+            "being written: three\n");
+  EXPECT_EQ(snapshot_list_view({{"snapshots", json::array()}}, {.per_cpu = true}, Colours(false)),
             "no snapshots\n");
 }
 
+TEST(SnapshotListView, SaysMoreIfItIsVerbose) {
+  const std::string text =
+      snapshot_list_view({{"snapshots", {snapshot("two", {"the kernel skipped 3 hits of kfree"})}}},
+                         {.verbose = true}, Colours(false));
+  EXPECT_EQ(text.substr(text.find('\n', text.find('\n') + 1) + 1),
+            "\n"
+            "two:\n"
+            "  reason: latency above 200 ms in the front end (requested by pid 1 (uid 0))\n"
+            "  overwritten 63,009, lost 7, missed 1,234\n"
+            "  incomplete: the kernel skipped 3 hits of kfree\n");
+}
+
+json unreadable(const std::string& name) {
+  return {{"name", name},
+          {"unreadable", true},
+          {"complete", false},
+          {"incomplete_because", {"/a/manifest.json is a FIFO, not a regular file"}},
+          {"bytes", 5}};
+}
+
+TEST(SnapshotListView, SaysWhyASnapshotCannotBeRead) {
+  const json answer = {{"snapshots", {unreadable("bad")}}};
+  EXPECT_EQ(snapshot_list_view(answer, {}, Colours(false)),
+            "NAME  TAKEN (UTC)  FROM (s)  TO (s)  RECORDS     SIZE  STATE\n"
+            "bad   -                   -       -        0  5 bytes  unreadable\n"
+            "unreadable: /a/manifest.json is a FIFO, not a regular file\n");
+}
+
+TEST(SnapshotListView, FitsALineOf120Columns) {
+  json wide = snapshot(std::string(200, 'n').c_str(), json::array());
+  wide["window"] = {{"begin_ns", 9'999'999'000'000'001U}, {"end_ns", 9'999'999'999'999'999U}};
+  wide["records"] = 999'999'999;
+  json bad = unreadable(std::string(100, '\xff'));
+  bad["incomplete_because"] = {std::string(500, 'x')};
+  const std::string text = snapshot_list_view({{"snapshots", {wide, bad}}}, {}, Colours(false));
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    EXPECT_LE(end - at, 120U) << text.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
 TEST(SnapshotListView, TellsTheWindowAndCountsOfEachCpu) {
-  std::string text =
-      snapshot_list_view({{"snapshots", {snapshot("one", json::array())}}}, true, Colours(false));
+  std::string text = snapshot_list_view({{"snapshots", {snapshot("one", json::array())}}},
+                                        {.per_cpu = true}, Colours(false));
   EXPECT_EQ(text.substr(text.find('\n', text.find('\n') + 1) + 1),
             "\n"
             "one:\n"
@@ -110,7 +155,10 @@ TEST(SnapshotListView, TellsTheWindowAndCountsOfEachCpu) {
 TEST(SnapshotListView, DoesNotLetTextsDriveTheTerminal) {
   json entry = snapshot("n", {"\x1b[2J"});
   entry["reason"] = "\x1b]0;x";
-  std::string text = snapshot_list_view({{"snapshots", {entry}}}, true, Colours(false));
+  entry["name"] = "n\u202e";
+  std::string text = snapshot_list_view({{"snapshots", {entry}}},
+                                        {.per_cpu = true, .verbose = true}, Colours(false));
+  EXPECT_EQ(text.find("\u202e"), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("\\x1b[2J"));
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The list of snapshots as text.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/terminal.h"
+
+namespace ktraced {
+
+struct SnapshotListOptions {
+  bool per_cpu = false;  // also a table of the CPUs of each; times as of events
+  bool verbose = false;  // also what the table has no room for: whole names, reasons, counts
+};
+
+// The answer to snapshot.list as a table of at most 120 columns, then why snapshots cannot be read.
+[[nodiscard]] std::string snapshot_list_view(const nlohmann::json& answer,
+                                             const SnapshotListOptions& options,
+                                             const Colours& colours);
+
+}  // namespace ktraced

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/trace_paths.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/ctl/fake_daemon.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TracePaths : public ::testing::Test {
+ protected:
+  TracePaths() { fs::create_directories(store() / "incident"); }
+  [[nodiscard]] fs::path store() const { return directory_.path() / "store"; }
+
+  TempDirectory directory_;
+};
+
+TEST_F(TracePaths, LeavesPathsAsTheyAre) {
+  const std::string path = store() / "incident", missing = "./incident";
+  EXPECT_THAT(*trace_paths({path, missing}, "", "/nowhere"), ElementsAre(path, missing));
+}
+
+TEST_F(TracePaths, FindsASnapshotByNameInTheDirectoryGiven) {
+  EXPECT_THAT(*trace_paths({"incident"}, store(), "/nowhere"),
+              ElementsAre((store() / "incident").string()));
+  const auto missing = trace_paths({"other"}, store(), "/nowhere");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ExitCode::data);
+  EXPECT_THAT(missing.error().message,
+              HasSubstr("no snapshot of this name in " + store().string()));
+}
+
+TEST_F(TracePaths, AsksTheDaemonWhereItsSnapshotsAre) {
+  FakeDaemon daemon([&](Peer& peer) {
+    peer.answer([&](const json&) {
+      return json{{"result", {{"flight", {{"directory", store().string()}}}}}};
+    });
+  });
+  EXPECT_THAT(*trace_paths({"incident"}, "", daemon.socket()),
+              ElementsAre((store() / "incident").string()));
+}
+
+TEST_F(TracePaths, SaysThatNobodyKnowsTheName) {
+  const auto paths = trace_paths({"incident"}, "", "/nowhere");
+  ASSERT_FALSE(paths);
+  EXPECT_THAT(paths.error().message, HasSubstr("no trace directory incident"));
+  EXPECT_THAT(paths.error().message, HasSubstr("--directory"));
+}
+
+}  // namespace
+}  // namespace ktraced::test
