@@ -144,9 +144,9 @@ Result<std::vector<Choice>> make_choices(const ExportCommand& command, const His
 // Where an export goes: a new file, or standard output.
 class Target {
  public:
-  static Result<Target> open(const std::string& name) {
+  static Result<Target> open(const std::string& name, const FileAccess& access) {
     if (name == "-") return Target(std::nullopt);
-    auto file = NewFile::create(name);
+    auto file = NewFile::create(name, access);
     if (!file) return pass_on(file);
     return Target(std::move(*file));
   }
@@ -216,7 +216,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   if (!history) return pass_on(history);
   auto choices = make_choices(command, *history);
   if (!choices) return pass_on(choices);
-  auto target = Target::open(command.output);
+  auto target = Target::open(command.output, access_of_traces(command.directories));
   if (!target) return pass_on(target);
   std::unique_ptr<Exporter> exporter;
   if (binary)

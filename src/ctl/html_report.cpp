@@ -7,6 +7,7 @@
 
 #include "ctl/html_template.h"
 #include "ctl/html_timeline.h"
+#include "ctl/json_text.h"
 #include "ctl/kmem_report.h"
 #include "ctl/new_file.h"
 #include "ctl/output.h"
@@ -83,8 +84,7 @@ std::string without_markup(const std::string& text) {
 
 Result<> write_page(NewFile& file, const json& data) {
   const HtmlTemplate page = html_template();
-  const std::string text =
-      without_markup(data.dump(-1, ' ', false, json::error_handler_t::replace));
+  const std::string text = without_markup(json_text(printable_texts(data), -1));
   for (const std::string_view part : {page.before, std::string_view(text), page.after})
     if (auto written = file.write(part); !written) return written;
   return file.finish();
@@ -92,9 +92,7 @@ Result<> write_page(NewFile& file, const json& data) {
 
 Result<> say_written(const HtmlCommand& command, const json& data, const Options& options) {
   const uint64_t events = number_at(member(member(data, "summary"), "total"), "events");
-  const std::string text = options.json ? json{{"path", command.output}, {"events", events}}.dump(
-                                              2, ' ', false, json::error_handler_t::replace) +
-                                              "\n"
+  const std::string text = options.json ? json_text({{"path", command.output}, {"events", events}})
                                         : fmt::format("wrote {}: {} events; open it in a browser\n",
                                                       printable(command.output), grouped(events));
   auto written = write_all(STDOUT_FILENO, text);
@@ -111,7 +109,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
                 "-DKTRACED_HTML=ON");
   auto input = TraceInput::open(command.directories, command.partial);
   if (!input) return pass_on(input);
-  auto file = NewFile::create(command.output);
+  auto file = NewFile::create(command.output, access_of_traces(command.directories));
   if (!file) return pass_on(file);
   PageAnalyses analyses(command.top);
   if (auto read = (*input)->read(analyses.all); !read) return read;

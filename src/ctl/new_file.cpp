@@ -1,22 +1,28 @@
 #include "ctl/new_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "ctl/output.h"
 #include "decoders/safe_text.h"
+#include "trace/trace_directory.h"
 
 namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool something_at(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+// Those rights, less what the umask takes away; none if the file cannot be given to the group.
+void give_to_group(const Fd& fd, gid_t group, mode_t rights) {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  struct stat status{};
+  if (::fchown(fd.get(), static_cast<uid_t>(-1), group) != 0 || ::fstat(fd.get(), &status) != 0)
+    return;
+  static_cast<void>(::fchmod(fd.get(), (status.st_mode & 0777) | (rights & ~mask)));
 }
 
 Result<> already_there(const fs::path& path) {
@@ -27,15 +33,38 @@ Result<> already_there(const fs::path& path) {
 
 }  // namespace
 
-Result<NewFile> NewFile::create(const fs::path& path) {
+FileAccess access_of_traces(const std::vector<std::string>& directories) {
+  FileAccess access;
+  for (const std::string& directory : directories) {
+    struct stat status{};
+    const auto trace = TraceDirectory::open(directory);
+    const auto manifest = trace ? trace->open_file("manifest.json") : Result<Fd>();
+    if (!manifest || ::fstat(manifest->get(), &status) != 0) {
+      access.mode &= 0600;
+      continue;
+    }
+    access.mode &= status.st_mode & 0666;
+    if (access.group && *access.group != status.st_gid) access.mode &= 0606;
+    access.group = status.st_gid;
+  }
+  access.mode |= 0600;
+  return access;
+}
+
+Result<NewFile> NewFile::create(const fs::path& path, const FileAccess& access) {
   fs::path partial = path;
   partial += ".partial";
   if (something_at(path)) {
     auto taken = already_there(path);
     return pass_on(taken);
   }
-  Fd fd(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd) return NewFile(path, std::move(partial), std::move(fd));
+  // Without the group's rights until it is the group that is meant.
+  const mode_t first = access.group ? access.mode & 0606 : access.mode;
+  Fd fd(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
+  if (fd) {
+    if (access.group) give_to_group(fd, *access.group, access.mode & 0060);
+    return NewFile(path, std::move(partial), std::move(fd));
+  }
   if (errno == EEXIST)
     return fail(ExitCode::usage,
                 "cannot write {}: {} exists, because another is being written there or was not "

@@ -55,6 +55,11 @@ void OutputQueue::set_limits(const StreamOutput& settings) {
   max_files_ = settings.max_files;
 }
 
+void OutputQueue::set_carried(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  carried_bytes_ = bytes;
+}
+
 bool OutputQueue::open() const {
   std::lock_guard lock(mutex_);
   return open_;
@@ -79,7 +84,10 @@ void OutputQueue::close() {
 }
 
 bool OutputQueue::too_large_with(const PassBytes& bytes) const {
-  return trace_bytes_ != 0 && trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_;
+  // A trace that has no room beside what it began with still takes as much again.
+  const uint64_t carried = std::min(carried_bytes_, trace_bytes_max_ / 2);
+  return trace_bytes_ != 0 &&
+         carried + trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_;
 }
 
 bool OutputQueue::cuts(std::span<const PacketBytes> pass) const {

@@ -70,6 +70,9 @@ class OutputQueue {
   // Ends the series, if any, and all waiting.
   void close();
 
+  // A trace begins with so many bytes, on disk, of what the one before knew.
+  void set_carried(uint64_t bytes);
+
   // Are passes taken, and would push(pass) cut the trace?
   [[nodiscard]] bool open() const;
   [[nodiscard]] bool cuts(std::span<const PacketBytes> pass) const;
@@ -126,6 +129,7 @@ class OutputQueue {
   std::filesystem::path directory_;
   uint64_t trace_bytes_ = 0;  // queued since the trace began
   uint64_t trace_bytes_max_ = 0;
+  uint64_t carried_bytes_ = 0;
   uint32_t max_files_ = 1;
   bool names_lost_ = false;
 };

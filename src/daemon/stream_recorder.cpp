@@ -118,6 +118,7 @@ void StreamRecorder::write(const PacketBytes& packet) {
   auto view = PacketView::parse(*packet);
   if (!view) return series_->add_problem(view.error().message);
   persist([&] { return series_->take(*view, queue_.max_files()); });
+  queue_.set_carried(series_->carried_bytes());
 }
 
 bool StreamRecorder::persist(const std::function<Result<>()>& work) {

@@ -7,7 +7,9 @@
 #include <unordered_set>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "trace/kernel_text.h"
+#include "trace/manifest_file.h"
 
 namespace ktraced {
 namespace {
@@ -101,6 +103,7 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
   add_first_names();
   // For who reads it although its daemon was killed: it can do without.
   static_cast<void>(writer_->write_names());
+  carried_bytes_ = bytes_of_trace(writer_->unfinished_path());
   return {};
 }
 
@@ -112,7 +115,25 @@ Result<> TraceSeries::claim_directory() {
   for (const StoredTrace& trace : store_.list_unfinished(kPrefix))
     spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
                  store_.path_of(trace.name).string());
+  note_crash();
   return {};
+}
+
+// If the newest trace was not finished, its daemon was killed: nobody knows what happened after its
+// last packet. Names sort by age.
+void TraceSeries::note_crash() {
+  std::string crashed, finished;
+  for (const StoredTrace& trace : store_.list_unfinished(kPrefix))
+    crashed = std::max(crashed, trace.name);
+  for (const StoredTrace& trace : store_.list(kPrefix)) finished = std::max(finished, trace.name);
+  if (crashed.empty() || finished > crashed) return;
+  const auto trace = TraceDirectory::open(store_.path_of(crashed));
+  const auto summary = trace ? read_manifest_summary(*trace) : Result<ManifestSummary>();
+  if (!summary || summary->manifest.origin.boot_id != boot_id()) return;
+  add_problem(fmt::format(
+      "an unknown number of events is lost between the end of {}, which an earlier daemon did not "
+      "finish, and {:.6f} s after boot",
+      crashed, static_cast<double>(begin_ns_) / 1e9));
 }
 
 // For one more.

@@ -67,6 +67,8 @@ class TraceSeries {
   // Of the trace that is being written; empty and 0 if there is none.
   [[nodiscard]] std::string name() const { return writer_ ? manifest_.name : ""; }
   [[nodiscard]] uint64_t bytes() const { return writer_ ? writer_->bytes() : 0; }
+  // On disk, of what it began with: names that the trace before knew, and descriptions.
+  [[nodiscard]] uint64_t carried_bytes() const { return carried_bytes_; }
   // Of the last trace that was finished; empty if none was.
   [[nodiscard]] const std::string& last_name() const { return last_name_; }
   // Trace directories there, finished or not; as of the last begin or end of one.
@@ -78,6 +80,7 @@ class TraceSeries {
   Result<> begin_trace(uint32_t max_files);
   Result<> claim_directory();
   void make_room(uint32_t max_files);
+  void note_crash();
   void add_first_names();
   void take_names(const PacketView& packet);
   void note_changes();
@@ -104,6 +107,7 @@ class TraceSeries {
   std::vector<std::byte> last_names_;  // known when the trace before ended
   std::string last_name_;
   size_t files_ = 0;
+  uint64_t carried_bytes_ = 0;
   uint64_t removed_records_ = 0;
 };
 

@@ -74,21 +74,6 @@ bool is_unfinished(const fs::path& path) {
 // A trace has a few files and one for each CPU; what else lies there is not worth a search.
 constexpr size_t kEntriesMax = 20'000;
 
-uint64_t bytes_of_trace(const fs::path& trace) {
-  uint64_t sum = 0;
-  size_t entries = 0;
-  for (const fs::path& directory : {trace, trace / "ctf"}) {
-    if (!S_ISDIR(status_of(directory).st_mode)) continue;
-    std::error_code error;
-    for (fs::directory_iterator it(directory, error), end;
-         !error && it != end && ++entries < kEntriesMax; it.increment(error)) {
-      const struct stat status = status_of(it->path());
-      if (S_ISREG(status.st_mode)) sum += static_cast<uint64_t>(status.st_size);
-    }
-  }
-  return sum;
-}
-
 bool older(const StoredTrace& a, const StoredTrace& b) {
   return std::tie(a.written_ns, a.name) < std::tie(b.written_ns, b.name);
 }
@@ -113,6 +98,21 @@ Result<> remove_at(const fs::path& path) {
 }
 
 }  // namespace
+
+uint64_t bytes_of_trace(const fs::path& trace) {
+  uint64_t sum = 0;
+  size_t entries = 0;
+  for (const fs::path& directory : {trace, trace / "ctf"}) {
+    if (!S_ISDIR(status_of(directory).st_mode)) continue;
+    std::error_code error;
+    for (fs::directory_iterator it(directory, error), end;
+         !error && it != end && ++entries < kEntriesMax; it.increment(error)) {
+      const struct stat status = status_of(it->path());
+      if (S_ISREG(status.st_mode)) sum += static_cast<uint64_t>(status.st_size);
+    }
+  }
+  return sum;
+}
 
 Result<> check_trace_name(std::string_view name) {
   auto refuse = [](std::string_view why) {

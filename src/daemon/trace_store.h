@@ -28,6 +28,9 @@ struct StoredTrace {
   uint64_t written_ns = 0;  // CLOCK_REALTIME, of its manifest
 };
 
+// Of all files of a trace, whole or unfinished.
+[[nodiscard]] uint64_t bytes_of_trace(const std::filesystem::path& trace);
+
 // How much is kept.
 struct Retention {
   uint64_t max_count = 0;

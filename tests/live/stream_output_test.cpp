@@ -230,6 +230,9 @@ TEST(StreamOutput, OfAKilledDaemonStaysReadableAndTheNextOneGoesOn) {
   const auto traces = traces_in(traces_here);
   EXPECT_EQ(show_calls(traces, during.pid()).numbers, from_to(1, 2000));
   EXPECT_EQ(show_calls(traces, after.pid()).numbers, from_to(1, 3000));
+  // What the killed daemon had read and not written is nowhere.
+  EXPECT_THAT(manifest_of(traces.front())["incomplete_because"].dump(),
+              HasSubstr(left.front().filename().string() + ", which an earlier daemon did not"));
 }
 
 TEST(StreamOutput, OfAPersistentDaemonGoesOnInTheNextOnesExactlyOnce) {

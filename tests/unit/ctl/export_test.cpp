@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -94,6 +95,39 @@ class ExportTest : public ::testing::Test {
   Result<> result_;
   std::string out_, err_;
 };
+
+mode_t mode_of(const fs::path& file) {
+  struct stat status{};
+  EXPECT_EQ(::stat(file.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+TEST_F(ExportTest, IsReadByThoseWhoMayReadAllOfTheTraces) {
+  const fs::path a = write("a"), b = write("b", 10 * kSecond);
+  const mode_t mask = ::umask(0);
+  struct Case {
+    mode_t a, b, expected;
+  };
+  for (const Case& modes : std::initializer_list<Case>{
+           {0640, 0644, 0640}, {0644, 0644, 0644}, {0600, 0666, 0600}, {0640, 0604, 0600}}) {
+    ::chmod((a / "manifest.json").c_str(), modes.a);
+    ::chmod((b / "manifest.json").c_str(), modes.b);
+    fs::remove(out_file_);
+    run(to_file({a, b}));
+    EXPECT_TRUE(result_) << result_.error().message;
+    EXPECT_EQ(mode_of(out_file_), modes.expected) << std::oct << modes.a << " " << modes.b;
+  }
+  ::umask(mask);
+}
+
+TEST_F(ExportTest, IsNoWiderThanTheUmaskAllows) {
+  const fs::path a = write("a");
+  ::chmod((a / "manifest.json").c_str(), 0644);
+  const mode_t mask = ::umask(077);
+  run(to_file({a}));
+  ::umask(mask);
+  EXPECT_EQ(mode_of(out_file_), 0600U);
+}
 
 TEST_F(ExportTest, HasAllEventsOfTheGoldenTrace) {
   ReadTrace trace = exported(to_file({kGolden / "trace"}));

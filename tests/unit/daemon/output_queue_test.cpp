@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "unit/daemon/fake_drain.h"
@@ -83,6 +84,25 @@ TEST(OutputQueue, CutsTracesBeforeTheyGrowTooLarge) {
     if (!packet.is_names()) bytes += packet.size();
   }
   EXPECT_GE(cuts, 5U);
+}
+
+// How many traces 4 MB in packets of some kB make.
+size_t cuts_with_carried(uint64_t carried) {
+  FakeDrain drain(1, 1);
+  OutputQueue queue;
+  queue.begin(begin_at(0, 1));
+  queue.set_carried(carried);
+  for (int i = 0; i < 800; ++i) queue.push(drain.pass(250));
+  queue.end();
+  const std::string text = letters(queue);
+  return static_cast<size_t>(std::ranges::count(text, 'C'));
+}
+
+TEST(OutputQueue, CountsWhatATraceBeganWith) {
+  const size_t cuts = cuts_with_carried(0), half = cuts_with_carried(512U << 10);
+  EXPECT_GE(cuts, 2U);
+  EXPECT_GE(half, 2 * cuts - 1);
+  EXPECT_EQ(cuts_with_carried(UINT64_MAX / 2), half) << "a trace must have room for events";
 }
 
 TEST(OutputQueue, KnowsWhenItCutsSoThatHitsSkippedAreReadBefore) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/host.h"
 #include "trace/trace_reader.h"
 #include "unit/daemon/fake_drain.h"
 #include "unit/support/trace_directory.h"
@@ -100,6 +101,52 @@ TEST_F(TraceSeriesTest, EachTraceBeginsWhereTheOneBeforeEnds) {
   for (const auto& [cpu, counts] : drain.happened())
     for (const auto& [event, count] : counts) happened += count;
   EXPECT_EQ(records + lost, happened);
+}
+
+TEST_F(TraceSeriesTest, TheFirstTraceAfterACrashSaysThatEventsAreLost) {
+  fs::create_directories(directory());
+  TraceOrigin origin = test::test_origin();
+  origin.boot_id = boot_id();
+  test::begin_trace(directory() / "stream-1", {.origin = origin})->keep_unfinished();
+  {
+    TraceSeries series = this->series();
+    take_all(series, {names_packet(200)});
+    ASSERT_TRUE(series.finish_trace());
+    take_all(series, {names_packet(300)});
+    ASSERT_TRUE(series.finish_trace());
+  }
+  TraceSeries later = this->series(400);
+  take_all(later, {names_packet(500)});
+  ASSERT_TRUE(later.finish_trace());
+  std::vector<std::vector<std::string>> reasons;
+  for (const Manifest& manifest : manifests()) reasons.push_back(manifest.incomplete_because);
+  EXPECT_THAT(reasons, ElementsAre(ElementsAre(HasSubstr("an unknown number of events is lost "
+                                                         "between the end of stream-1.partial")),
+                                   IsEmpty(), IsEmpty()));
+}
+
+TEST_F(TraceSeriesTest, ATraceThatAnotherBootLeftIsNoLossOfThisOne) {
+  fs::create_directories(directory());
+  test::begin_trace(directory() / "stream-1", {})->keep_unfinished();
+  TraceSeries series = this->series();
+  take_all(series, {names_packet(200)});
+  ASSERT_TRUE(series.finish_trace());
+  EXPECT_THAT(manifests().at(0).incomplete_because, IsEmpty());
+}
+
+TEST_F(TraceSeriesTest, KnowsHowManyBytesATraceBeganWith) {
+  TraceSeries series = this->series();
+  EXPECT_EQ(series.carried_bytes(), 0U);
+  take_all(series, {names_packet(200)});
+  const uint64_t few = series.carried_bytes();
+  EXPECT_GT(few, 0U);
+  ASSERT_TRUE(series.finish_trace());
+  for (uint32_t tid = 1; tid <= 1000; ++tid) {
+    const auto name = test::task_name(tid, 1, tid, "carried");
+    names.insert(names.end(), name.begin(), name.end());
+  }
+  take_all(series, {names_packet(300)});
+  EXPECT_GT(series.carried_bytes(), few + 1000 * 40);
 }
 
 TEST_F(TraceSeriesTest, KeepsTheNewestAndWhatAnotherDaemonLeftUntilItIsTheOldest) {
