@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # ktraced in a container, built and run on Debian 13.
 #
 #   docker build -t ktraced .

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Makes one file of the page: its script with all that it imports, its style, and the licences of
 // what is not ours. Run in a directory with the node_modules of package-lock.json:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Writes docs/events.md from the schema of the BPF object.
 //
 //   events_doc OBJECT                prints it

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Reads the event stream of ktraced and prints one JSON object a line.
 
     stream_client.py [--socket PATH] [--count N] [--duration SECONDS]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Charts drawn by ECharts.
 import * as echarts from "echarts/core";
 import { BarChart, TreemapChart } from "echarts/charts";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Elements. What stands in a trace becomes text, never markup.
 
 // el("td", { class: "number", onclick: f }, "text", otherElement)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Numbers for people.
 
 const kGrouped = new Intl.NumberFormat("en-US");

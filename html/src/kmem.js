@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The section on kernel memory.
 import { nodeColour, treemap } from "./charts.js";
 import { el, printable } from "./dom.js";

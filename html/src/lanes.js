@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Lanes of slices, as the page's data has them, made quick to search and to draw.
 
 export class Lane {

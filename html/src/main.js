@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Draws the page from the data that stands in it.
 import { kmemSection } from "./kmem.js";
 import { schedSection } from "./sched.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The whole window at a glance: how busy all CPUs were, where events were lost, and which part is
 // shown. Dragging in it shows another part.
 import { el } from "./dom.js";

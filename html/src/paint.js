@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Draws lanes of slices, and the axis above them, on a canvas.
 import { offset } from "./format.js";
 import { kOnPalette } from "./theme.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Rows of lanes that scroll together, over a range of time.
 import { el } from "./dom.js";
 import { contextOf, fitted, kGutter, paintBand, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The part of the window that is shown: several drawings share one.
 
 const kShortest = 100; // ns

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The section on scheduling.
 import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The head of the page, and the section on what the traces hold.
 import { el, printable } from "./dom.js";
 import { count, duration } from "./format.js";

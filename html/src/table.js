@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Tables that a click on a heading sorts.
 import { el } from "./dom.js";
 

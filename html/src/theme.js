@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Colours. Those of the page stand in style.css; canvases read them from there.
 
 export function themeColours() {

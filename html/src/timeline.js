@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The section with the timeline: CPUs above, system calls of threads below.
 import { el, printable } from "./dom.js";
 import { count, duration, offset, percent, plural } from "./format.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A few lines beside the pointer.
 import { el, printable } from "./dom.js";
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the scripts: what all of them need. Expects `set -euo pipefail`.
 # shellcheck shell=bash disable=SC2034 # used by those who source it
 

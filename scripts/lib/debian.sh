@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: Debian's archive as this machine's own apt configuration names it.
 # shellcheck shell=bash
 

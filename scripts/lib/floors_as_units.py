@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """One compilation unit for each floor of src/, for tools that spend most of their time on headers.
 
     floors_as_units.py BUILD OUT

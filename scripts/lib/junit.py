@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Reads the JUnit report of one suite, as ctest writes it.
 
     junit.py REPORT WHAT FAILURES

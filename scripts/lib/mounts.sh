@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: the file systems tracing needs, mounted where they are missing and unmounted
 # again by unmount_all. Call that from the EXIT trap.
 # shellcheck shell=bash

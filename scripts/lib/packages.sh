@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: the Debian packages ktraced is built and tested with, and how they are
 # installed where they are missing. Works on Debian 12 and 13, minimal systems included.
 # shellcheck shell=bash disable=SC2034 # used by those who source it

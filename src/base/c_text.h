@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Pieces of C text: literals, lists of arguments.
 #pragma once
 

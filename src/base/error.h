@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Errors as values: what failed, on what, and what the user can do about it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Owner of a memory mapping of a file descriptor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What text from elsewhere consists of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // "unknown event 'kmaloc'; did you mean 'kmalloc'?"
 #pragma once
 

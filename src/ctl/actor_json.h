@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Threads and processes in reports: what is not known of them is null, and "?" in text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Histograms on the terminal.
 #pragma once
 

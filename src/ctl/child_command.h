@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A command that is run for somebody who watches.
 #pragma once
 

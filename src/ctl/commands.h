@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The commands that ask the daemon once and print its answer.
 #pragma once
 

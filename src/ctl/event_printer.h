@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From events in time order to text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // `ktracectl export`: traces for other programs.
 #pragma once
 

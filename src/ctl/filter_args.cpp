@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/filter_args.h"
 
 #include <fmt/ranges.h>
@@ -64,8 +65,7 @@ Result<> add_argument(std::string_view arg, json& filter) {
   if (equals == std::string_view::npos)
     return fail(ExitCode::usage, "'{}' is not of the form key=value,value…", arg);
   std::string_view name = arg.substr(0, equals);
-  if (!is_filter_key(name))
-    return fail(ExitCode::usage, "{}", unknown_filter_key(name));
+  if (!is_filter_key(name)) return fail(ExitCode::usage, "{}", unknown_filter_key(name));
   bool exclude = name.starts_with(kExclude);
   if (exclude) name.remove_prefix(kExclude.size());
   auto key = std::ranges::find(kKeys, name, &Key::name);
@@ -93,9 +93,10 @@ void add_side(const json& side, std::string_view prefix, std::vector<std::string
 }  // namespace
 
 std::string unknown_filter_key(std::string_view name) {
-  return unknown_name("filter key", name, filter_keys(),
-                      "there are pid, uid, comm, follow and cgroup, each also after 'exclude.', and "
-                      "syscall");
+  return unknown_name(
+      "filter key", name, filter_keys(),
+      "there are pid, uid, comm, follow and cgroup, each also after 'exclude.', and "
+      "syscall");
 }
 
 bool is_filter_key(std::string_view name) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A filter for a while.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/hints.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ void print_hints(const std::vector<std::string>& chosen_events, RpcClient& clien
       print_stderr("ktracectl: {0} is not enabled: 'ktracectl events enable {0}' does it\n", name);
     else
       print_stderr("ktracectl: {} is not available: {}\n", name,
-                 printable(text_at(event, "reason")));
+                   printable(text_at(event, "reason")));
   }
   const auto problem = also ? also(all_enabled) : std::nullopt;
   if (problem)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/html_template.h"
 
 #ifdef KTRACED_HTML_PAGE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The page that reports are shown in; html/ has its sources.
 #pragma once
 

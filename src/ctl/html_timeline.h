@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The timelines of the HTML report, as its page reads them.
 #pragma once
 

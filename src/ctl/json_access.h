@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads answers without trusting their shape: what is missing is zero or empty.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Distributions of times in reports.
 #pragma once
 

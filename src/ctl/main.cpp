@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // ktracectl: the command line client of ktraced.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The forms in which events are shown, and their decoders.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/packet_assembler.h"
 
 #include <algorithm>

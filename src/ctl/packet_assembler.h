@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Cuts a byte stream into packets.
 #pragma once
 

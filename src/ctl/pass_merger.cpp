@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/pass_merger.h"
 
 namespace ktraced {

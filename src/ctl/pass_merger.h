@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From passes of packets to events in time order.
 #pragma once
 

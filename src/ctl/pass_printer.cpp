@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/pass_printer.h"
 
 #include "trace/event_records.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A line on the terminal that says how something goes on that takes its time.
 #pragma once
 

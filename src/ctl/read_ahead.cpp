@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/read_ahead.h"
 
 #include <sys/eventfd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads a stream faster than it can be shown.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From a live stream to a trace directory.
 #pragma once
 

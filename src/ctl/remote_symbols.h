@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Kernel symbols, asked for at the daemon.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Pieces that the texts of reports are made of.
 #pragma once
 

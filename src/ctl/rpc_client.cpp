@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/rpc_client.h"
 
 #include <sys/socket.h>

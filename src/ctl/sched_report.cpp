@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/sched_report.h"
 
 #include <fmt/format.h>

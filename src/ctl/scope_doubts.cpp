@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/scope_doubts.h"
 
 #include <fmt/format.h>

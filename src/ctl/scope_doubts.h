@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What a report cannot know because not everything was traced.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Tells an analysis what is traced, at the places where that changes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Standard output as the end of a stream of text.
 #pragma once
 

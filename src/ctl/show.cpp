@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/show.h"
 
 #include <fmt/format.h>
@@ -62,8 +63,7 @@ void print_nothing_to_show(const ShowCommand& command, const Views& views, const
     const auto problem = nothing_to_show(
         command, trace.schema(), views[i]->selection.chosen_events(), *traced, Traced::in_the_past);
     if (problem && said.insert(*problem).second)
-      print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()),
-                 printable(*problem));
+      print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), printable(*problem));
   }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // SIGINT, SIGTERM and SIGHUP as something to wait for.
 #pragma once
 

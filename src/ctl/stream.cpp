@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/stream.h"
 
 #include <fmt/format.h>

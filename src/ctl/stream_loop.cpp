@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/stream_loop.h"
 
 #include <poll.h>

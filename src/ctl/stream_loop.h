@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads a live stream until somebody has had enough.
 #pragma once
 

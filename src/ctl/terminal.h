@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Colours, where somebody sees them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/trace_input.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What commands that read trace directories have in common.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/traced_events.h"
 
 #include <fmt/format.h>

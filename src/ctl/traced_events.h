@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Which events there can be, and what to do about those that are needed.
 #pragma once
 

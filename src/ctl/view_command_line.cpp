@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/view_command_line.h"
 
 #include <fmt/ranges.h>

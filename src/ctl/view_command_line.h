@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The part of the command line that is about looking at events.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What is left of a daemon that is gone.
 #pragma once
 

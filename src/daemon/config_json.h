@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // JSON that people write: with comments, read together with the place of every
 // value, so that each problem can be named with file, line and key.
 #pragma once

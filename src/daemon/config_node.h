@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads the values of a configuration, and reports those that are not as asked for.
 #pragma once
 

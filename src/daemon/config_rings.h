@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The sections "stream" and "flight" of the configuration: rings, and what is written from them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/control_connection.h"
 
 #include <sys/epoll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // One client of the control socket.
 #pragma once
 

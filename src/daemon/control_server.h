@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The control socket: newline-delimited JSON-RPC 2.0 for any number of clients.
 //
 // No client can make the daemon wait, or hold more than a bounded amount of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The daemon: tracer, control socket and subscribers, tied together.
 #pragma once
 

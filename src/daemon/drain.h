@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The drain thread: from the rings to packets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The main thread's loop: files, signals and timers, dispatched one at a time.
 //
 // A thin owner of an sd-event loop (which needs libsystemd, not systemd as PID 1).

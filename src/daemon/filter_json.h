@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The "filter" section, which the configuration and the filter commands share.
 #pragma once
 

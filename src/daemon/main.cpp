@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // ktraced: load the configuration, probe the kernel, load, attach, run.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

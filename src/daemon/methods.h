@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The control methods (docs/protocol.md), registered with the server.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What is on its way from the rings to the stream's files.
 //
 // The drain thread puts passes in, the writer takes packets out. The drain never waits: when

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Who is at the other end of a control connection, and what they may do.
 #pragma once
 

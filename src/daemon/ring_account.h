@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Does what a flight ring holds agree with what the programs counted?
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/rpc.h"
 
 #include <fmt/ranges.h>
@@ -103,9 +104,9 @@ Result<> check_params(const Request& request, std::span<const std::string_view> 
     if (known.empty())
       return fail(ExitCode::usage, "{} takes no parameters, and was given '{:.64}'", request.method,
                   key);
-    return fail(ExitCode::usage, "{}: {}", request.method,
-                unknown_name("parameter", key, known,
-                             fmt::format("there are {}", fmt::join(known, ", "))));
+    return fail(
+        ExitCode::usage, "{}: {}", request.method,
+        unknown_name("parameter", key, known, fmt::format("there are {}", fmt::join(known, ", "))));
   }
   return {};
 }

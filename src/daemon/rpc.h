@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // JSON-RPC 2.0: from one line of request to one line of answer. No sockets here.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/snapshot_list.h"
 
 #include <algorithm>

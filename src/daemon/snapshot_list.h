@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What is told of the snapshots on disk.
 #pragma once
 

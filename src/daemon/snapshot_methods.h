@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The control methods snapshot.* (docs/protocol.md).
 #pragma once
 

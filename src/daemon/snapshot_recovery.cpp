@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What an earlier daemon froze but did not live to save.
 #include <spdlog/spdlog.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Snapshots of the flight recorder: taken, kept, listed and deleted.
 #pragma once
 

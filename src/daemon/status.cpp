@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the tracer tells about itself: the methods `status` and `events.list`.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The daemon's own recording of the stream: the files of "stream.output".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Packets waiting for one subscriber, and the losses it has yet to be told of.
 //
 // Neither locks nor sockets here; see subscribers.h for both.

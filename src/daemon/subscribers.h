@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Those who read the packet stream.
 //
 // The drain thread publishes passes; the main thread writes them to the sockets.

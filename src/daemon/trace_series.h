@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Traces of the stream, written one after the other.
 #pragma once
 

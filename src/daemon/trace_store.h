@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The trace directories that the daemon keeps in one place: names, limits, removal.
 #pragma once
 

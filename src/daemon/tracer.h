@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The tracing core: what is traced, put into force in the kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Which events are meant by a name, and how those come to be that are defined at run time.
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What traces are told by the tracer: names, and how they came to be.
 #include <algorithm>
 

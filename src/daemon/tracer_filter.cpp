@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The filter: what is set to last, and what is on loan.
 #include <spdlog/spdlog.h>
 

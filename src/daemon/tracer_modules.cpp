@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Kernel modules that come and go, and what is traced of them.
 #include <spdlog/spdlog.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Kernel probes: added, listed and removed while the daemon runs.
 #include <spdlog/spdlog.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // When which programs are attached: for whom, and until when.
 #include <spdlog/spdlog.h>
 

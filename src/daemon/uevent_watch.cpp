@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/uevent_watch.h"
 
 #include <linux/netlink.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Tells when CPUs and kernel modules come and go.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/unix_listener.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A listening Unix socket in the file system.
 #pragma once
 

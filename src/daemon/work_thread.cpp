@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/work_thread.h"
 
 #include <pthread.h>

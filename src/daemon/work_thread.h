@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A thread for work that waits for the disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Whose an event is, for counting by process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What reports are made from.
 #pragma once
 

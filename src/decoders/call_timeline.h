@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Which system call each thread was in, and when.
 #pragma once
 

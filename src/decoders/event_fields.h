@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Fields of events by name, for those who know the event.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What a decoder has prepared for each event, found by number.
 #pragma once
 

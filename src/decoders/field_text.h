@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the numbers in events mean, in words.
 #pragma once
 

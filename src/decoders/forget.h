@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // How tables of what is going on stay bounded, although what ends unseen stays in them.
 #pragma once
 

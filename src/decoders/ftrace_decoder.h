@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Events as the kernel's own tracer prints them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // How values are distributed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/json_decoder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Events as JSON, one object a line.
 #pragma once
 

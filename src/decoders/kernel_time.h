@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Times as the kernel's tracer prints them.
 #pragma once
 

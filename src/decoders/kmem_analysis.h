@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Who allocates how much, and what is not given back.
 #pragma once
 

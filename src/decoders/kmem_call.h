@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Allocations and frees, whichever of the kernel's events told of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Allocations as kmemtrace printed them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Those of many things that took longest.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Losses in text forms that have no place for them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/loss_timeline.h"
 
 #include <fmt/format.h>

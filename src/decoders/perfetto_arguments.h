@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The fields of events as arguments in a Perfetto trace.
 #pragma once
 

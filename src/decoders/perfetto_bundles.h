@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Events of each CPU as Perfetto's kernel tracer gives them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Numbers of the fields of Perfetto's trace format that are written.
 #pragma once
 

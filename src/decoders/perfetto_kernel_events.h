@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The events that Perfetto has messages of its own for.
 #pragma once
 

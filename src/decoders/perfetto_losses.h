@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Where events are missing in a Perfetto trace.
 #pragma once
 

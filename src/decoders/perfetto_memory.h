@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Kernel memory as counters in a Perfetto trace.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Threads and processes in a Perfetto trace.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // System calls as slices in a Perfetto trace.
 #pragma once
 

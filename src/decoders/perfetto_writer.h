@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Traces as Perfetto's trace processor reads them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/pointer_text.h"
 
 #include <arpa/inet.h>

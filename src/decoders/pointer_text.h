@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The kernel's own conversions of pointers: "%pS", "%pI4" …
 #pragma once
 

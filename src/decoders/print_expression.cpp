@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/print_expression.h"
 
 #include <fmt/format.h>

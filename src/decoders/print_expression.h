@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The C expressions in the "print fmt" of a kernel event.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // How the kernel prints an event: the "print fmt" of its format file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From the text of an expression to its tree: precedence climbing.
 #include <algorithm>
 #include <array>

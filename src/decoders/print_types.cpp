@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The integer types that print texts cast to.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Hits of kernel probes as the kernel prints them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What processes do, as the process tracer printed it.
 #pragma once
 

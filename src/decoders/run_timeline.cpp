@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/run_timeline.h"
 
 #include <algorithm>

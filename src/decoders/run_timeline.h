@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Which thread each CPU ran, and when.
 #pragma once
 

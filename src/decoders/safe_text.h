@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Puts strings of unknown bytes into output: names of tasks and files can be chosen
 // by anybody on the machine, and must neither break JSON nor drive a terminal.
 #pragma once

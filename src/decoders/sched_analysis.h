@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Who runs, who waits for a CPU, and for how long.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/siblings.h"
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What stands beside a number in JSON, so that it can be read without tables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // How long system calls take, and how they end.
 #pragma once
 

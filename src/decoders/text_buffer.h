@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Where decoders write: a growing buffer that costs a bounds check per piece.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // System calls that do something to the thread that is in them.
 #pragma once
 

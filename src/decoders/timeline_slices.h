@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Slices of time in lanes, as many as there is room for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Threads under the names that they had, numbered.
 #pragma once
 

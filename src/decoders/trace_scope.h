@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What a trace holds of what happens: which events, and of whom.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/whole_threads.h"
 
 #include <algorithm>

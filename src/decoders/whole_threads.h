@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Which threads are in a trace with all they do, when a filter was set.
 #pragma once
 

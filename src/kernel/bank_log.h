@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // When each bank of the flight recorder was in use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From the built-in BPF object to maps and programs in the kernel, by libbpf.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The BPF programs and maps in the running kernel.
 #pragma once
 

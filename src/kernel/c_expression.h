@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Constant C expressions, as the kernel leaves them in its trace event formats.
 #pragma once
 

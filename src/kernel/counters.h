@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the programs counted, read from memory shared with the kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Events whose ids and fields come at run time: the core that all kinds of them share.
 //
 // A kind (tracepoints, probes) is a DynamicKind and, in bpf/, one program or a few that serve

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the running kernel offers, found by looking at it.
 #pragma once
 

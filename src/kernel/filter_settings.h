@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What an operator wants traced, as written in the configuration or on the command line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The operator's filter, put into force in the kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The flight recorder: the newest history of every enabled event, in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/gfp_flags.h"
 
 #include <bpf/btf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Names of allocation flags, which differ between kernels and their configurations.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // GFP flag names from the format file of the kmalloc trace event.
 #pragma once
 

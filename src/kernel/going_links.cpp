@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/going_links.h"
 
 #include <bpf/bpf.h>

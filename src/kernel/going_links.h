@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Attachments that were given up but that the kernel may still have.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/kernel_btf.h"
 
 #include <bpf/btf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The running kernel's description of its own types.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Names of threads and slab caches, as the programs keep them.
 #pragma once
 

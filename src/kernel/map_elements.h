@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reading whole BPF hash maps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Where the BPF object comes from: from an earlier daemon, or freshly loaded.
 #pragma once
 

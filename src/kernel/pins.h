@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What is pinned in the BPF file system, and so outlives the daemon.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the "print fmt" of a tracepoint tells beside the text.
 #pragma once
 

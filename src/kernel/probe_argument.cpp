@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads what a probe fetches: [NAME=]FETCHARG[:TYPE].
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Arguments of kernel functions by name, and members of what they point to.
 #pragma once
 

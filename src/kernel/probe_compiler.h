@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From a probe's definition to the program that fetches its values, and the record they make.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A kernel probe as its definition says it: where it is set and what it fetches.
 #pragma once
 

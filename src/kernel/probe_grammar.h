@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The grammar of kernel probes: that of the kernel's own kprobe_events file.
 //
 //   p[:[GRP/][EVENT]] [MOD:]SYM[±offs]|MEMADDR [FETCHARGS]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Where the fields of a probe's record lie.
 #pragma once
 

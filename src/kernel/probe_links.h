@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Sets probes on kernel functions, and tells what the kernel missed of them.
 #pragma once
 

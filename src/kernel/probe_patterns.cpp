@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Probes on all functions that a pattern matches.
 #include <fmt/ranges.h>
 

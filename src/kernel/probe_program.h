@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Copies of the probes' BPF program, one for each probe.
 #pragma once
 

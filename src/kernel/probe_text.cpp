@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Prints probe definitions back in their grammar.
 #include <fmt/format.h>
 

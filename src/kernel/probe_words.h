@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The words of a probe's line, and small readers over one of them.
 #pragma once
 

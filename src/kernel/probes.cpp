@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/probes.h"
 
 #include <bpf/btf.h>

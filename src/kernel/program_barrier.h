@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Waits for BPF programs that are just running.
 #pragma once
 

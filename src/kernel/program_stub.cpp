@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/program_stub.h"
 
 #include <bpf/bpf.h>

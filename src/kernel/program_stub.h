@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Programs that do nothing but go on in another one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/ring_reader.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The consumer's side of a BPF ring buffer.
 #pragma once
 

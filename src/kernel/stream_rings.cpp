@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/stream_rings.h"
 
 #include <bpf/bpf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The stream rings: one BPF ring buffer for each CPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Function symbols of the kernel and its modules, packed and sorted.
 #pragma once
 

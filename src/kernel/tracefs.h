@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The kernel's trace file system, which describes its tracepoints.
 #pragma once
 

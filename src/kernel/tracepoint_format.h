@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What tracefs says of a tracepoint, as an event.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The running kernel's own tracepoints as events.
 #pragma once
 

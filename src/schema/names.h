@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Names of the numbers that records hold.
 //
 // A function that returns a string_view returns an empty one for a number that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What records look like: events, their fields, and what the fields mean.
 //
 // Built from the BTF of the BPF object (schema_from_btf.h), sent to clients and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The schema of the BPF object: the compiler writes it, nobody else.
 #pragma once
 

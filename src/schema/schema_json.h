@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The schema as JSON: as subscribers get it and as traces keep it.
 #pragma once
 

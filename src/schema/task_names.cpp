@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
 #include "schema/names.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "trace/ctf_metadata.h"
 
 #include <fmt/format.h>

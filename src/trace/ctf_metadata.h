@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The CTF 1.8 metadata of a trace, written from its schema.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "trace/event_records.h"
 
 #include <nlohmann/json.hpp>

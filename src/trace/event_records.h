@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What dynamic events are, and what is traced, told in the stream of names.
 #pragma once
 

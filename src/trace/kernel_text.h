@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Which addresses are code of the kernel.
 #pragma once
 

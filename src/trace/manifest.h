@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What a trace directory says about itself: manifest.json.
 #pragma once
 

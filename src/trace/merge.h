@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Merges the packets of several CPUs into one sequence in time order.
 #pragma once
 

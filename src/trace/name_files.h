@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads what a trace directory knows by name: tasks.json, caches.json, symbols.json.
 #pragma once
 

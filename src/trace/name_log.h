@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The names that were told while a trace was written.
 #pragma once
 

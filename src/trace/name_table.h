@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What threads and slab caches were called, and when.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "trace/once_only.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Lets pass once what several traces have in common.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The packet: the one container for records, on the socket and on disk.
 //
 // A packet is a CTF 1.8 packet: header, context, then the records of one CPU,

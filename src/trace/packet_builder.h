@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Turns the records of one CPU into packets.
 #pragma once
 

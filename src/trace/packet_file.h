@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The packets of one CPU of a trace directory.
 #pragma once
 

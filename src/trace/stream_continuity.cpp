@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "trace/stream_continuity.h"
 
 #include <fmt/format.h>

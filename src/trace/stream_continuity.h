@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Does a stream account for everything?
 #pragma once
 

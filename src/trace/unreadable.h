@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Why a file of a trace cannot be opened, and what can be done about it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // How many events a second each form takes, and how many bytes an event then has.
 //
 //   bench_decoders DIR [benchmark options]     DIR: a trace directory, which is held in memory

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: what machines have measured, as tables. A line of a measurement or of a committed
 # table: WORK TRACING INSTRUCTIONS.
 # shellcheck shell=bash

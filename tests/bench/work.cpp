@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // One kind of work, again and again, and what one turn of it costs:
 //
 //   bench_work getppid|pingpong|procfile [--empty TRACEPOINT,…]

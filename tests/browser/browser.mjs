@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Chromium without a screen, driven through its DevTools pipe: no port, no driver, no packages.
 import { spawn } from "node:child_process";
 import { once } from "node:events";

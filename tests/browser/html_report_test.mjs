@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Opens the HTML report in Chromium as somebody would: from a file, without a network.
 //
 //   node html_report_test.mjs KTRACECTL MAKE_TRACE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Makes a trace to show in a browser: some CPUs, threads that run, call and allocate, losses, and
 // names that would be markup.
 //

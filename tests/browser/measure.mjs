@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // How long the HTML report takes to be drawn, and to be drawn again at each step of a zoom: as
 // time that passes, and as processor time of the thread that draws, which a loaded machine does
 // not change much.

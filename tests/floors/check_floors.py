@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Holds the floors of the source tree: who may include whom.
 
     check_floors.py REPOSITORY    checks src/ and bpf/; exits 1 and names each breach

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Plants breaches in a small tree and sees that check_floors finds each of them."""
 import tempfile
 import unittest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Every hit is accounted for: shown, filtered, or lost and told.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

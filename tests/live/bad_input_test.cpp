@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Each kind of bad input gets one clear sentence and its exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Events and groups switched on and off while everything runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Exports, against what really happened and against the events they are made from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A filter that lasts as long as a connection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Filters in the kernel, each kind as include and as exclude.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

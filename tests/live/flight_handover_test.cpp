@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What one daemon has frozen and the next one finds: on disk exactly once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The flight recorder while it runs: its memory, and snapshots without a gap.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The text forms of kmemtrace and of the process tracer, against what really happened.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

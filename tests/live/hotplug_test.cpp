@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Processors that go and come while they are traced. Only on a machine of the tests' own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

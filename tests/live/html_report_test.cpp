@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The timeline of the HTML report, against the events that it is made from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

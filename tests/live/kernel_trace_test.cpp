@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Every field of every event against the kernel's own trace of the same run: the text form of an
 // event is the kernel's, so that one comparison takes in them all.
 #include <fmt/format.h>

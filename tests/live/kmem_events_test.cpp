@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Slab and page allocator events.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

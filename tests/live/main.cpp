@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Tests on the live kernel. They need root and BPF, and say so rather than skip.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

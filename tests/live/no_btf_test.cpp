@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A kernel that does not describe its types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A kernel without kprobes has everything else, and says of each probe why it is not there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

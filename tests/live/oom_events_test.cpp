@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // mark_victim.
 #include <gtest/gtest.h>
 #include <unistd.h>

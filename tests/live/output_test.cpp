@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The text forms: order, ftrace lines, symbols, where things are printed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

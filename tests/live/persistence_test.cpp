@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // History survives the daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Hits of kernel probes as text, and as other programs read them.
 #include <fcntl.h>
 #include <gmock/gmock.h>

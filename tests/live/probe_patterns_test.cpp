@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Kernel probes on all functions that a pattern matches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Kernel probes as events. On kernels that have them; see no_kprobes_test.cpp for the others.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // fork, exec, exit and rename, and the names that come of them.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>

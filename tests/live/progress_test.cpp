@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The line in which `ktracectl record` tells how it goes on, to somebody who looks.
 #include <fcntl.h>
 #include <gmock/gmock.h>

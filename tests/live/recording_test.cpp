@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Recordings of the stream, and what `ktracectl show` makes of trace directories.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

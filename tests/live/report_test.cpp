@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reports, against what really happened and against the events they are made from.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

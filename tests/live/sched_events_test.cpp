@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Switches, wake-ups and migrations, against the scheduler's own counts.
 #include <gtest/gtest.h>
 

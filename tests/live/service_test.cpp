@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The daemon as a service: reload, stop, and what it leaves behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // `ktracectl show` where it has little: no daemon, no root, no permission, no memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // signal_generate and signal_deliver.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Snapshots when something is in their way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

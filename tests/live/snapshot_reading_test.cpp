@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What readers are told of snapshots: by babeltrace2, which is not ours, and by the list.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Snapshots of the flight recorder, taken while tracing goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

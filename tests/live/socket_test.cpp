@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What may come over the control socket, good and bad.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

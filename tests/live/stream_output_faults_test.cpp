@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The daemon's own recording of the stream when something is in its way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The daemon's own recording of the stream, "stream.output".
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

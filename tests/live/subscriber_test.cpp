@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Clients of the stream that are slow, dead, or several.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // sys_enter and sys_exit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Any tracepoint of the running kernel as an event.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

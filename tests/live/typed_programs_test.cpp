@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Programs that ask for the types of their arguments, where the machine forbids that kind.
 #include <gtest/gtest.h>
 

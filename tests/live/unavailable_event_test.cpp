@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // An event that this kernel cannot give: the reason is told, and nothing else is disabled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

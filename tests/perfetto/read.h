@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reads Perfetto traces back, as a viewer does.
 #pragma once
 

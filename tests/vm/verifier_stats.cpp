@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the running kernel's verifier had to do for each of the built-in programs, and for the
 // programs of a few probes, a line each:
 //

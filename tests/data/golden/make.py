@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Makes a small trace that has every event: see README.md beside it.
 
     make.py DIRECTORY-OF-PROGRAMS OUTPUT-DIRECTORY

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
 # Makes a small recording of what the tests' program `truth` does: see README.md beside it.
 #
 #   make.sh DIRECTORY-OF-PROGRAMS OUTPUT-DIRECTORY filtered|whole

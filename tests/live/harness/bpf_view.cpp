@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "harness/bpf_view.h"
 
 #include <bpf/bpf.h>

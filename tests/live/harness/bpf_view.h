@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the kernel says about a daemon's BPF objects, past the daemon.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "harness/cgroups.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "harness/daemon.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A ktraced of the test's own, and its client.
 #pragma once
 
@@ -39,7 +40,8 @@ class Daemon {
   void send(int signal) { process_->send(signal); }
 
   // Replaces the configuration file; the daemon is not told. Socket and directories are
-  // the test's own, but for those that `config` names; events and the flight recorder are off unless `config` speaks of them.
+  // the test's own, but for those that `config` names; events and the flight recorder are off
+  // unless `config` speaks of them.
   void write_config(json config);
   void write_config_text(std::string_view text);
 

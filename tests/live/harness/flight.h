@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The flight recorder, as tests of it and of its snapshots use it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "harness/held_thread.h"
 
 #include <fmt/format.h>

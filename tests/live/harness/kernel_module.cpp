@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "harness/kernel_module.h"
 
 #include <arpa/inet.h>

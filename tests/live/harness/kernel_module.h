@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A kernel module that comes and goes: nbd, the network block device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What the kernel itself traces and prints of its tracepoints, to compare with.
 #pragma once
 

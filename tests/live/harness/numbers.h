@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The calls that the ground truth numbers: getpriority(0, n), n counting up from 1.
 #pragma once
 

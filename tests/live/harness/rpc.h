@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A bare connection to the control socket: what a third program would do.
 #pragma once
 

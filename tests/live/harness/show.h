@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What `ktracectl show` makes of trace directories.
 #pragma once
 

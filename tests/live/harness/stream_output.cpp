@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "harness/stream_output.h"
 
 #include <gtest/gtest.h>

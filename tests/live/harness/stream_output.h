@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The daemon's own recording, "stream.output", as a test sees it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A directory that vanishes with its content.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A trace directory, read straight from its files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // System calls whose numbers, arguments and results are known.
 #include <fcntl.h>
 #include <sys/mman.h>

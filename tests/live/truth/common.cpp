@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

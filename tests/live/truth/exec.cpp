@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A chain of execve calls of this program under other names.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Work that makes the kernel allocate memory of known sizes.
 #include <fcntl.h>
 #include <sys/ipc.h>

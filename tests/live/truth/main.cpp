@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include <grp.h>
 #include <sys/prctl.h>
 #include <unistd.h>

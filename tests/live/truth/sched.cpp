@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Switches between two threads, and moves between CPUs.
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Signals of all kinds, sent and received by the process itself.
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Processes and threads: births, ends, names.
 #include <fcntl.h>
 #include <sys/mman.h>

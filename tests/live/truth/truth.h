@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Ground truth: small actions whose every detail is known, told as JSON.
 //
 //   truth [--wait] [--comm NAME] [--uid UID] [--cpu N] [--cgroup DIR] ACTION [ARGUMENT…]

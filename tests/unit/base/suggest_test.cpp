@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "base/suggest.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/command_line.h"
 
 #include <gmock/gmock.h>

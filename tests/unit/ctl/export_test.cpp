@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/export.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Somebody to talk to: a Unix socket whose other end is written in the test.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/filter_args.h"
 
 #include <gmock/gmock.h>

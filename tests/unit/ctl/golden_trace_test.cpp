@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Traces outlive the version that wrote them: see tests/data/golden/README.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

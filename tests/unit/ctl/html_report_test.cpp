@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/html_report.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Reports on what happens now.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

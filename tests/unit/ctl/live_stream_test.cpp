@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From a daemon's socket to lines: LiveSource, StreamLoop and PassPrinter together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Recordings of several kernels in every form and report: see tests/data/recorded/README.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // From a daemon's socket to a trace directory: Recorder, and what the command runs beside it.
 #include "ctl/recorder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // What reports say they cannot know.
 #include "unit/ctl/report_fixture.h"
 

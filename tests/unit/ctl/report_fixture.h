@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Traces of a few events, and the reports on them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "unit/ctl/report_fixture.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/selection.h"
 
 #include <gmock/gmock.h>

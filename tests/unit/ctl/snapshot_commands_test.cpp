@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/snapshot_commands.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/text_list.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """configs/ktraced.schema.json is as strict as the daemon: it accepts the installed
 configuration, refuses the bad ones, and names the events that there are.
 

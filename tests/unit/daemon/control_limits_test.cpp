@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Clients that ask too much, too slowly, too often or nonsense: none of them harms another.
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // A control server in a thread of its own, and clients of it.
 #pragma once
 

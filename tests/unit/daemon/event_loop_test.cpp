@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/event_loop.h"
 
 #include <fcntl.h>

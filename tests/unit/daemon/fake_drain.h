@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Random passes of packets, with a count of what is in them.
 #pragma once
 

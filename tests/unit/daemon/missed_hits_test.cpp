@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/missed_hits.h"
 
 #include <gtest/gtest.h>

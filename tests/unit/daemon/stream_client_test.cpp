@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The client of docs/examples against the real server with a made-up trace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

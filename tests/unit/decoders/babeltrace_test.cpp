@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // babeltrace2 judges what is written: it must read from a trace directory what our own reader
 // reads, and have nothing to complain about.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/call_timeline.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Records of all events, and the decoders to read them with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The kernel's print texts, on records made by hand.
 #include "decoders/print_format.h"
 

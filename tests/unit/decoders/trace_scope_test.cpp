@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/trace_scope.h"
 
 #include <gtest/gtest.h>

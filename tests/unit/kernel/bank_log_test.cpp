@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/bank_log.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/print_text.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/proc_threads.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // BTF as small as a test needs it, with tracepoints of any form.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "schema/schema_from_btf.h"
 
 #include <bpf/btf.h>

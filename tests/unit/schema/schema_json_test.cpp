@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "schema/schema_json.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // babeltrace2, which judges the traces that are written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Packets and records made by hand, for tests of those who read them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // The schema of the BPF object that was built.
 #pragma once
 

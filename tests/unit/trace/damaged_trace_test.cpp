@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Trace directories that are not whole: each is one clear error, and what is whole is shown.
 #include <gmock/gmock.h>
 

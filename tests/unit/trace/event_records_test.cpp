@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Dynamic events: told in the stream, written to traces, read by babeltrace2.
 #include "trace/event_records.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Trace directories that are written and read back.
 #pragma once
 

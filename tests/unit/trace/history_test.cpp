@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 // Trace directories, from writer to reader.
 #include "trace/history.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause
 #include "trace/packet_builder.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: packs a file system for a virtual machine: the programs under test with the
 # tests, at the paths they have here, and as little of this machine as they need.
 # shellcheck shell=bash

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: Debian's kernels, fetched from the archive this machine installs from, without
 # installing them.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: a virtual machine that runs a list of tests and ends.
 # shellcheck shell=bash
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: what a machine told, as a JUnit report and as a summary.
 # shellcheck shell=bash
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: committed tables of figures that each kernel series has its own of, so that growth is
 # seen in review. Their first line names the compiler of the BPF programs they are of.
 # shellcheck shell=bash

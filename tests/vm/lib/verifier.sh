@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Sourced: compares what a kernel's verifier had to do with the committed tables, so that
 # growth is seen in review. A line of a table: PROGRAM INSTRUCTIONS STATES.
 # shellcheck shell=bash
