@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "ctl/filter_args.h"
@@ -21,6 +22,9 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
+
+// Attaching thousands of programs takes the kernel minutes.
+constexpr std::chrono::minutes kAttachPatience{10};
 
 std::string as_json(const json& value) { return json_text(value); }
 
@@ -113,6 +117,7 @@ Result<std::string> run(const StatusCommand& command, bool json, RpcClient& clie
 Result<std::string> run(const EventsCommand& command, bool json, RpcClient& client) {
   if (command.action == EventsCommand::Action::list) return list_events(command, json, client);
   bool enable = command.action == EventsCommand::Action::enable;
+  client.set_patience(kAttachPatience);
   auto answer = client.call(enable ? "events.enable" : "events.disable",
                             {{"names", split_names(command.names)}});
   if (!answer) return pass_on(answer);
@@ -121,6 +126,7 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
 }
 
 Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client) {
+  client.set_patience(kAttachPatience);
   auto answer =
       client.call(command.method, command.keep_history ? nlohmann::json{{"keep_history", true}}
                                                        : nlohmann::json::object());

@@ -81,6 +81,10 @@ Result<RpcClient> RpcClient::connect(const std::string& path, std::chrono::secon
   return RpcClient(std::move(socket));
 }
 
+void RpcClient::set_patience(std::chrono::seconds patience) {
+  set_timeout(socket_.get(), SO_RCVTIMEO, patience);
+}
+
 Result<json> RpcClient::call(std::string_view method, const json& params,
                              const OnProgress& on_progress) {
   json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};

@@ -26,6 +26,8 @@ class RpcClient {
 
   // From now on texts in results are as printable() shows them: for those that print them.
   void show_printable() { printable_ = true; }
+  // How long call() waits for an answer from now on.
+  void set_patience(std::chrono::seconds patience);
 
   // What the daemon tells while it works on a request: the `params` of its "progress".
   using OnProgress = std::function<void(const nlohmann::json& params)>;

@@ -53,12 +53,13 @@ void check_events(const Config& config, const Schema& schema, ConfigFindings& fi
 
 void check_tracepoints(const Config& config, ConfigFindings& findings) {
   if (config.tracepoints.empty()) return;
-  if (auto all = Tracepoints::all(); !all) {
+  const auto all = Tracepoints::all();
+  if (!all) {
     findings.warnings.push_back("events.tracepoints is not checked: " + all.error().message);
     return;
   }
   for (const std::string& pattern : config.tracepoints)
-    if (auto found = Tracepoints::matching(pattern); !found)
+    if (auto found = Tracepoints::matching(*all, pattern); !found)
       findings.problems.push_back("events.tracepoints: " + found.error().message);
 }
 

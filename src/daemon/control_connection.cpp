@@ -15,8 +15,9 @@ namespace ktraced {
 namespace {
 
 constexpr size_t kReadBytes = 64U << 10;
-// After so many requests of one client the others get their turn.
+// After so many requests, or so long, of one client the others get their turn.
 constexpr int kRequestsPerTurn = 16;
+constexpr std::chrono::milliseconds kTimePerTurn{5};
 // A buffer that has grown beyond this is given back when it is empty.
 constexpr size_t kKeptCapacity = 4U << 10;
 
@@ -48,7 +49,7 @@ ControlConnection::ControlConnection(Fd fd, const Peer& peer, Admission::Share s
       limits_(limits) {
   set_patience(limits.first_request);
   // What comes of it is dealt with when the request has been answered.
-  session_.set_output([this](const std::string& line) {
+  session_->set_output([this](const std::string& line) {
     output_ += line;
     broken_ |= !flush();
   });
@@ -136,7 +137,10 @@ bool ControlConnection::flush() {
 
 void ControlConnection::answer_requests() {
   answering_ = true;
-  for (int i = 0; i < kRequestsPerTurn && answerable(); ++i) {
+  const auto begin = Clock::now();
+  for (int i = 0;
+       i < kRequestsPerTurn && answerable() && (i == 0 || Clock::now() - begin < kTimePerTurn);
+       ++i) {
     std::string_view line = take_line();
     if (line.size() > line_limit()) {
       refuse(RpcCode::not_a_request,
@@ -149,7 +153,7 @@ void ControlConnection::answer_requests() {
       break;
     }
     awaiting_ = true;
-    auto answer = methods_.answer(line, peer_, session_, answer_later());
+    auto answer = methods_.answer(line, peer_, *session_, answer_later());
     awaiting_ &= answer.deferred;
     output_ += answer.line;
     share_.set_unread(output_.size() - sent_);
@@ -226,7 +230,7 @@ void ControlConnection::update_interest() {
 
 void ControlConnection::check_deadline(Clock::time_point now) {
   if (now < deadline_ || awaiting_) return;
-  if (session_.keeps_something() && !refusing_ && !takeover_) return;
+  if (session_->keeps_something() && !refusing_ && !takeover_) return;
   if (refusing_ || takeover_) {
     broken_ = true;
     return finish();

@@ -83,7 +83,7 @@ class ControlConnection {
   bool awaiting_ = false;   // the answer to a deferred request: no other is begun before it
   bool answering_ = false;  // in answer_requests()
   Takeover takeover_;       // due when all output is sent
-  Session session_;
+  std::shared_ptr<Session> session_ = std::make_shared<Session>();
   // For answers that come later: this object, while it lives.
   std::shared_ptr<ControlConnection*> self_ = std::make_shared<ControlConnection*>(this);
 };

@@ -131,7 +131,12 @@ void ControlServer::admit(Fd connection) {
   if (connections_.empty()) sweep_timer_.set_enabled(true);
   auto entry = connections_.emplace(connections_.end(), std::move(connection), *peer,
                                     std::move(*share), methods_, limits_);
-  if (auto started = entry->start(loop_, [this, entry] { connections_.erase(entry); }); !started) {
+  if (auto started = entry->start(loop_,
+                                  [this, entry] {
+                                    connections_.erase(entry);
+                                    if (on_closed_) on_closed_();
+                                  });
+      !started) {
     spdlog::warn("control socket: {}", started.error().message);
     connections_.erase(entry);
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <memory>
 
@@ -44,6 +45,9 @@ class ControlServer {
   // connection (non-blocking), and the server forgets it.
   void add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade);
 
+  // Called whenever a connection has ended, or has been taken over.
+  void on_closed(std::function<void()> callback) { on_closed_ = std::move(callback); }
+
   // Takes effect for connections made from now on, and for the socket file.
   Result<> set_access(AccessRules rules);
 
@@ -63,6 +67,7 @@ class ControlServer {
   AccessRules rules_;
   ControlLimits limits_;
   Admission admission_;
+  std::function<void()> on_closed_;
   Methods methods_;
   Fd spare_;  // given up to accept, and refuse, when no descriptor is left
   EventSource accept_source_;

@@ -52,10 +52,12 @@ Result<> Daemon::start() {
   auto server = ControlServer::listen(loop_, config_.control.socket, std::move(*rules));
   if (!server) return pass_on(server);
   server_ = std::move(*server);
+  server_->on_closed([this] { heap_.note_use(); });
 
   auto subscribers =
       Subscribers::create(loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
-                                  .request_pass = [this] { tracer_->request_pass(); }});
+                                  .request_pass = [this] { tracer_->request_pass(); },
+                                  .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return pass_on(subscribers);
   subscribers_ = std::move(*subscribers);
 
@@ -77,7 +79,13 @@ Result<> Daemon::start() {
                          .snapshots = *snapshots_,
                          .recorder = *recorder_,
                          .symbols = symbols_,
-                         .reload = [this] { return reload(); }});
+                         .resolver = resolver_,
+                         .loop = loop_,
+                         .commands = commands_,
+                         .queries = queries_,
+                         .reload = [this](OnReloaded then) { reload(std::move(then)); }});
+  tracer_->work_in(loop_);
+  heap_.note_use();
   watch_kernel();
   return watch_signals();
 }
@@ -90,13 +98,22 @@ void Daemon::watch_kernel() {
     if (changes.cpus) tracer_->look_for_new_cpus();
     // An address of a module that has gone keeps its name as long as no other can have it.
     if (changes.modules_came) symbols_.refresh();
-    if (changes.modules()) tracer_->note_modules(changes);
+    if (changes.modules()) note_modules(changes);
   });
   if (watch)
     uevent_watch_ = std::move(*watch);
   else
     spdlog::warn("{}; those that come later are not traced", watch.error().message);
   tracer_->look_for_new_cpus();  // one that came before anybody listened
+}
+
+void Daemon::note_modules(const KernelChanges& changes) {
+  commands_.run([this, changes](const CommandQueue::Token& token) {
+    tracer_->note_modules(changes);
+    tracer_->when_attached([this, token](const Result<>& attached) {
+      if (attached) tracer_->check_modules();
+    });
+  });
 }
 
 // It asks only while something is published, so while there is a tracer.
@@ -128,11 +145,14 @@ Result<> Daemon::watch_signals() {
     if (auto added = add(signal, [this] { stop(); }); !added) return added;
   if (auto added = add(SIGUSR1, [this] { take_snapshot_on_signal(); }); !added) return added;
   return add(SIGHUP, [this] {
-    if (auto changed = reload(); changed)
-      spdlog::info("configuration reloaded, changed: {}",
-                   changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
-    else
-      spdlog::error("configuration not reloaded, nothing is changed: {}", changed.error().message);
+    reload([](const Result<std::vector<std::string>>& changed) {
+      if (changed)
+        spdlog::info("configuration reloaded, changed: {}",
+                     changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
+      else
+        spdlog::error("configuration not reloaded, nothing is changed: {}",
+                      changed.error().message);
+    });
   });
 }
 
@@ -142,36 +162,58 @@ void Daemon::take_snapshot_on_signal() {
   if (!taken) spdlog::error("no snapshot on SIGUSR1: {}", taken.error().message);
 }
 
-Result<std::vector<std::string>> Daemon::reload() {
+void Daemon::reload(OnReloaded then) {
+  commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
+    auto config = read_config();
+    if (!config) return then(pass_on(config));
+    const auto tracepoints = config->tracepoints;
+    tracer_->prepare_tracepoints(tracepoints, [this, then, token, config = std::move(*config)](
+                                                  const Tracepoints::Kept& kept) {
+      const auto changed = put_into_use(config);
+      tracer_->when_attached([then, token, changed, kept](const Result<>& attached) {
+        if (!attached) return then(std::unexpected(attached.error()));
+        then(changed);
+      });
+    });
+  });
+}
+
+Result<Config> Daemon::read_config() {
   auto config = load_config(config_file_, event_groups(tracer_->schema()));
-  if (!config) return pass_on(config);
+  if (!config) return config;
   if (config->control.socket != config_.control.socket)
     return fail(ExitCode::config,
                 "{}: control.socket cannot be changed while the daemon runs: restart it",
                 config_file_.string());
-  auto rules = make_access_rules(config->control.group, config->control.admin_uids);
+  return config;
+}
+
+Result<std::vector<std::string>> Daemon::put_into_use(Config config) {
+  auto rules = make_access_rules(config.control.group, config.control.admin_uids);
   if (!rules) return pass_on(rules);
 
   auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
   if (auto set = server_->set_access(std::move(*rules)); !set) return pass_on(set);
-  auto changed = tracer_->apply(*config);
+  auto changed = tracer_->apply(config);
   if (!changed) {
     if (rules_before) static_cast<void>(server_->set_access(std::move(*rules_before)));
     return std::unexpected(in_file(config_file_, changed.error()));
   }
-  if (config->control.group != config_.control.group ||
-      config->control.admin_uids != config_.control.admin_uids)
+  if (config.control.group != config_.control.group ||
+      config.control.admin_uids != config_.control.admin_uids)
     changed->emplace_back("control");
-  snapshots_->apply(config->flight);
-  apply_output(config->stream.output);
-  add_if_changed(*changed, "log", config_.log.level, config->log.level);
-  spdlog::set_level(spdlog::level::from_str(config->log.level));
-  config_ = std::move(*config);
+  snapshots_->apply(config.flight);
+  apply_output(config.stream.output);
+  add_if_changed(*changed, "log", config_.log.level, config.log.level);
+  spdlog::set_level(spdlog::level::from_str(config.log.level));
+  config_ = std::move(config);
   return changed;
 }
 
 void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; the trace goes on" : "stopping");
+  commands_.close();
+  tracer_->drop_work();
   // The banks must stay while they are read.
   snapshots_->finish(config_.persist, [this] { shut_down(); });
 }

@@ -7,15 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "daemon/command_queue.h"
 #include "daemon/config.h"
 #include "daemon/control_server.h"
 #include "daemon/event_loop.h"
 #include "daemon/exception_barrier.h"
+#include "daemon/heap_trimmer.h"
+#include "daemon/methods.h"
 #include "daemon/snapshots.h"
 #include "daemon/stream_recorder.h"
 #include "daemon/subscribers.h"
 #include "daemon/tracer.h"
 #include "daemon/uevent_watch.h"
+#include "daemon/work_thread.h"
 #include "kernel/symbols.h"
 
 namespace ktraced {
@@ -30,8 +34,9 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
 
-  // Reads the configuration file again; a bad one changes nothing.
-  Result<std::vector<std::string>> reload();
+  // Reads the configuration file again; a bad one changes nothing. `then` is called when
+  // everything is attached.
+  void reload(OnReloaded then);
   // Finishes the snapshots being written, sends what is in the rings and ends the loop.
   void stop();
 
@@ -43,9 +48,14 @@ class Daemon {
   Result<> watch_signals();
   void watch_kernel();
   void take_snapshot_on_signal();
+  Result<Config> read_config();
+  Result<std::vector<std::string>> put_into_use(Config config);
+  void note_modules(const KernelChanges& changes);
   void shut_down();
 
   EventLoop& loop_;
+  HeapTrimmer heap_{loop_};
+  CommandQueue commands_{loop_}, queries_{loop_};
   std::filesystem::path config_file_;
   Config config_;
   KernelSymbols symbols_;
@@ -57,6 +67,7 @@ class Daemon {
   std::unique_ptr<ControlServer> server_;
   UeventWatch uevent_watch_;
   std::vector<EventSource> signals_;
+  WorkThread resolver_{"ktraced-symbols"};  // last: its tasks use the rest
 };
 
 }  // namespace ktraced

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // ktraced: load the configuration, probe the kernel, load, attach, run.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -83,6 +84,7 @@ Result<int> run(const Options& options) {
     return 0;
   }
 
+  ::mallopt(M_ARENA_MAX, 2);  // each arena keeps what its threads have used at their height
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
     return pass_on(blocked);
   const LogOutput log;  // starts a thread

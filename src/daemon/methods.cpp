@@ -4,9 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
-#include <chrono>
+#include <memory>
+#include <utility>
 
 #include "base/clock.h"
+#include "daemon/command_methods.h"
 #include "daemon/snapshot_methods.h"
 #include "schema/schema_json.h"
 #include "trace/ctf_metadata.h"
@@ -17,19 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
-constexpr std::chrono::milliseconds kProgressInterval{100};
-
-Result<std::vector<std::string>> texts_parameter(const json& params, const char* key) {
-  auto names = params.find(key);
-  if (names == params.end() || !names->is_array() || names->empty())
-    return fail(ExitCode::usage, "'{}' must be a list of names", key);
-  std::vector<std::string> out;
-  for (const json& name : *names) {
-    if (!name.is_string()) return fail(ExitCode::usage, "'{}' must be a list of strings", key);
-    out.push_back(name);
-  }
-  return out;
-}
 
 // False if it is not given.
 Result<bool> flag_parameter(const json& params, const char* name) {
@@ -39,36 +28,15 @@ Result<bool> flag_parameter(const json& params, const char* name) {
   return value->get<bool>();
 }
 
-Result<json> list_events(const Tracer& tracer, const json& params) {
-  if (!params.contains("tracepoints")) return tracer.events({});
-  auto patterns = texts_parameter(params, "tracepoints");
-  if (!patterns) return pass_on(patterns);
-  return tracer.events(*patterns);
-}
-
-Result<json> enable(Tracer& tracer, const json& params, bool enabled) {
-  auto names = texts_parameter(params, "names");
-  if (!names) return pass_on(names);
-  auto chosen = tracer.set_enabled(*names, enabled);
-  if (!chosen) return pass_on(chosen);
-  json answer = {{"events", chosen->events}};
-  if (!chosen->skipped.empty()) answer["skipped"] = chosen->skipped;
-  return answer;
-}
-
-Result<json> add_probes(Tracer& tracer, const json& params, const Session& session) {
-  auto text = params.find("text");
-  if (text == params.end() || !text->is_string())
-    return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
-  auto wanted = flag_parameter(params, "progress");
-  if (!wanted) return pass_on(wanted);
-  if (!*wanted) return tracer.add_probes(*text);
-  std::chrono::steady_clock::time_point last;
-  return tracer.add_probes(*text, [&](size_t done, size_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < kProgressInterval) return;
-    last = now;
-    session.notify("progress", {{"done", done}, {"total", total}});
+void list_events(const MethodTargets& t, const json& params, const Reply& reply) {
+  if (!params.contains("tracepoints")) return reply(t.tracer.events({}));
+  auto patterns = names_parameter(params, "tracepoints");
+  if (!patterns) return reply(pass_on(patterns));
+  t.queries.run([t, reply, patterns = std::move(*patterns)](const CommandQueue::Token& token) {
+    t.tracer.read_tracepoints(patterns,
+                              [t, reply, patterns, token](const Tracepoints::Kept& /*kept*/) {
+                                reply(t.tracer.events(patterns));
+                              });
   });
 }
 
@@ -109,7 +77,7 @@ Result<json> set_filter(Tracer& tracer, const json& params, const Peer& peer, Se
 Result<json> clear_filter(Tracer& tracer, const json& params) {
   Result<FilterSettings> cleared;
   if (auto keys = params.find("keys"); keys != params.end()) {
-    auto names = texts_parameter(params, "keys");
+    auto names = names_parameter(params, "keys");
     if (!names) return pass_on(names);
     cleared = without_keys(tracer.filter(), *names);
   }
@@ -118,12 +86,12 @@ Result<json> clear_filter(Tracer& tracer, const json& params) {
   return show_filter(tracer);
 }
 
-Result<json> resolve(KernelSymbols& symbols, const json& params) {
+Result<std::vector<uint64_t>> addresses_parameter(const json& params) {
   auto addresses = params.find("addresses");
   if (addresses == params.end() || !addresses->is_array() || addresses->size() > kMaxAddresses)
     return fail(ExitCode::usage, "'addresses' must be a list of at most {} hexadecimal strings",
                 kMaxAddresses);
-  json found = json::object();
+  std::vector<uint64_t> out;
   for (const json& entry : *addresses) {
     const auto* text = entry.get_ptr<const std::string*>();
     uint64_t address = 0;
@@ -132,9 +100,24 @@ Result<json> resolve(KernelSymbols& symbols, const json& params) {
             text->data() + text->size())
       return fail(ExitCode::usage, "'addresses' holds {}, which is not a hexadecimal string",
                   entry.dump());
-    if (auto symbol = symbols.resolve(address)) found[*text] = *symbol;
+    out.push_back(address);
   }
-  return json{{"symbols", std::move(found)}};
+  return out;
+}
+
+void resolve(const MethodTargets& t, const json& params, const Reply& reply) {
+  auto addresses = addresses_parameter(params);
+  if (!addresses) return reply(pass_on(addresses));
+  t.resolver.run(
+      [t, texts = params["addresses"], addresses = std::move(*addresses), reply]() mutable {
+        json found = json::object();
+        for (size_t i = 0; i < addresses.size(); ++i)
+          if (auto symbol = t.symbols.resolve(addresses[i]))
+            found[texts[i].get<std::string>()] = *symbol;
+        t.loop.post([reply = std::move(reply), found = std::move(found)] {
+          reply(json{{"symbols", found}});
+        });
+      });
 }
 
 json subscription(const Tracer& tracer, bool backlog) {
@@ -158,46 +141,21 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
     status["symbols"] = {{"reason", no_symbols.empty() ? json() : json(no_symbols)}};
     return status;
   });
-  server.add({"events.list", {"tracepoints"}}, Role::read,
-             [t](const json& params, const Peer&) { return list_events(t.tracer, params); });
+  server.add_deferred(
+      {"events.list", {"tracepoints"}}, Role::read,
+      [t](const json& params, const Peer&, const Reply& reply) { list_events(t, params, reply); });
   server.add("filter.show", Role::read,
              [t](const json&, const Peer&) { return show_filter(t.tracer); });
   server.add("probe.list", Role::read, [t](const json&, const Peer&) { return t.tracer.probes(); });
-  server.add({"symbols.resolve", {"addresses"}}, Role::read,
-             [t](const json& params, const Peer&) { return resolve(t.symbols, params); });
+  server.add_deferred(
+      {"symbols.resolve", {"addresses"}}, Role::read,
+      [t](const json& params, const Peer&, const Reply& reply) { resolve(t, params, reply); });
 }
 
-void add_commands(ControlServer& server, const MethodTargets& t) {
-  server.add({"events.enable", {"names"}}, Role::admin,
-             [t](const json& params, const Peer&) { return enable(t.tracer, params, true); });
-  server.add({"events.disable", {"names"}}, Role::admin,
-             [t](const json& params, const Peer&) { return enable(t.tracer, params, false); });
-  for (bool paused : {true, false})
-    server.add(
-        paused ? "pause" : "resume", Role::admin, [t, paused](const json&, const Peer& peer) {
-          spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
-          t.tracer.set_paused(paused);
-          return json{{"state", paused ? "paused" : "running"}};
-        });
+// Those that attach and detach nothing, or next to nothing.
+void add_quick_commands(ControlServer& server, const MethodTargets& t) {
   server.add({"reset", {"keep_history"}}, Role::admin,
              [t](const json& params, const Peer&) { return reset(t.tracer, params); });
-  server.add("reload", Role::admin, [t](const json&, const Peer&) -> Result<json> {
-    auto changed = t.reload();
-    if (!changed) return pass_on(changed);
-    return json{{"changed", *changed}};
-  });
-  server.add_session({"probe.add", {"text", "progress"}}, Role::admin,
-                     [t](const json& params, const Peer&, Session& session) {
-                       return add_probes(t.tracer, params, session);
-                     });
-  server.add({"probe.remove", {"names"}}, Role::admin,
-             [t](const json& params, const Peer&) -> Result<json> {
-               auto names = texts_parameter(params, "names");
-               if (!names) return pass_on(names);
-               return t.tracer.remove_probes(*names);
-             });
-  server.add("probe.clear", Role::admin,
-             [t](const json&, const Peer&) { return t.tracer.clear_probes(); });
   server.add_session({"filter.set", {"filter", "while_connected"}}, Role::admin,
                      [t](const json& params, const Peer& peer, Session& session) {
                        return set_filter(t.tracer, params, peer, session);
@@ -206,28 +164,60 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
              [t](const json& params, const Peer&) { return clear_filter(t.tracer, params); });
 }
 
+// Connections that are to read the stream once all programs are attached.
+struct Subscribing {
+  size_t count = 0;
+};
+
+void add_subscriber(const MethodTargets& t, Fd connection, const Peer& peer, bool backlog) {
+  t.tracer.prepare_reader(backlog);
+  auto added =
+      t.subscribers.add(std::move(connection), peer, [&] { return t.tracer.names_packets(); });
+  t.tracer.request_pass();
+  if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
+}
+
+// Programs are attached for it, and it is sent nothing before: who has its first packet knows that
+// the trace is on.
+void subscribe(const MethodTargets& t, const std::shared_ptr<Subscribing>& waiting, Fd connection,
+               const Peer& peer, bool backlog) {
+  // A backlog goes to the first reader, who must be there when the stream begins to flow.
+  if (backlog && t.tracer.has_backlog())
+    return add_subscriber(t, std::move(connection), peer, backlog);
+  t.tracer.prepare_reader(false);
+  ++waiting->count;
+  auto fd = std::make_shared<Fd>(std::move(connection));
+  auto expected = t.tracer.expect_reader();
+  t.tracer.when_attached([t, waiting, fd, peer, expected](const Result<>& attached) {
+    --waiting->count;
+    if (attached) add_subscriber(t, std::move(*fd), peer, false);
+  });
+}
+
+void add_subscription(ControlServer& server, const MethodTargets& t) {
+  auto waiting = std::make_shared<Subscribing>();
+  server.add_upgrade(
+      {"stream.subscribe", {"backlog"}}, Role::read,
+      [t, waiting](const json& params, const Peer& peer) -> Result<json> {
+        auto backlog = flag_parameter(params, "backlog");
+        if (!backlog) return pass_on(backlog);
+        if (auto room = t.subscribers.check_room(peer, waiting->count); !room) return pass_on(room);
+        return subscription(t.tracer, *backlog);
+      },
+      [t, waiting](Fd connection, const Peer& peer, const json& params) {
+        subscribe(t, waiting, std::move(connection), peer,
+                  flag_parameter(params, "backlog").value_or(false));
+      });
+}
+
 }  // namespace
 
 void add_methods(ControlServer& server, const MethodTargets& targets) {
   add_queries(server, targets);
+  add_quick_commands(server, targets);
   add_commands(server, targets);
-  add_snapshot_methods(server, targets.snapshots, targets.tracer);
-  server.add_upgrade(
-      {"stream.subscribe", {"backlog"}}, Role::read,
-      [targets](const json& params, const Peer& peer) -> Result<json> {
-        auto backlog = flag_parameter(params, "backlog");
-        if (!backlog) return pass_on(backlog);
-        if (auto room = targets.subscribers.check_room(peer); !room) return pass_on(room);
-        return subscription(targets.tracer, *backlog);
-      },
-      [targets](Fd connection, const Peer& peer, const json& params) {
-        targets.tracer.prepare_reader(flag_parameter(params, "backlog").value_or(false));
-        auto added = targets.subscribers.add(std::move(connection), peer,
-                                             [&] { return targets.tracer.names_packets(); });
-        targets.tracer.request_pass();
-        if (!added)
-          spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
-      });
+  add_snapshot_methods(server, targets.snapshots, targets.tracer, targets.commands);
+  add_subscription(server, targets);
 }
 
 }  // namespace ktraced

@@ -172,10 +172,15 @@ struct Reply::State {
   json id;
 };
 
-Reply::Reply(Send send, json id)
-    : state_(std::make_shared<State>(std::move(send), std::move(id))) {}
+Reply::Reply(Send send, json id, std::weak_ptr<const Session> session)
+    : state_(std::make_shared<State>(std::move(send), std::move(id))),
+      session_(std::move(session)) {}
 
 void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
+
+void Reply::notify(std::string_view method, const json& params) const {
+  if (const auto session = session_.lock()) session->notify(method, params);
+}
 
 void Session::notify(std::string_view method, const json& params) const {
   if (output_) output_(to_line({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
@@ -237,7 +242,7 @@ Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& pee
     return refuse(RpcCode::bad_params, known.error());
   if (method->second.deferred) {
     call_deferred(method->second.deferred, request.params, peer,
-                  Reply(answered ? std::move(send_later) : nullptr, id));
+                  Reply(answered ? std::move(send_later) : nullptr, id, session.weak_from_this()));
     return {.line = {}, .takeover = nullptr, .deferred = answered};
   }
   auto result = guarded([&] { return method->second.handler(request.params, peer, session); });

@@ -53,12 +53,15 @@ class Reply {
   // Sends the line of an answer; empty: nothing is to be sent.
   using Send = std::function<void(std::string line)>;
 
-  Reply(Send send, nlohmann::json id);
+  Reply(Send send, nlohmann::json id, std::weak_ptr<const Session> session = {});
   void operator()(const Result<nlohmann::json>& result) const;
+  // Sends a notification to the client that waits, if it still does.
+  void notify(std::string_view method, const nlohmann::json& params) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
+  std::weak_ptr<const Session> session_;
 };
 
 // A method's name and those of its parameters; a request with others is refused.
@@ -73,7 +76,7 @@ struct MethodName {
 
 // A connection as long as it is one for requests: until it is closed by either side, or is taken
 // over.
-class Session {
+class Session : public std::enable_shared_from_this<Session> {
  public:
   // Destroys this when the session ends. While there is such a thing the client may be silent for
   // as long as it likes.

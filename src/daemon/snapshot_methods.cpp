@@ -3,6 +3,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "daemon/command_methods.h"
+
 namespace ktraced {
 namespace {
 
@@ -65,10 +67,12 @@ void take(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
   if (!parameters->wait) reply(*answer);
 }
 
-Result<json> enable(Tracer& tracer, bool enabled, const Peer& peer) {
+Result<FinishCommand> turn_flight(Tracer& tracer, bool enabled, const Peer& peer) {
   if (auto done = tracer.set_flight(enabled); !done) return pass_on(done);
   spdlog::info("flight recorder turned {} by {}", enabled ? "on" : "off", text_of(peer));
-  return json{{"enabled", tracer.flight().enabled()}, {"bytes", tracer.flight().memory()}};
+  return [&tracer]() -> Result<json> {
+    return json{{"enabled", tracer.flight().enabled()}, {"bytes", tracer.flight().memory()}};
+  };
 }
 
 void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
@@ -84,7 +88,8 @@ void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
 
 }  // namespace
 
-void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer) {
+void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
+                          CommandQueue& commands) {
   server.add_deferred({"snapshot.take", {"name", "reason", "wait"}}, Role::admin,
                       [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
                         take(snapshots, params, peer, reply);
@@ -96,10 +101,10 @@ void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& t
   server.add("snapshot.list", Role::read,
              [&snapshots](const json&, const Peer&) -> Result<json> { return snapshots.list(); });
   for (bool enabled : {true, false})
-    server.add(enabled ? "snapshot.enable" : "snapshot.disable", Role::admin,
-               [&tracer, enabled](const json&, const Peer& peer) {
-                 return enable(tracer, enabled, peer);
-               });
+    add_command(server, tracer, commands, enabled ? "snapshot.enable" : "snapshot.disable",
+                [&tracer, enabled](const json&, const Peer& peer, const Reply&) {
+                  return turn_flight(tracer, enabled, peer);
+                });
 }
 
 }  // namespace ktraced

@@ -2,6 +2,7 @@
 // The control methods snapshot.* (docs/protocol.md).
 #pragma once
 
+#include "daemon/command_queue.h"
 #include "daemon/control_server.h"
 #include "daemon/snapshots.h"
 #include "daemon/tracer.h"
@@ -9,6 +10,7 @@
 namespace ktraced {
 
 // All must outlive the server.
-void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer);
+void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
+                          CommandQueue& commands);
 
 }  // namespace ktraced

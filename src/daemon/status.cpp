@@ -92,12 +92,24 @@ json Tracer::flight_status(const FlightRecorder::Reach& reach) const {
           {"reach_ns", reach.since_ns == 0 ? 0 : now - std::min(now, reach.since_ns)}};
 }
 
+// Thousands may have been defined, and to ask for the misses of one takes a system call.
+bool Tracer::is_unused(const Event& event) const {
+  if (!is_dynamic(event) || enabled_.contains(event.name) || dynamic_.loaded(event.id))
+    return false;
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+    if (const EventCounts counts = counts_of(cpu, event.id);
+        counts.recorded + counts.filtered + counts.dropped != 0)
+      return false;
+  return true;
+}
+
 json Tracer::status() const {
   json events = json::object();
   json totals = {
       {"recorded", 0U}, {"filtered", 0U}, {"dropped", 0U}, {"missed", 0U}, {"overwritten", 0U}};
   const FlightRecorder::Reach reach = flight_.reach();
   for (const Event& event : schema_.events()) {
+    if (is_unused(event)) continue;
     json status = event_status(event, reach.overwritten[event.id]);
     uint64_t hits = 0;
     for (auto& [name, sum] : totals.items()) {

@@ -161,11 +161,11 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
   remove_finished();  // may destroy `subscriber`
 }
 
-Result<> Subscribers::check_room(const Peer& peer) const {
-  if (count() >= limits_.count)
+Result<> Subscribers::check_room(const Peer& peer, size_t expected) const {
+  if (count() + expected >= limits_.count)
     return fail(ExitCode::unavailable,
                 "all {} subscriptions are in use: end one of those that 'ktracectl status' lists",
-                count());
+                limits_.count);
   if (peer.uid == 0 || peer.uid == ::geteuid()) return {};
   const auto own = std::ranges::count_if(subscribers_, [&](const Subscriber& subscriber) {
     return subscriber.peer().uid == peer.uid;
@@ -222,6 +222,7 @@ void Subscribers::remove_finished() {
                     gone.peer().pid, gone.queue.sent_packets(), gone.queue.lost_events());
   }
   finished.clear();
+  if (hooks_.on_gone) hooks_.on_gone();
   if (subscribers_.empty()) hooks_.on_any(false);
 }
 

@@ -40,6 +40,8 @@ class Subscribers {
     std::function<void(bool any)> on_any;
     // A subscriber wants everything up to now: publish a pass soon.
     std::function<void()> request_pass;
+    // One has gone.
+    std::function<void()> on_gone = nullptr;
   };
 
   // `loop` must outlive the subscribers. Fails with ExitCode::os.
@@ -55,9 +57,10 @@ class Subscribers {
   Result<> add(Fd connection, const Peer& peer,
                const std::function<std::vector<PacketBytes>()>& first_packets);
 
-  // Fails with ExitCode::unavailable if this client would be one too many. Ask before answering a
+  // Fails with ExitCode::unavailable if this client would be one too many, beside `expected` others
+  // that are to be added. Ask before answering a
   // subscribe request. Main thread.
-  [[nodiscard]] Result<> check_room(const Peer& peer) const;
+  [[nodiscard]] Result<> check_room(const Peer& peer, size_t expected = 0) const;
   [[nodiscard]] size_t count() const;
 
   // Queues one whole pass: event packets, then one names packet. To be called regularly,

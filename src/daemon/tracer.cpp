@@ -76,6 +76,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   // Before anything could be detached: what an earlier daemon wrote goes on without a gap.
   if (recording) tracer->begin_recording();
   const InForce before = tracer->in_force();
+  const auto kept = tracer->tracepoints_.keep_formats();
   if (auto applied = tracer->apply(config); !applied) return pass_on(applied);
   if (before != nullptr)
     for (const std::string& line : dropped_settings(*before, *tracer->in_force()))
@@ -119,6 +120,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
 
 // A daemon that did not get to run leaves things as it found them.
 Tracer::~Tracer() {
+  drop_work();
   if (!adopted_ && !shut_down_ && object_.pins() != nullptr) object_.pins()->remove();
 }
 

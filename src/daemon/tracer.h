@@ -2,6 +2,7 @@
 // The tracing core: what is traced, put into force in the kernel.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "daemon/config.h"
 #include "daemon/drain.h"
 #include "daemon/missed_hits.h"
+#include "daemon/sliced_work.h"
 #include "daemon/trace_config_history.h"
 #include "daemon/uevent_watch.h"
 #include "kernel/bpf_object.h"
@@ -62,14 +64,40 @@ class Tracer {
   // ExitCode::usage for an unknown name, ExitCode::unavailable for an event this kernel does not
   // have. Of a group or pattern what is available is taken.
   Result<ChosenEvents> set_enabled(const std::vector<std::string>& names, bool enabled);
+  // When what set_enabled() has enabled is attached: what came of it. Fails with
+  // ExitCode::unavailable if one of `names` could not be attached.
+  Result<ChosenEvents> check_enabled(const std::vector<std::string>& names, ChosenEvents chosen);
+  // Defines in slices the tracepoints that match the patterns among `names`, and calls back:
+  // enabling them takes no time as long as a copy of `kept` lives.
+  using OnPrepared = std::function<void(const Tracepoints::Kept& kept)>;
+  void prepare_tracepoints(const std::vector<std::string>& names, OnPrepared then);
+  // Reads them only, for events().
+  void read_tracepoints(const std::vector<std::string>& names, OnPrepared then);
   // A dynamic event has been defined: tells everybody who reads its records what it is, before
   // there are any.
   void take_definitions(const std::vector<const DynamicEvent*>& events);
 
+  // A probe that was added and not removed since.
+  struct ProbeEntry {
+    ProbeDefinition definition;
+    uint16_t id = 0;     // of its event; 0: it is not available
+    std::string reason;  // why
+    bool configured = false;
+  };
+  // What adding some has changed, to undo it.
+  struct ProbeChange {
+    std::map<std::string, ProbeEntry> list_before;
+    std::set<std::string> enabled_before;
+    std::map<std::string, std::string> failures_before;
+    std::vector<std::string> added = {};  // their events
+    nlohmann::json removed = nlohmann::json::array();
+  };
   // Kernel probes: lines of the grammar of kernel/probe_grammar.h, which also remove; all or
-  // none. Returns {"added":[as in probes()],"removed":[definitions]}. `progress` is told how a
-  // pattern is set that is set one by one; it may be empty.
-  Result<nlohmann::json> add_probes(const std::string& text, Probes::Progress progress = {});
+  // none. `progress` is called while a pattern is set that is set one by one; it may be empty.
+  Result<std::shared_ptr<ProbeChange>> add_probes(const std::string& text,
+                                                  Probes::Progress progress = {});
+  // When they are attached: {"added":[as in probes()],"removed":[definitions]}, or an error.
+  Result<nlohmann::json> check_added(const ProbeChange& change);
   // By name: "GROUP/EVENT", "EVENT" or "GROUP/". Returns {"removed":[definitions]}.
   Result<nlohmann::json> remove_probes(const std::vector<std::string>& names);
   nlohmann::json clear_probes();
@@ -94,6 +122,15 @@ class Tracer {
   // For `filter.show` and `status`: who has borrowed it, and what will be put back; or null.
   [[nodiscard]] nlohmann::json filter_loan() const;
 
+  // From now on programs are attached and detached in slices between the turns of this loop.
+  void work_in(EventLoop& loop);
+  // Calls back, perhaps at once, when everything that is wanted is attached, or was tried; with
+  // ExitCode::unavailable when the daemon ends before.
+  using OnAttached = std::function<void(const Result<>& attached)>;
+  void when_attached(OnAttached then);
+  // What is still to be attached or detached is not.
+  void drop_work();
+
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
   // Unread records of an earlier daemon wait for the first reader who wants them.
@@ -103,6 +140,8 @@ class Tracer {
   void prepare_reader(bool backlog);
   // Subscribers begin, or none goes on, to read the stream.
   void set_streaming(bool streaming);
+  // The stream flows as if there were a subscriber, as long as a copy lives.
+  [[nodiscard]] std::shared_ptr<void> expect_reader();
   // So does who writes it to files. Returns, when turned off, with everything up to now published;
   // when turned on, the stream flows with the next request_pass().
   void set_recording(bool recording);
@@ -125,6 +164,8 @@ class Tracer {
   // Modules have come or gone: sets probes again that were on them, and enables what the
   // configuration asks for of their tracepoints.
   void note_modules(const KernelChanges& changes);
+  // When what that has changed is attached.
+  void check_modules();
   // What happened on such CPUs before the flight recorder had a ring for it, by CPU: what no
   // snapshot has told yet, until one has. It outlives the daemon.
   [[nodiscard]] LostByCpu flight_misses() const;
@@ -163,7 +204,8 @@ class Tracer {
   [[nodiscard]] Result<nlohmann::json> events(const std::vector<std::string>& patterns) const;
 
  private:
-  Result<nlohmann::json> add_probes(const std::vector<ProbeCommand>& commands);
+  Result<std::shared_ptr<ProbeChange>> add_probes(const std::vector<ProbeCommand>& commands);
+  void undo(const ProbeChange& change);
   // Sizes of the flight recorder that a configuration asks for.
   [[nodiscard]] static BpfSizes sizes(const Config& config);
 
@@ -171,14 +213,6 @@ class Tracer {
     std::vector<EventCounts> per_cpu;
     uint64_t missed = 0;
     uint64_t overwritten = 0;
-  };
-
-  // A probe that was added and not removed since.
-  struct ProbeEntry {
-    ProbeDefinition definition;
-    uint16_t id = 0;     // of its event; 0: it is not available
-    std::string reason;  // why
-    bool configured = false;
   };
 
   Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config,
@@ -198,8 +232,21 @@ class Tracer {
   void check_names() const { names_.check(); }
   void note_in_force();
   [[nodiscard]] std::set<std::string> traced_events() const;
-  void set_attached(const std::string& program, bool attached);
-  void set_attached(const Event& event, bool attached);
+  // Those of tracer_attach.cpp.
+  struct ProgramChange {
+    std::string program;      // its event's name, if it has one
+    uint16_t dynamic_id = 0;  // 0: built in
+    bool attach = false;
+  };
+  SlicedWork::Step change_next();
+  void visit_tracepoints(SlicedWork& work, const std::vector<std::string>& names,
+                         std::function<void(const std::string& name)> visit, OnPrepared then);
+  [[nodiscard]] bool detaching(const ProgramChange& change);
+  void make(const ProgramChange& change);
+  void attach_followers();
+  void on_attached();
+  void call_waiting();
+  void detach_all();
   void note_attach(const std::string& event, const Result<>& attached);
   Result<> choose(const std::string& name, bool enabled, ChosenEvents& chosen);
   Result<> choose_built_in(const std::string& pattern, bool enabled, ChosenEvents& chosen);
@@ -225,6 +272,7 @@ class Tracer {
   [[nodiscard]] const std::string* why_unavailable(const std::string& event) const;
   [[nodiscard]] EventCounts counts_of(uint32_t cpu, uint16_t event) const;
   [[nodiscard]] nlohmann::json event_status(const Event& event, uint64_t overwritten) const;
+  [[nodiscard]] bool is_unused(const Event& event) const;
   [[nodiscard]] nlohmann::json list_entry(const Event& event) const;
   [[nodiscard]] nlohmann::json stream_status() const;
   [[nodiscard]] nlohmann::json flight_status(const FlightRecorder::Reach& reach) const;
@@ -261,8 +309,17 @@ class Tracer {
   bool paused_ = false;
   bool subscribed_ = false;
   bool recording_ = false;
-  bool streaming_ = false;  // either of them
+  size_t expected_readers_ = 0;
+  bool streaming_ = false;  // any of them
   bool shut_down_ = false;
+  EventLoop* loop_ = nullptr;
+  std::deque<ProgramChange> to_change_;
+  std::optional<TraceConfigHistory::Change> changing_;  // while there are some
+  bool names_begin_ = false;                            // names_.check() is due
+  std::vector<OnAttached> waiting_;
+  SlicedWork attaching_;
+  SlicedWork preparing_;          // for commands, which come one after another
+  SlicedWork reading_;            // for queries, likewise
   std::unique_ptr<Drain> drain_;  // last: its thread uses the rest
 };
 

@@ -30,9 +30,13 @@ Result<ChosenEvents> Tracer::set_enabled(const std::vector<std::string>& names, 
       enabled_.erase(event);
   }
   reconcile();
-  if (!enabled) return chosen;
-  // What could not be attached is not left enabled, unlike built-in events, for which the kernel
-  // has no such reason.
+  return chosen;
+}
+
+// What could not be attached is not left enabled, unlike built-in events, for which the kernel
+// has no such reason.
+Result<ChosenEvents> Tracer::check_enabled(const std::vector<std::string>& names,
+                                           ChosenEvents chosen) {
   std::erase_if(chosen.events, [&](const std::string& event) {
     const auto failure = attach_failures_.find(event);
     if (failure == attach_failures_.end() || dynamic_.find(event) == nullptr) return false;
@@ -41,6 +45,7 @@ Result<ChosenEvents> Tracer::set_enabled(const std::vector<std::string>& names, 
     attach_failures_.erase(failure);
     return true;
   });
+  note_in_force();
   for (const std::string& name : names)
     if (const auto failure = chosen.skipped.find(name); failure != chosen.skipped.end())
       return fail(ExitCode::unavailable, "{}", failure->second);

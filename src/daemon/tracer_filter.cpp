@@ -20,7 +20,8 @@ Result<> Tracer::set_filter(const FilterSettings& settings) {
   const TraceConfigHistory::Change change(trace_configs_);
   auto applied = filters_.apply(settings);
   if (applied) set_syscalls(settings.syscall);
-  reconcile();  // following may have begun or ended
+  attach_followers();
+  reconcile();  // following may have ended
   return applied;
 }
 
@@ -31,6 +32,7 @@ Result<> Tracer::lend_filter(const FilterSettings& settings, const Borrower& bor
   if (auto applied = filters_.apply(settings, &lasting); !applied) return applied;
   loan_ = {.borrower = borrower, .lasting = lasting};
   set_syscalls(settings.syscall);
+  attach_followers();
   reconcile();
   return {};
 }

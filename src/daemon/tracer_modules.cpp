@@ -11,11 +11,15 @@
 namespace ktraced {
 
 void Tracer::note_modules(const KernelChanges& changes) {
+  tracepoints_.forget_formats();
   for (const auto& [name, probe] : probe_list_)
     if (probe.id != 0) leave_module(name, probe.id, changes);
   note_tracepoints();
   if (changes.modules_came) set_configured_probes(configured_probes_kept());
   reconcile();
+}
+
+void Tracer::check_modules() {
   // Those that nobody listens to now: whether they can be set again is told nevertheless.
   for (const auto& [name, probe] : probe_list_)
     if (probe.id != 0 && enabled_.contains(name) && attach_failures_.contains(name))

@@ -94,36 +94,38 @@ void Tracer::try_probe(const std::string& name) {
   dynamic_.detach(entry->second.id);
 }
 
-Result<json> Tracer::add_probes(const std::string& text, Probes::Progress progress) {
+Result<std::shared_ptr<Tracer::ProbeChange>> Tracer::add_probes(const std::string& text,
+                                                                Probes::Progress progress) {
   auto commands = parse_probes(text);
   if (!commands) return pass_on(commands);
   probes_.set_progress(std::move(progress));
   auto added = add_probes(*commands);
-  probes_.set_progress({});
+  if (!added) probes_.set_progress({});
   return added;
 }
 
 // All or none: what has been added is taken away again when something cannot be.
-Result<json> Tracer::add_probes(const std::vector<ProbeCommand>& commands) {
-  const auto list_before = probe_list_;
-  const auto enabled_before = enabled_;
-  const auto failures_before = attach_failures_;
-  auto give_up = [&](Error error) -> Result<json> {
-    probe_list_ = list_before;
-    enabled_ = enabled_before;
-    attach_failures_ = failures_before;
-    reconcile();
+void Tracer::undo(const ProbeChange& change) {
+  probe_list_ = change.list_before;
+  enabled_ = change.enabled_before;
+  attach_failures_ = change.failures_before;
+  reconcile();
+}
+
+Result<std::shared_ptr<Tracer::ProbeChange>> Tracer::add_probes(
+    const std::vector<ProbeCommand>& commands) {
+  auto change = std::make_shared<ProbeChange>(probe_list_, enabled_, attach_failures_);
+  auto give_up = [&](Error error) {
+    undo(*change);
     return std::unexpected(std::move(error));
   };
-  json removed = json::array();
-  std::vector<std::string> added;
   for (const ProbeCommand& command : commands) {
     if (const auto* removal = std::get_if<ProbeRemoval>(&command)) {
       const auto gone = forget_probes(*removal);
       if (gone.empty())
         return give_up(
             {ExitCode::usage, unknown_probe(fmt::format("{}/{}", removal->group, removal->event))});
-      for (const std::string& definition : gone) removed.push_back(definition);
+      for (const std::string& definition : gone) change->removed.push_back(definition);
       continue;
     }
     const auto& probe = std::get<ProbeDefinition>(command);
@@ -132,20 +134,26 @@ Result<json> Tracer::add_probes(const std::vector<ProbeCommand>& commands) {
                       commands.size() == 1
                           ? defined.error().message
                           : fmt::format("{}: {}", text_of(probe), defined.error().message)});
-    added.push_back(event_name(probe));
+    change->added.push_back(event_name(probe));
   }
   reconcile();
-  for (const std::string& name : added) try_probe(name);
-  for (const std::string& name : added)
+  return change;
+}
+
+Result<json> Tracer::check_added(const ProbeChange& change) {
+  for (const std::string& name : change.added) try_probe(name);
+  probes_.set_progress({});
+  for (const std::string& name : change.added)
     if (const auto failure = attach_failures_.find(name); failure != attach_failures_.end()) {
       Error error{ExitCode::unavailable, failure->second};
-      return give_up(std::move(error));
+      undo(change);
+      return std::unexpected(std::move(error));
     }
   json entries = json::array();
-  for (const std::string& name : added)
+  for (const std::string& name : change.added)
     if (const auto entry = probe_list_.find(name); entry != probe_list_.end())
       entries.push_back(probe_status(entry->second));
-  return json{{"added", std::move(entries)}, {"removed", std::move(removed)}};
+  return json{{"added", std::move(entries)}, {"removed", change.removed}};
 }
 
 Result<json> Tracer::remove_probes(const std::vector<std::string>& names) {

@@ -163,6 +163,8 @@ void BpfObject::detach(const std::string& name) {
   if (pins_) pins_->unpin(Pins::Kind::link, name);
 }
 
+bool BpfObject::detaching(const std::string& name) { return !going_.gone(name); }
+
 bool BpfObject::attached(const std::string& name) const { return links_.contains(name); }
 
 uint64_t BpfObject::missed(const std::string& name) const {

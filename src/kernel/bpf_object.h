@@ -62,6 +62,8 @@ class BpfObject {
   // pin and its descriptor by an RCU grace period.
   void detach(const std::string& program);
   [[nodiscard]] bool attached(const std::string& program) const;
+  // Was it detached a moment ago, and may still run? attach() waits until it does not.
+  [[nodiscard]] bool detaching(const std::string& program);
 
   // Hits of an event's program that the kernel skipped because the program was
   // running already on that CPU; since loading, over all CPUs.

@@ -217,6 +217,14 @@ void DynamicEvents::detach(uint16_t id) {
     object_.pins()->unpin(Pins::Kind::link, pin_name(id, index));
 }
 
+bool DynamicEvents::detaching(uint16_t id) { return !going_.gone(pin_name(id)); }
+
+void DynamicEvents::leave_to_pins() {
+  if (object_.pins() == nullptr) return;
+  std::lock_guard lock(counts_mutex_);
+  links_.clear();
+}
+
 void DynamicEvents::retire(uint16_t id) {
   detach(id);
   std::lock_guard lock(counts_mutex_);

@@ -90,10 +90,17 @@ class DynamicEvents {
   // Attaching twice is no error. Fails with ExitCode::unavailable.
   Result<> attach(uint16_t id);
   void detach(uint16_t id);
+  // Was it detached a moment ago, and may still run? attach() waits until it does not.
+  [[nodiscard]] bool detaching(uint16_t id);
+  // Closes all links at the end of the daemon: where they are pinned, removing the pins detaches
+  // without our waiting for it.
+  void leave_to_pins();
   // What it is about is not what it was: detaches, and loads the program anew when it is attached
   // again.
   void retire(uint16_t id);
   [[nodiscard]] bool attached(uint16_t id) const { return links_.contains(id); }
+  // Was it ever attached, so that it may have counts?
+  [[nodiscard]] bool loaded(uint16_t id) const { return programs_.contains(id); }
   // Is it attached since an earlier daemon?
   [[nodiscard]] bool adopted(uint16_t id) const { return adopted_.contains(id); }
   // Hits that the kernel skipped, since the event was defined, over all CPUs. Thread-safe.

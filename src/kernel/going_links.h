@@ -17,13 +17,16 @@ class GoingLinks {
  public:
   // `link` is about to be closed and unpinned.
   void note(const std::string& name, const Fd& link);
-  // Returns when the links noted under this name are gone.
+  // Are the links noted under this name gone? Does not wait.
+  [[nodiscard]] bool gone(const std::string& name);
+  // Returns when they are.
   void wait(const std::string& name);
 
  private:
   struct Going {
     uint32_t link_id = 0;
     std::chrono::steady_clock::time_point since;
+    std::chrono::steady_clock::time_point last_seen;
   };
   std::multimap<std::string, Going> going_;
 };

@@ -87,7 +87,7 @@ Result<uint64_t> KernelSymbols::address_of(const std::string& symbol) const {
 }
 
 std::string KernelSymbols::reason() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(reason_mutex_);
   return reason_;
 }
 
@@ -120,6 +120,7 @@ void KernelSymbols::load() {
   const auto read =
       for_each_line_of(kallsyms_, [this](std::string_view line) { table_->add_line(line); });
   table_->finish();
+  std::lock_guard lock(reason_mutex_);
   reason_.clear();
   if (!read)
     reason_ = fmt::format("kernel symbols: {}", read.error().message);

@@ -61,6 +61,7 @@ class KernelSymbols {
   std::chrono::milliseconds check_interval_;
   mutable std::mutex mutex_;  // guards the rest
   std::optional<SymbolTable> table_;
+  mutable std::mutex reason_mutex_;  // guards reason_: reading the symbols takes a while
   std::string reason_;
   Modules loaded_modules_;  // when the table was read
   bool stale_ = false;

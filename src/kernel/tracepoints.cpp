@@ -43,21 +43,54 @@ Result<std::vector<std::string>> Tracepoints::all() {
   return tracefs->tracepoints();
 }
 
-Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) {
+Tracepoints::Kept Tracepoints::keep_formats() {
+  auto kept = kept_.lock();
+  if (!kept) kept_ = kept = std::make_shared<KeptFormats>();
+  return kept;
+}
+
+void Tracepoints::forget_formats() {
+  if (const auto kept = kept_.lock()) {
+    kept->names.reset();
+    kept->formats.clear();
+  }
+}
+
+Result<std::vector<std::string>> Tracepoints::names() const {
+  const auto kept = kept_.lock();
+  if (kept && kept->names) return *kept->names;
   auto names = all();
-  if (!names) return names;
+  if (kept && names) kept->names = *names;
+  return names;
+}
+
+Result<std::vector<std::string>> Tracepoints::matching(std::string_view pattern) const {
+  auto all_names = names();
+  return all_names ? matching(*all_names, pattern) : all_names;
+}
+
+Result<std::vector<std::string>> Tracepoints::matching(const std::vector<std::string>& names,
+                                                       std::string_view pattern) {
   std::vector<std::string> found;
-  std::ranges::copy_if(*names, std::back_inserter(found),
+  std::ranges::copy_if(names, std::back_inserter(found),
                        [&](const std::string& name) { return matches_pattern(name, pattern); });
   if (!found.empty()) return found;
-  std::set<std::string> known(names->begin(), names->end());
-  for (const std::string& name : *names) known.insert(name.substr(0, name.find(':')) + ":*");
+  std::set<std::string> known(names.begin(), names.end());
+  for (const std::string& name : names) known.insert(name.substr(0, name.find(':')) + ":*");
   return fail(ExitCode::usage, "{}",
               unknown_name("tracepoint", pattern, known,
                            "'ktracectl events list GROUP:*' lists those of a group"));
 }
 
 Result<TracepointFormat> Tracepoints::format(std::string_view name) const {
+  auto kept = kept_.lock();
+  if (!kept) kept = std::make_shared<KeptFormats>();
+  if (const auto known = kept->formats.find(name); known != kept->formats.end())
+    return known->second;
+  return kept->formats.emplace(name, read_format(name, *kept)).first->second;
+}
+
+Result<TracepointFormat> Tracepoints::read_format(std::string_view name, KeptFormats& kept) {
   const size_t colon = std::min(name.find(':'), name.size());
   const std::string system(name.substr(0, colon));
   auto tracefs = Tracefs::open();
@@ -65,17 +98,15 @@ Result<TracepointFormat> Tracepoints::format(std::string_view name) const {
   auto text = tracefs->format(system, std::string(name.substr(std::min(colon + 1, name.size()))));
   if (!text) return pass_on(text);
   auto format = parse_tracepoint_format(system, *text);
-  if (format)
-    format->event.print = with_constants(
-        format->event.print, [this](const std::string& word) { return constant(word); });
+  if (!format) return format;
+  auto constant = [&](const std::string& word) -> std::optional<int64_t> {
+    if (!kept.constants) kept.constants = kernel_enumerators();
+    const auto found = kept.constants->find(word);
+    if (found == kept.constants->end()) return std::nullopt;
+    return found->second;
+  };
+  format->event.print = with_constants(format->event.print, constant);
   return format;
-}
-
-std::optional<int64_t> Tracepoints::constant(const std::string& name) const {
-  if (!constants_) constants_ = kernel_enumerators();
-  const auto found = constants_->find(name);
-  if (found == constants_->end()) return std::nullopt;
-  return found->second;
 }
 
 // The program must not copy one record by what was said of another: a module may have come

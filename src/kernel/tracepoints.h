@@ -2,6 +2,8 @@
 // The running kernel's own tracepoints as events.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,20 +31,36 @@ class Tracepoints : public DynamicKind {
 
   // Names of all that match a pattern ("irq:*"), as "SYSTEM:NAME". Fails with ExitCode::usage if
   // there is none, naming those that may be meant, and with ExitCode::unavailable without tracefs.
-  [[nodiscard]] static Result<std::vector<std::string>> matching(std::string_view pattern);
+  [[nodiscard]] Result<std::vector<std::string>> matching(std::string_view pattern) const;
+  // The same, of names known already.
+  [[nodiscard]] static Result<std::vector<std::string>> matching(
+      const std::vector<std::string>& names, std::string_view pattern);
   // Names of all that there are now. Fails with ExitCode::unavailable without tracefs.
   [[nodiscard]] static Result<std::vector<std::string>> all();
   // What the kernel says of one now. Fails with ExitCode::unavailable.
   [[nodiscard]] Result<TracepointFormat> format(std::string_view name) const;
 
+  // While a copy lives, names and formats are read from tracefs once.
+  using Kept = std::shared_ptr<void>;
+  [[nodiscard]] Kept keep_formats();
+  // Modules have come or gone: what was read may not hold any more.
+  void forget_formats();
+
  private:
   // Tells the program the layout of the records, and returns what the kernel says of them now.
   Result<TracepointFormat> tell_layout(const DynamicEvent& event);
-  [[nodiscard]] std::optional<int64_t> constant(const std::string& name) const;
+  struct KeptFormats {
+    std::optional<std::vector<std::string>> names;
+    std::map<std::string, Result<TracepointFormat>, std::less<>> formats;
+    // Enumerators of the kernel, read when a text first needs one.
+    std::optional<std::unordered_map<std::string, int64_t>> constants;
+  };
+  [[nodiscard]] Result<std::vector<std::string>> names() const;
+  [[nodiscard]] static Result<TracepointFormat> read_format(std::string_view name,
+                                                            KeptFormats& kept);
 
   const BpfObject& object_;
-  // Enumerators of the kernel, read when a text first needs one.
-  mutable std::optional<std::unordered_map<std::string, int64_t>> constants_;
+  std::weak_ptr<KeptFormats> kept_;
 };
 
 }  // namespace ktraced

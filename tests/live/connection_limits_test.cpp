@@ -36,7 +36,7 @@ void attack(const Daemon& daemon, int count, Connections& connections) {
 
 TEST(ConnectionLimits, UsersWithoutARoleAreClosedBeforeTheySayAnything) {
   Daemon daemon(json{{"control", {{"admin_uids", {65000}}}}});  // so everybody may connect
-  const size_t before = anonymous_kb(daemon.pid());
+  const size_t before = resident_kb_beside_rings(daemon.pid());
   Connections connections;
   as_user(kNobody, kNogroup, [&] { attack(daemon, 600, connections); });
   for (auto& connection : connections) {
@@ -44,12 +44,12 @@ TEST(ConnectionLimits, UsersWithoutARoleAreClosedBeforeTheySayAnything) {
     EXPECT_TRUE(connection->closed_within(kNever));
   }
   EXPECT_EQ(daemon.call("version")["version"], KTRACED_VERSION);
-  EXPECT_LT(anonymous_kb(daemon.pid()), before + kMayGrowKb);
+  EXPECT_LT(resident_kb_beside_rings(daemon.pid()), before + kMayGrowKb);
 }
 
 TEST(ConnectionLimits, AMemberOfTheGroupCannotTakeAllConnections) {
   Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
-  const size_t before = anonymous_kb(daemon.pid());
+  const size_t before = resident_kb_beside_rings(daemon.pid());
   Connections connections;
   as_user(kNobody, kNogroup, [&] { attack(daemon, 300, connections); });
   EXPECT_EQ(daemon.call("version")["version"], KTRACED_VERSION);
@@ -61,7 +61,7 @@ TEST(ConnectionLimits, AMemberOfTheGroupCannotTakeAllConnections) {
       if (message.contains("as many as one user may have")) ++refused;
     }
   EXPECT_GE(refused, 100U);
-  EXPECT_LT(anonymous_kb(daemon.pid()), before + kMayGrowKb);
+  EXPECT_LT(resident_kb_beside_rings(daemon.pid()), before + kMayGrowKb);
 }
 
 TEST(ConnectionLimits, SomeAreKeptForAdministrators) {

@@ -4,20 +4,27 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace ktraced::live {
 
-// A process's memory that is neither a file's nor shared, as rings are. In KiB; 0 if it is gone.
-inline size_t anonymous_kb(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string word; status >> word;)
-    if (word == "RssAnon:") {
+// Resident memory of a process without the rings it has mapped, in KiB; 0 if it is gone.
+inline size_t resident_kb_beside_rings(pid_t pid) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/smaps");
+  size_t sum = 0;
+  bool ring = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (std::istringstream words(line); line.starts_with("Rss:")) {
+      std::string key;
       size_t kb = 0;
-      status >> kb;
-      return kb;
+      words >> key >> kb;
+      if (!ring) sum += kb;
+    } else if (line.find('-') < line.find(' ')) {  // "7f00-7f01 rw-s … PATH"
+      ring = line.contains("bpf-map") || line.contains("/bpf/");
     }
-  return 0;
+  }
+  return sum;
 }
 
 }  // namespace ktraced::live
