@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
-uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(bytes[i]); }
-
 bool plain_in_text(char c) { return c >= 0x20 && c < 0x7f; }
 bool plain_in_json(char c) { return plain_in_text(c) && c != '"' && c != '\\'; }
 
