@@ -54,6 +54,9 @@ std::string event_table(const json& status, const Colours& colours) {
   return table.text();
 }
 
+// So many events that are not available are explained without --verbose.
+constexpr size_t kExplained = 4;
+
 // Events that are off and have no counts, and why some cannot be turned on; else their numbers.
 std::string other_events(const json& status, bool verbose) {
   std::vector<std::string> off;
@@ -68,6 +71,8 @@ std::string other_events(const json& status, bool verbose) {
     }
   }
   if (off.empty() && missing == 0) return "";
+  if (!verbose && missing <= kExplained)
+    return fmt::format("more events off: {} (--verbose lists them)\n{}", off.size(), reasons);
   if (!verbose)
     return fmt::format("more events off: {}, not available: {} (--verbose lists them)\n",
                        off.size(), missing);

@@ -170,7 +170,7 @@ struct Subscribing {
 };
 
 void add_subscriber(const MethodTargets& t, Fd connection, const Peer& peer, bool backlog) {
-  t.tracer.prepare_reader(backlog);
+  if (!backlog) t.tracer.prepare_reader();
   auto added =
       t.subscribers.add(std::move(connection), peer, [&] { return t.tracer.names_packets(); });
   t.tracer.request_pass();
@@ -178,19 +178,17 @@ void add_subscriber(const MethodTargets& t, Fd connection, const Peer& peer, boo
 }
 
 // Programs are attached for it, and it is sent nothing before: who has its first packet knows that
-// the trace is on.
+// the trace is on. A backlog waits for its first reader: the stream flows once there is one.
 void subscribe(const MethodTargets& t, const std::shared_ptr<Subscribing>& waiting, Fd connection,
-               const Peer& peer, bool backlog) {
-  // A backlog goes to the first reader, who must be there when the stream begins to flow.
-  if (backlog && t.tracer.has_backlog())
-    return add_subscriber(t, std::move(connection), peer, backlog);
-  t.tracer.prepare_reader(false);
+               const Peer& peer, bool wants_backlog) {
+  const bool backlog = wants_backlog && t.tracer.has_backlog();
+  if (!backlog) t.tracer.prepare_reader();
   ++waiting->count;
   auto fd = std::make_shared<Fd>(std::move(connection));
   auto expected = t.tracer.expect_reader();
-  t.tracer.when_attached([t, waiting, fd, peer, expected](const Result<>& attached) {
+  t.tracer.when_attached([t, waiting, fd, peer, backlog, expected](const Result<>& attached) {
     --waiting->count;
-    if (attached) add_subscriber(t, std::move(*fd), peer, false);
+    if (attached) add_subscriber(t, std::move(*fd), peer, backlog);
   });
 }
 

@@ -135,9 +135,8 @@ class Tracer {
   [[nodiscard]] bool paused() const { return paused_; }
   // Unread records of an earlier daemon wait for the first reader who wants them.
   [[nodiscard]] bool has_backlog() const { return !streaming_ && drain_->has_backlog(); }
-  // Another reader is about to be added: it gets only what happens from now on, but for a backlog
-  // if it wants that.
-  void prepare_reader(bool backlog);
+  // Another reader is about to be added: it gets only what happens from now on.
+  void prepare_reader();
   // Subscribers begin, or none goes on, to read the stream.
   void set_streaming(bool streaming);
   // The stream flows as if there were a subscriber, as long as a copy lives.

@@ -11,11 +11,11 @@ void Tracer::set_paused(bool paused) {
   reconcile();
 }
 
-void Tracer::prepare_reader(bool backlog) {
+void Tracer::prepare_reader() {
   if (streaming_) {
     // What is older goes to the others.
     drain_->flush();
-  } else if (!backlog && drain_->has_backlog()) {
+  } else if (drain_->has_backlog()) {
     drain_->discard_backlog();
     spdlog::info("discarded what an earlier daemon's readers had not read yet");
   }

@@ -141,7 +141,7 @@ Finished run_as_nobody(const TempDir& place, const std::string& program, const C
 
 TEST(Permission, WithoutItTheDaemonSaysWhatItNeedsAndExits77) {
   TempDir directory, open_directory;
-  std::filesystem::permissions(open_directory.path(), std::filesystem::perms(0777));
+  std::filesystem::permissions(open_directory.path(), std::filesystem::perms(01777));
   std::string socket = open_directory.path() / "control.sock";
   std::string config =
       directory.file("config.json", json{{"control", {{"socket", socket}}}}.dump());

@@ -42,9 +42,8 @@ TEST(Show, WithoutPermissionSaysWhoMayRead) {
   };
   Finished refused = show_as(kGroup);
   EXPECT_EQ(refused.exit_code, 77);
-  EXPECT_EQ(refused.err, fmt::format("ktracectl: no permission to read {}/manifest.json: run as "
-                                     "root\n",
-                                     path.string()));
+  EXPECT_EQ(refused.err,
+            fmt::format("ktracectl: no permission to read {}: run as root\n", path.string()));
 
   ASSERT_EQ(::chown(path.c_str(), 0, kGroup), 0);
   for (const auto& entry : fs::recursive_directory_iterator(path))

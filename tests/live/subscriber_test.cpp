@@ -97,7 +97,8 @@ TEST(Clients, BeyondTheLimitAreToldToWaitAndTheOthersReadOn) {
   } while (!answer.contains("error") && others.size() < 1000);
   EXPECT_EQ(subscribers(daemon), others.size());  // the first, and all but the last
   EXPECT_EQ(answer["error"]["data"]["exit_code"], 69) << answer;
-  EXPECT_THAT(answer["error"]["message"].get<std::string>(), testing::HasSubstr("clients"));
+  EXPECT_THAT(answer["error"]["message"].get<std::string>(),
+              testing::HasSubstr("subscriptions are in use"));
   run_truth({"getppid", "10"});
   EXPECT_EQ(first.finish().events("sys_enter").size(), 10U);
   others.clear();

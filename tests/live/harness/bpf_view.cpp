@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -35,11 +34,12 @@ bpf_prog_info info_of(uint32_t program) {
   return info;
 }
 
-std::set<uint32_t> existing(const std::set<uint32_t>& ids,
-                            const std::function<int(uint32_t)>& open) {
+// Opens none of them: when a map of programs is closed twice in a short time, the kernel counts one
+// reference too many and keeps it (kernel/bpf/arraymap.c, prog_array_map_clear()).
+std::set<uint32_t> existing(const std::set<uint32_t>& ids, int (*next_id)(uint32_t, uint32_t*)) {
   std::set<uint32_t> found;
   for (uint32_t id : ids)
-    if (Fd fd(open(id)); fd) found.insert(id);
+    if (uint32_t next = 0; next_id(id - 1, &next) == 0 && next == id) found.insert(id);
   return found;
 }
 
@@ -77,9 +77,9 @@ ProgramCounts program_counts(pid_t pid, const std::string& name) {
 
 BpfObjects still_there(const BpfObjects& objects) {
   BpfObjects left;
-  left.programs = existing(objects.programs, bpf_prog_get_fd_by_id);
-  left.maps = existing(objects.maps, bpf_map_get_fd_by_id);
-  left.links = existing(objects.links, bpf_link_get_fd_by_id);
+  left.programs = existing(objects.programs, bpf_prog_get_next_id);
+  left.maps = existing(objects.maps, bpf_map_get_next_id);
+  left.links = existing(objects.links, bpf_link_get_next_id);
   return left;
 }
 

@@ -47,7 +47,8 @@ TEST(StatusView, ShowsStateCountersAndWhatIsNotThere) {
             "EVENT    STATE   RECORDED  FILTERED  DROPPED  MISSED  OVERWRITTEN\n"
             "kmalloc  on     1,234,567        89        7       0            0\n"
             "total           1,234,567        89        7       0            0\n"
-            "more events off: 1, not available: 1 (--verbose lists them)\n");
+            "more events off: 1 (--verbose lists them)\n"
+            "not available: mark_victim (this kernel has no such tracepoint)\n");
 }
 
 TEST(StatusView, ListsTheOtherEventsWhenVerbose) {

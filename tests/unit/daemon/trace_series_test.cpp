@@ -287,7 +287,7 @@ TEST_F(TraceSeriesTest, TellsChangesInTheTraceOfTheirTime) {
             json::array({{{"ns", 450}, {"config", {{"state", "running again"}}}}}));
 }
 
-// The tables know a thread's newest name only, and may be ahead of the packets.
+// The tables know since when a thread has its newest name, and may be ahead of the packets.
 TEST_F(TraceSeriesTest, TheNextTraceKnowsTheNamesAsTheyWere) {
   auto add = [](std::vector<std::byte>& to, const test::Bytes& name) {
     to.insert(to.end(), name.begin(), name.end());
@@ -298,7 +298,7 @@ TEST_F(TraceSeriesTest, TheNextTraceKnowsTheNamesAsTheyWere) {
   take_all(series, {names_packet(200, test::task_name(9, 150, 9, "told", 150))});
   ASSERT_TRUE(series.finish_trace());
   names.clear();
-  add(names, test::task_name(7, 10, 7, "new", 10));     // renamed at 250
+  add(names, test::task_name(7, 250, 7, "new", 10));    // renamed
   add(names, test::task_name(9, 220, 9, "next", 220));  // another thread of that number
   take_all(series, {names_packet(300, test::task_name(7, 250, 7, "new", 10))});
   ASSERT_TRUE(series.finish_trace());
