@@ -15,7 +15,9 @@ import sys
 
 def flags_of(command: str, source: str) -> list[str]:
     """The compiler's options, without its name, input and output."""
-    words = [word for word in shlex.split(command)[1:] if word not in ("-c", source)]
+    # GCC alone knows -Wshadow=local.
+    unwanted = ("-c", source, "-Wshadow=local")
+    words = [word for word in shlex.split(command)[1:] if word not in unwanted]
     # A compiler cache in front of the compiler leaves the compiler's name.
     while words and not words[0].startswith("-"):
         words.pop(0)

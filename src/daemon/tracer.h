@@ -89,7 +89,7 @@ class Tracer {
     std::map<std::string, ProbeEntry> list_before;
     std::set<std::string> enabled_before;
     std::map<std::string, std::string> failures_before;
-    std::vector<std::string> added = {};  // their events
+    std::vector<std::string> added;  // their events
     nlohmann::json removed = nlohmann::json::array();
   };
   // Kernel probes: lines of the grammar of kernel/probe_grammar.h, which also remove; all or

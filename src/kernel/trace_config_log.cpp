@@ -62,6 +62,7 @@ TraceConfigLog::Header& TraceConfigLog::header() const {
 size_t TraceConfigLog::capacity() { return kBytes - kHeaderBytes; }
 
 void TraceConfigLog::copy_in(uint64_t position, const void* from, size_t bytes) const {
+  if (bytes == 0) return;  // `from` may be null
   std::byte* const data = memory_.data() + kHeaderBytes;
   const size_t at = position % capacity(), first = std::min(bytes, capacity() - at);
   std::memcpy(data + at, from, first);
