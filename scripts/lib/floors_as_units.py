@@ -9,6 +9,7 @@ with the flags that BUILD compiles the floor with.
 
 import json
 import pathlib
+import re
 import shlex
 import sys
 
@@ -27,18 +28,25 @@ def flags_of(command: str, source: str) -> list[str]:
     return words
 
 
+def sources_of(unit: pathlib.Path) -> list[pathlib.Path]:
+    """What a unit compiles: itself, or what CMake has joined in it."""
+    if unit.parent.name != "Unity":
+        return [unit]
+    return [pathlib.Path(name) for name in re.findall(r'^#include "(.*)"$', unit.read_text(), re.M)]
+
+
 def main() -> None:
     build, out = (pathlib.Path(word).resolve() for word in sys.argv[1:])
     source_root = pathlib.Path(__file__).resolve().parents[2] / "src"
     floors: dict[str, list[str]] = {}
     flags: dict[str, list[str]] = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        source = pathlib.Path(entry["file"])
-        if source_root not in source.parents:
-            continue
-        floor = source.relative_to(source_root).parts[0]
-        floors.setdefault(floor, []).append(str(source))
-        flags[floor] = flags_of(entry["command"], entry["file"])
+        for source in sources_of(pathlib.Path(entry["file"])):
+            if source_root not in source.parents:
+                continue
+            floor = source.relative_to(source_root).parts[0]
+            floors.setdefault(floor, []).append(str(source))
+            flags[floor] = flags_of(entry["command"], entry["file"])
 
     out.mkdir(parents=True, exist_ok=True)
     commands = []

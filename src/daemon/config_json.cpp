@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <iterator>
 
+#include "base/plain_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -52,13 +54,6 @@ class CountingIterator {
   const char* at_;
   LineCounter* counter_;
 };
-
-// The parser quotes what it has read, be it text or not.
-std::string printable(std::string_view text) {
-  std::string result(text);
-  std::ranges::replace_if(result, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-  return result;
-}
 
 // Builds the value and notes where its parts begin.
 class Builder final : public json::json_sax_t {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 namespace ktraced {
 namespace {
@@ -31,7 +31,7 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || 
 // False if `work` has thrown; the connection is in no state to go on then.
 template <class Work>
 bool survives(Work&& work) {
-  return ExceptionBarrier("a connection").run(std::forward<Work>(work));
+  return FailureBarrier("a connection").run(std::forward<Work>(work));
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {

@@ -11,7 +11,7 @@
 #include "daemon/config.h"
 #include "daemon/control_server.h"
 #include "daemon/event_loop.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 #include "daemon/heap_trimmer.h"
 #include "daemon/methods.h"
 #include "daemon/snapshots.h"
@@ -61,7 +61,7 @@ class Daemon {
   KernelSymbols symbols_;
   std::unique_ptr<Subscribers> subscribers_;
   std::unique_ptr<StreamRecorder> recorder_;
-  ExceptionBarrier publishing_{"publishing the stream"};
+  FailureBarrier publishing_{"publishing the stream"};
   std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;

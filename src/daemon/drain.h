@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 #include "kernel/counters.h"
 #include "kernel/stream_rings.h"
 #include "trace/packet_builder.h"
@@ -130,7 +130,7 @@ class Drain {
   std::condition_variable done_;
   std::function<void()> task_;       // guarded by mutex_; empty: none waiting
   std::exception_ptr task_failure_;  // guarded by mutex_
-  ExceptionBarrier barrier_{"the drain thread"};
+  FailureBarrier barrier_{"the drain thread"};
   bool stop_ = false;
   std::thread thread_;
 };

@@ -28,7 +28,7 @@ std::unexpected<Error> loop_error(const char* what, int result) {
 // What a registration owns. The dispatcher holds a reference while the callback
 // runs, so a callback may destroy its own registration.
 struct EventSource::State : std::enable_shared_from_this<State> {
-  State(std::function<void(uint32_t)> function, std::shared_ptr<ExceptionBarrier> all)
+  State(std::function<void(uint32_t)> function, std::shared_ptr<FailureBarrier> all)
       : callback(std::move(function)), barrier(std::move(all)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -47,7 +47,7 @@ struct EventSource::State : std::enable_shared_from_this<State> {
 
   sd_event_source* source = nullptr;
   std::function<void(uint32_t)> callback;
-  std::shared_ptr<ExceptionBarrier> barrier;
+  std::shared_ptr<FailureBarrier> barrier;
   uint64_t interval_us = 0;  // of repeating timers
 };
 
@@ -119,7 +119,7 @@ Result<> EventLoop::block_signals(std::initializer_list<int> signals) {
 }
 
 EventLoop::EventLoop(sd_event* loop)
-    : loop_(loop), barrier_(std::make_shared<ExceptionBarrier>("the event loop")) {}
+    : loop_(loop), barrier_(std::make_shared<FailureBarrier>("the event loop")) {}
 
 std::shared_ptr<EventSource::State> EventLoop::make_state(
     std::function<void(uint32_t)> callback) const {

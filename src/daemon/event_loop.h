@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 struct sd_event;
 
@@ -103,7 +103,7 @@ class EventLoop {
   void run_posted();
 
   std::unique_ptr<sd_event, Unref> loop_;
-  std::shared_ptr<ExceptionBarrier> barrier_;  // shared with the sources
+  std::shared_ptr<FailureBarrier> barrier_;  // shared with the sources
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;  // guarded by mutex_
   Notifier posted_bell_;

@@ -17,7 +17,7 @@
 #include "daemon/cleanup.h"
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 #include "daemon/log_writer.h"
 #include "kernel/bpf_object.h"
 #include "schema/schema_from_btf.h"

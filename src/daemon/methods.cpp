@@ -114,9 +114,7 @@ void resolve(const MethodTargets& t, const json& params, const Reply& reply) {
         for (size_t i = 0; i < addresses.size(); ++i)
           if (auto symbol = t.symbols.resolve(addresses[i]))
             found[texts[i].get<std::string>()] = *symbol;
-        t.loop.post([reply = std::move(reply), found = std::move(found)] {
-          reply(json{{"symbols", found}});
-        });
+        t.loop.post([reply, found = std::move(found)] { reply(json{{"symbols", found}}); });
       });
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/plain_text.h"
 #include "base/suggest.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 namespace ktraced {
 namespace {
@@ -155,7 +155,7 @@ struct Reply::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    ExceptionBarrier("a request").run([this] {
+    FailureBarrier("a request").run([this] {
       answer(fail(ExitCode::software, "internal error: the request was not answered"));
     });
   }

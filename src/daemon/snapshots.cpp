@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/plain_text.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 namespace ktraced {
 namespace {

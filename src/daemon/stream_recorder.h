@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "daemon/config.h"
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 #include "daemon/output_queue.h"
 #include "daemon/trace_series.h"
 #include "trace/packet.h"
@@ -77,7 +77,7 @@ class StreamRecorder {
   uint64_t lost_before_failure_ = 0;      // writer thread
   mutable std::mutex mutex_;
   Progress progress_;  // guarded by mutex_
-  ExceptionBarrier barrier_{"the output thread"};
+  FailureBarrier barrier_{"the output thread"};
   std::thread thread_;  // last: it uses the rest
 };
 

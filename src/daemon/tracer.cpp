@@ -29,6 +29,14 @@ utsname system_names() {
 
 std::string running_release() { return system_names().release; }
 
+void log_acquired(const AcquiredObject& acquired) {
+  for (const std::string& old : acquired.replaced)
+    spdlog::warn("replaced {}: its history is gone", old);
+  if (acquired.adopted) spdlog::info("took over what an earlier daemon left running");
+  if (!acquired.unpinned_because.empty())
+    spdlog::warn("history will not survive this daemon: {}", acquired.unpinned_because);
+}
+
 }  // namespace
 
 EventGroups event_groups(const Schema& schema) {
@@ -46,11 +54,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (!features) return pass_on(features);
   auto acquired = acquire_object(*schema, *features, sizes(config), config.bpffs);
   if (!acquired) return pass_on(acquired);
-  for (const std::string& old : acquired->replaced)
-    spdlog::warn("replaced {}: its history is gone", old);
-  if (acquired->adopted) spdlog::info("took over what an earlier daemon left running");
-  if (!acquired->unpinned_because.empty())
-    spdlog::warn("history will not survive this daemon: {}", acquired->unpinned_because);
+  log_acquired(*acquired);
   auto counters = Counters::open(acquired->object);
   if (!counters) return pass_on(counters);
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 namespace ktraced {
 
@@ -29,7 +29,7 @@ class WorkThread {
  private:
   void work();
 
-  ExceptionBarrier barrier_;
+  FailureBarrier barrier_;
   std::mutex mutex_;
   std::condition_variable news_;
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_

@@ -81,7 +81,7 @@ Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path
   if (!root) return pass_on(root);
   auto lock = (*root)->lock();
   if (!lock) return pass_on(lock);
-  const std::vector<std::string> objects = (*root)->objects();
+  std::vector<std::string> objects = (*root)->objects();
   for (const std::string& object : objects) (*root)->remove_object(object);
   (*root)->remove_if_empty();
   return objects;

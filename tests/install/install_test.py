@@ -46,7 +46,7 @@ class InDirectory(unittest.TestCase):
 class Paths(InDirectory):
     def configure(self, prefix, *options):
         build = self.directory / "build"
-        run("cmake", "-S", SOURCE, "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DKTRACED_TESTS=OFF",
+        run("cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DKTRACED_TESTS=OFF",
             "-DKTRACED_HTML=OFF", *options)
         self.install(build, "--component", "configuration")
         return (build / "generated/configured_paths.h").read_text()

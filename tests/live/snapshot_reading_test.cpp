@@ -201,7 +201,7 @@ TEST(SnapshotReading, BabeltraceReadsTheSameEventsAndFields) {
     const json& our = ours.lines[i];
     const Printed& their = theirs[i];
     ASSERT_EQ(their.ts, our["ts"]);
-    ASSERT_EQ(their.name, our["event"]);
+    ASSERT_EQ(their.name, our["event"].get<std::string>());
     ASSERT_EQ(number_of(their.fields.at("cpu_id")), our["cpu"]);
     ASSERT_EQ(number_of(their.fields.at("tid")), our["tid"]);
     compared[their.name].merge(compare_fields(our, their));

@@ -18,10 +18,10 @@ namespace ktraced {
 
 // Carries out work whose exceptions must not get further, and logs them: a line a second at most,
 // for work that fails again and again. Thread-safe.
-class ExceptionBarrier {
+class FailureBarrier {
  public:
   // `where`: what the log calls the place, "the event loop". Must outlive this.
-  explicit ExceptionBarrier(const char* where) : where_(where) {}
+  explicit FailureBarrier(const char* where) : where_(where) {}
 
   // False if `work` has thrown.
   template <class Work>

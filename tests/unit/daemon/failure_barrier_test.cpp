@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,16 +48,16 @@ class Barrier : public testing::Test {
 };
 
 TEST_F(Barrier, EndsAnExceptionAndLogsIt) {
-  ExceptionBarrier barrier("here");
+  FailureBarrier barrier("here");
   EXPECT_TRUE(barrier.run([] {}));
   EXPECT_FALSE(barrier.run([] { throw std::bad_alloc(); }));
   EXPECT_THAT(log(), HasSubstr("here: out of memory"));
-  EXPECT_FALSE(ExceptionBarrier("there").run([] { throw 1; }));  // NOLINT: of no std type
+  EXPECT_FALSE(FailureBarrier("there").run([] { throw 1; }));  // NOLINT: of no std type
   EXPECT_THAT(log(), HasSubstr("there: internal error: an exception of an unknown type"));
 }
 
 TEST_F(Barrier, LogsAFailureThatRepeatsOnceInAWhile) {
-  ExceptionBarrier barrier("here");
+  FailureBarrier barrier("here");
   for (int i = 0; i < 10'000; ++i) barrier.run(fail_unexpectedly);
   EXPECT_LT(std::ranges::count(log(), '\n'), 1000);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/exception_barrier.h"
+#include "daemon/failure_barrier.h"
 
 #include <spdlog/spdlog.h>
 
@@ -25,7 +25,7 @@ Error unexpected_error() {
   }
 }
 
-void ExceptionBarrier::log_current() noexcept {
+void FailureBarrier::log_current() noexcept {
   try {
     const Error error = unexpected_error();
     const auto now = std::chrono::steady_clock::now();
@@ -39,6 +39,7 @@ void ExceptionBarrier::log_current() noexcept {
     spdlog::error("{}: {}{}", where_, error.message,
                   unlogged == 0 ? "" : fmt::format(" ({} more before)", unlogged));
   } catch (...) {  // no memory for the line either
+    return;
   }
 }
 
