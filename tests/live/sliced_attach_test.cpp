@@ -63,18 +63,22 @@ json answer_of(RpcConnection& connection) {
 TEST(SlicedAttach, OthersAreAnsweredWhileManyEventsAreAttached) {
   Daemon daemon(kRecorderOn);
   RpcConnection enabling(daemon.socket()), other(daemon.socket());
-  enabling.send_bytes(enable_many());
-  const json status = other.call("status")["result"];
-  const bool first = !answered(enabling);
-  if (attached(status).no == 0 && attached(status).yes > 0)
-    GTEST_SKIP() << "this kernel attaches them faster than a question is asked";
-  EXPECT_TRUE(first);
-  const json answer = answer_of(enabling);
-  ASSERT_TRUE(answer.contains("result")) << answer;
-  const Attached now = attached(daemon.call("status"));
-  EXPECT_EQ(now.no, 0U);
-  EXPECT_EQ(now.yes, answer["result"]["events"].size());
-  EXPECT_GT(now.yes, 20U);
+  bool answered_between = false;
+  // A test that is kept waiting by the machine may ask too late: several times, then.
+  for (int i = 0; i < 20 && !answered_between; ++i) {
+    enabling.send_bytes(enable_many());
+    const json status = other.call("status")["result"];
+    const bool first = !answered(enabling);
+    const json answer = answer_of(enabling);
+    ASSERT_TRUE(answer.contains("result")) << answer;
+    const Attached now = attached(daemon.call("status"));
+    EXPECT_EQ(now.no, 0U);
+    EXPECT_EQ(now.yes, answer["result"]["events"].size());
+    EXPECT_GT(now.yes, 20U);
+    answered_between = first && attached(status).yes < now.yes;
+    daemon.call("events.disable", {{"names", many_tracepoints()}});
+  }
+  EXPECT_TRUE(answered_between);
 }
 
 TEST(SlicedAttach, TheDaemonEndsInTheMidst) {
