@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Dynamic events: those whose ids and fields come at run time.
+ * Dynamic events: their ids and fields are known only at run time.
  *
- * One program serves many events. It is attached with a cookie, which is the
- * event's id, and is written as
+ * One program serves many events. Its attach cookie is the event's id. It is written as
  *
  *	SEC("?tp/any")
  *	int some_event(void *ctx)
@@ -11,7 +10,7 @@
  *		u32 id = bpf_get_attach_cookie(ctx);
  *		union dynamic_record *r;
  *
- *		if (!hit_wanted(id) || !(r = dynamic_record()))
+ *		if (!hit_matches(id) || !(r = dynamic_record()))
  *			return 0;
  *		… fill r->bytes from DYNAMIC_PAYLOAD on …
  *		return emit_dynamic(r, id, size);
@@ -26,18 +25,18 @@ enum {
 	DYNAMIC_PAYLOAD = sizeof(struct record), /* offset of the first field */
 };
 
-/* A record that is being built. Twice the longest, so that a piece may begin at
- * any place of a record and be as long as one: all the verifier has to see. */
+/* A record that is being built. It is twice as long as the longest record: a piece of
+ * RECORD_MAX bytes fits at any offset below RECORD_MAX, which satisfies the verifier. */
 union dynamic_record {
 	struct record h;
 	u8 bytes[2 * RECORD_MAX];
 };
 
 /*
- * One for each CPU. It is not overwritten by a hit that comes in between: the
- * kernel runs these programs (perf's tracepoints and kprobes) with preemption
- * off, and none while another of them runs on that CPU (bpf_prog_active in
- * trace_call_bpf()). For raw tracepoints and fentry neither holds.
+ * One record for each CPU. A nested hit can't overwrite it: the kernel runs these
+ * programs (perf's tracepoints and kprobes) with preemption off, and never nests them
+ * on one CPU (bpf_prog_active in trace_call_bpf()). Neither is true for raw tracepoints
+ * and fentry.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

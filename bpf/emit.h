@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a hit to a record in the rings.
+ * Turns a hit into a record in the rings.
  *
  * A program is written as
  *
@@ -8,39 +8,40 @@
  *	{
  *		struct rec_kfree r = {};
  *
- *		if (!hit_wanted(EVENT_kfree))
+ *		if (!hit_matches(EVENT_kfree))
  *			return 0;
  *		r.call_site = ctx[0];
  *		r.ptr = ctx[1];
  *		return EMIT(kfree, &r);
  *	}
  *
- * Records are built on the stack and stored whole, so nothing is ever reserved
- * and forgotten in a stream ring. In a flight ring a place is taken with one step
- * and then filled: nothing can fail in between, and who reads a ring waits before
- * for all programs that may be in it. Counters are atomic, as programs nest.
+ * Records are built on the stack and stored whole, so a stream ring never contains a
+ * reserved but unsubmitted record. In a flight ring, one atomic step reserves the
+ * space, which is then filled. Nothing can fail in between, and a reader first waits
+ * for all programs that may be writing to the ring. Counters are atomic because
+ * programs nest.
  */
 #ifndef KTRACED_BPF_EMIT_H
 #define KTRACED_BPF_EMIT_H
 
 #include "filter.h"
 
-/* For the schema: a variable of a type is what makes the compiler put that type
- * into BTF. Behind a pointer that is a member, it would only be declared there. */
+/* For the schema: the compiler puts a type into BTF only if a variable has that type. A
+ * member that points to the type gives only a forward declaration. */
 const enum event_id events_declared SEC(".rodata.events") = 0;
 
-/* A raw tracepoint program and its event's record. */
+/* A raw tracepoint program and the record of its event. */
 #define EVENT_PROGRAM(name)                                                        \
 	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
 	SEC("?raw_tp/" #name)                                                      \
 	int name(u64 *ctx)
 
 /*
- * The same for a program that reads what its arguments point to: with ARGUMENT() by
- * plain loads. In a section of another name, which means the same to libbpf, as
- * src/kernel/bpf_loader.cpp tells the kernel to check these by the types of their
- * arguments, where it may. Not for arguments that can be anything but a pointer to
- * what their type says.
+ * The same for a program that reads through its arguments with ARGUMENT(), by plain
+ * loads. The other section name means the same to libbpf.
+ * src/kernel/programs/bpf_loader.cpp recognizes these programs by it, and lets the
+ * kernel check the types of their arguments where possible. Use it only if every
+ * argument is always a pointer to its declared type.
  */
 #define TYPED_EVENT_PROGRAM(name)                                                  \
 	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
@@ -57,27 +58,26 @@ static __always_inline bool count_filtered(u32 id)
 	return false;
 }
 
-/* A program that was detached may run some milliseconds longer; what it meets then
- * is not wanted any more. */
+/* A detached program may still run for some milliseconds; its hits are then ignored. */
 static __always_inline bool event_on(u32 id)
 {
 	return id >= sizeof(control.event_on) || control.event_on[id];
 }
 
-/* Is this hit of the current task wanted? Counts it as filtered if not. */
-static __always_inline bool hit_wanted(u32 id)
+/* Does this hit of the current task match? Counts it as filtered if not. */
+static __always_inline bool hit_matches(u32 id)
 {
-	return (event_on(id) && current_wanted()) || count_filtered(id);
+	return (event_on(id) && current_matches()) || count_filtered(id);
 }
 
-/* The same for an event that is also about another task, an argument of it. */
-static __always_inline bool pair_hit_wanted(u32 id, const u64 *ctx, u32 other)
+/* The same for an event that is also about another task: argument number `other`. */
+static __always_inline bool pair_hit_matches(u32 id, const u64 *ctx, u32 other)
 {
-	return (event_on(id) && pair_wanted(ctx, other)) || count_filtered(id);
+	return (event_on(id) && pair_matches(ctx, other)) || count_filtered(id);
 }
 
-/* Wake the reader whenever another wakeup_bytes were written, not for each record:
- * a wake-up costs several times the record itself. */
+/* Wakes the reader after every wakeup_bytes bytes, not after each record: a wake-up
+ * costs several times as much as a record. */
 static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
 {
 	u64 before = __sync_fetch_and_add(&state->stream_bytes, size);
@@ -85,9 +85,9 @@ static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
 	return (before ^ (before + size)) & control.wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* Place for a record in the flight ring of this CPU; null if it has none. It is
- * taken with one atomic subtraction, so interrupts nest without harm; nothing can
- * fail after it. */
+/* Reserves space for a record in the flight ring of this CPU; null if the CPU has no
+ * ring. One atomic subtraction reserves it, so nested interrupts are safe. Nothing can
+ * fail after that. */
 static __always_inline void *flight_place(u32 id, u32 size, u32 cpu)
 {
 	u32 index = control.flight_slots + cpu;
@@ -103,7 +103,8 @@ static __always_inline void *flight_place(u32 id, u32 size, u32 cpu)
 	__sync_fetch_and_add(&header->records[id], 1);
 	place = (void *)(header + 1) +
 		((__sync_fetch_and_add(&header->head, -(u64)size) - size) & layout.flight_mask);
-	/* The header is longer than offsets in instructions reach: added once, not for each field. */
+	/* The header is longer than the offset of an instruction: add it once, not for
+	 * each field. */
 	barrier_var(place);
 	__builtin_assume(place != NULL);
 	return place;
@@ -115,7 +116,7 @@ static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32
 
 	if (!place)
 		return false;
-	/* Word by word: the compiler does not know by itself that both lie at words. */
+	/* Copy whole words: the compiler does not know that both are aligned. */
 	if (__builtin_constant_p(size))
 		__builtin_memcpy(__builtin_assume_aligned(place, sizeof(u64)),
 				 __builtin_assume_aligned(r, sizeof(u64)), size);
@@ -131,7 +132,8 @@ static __always_inline bool stream_store(struct cpu_state *state, struct record 
 	return ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, size));
 }
 
-/* Recorded means: in every ring that is on. */
+/* Stores the record in every enabled ring. It counts as recorded only if all of them
+ * took it. */
 static __always_inline int emit(struct record *r, u32 id, u32 size)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -147,11 +149,11 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 	if (control.flight) {
 		stored = counted = flight_store(r, id, size, cpu);
 		if (!stored)
-			__sync_fetch_and_add(&state->flight_misses[id].count, 1);
+			__sync_fetch_and_add(&state->flight_drops[id].count, 1);
 	}
 	if (control.stream)
 		stored &= stream_store(state, r, size, cpu);
-	/* What a flight ring holds it has counted itself. */
+	/* The flight ring has already counted what it stored. */
 	if (stored != counted)
 		__sync_fetch_and_add(&state->events[id].recorded, stored ? 1 : -1);
 	if (!stored) {
@@ -164,9 +166,9 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 #define EMIT(name, rec) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)))
 
 /*
- * The short way of frequent events, for what is so nearly always: the flight
- * recorder is on and nothing else, no filter and no reader. Then the record is
- * written where it stays. A program that has it is written as
+ * The fast path of frequent events, for the most common trace config: only the flight
+ * recorder is on, without a filter and without a stream reader. The record is then
+ * built directly in the flight ring. A program with a fast path is written as
  *
  *	FILL(kfree)
  *	{
@@ -176,12 +178,12 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
  *
  *	EVENT_PROGRAM(kfree)
  *	{
- *		return RECORD(kfree, ptr, hit_wanted(EVENT_kfree));
+ *		return RECORD(kfree, ptr, hit_matches(EVENT_kfree));
  *	}
  *
- * FILL sets all fields but the header, and cannot fail; RECORD is told which of them
- * is the last one. What is wanted is asked only
- * if the short way is closed; within it all is but what the daemon itself does.
+ * FILL sets all fields except the header, and cannot fail. The second argument of
+ * RECORD is the last of these fields. RECORD evaluates the match only outside the fast
+ * path; the fast path records every hit except those of the daemon itself.
  */
 static __always_inline bool only_flight(const struct control *c)
 {
@@ -190,7 +192,7 @@ static __always_inline bool only_flight(const struct control *c)
 	_Static_assert(__builtin_offsetof(struct control, stream) % sizeof(u64) == 0 &&
 			       __builtin_offsetof(struct control, flight) ==
 				       __builtin_offsetof(struct control, stream) + sizeof(u16),
-		       "the four settings that are read at once lie side by side");
+		       "only_flight() reads these four settings as one word");
 	return *(const settings *)&c->stream == 1UL << 16;
 }
 
@@ -200,7 +202,7 @@ static __always_inline void *begin_flight_only(struct task_struct *current, u32 
 	struct record *r;
 	u64 ts;
 
-	barrier_var(c); /* its address is loaded once */
+	barrier_var(c); /* load its address once */
 	if (!c->event_on[id] || !only_flight(c) || (u32)current->tgid == c->self_tgid)
 		return NULL;
 	ts = bpf_ktime_get_boot_ns();

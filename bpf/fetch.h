@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a kernel probe fetches, as a little program: shared by the BPF program
- * that runs it and the compiler that makes it from a definition.
+ * The fetch program of a kernel probe. The compiler makes it from the probe's
+ * definition, and a BPF program runs it.
  *
- * There is one value, on which the operations work one after the other. When a
- * read fails, the value is 0 and the rest of that field goes on with it; the
- * field's bit in the record's mask of failed fields says so.
+ * The operations work on one value, one after the other. When a read fails, the value
+ * becomes 0, the remaining operations of that field continue with 0, and the field's
+ * bit in the record's mask of failed fields is set.
  */
 #ifndef KTRACED_BPF_FETCH_H
 #define KTRACED_BPF_FETCH_H
@@ -14,13 +14,13 @@
 
 enum fetch_code {
 	FETCH_END = 0,
-	FETCH_REGISTER, /* value = register `number`, by its place in pt_regs */
+	FETCH_REGISTER, /* value = register `number`, an index into pt_regs */
 	FETCH_CONSTANT, /* value = number */
 	FETCH_READ,     /* value = `size` bytes of memory at value + number */
 	FETCH_BITS,     /* value = value << (number & 63) >> (number >> 8), signed if FETCH_SIGNED */
 	FETCH_STORE,    /* `size` bytes of value into the record at `at` */
 	FETCH_COPY,     /* `size` bytes of memory at value + number into the record at `at` */
-	FETCH_STRING,   /* text at value + number behind the record; its place at `at` */
+	FETCH_STRING,   /* append text at value + number to the record; location word at `at` */
 	FETCH_COMM,     /* name of the current task into the record at `at` */
 };
 
@@ -34,7 +34,7 @@ enum {
 	FETCH_FAILABLE_MAX = 64, /* fields that read memory: one bit each */
 	FETCH_STRING_MAX = 512,  /* bytes of one text, with the NUL */
 	FETCH_REGISTERS = 21,    /* words of pt_regs */
-	FETCH_REGISTER_IP = 16,  /* place of the instruction pointer in pt_regs */
+	FETCH_REGISTER_IP = 16,  /* index of the instruction pointer in pt_regs */
 	FETCH_FIRST_FIELD = 16,  /* offset of the first field: __probe_ip or __probe_func */
 };
 
@@ -48,12 +48,12 @@ struct fetch_op {
 	s64 number;
 };
 
-/* Constant from loading on, so that the verifier follows the operations there are. */
+/* Constant once loaded, so that the verifier follows only the operations in use. */
 struct fetch_program {
 	u32 id;        /* of the event */
 	u32 size;      /* bytes of the record without texts */
 	u32 failed_at; /* offset of the mask of failed fields; 0: nothing can fail */
-	u32 at_return; /* 1: the place is recorded as __probe_func and __probe_ret_ip */
+	u32 at_return; /* 1: a return probe; records __probe_func and __probe_ret_ip */
 	struct fetch_op ops[FETCH_OPS_MAX];
 };
 

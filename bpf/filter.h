@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which hits are wanted, decided before anything is written.
+ * Decides which hits match the filter, before anything is written.
  *
- * A task passes when, for every kind of value that is included, one matches,
- * and no excluded value does. Events about two tasks (switch, wake-up, signal)
- * pass when either task does, so an excluded task still shows up where the
- * other one is of interest.
+ * A task matches when, for every included kind of value, at least one value matches,
+ * and no excluded value does. Events about two tasks (switch, wake-up, signal) match
+ * when either task does. An excluded task therefore still appears in events whose other
+ * task matches.
  */
 #ifndef KTRACED_BPF_FILTER_H
 #define KTRACED_BPF_FILTER_H
@@ -13,7 +13,7 @@
 #include "kernel_compat.h"
 #include "maps.h"
 
-/* No, or perhaps; without a look-up. */
+/* False: certainly not listed. True: perhaps listed. Needs no map look-up. */
 static __always_inline bool id_hinted(const struct filter_side *side, u32 value)
 {
 	return side->id_hints[value / 64 % (FILTER_HINTS / 64)] >> (value % 64) & 1;
@@ -66,15 +66,15 @@ static __always_inline const struct filter_side *filter_side(u32 slot, u32 exclu
 	return exclude ? &filter->exclude : &filter->include;
 }
 
-/* What a filter asks of a task, first of all. */
+/* The task to match, with the ids that every filter needs. */
 struct subject {
 	struct task_struct *task; /* an address, not a typed pointer */
 	u32 tid, tgid;
 };
 
-/* The kinds of one side, of those that are set, that have a value matching the
- * task. A global function is verified once, not at each place that calls it;
- * its arguments are plain numbers, as the verifier wants them. */
+/* The kinds of one side that have a value matching the task. This is a global function
+ * because the verifier checks those once, not at each call; their arguments must be
+ * scalars. */
 __noinline u32 matching_kinds(u64 task_address, u32 tid, u32 tgid, u32 slot, u32 exclude)
 {
 	const struct filter_side *side = filter_side(slot, exclude);
@@ -112,7 +112,7 @@ static __always_inline bool task_included(const struct subject *s, u32 slot)
 
 	if (!side->kinds)
 		return true;
-	/* Most tasks leave here, when a few processes are meant. */
+	/* Rejects most tasks early when the filter includes only a few processes. */
 	if (side->kinds & FILTER_PID && !id_hinted(side, s->tgid) && !id_hinted(side, s->tid))
 		return false;
 	return matching(s, slot, 0) == side->kinds;
@@ -130,20 +130,20 @@ static __always_inline struct subject current_subject(void)
 	return (struct subject){ (void *)bpf_get_current_task(), current->pid, current->tgid };
 }
 
-/* A task that is an argument of the program, which may be of a type that the
- * verifier knows: then it is no number for it, and is read as one. */
+/* A task that is an argument of the program. In a typed program the verifier treats it
+ * as a pointer, so the address is read as a scalar. */
 static __always_inline struct subject argument_subject(const u64 *ctx, u32 argument)
 {
 	struct task_struct *task = (void *)ctx[argument];
 	struct subject s = { NULL, READ(task, pid), READ(task, tgid) };
 
-	barrier_var(ctx); /* loads from the context are refused at a computed address */
+	barrier_var(ctx); /* the verifier refuses context loads at a computed address */
 	bpf_probe_read_kernel(&s.task, sizeof(s.task), ctx + argument);
 	return s;
 }
 
-/* For an event of the current task alone. */
-static __always_inline bool current_wanted(void)
+/* For an event about the current task only. */
+static __always_inline bool current_matches(void)
 {
 	if ((u32)current_task()->tgid == control.self_tgid)
 		return false;
@@ -156,8 +156,9 @@ static __always_inline bool current_wanted(void)
 	return task_included(&current, slot) && !task_excluded(&current, slot);
 }
 
-/* For an event of the current task about another one, which is an argument of it. */
-static __always_inline bool pair_wanted(const u64 *ctx, u32 argument)
+/* For an event of the current task that is also about another task: argument
+ * `argument`. */
+static __always_inline bool pair_matches(const u64 *ctx, u32 argument)
 {
 	u32 tgid = current_task()->tgid;
 	bool current_is_self = tgid == control.self_tgid;

@@ -2,10 +2,9 @@
 /*
  * The kernel's own types, cut down to the members used here.
  *
- * preserve_access_index makes every access a CO-RE relocation, resolved against
- * the running kernel's BTF when the programs are loaded; the order and offsets
- * below mean nothing. Access on its own does not make a member exist: see
- * kernel_compat.h for those that not every kernel has.
+ * preserve_access_index makes every access a CO-RE relocation, resolved against the
+ * running kernel's BTF when the programs are loaded. The order and offsets below have
+ * no meaning. kernel_compat.h handles members that some kernels lack.
  */
 #ifndef KTRACED_BPF_KERNEL_H
 #define KTRACED_BPF_KERNEL_H
@@ -106,7 +105,7 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
-/* The helper of this name, with the type it has here. */
+/* bpf_get_current_task_btf() with the local type of struct task_struct. */
 static __always_inline struct task_struct *current_task(void)
 {
 	return (struct task_struct *)bpf_get_current_task_btf();

@@ -2,10 +2,10 @@
 /*
  * Every difference between kernels, behind one named accessor each.
  *
- * What a difference looks like is found in the running kernel's BTF: field
- * existence by CO-RE, tracepoint prototypes by src/kernel/features.cpp, which
- * fills `features` before loading. Never by a version number: stable series
- * carry back-ports.
+ * The running kernel's BTF decides: CO-RE checks whether a field exists, and
+ * src/kernel/programs/features.cpp checks tracepoint prototypes and fills `features`
+ * before loading. Version numbers are never used, because stable series carry
+ * back-ports.
  */
 #ifndef KTRACED_BPF_KERNEL_COMPAT_H
 #define KTRACED_BPF_KERNEL_COMPAT_H
@@ -30,7 +30,7 @@ extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
 			   value_;                                                                        \
 		   }))
 
-/* An argument of a TYPED_EVENT_PROGRAM, a pointer: behind it are plain loads. */
+/* A pointer argument of a TYPED_EVENT_PROGRAM; its members are read with plain loads. */
 #define ARGUMENT(ctx, i, type)                               \
 	((type *)(features.typed_programs ? (void *)(ctx)[i] \
 					  : bpf_rdonly_cast((void *)(ctx)[i], bpf_core_type_id_kernel(type))))
@@ -82,8 +82,8 @@ struct cgroup___before_6_1 {
 	u64 ancestor_ids[1];
 } __attribute__((preserve_access_index));
 
-/* A function of its own keeps the relocation, which other kernels cannot
- * resolve, out of the code they reach. */
+/* A separate function, so that other kernels, which cannot resolve this relocation,
+ * never reach it. */
 static __noinline u64 old_cgroup_ancestor_id(struct cgroup___before_6_1 *cgroup, u32 level)
 {
 	void *ids = (void *)cgroup + bpf_core_field_offset(cgroup->ancestor_ids);
@@ -111,9 +111,9 @@ struct alloc_sizes {
 	u64 req, alloc, gfp;
 };
 
-/* Arguments of an allocation event; 6.0 alone passes a struct kmem_cache before
- * them. The barriers keep the loads of the two branches apart: merged into loads at
- * a computed offset of the context, the verifier would refuse them. */
+/* Arguments of an allocation event; 6.0 alone passes a struct kmem_cache before them.
+ * The barriers keep the compiler from merging the loads of the two branches into loads
+ * at a computed context offset, which the verifier refuses. */
 static __always_inline struct alloc_sizes alloc_sizes(const u64 *ctx)
 {
 	if (features.alloc_has_extra_cache) {

@@ -23,7 +23,7 @@ FILL(kmalloc)
 
 EVENT_PROGRAM(kmalloc)
 {
-	return RECORD(kmalloc, node, hit_wanted(EVENT_kmalloc));
+	return RECORD(kmalloc, node, hit_matches(EVENT_kmalloc));
 }
 
 /* kfree(call_site, ptr) */
@@ -35,7 +35,7 @@ FILL(kfree)
 
 EVENT_PROGRAM(kfree)
 {
-	return RECORD(kfree, ptr, hit_wanted(EVENT_kfree));
+	return RECORD(kfree, ptr, hit_matches(EVENT_kfree));
 }
 
 /* kmem_cache_alloc(call_site, ptr, struct kmem_cache *, gfp_flags, node); before
@@ -61,7 +61,7 @@ FILL(kmem_cache_alloc)
 
 EVENT_PROGRAM(kmem_cache_alloc)
 {
-	return RECORD(kmem_cache_alloc, node, hit_wanted(EVENT_kmem_cache_alloc));
+	return RECORD(kmem_cache_alloc, node, hit_matches(EVENT_kmem_cache_alloc));
 }
 
 /* kmem_cache_free(call_site, ptr, const struct kmem_cache *); see enum cache_free_arg */
@@ -79,7 +79,7 @@ FILL(kmem_cache_free)
 
 EVENT_PROGRAM(kmem_cache_free)
 {
-	return RECORD(kmem_cache_free, name, hit_wanted(EVENT_kmem_cache_free));
+	return RECORD(kmem_cache_free, name, hit_matches(EVENT_kmem_cache_free));
 }
 
 /* mm_page_alloc(page, order, gfp_flags, migratetype); page is NULL when it failed */
@@ -93,7 +93,7 @@ FILL(mm_page_alloc)
 
 EVENT_PROGRAM(mm_page_alloc)
 {
-	return RECORD(mm_page_alloc, migratetype, hit_wanted(EVENT_mm_page_alloc));
+	return RECORD(mm_page_alloc, migratetype, hit_matches(EVENT_mm_page_alloc));
 }
 
 /* mm_page_free(page, order) */
@@ -105,5 +105,5 @@ FILL(mm_page_free)
 
 EVENT_PROGRAM(mm_page_free)
 {
-	return RECORD(mm_page_free, order, hit_wanted(EVENT_mm_page_free));
+	return RECORD(mm_page_free, order, hit_matches(EVENT_mm_page_free));
 }

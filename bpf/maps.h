@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The maps all programs share. Sizes given as 1 are set by the daemon before
- * loading, from the number of CPUs.
+ * The maps that all programs share. The daemon replaces each size of 1 before loading,
+ * according to the number of CPUs.
  */
 #ifndef KTRACED_BPF_MAPS_H
 #define KTRACED_BPF_MAPS_H
@@ -60,13 +60,13 @@ struct {
 	__type(value, struct cpu_state);
 } cpu_states SEC(".maps");
 
-/* Name records for readers of the stream: new tasks, renames, slab caches. */
+/* Metadata records for readers of the stream: new tasks, renames, slab caches. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 512 * 1024);
 } name_records SEC(".maps");
 
-/* Names of threads by tid; ended ones are kept until the space is needed. */
+/* Names of threads by tid; those of ended threads stay until the space is needed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, TASKS_MAX);
@@ -74,7 +74,7 @@ struct {
 	__type(value, struct task_info);
 } tasks SEC(".maps");
 
-/* The last changes of names, so that a snapshot can name what happened before them. */
+/* The latest name changes: a snapshot needs the earlier names for its older events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, NAME_CHANGES_MAX);
@@ -90,7 +90,7 @@ struct {
 	__type(value, struct cache_info);
 } caches SEC(".maps");
 
-/* Caches whose name is known, by hash of their address. */
+/* Caches whose name is already known, by hash of their address. */
 u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
 
 /* Pids and uids of both filter slots. */
@@ -109,7 +109,7 @@ struct {
 	__type(value, u64);
 } followed SEC(".maps");
 
-/* What dynamic events are, in pieces: struct definition_key. */
+/* Definitions of dynamic events, in pieces: struct definition_key. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -118,7 +118,7 @@ struct {
 	__type(value, struct definition_piece);
 } definitions SEC(".maps");
 
-/* The programs behind those that are attached: enum dynamic_program. */
+/* Programs that the attached stubs tail-call: enum dynamic_program. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, DYNAMIC_PROGRAMS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names are kept once, not written into every record: tasks by tid, slab caches
- * by address. Each name is put into a map, from which it can be read at any
- * time, and while the stream is read also told as a name record.
+ * Names are kept once, not written into every record: tasks by tid, slab caches by
+ * address. Each name is stored in a map, where it can be read at any time. While the
+ * stream has a reader, a metadata record reports it too.
  */
 #ifndef KTRACED_BPF_NAMES_H
 #define KTRACED_BPF_NAMES_H
@@ -10,7 +10,7 @@
 #include "kernel_compat.h"
 #include "maps.h"
 
-static __always_inline void tell_name(struct record *r, u64 since, u32 id, u32 size, u32 tid)
+static __always_inline void emit_metadata(struct record *r, u64 since, u32 id, u32 size, u32 tid)
 {
 	r->ts = since;
 	r->id = id;
@@ -29,16 +29,16 @@ static __always_inline void tell_name(struct record *r, u64 since, u32 id, u32 s
 /* Not inlined: it runs once for each cache, not for each event. */
 static __noinline void cache_named(u64 key, const char *name)
 {
-	struct rec_name_slab_cache r = {};
+	struct rec_metadata_slab_cache r = {};
 
 	r.cache = key;
 	bpf_probe_read_kernel_str(r.name, sizeof(r.name), name);
 	bpf_map_update_elem(&caches, &key, r.name, BPF_ANY);
-	tell_name(&r.h, bpf_ktime_get_boot_ns(), NAME_slab_cache, sizeof(r), 0);
+	emit_metadata(&r.h, bpf_ktime_get_boot_ns(), METADATA_slab_cache, sizeof(r), 0);
 }
 
-/* Was the cache met before? A direct-mapped table: two caches that share a slot
- * are told again and again, which costs time but loses nothing. */
+/* Has the cache been seen before? The table is direct-mapped: two caches that share a
+ * slot are reported repeatedly, which costs time but loses nothing. */
 static __always_inline bool cache_seen(u64 key)
 {
 	u64 *slot = &cache_slots[(key * 0x9e3779b97f4a7c15ULL >> 32) & (CACHE_SLOTS - 1)];

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Kernel probes: runs the fetch program that a probe's definition was compiled to.
+ * Kernel probes: runs the fetch program that was compiled from a probe's definition.
  *
- * An object of its own: each probe has its copy of one of these programs, with a
- * fetch program that is constant when it is loaded (the verifier then follows just
- * the operations it has) and with misses that are counted for it alone. All other
- * maps are those of the main object. The cookie is the address probed.
+ * This is a separate object because each probe loads its own copy of one of these
+ * programs. Its fetch program is constant at load time, so the verifier follows only
+ * the operations in use, and the kernel counts its misses separately. All other maps
+ * are shared with the main object. The cookie is the probed address.
  */
 #include "dynamic.h"
 #include "fetch.h"
 
 const volatile struct fetch_program fetch SEC(".rodata.fetch") = {};
 
-/* What one run works on; in memory, so that nothing of it multiplies the states
- * of the verifier. A probe is not hit while another one of that CPU is being run,
- * see dynamic_records. */
+/* State of one run. It is in a map, so that its values do not multiply the verifier's
+ * states. Probes do not nest on one CPU, see dynamic_records. */
 struct fetch_state {
 	u64 value;
 	u64 failed; /* mask of failed fields */
@@ -149,7 +148,7 @@ static __always_inline int probe_hit(void *ctx)
 	u32 zero = 0, id = fetch.id, failed_at = fetch.failed_at;
 	struct fetch_state *s = bpf_map_lookup_elem(&fetch_states, &zero);
 
-	if (!r || !s || !hit_wanted(id))
+	if (!r || !s || !hit_matches(id))
 		return 0;
 	s->failed = 0;
 	s->end = fetch.size;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Process life. These programs also keep the task names and the followed trees,
- * so fork, exec and rename stay attached while anything is traced; whether they
- * write an event too is control.event_on.
+ * Process events. These programs also maintain the task names and the followed trees,
+ * so fork, exec and rename stay attached while anything is traced. control.event_on
+ * decides whether they also write an event.
  */
 #include "emit.h"
 #include "task_names.h"
 
-/* A child of a followed process is followed: its process gets its parent's roots.
- * False if there is no room for it. */
+/* Follows the child of a followed process: it inherits its parent's roots. False if the
+ * map is full. */
 static __always_inline bool inherit_follow(u32 parent_tgid, u32 child_tgid)
 {
 	u64 *roots, inherited;
@@ -22,10 +22,10 @@ static __always_inline bool inherit_follow(u32 parent_tgid, u32 child_tgid)
 	return !bpf_map_update_elem(&followed, &child_tgid, &inherited, BPF_ANY);
 }
 
-/* Not an event: does early what sched_process_fork does again. Where programs are
- * preempted (from 7.0 on), a fork is not seen by one of them while another task of
- * that CPU is in the middle of it; a child that both do not see has no name and
- * would not be followed, nor would its children. */
+/* Not an event: does the work of sched_process_fork earlier. From 7.0 on, programs can
+ * be preempted: a program misses a fork while another task of that CPU is running the
+ * same program. A child that both programs miss has no name, and neither it nor its
+ * children would be followed. */
 SEC("?raw_tp/task_newtask")
 int child_born(u64 *ctx)
 {
@@ -50,12 +50,12 @@ EVENT_PROGRAM(sched_process_fork)
 		__sync_fetch_and_add(&control.follow_lost, 1);
 	if (!task_known(child, r.child_pid))
 		task_named(child, r.child_pid, (void *)&child->comm);
-	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_wanted(EVENT_sched_process_fork, ctx, 1))
+	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_matches(EVENT_sched_process_fork, ctx, 1))
 		return 0;
 	return EMIT(sched_process_fork, &r);
 }
 
-/* A function of its own: the stack that its record takes is not there for the filter too. */
+/* A separate function: the stack has no room for both its record and the filter. */
 static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_tid)
 {
 	char buffer[sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN] __attribute__((aligned(8))) = {};
@@ -78,9 +78,10 @@ EVENT_PROGRAM(sched_process_exec)
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = BPF_CORE_READ(task, pid);
 
-	/* The leader's id may have passed to another thread, and set-user-id programs change the user. */
+	/* Another thread may have taken over the leader's id, and set-user-id programs
+	 * change the user. */
 	task_named(task, tid, (void *)&task->comm);
-	if (!control.event_on[EVENT_sched_process_exec] || !hit_wanted(EVENT_sched_process_exec))
+	if (!control.event_on[EVENT_sched_process_exec] || !hit_matches(EVENT_sched_process_exec))
 		return 0;
 	return record_exec((void *)ctx[2], tid, ctx[1]);
 }
@@ -91,7 +92,7 @@ EVENT_PROGRAM(sched_process_exit)
 	struct task_struct *task = (void *)ctx[0];
 	struct rec_sched_process_exit r = {};
 
-	if (!hit_wanted(EVENT_sched_process_exit))
+	if (!hit_matches(EVENT_sched_process_exit))
 		return 0;
 	r.pid = BPF_CORE_READ(task, pid);
 	r.prio = BPF_CORE_READ(task, prio);
@@ -110,7 +111,7 @@ EVENT_PROGRAM(task_rename)
 
 	r.pid = BPF_CORE_READ(task, pid);
 	task_named(task, r.pid, comm);
-	if (!control.event_on[EVENT_task_rename] || !pair_hit_wanted(EVENT_task_rename, ctx, 0))
+	if (!control.event_on[EVENT_task_rename] || !pair_hit_matches(EVENT_task_rename, ctx, 0))
 		return 0;
 	r.oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
 	bpf_core_read(r.oldcomm, sizeof(r.oldcomm), &task->comm);
@@ -118,10 +119,10 @@ EVENT_PROGRAM(task_rename)
 	return EMIT(task_rename, &r);
 }
 
-/* Not an event: a followed process is forgotten when its leader is gone for
- * good, which is after its last switch and exit have been seen. */
+/* Not an event: removes a followed process when its leader is freed, which is after its
+ * last switch and exit. */
 SEC("?raw_tp/sched_process_free")
-int forget_followed(u64 *ctx)
+int evict_followed(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
@@ -142,8 +143,8 @@ int check_names(u64 *ctx)
 	return 0;
 }
 
-/* Run once at start by the daemon: its id as the kernel knows it, which in a
- * container is not what getpid() says. */
+/* The daemon runs this once at start to learn its global process id; in a container
+ * getpid() returns another one. */
 SEC("?raw_tp/sys_enter")
 int calibrate(u64 *ctx __attribute__((unused)))
 {

@@ -9,9 +9,9 @@
  * Rules:
  *  - every record begins with struct record and is a multiple of 8 bytes;
  *  - at most one variable-length field: a trailing `char name[]`, NUL-terminated
- *    and zero-padded to the next multiple of 8 (record.size says how long);
+ *    and zero-padded to the next multiple of 8 (record.size is the total size);
  *  - event numbers are append-only; a retired number is never used again;
- *  - tags: group, doc on the struct; doc on a field where its name does not say it all.
+ *  - tags: group, doc on the struct; doc on a field whose name does not explain it.
  */
 #ifndef KTRACED_BPF_RECORDS_H
 #define KTRACED_BPF_RECORDS_H
@@ -32,7 +32,7 @@ enum {
 	CACHE_NAME_LEN = 48,    /* longest slab cache name kept, with the NUL */
 	EVENT_ID_MAX = 2048,    /* event ids are below this */
 	DYNAMIC_ID_FIRST = 256, /* first id of the dynamic events, see bpf/dynamic.h */
-	RECORD_MAX = 1024,      /* no record is longer; a multiple of 8 */
+	RECORD_MAX = 1024,      /* longest record in bytes; a multiple of 8 */
 };
 
 /* Built-in events: 1 … 255. Ids from 256 are given out at run time. */
@@ -59,17 +59,17 @@ enum event_id {
 	EVENT_mark_victim = 20,
 };
 
-/* Name records: not events, they carry names the events refer to. */
-enum name_id {
-	NAME_task = 1,
-	NAME_slab_cache = 2,
-	NAME_event = 3,
-	NAME_scope = 4,
+/* Metadata records: not events, but names, event definitions and config changes. */
+enum metadata_id {
+	METADATA_task = 1,
+	METADATA_slab_cache = 2,
+	METADATA_event = 3,
+	METADATA_config = 4,
 };
 
-/* Where a field of variable length lies: the word at the field's offset. Bits
- * 0–14 are its offset from the start of the record, bit 15 says that it was cut,
- * bits 16–31 are the number of its elements that are there. */
+/* The location word of a field of variable length, at the field's offset. Bits 0–14 are
+ * the offset of its data from the start of the record. Bit 15 is set if the data was
+ * truncated. Bits 16–31 are the number of elements present. */
 enum {
 	LOCATED_OFFSET = 0x7fff,
 	LOCATED_CUT = 0x8000,
@@ -99,7 +99,7 @@ struct rec_sched_waking {
 	pid_tid_t pid;
 	prio_t prio;
 	cpu_nr_t target_cpu DOC("CPU the thread last ran on");
-} GROUP("sched") DOC("a wake-up is asked for, in the context of the waker");
+} GROUP("sched") DOC("a thread is about to be woken, in the context of the waker");
 
 struct rec_sched_wakeup {
 	struct record h;
@@ -161,17 +161,17 @@ struct rec_kmalloc {
 	struct record h;
 	kaddr_t call_site;
 	kaddr_t ptr;
-	u32 bytes_req DOC("bytes asked for");
-	u32 bytes_alloc DOC("bytes given");
+	u32 bytes_req DOC("bytes requested");
+	u32 bytes_alloc DOC("bytes allocated");
 	gfp_flags_t gfp_flags;
-	node_t node DOC("NUMA node asked for, -1: any");
-} GROUP("kmem") DOC("memory from the general slab caches");
+	node_t node DOC("NUMA node requested, -1: any");
+} GROUP("kmem") DOC("memory is allocated from the general slab caches");
 
 struct rec_kfree {
 	struct record h;
 	kaddr_t call_site;
 	kaddr_t ptr;
-} GROUP("kmem") DOC("memory given back to the general slab caches");
+} GROUP("kmem") DOC("memory is returned to the general slab caches");
 
 struct rec_kmem_cache_alloc {
 	struct record h;
@@ -181,29 +181,29 @@ struct rec_kmem_cache_alloc {
 	u32 bytes_req DOC("bytes of one object");
 	u32 bytes_alloc DOC("bytes of one object with alignment and debugging data");
 	gfp_flags_t gfp_flags;
-	node_t node DOC("NUMA node asked for, -1: any");
-} GROUP("kmem") DOC("an object from a named slab cache");
+	node_t node DOC("NUMA node requested, -1: any");
+} GROUP("kmem") DOC("an object is allocated from a named slab cache");
 
 struct rec_kmem_cache_free {
 	struct record h;
 	kaddr_t call_site;
 	kaddr_t ptr;
 	slab_cache_t name DOC("slab cache, by name where the kernel gives it");
-} GROUP("kmem") DOC("an object given back to its slab cache");
+} GROUP("kmem") DOC("an object is returned to its slab cache");
 
 struct rec_mm_page_alloc {
 	struct record h;
 	kaddr_t page DOC("address of struct page; 0: the allocation failed");
 	gfp_flags_t gfp_flags;
 	u32 order DOC("2^order pages");
-	s32 migratetype DOC("free list taken from: 0 unmovable, 1 movable, 2 reclaimable and so on");
-} GROUP("kmem") DOC("pages from the page allocator");
+	s32 migratetype DOC("free list used: 0 unmovable, 1 movable, 2 reclaimable and so on");
+} GROUP("kmem") DOC("pages are allocated from the page allocator");
 
 struct rec_mm_page_free {
 	struct record h;
 	kaddr_t page DOC("address of struct page");
 	u32 order DOC("2^order pages");
-} GROUP("kmem") DOC("pages given back to the page allocator");
+} GROUP("kmem") DOC("pages are returned to the page allocator");
 
 /* ---- syscalls ---- */
 
@@ -211,7 +211,7 @@ struct rec_sys_enter {
 	struct record h;
 	syscall_nr_t nr;
 	syscall_abi_t abi;
-	hex_t args[6] DOC("arguments, also those the call does not have");
+	hex_t args[6] DOC("six argument registers, even if the call has fewer arguments");
 } GROUP("syscalls") DOC("a system call begins");
 
 struct rec_sys_exit {
@@ -257,8 +257,8 @@ struct rec_mark_victim {
 /* ---- names ---- */
 
 /* A thread's name and process, valid from h.ts on. */
-struct rec_name_task {
-	struct record h; /* h.id is NAME_task, h.tid the thread described */
+struct rec_metadata_task {
+	struct record h; /* h.id is METADATA_task, h.tid the thread described */
 	u32 tgid;
 	u32 uid;
 	u64 start_time; /* ns, CLOCK_BOOTTIME */
@@ -266,24 +266,24 @@ struct rec_name_task {
 };
 
 /* The name behind a slab_cache_t. */
-struct rec_name_slab_cache {
-	struct record h; /* h.id is NAME_slab_cache */
+struct rec_metadata_slab_cache {
+	struct record h; /* h.id is METADATA_slab_cache */
 	slab_cache_t cache;
 	char name[CACHE_NAME_LEN];
 };
 
-/* What a dynamic event is: told before the first of its records. Whoever reads a
- * stream or trace adds it to the schema. The event as JSON follows, as it is in a
+/* Definition of a dynamic event, sent before the first of its records. The reader of a
+ * stream or trace adds it to the schema. The event follows as JSON in the form of the
  * schema, NUL-terminated and zero-padded. */
-struct rec_name_event {
-	struct record h; /* h.id is NAME_event */
+struct rec_metadata_event {
+	struct record h; /* h.id is METADATA_event */
 };
 
-/* What is traced from h.ts on: told at the beginning of a stream, with ts 0, and whenever
- * it has changed. JSON as in the "config" of a manifest follows, NUL-terminated and
+/* Trace config from h.ts on: sent at the beginning of a stream, with ts 0, and after
+ * each change. JSON as in the "config" of a manifest follows, NUL-terminated and
  * zero-padded. */
-struct rec_name_scope {
-	struct record h; /* h.id is NAME_scope */
+struct rec_metadata_config {
+	struct record h; /* h.id is METADATA_config */
 };
 
 #endif

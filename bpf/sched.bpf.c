@@ -17,7 +17,7 @@ FILL(sched_switch)
 
 TYPED_EVENT_PROGRAM(sched_switch)
 {
-	return RECORD(sched_switch, next_prio, pair_hit_wanted(EVENT_sched_switch, ctx, 2));
+	return RECORD(sched_switch, next_prio, pair_hit_matches(EVENT_sched_switch, ctx, 2));
 }
 
 /* The three wake-up records have the same fields. */
@@ -38,7 +38,7 @@ FILL(sched_waking)
 
 TYPED_EVENT_PROGRAM(sched_waking)
 {
-	return RECORD(sched_waking, target_cpu, pair_hit_wanted(EVENT_sched_waking, ctx, 0));
+	return RECORD(sched_waking, target_cpu, pair_hit_matches(EVENT_sched_waking, ctx, 0));
 }
 
 /* sched_wakeup(task) */
@@ -51,7 +51,7 @@ FILL(sched_wakeup)
 
 TYPED_EVENT_PROGRAM(sched_wakeup)
 {
-	return RECORD(sched_wakeup, target_cpu, pair_hit_wanted(EVENT_sched_wakeup, ctx, 0));
+	return RECORD(sched_wakeup, target_cpu, pair_hit_matches(EVENT_sched_wakeup, ctx, 0));
 }
 
 /* sched_wakeup_new(task) */
@@ -64,7 +64,7 @@ FILL(sched_wakeup_new)
 
 TYPED_EVENT_PROGRAM(sched_wakeup_new)
 {
-	return RECORD(sched_wakeup_new, target_cpu, pair_hit_wanted(EVENT_sched_wakeup_new, ctx, 0));
+	return RECORD(sched_wakeup_new, target_cpu, pair_hit_matches(EVENT_sched_wakeup_new, ctx, 0));
 }
 
 /* sched_migrate_task(task, dest_cpu) */
@@ -80,5 +80,5 @@ FILL(sched_migrate_task)
 
 TYPED_EVENT_PROGRAM(sched_migrate_task)
 {
-	return RECORD(sched_migrate_task, dest_cpu, pair_hit_wanted(EVENT_sched_migrate_task, ctx, 0));
+	return RECORD(sched_migrate_task, dest_cpu, pair_hit_matches(EVENT_sched_migrate_task, ctx, 0));
 }

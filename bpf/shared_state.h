@@ -14,20 +14,24 @@ enum {
 	FILTER_CGROUP_MAX = 16,   /* control groups per include or exclude list */
 	FILTER_IDS_MAX = 4096,    /* pids and uids over all lists of one filter */
 	FOLLOW_ROOTS_MAX = 64,    /* followed processes: one bit each */
-	FOLLOWED_MAX = 16384,     /* living processes of all followed trees */
-	TASKS_MAX = 32768,        /* names kept, of living and of ended threads */
+	FOLLOWED_MAX = 16384,     /* live processes of all followed trees */
+	TASKS_MAX = 32768,        /* names kept, of live and ended threads */
 	NAME_CHANGES_MAX = 32768, /* power of two, see struct name_change */
 	CACHES_MAX = 4096,        /* slab cache names kept */
 	CACHE_SLOTS = 1024,       /* power of two, see cache_seen() */
 	FILTER_HINTS = 1024,      /* power of two, see struct filter_side */
 	SYSCALL_MAX = 1024,       /* system call numbers below this can be selected */
 	SYSCALL_ABIS = 3,         /* values of syscall_abi_t */
+
+	/* The tracepoint task_rename runs before the task has its new name. A check
+	 * that reads the task within this time must not restore the old name. */
+	RENAME_TAKES_NS = 100 * 1000 * 1000,
 };
 
-/* What this kernel looks like; read-only for the programs, so that the
- * verifier prunes the branches of other kernels. */
+/* Features of this kernel. Read-only for the programs, so that the verifier prunes the
+ * branches of other kernels. */
 struct features {
-	u8 typed_programs;        /* of BPF_TRACE_RAW_TP (5.5): arguments have types; may be forbidden */
+	u8 typed_programs;        /* BPF_TRACE_RAW_TP (5.5): typed arguments; may be forbidden */
 	u8 rdonly_cast;           /* bpf_rdonly_cast (6.2): direct loads from untrusted pointers */
 	u8 task_state_is_arg;     /* sched_switch passes prev_state (5.18) */
 	u8 kmalloc_has_node;      /* kmalloc carries the NUMA node (6.1) */
@@ -50,64 +54,67 @@ enum cache_free_arg {
 	CACHE_FREE_CACHE = 2, /* const struct kmem_cache * (6.1) */
 };
 
-/* Counted per CPU and event, with atomic adds: programs nest in interrupts.
- * hits = recorded + filtered + dropped + missed, missed coming from the kernel. */
+/* Counted per CPU and event, with atomic adds because programs nest in interrupts.
+ * hits = recorded + filtered + dropped + missed; the kernel counts missed. */
 struct event_counters {
-	u64 recorded; /* but for what flight rings count, see struct flight_header; may be below 0 */
+	u64 recorded; /* except what flight rings count, see flight_header; may be negative */
 	u64 filtered;
 	u64 dropped; /* stream ring full, or no ring for this CPU yet */
-	u64 told;    /* of dropped, what the daemon has passed on; only it writes this */
+	u64 told;    /* part of dropped that the daemon has reported; only it writes this */
 };
 
 /* Hits on a CPU that had no flight ring yet. */
-struct flight_miss {
+struct flight_drop {
 	u64 count;
-	u64 told; /* of these, what snapshots have told; only the daemon writes this */
+	u64 told; /* part of count that snapshots have reported; only the daemon writes this */
 };
 
 struct cpu_state {
-	u64 dropped_total; /* sum of events[].dropped: one look tells whether any is new */
+	u64 dropped_total; /* sum of events[].dropped: one read shows whether there are new ones */
 	u64 stream_bytes;  /* bytes ever offered to the stream ring; drives the wake-ups */
-	u64 names_dropped; /* name records lost; the daemon then reads the tables again */
+	u64 names_dropped; /* metadata records lost; the daemon then rereads the tables */
 	u64 reserved[5];
 	struct event_counters events[EVENT_ID_MAX];
-	struct flight_miss flight_misses[EVENT_ID_MAX];
+	struct flight_drop flight_drops[EVENT_ID_MAX];
 };
 
 /*
  * A flight ring: the value of a one-element array map, mapped by the daemon.
  *
  * Written downwards: `head` is the position of the newest record, positions only
- * fall, and a record lies at data[position % bytes]. One that begins near the end
- * runs into the spill area behind the data. Who reads begins at head and walks by
- * record.size to ever older records, until a ring's worth of bytes is behind it:
- * what lies further has been overwritten.
+ * decrease, and a record is at data[position % bytes]. A record that begins near the
+ * end continues in the spill area behind the data. A reader starts at head and advances
+ * by record.size to older records until it has read as many bytes as the ring holds.
+ * Everything beyond that has been overwritten.
  */
 struct flight_header {
 	u64 head; /* 0 when empty, then minus the bytes written since */
 	u64 reserved[7];
-	u64 records[EVENT_ID_MAX]; /* ever written, by event; never set back */
-	u64 emptied[EVENT_ID_MAX]; /* of these, when the ring was emptied; only the daemon writes this */
+	u64 records[EVENT_ID_MAX]; /* written so far, by event; never reset */
+	u64 emptied[EVENT_ID_MAX]; /* records[] when last emptied; only the daemon writes this */
 } __attribute__((aligned(4096)));
 
 enum {
 	FLIGHT_SPILL = RECORD_MAX, /* bytes behind the data */
+	/* Bytes of data. The verifier refuses programs whose variable offset into a map may
+	 * reach BPF_MAX_VAR_OFF (1 << 29). */
+	FLIGHT_BYTES_MAX = 1 << 29,
 };
 
 /*
- * What is to be known of a bank of flight rings. Only the daemon reads and writes
- * it; it is here to outlive the daemon, as the rings do.
+ * State of a bank of flight rings. Only the daemon reads and writes it; it is in a map
+ * so that it outlives the daemon, as the rings do.
  */
 struct flight_bank {
-	u64 begin;                         /* when it was taken into use; ns, CLOCK_BOOTTIME */
-	u64 end;                           /* when it was taken out of use; 0: it was not, or only just */
-	char name[256];                    /* of the trace that it is being written to, NUL-terminated */
-	u64 missed_at_begin[EVENT_ID_MAX]; /* hits skipped until then, by event */
+	u64 begin;                         /* when it became active; ns, CLOCK_BOOTTIME */
+	u64 end;                           /* when it became inactive; 0: not stored yet */
+	char name[256];                    /* trace that it is being saved to, NUL-terminated */
+	u64 missed_at_begin[EVENT_ID_MAX]; /* hits missed until then, by event */
 	u64 missed_at_end[EVENT_ID_MAX];   /* stored before `end` is */
 };
 
-/* A task name or its beginning, compared in two words:
- * (comm & mask) == word; mask covers the NUL for an exact name. */
+/* A task name or prefix, compared as two words: (comm & mask) == word; mask covers the
+ * NUL for an exact name. */
 struct comm_pattern {
 	u64 word[2];
 	u64 mask[2];
@@ -133,8 +140,9 @@ struct filter_side {
 	u32 comm_count;
 	u32 cgroup_count;
 	u32 reserved;
-	u64 follow_roots; /* bits of the followed roots meant */
-	/* The bit id % FILTER_HINTS is set for each pid and uid: where it is not, filter_ids has none. */
+	u64 follow_roots; /* bits of the selected roots */
+	/* The bit id % FILTER_HINTS is set for each pid and uid: if it is clear,
+	 * filter_ids has no such id. */
 	u64 id_hints[FILTER_HINTS / 64];
 	struct comm_pattern comm[FILTER_COMM_MAX];
 	struct cgroup_ref cgroup[FILTER_CGROUP_MAX];
@@ -153,14 +161,14 @@ struct filter_id_key {
 	u32 value;
 };
 
-/* Changed by the daemon at run time. The filter slot that is not in use is
- * filled first; storing its number in filter_slot then switches at once. */
+/* The daemon changes this at run time. It first fills the unused filter slot; storing
+ * that slot's number in filter_slot then switches atomically. */
 struct control {
-	/* These four are also read at once, see only_flight(). */
-	u16 stream;          /* 1: somebody reads the stream rings */
+	/* only_flight() reads these four as one word. */
+	u16 stream;          /* 1: the stream rings have a reader */
 	u16 flight;          /* 1: the flight recorder is on */
 	u16 filtering;       /* 1: the filter in use has at least one value */
-	u16 select_syscalls; /* 1: only those whose bit is set in syscalls[] */
+	u16 select_syscalls; /* 1: only calls whose bit is set in syscalls[] */
 	u32 flight_slots;    /* index in flight_rings of the first ring of the bank that is written to;
 			      * storing that of another bank is a snapshot */
 	u32 filter_slot;     /* filter in use */
@@ -172,13 +180,13 @@ struct control {
 	u8 event_on[EVENT_ID_MAX];
 	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
 	struct filter filter[2];
-	/* The programs that keep names have been attached without a gap since then; ns,
-	 * CLOCK_BOOTTIME. Set before they are attached. */
+	/* The programs that track names have been attached without a gap since this
+	 * time; ns, CLOCK_BOOTTIME. Set before they are attached. */
 	u64 names_since;
-	/* The living threads were compared with the map tasks at that value of names_since: of those
-	 * that were not seen since then none lived any more. */
+	/* Value of names_since for which the live threads were compared with the map
+	 * tasks: a thread that was not seen since then has ended. */
 	u64 names_checked;
-	u64 name_changes; /* ever written to the map of that name */
+	u64 name_changes; /* entries written so far to the map name_changes */
 };
 
 /* Value of the map tasks, key tid. Times in ns, CLOCK_BOOTTIME. */
@@ -186,20 +194,20 @@ struct task_info {
 	u32 tgid;
 	u32 uid;
 	u64 start_time;
-	u64 since; /* it has been called so */
-	u64 seen;  /* the last time it was known to live and to be called so */
+	u64 since; /* has had this name since then */
+	u64 seen;  /* last time the thread was known to be alive with this name */
 	char comm[COMM_LEN];
 };
 
 /*
- * An element of the map name_changes: an overwriting history. The change that is the
- * n-th, from 0, is at n % NAME_CHANGES_MAX.
+ * An element of the map name_changes, a history that overwrites its oldest entries.
+ * Change number n (from 0) is at n % NAME_CHANGES_MAX.
  */
 struct name_change {
-	u64 number; /* n + 1; 0: it is being written */
+	u64 number; /* n + 1; 0: being written */
 	u32 tid;
 	u32 reserved;
-	struct task_info before; /* start_time is 0: nothing was known of this tid */
+	struct task_info before; /* start_time is 0: this tid was unknown */
 	struct task_info after;
 };
 
@@ -213,15 +221,15 @@ enum {
 	DEFINITION_PIECE = 4080, /* bytes of a definition in one element of the map definitions */
 };
 
-/* What is attached for a dynamic event is a stub, one for each event: the kernel
- * counts by program the hits it skips. It goes on in one of these. */
+/* Each dynamic event attaches its own stub, because the kernel counts missed hits per
+ * program. The stub tail-calls one of these programs. */
 enum dynamic_program {
 	DYNAMIC_PROGRAM_TRACEPOINT = 0,
 	DYNAMIC_PROGRAMS,
 };
 
-/* Key and value of the map definitions: what dynamic events are, as text, for a
- * daemon that takes over. Programs do not look at it. */
+/* Key and value of the map definitions: the definitions of dynamic events as text, for
+ * a daemon that adopts them. Programs do not read it. */
 struct definition_key {
 	u32 id;
 	u32 piece;
@@ -241,10 +249,10 @@ enum {
 /* Value of the map tracepoint_layouts, key event id: how to copy the kernel's
  * record of a tracepoint. */
 struct tracepoint_layout {
-	u16 fixed;   /* bytes behind the common fields that are copied as they are */
-	u16 located; /* fields of variable length; the entries of field[] */
+	u16 fixed;   /* bytes after the common fields, copied unchanged */
+	u16 located; /* fields of variable length: number of entries in field[] */
 	struct {
-		u16 at;       /* offset in the kernel's record of the word that says where it is */
+		u16 at;       /* offset of its location word in the kernel's record */
 		u8 relative;  /* 1: the word counts from its own end (__rel_loc) */
 		u8 size_log2; /* bytes of an element, as a power of two */
 	} field[LOCATED_MAX];

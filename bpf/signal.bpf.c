@@ -6,7 +6,7 @@ struct sig_details {
 	s32 error, code;
 };
 
-/* `info` can be one of the markers of sched/signal.h, which point nowhere. */
+/* `info` can be a special value of sched/signal.h, which is not a valid pointer. */
 static __always_inline struct sig_details sig_details(struct kernel_siginfo *info)
 {
 	enum { SEND_SIG_NOINFO = 0, SEND_SIG_PRIV = 1, SI_USER = 0, SI_KERNEL = 0x80 };
@@ -24,7 +24,7 @@ EVENT_PROGRAM(signal_generate)
 	struct task_struct *task = (void *)ctx[2];
 	struct rec_signal_generate r = {};
 
-	if (!pair_hit_wanted(EVENT_signal_generate, ctx, 2))
+	if (!pair_hit_matches(EVENT_signal_generate, ctx, 2))
 		return 0;
 
 	struct sig_details details = sig_details((void *)ctx[1]);
@@ -44,7 +44,7 @@ EVENT_PROGRAM(signal_deliver)
 	struct k_sigaction *action = (void *)ctx[2];
 	struct rec_signal_deliver r = {};
 
-	if (!hit_wanted(EVENT_signal_deliver))
+	if (!hit_matches(EVENT_signal_deliver))
 		return 0;
 
 	struct sig_details details = sig_details((void *)ctx[1]);
@@ -62,7 +62,7 @@ EVENT_PROGRAM(mark_victim)
 {
 	struct rec_mark_victim r = {};
 
-	if (!hit_wanted(EVENT_mark_victim))
+	if (!hit_matches(EVENT_mark_victim))
 		return 0;
 	if (features.victim_is_task) {
 		struct task_struct *task = (void *)ctx[0];

@@ -12,15 +12,15 @@ enum {
 
 static __always_inline u32 syscall_abi(struct task_struct *current, u32 nr)
 {
-	if (nr / X32_SYSCALL_BIT == 1) /* of negative numbers, which are no call's, it is set too */
+	if (nr / X32_SYSCALL_BIT == 1) /* also set in negative numbers, which are no valid call */
 		return ABI_X32;
 	return current->thread_info.status & TS_COMPAT ? ABI_IA32 : ABI_NATIVE;
 }
 
-/* A call that is not selected leaves here, having cost next to nothing. */
-static __always_inline bool call_wanted(u32 id, u32 nr)
+/* Rejects a call that is not selected at almost no cost. */
+static __always_inline bool call_matches(u32 id, u32 nr)
 {
-	return syscall_selected(syscall_abi(current_task(), nr), nr & ~X32_SYSCALL_BIT) ? hit_wanted(id)
+	return syscall_selected(syscall_abi(current_task(), nr), nr & ~X32_SYSCALL_BIT) ? hit_matches(id)
 											: count_filtered(id);
 }
 
@@ -47,7 +47,7 @@ FILL(sys_enter)
 
 TYPED_EVENT_PROGRAM(sys_enter)
 {
-	return RECORD(sys_enter, args, call_wanted(EVENT_sys_enter, ctx[1]));
+	return RECORD(sys_enter, args, call_matches(EVENT_sys_enter, ctx[1]));
 }
 
 /* sys_exit(regs, ret); the number is still in orig_ax */
@@ -62,5 +62,5 @@ FILL(sys_exit)
 
 TYPED_EVENT_PROGRAM(sys_exit)
 {
-	return RECORD(sys_exit, ret, call_wanted(EVENT_sys_exit, ARGUMENT(ctx, 0, struct pt_regs)->orig_ax));
+	return RECORD(sys_exit, ret, call_matches(EVENT_sys_exit, ARGUMENT(ctx, 0, struct pt_regs)->orig_ax));
 }

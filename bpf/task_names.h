@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What threads are called: their last names in the map tasks, the changes before in
- * the map name_changes.
+ * Names of threads: the current ones in the map tasks, earlier changes in the map
+ * name_changes.
  */
 #ifndef KTRACED_BPF_TASK_NAMES_H
 #define KTRACED_BPF_TASK_NAMES_H
 
 #include "names.h"
-
-enum {
-	/* The tracepoint of a renaming comes before the task has its new name: a check that reads
-	 * the task must not put the old one back. */
-	RENAME_TAKES_NS = 100 * 1000 * 1000,
-};
 
 static __always_inline bool same_name(const struct task_info *a, const struct task_info *b)
 {
@@ -52,7 +46,7 @@ static __always_inline void read_task(struct task_struct *task, const char *comm
 
 static __always_inline void put_name(u32 tid, const struct task_info *known, const struct task_info *info)
 {
-	struct rec_name_task r = {};
+	struct rec_metadata_task r = {};
 
 	if (!known || !same_name(known, info))
 		note_change(tid, known, info);
@@ -63,11 +57,11 @@ static __always_inline void put_name(u32 tid, const struct task_info *known, con
 	r.uid = info->uid;
 	r.start_time = info->start_time;
 	__builtin_memcpy(r.comm, info->comm, sizeof(r.comm));
-	tell_name(&r.h, info->since, NAME_task, sizeof(r), tid);
+	emit_metadata(&r.h, info->since, METADATA_task, sizeof(r), tid);
 }
 
-/* Records what `task` is called from now on. A function of its own: its stack is not
- * there for what its callers call besides. */
+/* Records the name of `task` from now on. A separate function, so that its stack is
+ * free when its callers call other functions. */
 static __noinline int task_named(struct task_struct *task, u32 tid, const char *comm)
 {
 	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
@@ -89,10 +83,10 @@ static __always_inline bool task_known(struct task_struct *task, u32 tid)
 }
 
 /*
- * Compares a living thread with what is known of it: programs were not attached all the
- * time, and a table is bounded. Programs that write at the same time win: what they wrote
- * lately stays; what is overwritten here between their writing and the task's having its new
- * name is found by the next check.
+ * Compares a live thread with its entry, which may be outdated: programs are not always
+ * attached, and the table is bounded. Programs that write at the same time win: their
+ * recent entries stay. If this check overwrites an entry before the task has its new
+ * name, the next check corrects it.
  */
 static __always_inline void check_name(struct task_struct *task)
 {
@@ -109,7 +103,8 @@ static __always_inline void check_name(struct task_struct *task)
 	if (known && known->since >= begun && known->since + RENAME_TAKES_NS > now)
 		return;
 	info.seen = now;
-	/* It has changed while no program was attached, or a program has missed it. */
+	/* The name changed while no program was attached, or a program missed the
+	 * change. */
 	info.since = known && known->seen >= begun ? now : begun;
 	if (info.since < info.start_time)
 		info.since = info.start_time;

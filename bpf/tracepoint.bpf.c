@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any tracepoint: copies the record that the kernel has made for perf.
+ * Any tracepoint: copies the record that the kernel makes for perf.
  *
- * The context is that record. Its fields of fixed length are copied as they are,
- * those of variable length behind them, one after another; the words that say
- * where they lie are written anew, see LOCATED_OFFSET.
+ * The context is that record. Fields of fixed length are copied unchanged. Fields of
+ * variable length follow them, one after another, and their location words are
+ * rewritten, see LOCATED_OFFSET.
  */
 #include "dynamic.h"
 
-/* Copies one field of variable length to `end`, which is moved. A field that has
- * no room left is cut, and says so. */
+/* Copies one field of variable length to `end` and advances `end`. A field that does
+ * not fit is truncated and marked so. */
 static __always_inline void copy_located(void *ctx, union dynamic_record *r, u32 *end, u32 at, u32 relative,
 					 u32 size_log2)
 {
@@ -25,7 +25,7 @@ static __always_inline void copy_located(void *ctx, union dynamic_record *r, u32
 		length = room >> (size_log2 & 3) << (size_log2 & 3);
 		cut = LOCATED_CUT;
 	}
-	/* Masks that change nothing, for the verifier. */
+	/* The masks change nothing; the verifier needs them. */
 	if (bpf_probe_read_kernel(r->bytes + (*end & (RECORD_MAX - 1)), length & (RECORD_MAX - 1), ctx + from))
 		length = 0, cut = LOCATED_CUT;
 	*(u32 *)(r->bytes + word_at) = *end | cut | (length >> (size_log2 & 3)) << LOCATED_COUNT_SHIFT;
@@ -39,7 +39,7 @@ int tracepoint_event(void *ctx)
 	struct tracepoint_layout *layout = bpf_map_lookup_elem(&tracepoint_layouts, &id);
 	union dynamic_record *r = dynamic_record();
 
-	if (!layout || !r || !hit_wanted(id))
+	if (!layout || !r || !hit_matches(id))
 		return 0;
 	fixed = layout->fixed;
 	if (fixed > TRACEPOINT_FIXED_MAX)

@@ -2,10 +2,9 @@
 /*
  * Types of record fields, shared by BPF C and C++.
  *
- * A field's typedef tells every decoder how to show it: the schema is read from
- * the BTF of the BPF object, and the typedef's name is looked up in
- * src/schema/schema.cpp. A new typedef must be added there to be shown as
- * anything but a plain number.
+ * A field's typedef determines how every decoder shows it: the schema is read from the
+ * BTF of the BPF object, and the typedef's name is looked up in src/schema/schema.cpp.
+ * Add a new typedef there; otherwise it is shown as a plain number.
  */
 #ifndef KTRACED_BPF_TYPES_H
 #define KTRACED_BPF_TYPES_H
@@ -21,7 +20,7 @@ typedef signed long long s64;
 
 typedef u64 kaddr_t;       /* kernel address: hex, shown as a symbol in text */
 typedef u64 hex_t;         /* anything best read in hexadecimal */
-typedef u64 slab_cache_t;  /* key of a slab cache: its name comes with the name records */
+typedef u64 slab_cache_t;  /* key of a slab cache: a metadata record has its name */
 typedef u32 gfp_flags_t;   /* allocation flags; names differ between kernels */
 typedef s32 node_t;        /* NUMA node, -1: any */
 typedef s32 pid_tid_t;     /* a thread; shown with the name it had at that time */

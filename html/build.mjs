@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Makes one file of the page: its script with all that it imports, its style, and the licences of
-// what is not ours. Run in a directory with the node_modules of package-lock.json:
+// Makes one file of the page: its script with all imports, its style, and the licences of
+// foreign code. Run in a directory with the node_modules of package-lock.json:
 //
 //   node build.mjs OUTPUT
 import { createHash } from "node:crypto";
@@ -29,7 +29,7 @@ async function bundle(file) {
   return result.outputFiles[0].text.trim();
 }
 
-// Of the packages whose code is in the bundle.
+// The licences of the packages whose code is in the bundle.
 const kLicences = [
   ["Apache ECharts", "echarts/LICENSE"],
   ["Apache ECharts, notice", "echarts/NOTICE"],
@@ -53,7 +53,7 @@ const script = await bundle("main.js");
 if (/<\/script|<!--/i.test(script)) throw new Error("the script would end its own element");
 const parts = {
   SCRIPT: script,
-  // The page runs this script and no other, whatever stands in its data.
+  // The page runs only this script, whatever its data contains.
   SCRIPT_HASH: createHash("sha256").update(script).digest("base64"),
   STYLE: await bundle("style.css"),
   LICENCES: await licences(),

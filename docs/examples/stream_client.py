@@ -4,7 +4,7 @@
 
     stream_client.py [--socket PATH] [--count N] [--duration SECONDS]
 
-It needs nothing but Python and shows all there is to the protocol (docs/protocol.md).
+It needs only Python, and uses every part of the protocol (docs/protocol.md).
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ def text(data):
 
 
 class Names:
-    """What names packets tell: tasks by tid and time, slab caches by key."""
+    """Names from metadata packets: tasks by tid and time, slab caches by key."""
 
     def __init__(self):
         self.tasks, self.caches = {}, {}
@@ -52,7 +52,7 @@ class Names:
 
 def decode_field(field, data, names):
     offset, count = field["offset"], field["count"]
-    if field.get("located"):  # a word there says where the elements are, and how many
+    if field.get("located"):  # a word there has their place and their number
         word, = struct.unpack_from("<I", data, offset)
         offset, count = word & 0x7fff, word >> 16
     if field["meaning"] == "text":  # count 0: up to the end of the record
@@ -68,7 +68,7 @@ def decode_field(field, data, names):
 
 
 class Reader:
-    """Holds the packets of a pass back until its names packet has come."""
+    """Keeps the packets of a batch until its metadata packet has come."""
 
     def __init__(self, schema, print_line):
         self.events = {event["id"]: event for event in schema["events"]}
@@ -78,7 +78,7 @@ class Reader:
         (_magic, _uuid, stream, begin, end, _content, _size, _seq, _discarded, cpu,
          lost_count) = PACKET.unpack_from(data)
         at = PACKET.size
-        for _ in range(lost_count):  # they happened before the first record
+        for _ in range(lost_count):  # lost before the first record
             count, event_id, _reserved = LOST.unpack_from(data, at)
             self.held.append((begin, cpu, event_id, count, None))
             at += LOST.size
@@ -92,7 +92,7 @@ class Reader:
             else:
                 self.held.append((ts, cpu, record_id, tid, data[at:at + size]))
             at += size
-        if stream == 1:  # the end of a pass: everything up to `end` is here
+        if stream == 1:  # the end of a batch: everything up to `end` is here
             self.release(end)
 
     def release(self, until):
@@ -142,7 +142,7 @@ def main():
         printed += 1
 
     def end(*_):
-        """Asks for what has happened up to now; then the daemon closes the connection."""
+        """Requests what has happened up to now; then the daemon closes the connection."""
         nonlocal ending
         if not ending:
             connection.shutdown(socket.SHUT_WR)

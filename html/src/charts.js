@@ -10,7 +10,7 @@ import { colourOf, kOnPalette, onThemeChange, themeColours } from "./theme.js";
 
 echarts.use([BarChart, TreemapChart, GridComponent, TooltipComponent, CanvasRenderer]);
 
-// An element in which a chart is drawn: anew when the theme changes, or show() is called with
+// An element with a chart. It is drawn again when the theme changes, or when show() is called with
 // other options. `options` is a function of the theme's colours.
 class Chart {
   constructor(id, options, attributes) {
@@ -43,8 +43,8 @@ const tooltipStyle = (colours) => ({
   confine: true,
 });
 
-// How many are in each power of two; the axis of counts is logarithmic, for the few slowest are
-// what one looks for.
+// The number in each power of two. The axis of counts is logarithmic, so that the few slowest are
+// visible.
 export function histogram(id, label) {
   const chart = new Chart(id, () => ({}), { "aria-label": label });
   const options = (bins) => (colours) => {
@@ -71,7 +71,7 @@ export function histogram(id, label) {
       },
       yAxis: {
         type: "log",
-        min: 0.5, // a bar of one can be seen
+        min: 0.5, // so that a bar of one is visible
         startValue: 0.5,
         axisLabel: { color: colours.muted, fontSize: 11, formatter: (n) => (n < 1 ? "" : count(n)) },
         splitLine: { lineStyle: { color: colours.line } },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Elements. What stands in a trace becomes text, never markup.
+// Elements. Text of a trace becomes text, never markup.
 
 // el("td", { class: "number", onclick: f }, "text", otherElement)
 export function el(tag, attributes = {}, ...children) {
@@ -13,7 +13,7 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Control characters of names would be invisible, or turn the text around.
+// Control characters of names would be invisible, or change the direction of the text.
 export function printable(text) {
   return String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 }

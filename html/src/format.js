@@ -20,7 +20,7 @@ export const duration = (ns) => scaled(ns, 1000, ["ns", "µs", "ms", "s"]);
 export const bytes = (n) => scaled(n, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
 export const percent = (part, whole) => (whole === 0 ? "–" : `${((100 * part) / whole).toFixed(1)} %`);
 
-// A time after the beginning of the window, as exactly as `step` (ns) needs.
+// A time after the beginning of the window, with the digits that `step` (ns) needs.
 export function offset(ns, step) {
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9))));
   return `+${(ns / 1e9).toFixed(digits)} s`;

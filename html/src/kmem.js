@@ -3,7 +3,7 @@
 import { nodeColour, treemap } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { bytes, count, duration, percent } from "./format.js";
-import { doubts } from "./summary.js";
+import { caveats } from "./summary.js";
 import { table } from "./table.js";
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
@@ -15,19 +15,19 @@ const kUse = [
   size("Given", (row) => row.given),
   size("Waste", (row) => row.waste, "Given, but not requested"),
   { title: "Waste, share", value: (row) => (row.given === 0 ? null : row.waste / row.given), text: (row) => percent(row.waste, row.given) },
-  number("Freed", (row) => row.freed, "Given back in the window"),
+  number("Freed", (row) => row.freed, "Freed in the window"),
   number("Elsewhere", (row) => row.freed_elsewhere, "Of these, on another CPU"),
-  number("Unseen", (row) => row.freed_unseen, "Given back without an event: the address was allocated again"),
-  number("Held", (row) => row.held, "Not given back up to the end of the window"),
+  number("Unseen", (row) => row.freed_unseen, "Freed without an event: the address was allocated again"),
+  number("Held", (row) => row.held, "Not freed up to the end of the window"),
   size("Held bytes", (row) => row.held_bytes),
-  number("Unsure", (row) => row.unsure, "Of what is held: its free may have happened, but not be in the trace"),
+  number("Uncertain", (row) => row.uncertain, "Held, but perhaps freed: the free may be missing in the trace"),
   { title: "Oldest", value: (row) => (row.held === 0 ? null : row.oldest_ns), text: (row) => (row.held === 0 ? "–" : duration(row.oldest_ns)) },
 ];
 
 const siteOf = (row) => (row.others ? "(others)" : printable(row.symbol ?? row.call_site));
 const functionOf = (row) => siteOf(row).replace(/\+0x.*$/, "");
 
-// What the tables have, and how their rows are called.
+// The tables, and the names of their rows.
 const kTables = [
   ["call_sites", "By call site", [{ title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
   ["caches", "By cache", [{ title: "Cache", text: (row) => (row.others ? "(others)" : printable(row.cache ?? `? (${row.size} bytes each)`)) }]],
@@ -36,8 +36,8 @@ const kTables = [
   ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? null, text: (row) => String(row.order ?? "") }]],
 ];
 
-// Types of memory, with functions, with call sites in them. What the table does not have is one
-// node more.
+// Types of memory contain functions, which contain call sites. One more node stands for the call
+// sites that the table does not have.
 function nodesOf(kmem, key) {
   const types = new Map();
   for (const row of kmem.call_sites.rows) {
@@ -75,7 +75,7 @@ function map(kmem) {
   show(...choices[0]);
   return [
     el("div", { class: "heading" }, el("h3", {}, "Bytes by call site"), el("span", { class: "buttons" }, ...buttons),
-      el("span", { class: "note" }, "A click goes into a box, the line below goes back. Pages have no call site.")),
+      el("span", { class: "note" }, "Click a box to zoom in; click the line below to go back. Pages have no call site.")),
     chart.element];
 }
 
@@ -84,13 +84,13 @@ function totals(kmem) {
     id: "kmem-types-table",
     rows: Object.entries(kmem.types).map(([type, use]) => ({ type, ...use })),
     columns: [{ title: "Type", text: (row) => row.type }, ...kUse,
-      number("Unknown frees", (row) => row.frees.unknown, "Of what was allocated before the window, in bulk, or whose allocation is missing")],
+      number("Unknown frees", (row) => row.frees.unknown, "The allocation was before the window, was in bulk, or is missing")],
   });
 }
 
 export function kmemSection(data) {
   const { kmem } = data;
-  const section = el("section", { id: "kmem" }, el("h2", {}, "Kernel memory"), doubts(kmem.doubts));
+  const section = el("section", { id: "kmem" }, el("h2", {}, "Kernel memory"), caveats(kmem.caveats));
   if (Object.values(kmem.types).every((use) => use.count === 0)) {
     section.append(el("p", { class: "note" }, "The traces have no allocations."));
     return section;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Lanes of slices, as the page's data has them, made quick to search and to draw.
+// Lanes of slices of the page's data, prepared for fast search and drawing.
 
 export class Lane {
   // Columns of differences become times from the beginning of the window, in ns.
@@ -14,7 +14,7 @@ export class Lane {
       this.begin[i] = at + columns.gap[i];
       at = this.end[i] = this.begin[i] + columns.ns[i];
     }
-    // Slices that stand for several.
+    // Slices that join several.
     this.joined = new Map();
     for (let j = 0; j < columns.joined.length; j += 4) {
       const [index, count, busy, whatNs] = columns.joined.slice(j, j + 4);
@@ -33,7 +33,7 @@ export class Lane {
     return low;
   }
 
-  // The slice nearest to `ns` that is at most `reach` away; -1: there is none. Of several, the
+  // The slice nearest to `ns` that is at most `reach` away; -1 if there is none. Of several, the
   // longest.
   find(ns, reach = 0) {
     let best = -1, bestLength = -1;
@@ -45,7 +45,7 @@ export class Lane {
     return best;
   }
 
-  // How much of a slice was really spent: gaps between joined ones were not.
+  // The busy time of a slice, without the gaps between joined ones.
   busy(i) {
     return this.joined.get(i)?.busy ?? this.end[i] - this.begin[i];
   }

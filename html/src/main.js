@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Draws the page from the data that stands in it.
+// Draws the page from the data in it.
 import { kmemSection } from "./kmem.js";
 import { schedSection } from "./sched.js";
 import { bar, head, summarySection } from "./summary.js";
@@ -12,7 +12,7 @@ document.getElementById("head").append(...head(data).filter((part) => part !== n
 const timeline = timelineSection(data);
 document.getElementById("main").replaceChildren(
   timeline.element, schedSection(data, timeline.go), syscallSection(data, timeline.go), kmemSection(data), summarySection(data));
-// Canvases are drawn with the next frame; the one after that comes when they have been.
+// Canvases are drawn with the next frame; at the frame after that they are complete.
 requestAnimationFrame(() => requestAnimationFrame(() => {
   document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));
 }));

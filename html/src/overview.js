@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The whole window at a glance: how busy all CPUs were, where events were lost, and which part is
-// shown. Dragging in it shows another part.
+// An overview of the whole window: how busy all CPUs were, where events were lost, and which part is
+// shown. Dragging selects another part.
 import { el } from "./dom.js";
 import { contextOf, kGutter } from "./paint.js";
 import { themeColours } from "./theme.js";
@@ -81,7 +81,7 @@ export class Overview {
     return Math.max(0, Math.min(1, share)) * this.range.length;
   }
 
-  // A drag chooses what is shown; a click moves it there.
+  // A drag selects the part shown; a click moves it there.
   #listen() {
     let from = null;
     this.canvas.addEventListener("pointerdown", (event) => {

@@ -5,7 +5,7 @@ import { kOnPalette } from "./theme.js";
 
 export const kGutter = 168; // pixels for the names of lanes
 
-// An empty canvas, as sharp as the screen; returns its context, in CSS pixels.
+// An empty canvas in the resolution of the screen; returns its context, in CSS pixels.
 export function contextOf(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const context = canvas.getContext("2d");
@@ -23,7 +23,7 @@ export function contextOf(canvas, width, height) {
 
 const kWidths = new Map(); // of texts, in pixels: measuring takes longer than drawing
 
-// `text`, or about as much of it as fits.
+// `text`, truncated to about the given width.
 export function fitted(context, text, width) {
   let all = kWidths.get(text);
   if (all === undefined) kWidths.set(text, (all = context.measureText(text).width));
@@ -32,13 +32,13 @@ export function fitted(context, text, width) {
   return fits < 1 ? "" : `${text.slice(0, fits)}…`;
 }
 
-// A step of 1, 2 or 5 with some powers of ten, that is at least `wanted`.
+// The smallest 1, 2 or 5 times a power of ten that is at least `wanted`.
 export function niceStep(wanted) {
   const power = 10 ** Math.floor(Math.log10(wanted));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= wanted);
 }
 
-// Times at which there are lines, and their distance.
+// The times of the grid lines, and their distance.
 export function ticksOf(range, width) {
   const step = niceStep((range.span * 110) / width);
   const ticks = [];
@@ -78,7 +78,7 @@ function hatch(context, x, y, width, height, colour) {
   context.restore();
 }
 
-// Slices narrower than a pixel, gathered until the pixel is over.
+// Collects slices narrower than a pixel, until the pixel is complete.
 class Column {
   constructor(paint) {
     this.paint = paint;
@@ -123,7 +123,7 @@ export function paintSlices(context, row, range, box, colours, highlight) {
     }
     column.flush();
     fill(lane.what[i], 0.3 + 0.7 * share);
-    const gap = right - left > 4 ? 0.5 : 0; // neighbours of one colour stay two
+    const gap = right - left > 4 ? 0.5 : 0; // keeps neighbours of one colour apart
     context.fillRect(box.x + left, box.y, right - left - gap, box.height);
     context.globalAlpha = 1;
     if (lane.joined.has(i) && right - left > 5) stripes(context, box.x + left, box, right - left, colours);
@@ -148,14 +148,14 @@ function label(context, text, x, box, width) {
   context.fillText(shown, x + 4, box.y + box.height / 2 + 0.5);
 }
 
-// Where it is not known what happened.
+// Times of unknown activity.
 export function paintUnknown(context, lane, range, box, colours) {
   eachVisible(lane, range, box, (left, right) => {
     if (right - left >= 1) hatch(context, left, box.y, right - left, box.height, colours.hatch);
   });
 }
 
-// When a thread ran, as a line.
+// The times when a thread ran, as a line.
 export function paintRuns(context, lane, range, box, colours) {
   const column = new Column((x, what, share) => {
     context.globalAlpha = 0.75 * share;
@@ -175,7 +175,7 @@ export function paintRuns(context, lane, range, box, colours) {
   context.globalAlpha = 1;
 }
 
-// Losses are never too short to be seen.
+// Losses have a minimal width, so that they stay visible.
 export function paintLosses(context, lane, range, box, colours) {
   context.fillStyle = colours.loss;
   eachVisible(lane, range, box, (left, right) => {

@@ -6,7 +6,7 @@ import { themeColours } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const kRow = 24; // pixels
-const kNear = 3; // pixels from which a slice can be pointed at
+const kNear = 3; // pixels: a slice this near to the pointer is hit
 
 // A row is { label, lane, runs, unknown, losses, name(what), colour(what), matches(what, highlight),
 // keyOf(what), describe(i), describeLoss(i) }; runs, unknown and losses may be missing.
@@ -15,7 +15,7 @@ export class Pane {
   #frame = 0;
   #cursor = null;
 
-  // Lanes of losses that concern all rows.
+  // Lanes of losses that apply to all rows.
   bands = [];
 
   // `shared` is { range, highlight, cursor, pick(key), moved(ns) } of all panes of a timeline.
@@ -96,7 +96,7 @@ export class Pane {
     return range.begin + ((event.clientX - box.left - kGutter) / (box.width - kGutter)) * range.span;
   }
 
-  // What is at a pointer: { row, slice } or { row, loss }.
+  // The object at a pointer: { row, slice } or { row, loss }.
   #hit(event) {
     const box = this.canvas.getBoundingClientRect();
     if (event.clientX < box.left + kGutter) return null;
@@ -159,7 +159,7 @@ export class Pane {
     this.shared.pick(hit?.slice === undefined ? null : hit.row.keyOf(hit.row.lane.what[hit.slice]));
   }
 
-  // The wheel alone scrolls the page, as everywhere.
+  // The wheel without Ctrl scrolls the page, as usual.
   #wheel(event) {
     const { range } = this.shared;
     if (event.ctrlKey || event.metaKey) range.zoom(Math.exp(event.deltaY / 300), this.#timeAt(event));
@@ -182,10 +182,10 @@ export class Pane {
   }
 }
 
-// Lines of a tooltip, the first as heading; null: there is nothing to say.
+// Lines of a tooltip, the first is the heading; null if there is no tooltip.
 function describe({ row, slice, loss, unknown }) {
   if (loss !== undefined) return row.describeLoss(loss);
   if (slice !== undefined) return row.describe(slice);
-  if (unknown) return ["Not known", "The traces do not tell what ran here: losses, a filter, or ktraced itself."];
+  if (unknown) return ["Not known", "The traces do not show what ran here, because of losses, a filter, or ktraced itself."];
   return null;
 }

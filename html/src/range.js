@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The part of the window that is shown: several drawings share one.
+// The part of the window that is shown. Several drawings share it.
 
 const kShortest = 100; // ns
 
@@ -16,7 +16,7 @@ export class TimeRange {
 
   onChange(listener) { this.#listeners.push(listener); }
 
-  // As much of it as there is; at least kShortest long.
+  // Limited to the window, and at least kShortest long.
   set(begin, end) {
     const span = Math.min(this.length, Math.max(kShortest, end - begin));
     const from = Math.max(0, Math.min(begin, this.length - span));
@@ -26,14 +26,14 @@ export class TimeRange {
     for (const listener of this.#listeners) listener();
   }
 
-  // Shows `factor` times as much, and `at` where it is.
+  // Shows a range `factor` times as long; `at` keeps its place.
   zoom(factor, at = (this.begin + this.end) / 2) {
     const span = Math.min(this.length, Math.max(kShortest, this.span * factor));
     const begin = at - ((at - this.begin) / this.span) * span;
     this.set(begin, begin + span);
   }
 
-  // By a share of what is shown.
+  // Moves by a share of the range shown.
   pan(share) { this.set(this.begin + share * this.span, this.end + share * this.span); }
 
   reset() { this.set(0, this.length); }

@@ -3,12 +3,12 @@
 import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { count, duration, percent } from "./format.js";
-import { doubts } from "./summary.js";
+import { caveats } from "./summary.js";
 import { table } from "./table.js";
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const time = (title, value, help) => ({ title, value, text: (row) => duration(value(row)), help });
-// Of a distribution that may be empty.
+// A value of a distribution that may be empty.
 const latency = (title, key) => ({ title, value: (row) => (row.delay.count === 0 ? null : row.delay[key]), text: (row) => (row.delay.count === 0 ? "–" : duration(row.delay[key])) });
 
 function threads(sched) {
@@ -21,7 +21,7 @@ function threads(sched) {
       number("Switches", (row) => row.switched_in, "How often it began to run"),
       number("Slept", (row) => row.slept, "How often it stopped to wait for something"),
       number("Preempted", (row) => row.preempted, "How often it stopped although it could have gone on"),
-      time("For", (row) => row.preempted_ns, "How long it waited to go on after that"),
+      time("For", (row) => row.preempted_ns, "How long it waited to run again after that"),
       number("Migrated", (row) => row.migrations, "Moves to another CPU"),
       latency("Delay 50 %", "p50_ns"), latency("99 %", "p99_ns"), latency("Longest", "max_ns"),
     ],
@@ -36,7 +36,7 @@ function longest(sched, begin, go) {
       time("Delay", (row) => row.ns),
       number("CPU", (row) => row.cpu),
       { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
-      { title: "Instead ran", text: (row) => (row.instead === null ? "?" : printable(`${row.instead.comm || "?"} ${row.instead.tid} for ${duration(row.instead.ns)}`)) },
+      { title: "Ran instead", text: (row) => (row.instead === null ? "?" : printable(`${row.instead.comm || "?"} ${row.instead.tid} for ${duration(row.instead.ns)}`)) },
     ],
   });
 }
@@ -44,7 +44,7 @@ function longest(sched, begin, go) {
 // `go(ts, ns)` shows a time on the timeline.
 export function schedSection(data, go) {
   const { sched } = data;
-  const section = el("section", { id: "sched" }, el("h2", {}, "Scheduling"), doubts(sched.doubts));
+  const section = el("section", { id: "sched" }, el("h2", {}, "Scheduling"), caveats(sched.caveats));
   if (sched.threads.rows.length === 0) {
     section.append(el("p", { class: "note" }, "The traces have no scheduling events."));
     return section;
@@ -73,7 +73,7 @@ export function schedSection(data, go) {
     el("h3", {}, "Threads"), threads(sched),
     el("h3", {}, "Longest delays"), el("p", { class: "note" }, "A click on a row shows it on the timeline."),
     longest(sched, data.window.begin_ns, go));
-  if (sched.unsure !== 0)
-    section.append(el("p", { class: "note" }, `${count(sched.unsure)} times are not counted: something is missing in the middle of them.`));
+  if (sched.uncertain !== 0)
+    section.append(el("p", { class: "note" }, `${count(sched.uncertain)} times are not counted, because events are missing in them.`));
   return section;
 }

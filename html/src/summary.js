@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The head of the page, and the section on what the traces hold.
+// The head of the page, and the section with the events of the traces.
 import { el, printable } from "./dom.js";
 import { count, duration } from "./format.js";
 import { table } from "./table.js";
@@ -13,7 +13,7 @@ const sourceText = (source) =>
   printable(`${source.path}: ${source.kind} of ${source.host}, Linux ${source.kernel}, ` +
     (source.complete ? "complete" : `incomplete: ${source.incomplete_because.join("; ")}`));
 
-// What stays at the top.
+// The header, which stays at the top.
 export function bar() {
   return [
     el("h1", {}, "ktraced report"),
@@ -33,14 +33,14 @@ export function head(data) {
       tile(count(total.missed), "hits skipped by the kernel", total.missed !== 0),
       tile(count(cpus.length), "CPUs"),
       tile(count(processes.of), "processes")),
-    doubts(data.doubts),
+    caveats(data.caveats),
   ];
 }
 
-// What a section could not know.
-export function doubts(texts) {
+// The caveats of a section.
+export function caveats(texts) {
   if (texts.length === 0) return null;
-  return el("ul", { class: "doubts" }, ...texts.map((text) => el("li", {}, printable(text))));
+  return el("ul", { class: "caveats" }, ...texts.map((text) => el("li", {}, printable(text))));
 }
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
@@ -60,9 +60,9 @@ export function summarySection(data) {
           columns: [
             { title: "Event", text: (row) => printable(row.name) },
             number("Events", (row) => row.events),
-            number("Lost", (row) => row.lost, "Did not fit into a ring: missing in the trace, and marked where"),
+            number("Lost", (row) => row.lost, "Did not fit into a ring: missing in the trace, marked at their place"),
             number("Missed", (row) => row.missed, "Skipped by the kernel, which only counts them"),
-            number("Overwritten", (row) => row.overwritten, "Older than what the flight recorder kept"),
+            number("Overwritten", (row) => row.overwritten, "Older than the history of the flight recorder"),
           ],
         })),
       el("div", {},

@@ -3,7 +3,7 @@
 import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { count, duration } from "./format.js";
-import { doubts } from "./summary.js";
+import { caveats } from "./summary.js";
 import { table } from "./table.js";
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
@@ -18,7 +18,7 @@ const kTimes = [
   number("Failed", (row) => row.failed), { title: "Errors", text: errorsOf },
 ];
 
-// The distribution of one call; the table chooses which.
+// The distribution of the call that is selected in the table.
 function timesOf(syscalls) {
   const chart = histogram("syscall-histogram", "How long a system call took");
   const title = el("h3", { id: "syscall-histogram-title" });
@@ -46,13 +46,13 @@ function slowest(syscalls, begin, go) {
   });
 }
 
-// What could not be paired.
+// Calls without a beginning or an end.
 function notes(syscalls) {
   const texts = [
     ["running", "had not returned at the end"],
     ["begun_before", "began before the trace, or their beginning is missing: counted, not timed"],
     ["end_unseen", "have no end in the trace although their thread went on"],
-    ["unsure", "ran while something was lost: counted, not timed"],
+    ["uncertain", "ran while events were lost: counted, not timed"],
   ];
   return texts.filter(([key]) => syscalls[key] !== 0).map(([key, text]) => el("p", { class: "note" }, `${count(syscalls[key])} calls ${text}.`));
 }
@@ -60,7 +60,7 @@ function notes(syscalls) {
 // `go(ts, ns)` shows a time on the timeline.
 export function syscallSection(data, go) {
   const { syscalls } = data;
-  const section = el("section", { id: "syscalls" }, el("h2", {}, "System calls"), doubts(syscalls.doubts));
+  const section = el("section", { id: "syscalls" }, el("h2", {}, "System calls"), caveats(syscalls.caveats));
   if (syscalls.calls.rows.length === 0) {
     section.append(el("p", { class: "note" }, "The traces have no system calls."));
     return section;

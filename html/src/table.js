@@ -2,10 +2,11 @@
 // Tables that a click on a heading sorts.
 import { el } from "./dom.js";
 
-// A column is { title, text(row), value(row), help }: without a value it is sorted by its text,
-// and is no number. A value of null is none: its row comes last in either direction. `sorted` is the title of the column that sorts at first, downwards; null: rows
-// stay as they are. `pick(row)` is called when a row is clicked; with `keeps` it stays marked, as
-// the first one is at the beginning.
+// A column is { title, text(row), value(row), help }. One without `value` is text, and is sorted by
+// its text. A row whose value is null comes last in either direction. `sorted` is the title of the
+// column that sorts at first, in descending order; with null the rows keep their order.
+// `pick(row)` is called when a row is clicked. With `keeps` that row stays marked, and the first row
+// is marked at the beginning.
 export function table({ id, columns, rows, of = rows.length, sorted = null, pick, keeps = false }) {
   const body = el("tbody");
   const heads = columns.map((column) => headOf(column));
@@ -17,7 +18,7 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
     return el("th", { scope: "col", class: column.value ? "number" : undefined }, button);
   }
 
-  // Numbers begin with the largest, names with the first.
+  // Numbers are first sorted in descending order, names in ascending order.
   function sortBy(column) {
     order = { column, up: order.column === column ? !order.up : !column.value };
     fill();

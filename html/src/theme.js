@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Colours. Those of the page stand in style.css; canvases read them from there.
+// Colours. style.css has those of the page; canvases read them from there.
 
 export function themeColours() {
   colours ??= readColours();
   return colours;
 }
 
-let colours = null; // of the theme now; reading them takes long
+let colours = null; // of the current theme, kept because reading them is slow
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
@@ -18,21 +18,21 @@ function readColours() {
   };
 }
 
-// Told apart by most eyes, and dark text can be read on them.
+// Most people can distinguish them, and dark text is readable on them.
 const kPalette = [
   "#7aa6d8", "#f0a868", "#8cc98a", "#e58b88", "#b7a1dd", "#d9b66a",
   "#74c7c4", "#e79ac0", "#a9bf6b", "#9aa8e8", "#cf9d83", "#86b8a0",
 ];
 export const kOnPalette = "#14181f";
 
-// A function that gives each name its colour: different ones to the first of `names`, which are
-// sorted by importance, as long as there are any.
+// Returns a function from a name to its colour. The first of `names`, which are sorted by importance,
+// get different colours, while there are unused ones.
 export function colouring(names) {
   const first = new Map([...new Set(names)].slice(0, kPalette.length).map((name, i) => [name, kPalette[i]]));
   return (name) => first.get(name) ?? colourOf(name);
 }
 
-// The same name has the same colour, but so may others.
+// The same name always has the same colour; other names may share it.
 export function colourOf(name) {
   let hash = 2166136261;
   for (let i = 0; i < name.length; i += 1) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);

@@ -15,7 +15,7 @@ const kTallestCpus = 360, kTallestThreads = 432;
 const taskName = (task) => (task.others ? "(others)" : task.comm || "?");
 const taskText = (task) => (task.others ? "threads beyond the limit" : `${task.comm || "?"}, thread ${task.tid}`);
 
-// Begin and length of a slice, and what stands in it if it is several.
+// Begin and length of a slice, and the contents of a joined one.
 function timesOf(lane, i, what) {
   const length = lane.end[i] - lane.begin[i];
   const lines = [`${duration(length)} from ${offset(lane.begin[i], 1e3)}`];
@@ -58,7 +58,7 @@ function cpuRows({ timeline, sched }, cpus, length) {
   }));
 }
 
-// When each thread ran on some CPU, as far as it is drawn exactly.
+// The times when each thread ran on a CPU, where they are drawn exactly.
 function runsByThread(timeline) {
   const runs = new Map();
   for (const columns of timeline.run.lanes) {
@@ -73,7 +73,7 @@ function runsByThread(timeline) {
   return runs;
 }
 
-// What a thread ran, as a lane: of one thread nothing overlaps.
+// The runs of a thread as a lane: those of one thread do not overlap.
 function runLane(slices = []) {
   slices.sort((a, b) => a[0] - b[0]);
   const before = (i) => (i === 0 ? 0 : slices[i - 1][1]);
@@ -98,15 +98,15 @@ function threadRows({ timeline, syscalls }) {
   }));
 }
 
-// What the drawing leaves out, as sentences.
+// Sentences on what the drawing leaves out.
 export function reductions(timeline) {
   const { run, calls, losses } = timeline;
   const joined = (what, table, items) =>
     table.grain_ns === 0
       ? `All ${count(table.of)} ${what} are drawn as they happened.`
-      : `${count(table.of)} ${what} are drawn as ${count(table.slices)} ${items}: what is shorter than ` +
-        `${duration(table.grain_ns)} may be drawn as one with its neighbours (striped). Counts and times are kept; ` +
-        `of the names, the one that had most of the time.`;
+      : `${count(table.of)} ${what} are drawn as ${count(table.slices)} ${items}: those shorter than ` +
+        `${duration(table.grain_ns)} may be joined with their neighbours (striped). Counts and times are exact; ` +
+        `the name is the one with the most time.`;
   const sentences = [];
   if (run.of !== 0) sentences.push(joined("times that a thread ran", run, "slices"));
   if (calls.of !== 0) sentences.push(joined("system calls", calls, "slices"));
@@ -114,8 +114,8 @@ export function reductions(timeline) {
     sentences.push(
       `${count(calls.left_out)} calls are not drawn: of ${count(calls.threads)} threads with calls or more, ` +
       `the ${count(calls.lanes.length)} with the most have a lane.`);
-  if (calls.unsure !== 0)
-    sentences.push(`${count(calls.unsure)} calls are not drawn, because their beginning or their end is not in the trace.`);
+  if (calls.uncertain !== 0)
+    sentences.push(`${count(calls.uncertain)} calls are not drawn, because their beginning or their end is not in the trace.`);
   if (losses.grain_ns !== 0)
     sentences.push(`Losses closer than ${duration(losses.grain_ns)} to each other have one mark.`);
   return sentences;
@@ -155,7 +155,7 @@ class Timeline {
     this.#say();
   }
 
-  // A pointer is at a time of the window, or nowhere.
+  // The pointer is at a time of the window, or null.
   moved(ns) {
     this.cursor = ns;
     this.cpuPane.redraw();
@@ -163,7 +163,7 @@ class Timeline {
     this.#say();
   }
 
-  // Shows where else a thread ran, or a call was made; once more: nothing.
+  // Highlights all runs of a thread, or all calls of a kind; a second click removes the highlight.
   pick(key) {
     const same = key !== null && this.highlight?.text === key.text;
     this.highlight = same ? null : key;
@@ -171,7 +171,7 @@ class Timeline {
     this.redraw();
   }
 
-  // Rows of threads with `text` in their name or number, and perhaps only those that did something
+  // Rows of threads with `text` in their name or number; with `here` only those that were active
   // in the part shown.
   filter({ text = this.wanted.text, here = this.wanted.here }) {
     this.wanted = { text, here };
@@ -183,7 +183,7 @@ class Timeline {
     this.threadPane.rows = this.threads.filter((row) => row.label.toLowerCase().includes(text.toLowerCase()) && (!here || inPart(row.lane) || inPart(row.runs)));
   }
 
-  // Shows a time, with some of what was around it.
+  // Shows a time and its surroundings.
   go(ts, ns) {
     const begin = ts - this.data.window.begin_ns;
     this.range.set(begin - 0.3 * ns, begin + 1.3 * ns);
@@ -220,7 +220,7 @@ export function timelineSection(data) {
   const { timeline } = data;
   const drawn = new Timeline(data);
   const section = el("section", { id: "timeline" }, el("h2", {}, "Timeline"));
-  if (timeline.run.of === 0) section.append(el("p", { class: "note" }, "The traces have no sched_switch: they do not tell what ran on the CPUs."));
+  if (timeline.run.of === 0) section.append(el("p", { class: "note" }, "The traces have no sched_switch, so it is not known what ran on the CPUs."));
   section.append(
     toolbar(drawn),
     el("div", { class: "timeline" }, drawn.overview.element, drawn.axis, drawn.cpuPane.element),
@@ -234,7 +234,7 @@ export function timelineSection(data) {
     section.append(
       el("div", { class: "heading" }, el("h3", {}, "System calls of threads"),
         el("input", { type: "search", id: "thread-filter", placeholder: "Threads named…", "aria-label": "Show only threads with this in their name", oninput: (event) => drawn.filter({ text: event.target.value }) }),
-        el("label", {}, el("input", { type: "checkbox", id: "threads-here", onchange: (event) => drawn.filter({ here: event.target.checked }) }), " only those that did something in the part shown"),
+        el("label", {}, el("input", { type: "checkbox", id: "threads-here", onchange: (event) => drawn.filter({ here: event.target.checked }) }), " only those that were active in the part shown"),
         el("span", { class: "legend" }, el("i", { class: "key running" }), "it ran on a CPU")),
       el("div", { class: "timeline" }, drawn.threadPane.element));
   section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts: what all of them need. Expects `set -euo pipefail`.
+# Sourced by all scripts: their common functions. Expects `set -euo pipefail`.
 # shellcheck shell=bash disable=SC2034 # used by those who source it
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export LC_ALL=C.UTF-8
 export PYTHONDONTWRITEBYTECODE=1 # nothing of root's beside the sources
 
-# say TEXT: a heading for a person who watches.
+# say TEXT: prints a heading.
 say() { printf '\n== %s\n' "$*"; }
 
 # die TEXT: ends the script with one sentence.
@@ -19,7 +19,7 @@ require_root() {
 	[ "$(id -u)" -eq 0 ] || die "needs root to load BPF programs; run: sudo $0"
 }
 
-# give_back DIRECTORY…: to the user behind sudo, whose next build root's files would stop.
+# give_back DIRECTORY…: gives it to the user behind sudo, because files of root would stop the next build.
 give_back() {
 	local directory
 	[ -n "${SUDO_UID:-}" ] || return 0

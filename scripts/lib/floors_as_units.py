@@ -16,10 +16,10 @@ import sys
 
 def flags_of(command: str, source: str) -> list[str]:
     """The compiler's options, without its name, input and output."""
-    # GCC alone knows -Wshadow=local.
+    # Only GCC has -Wshadow=local.
     unwanted = ("-c", source, "-Wshadow=local")
     words = [word for word in shlex.split(command)[1:] if word not in unwanted]
-    # A compiler cache in front of the compiler leaves the compiler's name.
+    # With a compiler cache the compiler's name is a second word.
     while words and not words[0].startswith("-"):
         words.pop(0)
     if "-o" in words:
@@ -29,7 +29,7 @@ def flags_of(command: str, source: str) -> list[str]:
 
 
 def sources_of(unit: pathlib.Path) -> list[pathlib.Path]:
-    """What a unit compiles: itself, or what CMake has joined in it."""
+    """The sources of a unit: itself, or the files that CMake has joined in it."""
     if unit.parent.name != "Unity":
         return [unit]
     return [pathlib.Path(name) for name in re.findall(r'^#include "(.*)"$', unit.read_text(), re.M)]
@@ -52,7 +52,7 @@ def main() -> None:
     commands = []
     for floor, sources in sorted(floors.items()):
         unit = out / f"{floor}.cpp"
-        # A main.cpp ends a floor: what it opens with `using namespace` would reach the others.
+        # A main.cpp comes last: its `using namespace` would affect the sources after it.
         sources.sort(key=lambda name: (name.endswith("/main.cpp"), name))
         unit.write_text("".join(f'#include "{name}"\n' for name in sources))
         arguments = ["clang++", *flags[floor], "-c", str(unit)]

@@ -3,9 +3,8 @@
 
     junit.py REPORT WHAT FAILURES
 
-Prints how many tests passed and how many did not, and appends to the file FAILURES the end of
-what each of the latter wrote. A test that was not run has failed, and so has a suite without a
-report.
+Prints how many tests passed and how many failed. Appends the end of each failed test's output to
+the file FAILURES. A test that was not run has failed, and so has a suite without a report.
 """
 
 import os

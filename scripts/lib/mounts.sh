@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: the file systems tracing needs, mounted where they are missing and unmounted
-# again by unmount_all. Call that from the EXIT trap.
+# Sourced: mounts the file systems that tracing needs, if they are missing. unmount_all unmounts
+# them again; call it from the EXIT trap.
 # shellcheck shell=bash
 
 mounted_here=()
 
-# mount_missing TYPE DIRECTORY: unless a file system of TYPE is there already.
+# mount_missing TYPE DIRECTORY: mounts it, unless a file system of TYPE is there already.
 mount_missing() {
 	local type=$1 directory=$2
 	case "$(stat -f -c %T "$directory" 2>/dev/null)" in "$type" | "${type}_fs" | "${type}fs") return ;; esac
-	[ -d "$directory" ] || die "has no directory $directory to mount $type on; mount /sys first"
+	[ -d "$directory" ] || die "no directory $directory to mount $type on; mount /sys first"
 	mount -t "$type" "$type" "$directory" || die "cannot mount $type on $directory"
 	mounted_here+=("$directory")
 }
 
-# The kernel's own: bpf file system, trace formats, and control groups v2 if none are seen.
+# The kernel's own: bpf file system, tracefs, and control groups v2 if they are not mounted.
 mount_kernel_file_systems() {
 	[ -r /proc/self/mountinfo ] || die "needs /proc; run: mount -t proc proc /proc"
 	[ -d /sys/kernel ] || die "needs /sys; run: mount -t sysfs sysfs /sys"

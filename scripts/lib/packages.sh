@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: the Debian packages ktraced is built and tested with, and how they are
-# installed where they are missing. Works on Debian 12 and 13, minimal systems included.
+# Sourced: lists the Debian packages that ktraced is built and tested with, and installs
+# missing ones. Works on Debian 12 and 13, minimal systems included.
 # shellcheck shell=bash disable=SC2034 # used by those who source it
 
 build_packages=(
@@ -8,8 +8,8 @@ build_packages=(
 	libbpf-dev libsystemd-dev libseccomp-dev
 	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libprotozero-dev
 )
-# For the page of `ktracectl report html`. Node.js from elsewhere than Debian brings npm along, and
-# does not go with Debian's.
+# For the page of `ktracectl report html`. Node.js from another source than Debian includes npm, and
+# conflicts with Debian's npm.
 html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
@@ -20,7 +20,7 @@ lint_packages=(clang-format-19 clang-tidy-19 shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)
 
-# missing_packages NAME…: those of the packages that are not installed.
+# missing_packages NAME…: prints those that are not installed.
 missing_packages() {
 	local name
 	for name in "$@"; do
@@ -29,8 +29,8 @@ missing_packages() {
 	done
 }
 
-# install_packages NAME…: installs what is missing from wherever this machine's own apt
-# configuration points to.
+# install_packages NAME…: installs missing ones from the archive of this machine's own apt
+# configuration.
 install_packages() {
 	local missing
 	need_apt "$@"
@@ -41,13 +41,13 @@ install_packages() {
 	get_packages "${missing[@]}" || die "apt-get could not install ${missing[*]}"
 }
 
-need_apt() { command -v apt-get >/dev/null || die "knows only Debian's apt-get; install by hand: $*"; }
+need_apt() { command -v apt-get >/dev/null || die "no apt-get on this machine; install by hand: $*"; }
 
 update_packages() { apt-get -q update; }
 
 get_packages() { DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@"; }
 
-# download_size NAME…: what apt says of how much it would fetch, and how much room that takes.
+# download_size NAME…: apt's figures for the download and the disk space.
 download_size() {
 	apt-get -q --assume-no --no-install-recommends install "$@" 2>/dev/null |
 		grep -iE '^ *(need to get|after this operation|download size|space needed)' || true

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: commands that write pages, behind one line that shows how far they are.
+# Sourced: shows one line of progress for a command with a long output.
 # shellcheck shell=bash
 
 # quietly LOG WHAT COMMAND…: runs COMMAND with its output in the file LOG. A terminal shows the time
-# and what it does now; in the end one line with the time it took. If it fails, the end of LOG follows.
+# and the last line of output. At the end it prints the time it took. If COMMAND fails, the end of LOG follows.
 quietly() {
 	local log=$1 what=$2 begin=$SECONDS code=0 job
 	shift 2
@@ -29,8 +29,8 @@ quietly() {
 
 quiet_job=
 
-# Ends the command that runs now, with all that it started. Call that from the EXIT trap.
+# Ends the current command and all its children. Call it from the EXIT trap.
 end_quiet_job() { [ -z "$quiet_job" ] || kill -- "-$quiet_job" 2>/dev/null || true; }
 
-# The last line of a file, without what a terminal would take for a command.
+# The last line of a file, without control characters.
 last_line() { tail -c 400 "$1" | tail -n 1 | tr -cd '[:print:]'; }

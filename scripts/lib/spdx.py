@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every source says in one line what its licence is (LICENSE).
+"""Checks that every source has a line with its licence (LICENSE).
 
-    spdx.py          names the sources that do not, or say another one; exit code 1 if there are any
+    spdx.py          lists sources without that line or with another licence; exit code 1 if there are any
     spdx.py --add    adds the line where it is missing
 """
 import pathlib
@@ -19,7 +19,7 @@ FIRST_LINES = 3  # the tag is in one of these
 
 
 def comment_of(path, text):
-    """What begins a comment in a source, or None if the file is none."""
+    """The beginning of a comment in a source, or None if the file is not a source."""
     if path.parts[:2] == ("tests", "data") and not text.startswith("#!"):
         return None
     if text.startswith("#!"):
@@ -28,7 +28,7 @@ def comment_of(path, text):
 
 
 def sources():
-    """Each source with its text and what begins a comment in it."""
+    """Each source with its text and the beginning of its comments."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], check=True, capture_output=True,
                            text=True).stdout
     for name in sorted(filter(None, names.split("\0"))):
@@ -58,7 +58,7 @@ def tag_of(text):
 def with_tag(path, text, begin):
     line = f"{begin} {expected(path)}{ENDS.get(begin, '')}\n"
     lines = text.splitlines(keepends=True)
-    # These have to stay first.
+    # These lines must stay first.
     at = 1 if lines and lines[0].lower().startswith(("#!", "<!doctype")) else 0
     return "".join(lines[:at] + [line] + lines[at:])
 

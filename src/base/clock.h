@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The clock of all time stamps.
+// The clock of all timestamps.
 #pragma once
 
 #include <time.h>

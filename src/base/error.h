@@ -10,7 +10,7 @@
 
 namespace ktraced {
 
-// Process exit codes, from sysexits.h; every error knows which one it would end a command with.
+// Process exit codes, from sysexits.h; every error carries the one that a command exits with.
 enum class ExitCode : int {
   ok = 0,
   usage = 64,        // command line
@@ -25,7 +25,7 @@ enum class ExitCode : int {
 
 struct Error {
   ExitCode code = ExitCode::software;
-  std::string message;  // one sentence; names the place and the remedy
+  std::string message;  // one sentence: what failed, on what, and the remedy
 };
 
 template <class T = void>
@@ -38,9 +38,9 @@ template <class... Args>
   return std::unexpected(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-// Passes the error of one Result on as that of another.
+// Propagates the error of one Result as that of another.
 template <class T>
-[[nodiscard]] std::unexpected<Error> pass_on(Result<T>& result) {
+[[nodiscard]] std::unexpected<Error> propagate(Result<T>& result) {
   return std::unexpected(std::move(result.error()));
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where things are, unless somebody says otherwise: chosen when the build is configured
-// (cmake/InstallPaths.cmake).
+// Default paths, chosen when the build is configured (cmake/InstallPaths.cmake).
 #pragma once
 
 #include <string_view>

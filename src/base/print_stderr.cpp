@@ -15,7 +15,7 @@ void write_stderr(std::string_view text, std::chrono::milliseconds limit) noexce
   while (!text.empty()) {
     pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, timeout) == 0) return;
-    // A pipe that is ready takes so much without blocking.
+    // A pipe that is ready for writing accepts PIPE_BUF bytes without blocking.
     const ssize_t written =
         ::write(STDERR_FILENO, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     if (written < 0 && errno != EINTR && errno != EAGAIN) return;

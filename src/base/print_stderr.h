@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Text on standard error that can be done without.
+// Optional text on standard error.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,8 +10,8 @@
 
 namespace ktraced {
 
-// Writes to standard error. A closed pipe, a full disk: the text is dropped, and that is all.
-// Waits at most `limit` for a reader (0: as long as it takes).
+// Writes to standard error. If that fails (closed pipe, full disk), the text is dropped silently.
+// Waits at most `limit` for a reader (0: without a limit).
 void write_stderr(std::string_view text, std::chrono::milliseconds limit = {}) noexcept;
 
 // `print_stderr("ktracectl: {}\n", text)`: as fmt::print(stderr, …), which throws instead.

@@ -10,20 +10,21 @@
 #include <utility>
 #include <variant>
 
-#include "base/plain_text.h"
 #include "base/print_stderr.h"
-#include "ctl/command_line.h"
-#include "ctl/commands.h"
-#include "ctl/export.h"
-#include "ctl/html_report.h"
-#include "ctl/output.h"
-#include "ctl/probe_commands.h"
-#include "ctl/record.h"
-#include "ctl/report.h"
-#include "ctl/show.h"
-#include "ctl/snapshot_commands.h"
-#include "ctl/stream.h"
-#include "ctl/trace_paths.h"
+#include "base/text/error_lines.h"
+#include "base/text/plain_text.h"
+#include "ctl/commands/command_line.h"
+#include "ctl/commands/commands.h"
+#include "ctl/commands/export.h"
+#include "ctl/commands/probe_commands.h"
+#include "ctl/commands/record.h"
+#include "ctl/commands/show.h"
+#include "ctl/commands/snapshot_commands.h"
+#include "ctl/commands/stream.h"
+#include "ctl/commands/trace_paths.h"
+#include "ctl/reports/html_report.h"
+#include "ctl/reports/report.h"
+#include "ctl/terminal/output.h"
 
 namespace {
 
@@ -33,21 +34,21 @@ Result<> print_answer(const auto& command, const Options& options) {
   constexpr bool kIsSnapshot = std::is_same_v<std::decay_t<decltype(command)>, SnapshotCommand>;
   auto client = kIsSnapshot ? RpcClient::connect(options.socket, kSnapshotPatience)
                             : RpcClient::connect(options.socket);
-  if (!client) return pass_on(client);
+  if (!client) return propagate(client);
   if (!options.json) client->show_printable();
   auto text = run(command, options.json, *client);
-  if (!text) return pass_on(text);
+  if (!text) return propagate(text);
   auto written = write_all(STDOUT_FILENO, *text);
-  if (!written) return pass_on(written);
+  if (!written) return propagate(written);
   return {};
 }
 
-// Runs a command on traces, which may be named as snapshots are.
+// Runs a command on traces, which may be given as snapshot names.
 template <class Given>
 Result<> run_on_traces(Result<> (*run_given)(const Given&, const Options&), const Given& command,
                        const Options& options) {
   auto paths = trace_paths(command.directories, command.store, options.socket);
-  if (!paths) return pass_on(paths);
+  if (!paths) return propagate(paths);
   Given found = command;
   found.directories = std::move(*paths);
   return run_given(found, options);
@@ -73,14 +74,14 @@ Result<int> run_command(const Options& options) {
           done = run_on_traces(run_export, command, options);
         else
           done = print_answer(command, options);
-        if (!done) return pass_on(done);
+        if (!done) return propagate(done);
         return 0;
       },
       options.command);
 }
 
 int main_or_throw(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is told by write()
+  std::signal(SIGPIPE, SIG_IGN);  // write() reports a closed output
   auto parsed = parse_command_line(argc, argv);
   if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
     print_stderr("{}", printable_lines(nothing->err));
@@ -89,7 +90,7 @@ int main_or_throw(int argc, char** argv) {
   }
   auto done = run_command(std::get<Options>(parsed));
   if (done) return *done;
-  print_stderr("ktracectl: {}\n", printable(done.error().message));
+  write_stderr(error_lines("ktracectl", done.error()));
   return static_cast<int>(done.error().code);
 }
 

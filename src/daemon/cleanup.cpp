@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/cleanup.h"
 
-#include "daemon/trace_store.h"
-#include "daemon/unix_listener.h"
-#include "kernel/persistence.h"
+#include "daemon/control/unix_listener.h"
+#include "daemon/output/trace_store.h"
+#include "kernel/programs/persistence.h"
 
 namespace ktraced {
 namespace {
 
 void clean_up_traces(const TraceStore& store, std::vector<std::string>& told) {
   store.finish_removals();
-  for (const StoredTrace& trace : store.list_unfinished(""))
+  const auto unfinished = store.list_unfinished("");
+  if (!unfinished) return told.push_back(unfinished.error().message);
+  for (const StoredTrace& trace : *unfinished)
     told.push_back(
         fmt::format("left {}, which is not finished: 'ktracectl show --partial' reads it",
                     store.path_of(trace.name).string()));
@@ -20,9 +22,9 @@ void clean_up_traces(const TraceStore& store, std::vector<std::string>& told) {
 
 Result<std::vector<std::string>> clean_up(const Config& config) {
   auto socket = remove_dead_socket(config.control.socket);
-  if (!socket) return pass_on(socket);
+  if (!socket) return propagate(socket);
   auto objects = remove_pinned(config.bpffs);
-  if (!objects) return pass_on(objects);
+  if (!objects) return propagate(objects);
   std::vector<std::string> told = {fmt::format("removed {} pinned trace object{} from {}",
                                                objects->size(), objects->size() == 1 ? "" : "s",
                                                config.bpffs.string())};

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is left of a daemon that is gone.
+// Removes what a killed daemon has left behind.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 namespace ktraced {
 
-// Removes everything but history that is on disk: what is pinned in the kernel, a dead socket,
-// what of traces was being removed. Returns what was done, and which unfinished traces stay, a
-// sentence each. Fails with ExitCode::unavailable if a daemon lives.
+// Removes everything except history on disk: objects pinned in the kernel, a stale socket, and
+// traces whose removal had begun. Returns a sentence for each action and for each unfinished trace
+// that stays. Fails with ExitCode::unavailable if a daemon is running.
 [[nodiscard]] Result<std::vector<std::string>> clean_up(const Config& config);
 
 }  // namespace ktraced

@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/read_file.h"
+#include "base/files/read_file.h"
 #include "bpf/shared_state.h"
-#include "daemon/tracer.h"
-#include "kernel/features.h"
-#include "kernel/stream_rings.h"
-#include "kernel/symbols.h"
-#include "kernel/tracepoints.h"
+#include "daemon/capture/tracer.h"
+#include "kernel/programs/features.h"
+#include "kernel/rings/stream_rings.h"
+#include "kernel/symbols/symbols.h"
+#include "kernel/tracepoints/tracepoints.h"
 
 namespace ktraced {
 namespace {
@@ -58,12 +58,20 @@ void check_tracepoints(const Config& config, ConfigFindings& findings) {
     findings.warnings.push_back("events.tracepoints is not checked: " + all.error().message);
     return;
   }
-  for (const std::string& pattern : config.tracepoints)
-    if (auto found = Tracepoints::matching(*all, pattern); !found)
-      findings.problems.push_back("events.tracepoints: " + found.error().message);
+  for (size_t i = 0; i < config.tracepoints.size(); ++i)
+    if (auto found = Tracepoints::matching(*all, config.tracepoints[i]); !found)
+      findings.problems.push_back(
+          fmt::format("events.tracepoints[{}]: {}", i, found.error().message));
 }
 
-// What could not be attached, of what this kernel has.
+// "probes[2]", or "probes" for one that is not written as it is listed.
+std::string path_of_probe(const Config& config, const std::string& definition) {
+  const auto at = std::ranges::find(config.probes, definition);
+  if (at == config.probes.end()) return "probes";
+  return fmt::format("probes[{}]", at - config.probes.begin());
+}
+
+// Collects the events that this kernel has but that could not be attached.
 void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& findings) {
   const json status = tracer.status();
   const json& events = status.at("events");
@@ -76,25 +84,33 @@ void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& find
     if (std::ranges::find(findings.warnings, line) == findings.warnings.end())
       findings.problems.push_back(line);
   }
-  for (const std::string& name : config.tracepoints)
+  for (size_t i = 0; i < config.tracepoints.size(); ++i) {
+    const std::string& name = config.tracepoints[i];
     if (!events.contains(name) && !name.contains('*') && !name.contains('?'))
       if (auto enabled = tracer.set_enabled({name}, true); !enabled)
-        findings.problems.push_back("events.tracepoints: " + enabled.error().message);
+        findings.problems.push_back(
+            fmt::format("events.tracepoints[{}]: {}", i, enabled.error().message));
+  }
   const json probes = tracer.probes();
-  for (const json& probe : probes.at("probes"))
-    if (!probe.value("available", false))
-      findings.problems.push_back(fmt::format("probes: {}: {}",
-                                              probe.value("definition", std::string()),
-                                              probe.value("reason", std::string("not available"))));
+  for (const json& probe : probes.at("probes")) {
+    if (probe.value("available", false)) continue;
+    const std::string definition = probe.value("definition", std::string());
+    findings.problems.push_back(fmt::format("{}: {}: {}", path_of_probe(config, definition),
+                                            definition,
+                                            probe.value("reason", std::string("not available"))));
+  }
 }
 
-// Nothing of the trial is of interest but what comes of it.
-class QuietLog {
+// Collects the log of the trial. Only problems are shown, unless details are requested.
+class TrialLog {
  public:
-  QuietLog() : level_(spdlog::get_level()) { spdlog::set_level(spdlog::level::off); }
-  QuietLog(const QuietLog&) = delete;
-  QuietLog& operator=(const QuietLog&) = delete;
-  ~QuietLog() { spdlog::set_level(level_); }
+  explicit TrialLog(const std::string& configured) : level_(spdlog::get_level()) {
+    const auto level = spdlog::level::from_str(configured);
+    spdlog::set_level(level <= spdlog::level::debug ? level : spdlog::level::off);
+  }
+  TrialLog(const TrialLog&) = delete;
+  TrialLog& operator=(const TrialLog&) = delete;
+  ~TrialLog() { spdlog::set_level(level_); }
 
  private:
   spdlog::level::level_enum level_;
@@ -151,17 +167,19 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
   check_memory(config, "MemAvailable", "now there are only", findings.problems);
   if (!findings.problems.empty()) return findings;
   Config trial = config;
-  trial.bpffs.clear();  // nothing is pinned
+  trial.bpffs.clear();  // pins nothing
   trial.stream.output.reset();
-  const QuietLog quiet;
+  const TrialLog log(config.log.level);
   KernelSymbols symbols;
   auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>) {});
-  if (!tracer && tracer.error().code == ExitCode::no_permission) return pass_on(tracer);
+  if (!tracer && tracer.error().code == ExitCode::no_permission) return propagate(tracer);
   if (!tracer) {
-    findings.problems.push_back(tracer.error().message);
+    // Of what is checked against the running system, only the filter can be bad usage.
+    findings.problems.push_back((tracer.error().code == ExitCode::usage ? "filter: " : "") +
+                                tracer.error().message);
     return findings;
   }
-  (*tracer)->set_streaming(true);  // attaches, whether the flight recorder is on or not
+  (*tracer)->set_streaming(true);  // attaches all programs, even if the flight recorder is off
   collect_failures(**tracer, trial, findings);
   (*tracer)->shut_down(false);
   return findings;

@@ -5,13 +5,15 @@
 
 #include <csignal>
 
-#include "daemon/methods.h"
-#include "kernel/tracefs.h"
+#include "base/text/error_lines.h"
+#include "daemon/config/config_place.h"
+#include "daemon/control/methods.h"
+#include "kernel/tracepoints/tracefs.h"
 
 namespace ktraced {
 namespace {
 
-// How long a stopping daemon waits for its readers to take what is left.
+// How long a stopping daemon waits until its readers have read the rest.
 constexpr std::chrono::milliseconds kGoodbye{3000};
 
 template <class T>
@@ -20,11 +22,11 @@ void add_if_changed(std::vector<std::string>& sections, const char* name, const 
   if (before != now) sections.emplace_back(name);
 }
 
-// What a command would call bad usage is, in a file, a bad configuration: of its filter, the
-// only part that is checked against the running system.
+// Bad usage in a command is a bad configuration in a file. This concerns the filter, the only part
+// that is checked against the running system.
 Error in_file(const std::filesystem::path& file, const Error& error) {
   if (error.code != ExitCode::usage) return error;
-  return {ExitCode::config, fmt::format("{}: filter: {}", file.string(), error.message)};
+  return {ExitCode::config, with_place(file, "filter: " + error.message)};
 }
 
 }  // namespace
@@ -35,22 +37,23 @@ Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, Config config
 Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem::path config_file,
                                                const Config& config) {
   std::unique_ptr<Daemon> daemon(new Daemon(loop, std::move(config_file), config));
-  if (auto started = daemon->start(); !started) return pass_on(started);
+  if (auto started = daemon->start(); !started) return propagate(started);
   return daemon;
 }
 
 Daemon::~Daemon() {
   server_.reset();                     // no more commands
   snapshots_.reset();                  // joins the writer thread, which reads the tracer's rings
-  if (recorder_) recorder_->finish();  // joins its thread, which asks the tracer for facts
+  if (recorder_) recorder_->finish();  // joins its thread, which uses the tracer
   tracer_.reset();                     // joins the drain thread, which publishes to the subscribers
 }
 
 Result<> Daemon::start() {
   auto rules = make_access_rules(config_.control.group, config_.control.admin_uids);
-  if (!rules) return pass_on(rules);
+  if (!rules)
+    return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
   auto server = ControlServer::listen(loop_, config_.control.socket, std::move(*rules));
-  if (!server) return pass_on(server);
+  if (!server) return propagate(server);
   server_ = std::move(*server);
   server_->on_closed([this] { heap_.note_use(); });
 
@@ -58,18 +61,20 @@ Result<> Daemon::start() {
       Subscribers::create(loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
                                   .request_pass = [this] { tracer_->request_pass(); },
                                   .on_gone = [this] { heap_.note_use(); }});
-  if (!subscribers) return pass_on(subscribers);
+  if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
   auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> pass) {
-    // One that fails costs the other nothing; its own reader misses packets by their numbers.
+    // A failure in one consumer does not affect the other. The readers of the failed one detect
+    // missing packets by their sequence numbers.
     publishing_.run([&] { recorder_->publish(pass); });
     publishing_.run([&] { subscribers_->publish(pass); });
   });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
-  tracer_->on_change([this](const auto& in_force) { recorder_->note_change(in_force); });
+  tracer_->on_change(
+      [this](const auto& current_config) { recorder_->note_change(current_config); });
   snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
   apply_output(config_.stream.output);
@@ -80,9 +85,9 @@ Result<> Daemon::start() {
                          .recorder = *recorder_,
                          .symbols = symbols_,
                          .resolver = resolver_,
-                         .loop = loop_,
                          .commands = commands_,
-                         .queries = queries_,
+                         .lists = lists_,
+                         .searches = searches_,
                          .reload = [this](OnReloaded then) { reload(std::move(then)); }});
   tracer_->work_in(loop_);
   heap_.note_use();
@@ -96,7 +101,7 @@ void Daemon::watch_kernel() {
                  tracefs.error().message);
   auto watch = UeventWatch::start(loop_, [this](const KernelChanges& changes) {
     if (changes.cpus) tracer_->look_for_new_cpus();
-    // An address of a module that has gone keeps its name as long as no other can have it.
+    // Addresses of an unloaded module keep their names until other code can have these addresses.
     if (changes.modules_came) symbols_.refresh();
     if (changes.modules()) note_modules(changes);
   });
@@ -104,7 +109,7 @@ void Daemon::watch_kernel() {
     uevent_watch_ = std::move(*watch);
   else
     spdlog::warn("{}; those that come later are not traced", watch.error().message);
-  tracer_->look_for_new_cpus();  // one that came before anybody listened
+  tracer_->look_for_new_cpus();  // a CPU that came before the watch started
 }
 
 void Daemon::note_modules(const KernelChanges& changes) {
@@ -116,18 +121,20 @@ void Daemon::note_modules(const KernelChanges& changes) {
   });
 }
 
-// It asks only while something is published, so while there is a tracer.
+// The recorder queries the tracer only while something is published, so while there is a tracer.
 void Daemon::make_recorder() {
   recorder_ = std::make_unique<StreamRecorder>(
       TraceFacts{.manifest = [this] { return tracer_->manifest(); },
-                 .in_force = [this] { return tracer_->in_force(); },
+                 .current_config = [this] { return tracer_->current_config(); },
                  .missed = [this] { return tracer_->missed(); },
                  .follow_lost = [this] { return tracer_->follow_lost(); },
                  .names = [this] { return tracer_->name_records(); },
-                 .symbol = [this](uint64_t address) { return symbols_.resolve(address); }});
+                 .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
+                 .account = [this] { return tracer_ ? &tracer_->account() : nullptr; },
+                 .lost_before = [this] { return tracer_->lost_before(); }});
 }
 
-// The recorder takes its place before anything flows, and leaves it after everything has.
+// The recorder is registered before the stream starts, and removed after the stream has ended.
 void Daemon::apply_output(const std::optional<StreamOutput>& output) {
   tracer_->set_recording(output.has_value());
   recorder_->apply(output);
@@ -137,7 +144,7 @@ void Daemon::apply_output(const std::optional<StreamOutput>& output) {
 Result<> Daemon::watch_signals() {
   auto add = [&](int signal, std::function<void()> callback) -> Result<> {
     auto source = loop_.add_signal(signal, std::move(callback));
-    if (!source) return pass_on(source);
+    if (!source) return propagate(source);
     signals_.push_back(std::move(*source));
     return {};
   };
@@ -150,8 +157,8 @@ Result<> Daemon::watch_signals() {
         spdlog::info("configuration reloaded, changed: {}",
                      changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
       else
-        spdlog::error("configuration not reloaded, nothing is changed: {}",
-                      changed.error().message);
+        for (const std::string& line : message_lines(changed.error()))
+          spdlog::error("configuration not reloaded, nothing is changed: {}", line);
     });
   });
 }
@@ -165,15 +172,19 @@ void Daemon::take_snapshot_on_signal() {
 void Daemon::reload(OnReloaded then) {
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
     auto config = read_config();
-    if (!config) return then(pass_on(config));
+    if (!config) return then(propagate(config));
     const auto tracepoints = config->tracepoints;
     tracer_->prepare_tracepoints(tracepoints, [this, then, token, config = std::move(*config)](
                                                   const Tracepoints::Kept& kept) {
-      const auto changed = put_into_use(config);
-      tracer_->when_attached([then, token, changed, kept](const Result<>& attached) {
-        if (!attached) return then(std::unexpected(attached.error()));
-        then(changed);
-      });
+      tracer_->prepare_probes(
+          config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
+            if (!probes) return then(std::unexpected(probes.error()));
+            const auto changed = put_into_use(config);
+            tracer_->when_attached([then, token, changed, kept, probes](const Result<>& attached) {
+              if (!attached) return then(std::unexpected(attached.error()));
+              then(changed);
+            });
+          });
     });
   });
 }
@@ -190,10 +201,11 @@ Result<Config> Daemon::read_config() {
 
 Result<std::vector<std::string>> Daemon::put_into_use(Config config) {
   auto rules = make_access_rules(config.control.group, config.control.admin_uids);
-  if (!rules) return pass_on(rules);
+  if (!rules)
+    return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
 
   auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
-  if (auto set = server_->set_access(std::move(*rules)); !set) return pass_on(set);
+  if (auto set = server_->set_access(std::move(*rules)); !set) return propagate(set);
   auto changed = tracer_->apply(config);
   if (!changed) {
     if (rules_before) static_cast<void>(server_->set_access(std::move(*rules_before)));
@@ -214,7 +226,7 @@ void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; the trace goes on" : "stopping");
   commands_.close();
   tracer_->drop_work();
-  // The banks must stay while they are read.
+  // The banks must exist as long as they are read.
   snapshots_->finish(config_.persist, [this] { shut_down(); });
 }
 

@@ -7,37 +7,37 @@
 #include <string>
 #include <vector>
 
-#include "daemon/command_queue.h"
-#include "daemon/config.h"
-#include "daemon/control_server.h"
-#include "daemon/event_loop.h"
-#include "daemon/failure_barrier.h"
-#include "daemon/heap_trimmer.h"
-#include "daemon/methods.h"
-#include "daemon/snapshots.h"
-#include "daemon/stream_recorder.h"
-#include "daemon/subscribers.h"
-#include "daemon/tracer.h"
-#include "daemon/uevent_watch.h"
-#include "daemon/work_thread.h"
-#include "kernel/symbols.h"
+#include "daemon/capture/tracer.h"
+#include "daemon/capture/uevent_watch.h"
+#include "daemon/config/config.h"
+#include "daemon/control/command_queue.h"
+#include "daemon/control/control_server.h"
+#include "daemon/control/methods.h"
+#include "daemon/output/stream_recorder.h"
+#include "daemon/output/subscribers.h"
+#include "daemon/runtime/background_work.h"
+#include "daemon/runtime/event_loop.h"
+#include "daemon/runtime/failure_barrier.h"
+#include "daemon/runtime/heap_trimmer.h"
+#include "daemon/snapshots/snapshots.h"
+#include "kernel/symbols/symbols.h"
 
 namespace ktraced {
 
 class Daemon {
  public:
-  // Takes the control socket, then loads the programs: a second daemon changes nothing in
-  // the kernel. Signals must be blocked already (see blocked_signals()).
+  // Claims the control socket, then loads the programs: a second daemon changes nothing in the
+  // kernel. Signals must already be blocked (see blocked_signals()).
   static Result<std::unique_ptr<Daemon>> create(EventLoop& loop, std::filesystem::path config_file,
                                                 const Config& config);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
 
-  // Reads the configuration file again; a bad one changes nothing. `then` is called when
+  // Reads the configuration file again; an invalid one changes nothing. `then` is called when
   // everything is attached.
   void reload(OnReloaded then);
-  // Finishes the snapshots being written, sends what is in the rings and ends the loop.
+  // Finishes pending snapshots, sends what is in the rings and ends the loop.
   void stop();
 
  private:
@@ -55,7 +55,7 @@ class Daemon {
 
   EventLoop& loop_;
   HeapTrimmer heap_{loop_};
-  CommandQueue commands_{loop_}, queries_{loop_};
+  CommandQueue commands_{loop_}, lists_{loop_}, searches_{loop_};
   std::filesystem::path config_file_;
   Config config_;
   KernelSymbols symbols_;
@@ -67,7 +67,7 @@ class Daemon {
   std::unique_ptr<ControlServer> server_;
   UeventWatch uevent_watch_;
   std::vector<EventSource> signals_;
-  WorkThread resolver_{"ktraced-symbols"};  // last: its tasks use the rest
+  BackgroundWork resolver_{loop_, "ktraced-symbols"};  // last: its tasks use the rest
 };
 
 }  // namespace ktraced

@@ -11,15 +11,17 @@
 #include <csignal>
 
 #include "base/install_paths.h"
-#include "base/option_messages.h"
-#include "base/plain_text.h"
 #include "base/print_stderr.h"
+#include "base/text/error_lines.h"
+#include "base/text/option_messages.h"
+#include "base/text/plain_text.h"
 #include "daemon/cleanup.h"
+#include "daemon/config/config_place.h"
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
-#include "daemon/failure_barrier.h"
-#include "daemon/log_writer.h"
-#include "kernel/bpf_object.h"
+#include "daemon/runtime/failure_barrier.h"
+#include "daemon/runtime/log_writer.h"
+#include "kernel/programs/bpf_object.h"
 #include "schema/schema_from_btf.h"
 
 namespace {
@@ -39,11 +41,11 @@ struct Options {
 
 int report(const Error& error) {
   // A reader that does not read must not keep it from ending.
-  write_stderr(fmt::format("ktraced: {}\n", printable(error.message)), kErrorPatience);
+  write_stderr(error_lines("ktraced", error), kErrorPatience);
   return static_cast<int>(error.code);
 }
 
-// Hundreds of clients, and several descriptors for each CPU, are more than the usual 1024.
+// Hundreds of clients, and several descriptors for each CPU, exceed the usual limit of 1024.
 void allow_many_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -51,55 +53,55 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The configuration, which is valid in itself, on this machine.
+// Checks a configuration without errors against this machine.
 Result<int> check(const Options& options, const Config& config, const Schema& schema) {
   const std::string file = options.config.string();
   auto findings = options.load ? try_config(config, schema)
                                : Result<ConfigFindings>(check_config(config, schema));
-  if (!findings) return pass_on(findings);
+  if (!findings) return propagate(findings);
   for (const std::string& warning : findings->warnings)
-    print_stderr("ktraced: {}: warning: {}\n", file, warning);
+    print_stderr("ktraced: {}: warning: {}\n", printable(file), printable(warning));
   for (const std::string& problem : findings->problems)
-    print_stderr("ktraced: {}: {}\n", file, problem);
+    print_stderr("ktraced: {}\n", printable(with_place(options.config, problem)));
   if (!findings->problems.empty()) return static_cast<int>(ExitCode::config);
   fmt::print("{}: the configuration is valid{}\n", file,
-             options.load ? ", and this machine can have what it asks for" : "");
+             options.load ? ", and this machine supports it" : "");
   return 0;
 }
 
 Result<int> run(const Options& options) {
   allow_many_descriptors();
   auto schema = schema_from_object(bpf_object_bytes());
-  if (!schema) return pass_on(schema);
+  if (!schema) return propagate(schema);
   auto config = load_config(options.config, event_groups(*schema));
-  if (!config) return pass_on(config);
+  if (!config) return propagate(config);
   if (auto rules = make_access_rules(config->control.group, config->control.admin_uids); !rules)
-    return pass_on(rules);
+    return fail(rules.error().code, "{}", with_place(options.config, rules.error().message));
   if (options.check_config) return check(options, *config, *schema);
 
   if (options.cleanup) {
     auto told = clean_up(*config);
-    if (!told) return pass_on(told);
+    if (!told) return propagate(told);
     for (const std::string& line : *told) fmt::print("{}\n", line);
     return 0;
   }
 
-  ::mallopt(M_ARENA_MAX, 2);  // each arena keeps what its threads have used at their height
+  ::mallopt(M_ARENA_MAX, 2);  // each arena keeps the peak memory of its threads
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
-    return pass_on(blocked);
+    return propagate(blocked);
   const LogOutput log;  // starts a thread
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   auto loop = EventLoop::create();
-  if (!loop) return pass_on(loop);
+  if (!loop) return propagate(loop);
   auto daemon = Daemon::create(**loop, options.config, *config);
-  if (!daemon) return pass_on(daemon);
+  if (!daemon) return propagate(daemon);
 
   spdlog::info("ktraced {} serves {}", KTRACED_VERSION, config->control.socket.string());
   ::sd_notify(0, "READY=1");
   return (*loop)->run();
 }
 
-// Whatever the caller's is: nothing that is made can be written to by others.
+// Independent of the caller's umask: no created file is writable by others.
 void narrow_umask() { ::umask(::umask(kNotForOthers) | kNotForOthers); }
 
 }  // namespace
@@ -118,8 +120,8 @@ int main(int argc, char** argv) {
                "for a moment")
       ->needs(check);
   app.add_flag("--cleanup", options.cleanup,
-               "remove what a daemon that is gone left in the kernel, and its socket, and exit");
-  app.set_version_flag("--version", KTRACED_VERSION);
+               "remove the kernel objects and the socket of a daemon that has died, and exit");
+  app.set_version_flag("-v,--version", "ktraced " KTRACED_VERSION);
   app.footer(
       "Examples:\n"
       "  ktraced --config /etc/ktraced/ktraced.json\n"

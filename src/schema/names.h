@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names of the numbers that records hold.
+// Names of the numbers in records.
 //
-// A function that returns a string_view returns an empty one for a number that
-// has no name; what it returns otherwise lives as long as the program.
+// Functions that return a string_view return an empty one for a number without a name. The views
+// are valid as long as the program runs.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ namespace ktraced {
 
 // "openat"; numbers of x32 calls with or without their bit 0x40000000.
 [[nodiscard]] std::string_view syscall_name(uint32_t abi, int32_t number);
-// The way back; numbers of x32 calls without their bit.
+// The reverse; numbers of x32 calls without their bit.
 [[nodiscard]] std::optional<int32_t> syscall_number(uint32_t abi, std::string_view name);
 // "x86_64", "i386", "x32".
 [[nodiscard]] std::string_view syscall_abi_name(uint32_t abi);
-// "ENOENT" for 2. Also those the kernel keeps to itself, like ERESTARTSYS, which
-// sys_exit shows of an interrupted call.
+// "ENOENT" for 2. Includes kernel-internal ones like ERESTARTSYS, which sys_exit reports for an
+// interrupted call.
 [[nodiscard]] std::string_view errno_name(int32_t error);
 
 // ---- signals (signal_names.cpp) ----
 
-// "SIGUSR1"; "SIGRTMIN+2", counted from SIGRTMIN as the C library has it (34).
+// "SIGUSR1"; "SIGRTMIN+2", counted from the C library's SIGRTMIN (34).
 [[nodiscard]] std::string_view signal_name(int32_t signal);
-// "SI_USER", or of that signal: "SEGV_MAPERR".
+// "SI_USER", or a code of that signal: "SEGV_MAPERR".
 [[nodiscard]] std::string_view signal_code_name(int32_t signal, int32_t code);
-// What became of a generated signal: "delivered", "ignored", …
+// Result of a generated signal: "delivered", "ignored", …
 [[nodiscard]] std::string_view signal_result_name(int32_t result);
 
 // ---- tasks (task_names.cpp) ----
@@ -41,9 +41,9 @@ namespace ktraced {
 // Letters as in ftrace's sched_switch: "S", "R+", "D|Z".
 [[nodiscard]] std::string task_state_letters(uint32_t state);
 
-// How a task ended: a wait(2) status taken apart.
+// How a task ended: the parts of a wait(2) status.
 struct ExitStatus {
-  int32_t status = 0;  // what it passed to exit(); 0 if a signal ended it
+  int32_t status = 0;  // its argument of exit(); 0 if a signal ended it
   int32_t signal = 0;  // that ended it; 0: none
   bool core = false;   // it dumped core
 
@@ -53,13 +53,13 @@ struct ExitStatus {
 // "exit 3", "SIGSEGV", "SIGSEGV, core dumped".
 [[nodiscard]] std::string exit_code_text(int32_t exit_code);
 
-// "CLONE_VM|CLONE_FS|SIGCHLD": the low byte is the signal sent at the child's end.
+// "CLONE_VM|CLONE_FS|SIGCHLD": the low byte is the signal sent when the child ends.
 [[nodiscard]] std::string clone_flag_names(uint64_t flags);
 
 // ---- flags (flag_names.cpp) ----
 
-// Names in the order of the table, each taking its bits away, then what is left as
-// 0x…; exactly what the kernel's __print_flags(…, "|", …) writes. Empty for 0.
+// Names in the order of the table, each clearing its bits, then the remaining bits as 0x…: exactly
+// what the kernel's __print_flags(…, "|", …) writes. Empty for 0.
 [[nodiscard]] std::string flag_names(uint64_t flags, const std::vector<FlagName>& table);
 
 // The same as the kernel prints gfp_flags: "GFP_KERNEL|__GFP_ZERO", "none" for 0.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "schema/schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +14,8 @@ namespace {
 
 struct MeaningNames {
   Meaning meaning;
-  std::string_view name;          // in JSON schemas: never changed, traces on disk have it
-  std::string_view typedef_name;  // in bpf/types.h; empty: not told by a typedef
+  std::string_view name;  // in JSON schemas; never changed, because traces on disk contain it
+  std::string_view typedef_name;  // in bpf/types.h; empty: has no typedef
 };
 
 constexpr MeaningNames kMeanings[] = {
@@ -82,6 +84,11 @@ std::optional<Meaning> meaning_named(std::string_view name) {
   auto found = std::ranges::find(kMeanings, name, &MeaningNames::name);
   if (found == std::end(kMeanings)) return std::nullopt;
   return found->meaning;
+}
+
+std::string event_name(const Schema& schema, uint32_t id) {
+  const Event* event = schema.find(id);
+  return event != nullptr ? event->name : fmt::format("event_{}", id);
 }
 
 }  // namespace ktraced

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What records look like: events, their fields, and what the fields mean.
 //
-// Built from the BTF of the BPF object (schema_from_btf.h), sent to clients and
-// stored with traces as JSON (schema_json.h). Decoders know nothing else about events.
+// Built from the BTF of the BPF object (schema_from_btf.h), sent to clients and stored with traces
+// as JSON (schema_json.h). Decoders use no other information about events.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace ktraced {
 
-// How a field's value is to be shown; the typedefs of bpf/types.h, one for one.
+// How to show a field's value; corresponds one to one to the typedefs of bpf/types.h.
 enum class Meaning : uint8_t {
   number,  // any plain integer
   kaddr,   // kernel address
@@ -38,7 +38,7 @@ enum class Meaning : uint8_t {
   exit_code,
   clone_flags,
   boolean,
-  failed_fields,  // a bit for each field of a probe, by its number: it could not be read
+  failed_fields,  // bit N is set if field N of the probe could not be read
   text,           // char array: fixed, or the record's trailing NUL-terminated string
 };
 
@@ -51,8 +51,8 @@ struct Field {
   uint32_t size = 0;    // bytes of one element
   uint32_t count = 1;   // elements; 0: of variable length
   bool is_signed = false;
-  // Of variable length, with a word at `offset` that says where the elements lie (LOCATED_OFFSET
-  // in bpf/records.h). One of variable length that is not located is the record's trailing string.
+  // Of variable length, with a location word at `offset` (LOCATED_OFFSET in bpf/records.h). A field
+  // of variable length that is not located is the record's trailing string.
   bool located = false;
   std::string doc;
 
@@ -62,17 +62,17 @@ struct Field {
 // One event: a record type with a name. Fields of struct record are not listed.
 struct Event {
   uint16_t id = 0;
-  std::string name;  // "kmalloc"; of a dynamic event "GROUP:NAME"
+  std::string name;  // "kmalloc"; "GROUP:NAME" for a dynamic event
   std::string group;
   std::string doc;
   std::vector<Field> fields;
-  uint32_t size = 0;  // bytes of the record without what is of variable length
-  std::string print;  // how the kernel prints it: the "print fmt" of its format file, or empty
+  uint32_t size = 0;  // bytes of the record without the parts of variable length
+  std::string print;  // "print fmt" of the kernel's format file, or empty
 
   bool operator==(const Event&) const = default;
 };
 
-// Was its id given out at run time?
+// Was its id assigned at run time?
 [[nodiscard]] bool is_dynamic(const Event& event);
 
 // A named bit combination of a flags word, widest first, e.g. {0xcc0, "GFP_KERNEL"}.
@@ -83,17 +83,17 @@ struct FlagName {
   bool operator==(const FlagName&) const = default;
 };
 
-// All events of one daemon or trace, and the names only its kernel knows.
+// All events of one daemon or trace, and the names that depend on its kernel.
 class Schema {
  public:
-  // Replaces the one that has its id.
+  // Replaces an event with the same id.
   void add(Event event);
   [[nodiscard]] const Event* find(uint32_t id) const;
-  // Of several with this name the one added last: a dynamic event that has been defined anew.
+  // The event of this name that was added last: a dynamic event may have been redefined.
   [[nodiscard]] const Event* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
 
-  std::vector<FlagName> gfp_flags;  // as this kernel's trace formats name them; may be empty
+  std::vector<FlagName> gfp_flags;  // names from this kernel's trace formats; may be empty
 
  private:
   std::vector<Event> events_;
@@ -103,8 +103,11 @@ class Schema {
 
 // The meaning of a typedef of bpf/types.h; nothing for a type that is a plain number.
 [[nodiscard]] std::optional<Meaning> meaning_of_typedef(std::string_view name);
-// The name a meaning has in JSON schemas, and back.
+// Converts a meaning to its name in JSON schemas, and back.
 [[nodiscard]] std::string_view name_of(Meaning meaning);
 [[nodiscard]] std::optional<Meaning> meaning_named(std::string_view name);
+
+// Name of an event; "event_77" if the schema lacks it.
+[[nodiscard]] std::string event_name(const Schema& schema, uint32_t id);
 
 }  // namespace ktraced

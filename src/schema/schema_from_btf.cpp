@@ -45,7 +45,7 @@ Tags read_tags(const btf* btf) {
   return tags;
 }
 
-// What follows `prefix` in the tag that has it; empty if there is none.
+// The rest of the tag that begins with `prefix`; empty if there is none.
 std::string tag_value(const Tags& tags, TypeId type, int component, std::string_view prefix) {
   auto [begin, end] = tags.equal_range({type, component});
   for (auto tag = begin; tag != end; ++tag)
@@ -61,7 +61,7 @@ const btf_type* skip_modifiers(const btf* btf, TypeId id) {
   return type;
 }
 
-// Takes the array dimensions off `*type` and multiplies them; 1 for no array.
+// Strips the array dimensions from `*type` and returns their product; 1 for no array.
 uint32_t take_dimensions(const btf* btf, const btf_type** type, std::string* suffix) {
   uint32_t count = 1;
   while (*type != nullptr && btf_is_array(*type)) {
@@ -73,8 +73,8 @@ uint32_t take_dimensions(const btf* btf, const btf_type** type, std::string* suf
   return count;
 }
 
-// Fills in what the type of one element tells: a typedef its meaning, and what
-// is behind it size and sign. False if it is not an integer.
+// Fills in the properties of one element: its typedef gives the meaning, the underlying type size
+// and sign. False if it is not an integer.
 bool describe_element(const btf* btf, const btf_type* type, Field* field) {
   if (type != nullptr && btf_is_typedef(type)) {
     field->meaning = meaning_of_typedef(name_of_type(btf, type)).value_or(Meaning::number);
@@ -151,7 +151,7 @@ Result<Event> read_event(const btf* btf, const Tags& tags, uint16_t id, std::str
   event.size = record.type->size;
   for (int i = 1; i < btf_vlen(record.type); i++) {
     auto field = read_field(btf, tags, record, i);
-    if (!field) return pass_on(field);
+    if (!field) return propagate(field);
     event.fields.push_back(std::move(*field));
   }
   return event;
@@ -187,12 +187,12 @@ struct CloseObject {
 
 Result<Schema> schema_from_btf(const btf* btf) {
   auto ids = read_event_ids(btf);
-  if (!ids) return pass_on(ids);
+  if (!ids) return propagate(ids);
   Tags tags = read_tags(btf);
   Schema schema;
   for (const auto& [id, name] : *ids) {
     auto event = read_event(btf, tags, id, name);
-    if (!event) return pass_on(event);
+    if (!event) return propagate(event);
     schema.add(std::move(*event));
   }
   return schema;

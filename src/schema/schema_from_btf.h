@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The schema of the BPF object: the compiler writes it, nobody else.
+// The schema of the BPF object, read from the BTF that the compiler writes.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ struct btf;
 
 namespace ktraced {
 
-// Reads `enum event_id` and, for each EVENT_<name>, `struct rec_<name>` with the
-// tags of bpf/records.h. Events come in the order of their ids; gfp_flags stays
-// empty. Fails with ExitCode::software if the BTF does not keep the rules there.
+// Reads `enum event_id` and, for each EVENT_<name>, `struct rec_<name>` with the tags of
+// bpf/records.h. Events come in the order of their ids; gfp_flags stays empty. Fails with
+// ExitCode::software if the BTF violates the rules there.
 [[nodiscard]] Result<Schema> schema_from_btf(const btf* btf);
 
-// The same from the bytes of a BPF ELF object, which is only read, not loaded:
-// no privileges are needed.
+// The same from the bytes of a BPF ELF object. It is only parsed, not loaded, so no privileges are
+// needed.
 [[nodiscard]] Result<Schema> schema_from_object(std::span<const std::byte> elf);
 
 }  // namespace ktraced

@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/plain_text.h"
+#include "base/text/plain_text.h"
 #include "bpf/records.h"
 
 namespace ktraced {
@@ -36,8 +36,8 @@ json field_to_json(const Field& field) {
   return out;
 }
 
-// A value of the type of `fallback`, which also serves if there is none; nothing
-// if there is one of another type or range.
+// The value of `key`, of the type of `fallback`, or `fallback` if it is missing; nothing if it has
+// another type or is out of range.
 template <class T>
 std::optional<T> value_of(const json& object, const char* key, T fallback) {
   auto found = object.find(key);
@@ -69,7 +69,7 @@ bool is_identifier(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, is_word) && !(name[0] >= '0' && name[0] <= '9');
 }
 
-// "kmalloc", or "GROUP:NAME" of a dynamic event. The group is what a kernel module calls itself.
+// "kmalloc", or "GROUP:NAME" of a dynamic event. A kernel module chooses the group.
 bool is_event_name(std::string_view name) {
   const size_t colon = name.find(':');
   if (colon == std::string_view::npos) return is_identifier(name);
@@ -78,7 +78,7 @@ bool is_event_name(std::string_view name) {
   return is_identifier(group) && is_identifier(name.substr(colon + 1));
 }
 
-// Why decoders could not rely on this field; empty if they can.
+// Why the field is invalid; empty if decoders can rely on it.
 std::string_view flaw(const Field& field, const Event& event, bool is_last) {
   bool is_text = field.meaning == Meaning::text;
   bool is_integer_size = std::has_single_bit(field.size) && field.size <= sizeof(uint64_t);
@@ -94,8 +94,8 @@ std::string_view flaw(const Field& field, const Event& event, bool is_last) {
   return {};
 }
 
-// Nothing for a field that only a later version can read: of an unknown meaning
-// and without elements of its own.
+// Nothing for a field that only a later version can read: one with an unknown meaning and no
+// elements.
 Result<std::optional<Field>> field_from_json(const json& object, std::string_view event) {
   if (!object.is_object()) return bad(event, "a field is no object");
   Field field;
@@ -119,13 +119,13 @@ Result<> add_fields(const json& list, Event& event) {
   std::unordered_set<std::string> names;
   for (const json& object : list) {
     auto field = field_from_json(object, event.name);
-    if (!field) return pass_on(field);
+    if (!field) return propagate(field);
     if (!*field) continue;
     const std::string& name = (*field)->name;
     auto why = flaw(**field, event, &object == &list.back());
     if (!why.empty()) return bad(event.name, fmt::format("field '{}' {}", name, why));
     if (!names.insert(name).second)
-      return bad(event.name, fmt::format("field '{}' stands there twice", name));
+      return bad(event.name, fmt::format("field '{}' is defined twice", name));
     event.fields.push_back(std::move(**field));
   }
   return {};
@@ -148,7 +148,7 @@ Result<FlagName> flag_from_json(const json& object) {
 Result<> add_events(const json& list, Schema& schema) {
   for (const json& object : list) {
     auto event = event_from_json(object);
-    if (!event) return pass_on(event);
+    if (!event) return propagate(event);
     const bool taken = schema.find(event->id) != nullptr ||
                        (!is_dynamic(*event) && schema.find(event->name) != nullptr);
     if (taken)
@@ -161,7 +161,7 @@ Result<> add_events(const json& list, Schema& schema) {
 Result<> add_flags(const json& list, std::vector<FlagName>& flags) {
   for (const json& object : list) {
     auto flag = flag_from_json(object);
-    if (!flag) return pass_on(flag);
+    if (!flag) return propagate(flag);
     flags.push_back(std::move(*flag));
   }
   return {};
@@ -192,10 +192,10 @@ Result<Event> event_from_json(const json& object) {
   if (!read(object, "group", event.group) || !read(object, "doc", event.doc) ||
       !read(object, "print", event.print))
     return bad(event.name, "'group', 'doc' and 'print' must be texts");
-  // They are printed wherever the event is, and may come from anybody.
+  // These texts are printed with the event and may come from an untrusted source.
   for (std::string* text : {&event.group, &event.doc, &event.print}) *text = printable_lines(*text);
   if (auto fields = object.find("fields"); fields != object.end())
-    if (auto added = add_fields(*fields, event); !added) return pass_on(added);
+    if (auto added = add_fields(*fields, event); !added) return propagate(added);
   return event;
 }
 
@@ -211,11 +211,11 @@ Result<Schema> schema_from_json(const json& document) {
   if (!document.is_object() || !document.contains("events") || !document["events"].is_array())
     return bad("top level", "it has no list 'events'");
   Schema schema;
-  if (auto added = add_events(document["events"], schema); !added) return pass_on(added);
+  if (auto added = add_events(document["events"], schema); !added) return propagate(added);
   auto flags = document.find("gfp_flags");
   if (flags == document.end()) return schema;
   if (!flags->is_array()) return bad("gfp_flags", "it is no list");
-  if (auto added = add_flags(*flags, schema.gfp_flags); !added) return pass_on(added);
+  if (auto added = add_flags(*flags, schema.gfp_flags); !added) return propagate(added);
   return schema;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The schema as JSON: as subscribers get it and as traces keep it.
+// The schema as JSON, for subscribers and in traces.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,15 +12,14 @@ namespace ktraced {
 // {"events":[…],"gfp_flags":[{"mask":"0xcc0","name":"GFP_KERNEL"},…]}
 [[nodiscard]] nlohmann::json schema_to_json(const Schema& schema);
 
-// One event: {"id","name","group","doc","size","fields":[…]}, and "print" if it has it.
+// One event: {"id","name","group","doc","size","fields":[…]}, and "print" if it is not empty.
 [[nodiscard]] nlohmann::json event_to_json(const Event& event);
-// The way back; fails as schema_from_json.
+// The reverse; fails as schema_from_json().
 [[nodiscard]] Result<Event> event_from_json(const nlohmann::json& object);
 
-// The way back. The JSON may come from anybody: a schema that decoders could not
-// rely on (an id twice, a field beyond its record, a size that is no integer's)
-// fails with ExitCode::data. Meanings and keys that a later version added are no
-// error: such a field is shown as a plain number.
+// The reverse. The JSON is untrusted: a schema that decoders could not rely on fails with
+// ExitCode::data (a duplicate id, a field beyond its record, a size that no integer has). Meanings
+// and keys that a later version added are no error: such a field is shown as a plain number.
 [[nodiscard]] Result<Schema> schema_from_json(const nlohmann::json& document);
 
 }  // namespace ktraced

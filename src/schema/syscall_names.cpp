@@ -20,7 +20,7 @@ constexpr uint32_t kNativeAbi = 0, kX32Abi = 2;
 struct Abi {
   std::string_view name;
   uint32_t seccomp_arch;
-  int32_t number_bit;  // that libseccomp wants in the number
+  int32_t number_bit;  // bit that libseccomp expects in the number
 };
 constexpr std::array<Abi, SYSCALL_ABIS> kAbis = {
     {{"x86_64", SCMP_ARCH_X86_64, 0}, {"i386", SCMP_ARCH_X86, 0}, {"x32", SCMP_ARCH_X32, kX32Bit}}};
@@ -42,7 +42,7 @@ constexpr YoungCall kYoungCalls[] = {
     {469, "file_setattr"},      {470, "listns"},           {471, "rseq_slice_yield"},
 };
 
-// All names of all ABIs: libseccomp searches and allocates at each question.
+// Caches all names of all ABIs, because libseccomp searches and allocates at each call.
 class SyscallTable {
  public:
   SyscallTable() {
@@ -86,7 +86,7 @@ const SyscallTable& syscall_table() {
   return *table;
 }
 
-// include/linux/errno.h of the kernel: never seen by programs, but by tracers.
+// include/linux/errno.h of the kernel: programs never see these, but tracers do.
 std::string_view kernel_errno_name(int32_t error) {
   switch (error) {
     case 512:

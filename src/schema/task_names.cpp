@@ -13,7 +13,7 @@ constexpr uint32_t kPreempted = 0x100;
 // Bits 0 … 7 of a reported task state, from include/trace/events/sched.h.
 constexpr std::string_view kStateLetters = "SDTtXZPI";
 
-constexpr uint64_t kExitSignalMask = 0x7f;  // bit 0x80 has become CLONE_NEWTIME
+constexpr uint64_t kExitSignalMask = 0x7f;  // bit 0x80 is CLONE_NEWTIME
 
 // From include/uapi/linux/sched.h.
 const std::vector<FlagName>& clone_flags() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How many events a second each form takes, and how many bytes an event then has.
+// Measures the events a second and the bytes an event of each form.
 //
-//   bench_decoders DIR [benchmark options]     DIR: a trace directory, which is held in memory
+//   bench_decoders DIR [benchmark options]     DIR: a trace directory, read into memory
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -10,13 +10,13 @@
 #include <memory>
 #include <vector>
 
-#include "ctl/trace_texts.h"
-#include "decoders/ftrace_decoder.h"
-#include "decoders/json_decoder.h"
-#include "decoders/kmemtrace_decoder.h"
-#include "decoders/perfetto_writer.h"
-#include "decoders/process_decoder.h"
-#include "trace/history.h"
+#include "ctl/input/trace_texts.h"
+#include "decoders/ftrace/ftrace_decoder.h"
+#include "decoders/json/json_decoder.h"
+#include "decoders/kmemtrace/kmemtrace_decoder.h"
+#include "decoders/perfetto/perfetto_writer.h"
+#include "decoders/process/process_decoder.h"
+#include "trace/merge/history.h"
 
 namespace {
 

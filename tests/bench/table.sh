@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: what machines have measured, as tables. A line of a measurement or of a committed
+# Sourced: the figures of machines as tables. A line of a measurement or of a committed
 # table: WORK TRACING INSTRUCTIONS.
 # shellcheck shell=bash
 
 cost_tables=$repository/tests/bench/icount.d
 
-# print_costs: the measurement on standard input, for a person: the instructions of one turn
-# untraced, and what each kind of tracing adds, also as a ratio of what the kernel's own trace adds.
+# print_costs: prints the measurement on standard input as a table. It has the instructions of one
+# untraced turn, and what each kind of tracing adds, also as a ratio to what the kernel's own trace adds.
 print_costs() {
 	awk '
 		{ cost[$1, $2] = $3 }
@@ -36,8 +36,8 @@ write_costs() {
 	echo "wrote tests/bench/icount.d/$1.txt"
 }
 
-# grown_costs TABLE COSTS: a line for each kind of tracing that adds a twentieth more than in the
-# table; false if there is one.
+# grown_costs TABLE COSTS: prints a line for each kind of tracing that adds over 5 % more than in
+# the table; false if there is one.
 grown_costs() {
 	awk '
 		/^#/ { next }

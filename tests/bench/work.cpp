@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One kind of work, again and again, and what one turn of it costs:
+// Repeats one kind of work and measures the cost of one turn:
 //
 //   bench_work getppid|pingpong|procfile [--empty TRACEPOINT,…]
 //
-// prints the cycles of the time stamp counter that one turn took: the median of several long
-// stretches, so that what the kernel does now and then (ticks, RCU) is in it, and a stretch in
-// which it did something rare is not. In a virtual machine that counts instructions, those are
-// the cycles.
+// It prints the cycles of the time stamp counter for one turn: the median of several long
+// stretches. So it includes regular work of the kernel (ticks, RCU), and leaves out a stretch with
+// rare work. In a virtual machine that counts instructions, a cycle is an instruction.
 //
-// With --empty, BPF programs that do nothing are attached to the raw tracepoints named, for as
-// long as it works: what the hooks alone cost.
+// With --empty, BPF programs that do nothing are attached to the named raw tracepoints during the
+// work: that is the cost of the hooks alone.
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -34,7 +33,7 @@ constexpr size_t kStretches = 11;
   std::exit(1);
 }
 
-// A kind of work: turns of it, as many as asked for.
+// A kind of work: runs the given number of turns.
 struct Work {
   unsigned turns;  // of a stretch: some ten million instructions, several ticks
   void (*run)(unsigned turns);
@@ -44,7 +43,7 @@ void getppid_calls(unsigned turns) {
   for (unsigned i = 0; i < turns; ++i) syscall(SYS_getppid);
 }
 
-// Two ends of two pipes: what is written into the one comes out of the other, through a child.
+// Two ends of two pipes: a child copies what is written into one to the other.
 struct Echo {
   int to = -1;
   int from = -1;
@@ -58,7 +57,7 @@ void echo_until_closed(int from, int to) {
   _exit(0);
 }
 
-// Started once, before anything is measured; it ends with this process, whose end closes the pipe.
+// Started once, before any measurement. The child ends when this process ends and closes the pipe.
 const Echo& echo() {
   static const Echo started = [] {
     std::array<int, 2> there{};

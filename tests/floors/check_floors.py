@@ -19,10 +19,48 @@ FLOORS = {
     "trace": {"schema", "base"},
     "kernel": {"trace", "schema", "base"},
     "daemon": {"kernel", "trace", "schema", "base"},
-    "decoders": {"trace", "schema", "base"},
-    "analysis": {"decoders", "trace", "schema", "base"},
-    "ctl": {"analysis", "decoders", "trace", "schema", "base"},
+    "analysis": {"trace", "schema", "base"},
+    "decoders": {"analysis", "trace", "schema", "base"},
+    "ctl": {"decoders", "analysis", "trace", "schema", "base"},
 }
+# The rooms of each floor, and the rooms of the same floor that each may include. A floor's own name
+# stands for the files that lie in no room. What is not named here may include no other room.
+ROOMS = {
+    "base/files": {"base"},
+    "base/text": {"base"},
+    "trace/metadata": {"trace/packet"},
+    "trace/directory": {"trace/packet", "trace/metadata"},
+    "trace/merge": {"trace/packet", "trace/directory"},
+    "kernel/programs": {"kernel/pins"},
+    "kernel/rings": {"kernel/pins", "kernel/programs"},
+    "kernel/filters": {"kernel/programs"},
+    "kernel/tracepoints": {"kernel/programs"},
+    "kernel/symbols": {"kernel/programs", "kernel/tracepoints"},
+    "kernel/probes": {"kernel/programs", "kernel/symbols"},
+    "daemon/capture": {"daemon/config", "daemon/runtime"},
+    "daemon/output": {"daemon/capture", "daemon/config", "daemon/runtime"},
+    "daemon/snapshots": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime"},
+    "daemon/control": {"daemon/capture", "daemon/output", "daemon/runtime", "daemon/snapshots"},
+    "daemon": {"daemon/capture", "daemon/config", "daemon/control", "daemon/output", "daemon/runtime", "daemon/snapshots"},
+    "analysis": {"analysis/coverage"},
+    "analysis/intervals": {"analysis", "analysis/coverage"},
+    "analysis/reports": {"analysis", "analysis/coverage", "analysis/intervals"},
+    "decoders/printfmt": {"decoders/text"},
+    "decoders/ftrace": {"decoders/printfmt", "decoders/text"},
+    "decoders/json": {"decoders/ftrace", "decoders/text"},
+    "decoders/kmemtrace": {"decoders/text"},
+    "decoders/process": {"decoders/ftrace", "decoders/text"},
+    "decoders/perfetto": {"decoders/ftrace", "decoders/json", "decoders/text"},
+    "ctl/input": {"ctl/terminal"},
+    "ctl/live": {"ctl/input", "ctl/terminal"},
+    "ctl/printing": {"ctl/input", "ctl/live"},
+    "ctl/reports": {"ctl/input", "ctl/live", "ctl/terminal"},
+    "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
+    "ctl/commands": {"ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/terminal", "ctl/views"},
+    "ctl": {"ctl/commands", "ctl/reports", "ctl/terminal"},
+}
+# Sources of one room, at most; more hold a second idea.
+ROOM_SIZE = 30
 # What the C++ side may see of bpf/.
 SHARED_WITH_BPF = {"bpf/types.h", "bpf/records.h", "bpf/shared_state.h", "bpf/fetch.h"}
 # Headers the build makes, and the floor that may include them.
@@ -55,11 +93,36 @@ def place(path):
     return "bpf" if parts[0] == "bpf" else parts[1]
 
 
+def room(path):
+    """The folder of a path, without src/."""
+    return path.rpartition("/")[0].removeprefix("src/")
+
+
+def breach_of_room(here, there):
+    """Why a file of one room may not include a file of another one on the same floor, or None."""
+    allowed = ROOMS.get(here, set())
+    if here == there or there in allowed:
+        return None
+    return f"{here} may include {', '.join(sorted(allowed)) or 'no other room'} of its floor; not {there}"
+
+
+def breaches_of_size(root):
+    """Rooms with too many sources, and rooms that do not say what they are for."""
+    files = {}
+    for path in sources(root):
+        files.setdefault(room(path), []).append(path)
+    for name, paths in files.items():
+        if len(paths) > ROOM_SIZE:
+            yield f"src/{name}: {len(paths)} sources; at most {ROOM_SIZE} fit in a folder"
+        if name != "bpf" and not (root / "src" / name / "README.md").is_file():
+            yield f"src/{name}: has no README.md that says what it is for"
+
+
 def breach_of_floor(including, included):
     """Why this #include is not allowed, or None."""
     here, there = place(including), place(included)
     if here == there:
-        return None
+        return breach_of_room(room(including), room(included))
     if here == "bpf":
         return "the BPF side includes nothing of src/"
     if there == "bpf":
@@ -117,6 +180,7 @@ def breaches(root):
                 problem = breach_of_floor(path, included)
             if problem:
                 problems.append(f'{path}: #include "{name}": {problem}')
+    problems += breaches_of_size(root)
     problems += ["a circle: " + " -> ".join(circle) for circle in circles(graph)]
     return problems
 

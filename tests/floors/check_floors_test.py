@@ -17,6 +17,10 @@ CLEAN = {
     "src/daemon/main.cpp": '#include "kernel/object.h"\n',
     "src/kernel/object.h": "",
     "src/ctl/main.cpp": '#include "decoders/json.h"\n',
+    "src/trace/packet/packet.h": "",
+    "src/trace/merge/merge.h": '#include "trace/packet/packet.h"\n',
+    **{f"src/{room}/README.md": "" for room in ("base", "schema", "kernel", "decoders", "daemon", "ctl",
+                                                "trace/packet", "trace/merge")},
 }
 
 
@@ -65,8 +69,18 @@ class CheckFloors(unittest.TestCase):
         self.assert_one_breach("a circle", src__base__a_dot_h='#include "base/b.h"\n',
                                src__base__b_dot_h='#include "base/a.h"\n')
 
+    def test_a_lower_room_must_not_include_a_higher_one(self):
+        self.assert_one_breach("no other room", src__trace__packet__x_dot_h='#include "trace/merge/merge.h"\n')
+
+    def test_a_room_must_not_be_too_full(self):
+        files = {f"src__base__x{n}_dot_h": "" for n in range(check_floors.ROOM_SIZE)}
+        self.assert_one_breach("sources; at most", **files)
+
+    def test_a_room_must_say_what_it_is_for(self):
+        self.assert_one_breach("has no README.md", src__kernel__rings__x_dot_h="")
+
     def test_an_unknown_floor_is_found(self):
-        self.assert_one_breach("is no floor", src__attic__x_dot_h="")
+        self.assert_one_breach("is no floor", src__attic__x_dot_h="", src__attic__README_dot_md="")
 
     def test_includes_beside_are_written_from_the_top(self):
         self.assert_one_breach("from the top", src__base__x_dot_h='#include "error.h"\n')

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Tests on the live kernel. They need root and BPF, and say so rather than skip.
+// Tests on the live kernel. They need root and BPF, and fail rather than skip without them.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// What keeps the tests from running, or nullptr.
+// The reason why the tests cannot run, or nullptr.
 const char* obstacle() {
   if (::geteuid() != 0) return "the live tests need root to load BPF programs";
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0)
@@ -26,9 +26,9 @@ void leave_out(const std::string& tests) {
   GTEST_FLAG_SET(filter, filter + tests);
 }
 
-// Tests that disturb the whole machine run only where KTRACED_TEST_VM says that it is the
-// tests' own; elsewhere they do not even exist. The machines of the matrix have kprobes; whether
-// they can be tested here depends on this kernel.
+// Tests that disturb the whole machine exist only where KTRACED_TEST_VM says that the machine
+// belongs to the tests. The machines of the matrix have kprobes; whether probes can be tested here
+// depends on this kernel.
 void leave_out_what_is_not_for_this_machine() {
   const bool own_machine = std::getenv("KTRACED_TEST_VM") != nullptr;
   const bool kprobes = own_machine || ::access("/sys/bus/event_source/devices/kprobe", F_OK) == 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the running kernel's verifier had to do for each of the built-in programs, and for the
-// programs of a few probes, a line each:
+// Prints the work of the running kernel's verifier for each built-in program, and for the programs
+// of a few probes, one line each:
 //
 //   PROGRAM INSTRUCTIONS STATES
 //
-// instructions it processed and states it kept in total. A program that this kernel refuses or
-// has no hook for is missing.
+// INSTRUCTIONS are those it processed, STATES those it kept in total. Programs that this kernel
+// refuses or has no hook for are left out.
 #include <bpf/libbpf.h>
 
 #include <cstdio>
@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "kernel/bpf_loader.h"
-#include "kernel/features.h"
-#include "kernel/probe_compiler.h"
-#include "kernel/probe_grammar.h"
-#include "kernel/probe_program.h"
+#include "kernel/probes/probe_compiler.h"
+#include "kernel/probes/probe_grammar.h"
+#include "kernel/probes/probe_program.h"
+#include "kernel/programs/bpf_loader.h"
+#include "kernel/programs/features.h"
 #include "schema/schema_from_btf.h"
 
 namespace {
@@ -44,7 +44,7 @@ void print(const std::string& program, const Log& log) {
     std::printf("%s %s %s\n", program.c_str(), match[1].str().c_str(), match[2].str().c_str());
 }
 
-Result<> tell_of_events(const KernelFeatures& features) {
+Result<> report_events(const KernelFeatures& features) {
   std::map<std::string, Log> logs;
   auto left_out = features.unavailable;
   auto object = load_bpf_object(features.flags, {}, left_out, [&](bpf_object* loading) {
@@ -52,13 +52,13 @@ Result<> tell_of_events(const KernelFeatures& features) {
     bpf_object__for_each_program(program, loading)
         ask_for_statistics(program, logs[bpf_program__name(program)]);
   });
-  if (!object) return pass_on(object);
+  if (!object) return propagate(object);
   for (const auto& [program, log] : logs) print(program, log);
   return {};
 }
 
-// The verifier follows just what a probe fetches: one that fetches nothing, one of each kind of
-// value, and one that is about as long as they come.
+// The verifier's work depends on what a probe fetches: one that fetches nothing, one of each kind
+// of value, and one of about the maximal length.
 struct Sample {
   const char* name;
   const char* definition;
@@ -79,11 +79,11 @@ constexpr Sample kSamples[] = {
      "i=+8(+0($arg4)):string j=+16(+8(+0($arg1))):string k=+16(+8(+0($arg2))):string"},
 };
 
-Result<> tell_of_probe(const BpfObject& object, const Sample& sample) {
+Result<> report_probe(const BpfObject& object, const Sample& sample) {
   auto command = parse_probe_line(sample.definition);
   if (!command) return fail(ExitCode::software, "{}: {}", sample.name, command.error().message);
   auto compiled = compile_probe(std::get<ProbeDefinition>(*command), {});
-  if (!compiled) return pass_on(compiled);
+  if (!compiled) return propagate(compiled);
   Log log;
   auto program =
       load_probe_program(object, compiled->program, sample.hook,
@@ -94,14 +94,14 @@ Result<> tell_of_probe(const BpfObject& object, const Sample& sample) {
 
 Result<> run() {
   auto schema = schema_from_object(bpf_object_bytes());
-  if (!schema) return pass_on(schema);
+  if (!schema) return propagate(schema);
   auto features = probe_features(*schema);
-  if (!features) return pass_on(features);
-  if (auto told = tell_of_events(*features); !told) return told;
+  if (!features) return propagate(features);
+  if (auto told = report_events(*features); !told) return told;
   auto object = BpfObject::load(*schema, *features, {});
-  if (!object) return pass_on(object);
+  if (!object) return propagate(object);
   for (const Sample& sample : kSamples)
-    if (auto told = tell_of_probe(*object, sample); !told) return told;
+    if (auto told = report_probe(*object, sample); !told) return told;
   return {};
 }
 

@@ -22,8 +22,8 @@ constexpr std::array<unsigned long, 6> kMarks = {0x1111111111111111, 0x222222222
 
 constexpr long kNoSuchCall = 1000, kNoSuchCallEither = 1001;
 
-// Calls carried out and written down one right after the other: no memory is taken and no
-// other call made in between.
+// Makes and records calls one right after the other, without allocating memory or making other
+// calls in between.
 class CallBook {
  public:
   long call(const char* name, long nr, const std::array<unsigned long, 6>& arguments) {

@@ -33,7 +33,7 @@ long number(Arguments arguments, size_t index, long fallback) {
 pid_t gettid_now() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 int prio_now() {
-  // Not by getpriority, which is traced as a known call.
+  // Does not call getpriority, which is traced as a known call.
   struct {
     uint32_t size, policy;
     uint64_t flags;

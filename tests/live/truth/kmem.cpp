@@ -19,7 +19,7 @@ constexpr size_t kMessageHeader = 48;
 constexpr size_t kPipeBuffer = 40;  // struct pipe_buffer
 constexpr size_t kPage = 4096;
 
-// Sends and receives messages; tells the sizes that kmalloc is asked for.
+// Sends and receives messages; reports the sizes requested from kmalloc.
 json send_messages() {
   struct {
     long type;
@@ -36,7 +36,7 @@ json send_messages() {
   return sizes;
 }
 
-// Makes the ring of a pipe 32 buffers long; returns the size kmalloc is asked for.
+// Makes the ring of a pipe 32 buffers long; returns the size requested from kmalloc.
 size_t resize_pipe(int pipe) {
   constexpr size_t kBuffers = 32;
   check(::fcntl(pipe, F_SETPIPE_SZ, kBuffers * kPage), "F_SETPIPE_SZ");
@@ -70,7 +70,8 @@ json kernel_memory(Arguments arguments) {
 }
 
 // messages SENT RECEIVED [LENGTH]: sends messages, receives some of them and leaves the others in
-// their queue, which outlives this process. Tells its number and the size kmalloc is asked for.
+// their queue, which outlives this process. Reports the queue's number and the size requested from
+// kmalloc.
 json leave_messages(Arguments arguments) {
   const long sent = number(arguments, 0, 10), received = number(arguments, 1, 0);
   struct {

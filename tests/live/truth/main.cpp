@@ -42,7 +42,7 @@ void wait_for_line() {
   }
 }
 
-// Carries out the options and returns the index of the action's name.
+// Applies the options and returns the index of the action's name.
 size_t apply_options(Arguments words) {
   bool wait = false;
   size_t at = 0;

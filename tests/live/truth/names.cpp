@@ -39,10 +39,10 @@ json call_once(Arguments arguments) {
   return json::object();
 }
 
-// names ROUNDS: calls getpriority(0, N) as threads of many names, of which each is told as
-// {"n","pid","comm"}. In each round a child is forked, then two more with the same process id, of
-// which the last becomes another program. Each fork is told as {"child","comm"}: the name that the
-// child begins with.
+// names ROUNDS: calls getpriority(0, N) as threads of many names, each reported as
+// {"n","pid","comm"}. Each round forks a child, then two more with the same process id, of which
+// the last executes another program. Each fork is reported as {"child","comm"}, with the child's
+// initial name.
 json changing_names(Arguments arguments) {
   json calls = json::array(), forks = json::array();
   const pid_t self = ::getpid();

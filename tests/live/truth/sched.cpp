@@ -42,12 +42,12 @@ SwitchCounts switch_counts() {
   return {usage.ru_nvcsw, usage.ru_nivcsw};
 }
 
-// A system call that stands in the trace where the counts were taken.
+// A system call that marks in the trace where the counts were taken.
 constexpr unsigned long kBeginMark = 0x1001, kEndMark = 0x1002;
 
 void mark(unsigned long what) { raw_syscall(SYS_getpriority, {0, what, 0, 0, 0, 0}); }
 
-json told_since(const SwitchCounts& before) {
+json counted_since(const SwitchCounts& before) {
   SwitchCounts now = switch_counts();
   mark(kEndMark);
   return {{"tid", gettid_now()},
@@ -58,9 +58,9 @@ json told_since(const SwitchCounts& before) {
 
 }  // namespace
 
-// switch [ROUNDS [CPU]]: two threads on one CPU hand a byte to and fro ROUNDS times. The
-// scheduler's own counts are told; the calls getpriority(0, 0x1001) and (0, 0x1002) of
-// each thread stand where they begin and end.
+// switch [ROUNDS [CPU]]: two threads on one CPU pass a byte back and forth ROUNDS times. Reports
+// the scheduler's own counts. The calls getpriority(0, 0x1001) and (0, 0x1002) of each thread mark
+// its beginning and end.
 json switches(Arguments arguments) {
   long rounds = number(arguments, 0, 1000);
   int cpu = static_cast<int>(number(arguments, 1, 0));
@@ -75,7 +75,7 @@ json switches(Arguments arguments) {
       ping.send();
       pong.receive();
     }
-    a = told_since(before);
+    a = counted_since(before);
   });
   std::thread second([&] {
     pin_to_cpu(cpu);
@@ -85,14 +85,14 @@ json switches(Arguments arguments) {
       ping.receive();
       pong.send();
     }
-    b = told_since(before);
+    b = counted_since(before);
   });
   first.join();
   second.join();
   return {{"rounds", rounds}, {"cpu", cpu}, {"threads", {a, b}}};
 }
 
-// migrate [MOVES]: a thread moves itself between two CPUs; tells each move.
+// migrate [MOVES]: a thread moves itself between two CPUs; reports each move.
 json migrations(Arguments arguments) {
   cpu_set_t allowed;
   check(::sched_getaffinity(0, sizeof(allowed), &allowed), "sched_getaffinity");

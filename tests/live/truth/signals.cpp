@@ -34,7 +34,7 @@ sigjmp_buf after_fault;
 void on_fault(int) { siglongjmp(after_fault, 1); }
 void on_signal(int) {}
 
-// What signal_generate's result says; include/trace/events/signal.h.
+// Values of signal_generate's result; include/trace/events/signal.h.
 enum Result { kDelivered = 0, kIgnored = 1, kAlreadyPending = 2 };
 
 struct Sent {

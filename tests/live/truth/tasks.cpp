@@ -21,7 +21,7 @@ namespace {
 
 pid_t fork_or_die() { return static_cast<pid_t>(check(::fork(), "fork")); }
 
-// What the processes of a tree tell their root, in memory they share.
+// Results that the processes of a tree write into memory shared with their root.
 struct TreeBook {
   struct Node {
     pid_t pid, parent;
@@ -106,7 +106,7 @@ json fork_children(Arguments arguments) {
 // tree [WIDTH [DEPTH]]: a process tree, each process with a second thread and a known
 // number of getpriority(0, TID) calls; some processes outlive their parent.
 json process_tree(Arguments arguments) {
-  // Orphans come to this process, so that it ends last.
+  // Orphans are reparented to this process, so that it ends last.
   check(::prctl(PR_SET_CHILD_SUBREAPER, 1), "prctl");
   TreeBook& book = *shared_book();
   grow(book, 0, number(arguments, 0, 2), number(arguments, 1, 3), false);
@@ -123,8 +123,8 @@ json process_tree(Arguments arguments) {
   return {{"nodes", nodes}};
 }
 
-// rename: renames itself thrice (the second name is too long and gets cut), and another
-// of its threads through /proc.
+// rename: renames itself three times (the second name is too long and is truncated), and another of
+// its threads through /proc.
 json rename_threads(Arguments) {
   json renames = json::array();
   auto tell = [&](pid_t tid, const std::string& from, const std::string& to) {

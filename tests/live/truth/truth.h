@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Ground truth: small actions whose every detail is known, told as JSON.
+// Ground truth: small actions whose every detail is known, reported as JSON.
 //
 //   truth [--wait] [--comm NAME] [--uid UID] [--cpu N] [--cgroup DIR] ACTION [ARGUMENT…]
 //
@@ -43,9 +43,9 @@ json kernel_memory(Arguments);  // kmem.cpp
 json leave_messages(Arguments);
 json out_of_memory(Arguments);
 
-// Ends the program with a message; errno is told if it is set.
+// Ends the program with a message, which includes errno if it is set.
 [[noreturn]] void die(std::string_view what);
-// Passes a non-negative result through, dies on -1.
+// Returns a non-negative result; ends the program on -1.
 long check(long result, std::string_view what);
 
 // An argument as a number, or `fallback` if there are fewer arguments.

@@ -12,7 +12,7 @@ TEST(User, IsANumberOrAName) {
   EXPECT_EQ(parse_user("root").value(), 0U);
 }
 
-TEST(User, ThatDoesNotExistIsRefused) {
+TEST(User, IsRefusedWhenUnknown) {
   for (const char* text : {"", "no-such-user", "-1", "4294967296", "1x"}) {
     const auto user = parse_user(text);
     ASSERT_FALSE(user) << text;

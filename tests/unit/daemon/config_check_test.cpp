@@ -18,14 +18,14 @@ TEST(RingMemory, CountsEveryRingOfEveryCpu) {
   EXPECT_LT(ring_memory(config, 4), 4 * 8U << 20);
 }
 
-TEST(RingMemory, OfTheLargestRingsDoesNotOverflow) {
+TEST(RingMemory, DoesNotOverflowWithTheLargestRings) {
   Config config;
   config.stream.buffer_kb = config.flight.buffer_kb = 1U << 20;
   config.flight.banks = 8;
   EXPECT_GT(ring_memory(config, 8192), uint64_t{8192} * 9 << 30);
 }
 
-TEST(RingMemory, ThatDoesNotFitIsAProblem) {
+TEST(RingMemory, IsAProblemWhenItDoesNotFit) {
   Config config;
   config.stream.buffer_kb = 1024;
   config.flight.buffer_kb = 1U << 20;

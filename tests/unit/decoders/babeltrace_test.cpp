@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// babeltrace2 judges what is written: it must read from a trace directory what our own reader
-// reads, and have nothing to complain about.
+// babeltrace2 checks written traces: it must read the same from a trace directory as our reader,
+// without warnings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
 #include <sstream>
 
-#include "trace/field_value.h"
-#include "trace/history.h"
-#include "unit/decoders/decoder_fixture.h"
+#include "trace/merge/history.h"
+#include "trace/packet/field_value.h"
 #include "unit/support/babeltrace.h"
+#include "unit/support/decoder_fixture.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced::test {
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-// What babeltrace2 prints for a field, made from the schema.
+// The text that babeltrace2 prints for a field, made from the schema.
 std::string value_text(const Field& field, const RecordView& record) {
   if (field.meaning == Meaning::text) return fmt::format("\"{}\"", text_of(field, record));
   auto element = [&](size_t index) {
@@ -103,8 +103,8 @@ class Babeltrace : public ::testing::Test {
     std::memcpy(record.data(), &now_, sizeof(now_));
     return record;
   }
-  // All events, in one packet and each as the last of one; strings of all paddings. None is
-  // empty: babeltrace2 2.0.4 prints for an empty one what stood there before.
+  // All events, in one packet and each as the last of one, with strings of every padding. No string
+  // is empty: for an empty one babeltrace2 2.0.4 prints the previous content.
   TraceSpec every_event() {
     TraceSpec spec{.schema = schema_};
     PacketSpec together{.cpu = 2};
@@ -126,7 +126,7 @@ class Babeltrace : public ::testing::Test {
   uint64_t now_ = 1'000'000'000;
 };
 
-TEST_F(Babeltrace, ReadsEveryEventAsWeDo) {
+TEST_F(Babeltrace, ReadsEveryEventLikeOurReader) {
   TraceSpec spec = every_event();
   ASSERT_THAT(schema_.events(), SizeIs(record_of_each_event().size()));
   write_trace(path_, spec);
@@ -136,7 +136,7 @@ TEST_F(Babeltrace, ReadsEveryEventAsWeDo) {
   EXPECT_EQ(without_losses(printed.out), own_lines(path_).text_);
 }
 
-TEST_F(Babeltrace, TimesAreThoseOfTheWallClock) {
+TEST_F(Babeltrace, ShowsWallClockTimes) {
   write_trace(path_, {.schema = schema_,
                       .packets = {{.cpu = 0, .records = {at_next_time(exec_record("x"))}}}});
   // CLOCK_BOOTTIME 1.000001001 s, 1700000000.123456789 s ahead of it.
@@ -145,7 +145,7 @@ TEST_F(Babeltrace, TimesAreThoseOfTheWallClock) {
   EXPECT_THAT(printed.out, ::testing::StartsWith("[1700000001.123457790]"));
 }
 
-TEST_F(Babeltrace, TellsLossesAsDiscardedEvents) {
+TEST_F(Babeltrace, ReportsLossesAsDiscardedEvents) {
   TraceSpec spec{.schema = schema_};
   auto add = [&](uint32_t cpu, std::vector<Lost> lost, bool with_record) {
     PacketSpec packet{.cpu = cpu, .lost = std::move(lost)};

@@ -2,15 +2,15 @@
 // A process is its pid and its start time.
 #include <gtest/gtest.h>
 
-#include "decoders/identities.h"
-#include "decoders/kmem_analysis.h"
-#include "decoders/perfetto_writer.h"
-#include "decoders/sched_analysis.h"
-#include "decoders/summary_analysis.h"
-#include "decoders/syscall_analysis.h"
-#include "decoders/timeline_tasks.h"
+#include "analysis/coverage/identities.h"
+#include "analysis/intervals/timeline_tasks.h"
+#include "analysis/reports/kmem_analysis.h"
+#include "analysis/reports/sched_analysis.h"
+#include "analysis/reports/summary_analysis.h"
+#include "analysis/reports/syscall_analysis.h"
+#include "decoders/perfetto/perfetto_writer.h"
 #include "perfetto/read.h"
-#include "unit/decoders/decoder_fixture.h"
+#include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {
 namespace {
@@ -96,7 +96,7 @@ TEST_F(ReusedPid, IsTwoThreadsOfTheScheduler) {
   EXPECT_EQ(analysis.threads()[1].start_ns, 600U);
 }
 
-TEST_F(ReusedPid, IsTwoTasksOfATimelineAlsoUnderOneName) {
+TEST_F(ReusedPid, IsTwoTasksOfATimelineEvenWithTheSameName) {
   learn(task_name(kPid, 900, kPid, "first", 900));
   TimelineTasks tasks(10);
   const uint32_t first = tasks.number_of(kPid, 200, names_);
@@ -104,7 +104,7 @@ TEST_F(ReusedPid, IsTwoTasksOfATimelineAlsoUnderOneName) {
   EXPECT_EQ(tasks.number_of(kPid, 210, names_), first);
 }
 
-TEST_F(ReusedPid, IsFreeInPerfettoBeforeItIsUsedAgain) {
+TEST_F(ReusedPid, IsReleasedInPerfettoBeforeItIsReused) {
   const Manifest manifest;
   const std::vector<uint64_t> changes;
   PerfettoWriter writer({{.sources = {schema_, names_, &symbols_},
@@ -124,7 +124,7 @@ TEST_F(ReusedPid, IsFreeInPerfettoBeforeItIsUsedAgain) {
   EXPECT_EQ(trace.events[1].args.at("comm"), "first");
 }
 
-TEST(Identities, OfUnknownStartTimeAreTheLastOfThatId) {
+TEST(Identities, AreTheLatestOfTheirIdWithoutAStartTime) {
   Identities identities(3);
   EXPECT_EQ(identities.number_of(5, 0), 0U);
   EXPECT_EQ(identities.number_of(5, 100), 0U) << "it is known later";

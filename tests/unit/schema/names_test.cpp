@@ -14,7 +14,7 @@ namespace {
 
 enum : uint32_t { kNative, kIa32, kX32 };
 
-TEST(SyscallNames, OfEachAbi) {
+TEST(SyscallNames, ResolveNumbersOfEachAbi) {
   EXPECT_EQ(syscall_name(kNative, SYS_getppid), "getppid");
   EXPECT_EQ(syscall_name(kNative, 257), "openat");
   EXPECT_EQ(syscall_name(kIa32, 11), "execve");
@@ -23,7 +23,7 @@ TEST(SyscallNames, OfEachAbi) {
   EXPECT_EQ(syscall_name(kX32, 520), "execve");
 }
 
-TEST(SyscallNames, UnknownNumbersHaveNone) {
+TEST(SyscallNames, AreEmptyForUnknownNumbers) {
   EXPECT_EQ(syscall_name(kNative, -1), "");
   EXPECT_EQ(syscall_name(kNative, 1023), "");
   EXPECT_EQ(syscall_name(kNative, 1 << 20), "");
@@ -31,32 +31,32 @@ TEST(SyscallNames, UnknownNumbersHaveNone) {
   EXPECT_EQ(syscall_name(3, 0), "");
 }
 
-TEST(SyscallNames, BackToNumbers) {
+TEST(SyscallNames, ConvertToNumbers) {
   EXPECT_EQ(syscall_number(kNative, "openat"), 257);
   EXPECT_EQ(syscall_number(kIa32, "openat"), 295);
   EXPECT_EQ(syscall_number(kX32, "execve"), 520) << "without the x32 bit";
-  // libseccomp itself gives calls that socketcall() multiplexes a number of its own making.
+  // libseccomp gives calls that socketcall() multiplexes numbers of its own.
   EXPECT_EQ(syscall_number(kIa32, "socket"), 359);
   EXPECT_EQ(syscall_number(kNative, "socketcall"), std::nullopt);
   EXPECT_EQ(syscall_number(kNative, "no_such_call"), std::nullopt);
   EXPECT_EQ(syscall_number(kNative, ""), std::nullopt);
 }
 
-TEST(SyscallNames, YoungCallsAreKnown) {
+TEST(SyscallNames, IncludeRecentCalls) {
   EXPECT_EQ(syscall_name(kNative, 462), "mseal");
   EXPECT_EQ(syscall_name(kIa32, 457), "statmount");
   EXPECT_EQ(syscall_name(kNative, 335), "uretprobe");
   EXPECT_EQ(syscall_name(kIa32, 335), "rt_tgsigqueueinfo") << "its own call of that number";
 }
 
-TEST(SyscallNames, Abis) {
+TEST(SyscallNames, NameAbis) {
   EXPECT_EQ(syscall_abi_name(kNative), "x86_64");
   EXPECT_EQ(syscall_abi_name(kIa32), "i386");
   EXPECT_EQ(syscall_abi_name(kX32), "x32");
   EXPECT_EQ(syscall_abi_name(7), "");
 }
 
-TEST(ErrnoNames, OfTheCLibraryAndOfTheKernel) {
+TEST(ErrnoNames, IncludeThoseOfTheCLibraryAndOfTheKernel) {
   EXPECT_EQ(errno_name(ENOENT), "ENOENT");
   EXPECT_EQ(errno_name(EAGAIN), "EAGAIN");
   EXPECT_EQ(errno_name(512), "ERESTARTSYS");
@@ -65,7 +65,7 @@ TEST(ErrnoNames, OfTheCLibraryAndOfTheKernel) {
   EXPECT_EQ(errno_name(4000), "");
 }
 
-TEST(SignalNames, StandardAndRealTime) {
+TEST(SignalNames, IncludeStandardAndRealTimeSignals) {
   EXPECT_EQ(signal_name(SIGUSR1), "SIGUSR1");
   EXPECT_EQ(signal_name(SIGKILL), "SIGKILL");
   EXPECT_EQ(signal_name(SIGSYS), "SIGSYS");
@@ -77,7 +77,7 @@ TEST(SignalNames, StandardAndRealTime) {
   for (int signal : {0, -1, 65, 1000}) EXPECT_EQ(signal_name(signal), "") << signal;
 }
 
-TEST(SignalNames, CodesDependOnTheSignal) {
+TEST(SignalNames, ResolveCodesBySignal) {
   EXPECT_EQ(signal_code_name(SIGUSR1, SI_USER), "SI_USER");
   EXPECT_EQ(signal_code_name(SIGSEGV, SI_KERNEL), "SI_KERNEL");
   EXPECT_EQ(signal_code_name(SIGUSR1, SI_TKILL), "SI_TKILL");
@@ -87,7 +87,7 @@ TEST(SignalNames, CodesDependOnTheSignal) {
   EXPECT_EQ(signal_code_name(SIGUSR1, 1), "") << "positive codes of this signal have no meaning";
 }
 
-TEST(SignalNames, Results) {
+TEST(SignalNames, NameResults) {
   EXPECT_EQ(signal_result_name(0), "delivered");
   EXPECT_EQ(signal_result_name(1), "ignored");
   EXPECT_EQ(signal_result_name(2), "already_pending");
@@ -97,7 +97,7 @@ TEST(SignalNames, Results) {
   EXPECT_EQ(signal_result_name(-1), "");
 }
 
-TEST(TaskState, LettersAsInFtrace) {
+TEST(TaskState, HasTheLettersOfFtrace) {
   EXPECT_EQ(task_state_letters(0), "R");
   EXPECT_EQ(task_state_letters(0x100), "R+");
   EXPECT_EQ(task_state_letters(0x1), "S");
@@ -117,7 +117,7 @@ TEST(ExitCode, IsAWaitStatus) {
   EXPECT_EQ(exit_code_text(SIGSEGV | 0x80), "SIGSEGV, core dumped");
 }
 
-TEST(CloneFlags, WithTheExitSignal) {
+TEST(CloneFlags, IncludeTheExitSignal) {
   EXPECT_EQ(clone_flag_names(0), "");
   EXPECT_EQ(clone_flag_names(SIGCHLD), "SIGCHLD");
   EXPECT_EQ(clone_flag_names(0x1200011), "CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD");
@@ -125,7 +125,7 @@ TEST(CloneFlags, WithTheExitSignal) {
   EXPECT_EQ(clone_flag_names(uint64_t{1} << 40), "0x10000000000");
 }
 
-TEST(GfpNames, AsTheKernelPrintsThem) {
+TEST(GfpNames, EqualThoseTheKernelPrints) {
   const std::vector<FlagName> table = {{0x140cca, "GFP_HIGHUSER_MOVABLE"},
                                        {0xcc0, "GFP_KERNEL"},
                                        {0xc00, "__GFP_RECLAIM"},

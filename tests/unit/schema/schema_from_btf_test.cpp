@@ -60,7 +60,7 @@ TEST_F(BuiltSchema, HasAllEventsInOrderWithGroupAndDoc) {
   EXPECT_EQ(schema_.find("mark_victim")->id, EVENT_mark_victim);
 }
 
-TEST_F(BuiltSchema, FieldsLieWhereTheCompilerOfThisTestPutsThem) {
+TEST_F(BuiltSchema, HasFieldsWhereTheCompilerPutsThem) {
   const Event* kmalloc = schema_.find(EVENT_kmalloc);
   ASSERT_NE(kmalloc, nullptr);
   EXPECT_EQ(kmalloc->size, sizeof(rec_kmalloc));
@@ -70,14 +70,14 @@ TEST_F(BuiltSchema, FieldsLieWhereTheCompilerOfThisTestPutsThem) {
             (Field{"call_site", "kaddr_t", Meaning::kaddr, offsetof(rec_kmalloc, call_site), 8}));
   EXPECT_EQ(*field_of(kmalloc, "bytes_req"),
             (Field{"bytes_req", "u32", Meaning::number, offsetof(rec_kmalloc, bytes_req), 4, 1,
-                   false, false, "bytes asked for"}));
+                   false, false, "bytes requested"}));
   EXPECT_EQ(field_of(kmalloc, "gfp_flags")->meaning, Meaning::gfp_flags);
   EXPECT_EQ(*field_of(kmalloc, "node"),
             (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 4, 1, true,
-                   false, "NUMA node asked for, -1: any"}));
+                   false, "NUMA node requested, -1: any"}));
 }
 
-TEST_F(BuiltSchema, ArraysAndTexts) {
+TEST_F(BuiltSchema, HasArraysAndTexts) {
   const Field* args = field_of(schema_.find("sys_enter"), "args");
   ASSERT_NE(args, nullptr);
   EXPECT_EQ(args->meaning, Meaning::hex);
@@ -103,7 +103,7 @@ TEST_F(BuiltSchema, ArraysAndTexts) {
   EXPECT_EQ(filename->offset, exec->size);
 }
 
-TEST_F(BuiltSchema, EveryTypedefOfTheRecordsHasAMeaning) {
+TEST_F(BuiltSchema, HasAMeaningForEveryTypedef) {
   EXPECT_EQ(field_of(schema_.find("sched_switch"), "prev_state")->meaning, Meaning::task_state);
   EXPECT_EQ(field_of(schema_.find("signal_generate"), "result")->meaning, Meaning::sig_result);
   EXPECT_EQ(field_of(schema_.find("sys_exit"), "ret")->meaning, Meaning::syscall_ret);
@@ -117,13 +117,13 @@ TEST_F(BuiltSchema, EveryTypedefOfTheRecordsHasAMeaning) {
   }
 }
 
-TEST(SchemaFromObject, RefusesWhatIsNoObject) {
+TEST(SchemaFromObject, RefusesOtherFiles) {
   auto result = schema_from_object(std::as_bytes(std::span("no ELF file")));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ExitCode::software);
 }
 
-// ---- BTF made here, for what a compiler may or must not do ----
+// ---- hand-made BTF, for forms that a compiler may or must not produce ----
 
 struct FreeBtf {
   void operator()(btf* btf) const { btf__free(btf); }
@@ -179,7 +179,7 @@ TEST_F(SmallBtf, LooksThroughModifiersAndTypedefsOfTypedefs) {
             (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, false, "what x is"}));
 }
 
-TEST_F(SmallBtf, UnknownTypedefIsANumber) {
+TEST_F(SmallBtf, TreatsAnUnknownTypedefAsANumber) {
   add_event("EVENT_a", 7);
   add_record("rec_a", btf__add_typedef(btf_.get(), "novel_t", u32_));
   auto schema = schema_from_btf(btf_.get());
@@ -188,7 +188,7 @@ TEST_F(SmallBtf, UnknownTypedefIsANumber) {
   EXPECT_EQ(schema->find(7)->fields[0].type, "novel_t");
 }
 
-TEST_F(SmallBtf, NamesTheRuleThatIsBroken) {
+TEST_F(SmallBtf, ReportsTheViolatedRule) {
   EXPECT_THAT(error(), HasSubstr("no enum event_id"));
   add_event("EVENT_a", 7);
   EXPECT_THAT(error(), HasSubstr("no struct rec_a"));
@@ -209,7 +209,7 @@ TEST_F(SmallBtf, RefusesARecordWithoutHeader) {
   EXPECT_THAT(error(), HasSubstr("does not come first"));
 }
 
-TEST_F(SmallBtf, OnlyATrailingTextMayHaveNoLength) {
+TEST_F(SmallBtf, AllowsNoLengthOnlyForATrailingText) {
   add_event("EVENT_a", 7);
   add_record("rec_a", btf__add_array(btf_.get(), u32_, char_, 0));
   EXPECT_EQ(error(), "");
@@ -217,7 +217,7 @@ TEST_F(SmallBtf, OnlyATrailingTextMayHaveNoLength) {
   EXPECT_THAT(error(), HasSubstr("'x' has no length"));
 }
 
-TEST_F(SmallBtf, RefusesWhatIsNoEvent) {
+TEST_F(SmallBtf, RefusesOtherStructs) {
   add_event("kmalloc", 7);
   EXPECT_THAT(error(), HasSubstr("'kmalloc' = 7 is no event"));
 }

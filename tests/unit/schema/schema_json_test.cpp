@@ -33,16 +33,16 @@ Schema example() {
   return schema;
 }
 
-TEST(SchemaJson, ComesBackAsItWas) {
+TEST(SchemaJson, RoundTrips) {
   Schema schema = example();
-  // Through text, as it travels.
+  // Converts through text, as in the protocol.
   auto back = schema_from_json(json::parse(schema_to_json(schema).dump()));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->events(), schema.events());
   EXPECT_EQ(back->gfp_flags, schema.gfp_flags);
 }
 
-TEST(SchemaJson, HasTheFormOfTheProtocol) {
+TEST(SchemaJson, HasTheFormatOfTheProtocol) {
   json text = schema_to_json(example());
   EXPECT_EQ(text["gfp_flags"][0], json({{"mask", "0xcc0"}, {"name", "GFP_KERNEL"}}));
   EXPECT_EQ(text["events"][0]["fields"][1], json({{"name", "node"},
@@ -55,8 +55,8 @@ TEST(SchemaJson, HasTheFormOfTheProtocol) {
                                                   {"doc", "-1: any"}}));
 }
 
-// Anybody may have written the schema of a trace.
-TEST(SchemaJson, DoesNotLetTextsDriveTheTerminal) {
+// The schema of a trace comes from an untrusted source.
+TEST(SchemaJson, EscapesTerminalControlCharacters) {
   json text = schema_to_json(example());
   json& event = text["events"][0];
   event["group"] = "k\x1b[2J";
@@ -78,7 +78,7 @@ TEST(SchemaJson, DoesNotLetTextsDriveTheTerminal) {
   EXPECT_FALSE(schema_from_json(text));
 }
 
-TEST(SchemaJson, AnOlderReaderReadsANewerSchema) {
+TEST(SchemaJson, CanBeReadByAnOlderReaderWhenNewer) {
   json text = schema_to_json(example());
   text["novelty"] = 1;
   text["events"][0]["novelty"] = {1, 2};
@@ -90,7 +90,7 @@ TEST(SchemaJson, AnOlderReaderReadsANewerSchema) {
   EXPECT_EQ(schema->find(7)->fields.size(), 1U) << "what cannot be read is left out";
 }
 
-TEST(SchemaJson, EveryMeaningHasANameOfItsOwn) {
+TEST(SchemaJson, HasAUniqueNameForEveryMeaning) {
   for (int i = 0; i <= static_cast<int>(Meaning::text); i++) {
     auto meaning = static_cast<Meaning>(i);
     EXPECT_EQ(meaning_named(name_of(meaning)), meaning) << i;
@@ -98,7 +98,7 @@ TEST(SchemaJson, EveryMeaningHasANameOfItsOwn) {
   EXPECT_EQ(meaning_named("nothing"), std::nullopt);
 }
 
-// A change to the example that makes it nonsense, and a part of the message.
+// A change that makes the example invalid, and a part of the message.
 struct Nonsense {
   const char* path;
   json value;
@@ -107,7 +107,7 @@ struct Nonsense {
 
 class SchemaJsonRefuses : public ::testing::TestWithParam<Nonsense> {};
 
-TEST_P(SchemaJsonRefuses, WithAReason) {
+TEST_P(SchemaJsonRefuses, InvalidSchemasWithAReason) {
   json text = schema_to_json(example());
   text[json::json_pointer(GetParam().path)] = GetParam().value;
   auto schema = schema_from_json(text);
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"/gfp_flags/0/mask", "kernel", "no named mask"},
         Nonsense{"/gfp_flags/0/name", "", "no named mask"}));
 
-TEST(SchemaJson, RefusesWhatIsNoObject) {
+TEST(SchemaJson, RefusesValuesThatAreNoObject) {
   for (const char* text : {"null", "[]", "5", "{}"})
     EXPECT_FALSE(schema_from_json(json::parse(text))) << text;
 }

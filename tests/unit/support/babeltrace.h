@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// babeltrace2, which judges the traces that are written.
+// babeltrace2, which checks written traces.
 #pragma once
 
 #include <fmt/format.h>

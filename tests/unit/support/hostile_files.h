@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Files that somebody puts where a trace has one of its own, to do a reader harm.
+// Files placed where a trace has its own, to harm a reader.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,11 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "trace/manifest.h"
+#include "trace/directory/manifest.h"
 
 namespace ktraced::test {
 
-// What stands at a path instead of a file, and what the message calls it.
+// The object at a path instead of a regular file, and its name in the message.
 struct WrongKind {
   std::string called;
   std::function<void(const std::filesystem::path&)> make;
@@ -35,14 +35,14 @@ inline std::string nested(size_t levels) {
   return std::string(levels, '[') + std::string(levels, ']');
 }
 
-// A manifest of nothing, for a test to damage.
+// An empty manifest, for a test to damage.
 inline nlohmann::json empty_manifest(const TraceOrigin& origin) {
   Manifest manifest;
   manifest.origin = origin;
   return manifest_to_json(manifest);
 }
 
-// Manifests that must not be believed, by what the message says of them.
+// Manifests that must be refused, by the text of the message.
 inline std::map<std::string, std::string> bad_manifests(const nlohmann::json& good) {
   std::map<std::string, std::string> bad = {
       {"it nests deeper than 64 levels", nested(300'000)},
@@ -70,7 +70,7 @@ inline std::map<std::string, std::string> bad_manifests(const nlohmann::json& go
                               {"lost", 0},
                               {"records", 0},
                               {"events", nlohmann::json::object()}};
-  bad["CPU 3 is there twice"] = changed([&](auto& m) { m["cpus"] = {cpu, cpu}; });
+  bad["CPU 3 is listed twice"] = changed([&](auto& m) { m["cpus"] = {cpu, cpu}; });
   bad["'cpus' must be a list of at most 8192 entries, and has 9000"] =
       changed([&](auto& m) { m["cpus"] = nlohmann::json::array_t(9000, cpu); });
   bad["it has a list of more than 65536 entries"] =

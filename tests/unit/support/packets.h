@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Packets and records made by hand, for tests of those who read them.
+// Hand-made packets and records, for tests of readers.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/packet.h"
+#include "trace/packet/packet.h"
 
 namespace ktraced::test {
 
 using Bytes = std::vector<std::byte>;
+
+inline constexpr uint64_t kSecond = 1'000'000'000;  // ns
 
 template <class Struct>
 Bytes bytes_of(const Struct& value) {
@@ -42,15 +44,15 @@ void copy_text(std::string_view text, char (&field)[Size]) {
 
 inline Bytes task_name(uint32_t tid, uint64_t since, uint32_t tgid, std::string_view comm,
                        uint64_t start_time = 0) {
-  rec_name_task name{.tgid = tgid, .uid = 1000, .start_time = start_time};
+  rec_metadata_task name{.tgid = tgid, .uid = 1000, .start_time = start_time};
   copy_text(comm, name.comm);
-  return make_record(NAME_task, since, tid, name);
+  return make_record(METADATA_task, since, tid, name);
 }
 
 inline Bytes cache_name(uint64_t key, std::string_view text) {
-  rec_name_slab_cache name{.cache = key};
+  rec_metadata_slab_cache name{.cache = key};
   copy_text(text, name.name);
-  return make_record(NAME_slab_cache, 0, 0, name);
+  return make_record(METADATA_slab_cache, 0, 0, name);
 }
 
 struct PacketSpec {
@@ -83,7 +85,7 @@ inline Bytes make_packet(const PacketSpec& spec) {
   return packet;
 }
 
-inline Bytes names_packet(uint64_t complete_until, std::vector<Bytes> names = {}) {
+inline Bytes metadata_packet(uint64_t complete_until, std::vector<Bytes> names = {}) {
   return make_packet({.records = std::move(names),
                       .lost = {},
                       .begin = complete_until,

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "trace/trace_writer.h"
+#include "trace/directory/trace_writer.h"
 #include "unit/support/packets.h"
 
 namespace ktraced::test {
 
-// Gone with all that is in it at the end of a test.
+// Removed with its content at the end of a test.
 class TempDirectory {
  public:
   TempDirectory() {
@@ -51,7 +51,7 @@ inline TraceOrigin test_origin() {
           .boot_id = "c01d5e45-0000-4000-8000-000000000001"};
 }
 
-// What a trace is made of.
+// The content of a trace.
 struct TraceSpec {
   Schema schema;
   std::vector<PacketSpec> packets;  // in the order they are written
@@ -62,7 +62,7 @@ struct TraceSpec {
   uint64_t end_ns = 0;
 };
 
-// The packet as a writer gets it.
+// The packet in the form a writer takes.
 inline Bytes packet_of(const PacketSpec& spec, const TraceOrigin& origin) {
   Bytes bytes = make_packet(spec);
   std::memcpy(bytes.data() + offsetof(PacketHeader, uuid), origin.uuid.data(), origin.uuid.size());
@@ -73,7 +73,7 @@ inline void check(const Result<>& result) {
   if (!result) throw std::runtime_error(result.error().message);
 }
 
-// A writer that has been given everything, but is not finished.
+// A writer with the whole content, not yet finished.
 inline std::unique_ptr<TraceWriter> begin_trace(const std::filesystem::path& path,
                                                 const TraceSpec& spec) {
   auto writer = TraceWriter::create(path, spec.schema, spec.origin,

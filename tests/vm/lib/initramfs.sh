@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: packs a file system for a virtual machine: the programs under test with the
-# tests, at the paths they have here, and as little of this machine as they need.
+# Sourced: packs a file system for a virtual machine. It holds the programs under test and the
+# tests, at the same paths as here, and only the files of this machine that they need.
 # shellcheck shell=bash
 
-# What of the build goes into a machine, and what tests run beside it.
+# The files of the build, and the other programs that tests run.
 built_programs=(ktraced ktracectl truth live_tests verifier_stats)
 test_programs=(setpriv babeltrace2 python3)
 python_modules=json,socket
@@ -13,7 +13,7 @@ libraries_of() {
 	{ ldd "$@" 2>/dev/null || true; } | sed -n 's/.*[[:space:]]\(\/[^ ]*\) (0x.*/\1/p' | sort -u
 }
 
-# The files of the Python modules that tests import, and of all that those import.
+# The files of the Python modules that tests import, and of the modules that those import.
 python_files() {
 	python3 -I -c "
 import encodings.idna, $python_modules, sys
@@ -23,7 +23,7 @@ print(encodings.__file__.rsplit('/', 2)[0] + '/os.py')
 " | grep '^/' | sort -u
 }
 
-# What tests need beside the programs of the build: files of this machine.
+# Files of this machine that tests need besides the build.
 files_for_tests() {
 	local program
 	for program in "${test_programs[@]}"; do
@@ -34,18 +34,18 @@ files_for_tests() {
 	echo "$repository/configs/ktraced.json"
 }
 
-# files_for BUILD FILE…: every file of this machine that goes into the machine.
+# files_for BUILD FILE…: lists every file that is copied into the virtual machine.
 files_for() {
 	local build=$1 files=("${@:2}") program
 	for program in "${built_programs[@]}"; do
-		[ -x "$build/$program" ] || die "finds no $build/$program; build first"
+		[ -x "$build/$program" ] || die "no $build/$program; build first"
 		files+=("$build/$program")
 	done
 	printf '%s\n' "${files[@]}"
 	libraries_of "${files[@]}"
 }
 
-# make_initramfs BUILD FILE WITH…: packs it, compressed, with the files named.
+# make_initramfs BUILD FILE WITH…: packs it, compressed, with the given files.
 make_initramfs() {
 	local build=$1 file=$2 with=("${@:3}") root source
 	root=$(mktemp -d)

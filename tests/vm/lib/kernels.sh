@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: Debian's kernels, fetched from the archive this machine installs from, without
+# Sourced: fetches Debian's kernels from the archive that this machine installs from, without
 # installing them.
 #
-# A kernel is asked for by its series: 6.12 is the newest 6.12, 7 the newest 7.x. What a
-# series means changes while time goes by, so kernels are kept by version.
+# A kernel is named by its series: 6.12 is the newest 6.12, 7 the newest 7.x. The newest of a
+# series changes over time, so kernels are kept by version.
 # shellcheck shell=bash
 # shellcheck source=scripts/lib/debian.sh
 . "$repository/scripts/lib/debian.sh"
@@ -13,8 +13,8 @@ kernel_suites=(bullseye bookworm bookworm-backports trixie trixie-backports sid)
 catalog=$kernel_cache/catalog
 catalog_minutes=$((24 * 60))
 
-# private_apt TOOL ARGUMENT…: apt-get or apt-cache with lists of its own, so that this
-# machine's own apt never hears of those suites.
+# private_apt TOOL ARGUMENT…: apt-get or apt-cache with separate lists, so that this
+# machine's own apt does not use those suites.
 private_apt() {
 	local tool=$1 apt=$kernel_cache/apt
 	shift
@@ -35,7 +35,7 @@ list_archive() {
 			              print $2, release, package }'
 }
 
-# Brings the catalog up to date, or goes on with an older one.
+# Updates the catalog, or uses an older one if that fails.
 update_catalog() {
 	local apt=$kernel_cache/apt mirror suite
 	mirror=$(need_debian_mirror)
@@ -43,7 +43,7 @@ update_catalog() {
 	for suite in "${kernel_suites[@]}"; do
 		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
 	done >"$apt/sources.list"
-	# A suite that the archive no longer has must not stand in the way of the others.
+	# A suite that the archive no longer has must not make the others fail.
 	private_apt apt-get -qq update || true
 	list_archive | sort -u >"$catalog.new"
 	if [ -s "$catalog.new" ]; then
@@ -51,23 +51,23 @@ update_catalog() {
 	elif [ -s "$catalog" ]; then
 		notice "the archive cannot be read; kernels are chosen from the list of $(date -r "$catalog" +%F)"
 	else
-		die "finds no kernels in Debian's archive; is the network up?"
+		die "no kernels found in Debian's archive; is the network up?"
 	fi
 }
 
-# notice TEXT: what nobody should overlook.
+# notice TEXT: prints an important message.
 notice() { printf '\n!! %s\n' "$*" >&2; }
 
 # newest_kernel SERIES: prints VERSION, RELEASE and PACKAGE; nothing if there is none.
 newest_kernel() {
-	# Where there are two packages, it is not in linux-image.
+	# If there are two packages, the kernel is not in linux-image.
 	awk -v series="$1." 'index($1, series) == 1' "$catalog" | sort -k 1,1V -k 3,3r | tail -n 1
 }
 
 # Modules that tests load.
 kernel_modules=(nbd)
 
-# extract PACKAGE VERSION DIRECTORY: what a package holds.
+# extract PACKAGE VERSION DIRECTORY: unpacks the files of a package.
 extract() {
 	mkdir -p "$3"
 	(cd "$3" && private_apt apt-get -qq download "$1=$2" >&2) || return 1
@@ -80,7 +80,7 @@ one_file() {
 	local file
 	file=$(find "$1" -name "$2" -type f)
 	[ -s "$file" ] && printf '%s\n' "$file" && return
-	echo "the kernel's packages hold no $2" >&2
+	echo "no $2 in the kernel's packages" >&2
 	return 1
 }
 
@@ -94,9 +94,9 @@ take_module() {
 	esac
 }
 
-# unpack PACKAGE VERSION RELEASE DIRECTORY: a kernel as DIRECTORY/vmlinuz, and in
-# DIRECTORY/modules what can be had of them. Where the kernel is in linux-binary-RELEASE, they
-# are in a package of their own, which the archive does not have of every version.
+# unpack PACKAGE VERSION RELEASE DIRECTORY: the kernel as DIRECTORY/vmlinuz, and the available
+# modules in DIRECTORY/modules. If the kernel is in linux-binary-RELEASE, the modules are in a
+# separate package, which the archive does not have for every version.
 unpack() {
 	local package=$1 version=$2 release=$3 directory=$4 module file
 	extract "$package" "$version" "$directory/files" || return 1
@@ -121,7 +121,7 @@ has_modules() {
 }
 
 # fetch_kernel SERIES: prints the directory that holds its vmlinuz, release, version and
-# modules; false if it cannot be had.
+# modules; false if it cannot be fetched.
 fetch_kernel() {
 	local version release package directory
 	[ -n "$(find "$catalog" -mmin "-$catalog_minutes" 2>/dev/null)" ] || update_catalog

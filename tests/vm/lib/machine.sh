@@ -2,21 +2,21 @@
 # Sourced: a virtual machine that runs a list of tests and ends.
 # shellcheck shell=bash
 
-# Seconds until a test, and until a machine that says nothing, is given up.
+# Seconds after which a test is killed, and a machine without output is switched off.
 test_limit=${KTRACED_VM_TEST_LIMIT:-240}
 silence_limit=$((test_limit + 60))
 
 qemu_options=(
-	# One thread for both CPUs: with two, one executes what the other has already patched, and the
-	# kernel, which patches itself whenever a tracepoint is used, dies of an int3 that is none.
-	# Without what QEMU cannot emulate, and without cmpxchg16b: an interrupt right behind it
-	# finds wrong flags, of which the kernel dies too. (Both seen with QEMU 7.2.)
+	# One thread for both CPUs. The kernel patches its code whenever a tracepoint is enabled. With two
+	# threads, one CPU executes code that the other has already patched back, and the kernel dies of
+	# a stray int3. Features that QEMU cannot emulate are off. So is cmpxchg16b: an interrupt right
+	# after it finds wrong flags, and the kernel dies too. (Both seen with QEMU 7.2.)
 	-accel tcg,thread=single -cpu Haswell-noTSX-IBRS,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-cx16
 	-smp "${KTRACED_VM_CPUS:-2}" -m "${KTRACED_VM_MEMORY:-2048}" -nographic -nodefaults -no-reboot
 )
 # Settings of the machine's own, NAME=VALUE words for tests/vm/init.
 settings=
-# By how much the large loads of tests are divided there.
+# The large loads of tests are divided by this.
 test_scale=${KTRACED_TEST_SCALE:-20}
 # no_timer_check: on a busy host the emulated timer is late when the kernel tests it, and it panics.
 kernel_options="console=ttyS0 quiet panic=-1 mitigations=off no_timer_check maxcpus=1 ${KTRACED_VM_OPTIONS:-}"
@@ -35,7 +35,7 @@ initramfs_with() {
 	rm -r "$directory"
 }
 
-# boot VMLINUZ INITRAMFS WORDS QEMU-OPTION…: becomes the machine; to be called in a subshell.
+# boot VMLINUZ INITRAMFS WORDS QEMU-OPTION…: execs QEMU; call it in a subshell.
 boot() {
 	local vmlinuz=$1 initramfs=$2 words=$3
 	shift 3
@@ -58,8 +58,8 @@ watch() {
 	done
 }
 
-# run_machine DIRECTORY OPTION…: boots its kernel/vmlinuz, runs its tests, and leaves there what
-# the machine told (results) and its console. To be called in a subshell. The options are QEMU's.
+# run_machine DIRECTORY OPTION…: boots its kernel/vmlinuz, runs its tests, and leaves there the
+# machine's report (results) and its console. Call it in a subshell. The options are QEMU's.
 run_machine() {
 	local directory=$1 options=("${@:2}") machine
 	initramfs_with "$directory/kernel" "$directory/tests" "$directory/initramfs"
@@ -67,7 +67,7 @@ run_machine() {
 	(boot "$directory/kernel/vmlinuz" "$directory/initramfs" "KTRACED_TEST_SCALE=$test_scale $settings" \
 		"${options[@]}" -serial "file:$directory/console" -serial "file:$directory/results" </dev/null) &
 	machine=$!
-	# Whatever ends this subshell, the machine ends with it.
+	# The machine ends with this subshell.
 	# shellcheck disable=SC2064
 	trap "kill $machine 2>/dev/null || true" EXIT
 	trap 'exit 143' TERM

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: what a machine told, as a JUnit report and as a summary.
+# Sourced: a machine's results as a JUnit report and as a summary.
 # shellcheck shell=bash
 
 # judge TESTS RESULTS: a line for each test: its name, "ok", "failed" or "missing", seconds. A
-# test that did not end has failed; one that never began is missing, which is as bad.
+# test that did not end has failed; one that never began is missing, and counts as failed.
 judge() {
 	awk '
 		{ sub(/\r$/, "") }
@@ -16,7 +16,7 @@ judge() {
 		}' "$1" "$2"
 }
 
-# output_of TEST RESULTS: what a test wrote.
+# output_of TEST RESULTS: prints the output of a test.
 output_of() {
 	awk -v test="$1" '
 		{ sub(/\r$/, "") }
@@ -25,7 +25,7 @@ output_of() {
 		$1 == "begin" && $2 == test { inside = 1 }' "$2"
 }
 
-# The test that had begun and not ended when the machine did; nothing if it ended well.
+# The test that ran when the machine died; nothing if the machine ended normally.
 last_test() {
 	awk '{ sub(/\r$/, "") }
 		$1 == "begin" && NF == 2 { last = $2 }

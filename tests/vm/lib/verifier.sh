@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: compares what a kernel's verifier had to do with the committed tables, so that
+# Sourced: compares the work of a kernel's verifier with the committed tables, so that
 # growth is seen in review. A line of a table: PROGRAM INSTRUCTIONS STATES.
 # shellcheck shell=bash
 
@@ -13,8 +13,8 @@ update_table() {
 	echo "wrote tests/vm/verifier/$1.txt"
 }
 
-# compare_table TABLE STATISTICS: false, and why, if anything grew by more than a tenth or is
-# missing.
+# compare_table TABLE STATISTICS: prints the reasons and fails if anything grew by more than
+# 10 % or is missing.
 compare_table() {
 	awk -v table="$1" '
 		function grew(what, before, now) {

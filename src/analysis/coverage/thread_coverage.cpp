@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/coverage/thread_coverage.h"
+
+#include <algorithm>
+
+namespace ktraced {
+namespace {
+
+// Most other events are also recorded if another thread matches the filter.
+constexpr std::string_view kEventsOfCurrent[] = {
+    "sys_enter",        "sys_exit",        "kmalloc",           "kfree",
+    "kmem_cache_alloc", "kmem_cache_free", "sched_process_exec"};
+
+}  // namespace
+
+bool ThreadCoverage::change(const TraceConfig& scope, std::span<const std::string_view> events) {
+  const bool changed = config_ && !scope.same_for(*config_, events);
+  config_ = scope;
+  if (changed) passing_.clear();
+  return changed;
+}
+
+bool ThreadCoverage::is_of_current(const Event& event) {
+  return std::ranges::find(kEventsOfCurrent, event.name) != std::end(kEventsOfCurrent);
+}
+
+void ThreadCoverage::note(uint32_t tid) {
+  if (filtered() && passing_.size() < kMaxPassing) passing_.insert(tid);
+}
+
+void ThreadCoverage::note_switch(uint32_t prev, uint32_t next, uint64_t ts,
+                                 const NameTable& names) {
+  if (!filtered() || !config_->filter.one_of_two_matches()) return;
+  auto left_out = [&](uint32_t tid) {
+    return config_->filter.matches(tid, names.task_at(tid, ts)) == false;
+  };
+  if (left_out(prev))
+    note(next);
+  else if (left_out(next))
+    note(prev);
+}
+
+// The child matches from the fork on. No other event shows this before it first runs.
+void ThreadCoverage::note_fork(uint32_t parent, uint32_t child, uint64_t ts,
+                               const NameTable& names) {
+  if (!filtered() || !has(parent, ts, names)) return;
+  if (config_->filter.child_matches(child, names.task_at(child, ts)) == true) note(child);
+}
+
+bool ThreadCoverage::has(uint32_t tid, uint64_t ts, const NameTable& names) const {
+  if (!filtered()) return true;
+  return passing_.contains(tid) ||
+         config_->filter.matches(tid, names.task_at(tid, ts)).value_or(false);
+}
+
+}  // namespace ktraced

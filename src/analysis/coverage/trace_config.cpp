@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/coverage/trace_config.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using Match = std::optional<bool>;
+
+const json& member_of(const json& object, const char* key) {
+  static const json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::set<uint32_t> numbers_of(const json& list) {
+  std::set<uint32_t> numbers;
+  if (list.is_array())
+    for (const json& value : list)
+      if (value.is_number_integer()) numbers.insert(value.get<uint32_t>());
+  return numbers;
+}
+
+std::vector<std::string> texts_of(const json& list) {
+  std::vector<std::string> texts;
+  if (list.is_array())
+    for (const json& value : list)
+      if (value.is_string()) texts.push_back(value.get<std::string>());
+  return texts;
+}
+
+std::set<std::string> set_of(const json& list) {
+  const std::vector<std::string> texts = texts_of(list);
+  return {texts.begin(), texts.end()};
+}
+
+// A manifest lists the enabled events; the status of a daemon has an object with all events.
+std::optional<std::set<std::string>> enabled_of(const json& events) {
+  if (events.is_array()) return set_of(events);
+  if (!events.is_object()) return std::nullopt;
+  std::set<std::string> enabled;
+  for (const auto& [name, event] : events.items())
+    if (member_of(event, "enabled") == json(true)) enabled.insert(name);
+  return enabled;
+}
+
+// "nginx*" matches all names with this prefix.
+bool comm_matches(const std::vector<std::string>& patterns, std::string_view comm) {
+  return std::ranges::any_of(patterns, [comm](std::string_view pattern) {
+    return pattern.ends_with('*') ? comm.starts_with(pattern.substr(0, pattern.size() - 1))
+                                  : comm == pattern;
+  });
+}
+
+constexpr std::string_view kIdleComm = "swapper/";
+
+}  // namespace
+
+TaskFilter::Side TaskFilter::Side::of(const json& side) {
+  return {.pids = numbers_of(member_of(side, "pid")),
+          .uids = numbers_of(member_of(side, "uid")),
+          .follow = numbers_of(member_of(side, "follow")),
+          .comms = texts_of(member_of(side, "comm")),
+          .cgroups = texts_of(member_of(side, "cgroup"))};
+}
+
+bool TaskFilter::Side::any() const {
+  return !pids.empty() || !uids.empty() || !follow.empty() || !comms.empty() || !cgroups.empty();
+}
+
+std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task,
+                                             Match in_tree) const {
+  const bool idle = tid == 0;
+  const bool known = idle || task != nullptr;
+  const uint32_t process = task != nullptr ? task->tgid : tid;
+  auto if_known = [known](bool match) { return known ? Match(match) : std::nullopt; };
+  std::vector<Match> matches;
+  if (!pids.empty())
+    matches.push_back(pids.contains(tid) ? Match(true) : if_known(pids.contains(process)));
+  if (!uids.empty()) matches.push_back(if_known(uids.contains(task != nullptr ? task->uid : 0)));
+  if (!comms.empty())
+    matches.push_back(if_known(comm_matches(comms, task != nullptr ? task->comm() : kIdleComm)));
+  // The roots themselves are followed. It is not known which threads are their children.
+  if (!follow.empty())
+    matches.push_back(known && follow.contains(process) ? Match(true)
+                      : idle                            ? Match(false)
+                                                        : in_tree);
+  if (!cgroups.empty()) matches.emplace_back(std::nullopt);
+  return matches;
+}
+
+TaskFilter TaskFilter::of(const json& filter) {
+  TaskFilter made;
+  made.include_ = Side::of(filter);
+  made.exclude_ = Side::of(member_of(filter, "exclude"));
+  return made;
+}
+
+std::optional<bool> TaskFilter::matches(uint32_t tid, const TaskName* task) const {
+  return matches(include_.matches(tid, task), exclude_.matches(tid, task));
+}
+
+std::optional<bool> TaskFilter::child_matches(uint32_t tid, const TaskName* task) const {
+  return matches(include_.matches(tid, task, true), exclude_.matches(tid, task, false));
+}
+
+std::optional<bool> TaskFilter::matches(const std::vector<std::optional<bool>>& included,
+                                        const std::vector<std::optional<bool>>& excluded) {
+  auto any = [](const std::vector<Match>& matches, Match match) {
+    return std::ranges::find(matches, match) != matches.end();
+  };
+  if (any(included, false) || any(excluded, true)) return false;
+  if (any(included, std::nullopt) || any(excluded, std::nullopt)) return std::nullopt;
+  return true;
+}
+
+TraceConfig TraceConfig::of(const json& config) {
+  const json& filter = member_of(config, "filter");
+  TraceConfig scope{.running = member_of(config, "state") != json("paused"),
+                    .events = enabled_of(member_of(config, "events")),
+                    .syscalls = set_of(member_of(config, "syscalls_only")),
+                    .filter = TaskFilter::of(filter)};
+  // Old and new filters use different names.
+  for (const char* key : {"syscall", "syscalls_only"})
+    scope.syscalls.merge(set_of(member_of(filter, key)));
+  return scope;
+}
+
+bool TraceConfig::same_for(const TraceConfig& other,
+                           std::span<const std::string_view> names) const {
+  return running == other.running && syscalls == other.syscalls && filter == other.filter &&
+         std::ranges::all_of(
+             names, [&](std::string_view event) { return has(event) == other.has(event); });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The trace config: which events of which tasks a trace contains.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/metadata/name_table.h"
+
+namespace ktraced {
+
+// The active filter, as far as a reader can evaluate it.
+class TaskFilter {
+ public:
+  TaskFilter() = default;
+  // Reads the format of the daemon and of manifests. Anything else is a filter that accepts
+  // everything.
+  static TaskFilter of(const nlohmann::json& filter);
+
+  // True if some tasks are rejected.
+  [[nodiscard]] bool any() const { return include_.any() || exclude_.any(); }
+  // True if thread `tid` matches. `task` is what is known of it; null if unknown. Nothing if the
+  // trace cannot tell, because it contains neither control groups nor parents.
+  [[nodiscard]] std::optional<bool> matches(uint32_t tid, const TaskName* task) const;
+  // The same for a thread that a matching thread has created: it belongs to the same followed
+  // trees.
+  [[nodiscard]] std::optional<bool> child_matches(uint32_t tid, const TaskName* task) const;
+  // True if an event about two threads, of which one is rejected, proves that the other one
+  // matches.
+  [[nodiscard]] bool one_of_two_matches() const { return !include_.any() || !exclude_.any(); }
+
+  bool operator==(const TaskFilter&) const = default;
+
+ private:
+  // The conditions that are set. A task must match all of them (include) or none (exclude).
+  struct Side {
+    std::set<uint32_t> pids, uids, follow;
+    std::vector<std::string> comms;
+    std::vector<std::string> cgroups;
+
+    static Side of(const nlohmann::json& side);
+    [[nodiscard]] bool any() const;
+    // The result of each condition that is set. `in_tree`: is the thread in a followed tree, if
+    // that is known from elsewhere?
+    [[nodiscard]] std::vector<std::optional<bool>> matches(
+        uint32_t tid, const TaskName* task, std::optional<bool> in_tree = std::nullopt) const;
+    bool operator==(const Side&) const = default;
+  };
+
+  [[nodiscard]] static std::optional<bool> matches(
+      const std::vector<std::optional<bool>>& included,
+      const std::vector<std::optional<bool>>& excluded);
+
+  Side include_, exclude_;
+};
+
+// The trace config from some time on.
+struct TraceConfig {
+  bool running = true;                          // not paused
+  std::optional<std::set<std::string>> events;  // enabled; nothing: unknown
+  std::set<std::string> syscalls;               // only these; empty: all
+  TaskFilter filter;
+
+  // From the configuration in a manifest, or the status of a daemon. Missing members mean no limit.
+  static TraceConfig of(const nlohmann::json& config);
+  // True if `event` is enabled, or if that is unknown.
+  [[nodiscard]] bool has(std::string_view event) const {
+    return running && (!events || events->contains(std::string(event)));
+  }
+  // True if both configs are equal with respect to `events`, names of events.
+  [[nodiscard]] bool same_for(const TraceConfig& other,
+                              std::span<const std::string_view> events) const;
+};
+
+}  // namespace ktraced

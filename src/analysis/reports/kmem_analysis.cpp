@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/reports/kmem_analysis.h"
+
+#include <algorithm>
+
+namespace ktraced {
+namespace {
+
+// The return value of kmalloc(0). Like NULL, it is not memory.
+constexpr uint64_t kZeroSizePointer = 16;
+
+constexpr std::string_view kKmemEvents[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
+                                            "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
+
+uint64_t group_key(uint64_t key, KmemType type) { return key * 4 + static_cast<uint64_t>(type); }
+
+}  // namespace
+
+void KmemAnalysis::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back({KmemReader(schema), &names});
+}
+
+void KmemAnalysis::on_record(const RecordOrigin& from, RecordView record) {
+  if (!losing_.empty()) end_loss(from.cpu, record.ts());
+  const auto call = sources_[from.source].reader.read(record);
+  if (!call) return;
+  if (call->is_alloc)
+    on_alloc(from, record, *call);
+  else
+    on_free(from, *call);
+}
+
+void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call) {
+  const Held held = held_of(from, record, call);
+  if (call.ptr <= kZeroSizePointer) return change(held, [](KmemUse& use) { ++use.failed; });
+  change(held, [&](KmemUse& use) {
+    ++use.allocs;
+    use.bytes_req += call.bytes_req;
+    use.bytes_alloc += call.bytes_alloc;
+  });
+  hold(call.ptr, held);
+}
+
+void KmemAnalysis::hold(uint64_t ptr, const Held& held) {
+  if (const auto before = held_.find(ptr); before != held_.end()) {
+    change(before->second, [](KmemUse& use) { ++use.freed_unseen; });
+    before->second = held;
+  } else if (held_.size() < max_held_) {
+    held_.emplace(ptr, held);
+  } else {
+    ++not_followed_;
+  }
+}
+
+void KmemAnalysis::on_free(const RecordOrigin& from, const KmemCall& call) {
+  KmemFrees& frees = frees_[index(call.type)];
+  if (call.ptr <= kZeroSizePointer) {
+    ++frees.nothing;
+    return;
+  }
+  ++frees.seen;
+  const auto found = held_.find(call.ptr);
+  if (found == held_.end() || kind(found->second.type) != kind(call.type)) {
+    ++frees.unknown;
+    return;
+  }
+  // If events are missing in between, this may be the free of a later allocation.
+  const bool elsewhere = found->second.cpu != static_cast<uint16_t>(from.cpu) &&
+                         found->second.ts > frees_lost_until_[kind(call.type)];
+  change(found->second, [&](KmemUse& use) {
+    ++use.freed;
+    use.freed_elsewhere += elsewhere ? 1 : 0;
+  });
+  held_.erase(found);
+}
+
+template <class Change>
+void KmemAnalysis::change(const Held& held, Change&& change) {
+  change(totals_[index(held.type)]);
+  for (size_t group = 0; group < kKmemGroups; ++group)
+    if (held.rows[group] != kNone) change(tables_[group].rows[held.rows[group]].use);
+}
+
+KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView record,
+                                         const KmemCall& call) {
+  Held held{.ts = record.ts(),
+            .bytes_alloc = call.bytes_alloc,
+            .rows = {},
+            .cpu = static_cast<uint16_t>(from.cpu),
+            .type = call.type};
+  held.rows.fill(kNone);
+  auto row = [&](KmemGroup group) -> uint32_t& { return held.rows[static_cast<size_t>(group)]; };
+  if (call.type == KmemType::pages) {
+    row(KmemGroup::order) = row_of(KmemGroup::order, call.order, call.type);
+  } else {
+    row(KmemGroup::call_site) = row_of(KmemGroup::call_site, call.call_site, call.type);
+    if (call.type == KmemType::kmalloc)
+      row(KmemGroup::size) = row_of(KmemGroup::size, call.bytes_alloc, call.type);
+    else
+      row(KmemGroup::cache) = cache_row(call, *sources_[from.source].names);
+  }
+  row(KmemGroup::task) = task_row(from, record);
+  return held;
+}
+
+uint32_t KmemAnalysis::row_of(KmemGroup group, uint64_t key, KmemType type) {
+  Table& table = tables_[static_cast<size_t>(group)];
+  const auto found = table.index.find(group_key(key, type));
+  if (found != table.index.end()) return found->second;
+  const bool full = table.rows.size() >= kMaxRows;
+  if (full && table.rows.back().others) return static_cast<uint32_t>(table.rows.size() - 1);
+  const auto row = static_cast<uint32_t>(table.rows.size());
+  table.rows.push_back({.key = key, .type = type, .others = full});
+  if (!full) table.index.emplace(group_key(key, type), row);
+  return row;
+}
+
+// The name may come later than the first record. Kernels before 6.1 do not provide it.
+uint32_t KmemAnalysis::cache_row(const KmemCall& call, const NameTable& names) {
+  const bool named = call.cache != 0;
+  const uint32_t row = row_of(KmemGroup::cache, named ? call.cache : call.bytes_alloc,
+                              named ? KmemType::cache : KmemType::kmalloc);
+  KmemRow& cache = tables_[static_cast<size_t>(KmemGroup::cache)].rows[row];
+  if (cache.others) return row;
+  cache.unnamed = !named;
+  if (named && cache.name.empty()) cache.name = names.cache_name(call.cache);
+  return row;
+}
+
+uint32_t KmemAnalysis::task_row(const RecordOrigin& from, RecordView record) {
+  const Actor actor = actor_of(record, *sources_[from.source].names);
+  const uint32_t number = actors_.of(actor).value_or(UINT32_MAX);
+  const uint32_t row = row_of(KmemGroup::task, number, KmemType::kmalloc);
+  KmemRow& made = tables_[static_cast<size_t>(KmemGroup::task)].rows[row];
+  if (made.others) return row;
+  made.actor = actor.id;
+  made.is_thread = !actor.known;
+  if (actor.start_ns != 0) made.start_ns = actor.start_ns;
+  actor.name(made.name);
+  return row;
+}
+
+void KmemAnalysis::on_loss(const LossItem& loss) {
+  const auto call = sources_[loss.source].reader.call_of(loss.event_id);
+  if (!call) return;
+  (call->is_alloc ? lost_allocs_ : lost_frees_) += loss.count;
+  if (!call->is_alloc) losing_[loss.cpu][kind(call->type)] = true;
+}
+
+// Frees of earlier allocations may be unrecorded.
+void KmemAnalysis::on_config_change(uint64_t ts, const TraceConfig& scope) {
+  if (config_ && !scope.same_for(*config_, kKmemEvents))
+    for (uint64_t& until : frees_lost_until_) until = std::max(until, ts);
+  config_ = scope;
+}
+
+// Events lost on a CPU were lost before its next record.
+void KmemAnalysis::end_loss(uint32_t cpu, uint64_t ts) {
+  const auto losing = losing_.find(cpu);
+  if (losing == losing_.end()) return;
+  for (size_t i = 0; i < frees_lost_until_.size(); ++i)
+    if (losing->second[i]) frees_lost_until_[i] = std::max(frees_lost_until_[i], ts);
+  losing_.erase(losing);
+}
+
+void KmemAnalysis::finish(uint64_t end_ns, uint64_t sure_since_ns) {
+  while (!losing_.empty()) end_loss(losing_.begin()->first, UINT64_MAX);
+  for (const auto& [ptr, held] : held_) {
+    const uint64_t age = end_ns - std::min(end_ns, held.ts);
+    const bool uncertain = held.ts < sure_since_ns || held.ts <= frees_lost_until_[kind(held.type)];
+    change(held, [&](KmemUse& use) {
+      ++use.held;
+      use.held_bytes += held.bytes_alloc;
+      use.oldest_ns = std::max(use.oldest_ns, age);
+      use.uncertain += uncertain ? 1 : 0;
+      use.uncertain_bytes += uncertain ? held.bytes_alloc : 0;
+    });
+    size_t bin = 0;
+    for (uint64_t limit = 1000; bin + 1 < kAges && age >= limit; limit *= 10) ++bin;
+    ++ages_[bin];
+  }
+  held_.clear();
+}
+
+}  // namespace ktraced

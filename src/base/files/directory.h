@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Lists a directory that may change at any time.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// Calls `visit` for each entry. Fails with ExitCode::data if the directory is missing (also: its
+// process has ended), with no_permission, or with io: it cannot be opened or read to its end.
+[[nodiscard]] Result<> for_each_entry(
+    const std::filesystem::path& directory,
+    const std::function<void(const std::filesystem::directory_entry&)>& visit);
+
+}  // namespace ktraced

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Directories that no other user can write to, and locks that no other user can hold.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace ktraced {
+
+// The part of an absolute path that exists.
+struct ExistingPart {
+  Fd directory;                   // for the *at() calls
+  std::filesystem::path path;     // its path
+  std::filesystem::path missing;  // the rest; empty: the whole path exists
+};
+
+// Opens `path` component by component, without following symbolic links. A link or a non-directory
+// fails with ExitCode::no_permission; the message names the command that removes it.
+[[nodiscard]] Result<ExistingPart> open_existing_part(const std::filesystem::path& path);
+
+// Opens a directory in `parent` without following a link. Fails as above, or with ExitCode::data if
+// it does not exist.
+[[nodiscard]] Result<Fd> open_directory_at(int parent, const std::string& name,
+                                           const std::filesystem::path& path);
+// The same, but creates a missing directory with mode 0700. Fails with ExitCode::os if it cannot.
+[[nodiscard]] Result<Fd> make_directory_at(int parent, const std::string& name,
+                                           const std::filesystem::path& path);
+
+// Fails with ExitCode::no_permission, with the command that repairs it, unless the directory is
+// ours (effective uid) and only we can write to it.
+[[nodiscard]] Result<> check_own_directory(int directory, const std::filesystem::path& path);
+// The same for a directory that contains files of ours. It may belong to root, and others may write
+// to it if it is sticky: then they cannot rename our files.
+[[nodiscard]] Result<> check_shared_directory(int directory, const std::filesystem::path& path);
+
+// A lock of a directory, held until the object is destroyed or the process ends. It locks a file of
+// mode 0600 in the directory (a BPF file system has no files: there it is a directory of mode
+// 0700). Every user who can read the directory could lock the directory itself.
+class DirectoryLock {
+ public:
+  enum class Kind { file, directory };
+
+  // Holds nothing.
+  DirectoryLock() = default;
+  // `name` of the file in the directory. Fails with ExitCode::unavailable, and an empty message,
+  // if another one holds the lock; with no_permission if the lock file is not ours; or if there
+  // is no permission to make it; or with io.
+  [[nodiscard]] static Result<DirectoryLock> take(Fd directory, const std::filesystem::path& path,
+                                                  const std::string& name, Kind kind);
+  DirectoryLock(DirectoryLock&& other) noexcept = default;
+  DirectoryLock& operator=(DirectoryLock&& other) noexcept;
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  ~DirectoryLock() { release(); }
+
+  // Removes the file too.
+  void release();
+  // Does the file still exist, so that others see the lock?
+  [[nodiscard]] bool held() const;
+  // Does it, and is the directory still the one at `path`?
+  [[nodiscard]] bool held_in(const std::filesystem::path& path) const;
+
+ private:
+  Fd directory_;
+  Fd file_;
+  std::string name_;
+  Kind kind_ = Kind::file;
+};
+
+}  // namespace ktraced

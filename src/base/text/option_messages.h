@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Error messages for command lines, in our own words instead of CLI11's.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace ktraced {
+
+// The innermost command that was typed ("record", "filter set"); the program itself if none was.
+[[nodiscard]] const CLI::App& command_typed(const CLI::App& program);
+
+// The words that name a command: "filter set"; empty for the program itself.
+[[nodiscard]] std::string words_of(const CLI::App& command);
+
+// The first word typed that is neither a command nor an option nor an argument; empty: none.
+[[nodiscard]] std::string unexpected_word(const CLI::App& program);
+
+// One sentence without a full stop: what `error` means for the command line that `program` has
+// parsed. For an unknown word it suggests similar ones.
+[[nodiscard]] std::string option_message(const CLI::App& program, const CLI::ParseError& error);
+
+}  // namespace ktraced

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/install_paths.h"
+#include "base/text/option_messages.h"
+#include "ctl/commands/help.h"
+#include "ctl/commands/view_command_line.h"
+#include "ctl/input/filter_args.h"
+#include "ctl/live/rpc_client.h"
+
+namespace ktraced {
+
+namespace {
+
+void add_status(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("status", "Show what is traced and what was counted");
+  auto options = std::make_shared<StatusCommand>();
+  sub->add_flag("--per-cpu", options->per_cpu, "Counters and rings of each CPU");
+  sub->add_flag("-v,--verbose", options->verbose, "Also events that are off, or not available");
+  sub->callback([options, &command] { command = *options; });
+}
+
+// What adds to `sub` a subcommand that sets options->action.
+template <class Options>
+auto actions_of(CLI::App* sub, const std::shared_ptr<Options>& options) {
+  return
+      [sub, options](const char* name, const char* description, typename Options::Action action) {
+        auto* child = sub->add_subcommand(name, description);
+        child->fallthrough();
+        child->callback([options, action] { options->action = action; });
+        return child;
+      };
+}
+
+void add_events(CLI::App& app, Command& command) {
+  using Action = EventsCommand::Action;
+  auto* sub = app.add_subcommand("events", "List events, or turn them on and off");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<EventsCommand>();
+  constexpr const char* kVerbose = "List ids, fields and print formats too";
+  sub->add_flag("-v,--verbose", options->verbose, kVerbose);
+  const auto add = actions_of(sub, options);
+  auto add_names = [&](CLI::App* child) {
+    return child->add_option("NAME", options->names,
+                             "Events, groups or patterns: kmalloc sched 'irq:*'");
+  };
+  auto* list = add("list", "Events, their groups and states (the default)", Action::list);
+  add_names(list);
+  list->add_flag("-v,--verbose", options->verbose, kVerbose);
+  add_names(add("enable", "Start tracing events or groups", Action::enable))->required();
+  add_names(add("disable", "Stop tracing events or groups", Action::disable))->required();
+  sub->final_callback([options, &command] { command = *options; });
+}
+
+void add_plain(CLI::App& app, Command& command, const char* method, const char* description) {
+  auto* sub = app.add_subcommand(method, description);
+  sub->callback([method, &command] { command = PlainCommand{.method = method}; });
+}
+
+void add_reset(CLI::App& app, Command& command) {
+  auto* sub =
+      app.add_subcommand("reset", "Empty the rings and the flight recorder, and zero the counters");
+  auto options = std::make_shared<PlainCommand>(PlainCommand{.method = "reset"});
+  sub->add_flag("--keep-history", options->keep_history,
+                "Leave the flight recorder as it is; zero the counters only");
+  sub->callback([options, &command] { command = *options; });
+}
+
+std::string check_filter_key(const std::string& key) {
+  if (is_filter_key(key)) return "";
+  if (const size_t equals = key.find('='); is_filter_key(key.substr(0, equals)))
+    return fmt::format("'{}' has a value: 'filter clear {}' removes all values of the key", key,
+                       key.substr(0, equals));
+  return unknown_filter_key(key);
+}
+
+void add_filter(CLI::App& app, Command& command) {
+  using Action = FilterCommand::Action;
+  auto* sub = app.add_subcommand("filter", "Choose in the kernel whose events are recorded");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<FilterCommand>();
+  auto args = std::make_shared<std::vector<std::string>>();
+  const auto add = actions_of(sub, options);
+  add("show", "Print the filter as arguments of 'filter set' (the default)", Action::show);
+  add("clear", "Record all tasks and system calls, or remove only the keys given", Action::clear)
+      ->add_option("KEY", options->keys, "pid, exclude.uid, syscall …, as in 'filter set'")
+      ->check(check_filter_key);
+  add("set", "Replace the keys given, leave the others", Action::set)
+      ->add_option(
+          "filter", *args,
+          "pid, uid, comm, follow or cgroup, or the same after 'exclude.', or syscall, and "
+          "values separated by commas: pid=812,813 comm='nginx*' exclude.uid=0")
+      ->option_text("KEY=VALUE...");
+  sub->final_callback([options, args, &command] {
+    if (options->action == Action::set && args->empty())
+      throw CLI::ValidationError("filter set needs KEY=VALUE, for instance pid=812");
+    auto filter = filter_from_args(*args);
+    if (!filter) throw CLI::ValidationError(filter.error().message);
+    options->filter = std::move(*filter);
+    command = *options;
+  });
+}
+
+void add_snapshot(CLI::App& app, Command& command) {
+  using Action = SnapshotCommand::Action;
+  auto* sub = app.add_subcommand("snapshot", "Save what the flight recorder holds");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<SnapshotCommand>();
+  const auto add = actions_of(sub, options);
+  auto* take = add("take", "Save the history up to now; tracing goes on", Action::take);
+  auto* name = take->add_option("NAME", options->name, "Its name (default: made from the time)");
+  take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
+  take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  take->add_flag_callback(
+      "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
+  auto* list = add("list", "Snapshots, and how complete they are (the default)", Action::list);
+  list->add_flag("--per-cpu", options->per_cpu, "Window and counts of each CPU");
+  list->add_flag("-v,--verbose", options->verbose, "Whole names, reasons and counts");
+  add("delete", "Delete snapshots", Action::remove)
+      ->add_option("NAME", options->names, "Their names, as in the list")
+      ->required();
+  add("enable", "Turn the flight recorder on", Action::enable);
+  add("disable", "Turn it off and give its memory back", Action::disable);
+  sub->final_callback([options, &command] { command = *options; });
+}
+
+void add_probe(CLI::App& app, Command& command) {
+  using Action = ProbesCommand::Action;
+  auto* sub = app.add_subcommand("probe", "Make events of any function of the kernel");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<ProbesCommand>();
+  const auto add = actions_of(sub, options);
+  add("list", "Probes as they can be given again, with hits and misses (the default)",
+      Action::list);
+  auto* adding = add("add", "Set probes, all or none of those given", Action::add);
+  adding
+      ->add_option("PROBE", options->words,
+                   "Definitions as for the kernel's kprobe_events: 'p:open do_sys_openat2 "
+                   "path=+0($arg2):ustring', 'r vfs_read ret=$retval'")
+      ->option_text("PROBE...");
+  adding->add_option("-f,--file", options->file, "A file of definitions, a line each; -: stdin")
+      ->type_name("FILE");
+  add("remove", "Remove probes", Action::remove)
+      ->add_option("NAME", options->words, "As GROUP/EVENT or EVENT; GROUP/ for all of a group")
+      ->required();
+  add("clear", "Remove all probes", Action::clear);
+  sub->final_callback([options, &command] {
+    if (options->action == Action::add && options->words.empty() && !options->file)
+      throw CLI::ValidationError("probe add needs a definition, or a file of them (-f FILE)");
+    command = *options;
+  });
+}
+
+void add_record(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("record", "Write events into a trace directory");
+  auto options = std::make_shared<RecordCommand>();
+  sub->add_option("-o,--output", options->directory, "The directory to be made (needed)")
+      ->type_name("DIR");
+  sub->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  add_duration(sub, options->duration_s, "End after this time: 500ms, 2s, 1m");
+  sub->add_option("COMMAND", options->command,
+                  "After '--': a command to be run; only it and its descendants are recorded")
+      ->type_name("");
+  sub->callback([options, &command] {
+    if (options->directory.empty())
+      throw CLI::ValidationError("record needs --output DIR (-o DIR), the directory to be made");
+    command = *options;
+  });
+}
+
+// `help` is not sent to the daemon: it prints the help of another command and exits.
+void add_help(CLI::App& app, std::vector<std::string>& words) {
+  app.add_subcommand("help", "Explain a command, with examples")
+      ->add_option("COMMAND", words, "The command, for instance: filter set")
+      ->type_name("");
+}
+
+std::string with_help_hint(const std::string& message, const std::string& command) {
+  return fmt::format("ktracectl: {}; see 'ktracectl help{}{}'\n", message,
+                     command.empty() ? "" : " ", command);
+}
+
+// One line, with a reference to the help.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string command = words_of(command_typed(app));
+  const std::string word = unexpected_word(app);
+  const std::string key = word.substr(std::min(word.size(), word.find_first_not_of('-')));
+  if (command == "filter set" && word.starts_with('-') && is_filter_key(key))
+    return with_help_hint(fmt::format("unknown option '{}'; did you mean '{}=VALUE'?", word, key),
+                          command);
+  return with_help_hint(option_message(app, error), command);
+}
+
+NothingToRun help_or_error(const CLI::App& app, const std::vector<std::string>& words) {
+  auto help = help_on(app, words);
+  if (help) return {0, *help, ""};
+  return {static_cast<int>(ExitCode::usage), "", with_help_hint(help.error().message, "")};
+}
+
+// `record -o DIR --`, or `-- ''`: nothing to run, which must not record the whole machine.
+bool has_empty_command(const Command& command, std::string_view last_word) {
+  const auto* record = std::get_if<RecordCommand>(&command);
+  if (record == nullptr) return false;
+  return record->command.empty() ? last_word == "--" : record->command.front().empty();
+}
+
+}  // namespace
+
+std::variant<Options, NothingToRun> parse_command_line(int argc, const char* const* argv) {
+  Options options{.socket = std::string(kDefaultSocket)};
+  CLI::App app("Client of ktraced, the kernel tracing daemon", "ktracectl");
+  set_help_format(app);
+  app.set_version_flag("-v,--version", "ktracectl " KTRACED_VERSION);
+  app.add_option("--socket", options.socket, "Control socket of the daemon")
+      ->capture_default_str()
+      ->envname("KTRACED_SOCKET")
+      ->type_name("PATH");
+  app.add_flag("--json", options.json, "Print results as JSON");
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_status(app, options.command);
+  add_events(app, options.command);
+  add_plain(app, options.command, "pause", "Stop recording; counters and settings stay");
+  add_plain(app, options.command, "resume", "Go on recording");
+  add_reset(app, options.command);
+  add_plain(app, options.command, "reload", "Read the configuration file again");
+  add_filter(app, options.command);
+  add_snapshot(app, options.command);
+  add_probe(app, options.command);
+  add_stream(app, options.command);
+  add_show(app, options.command);
+  add_report(app, options.command);
+  add_export(app, options.command);
+  add_record(app, options.command);
+  std::vector<std::string> help;
+  add_help(app, help);
+  add_examples(app);
+  for (CLI::App* sub : app.get_subcommands({})) sub->fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0)
+      return NothingToRun{static_cast<int>(ExitCode::usage), "", usage_error(app, error)};
+    std::ostringstream out;
+    app.exit(error, out, out);
+    return NothingToRun{0, out.str(), ""};
+  }
+  if (app.got_subcommand("help")) return help_or_error(app, help);
+  if (has_empty_command(options.command, argv[argc - 1]))
+    return NothingToRun{static_cast<int>(ExitCode::usage), "",
+                        with_help_hint("record -- needs a command to be run", "record")};
+  return options;
+}
+
+}  // namespace ktraced

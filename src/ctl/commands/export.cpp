@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/export.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/print_stderr.h"
+#include "ctl/input/config_caveats.h"
+#include "ctl/input/trace_texts.h"
+#include "ctl/printing/event_printer.h"
+#include "ctl/terminal/output_target.h"
+#include "ctl/terminal/progress.h"
+#include "ctl/terminal/stop_signals.h"
+#include "decoders/json/json_decoder.h"
+#include "decoders/perfetto/perfetto_writer.h"
+
+namespace ktraced {
+
+namespace {
+
+// A format in which events are written.
+class Exporter : public MergeSink {
+ public:
+  // The text written so far that has not been taken.
+  [[nodiscard]] virtual std::string_view text() = 0;
+  virtual void clear() = 0;
+  // No more events come.
+  virtual void finish() {}
+  // Events written and lost.
+  [[nodiscard]] virtual EventAccount total() const = 0;
+};
+
+// The selected events and the symbols of each trace.
+struct Choice {
+  Selection selection;
+  KeptSymbols symbols;
+};
+
+class JsonExporter : public Exporter {
+ public:
+  JsonExporter(const History& history, std::vector<Choice>& choices) {
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const TraceReader& trace = history.traces()[i];
+      decoders_.push_back(std::make_unique<JsonDecoder>(
+          DecoderSources{trace.schema(), trace.names(), &choices[i].symbols}));
+      printer_.add_source({.selection = choices[i].selection,
+                           .names = trace.names(),
+                           .decoder = *decoders_.back()});
+    }
+  }
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    printer_.on_record(from, record);
+  }
+  void on_loss(const LossItem& loss) override { printer_.on_loss(loss); }
+  std::string_view text() override { return printer_.out().view(); }
+  void clear() override { printer_.out().clear(); }
+  [[nodiscard]] EventAccount total() const override {
+    return {.records = printer_.totals().shown, .lost = printer_.totals().lost};
+  }
+
+ private:
+  std::vector<std::unique_ptr<Decoder>> decoders_;
+  EventPrinter printer_{{}};
+};
+
+class PerfettoExporter : public Exporter {
+ public:
+  PerfettoExporter(const History& history, std::vector<Choice>& choices)
+      : history_(history), choices_(choices), writer_(sources_of(history, choices)) {
+    for (const TraceReader& trace : history.traces()) {
+      const Event* event = trace.schema().find("sched_switch");
+      switches_.push_back(event != nullptr ? event->id : 0);
+    }
+  }
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    if (!wants(from, record)) return writer_.skip(from, record);
+    writer_.on_record(from, record);
+    ++total_.records;
+  }
+  void on_loss(const LossItem& loss) override {
+    if (!choices_[loss.source].selection.wants_event(loss.event_id)) return;
+    writer_.on_loss(loss);
+    total_.lost += loss.count;
+  }
+  std::string_view text() override { return writer_.out(); }
+  void clear() override { writer_.out().clear(); }
+  void finish() override { writer_.finish(); }
+  [[nodiscard]] EventAccount total() const override { return total_; }
+
+ private:
+  static std::vector<PerfettoSource> sources_of(const History& history,
+                                                std::vector<Choice>& choices) {
+    std::vector<PerfettoSource> sources;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const TraceReader& trace = history.traces()[i];
+      sources.push_back({.sources = {trace.schema(), trace.names(), &choices[i].symbols},
+                         .manifest = trace.manifest(),
+                         .begin_ns = trace.begin_ns(),
+                         .end_ns = trace.end_ns(),
+                         .changes = changes_of(trace)});
+    }
+    return sources;
+  }
+  static std::vector<uint64_t> changes_of(const TraceReader& trace) {
+    std::vector<uint64_t> changes;
+    for (const ConfigSpan& span :
+         spans_of(trace.manifest().config, trace.begin_ns(), trace.end_ns()))
+      if (span.begin_ns > trace.begin_ns()) changes.push_back(span.begin_ns);
+    return changes;
+  }
+  // Running threads are drawn from one switch of a CPU to the next. Without the switches to other
+  // tasks, a selected task would seem to be followed by one that never ends.
+  bool wants(const RecordOrigin& from, RecordView record) const {
+    const Selection& selection = choices_[from.source].selection;
+    if (record.id() == switches_[from.source]) return selection.wants_event(record.id());
+    return selection.wants(from.cpu, record, history_.traces()[from.source].names());
+  }
+
+  const History& history_;
+  const std::vector<Choice>& choices_;
+  std::vector<uint16_t> switches_;  // of each trace, the number of sched_switch
+  PerfettoWriter writer_;
+  EventAccount total_;
+};
+
+Result<std::vector<Choice>> make_choices(const ExportCommand& command, const History& history) {
+  std::vector<Choice> choices;
+  for (const TraceReader& trace : history.traces()) {
+    auto selection = selection_for(trace, command.selection);
+    if (!selection) return propagate(selection);
+    choices.push_back({std::move(*selection), KeptSymbols(trace.symbols())});
+  }
+  return choices;
+}
+
+bool is_readable(int fd) {
+  pollfd poll{fd, POLLIN, 0};
+  return ::poll(&poll, 1, 0) > 0;
+}
+
+Result<> write_out(Exporter& exporter, size_t at_least, OutputTarget& target) {
+  if (exporter.text().size() < at_least || target.gone()) return {};
+  auto written = target.write(exporter.text());
+  exporter.clear();
+  return written;
+}
+
+// Reads it all, unless it is stopped: then the file is removed.
+Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kLargePiece = 256U << 10;  // minimum size of a write, in bytes
+  auto signals = StopSignals::catch_signals();
+  if (!signals) return propagate(signals);
+  Progress progress;
+  auto next = Clock::now() + Progress::kInterval;
+  while (!target.gone() && history.read(exporter)) {
+    if (is_readable(signals->fd()))
+      return fail(ExitCode::io, "stopped by a signal: the export is incomplete");
+    if (auto written = write_out(exporter, kLargePiece, target); !written) return written;
+    if (Clock::now() < next) continue;
+    progress.update(exporter.total(), target.bytes());
+    next = Clock::now() + Progress::kInterval;
+  }
+  exporter.finish();
+  if (auto written = write_out(exporter, 1, target); !written) return written;
+  return target.finish();
+}
+
+}  // namespace
+
+Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
+  const bool binary = command.form == ExportCommand::Form::perfetto;
+  if (binary && command.output == "-" && ::isatty(STDOUT_FILENO) == 1)
+    return fail(ExitCode::usage, "a Perfetto trace is not for a terminal: give -o FILE");
+  const std::vector<std::filesystem::path> directories(command.directories.begin(),
+                                                       command.directories.end());
+  auto history = History::open(directories, command.partial);
+  if (!history) return propagate(history);
+  auto choices = make_choices(command, *history);
+  if (!choices) return propagate(choices);
+  auto target = OutputTarget::open(command.output, access_of_traces(command.directories));
+  if (!target) return propagate(target);
+  std::unique_ptr<Exporter> exporter;
+  if (binary)
+    exporter = std::make_unique<PerfettoExporter>(*history, *choices);
+  else
+    exporter = std::make_unique<JsonExporter>(*history, *choices);
+  const auto start = std::chrono::steady_clock::now();
+  if (auto done = export_all(*history, *exporter, *target); !done) return done;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
+               exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
+  print_states(*history);
+  return history->verdict();
+}
+
+}  // namespace ktraced

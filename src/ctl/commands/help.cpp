@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/help.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string_view>
+
+#include "base/text/option_messages.h"
+#include "base/text/suggest.h"
+
+namespace ktraced {
+namespace {
+
+struct Examples {
+  std::string_view command;  // "filter set"
+  std::string_view lines;
+};
+
+constexpr Examples kExamples[] = {
+    {"", R"(  ktracectl help record          options and examples of a command
+  ktracectl status               what is traced and what was counted
+  ktracectl stream --count 10    the next 10 events
+  ktracectl snapshot take        save what the flight recorder holds)"},
+    {"status", R"(  ktracectl status
+  ktracectl status --per-cpu
+  ktracectl status --verbose              also events that are off
+  ktracectl --json status | jq .totals)"},
+    {"events", R"(  ktracectl events                        every built-in event, and which are on
+  ktracectl events list 'irq:*'           tracepoints of the kernel, by pattern
+  ktracectl events enable kmem            a group
+  ktracectl events disable kmalloc kfree)"},
+    {"events list", R"(  ktracectl events list
+  ktracectl events list kmem 'sched_*'    groups and patterns of built-in events
+  ktracectl events list irq 'block:*'     tracepoints of the kernel
+  ktracectl events list -v sched_switch   its fields)"},
+    {"events enable", R"(  ktracectl events enable syscalls kmem
+  ktracectl events enable 'sched_*'       built-in events by pattern
+  ktracectl events enable irq             all tracepoints of a group
+  ktracectl events enable block:block_rq_issue 'net:*')"},
+    {"events disable", R"(  ktracectl events disable kmem
+  ktracectl events disable '*:*'          all tracepoints and probes)"},
+    {"pause", "  ktracectl pause; ktracectl resume"},
+    {"resume", "  ktracectl resume"},
+    {"reset", R"(  ktracectl reset
+  ktracectl reset --keep-history          only the counters and the stream's rings)"},
+    {"reload", "  ktracectl reload"},
+    {"filter", R"(  ktracectl filter
+  ktracectl filter set comm='nginx*' exclude.uid=0
+  ktracectl filter clear)"},
+    {"filter show", "  ktracectl filter show"},
+    {"filter set", R"(  ktracectl filter set pid=812,813
+  ktracectl filter set follow=4711               a process and all its descendants
+  ktracectl filter set comm='nginx*' exclude.uid=0
+  ktracectl filter set uid=alice,1001
+  ktracectl filter set syscall=openat,execve)"},
+    {"filter clear", R"(  ktracectl filter clear                  the selection of system calls too
+  ktracectl filter clear comm exclude.uid no longer by name, nor without that user)"},
+    {"snapshot", R"(  ktracectl snapshot take --reason 'latency alert'
+  ktracectl snapshot list)"},
+    {"snapshot take", R"(  ktracectl snapshot take
+  ktracectl snapshot take incident-7
+  ktracectl snapshot take --reason 'latency alert' --no-wait)"},
+    {"snapshot list", R"(  ktracectl snapshot list
+  ktracectl snapshot list --verbose
+  ktracectl snapshot list --per-cpu)"},
+    {"snapshot delete", "  ktracectl snapshot delete NAME NAME2"},
+    {"snapshot enable", "  ktracectl snapshot enable"},
+    {"snapshot disable", "  ktracectl snapshot disable"},
+    {"probe", R"(  ktracectl probe add 'p:open do_sys_openat2 path=+0($arg2):ustring'
+  ktracectl probe list
+  ktracectl probe remove open)"},
+    {"probe list", "  ktracectl probe list"},
+    {"probe add", R"(  ktracectl probe add 'p:read vfs_read count ino=file->f_inode->i_ino'
+  ktracectl probe add 'r:opened do_sys_openat2 fd=$retval:s64'
+  ktracectl probe add -f probes.txt)"},
+    {"probe remove", R"(  ktracectl probe remove open
+  ktracectl probe remove kprobes/         all of a group)"},
+    {"probe clear", "  ktracectl probe clear"},
+    {"stream", R"(  ktracectl stream --comm nginx --count 100
+  ktracectl stream --event syscalls --pid 812 --format json
+  ktracectl stream --event 'sched_*' --uid alice --duration 2s
+  ktracectl stream --backlog --count 100
+  ktracectl stream --count-only --duration 5s)"},
+    {"show", R"(  ktracectl show DIR
+  ktracectl show SNAPSHOT
+  ktracectl show SNAPSHOT --directory /mnt/snapshots
+  ktracectl show DIR --event kmalloc,kfree --format json
+  ktracectl show /var/log/ktraced/stream-*[0-9])"},
+    {"report", R"(  ktracectl report summary DIR
+  ktracectl report html DIR -o report.html)"},
+    {"report summary", R"(  ktracectl report summary DIR
+  ktracectl report summary DIR --event 'sched_*',kmem
+  ktracectl report summary --live --duration 5s)"},
+    {"report kmem", R"(  ktracectl report kmem DIR --by waste
+  ktracectl report kmem DIR --event kmalloc,kfree
+  ktracectl report kmem --live --duration 5s --top 20)"},
+    {"report sched", R"(  ktracectl report sched DIR --by delay
+  ktracectl report sched --live --duration 5s)"},
+    {"report syscalls", R"(  ktracectl report syscalls DIR --by errors
+  ktracectl report syscalls DIR --json)"},
+    {"report html", R"(  ktracectl report html DIR -o report.html
+  ktracectl report html DIR --event sched,syscalls -o report.html)"},
+    {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev
+  ktracectl export DIR --to json -o - | jq .event)"},
+    {"record", R"(  ktracectl record -o DIR --duration 10
+  ktracectl record -o DIR -- make -j8                  a command and its descendants)"},
+};
+
+// CLI11's formatter also lists which options exclude each other, in undefined order.
+class PlainHelp : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (!option->get_option_text().empty()) return " " + option->get_option_text();
+    std::string out;
+    if (option->get_type_size() == 0) return out;
+    if (!option->get_positional() && !option->get_type_name().empty())
+      out += " " + option->get_type_name();
+    if (!option->get_default_str().empty()) out += "=" + option->get_default_str();
+    if (!option->get_envname().empty()) out += " or $" + option->get_envname();
+    return option->get_required() ? out + " (needed)" : out;
+  }
+};
+
+std::string examples_of(const CLI::App& command) {
+  const std::string words = words_of(command);
+  for (const Examples& examples : kExamples)
+    if (examples.command == words) return std::string("Examples:\n").append(examples.lines);
+  return {};
+}
+
+}  // namespace
+
+void set_help_format(CLI::App& program) { program.formatter(std::make_shared<PlainHelp>()); }
+
+void add_examples(CLI::App& program) {
+  if (std::string text = examples_of(program); !text.empty()) program.footer(std::move(text));
+  for (CLI::App* command : program.get_subcommands({})) add_examples(*command);
+}
+
+Result<std::string> help_on(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* command = &program;
+  for (const std::string& word : words) {
+    const auto below = command->get_subcommands({});
+    const auto next =
+        std::ranges::find_if(below, [&](const CLI::App* sub) { return sub->get_name() == word; });
+    if (next == below.end()) {
+      std::vector<std::string> names;
+      std::ranges::transform(below, std::back_inserter(names), &CLI::App::get_name);
+      return fail(ExitCode::usage, "{}", unknown_name("command", word, names));
+    }
+    command = *next;
+  }
+  // App::help() would print the help of `help` itself.
+  const std::string typed = words_of(*command);
+  const std::string name = program.get_name() + (typed.empty() ? "" : " ") + typed;
+  return command->get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/show.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "base/print_stderr.h"
+#include "ctl/input/trace_texts.h"
+#include "ctl/input/traced_events.h"
+#include "ctl/printing/event_counter.h"
+#include "ctl/printing/event_printer.h"
+#include "ctl/printing/output_format.h"
+#include "ctl/terminal/json_text.h"
+#include "ctl/terminal/output.h"
+#include "ctl/terminal/screen.h"
+#include "decoders/text/safe_text.h"
+#include "trace/merge/history.h"
+
+namespace ktraced {
+
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+// The decoder of one trace: each trace has its own schema and names.
+struct View {
+  Selection selection;
+  KeptSymbols symbols;
+  std::unique_ptr<Decoder> decoder;
+};
+
+// Pointers, because the decoders refer to the symbols in the same object.
+using Views = std::vector<std::unique_ptr<View>>;
+
+Result<Views> make_views(const ShowCommand& command, bool json, const History& history) {
+  Views views;
+  for (const TraceReader& trace : history.traces()) {
+    auto selection = selection_for(trace, command.selection);
+    if (!selection) return propagate(selection);
+    auto view =
+        std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
+    view->decoder = make_decoder(command, json, {trace.schema(), trace.names(), &view->symbols});
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+// Prints a message for each trace that has no events for the requested format.
+void print_nothing_to_show(const ShowCommand& command, const Views& views, const History& history) {
+  std::set<std::string> said;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const TraceReader& trace = history.traces()[i];
+    const auto traced = traced_events(trace);
+    if (!traced) continue;
+    const auto problem = nothing_to_show(
+        command, trace.schema(), views[i]->selection.chosen_events(), *traced, Traced::in_the_past);
+    if (problem && said.insert(*problem).second)
+      print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), printable(*problem));
+  }
+}
+
+Result<> print_events(const ShowCommand& command, const Views& views, History& history) {
+  EventPrinter::Limits limits{.events = command.count, .ns = std::nullopt};
+  if (command.duration_s)
+    limits.ns = static_cast<uint64_t>(std::min(*command.duration_s, 1e9) * kNsPerSecond);
+  EventPrinter printer(limits);
+  for (size_t i = 0; i < views.size(); ++i)
+    printer.add_source({.selection = views[i]->selection,
+                        .names = history.traces()[i].names(),
+                        .decoder = *views[i]->decoder});
+  views.front()->decoder->header(printer.out());
+  Screen screen;
+  auto start = std::chrono::steady_clock::now();
+  while (!printer.full() && !screen.gone() && history.read(printer))
+    if (auto written = screen.write(printer.out(), Screen::kLargePiece); !written) return written;
+  if (auto written = screen.write(printer.out(), 1); !written) return written;
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
+               printer.totals().lost, seconds.count());
+  return {};
+}
+
+// Counts the events of each trace separately: each schema has its own event ids.
+class Counters : public MergeSink {
+ public:
+  explicit Counters(size_t traces) : counters_(traces) {}
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    if (first_ts_ == 0) first_ts_ = record.ts();
+    last_ts_ = record.ts();
+    counters_[from.source].add(record);
+  }
+  void on_loss(const LossItem& loss) override { counters_[loss.source].lose(loss.count); }
+
+  // As EventCounter::summary, for all traces together.
+  [[nodiscard]] nlohmann::json summary(const History& history) const {
+    const double seconds = static_cast<double>(last_ts_ - first_ts_) / kNsPerSecond;
+    nlohmann::json sum = EventCounter().summary(history.traces().front().schema(), seconds);
+    for (size_t i = 0; i < counters_.size(); ++i) {
+      auto part = counters_[i].summary(history.traces()[i].schema(), seconds);
+      for (const char* key : {"events", "lost"})
+        sum[key] = sum[key].get<uint64_t>() + part[key].get<uint64_t>();
+      for (const auto& [name, count] : part["by_event"].items())
+        sum["by_event"][name] = sum["by_event"].value(name, uint64_t{0}) + count.get<uint64_t>();
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<EventCounter> counters_;
+  uint64_t first_ts_ = 0;
+  uint64_t last_ts_ = 0;
+};
+
+Result<> print_counts(History& history) {
+  Counters counters(history.traces().size());
+  while (history.read(counters)) {
+  }
+  auto written = write_all(STDOUT_FILENO, json_text(counters.summary(history), -1));
+  if (!written) return propagate(written);
+  return {};
+}
+
+}  // namespace
+
+Result<> run_show(const ShowCommand& command, const Options& options) {
+  std::vector<std::filesystem::path> directories(command.directories.begin(),
+                                                 command.directories.end());
+  auto history = History::open(directories, command.partial);
+  if (!history) return propagate(history);
+  auto views = make_views(command, options.json, *history);
+  if (!views) return propagate(views);
+  auto shown =
+      command.count_only ? print_counts(*history) : print_events(command, *views, *history);
+  if (!shown) return shown;
+  if (!command.count_only) print_nothing_to_show(command, *views, *history);
+  print_states(*history);
+  return history->verdict();
+}
+
+}  // namespace ktraced

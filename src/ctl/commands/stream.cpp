@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/stream.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/print_stderr.h"
+#include "ctl/live/live_source.h"
+#include "ctl/live/stream_loop.h"
+#include "ctl/printing/batch_printer.h"
+#include "ctl/printing/event_counter.h"
+#include "ctl/printing/output_format.h"
+#include "ctl/terminal/json_text.h"
+#include "ctl/terminal/output.h"
+#include "ctl/terminal/screen.h"
+#include "ctl/terminal/stop_signals.h"
+#include "ctl/views/hints.h"
+#include "trace/metadata/event_records.h"
+
+namespace ktraced {
+
+namespace {
+
+using Clock = StreamLoop::Clock;
+using Next = StreamLoop::Next;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<> run_count(const StreamCommand& command, LiveSource& source, const StopSignals& signals) {
+  auto packets = ReadAhead::start(source);
+  if (!packets) return propagate(packets);
+  EventCounter counter;
+  Schema schema = source.schema();
+  StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
+  auto start = Clock::now();
+  auto end =
+      loop.run(StreamLoop::duration_of(command.duration_s),
+               {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
+                  counter.take(packet);
+                  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names))
+                    packet.for_each_record([&](RecordView record) { learn_event(schema, record); });
+                  return {};
+                },
+                .after_packets = [] { return Result<Next>(Next::go_on); }});
+  if (!end) return propagate(end);
+  auto written =
+      write_all(STDOUT_FILENO, json_text(counter.summary(schema, seconds_since(start)), -1));
+  if (!written) return propagate(written);
+  return StreamLoop::verdict_of(*end);
+}
+
+Result<StreamLoop::End> print_all(BatchPrinter& printer, StreamLoop& loop,
+                                  std::optional<Clock::duration> duration) {
+  Screen screen;
+  auto enough = [&] { return screen.gone() || printer.full(); };
+  auto end =
+      loop.run(duration, {.on_packet = [&](const PacketView& packet,
+                                           const std::shared_ptr<const void>& owner) -> Result<> {
+                            if (enough()) return {};
+                            printer.take(packet, owner);
+                            return screen.write(printer.out(), Screen::kLargePiece);
+                          },
+                          .after_packets = [&]() -> Result<Next> {
+                            if (auto written = screen.write(printer.out(), 1); !written)
+                              return propagate(written);
+                            return enough() ? Next::stop : Next::go_on;
+                          }});
+  if (end && *end != StreamLoop::End::stopped) printer.finish();
+  if (auto written = screen.write(printer.out(), 1); end && !written) return propagate(written);
+  return end;
+}
+
+Result<> run_printing(const StreamCommand& command, const Options& options, Selection& selection,
+                      LiveSource& source, const StopSignals& signals) {
+  Schema schema = source.schema();  // grows with the stream
+  NameTable names;
+  RemoteSymbols symbols(ask_daemon(options.socket));
+  auto decoder = make_decoder(command, options.json, {schema, names, &symbols});
+  BatchPrinter printer(schema, selection, names, &symbols, *decoder, command.count);
+  decoder->header(printer.out());
+  if (const uint64_t until = source.info().backlog_until_ns; until != 0)
+    printer.begin_backlog(until);
+  else if (command.backlog)
+    print_stderr("ktracectl: there is no backlog: nothing was left unread\n");
+  auto packets = ReadAhead::start(source);
+  if (!packets) return propagate(packets);
+  StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
+  auto start = Clock::now();
+  auto end = print_all(printer, loop, StreamLoop::duration_of(command.duration_s));
+  print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
+               printer.totals().lost, seconds_since(start));
+  if (!end) return propagate(end);
+  return StreamLoop::verdict_of(*end);
+}
+
+}  // namespace
+
+Result<> run_stream(const StreamCommand& command, const Options& options) {
+  auto signals = StopSignals::catch_signals();
+  if (!signals) return propagate(signals);
+  auto client = RpcClient::connect(options.socket);
+  if (!client) return propagate(client);
+  auto source = LiveSource::subscribe(std::move(*client), command.backlog);
+  if (!source) return propagate(source);
+  auto selection = Selection::make(command.selection, source->schema());
+  if (!selection) return propagate(selection);
+  if (auto questions = RpcClient::connect(options.socket))
+    print_hints(selection->chosen_events(), *questions, [&](const EventNames& enabled) {
+      return nothing_to_show(command, source->schema(), selection->chosen_events(), enabled,
+                             Traced::now);
+    });
+  if (command.count_only) return run_count(command, *source, *signals);
+  return run_printing(command, options, *selection, *source, *signals);
+}
+
+}  // namespace ktraced

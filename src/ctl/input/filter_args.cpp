@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/input/filter_args.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "base/text/suggest.h"
+#include "base/user_id.h"
+#include "ctl/input/json_access.h"
+#include "ctl/terminal/text_list.h"
+
+namespace ktraced {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kExclude = "exclude.";
+
+constexpr uint32_t kTaskIdMax = 4U << 20;  // PID_MAX_LIMIT of the kernel
+
+struct Key {
+  std::string_view name;
+  bool is_number;
+};
+constexpr std::array<Key, 6> kKeys{{{"pid", true},
+                                    {"uid", true},
+                                    {"comm", false},
+                                    {"follow", true},
+                                    {"cgroup", false},
+                                    {"syscall", false}}};
+
+Result<json> value_of(const Key& key, std::string_view text, std::string_view arg) {
+  if (!key.is_number) return json(text);
+  if (key.name == "uid") {
+    auto user = parse_user(std::string(text));
+    if (!user) return fail(ExitCode::usage, "{}, in '{}'", user.error().message, arg);
+    return json(*user);
+  }
+  uint32_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range)
+    return fail(ExitCode::usage, "'{}' in '{}' is not a {}: at most {} is possible", text, arg,
+                key.name, kTaskIdMax);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(ExitCode::usage, "'{}' in '{}' is not a {}: a number is needed", text, arg,
+                key.name);
+  return json(number);
+}
+
+std::vector<std::string> filter_keys() {
+  std::vector<std::string> names;
+  for (const Key& key : kKeys) {
+    names.emplace_back(key.name);
+    names.push_back(fmt::format("{}{}", kExclude, key.name));
+  }
+  std::erase_if(names, [](const std::string& name) { return !is_filter_key(name); });
+  return names;
+}
+
+Result<> add_argument(std::string_view arg, json& filter) {
+  size_t equals = arg.find('=');
+  if (equals == std::string_view::npos)
+    return fail(ExitCode::usage, "'{}' is not of the form key=value,value…", arg);
+  std::string_view name = arg.substr(0, equals);
+  if (!is_filter_key(name)) return fail(ExitCode::usage, "{}", unknown_filter_key(name));
+  bool exclude = name.starts_with(kExclude);
+  if (exclude) name.remove_prefix(kExclude.size());
+  auto key = std::ranges::find(kKeys, name, &Key::name);
+  json& values = (exclude ? filter["exclude"] : filter)[std::string(name)];
+  if (values.is_null()) values = json::array();
+  const auto texts = split_list(arg.substr(equals + 1));
+  if (texts.empty())
+    return fail(ExitCode::usage,
+                "'{}' has no value: 'filter clear {}' removes all values of the key", arg,
+                arg.substr(0, equals));
+  for (std::string_view text : texts) {
+    auto value = value_of(*key, text, arg);
+    if (!value) return propagate(value);
+    values.push_back(std::move(*value));
+  }
+  return {};
+}
+
+void add_side(const json& side, std::string_view prefix, std::vector<std::string>& args) {
+  for (const Key& key : kKeys) {
+    auto values = side.find(key.name);
+    if (values == side.end() || !values->is_array() || values->empty()) continue;
+    std::vector<std::string> texts;
+    for (const json& value : *values)
+      texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    args.push_back(fmt::format("{}{}={}", prefix, key.name, fmt::join(texts, ",")));
+  }
+}
+
+}  // namespace
+
+std::string unknown_filter_key(std::string_view name) {
+  return unknown_name(
+      "filter key", name, filter_keys(),
+      "there are pid, uid, comm, follow and cgroup, each also after 'exclude.', and "
+      "syscall");
+}
+
+bool is_filter_key(std::string_view name) {
+  const bool exclude = name.starts_with(kExclude);
+  if (exclude) name.remove_prefix(kExclude.size());
+  return std::ranges::find(kKeys, name, &Key::name) != kKeys.end() &&
+         !(exclude && name == "syscall");
+}
+
+Result<json> filter_from_args(std::span<const std::string> args) {
+  json filter = json::object();
+  for (const std::string& arg : args)
+    if (auto added = add_argument(arg, filter); !added) return propagate(added);
+  return filter;
+}
+
+std::vector<std::string> filter_to_args(const json& filter) {
+  std::vector<std::string> args;
+  if (!filter.is_object()) return args;
+  add_side(filter, "", args);
+  if (auto exclude = filter.find("exclude"); exclude != filter.end() && exclude->is_object())
+    add_side(*exclude, kExclude, args);
+  return args;
+}
+
+std::string temporary_text(const json& temporary) {
+  if (!temporary.is_object()) return "";
+  const auto before = filter_to_args(member(temporary, "before"));
+  return fmt::format("temporary, held by pid {} (uid {}); afterwards: {}",
+                     number_at(temporary, "pid"), number_at(temporary, "uid"),
+                     before.empty() ? "none" : fmt::format("{}", fmt::join(before, " ")));
+}
+
+}  // namespace ktraced

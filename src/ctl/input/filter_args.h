@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The arguments of `filter set`.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// "pid", "exclude.uid" and the like.
+[[nodiscard]] bool is_filter_key(std::string_view name);
+// The error for an unknown key, with similar ones.
+[[nodiscard]] std::string unknown_filter_key(std::string_view name);
+
+// {"pid=812,813", "comm=nginx*", "exclude.uid=0"} as the "filter" of filter.set:
+// {"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}}. If a key occurs twice, the values are
+// combined; "pid=" empties the list. Fails with ExitCode::usage.
+[[nodiscard]] Result<nlohmann::json> filter_from_args(std::span<const std::string> args);
+
+// The reverse: a "filter" of filter.show as arguments, without the empty lists.
+[[nodiscard]] std::vector<std::string> filter_to_args(const nlohmann::json& filter);
+
+// The owner of the temporary filter and the lasting filter; empty if `temporary` is null.
+[[nodiscard]] std::string temporary_text(const nlohmann::json& temporary);
+
+}  // namespace ktraced

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The parsed command line.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ctl/input/selection.h"
+
+namespace ktraced {
+
+struct StatusCommand {
+  bool per_cpu = false;
+  bool verbose = false;  // also list disabled events without counts
+};
+
+struct EventsCommand {
+  enum class Action { list, enable, disable } action = Action::list;
+  std::vector<std::string> names;
+  bool verbose = false;  // also list fields and print formats
+};
+
+// Methods without parameters: pause, resume, reload; and reset.
+struct PlainCommand {
+  std::string method;
+  bool keep_history = false;  // of reset: keep the flight recorder's history
+};
+
+struct FilterCommand {
+  enum class Action { show, set, clear } action = Action::show;
+  nlohmann::json filter;          // of set: as the parameter of filter.set
+  std::vector<std::string> keys;  // of clear: only these; empty: all
+};
+
+enum class OutputFormat { ftrace, json, kmemtrace, kmemtrace_minimal, process };
+
+// How events are shown, live or from a trace.
+struct ViewOptions {
+  std::optional<OutputFormat> format;  // nothing: json with --json, else ftrace
+  bool gfp_names = false;              // of kmemtrace-minimal: flags by name
+  bool names = false;                  // of process: calls, signals and errors by name
+  SelectionArgs selection;
+  std::optional<uint64_t> count;     // end after this many events
+  std::optional<double> duration_s;  // end after this many seconds
+  bool count_only = false;
+};
+
+struct StreamCommand : ViewOptions {
+  bool backlog = false;  // begin with the records that an earlier daemon left unread
+};
+
+struct ShowCommand : ViewOptions {
+  std::vector<std::string> directories;
+  bool partial = false;  // also an unfinished trace
+  std::string store;     // snapshot directory; empty: the daemon's
+};
+
+struct ReportCommand {
+  enum class Kind { summary, kmem, sched, syscalls } kind = Kind::summary;
+  std::vector<std::string> directories;  // not used with `live`
+  bool live = false;                     // report on live events
+  std::optional<double> duration_s;      // of a live report, in seconds
+  bool partial = false;                  // also an unfinished trace
+  std::vector<std::string> events;       // only these, by name, group or pattern; empty: all
+  uint64_t top = 10;                     // rows of each table
+  std::string store;                     // as of ShowCommand
+  std::string by;  // sort key of rows, as named by the kind of report; empty: its default
+};
+
+// All reports as one HTML page.
+struct HtmlCommand {
+  std::vector<std::string> directories;
+  bool partial = false;             // also an unfinished trace
+  std::vector<std::string> events;  // as of ReportCommand
+  uint64_t top = 300;               // rows of each table
+  std::string output;
+  std::string store;  // as of ShowCommand
+};
+
+// Traces in a format for other programs.
+struct ExportCommand {
+  enum class Form { perfetto, json } form = Form::perfetto;
+  std::vector<std::string> directories;
+  bool partial = false;  // also an unfinished trace
+  SelectionArgs selection;
+  std::string output;  // a file, "-": standard output
+  std::string store;   // as of ShowCommand
+};
+
+struct RecordCommand {
+  std::string directory;
+  std::string reason;
+  std::optional<double> duration_s;
+  std::vector<std::string> command;  // to run and follow; empty: everything is recorded
+};
+
+struct SnapshotCommand {
+  enum class Action { take, list, remove, enable, disable } action = Action::list;
+  std::optional<std::string> name;    // of take
+  std::vector<std::string> names;     // of delete
+  std::optional<std::string> reason;  // of take
+  bool wait = true;                   // of take: until the snapshot has been synced to disk
+  bool per_cpu = false;               // of list: with one row per CPU
+  bool verbose = false;               // of list: with full names, reasons and counts
+};
+
+struct ProbesCommand {
+  enum class Action { list, add, remove, clear } action = Action::list;
+  std::vector<std::string> words;   // definitions to add, or names to remove
+  std::optional<std::string> file;  // of definitions; "-": stdin
+};
+
+using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
+                             SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand,
+                             ReportCommand, HtmlCommand, ExportCommand, RecordCommand>;
+
+struct Options {
+  std::string socket;
+  bool json = false;  // results as JSON
+  Command command;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The source of a report's events.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "base/error.h"
+#include "ctl/input/selection.h"
+
+namespace ktraced {
+
+// Facts beside the numbers of a report: its window, and what may be missing.
+struct ReportFacts {
+  uint64_t begin_ns = 0;  // window, CLOCK_BOOTTIME
+  uint64_t end_ns = 0;
+  // From this time on there is a record of every hit, except for losses that are reported where
+  // they happened. UINT64_MAX: not known for any time.
+  uint64_t whole_since_ns = 0;
+  std::vector<std::string> caveats;  // why not from the beginning: one sentence each
+  nlohmann::json sources;            // [{"path","kind","host","complete","incomplete_because"}]
+  nlohmann::json accounts;           // event → {"missed","overwritten"} if any
+
+  // Adds a reason why hits before `ns` may be missing; UINT64_MAX: up to the end.
+  void caveat(std::string why, uint64_t until_ns = UINT64_MAX);
+};
+
+// Adds "window", "sources" and "caveats" to a report.
+void add_facts(nlohmann::json& report, const ReportFacts& facts);
+
+// Traces, or a live stream.
+class ReportInput {
+ public:
+  virtual ~ReportInput() = default;
+  // Gives all events and config changes to `analysis`. Where a CPU's history begins in the middle,
+  // it also gives a loss with count 0. Fails if there is nothing to report.
+  virtual Result<> read(Analysis& analysis) = 0;
+  // Call after the last event. `needed`: the events of which the analysis needs every hit.
+  [[nodiscard]] virtual ReportFacts facts(const std::vector<std::string>& needed) = 0;
+  // Call after the last event. The events that were enabled at any time; nothing if unknown.
+  [[nodiscard]] virtual std::optional<std::set<std::string>> traced() const = 0;
+  // The selections by `args` for each source, in the order of add_source(). Fails as
+  // Selection::make() does.
+  [[nodiscard]] virtual Result<std::vector<Selection>> select(const SelectionArgs& args) const = 0;
+  // Function and offset at a kernel address; empty if unknown. Valid until the next call.
+  virtual std::string_view symbol(uint64_t address) = 0;
+  // Call after the last event. Fails if a part could not be read.
+  [[nodiscard]] virtual Result<> verdict() const = 0;
+};
+
+// Adds caveats for the hits of the events `needed` that the kernel has missed: `missed`, by event.
+void caveat_missed(const std::vector<std::string>& needed, const nlohmann::json& missed,
+                   ReportFacts& facts);
+
+}  // namespace ktraced

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Building blocks for the text of reports.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/input/json_access.h"
+#include "ctl/terminal/table.h"
+#include "decoders/text/safe_text.h"
+
+namespace ktraced {
+
+[[nodiscard]] inline double in_seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+[[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
+[[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
+[[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }
+// "-" if the member is null, that is, unknown.
+[[nodiscard]] inline Table::Cell known_duration_cell(const nlohmann::json& row, const char* key) {
+  if (member(row, key).is_null()) return {"-", true};
+  return duration_cell(number_at(row, key));
+}
+// Of a distribution (latency_json()); "-" if it is empty.
+[[nodiscard]] inline Table::Cell latency_cell(const nlohmann::json& latency, const char* which) {
+  if (number_at(latency, "count") == 0) return {"-", true};
+  return duration_cell(number_at(latency, which));
+}
+// "12.3 %"; "-" of nothing.
+[[nodiscard]] inline Table::Cell share_cell(uint64_t part, uint64_t whole) {
+  if (whole == 0) return {"-", true};
+  return {fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole)),
+          true};
+}
+
+// Of {"rows":[…],"of":N}: a line with the number of omitted rows; empty if none.
+[[nodiscard]] inline std::string more_rows(const nlohmann::json& table) {
+  const uint64_t shown = list_at(table, "rows").size(), of = number_at(table, "of");
+  return of > shown ? fmt::format("… {} more\n", grouped(of - shown)) : "";
+}
+
+// The caveats of a report, printed at its end.
+[[nodiscard]] inline std::string caveats_text(const nlohmann::json& report) {
+  std::string out;
+  for (const std::string& caveat : texts_at(report, "caveats")) out += printable(caveat) + "\n";
+  return out;
+}
+
+}  // namespace ktraced

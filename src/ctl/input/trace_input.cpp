@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/input/trace_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "ctl/input/config_caveats.h"
+#include "ctl/input/config_changes.h"
+#include "ctl/input/json_access.h"
+#include "ctl/input/report_text.h"
+#include "ctl/input/trace_texts.h"
+#include "ctl/input/traced_events.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+json trace_facts(const TraceReader& trace) {
+  const Manifest& manifest = trace.manifest();
+  return {{"path", trace.path().string()},
+          {"kind", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording"},
+          {"host", manifest.origin.host},
+          {"kernel", manifest.origin.kernel},
+          {"complete", !trace.unfinished() && manifest.complete()},
+          {"incomplete_because", manifest.incomplete_because}};
+}
+
+json accounts_of(const History& history) {
+  std::map<std::string, std::pair<uint64_t, uint64_t>> sums;  // missed, overwritten
+  for (const TraceReader& trace : history.traces()) {
+    for (const auto& [event, missed] : trace.manifest().missed) sums[event].first += missed;
+    for (const CpuAccount& cpu : trace.manifest().cpus)
+      for (const auto& [event, account] : cpu.events) sums[event].second += account.overwritten;
+  }
+  json accounts = json::object();
+  for (const auto& [event, sum] : sums)
+    if (sum.first != 0 || sum.second != 0)
+      accounts[event] = {{"missed", sum.first}, {"overwritten", sum.second}};
+  return accounts;
+}
+
+// Reasons why a trace is incomplete, other than its losses and `missed`.
+std::vector<std::string> other_reasons(const Manifest& manifest) {
+  Manifest counted;
+  counted.cpus = manifest.cpus;
+  counted.missed = manifest.missed;
+  add_losses(counted);
+  std::vector<std::string> reasons;
+  for (const std::string& reason : manifest.incomplete_because)
+    if (std::ranges::find(counted.incomplete_because, reason) == counted.incomplete_because.end())
+      reasons.push_back(reason);
+  return reasons;
+}
+
+// The time from which on the content of a trace is known.
+uint64_t window_begin(const TraceReader& trace) {
+  return trace.unfinished() ? trace.begin_ns() : window_of(trace.manifest()).begin_ns;
+}
+
+// The trace configs over all traces.
+std::vector<ConfigSpan> history_spans(const History& history) {
+  std::vector<ConfigSpan> spans;
+  for (const TraceReader& trace : history.traces())
+    for (ConfigSpan& span : spans_of(trace.manifest().config, window_begin(trace), trace.end_ns()))
+      spans.push_back(std::move(span));
+  std::ranges::stable_sort(spans, {}, &ConfigSpan::begin_ns);
+  return spans;
+}
+
+// Reports to an analysis where a history begins in the middle, as losses with count 0. This
+// concerns CPUs whose beginning was overwritten, and all CPUs of a trace that does not continue the
+// previous one.
+class Beginnings : public MergeSink {
+ public:
+  Beginnings(const History& history, MergeSink& sink)
+      : history_(history), sink_(sink), begun_(history.traces().size()) {}
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    if (!begun_[from.source]) begin(from.source, record.ts());
+    sink_.on_record(from, record);
+  }
+  void on_loss(const LossItem& loss) override { sink_.on_loss(loss); }
+
+ private:
+  void begin(uint32_t source, uint64_t ts) {
+    begun_[source] = true;
+    const TraceReader& trace = history_.traces()[source];
+    const bool after_gap = source != 0 && trace.begin_ns() > history_.traces()[source - 1].end_ns();
+    for (const CpuAccount& cpu : trace.manifest().cpus) {
+      if (!after_gap && cpu.total().overwritten == 0) continue;
+      for (const auto& [name, account] : cpu.events)
+        if (const Event* event = trace.schema().find(name); event != nullptr)
+          sink_.on_loss(
+              {.ts = ts, .cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
+    }
+  }
+
+  const History& history_;
+  MergeSink& sink_;
+  std::vector<bool> begun_;
+};
+
+// Adds a caveat if nothing was recorded between two successive traces.
+void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts& facts) {
+  if (after.begin_ns() <= before.end_ns()) return;
+  facts.caveat(
+      fmt::format("nothing was recorded for {:.3f} s before {}",
+                  in_seconds(after.begin_ns() - before.end_ns()), after.path().filename().string()),
+      after.begin_ns());
+}
+
+// Adds caveats for CPUs whose ring begins later than that of another one. `of_trace` names the
+// trace if there are several.
+void caveat_overwritten(const TraceReader& trace, const std::string& of_trace, ReportFacts& facts) {
+  const uint64_t begin = window_begin(trace);
+  for (const CpuAccount& cpu : trace.manifest().cpus)
+    if (cpu.total().overwritten != 0 && cpu.first_ns > begin)
+      facts.caveat(fmt::format("what CPU {} did in the first {:.3f} s{} was overwritten", cpu.cpu,
+                               in_seconds(cpu.first_ns - begin), of_trace),
+                   cpu.first_ns);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::string>& directories,
+                                                      bool partial) {
+  const std::vector<std::filesystem::path> paths(directories.begin(), directories.end());
+  auto history = History::open(paths, partial);
+  if (!history) return propagate(history);
+  return std::unique_ptr<ReportInput>(new TraceInput(std::move(*history)));
+}
+
+ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
+  const auto& traces = history_.traces();
+  ReportFacts facts{.begin_ns = UINT64_MAX, .caveats = {}, .sources = json::array()};
+  for (const TraceReader& trace : traces) {
+    facts.begin_ns = std::min(facts.begin_ns, window_begin(trace));
+    facts.end_ns = std::max(facts.end_ns, trace.end_ns());
+    facts.sources.push_back(trace_facts(trace));
+  }
+  facts.begin_ns = std::min(facts.begin_ns, facts.end_ns);
+  facts.accounts = accounts_of(history_);
+  if (!history_.verdict()) facts.caveat("a part of the traces could not be read");
+  const auto spans = history_spans(history_);
+  for (ConfigCaveat& caveat : config_caveats(spans, needed))
+    facts.caveat(std::move(caveat.text), caveat.until_ns);
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const std::string name = traces[i].path().filename().string();
+    caveat_overwritten(traces[i], traces.size() > 1 ? " of " + name : "", facts);
+    caveat_missed(needed, json(traces[i].manifest().missed), facts);
+    for (std::string& reason : other_reasons(traces[i].manifest())) facts.caveat(std::move(reason));
+    if (i != 0) caveat_gap(traces[i - 1], traces[i], facts);
+  }
+  return facts;
+}
+
+std::optional<std::set<std::string>> TraceInput::traced() const { return traced_events(history_); }
+
+Result<std::vector<Selection>> TraceInput::select(const SelectionArgs& args) const {
+  std::vector<Selection> selections;
+  for (const TraceReader& trace : history_.traces()) {
+    auto selection = selection_for(trace, args);
+    if (!selection) return propagate(selection);
+    selections.push_back(std::move(*selection));
+  }
+  return selections;
+}
+
+Result<> TraceInput::read(Analysis& analysis) {
+  for (const TraceReader& trace : history_.traces())
+    analysis.add_source(trace.schema(), trace.names());
+  ConfigChanges marks(analysis);
+  for (ConfigSpan& span : history_spans(history_)) marks.add(span.begin_ns, std::move(span.scope));
+  Beginnings sink(history_, marks);
+  while (history_.read(sink)) {
+  }
+  marks.finish();
+  return {};
+}
+
+std::string_view TraceInput::symbol(uint64_t address) {
+  for (const TraceReader& trace : history_.traces())
+    if (auto found = trace.symbols().find(address); found != trace.symbols().end())
+      return found->second;
+  return {};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/input/trace_texts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "base/print_stderr.h"
+#include "decoders/text/safe_text.h"
+
+namespace ktraced {
+
+namespace {
+
+// "recording of HOST, 2.000 s, complete". The content of a trace is not trusted.
+std::string state_of(const TraceReader& trace) {
+  const Manifest& manifest = trace.manifest();
+  const std::string host = printable(manifest.origin.host);
+  if (trace.unfinished()) return fmt::format("unfinished trace of {}", host);
+  const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
+  return fmt::format(
+      "{} of {}, {:.3f} s, {}", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
+      host, static_cast<double>(manifest.end_ns - begin) / 1e9,
+      manifest.complete()
+          ? "complete"
+          : "incomplete: " +
+                printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
+}
+
+}  // namespace
+
+Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args) {
+  auto selection = Selection::make(args, trace.schema(), SchemaOf::trace);
+  if (!selection)
+    return fail(selection.error().code, "{}: {}", trace.path().string(), selection.error().message);
+  return selection;
+}
+
+void print_states(const History& history) {
+  for (const TraceReader& trace : history.traces())
+    print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));
+  if (history.repeated() != 0)
+    print_stderr("ktracectl: {} events were in more than one trace and are counted once\n",
+                 history.repeated());
+}
+
+}  // namespace ktraced

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Shared by the commands that read trace directories.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ctl/input/selection.h"
+#include "decoders/text/decoder.h"
+#include "trace/merge/history.h"
+
+namespace ktraced {
+
+// The symbols stored in a trace.
+class KeptSymbols : public SymbolResolver {
+ public:
+  explicit KeptSymbols(const SymbolMap& symbols) : symbols_(symbols) {}
+  std::string_view resolve(uint64_t address) override {
+    auto found = symbols_.find(address);
+    return found == symbols_.end() ? std::string_view{} : found->second;
+  }
+
+ private:
+  const SymbolMap& symbols_;
+};
+
+// The selected events of the trace. Fails as Selection::make does; the message names the trace.
+Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args);
+
+// Prints the state of each trace on standard error.
+void print_states(const History& history);
+
+}  // namespace ktraced

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/input/traced_events.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "analysis/coverage/trace_config.h"
+#include "ctl/input/json_access.h"
+
+namespace ktraced {
+
+using nlohmann::json;
+
+std::optional<EventNames> traced_events(const json& config) {
+  auto traced = TraceConfig::of(config).events;
+  if (!traced) return traced;
+  for (const json& change : list_at(config, "changes"))
+    if (auto later = TraceConfig::of(member(change, "config")).events) traced->merge(*later);
+  return traced;
+}
+
+std::optional<EventNames> traced_events(const TraceReader& trace) {
+  auto traced = traced_events(trace.manifest().config);
+  if (!traced) return traced;
+  for (const CpuAccount& cpu : trace.manifest().cpus)
+    for (const auto& [event, account] : cpu.events)
+      if (account.records != 0) traced->insert(event);
+  return traced;
+}
+
+std::optional<EventNames> traced_events(const History& history) {
+  EventNames all;
+  for (const TraceReader& trace : history.traces()) {
+    auto traced = traced_events(trace);
+    if (!traced) return traced;
+    all.merge(*traced);
+  }
+  return all;
+}
+
+std::optional<std::string> missing_events(const EventNeed& need, const EventNames& traced,
+                                          Traced when) {
+  std::vector<std::string_view> missing;
+  for (const std::string_view event : need.events)
+    if (!traced.contains(std::string(event))) missing.push_back(event);
+  if (missing.empty() || (need.any && missing.size() < need.events.size())) return std::nullopt;
+  const char* traced_so = when == Traced::now ? "enabled" : "traced";
+  if (need.any)
+    return fmt::format(
+        "{} is made from {}, of which none is {}: 'ktracectl events enable {}' turns "
+        "them on",
+        need.who, fmt::join(need.events, ", "), traced_so, need.enable);
+  return fmt::format("{} needs {}, not {}: 'ktracectl events enable {}' turns {} on", need.who,
+                     fmt::join(missing, " and "), traced_so, fmt::join(missing, " "),
+                     missing.size() == 1 ? "it" : "them");
+}
+
+}  // namespace ktraced

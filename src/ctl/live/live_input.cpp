@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/live/live_input.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "ctl/input/config_caveats.h"
+#include "ctl/input/json_access.h"
+#include "ctl/input/traced_events.h"
+#include "ctl/live/read_ahead.h"
+#include "ctl/live/rpc_client.h"
+#include "trace/metadata/event_records.h"
+
+namespace ktraced {
+
+using nlohmann::json;
+
+Result<std::unique_ptr<ReportInput>> LiveInput::subscribe(const std::string& socket,
+                                                          std::optional<double> seconds) {
+  auto signals = StopSignals::catch_signals();
+  if (!signals) return propagate(signals);
+  auto client = RpcClient::connect(socket);
+  if (!client) return propagate(client);
+  auto source = LiveSource::subscribe(std::move(*client));
+  if (!source) return propagate(source);
+  return std::unique_ptr<ReportInput>(
+      new LiveInput(socket, seconds, std::move(*signals), std::move(*source)));
+}
+
+LiveInput::LiveInput(std::string socket, std::optional<double> seconds, StopSignals signals,
+                     LiveSource source)
+    : socket_(std::move(socket)),
+      seconds_(seconds),
+      signals_(std::move(signals)),
+      source_(std::move(source)),
+      schema_(source_.schema()),
+      symbols_(ask_daemon(socket_)) {}
+
+// Null if the daemon does not answer.
+json LiveInput::status() const {
+  auto client = RpcClient::connect(socket_);
+  if (!client) return nullptr;
+  auto answer = client->call("status");
+  return answer ? std::move(*answer) : json();
+}
+
+// Applies a metadata record: a name, a new event or a config change.
+void LiveInput::take_name(RecordView record, ConfigChanges& marks) {
+  if (names_.apply(record) || learn_event(schema_, record) != nullptr) return;
+  const auto config = config_of(record);
+  if (!config) return;
+  marks.add(record.ts(), TraceConfig::of(*config));
+  if (record.ts() <= source_.info().boottime_ns) {
+    configs_ = *config;
+  } else {
+    configs_["changes"].push_back({{"ns", record.ts()}, {"config", *config}});
+  }
+}
+
+Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {
+  auto packets = ReadAhead::start(source_);
+  if (!packets) return propagate(packets);
+  before_ = status();
+  StreamLoop loop(**packets, signals_.fd(), -1);
+  return loop.run(
+      StreamLoop::duration_of(seconds_),
+      {.on_packet =
+           [&merger](const PacketView& packet, const std::shared_ptr<const void>& owner) {
+             merger.take(packet, owner);
+             return Result<>();
+           },
+       .after_packets = [] { return Result<StreamLoop::Next>(StreamLoop::Next::go_on); }});
+}
+
+// Reports what was received, whatever ended the stream.
+Result<> LiveInput::read(Analysis& analysis) {
+  analysis.add_source(schema_, names_);
+  ConfigChanges marks(analysis);
+  BatchMerger merger(marks, [&](RecordView record) { take_name(record, marks); });
+  const auto end = run(merger);
+  ended_ = end ? StreamLoop::verdict_of(*end) : Result<>(std::unexpected(end.error()));
+  merger.finish();
+  marks.finish();
+  end_ns_ = merger.whole_until();
+  after_ = status();
+  return {};
+}
+
+// Hits that the kernel has missed during the report, by event. After a reset the counters start
+// from 0.
+json LiveInput::missed() const {
+  json missed = json::object();
+  for (const auto& [name, event] : member(after_, "events").items()) {
+    const uint64_t count = number_at(event, "missed");
+    const uint64_t earlier = number_at(member(member(before_, "events"), name), "missed");
+    if (count > earlier) missed[name] = count - earlier;
+  }
+  return missed;
+}
+
+ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
+  ReportFacts facts{.begin_ns = source_.info().boottime_ns, .caveats = {}};
+  facts.end_ns = std::max(end_ns_, facts.begin_ns);
+  const json missed_hits = missed();
+  facts.accounts = json::object();
+  for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};
+  if (!ended_) facts.caveat(ended_.error().message);
+  if (before_.is_null() || after_.is_null()) facts.caveat("the daemon did not answer");
+  for (ConfigCaveat& caveat :
+       config_caveats(spans_of(trace_config(), facts.begin_ns, facts.end_ns), needed))
+    facts.caveat(std::move(caveat.text), caveat.until_ns);
+  caveat_missed(needed, missed_hits, facts);
+  facts.sources = json::array({{{"path", socket_},
+                                {"kind", "live stream"},
+                                {"kernel", source_.info().kernel},
+                                {"host", "this machine"},
+                                {"complete", facts.caveats.empty()},
+                                {"incomplete_because", facts.caveats}}});
+  return facts;
+}
+
+// For a daemon whose stream does not contain trace configs, the status is used.
+const json& LiveInput::trace_config() const { return configs_.is_null() ? before_ : configs_; }
+
+std::optional<std::set<std::string>> LiveInput::traced() const {
+  return traced_events(trace_config());
+}
+
+Result<std::vector<Selection>> LiveInput::select(const SelectionArgs& args) const {
+  auto selection = Selection::make(args, schema_);
+  if (!selection) return propagate(selection);
+  return std::vector{std::move(*selection)};
+}
+
+std::string_view LiveInput::symbol(uint64_t address) {
+  symbols_.want(address);
+  symbols_.fetch();
+  return symbols_.resolve(address);
+}
+
+Result<> LiveInput::verdict() const { return ended_; }
+
+}  // namespace ktraced

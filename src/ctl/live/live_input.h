@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Live input for reports.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ctl/input/config_changes.h"
+#include "ctl/input/report_input.h"
+#include "ctl/live/batch_merger.h"
+#include "ctl/live/live_source.h"
+#include "ctl/live/remote_symbols.h"
+#include "ctl/live/stream_loop.h"
+#include "ctl/terminal/stop_signals.h"
+
+namespace ktraced {
+
+// The stream of a daemon, for a number of seconds or until a signal ends it.
+class LiveInput : public ReportInput {
+ public:
+  // Subscribes. Fails if the daemon cannot be reached, or with its error.
+  static Result<std::unique_ptr<ReportInput>> subscribe(const std::string& socket,
+                                                        std::optional<double> seconds);
+
+  Result<> read(Analysis& analysis) override;
+  [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
+  [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
+  [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
+  std::string_view symbol(uint64_t address) override;
+  [[nodiscard]] Result<> verdict() const override;
+
+ private:
+  LiveInput(std::string socket, std::optional<double> seconds, StopSignals signals,
+            LiveSource source);
+  [[nodiscard]] nlohmann::json status() const;
+  [[nodiscard]] nlohmann::json missed() const;
+  [[nodiscard]] const nlohmann::json& trace_config() const;
+  Result<StreamLoop::End> run(BatchMerger& merger);
+  void take_name(RecordView record, ConfigChanges& marks);
+
+  std::string socket_;
+  std::optional<double> seconds_;
+  StopSignals signals_;
+  LiveSource source_;
+  Schema schema_;  // grows with the stream
+  NameTable names_;
+  RemoteSymbols symbols_;
+  nlohmann::json before_, after_;  // the daemon's status; null: no answer
+  nlohmann::json configs_;         // the trace configs, in the format of manifests
+  uint64_t end_ns_ = 0;
+  Result<> ended_;
+};
+
+}  // namespace ktraced

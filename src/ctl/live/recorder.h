@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Records a live stream into a trace directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "ctl/live/live_source.h"
+#include "ctl/live/remote_symbols.h"
+#include "trace/directory/trace_writer.h"
+#include "trace/packet/stream_continuity.h"
+
+namespace ktraced {
+
+// Writes the packets of a stream, and checks that all packets and losses are accounted for.
+class Recorder {
+ public:
+  // The parts of the manifest that are not in the stream.
+  struct Purpose {
+    std::string reason;
+    nlohmann::json config;  // used if the stream contains no trace config
+  };
+
+  // `source` must outlive this. Fails as TraceWriter::create.
+  static Result<Recorder> create(const std::filesystem::path& path, const LiveSource& source);
+
+  // Adds a packet of the stream. Fails as TraceWriter::write; the packets before can still be
+  // finished.
+  Result<> take(const PacketView& packet);
+
+  [[nodiscard]] EventAccount total() const { return writer_->total(); }
+  [[nodiscard]] uint64_t bytes() const { return writer_->bytes(); }
+
+  // Adds a reason why the recording is not complete.
+  void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
+  // Hits that the kernel missed during the recording, by event.
+  void set_missed(std::map<std::string, uint64_t> missed) { missed_ = std::move(missed); }
+  // Fetches the symbols and renames the directory to its final name. Returns the manifest. Fails as
+  // TraceWriter::finish; the data then stays at unfinished().
+  Result<Manifest> finish(const Purpose& purpose, RemoteSymbols::Call symbols);
+  // Leaves a recording that cannot be finished; returns its path.
+  std::filesystem::path leave_unfinished() { return writer_->keep_unfinished(); }
+
+ private:
+  Recorder(std::filesystem::path path, const LiveSource& source,
+           std::unique_ptr<TraceWriter> writer);
+  [[nodiscard]] Manifest manifest(const Purpose& purpose) const;
+  void take_config(RecordView record);
+
+  std::filesystem::path path_;
+  const LiveSource& source_;
+  TraceOrigin origin_;
+  std::unique_ptr<TraceWriter> writer_;
+  StreamContinuity continuity_;
+  std::vector<std::string> problems_;
+  std::map<std::string, uint64_t> missed_;
+  nlohmann::json config_;  // trace config with its changes; null: not received
+  uint64_t complete_until_ = 0;
+};
+
+}  // namespace ktraced

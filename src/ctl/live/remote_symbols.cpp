@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/live/remote_symbols.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace ktraced {
+
+using nlohmann::json;
+
+void RemoteSymbols::fetch() {
+  if (wanted_.empty()) return;
+  if (symbols_.size() + wanted_.size() > kMaxSymbols) symbols_.clear();
+  std::vector<uint64_t> batch;
+  for (uint64_t address : wanted_) {
+    batch.push_back(address);
+    if (batch.size() == kMaxPerCall) fetch_some(std::exchange(batch, {}));
+  }
+  if (!batch.empty()) fetch_some(std::move(batch));
+  wanted_.clear();
+}
+
+void RemoteSymbols::fetch_some(std::vector<uint64_t> addresses) {
+  json wanted = json::array();
+  for (uint64_t address : addresses) {
+    symbols_[address];  // each address is requested once, whatever the answer is
+    wanted.push_back(fmt::format("0x{:x}", address));
+  }
+  if (!call_) return;
+  auto answer = call_({{"addresses", wanted}});
+  if (!answer) {
+    call_ = nullptr;
+    return;
+  }
+  auto found = answer->find("symbols");
+  if (found == answer->end() || !found->is_object()) return;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    auto symbol = found->find(wanted[i].get_ref<const std::string&>());
+    if (symbol != found->end() && symbol->is_string())
+      symbols_[addresses[i]] = symbol->get<std::string>();
+  }
+}
+
+std::string_view RemoteSymbols::resolve(uint64_t address) {
+  auto known = symbols_.find(address);
+  return known == symbols_.end() ? std::string_view{} : known->second;
+}
+
+RemoteSymbols::Call ask_daemon(std::string socket) {
+  auto client = std::make_shared<std::optional<RpcClient>>();
+  return [client, socket = std::move(socket)](const json& params) -> Result<json> {
+    if (client->has_value())
+      if (auto answer = (*client)->call("symbols.resolve", params)) return answer;
+    auto connected = RpcClient::connect(socket);
+    if (!connected) return propagate(connected);
+    client->emplace(std::move(*connected));
+    return (*client)->call("symbols.resolve", params);
+  };
+}
+
+}  // namespace ktraced

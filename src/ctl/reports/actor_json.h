@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Threads and processes in reports: unknown values are null, and "?" in text.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ctl/input/json_access.h"
+#include "ctl/terminal/table.h"
+#include "decoders/text/safe_text.h"
+
+namespace ktraced {
+
+[[nodiscard]] inline nlohmann::json comm_json(const std::string& comm) {
+  return comm.empty() ? nlohmann::json() : nlohmann::json(comm);
+}
+
+// {"pid","comm","start_ns"} of a process, without "start_ns" if it is unknown. For a thread whose
+// process is unknown {"pid":null,"tid","comm"}.
+[[nodiscard]] inline nlohmann::json actor_json(uint32_t id, bool is_process,
+                                               const std::string& comm, uint64_t start_ns) {
+  if (!is_process) return {{"pid", nullptr}, {"tid", id}, {"comm", comm_json(comm)}};
+  nlohmann::json actor = {{"pid", id}, {"comm", id == 0 ? "swapper" : comm_json(comm)}};
+  if (start_ns != 0) actor["start_ns"] = start_ns;
+  return actor;
+}
+
+// The name in an object with "comm".
+[[nodiscard]] inline Table::Cell comm_cell(const nlohmann::json& row) {
+  const std::string comm = text_at(row, "comm");
+  return {comm.empty() ? "?" : printable(comm)};
+}
+
+// Of actor_json(): the process id and name; if the process is unknown, "?" and the thread id.
+[[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {
+  const bool known = !member(actor, "pid").is_null();
+  return {known ? std::to_string(number_at(actor, "pid")) : "?", true};
+}
+[[nodiscard]] inline Table::Cell actor_name_cell(const nlohmann::json& actor) {
+  if (!member(actor, "pid").is_null()) return comm_cell(actor);
+  return {fmt::format("(thread {})", number_at(actor, "tid"))};
+}
+
+// Id and name together: "nginx 812", "(thread 815)".
+[[nodiscard]] inline std::string actor_label(const nlohmann::json& actor) {
+  std::string name = actor_name_cell(actor).text;
+  if (member(actor, "pid").is_null()) return name;
+  return fmt::format("{} {}", name, number_at(actor, "pid"));
+}
+
+}  // namespace ktraced

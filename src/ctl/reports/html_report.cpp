@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/html_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "analysis/reports/fan_out.h"
+#include "ctl/input/chosen_events.h"
+#include "ctl/input/report_input.h"
+#include "ctl/input/report_text.h"
+#include "ctl/input/trace_input.h"
+#include "ctl/reports/html_template.h"
+#include "ctl/reports/html_timeline.h"
+#include "ctl/reports/kmem_report.h"
+#include "ctl/reports/sched_report.h"
+#include "ctl/reports/summary_report.h"
+#include "ctl/reports/syscall_report.h"
+#include "ctl/terminal/json_text.h"
+#include "ctl/terminal/output.h"
+#include "ctl/terminal/output_target.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+// All analyses of the page, run in one pass over the events.
+struct PageAnalyses {
+  explicit PageAnalyses(size_t top) : sched(top), syscalls(top) {}
+
+  SummaryAnalysis summary;
+  KmemAnalysis kmem;
+  SchedAnalysis sched;
+  SyscallAnalysis syscalls;
+  RunTimeline run;
+  CallTimeline calls;
+  LossTimeline losses;
+  FanOut all{{&summary, &kmem, &sched, &syscalls, &run, &calls, &losses}};
+
+  void finish(const ReportFacts& facts) {
+    kmem.finish(facts.end_ns, facts.whole_since_ns);
+    sched.finish(facts.end_ns);
+    run.finish(facts.end_ns);
+    calls.finish(facts.end_ns);
+    losses.finish(facts.end_ns);
+  }
+};
+
+// The objects of the other reports, and the timelines.
+json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
+  const ReportFacts facts = input.facts({});
+  const ReportFacts of_kmem = input.facts(events_that_free(analyses.kmem));
+  const ReportFacts of_sched = input.facts(kSchedNeeds), of_syscalls = input.facts(kSyscallNeeds);
+  analyses.finish(of_kmem);
+  ReportCommand command;
+  command.top = top;
+  json data = {
+      {"version", KTRACED_VERSION},
+      {"summary", summary_report(analyses.summary, command, facts)},
+      {"kmem", kmem_report(analyses.kmem, command,
+                           [&input](uint64_t address) { return input.symbol(address); })},
+      {"sched", sched_report(analyses.sched, command)},
+      {"syscalls", syscall_report(analyses.syscalls, command)},
+      {"timeline", html_timeline(analyses.run, analyses.calls, analyses.losses, facts.begin_ns)}};
+  data["kmem"]["caveats"] = of_kmem.caveats;
+  data["sched"]["caveats"] = of_sched.caveats;
+  data["syscalls"]["caveats"] = of_syscalls.caveats;
+  add_facts(data, facts);
+  return data;
+}
+
+// '<' occurs only in strings. There it could end the HTML element that contains the text.
+std::string without_markup(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+Result<> write_page(OutputTarget& file, const json& data) {
+  const HtmlTemplate page = html_template();
+  const std::string text = without_markup(json_text(printable_texts(data), -1));
+  for (const std::string_view part : {page.before, std::string_view(text), page.after})
+    if (auto written = file.write(part); !written) return written;
+  return file.finish();
+}
+
+Result<> say_written(const HtmlCommand& command, const json& data, const Options& options) {
+  if (command.output == "-") return {};
+  const uint64_t events = number_at(member(member(data, "summary"), "total"), "events");
+  const std::string text = options.json ? json_text({{"path", command.output}, {"events", events}})
+                                        : fmt::format("wrote {}: {} events; open it in a browser\n",
+                                                      printable(command.output), grouped(events));
+  auto written = write_all(STDOUT_FILENO, text);
+  if (!written) return propagate(written);
+  return {};
+}
+
+}  // namespace
+
+Result<> run_html_report(const HtmlCommand& command, const Options& options) {
+  if (html_template().before.empty())
+    return fail(ExitCode::unavailable,
+                "this ktracectl was built without the HTML report; build it with npm installed and "
+                "-DKTRACED_HTML=ON");
+  if (command.output == "-" && ::isatty(STDOUT_FILENO) == 1)
+    return fail(ExitCode::usage, "a page for a browser is not for a terminal: give -o FILE");
+  auto traces = TraceInput::open(command.directories, command.partial);
+  if (!traces) return propagate(traces);
+  auto input = ChosenEvents::of(std::move(*traces), command.events, {.report = "report html"});
+  if (!input) return propagate(input);
+  auto file = OutputTarget::open(command.output, access_of_traces(command.directories));
+  if (!file) return propagate(file);
+  PageAnalyses analyses(command.top);
+  if (auto read = (*input)->read(analyses.all); !read) return read;
+  const json data = page_data(**input, analyses, command.top);
+  if (auto written = write_page(*file, data); !written) return written;
+  if (auto said = say_written(command, data, options); !said) return said;
+  return (*input)->verdict();
+}
+
+}  // namespace ktraced

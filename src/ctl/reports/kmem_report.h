@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The report on kernel memory.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/reports/kmem_analysis.h"
+#include "ctl/input/options.h"
+#include "ctl/terminal/terminal.h"
+
+namespace ktraced {
+
+// The sort keys of its rows, the default first.
+[[nodiscard]] std::vector<std::string> kmem_sort_keys();
+
+// The symbol at a kernel address; empty if unknown.
+using SymbolAt = std::function<std::string_view(uint64_t address)>;
+
+// The events that free what was allocated in a trace.
+[[nodiscard]] std::vector<std::string> events_that_free(const KmemAnalysis& analysis);
+
+// As JSON, see docs/reports.md. `analysis` must be finished.
+[[nodiscard]] nlohmann::json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
+                                         const SymbolAt& symbol);
+// As text.
+[[nodiscard]] std::string kmem_report_text(const nlohmann::json& report, const Colours& colours);
+
+}  // namespace ktraced

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/print_stderr.h"
+#include "ctl/input/chosen_events.h"
+#include "ctl/input/report_input.h"
+#include "ctl/input/report_text.h"
+#include "ctl/input/trace_input.h"
+#include "ctl/input/traced_events.h"
+#include "ctl/live/live_input.h"
+#include "ctl/reports/kmem_report.h"
+#include "ctl/reports/sched_report.h"
+#include "ctl/reports/summary_report.h"
+#include "ctl/reports/syscall_report.h"
+#include "ctl/terminal/json_text.h"
+#include "ctl/terminal/output.h"
+#include "ctl/terminal/terminal.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+// The inputs of all reports. `facts` is filled in.
+struct Making {
+  const ReportCommand& command;
+  ReportInput& input;
+  ReportFacts& facts;
+};
+
+Result<json> summary(const Making& making) {
+  SummaryAnalysis analysis;
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  making.facts = making.input.facts({});
+  return summary_report(analysis, making.command, making.facts);
+}
+
+Result<json> kmem(const Making& making) {
+  KmemAnalysis analysis;
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  making.facts = making.input.facts(events_that_free(analysis));
+  analysis.finish(making.facts.end_ns, making.facts.whole_since_ns);
+  return kmem_report(analysis, making.command,
+                     [&making](uint64_t address) { return making.input.symbol(address); });
+}
+
+Result<json> sched(const Making& making) {
+  SchedAnalysis analysis(making.command.top);
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  making.facts = making.input.facts(kSchedNeeds);
+  analysis.finish(making.facts.end_ns);
+  return sched_report(analysis, making.command);
+}
+
+Result<json> syscalls(const Making& making) {
+  SyscallAnalysis analysis(making.command.top);
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  making.facts = making.input.facts(kSyscallNeeds);
+  return syscall_report(analysis, making.command);
+}
+
+constexpr std::string_view kKmemUses[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
+                                          "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
+constexpr std::string_view kSchedUses[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
+                                           "sched_migrate_task", "sched_process_fork"};
+constexpr std::string_view kSyscallUses[] = {"sys_enter", "sys_exit", "sched_process_exec",
+                                             "sched_process_exit"};
+constexpr std::string_view kKmemReads[] = {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"};
+constexpr std::string_view kSchedReads[] = {"sched_switch", "sched_wakeup"};
+constexpr std::string_view kSyscallReads[] = {"sys_enter", "sys_exit"};
+
+// One kind of report.
+struct ReportKind {
+  ReportCommand::Kind kind;
+  Result<json> (*make)(const Making& making);
+  std::string (*text)(const json& report, const Colours& colours);
+  EventNeed needs;
+  std::span<const std::string_view> uses;  // empty: all events
+};
+
+constexpr ReportKind kReportKinds[] = {
+    {ReportCommand::Kind::summary, summary, summary_report_text, {}, {}},
+    {ReportCommand::Kind::kmem,
+     kmem,
+     kmem_report_text,
+     {.who = "report kmem", .events = kKmemReads, .any = true, .enable = "kmem"},
+     kKmemUses},
+    {ReportCommand::Kind::sched,
+     sched,
+     sched_report_text,
+     {.who = "report sched", .events = kSchedReads, .enable = "sched"},
+     kSchedUses},
+    {ReportCommand::Kind::syscalls,
+     syscalls,
+     syscall_report_text,
+     {.who = "report syscalls", .events = kSyscallReads, .enable = "syscalls"},
+     kSyscallUses},
+};
+
+const ReportKind& kind_of(const ReportCommand& command) {
+  return *std::ranges::find(kReportKinds, command.kind, &ReportKind::kind);
+}
+
+// Prints why the report may be empty.
+void print_missing_events(const ReportCommand& command, const ReportInput& input) {
+  const auto traced = input.traced();
+  if (!traced) return;
+  const Traced when = command.live ? Traced::now : Traced::in_the_past;
+  if (const auto missing = missing_events(kind_of(command).needs, *traced, when))
+    print_stderr("ktracectl: {}\n", printable(*missing));
+}
+
+Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
+                                              const Options& options) {
+  auto input = command.live ? LiveInput::subscribe(options.socket, command.duration_s)
+                            : TraceInput::open(command.directories, command.partial);
+  if (!input) return input;
+  const ReportKind& kind = kind_of(command);
+  return ChosenEvents::of(std::move(*input), command.events,
+                          {.report = kind.needs.who, .events = kind.uses});
+}
+
+// The sources of the events and the time window.
+std::string heading_of(const json& report) {
+  std::string out;
+  for (const json& source : list_at(report, "sources"))
+    out += fmt::format(
+        "{}: {} of {}, {}\n", printable(text_at(source, "path")), text_at(source, "kind"),
+        printable(text_at(source, "host")),
+        flag_at(source, "complete")
+            ? "complete"
+            : printable(fmt::format("incomplete: {}",
+                                    fmt::join(texts_at(source, "incomplete_because"), "; "))));
+  const json& window = member(report, "window");
+  const uint64_t begin = number_at(window, "begin_ns"), end = number_at(window, "end_ns");
+  return out + fmt::format("{:.3f} s, from {:.6f} to {:.6f} after boot\n\n",
+                           in_seconds(end - begin), in_seconds(begin), in_seconds(end));
+}
+
+}  // namespace
+
+Result<> run_report(const ReportCommand& command, const Options& options) {
+  auto input = input_of(command, options);
+  if (!input) return propagate(input);
+  ReportFacts facts;
+  auto made = kind_of(command).make({.command = command, .input = **input, .facts = facts});
+  if (!made) return propagate(made);
+  print_missing_events(command, **input);
+  json& report = *made;
+  add_facts(report, facts);
+  const std::string text =
+      options.json ? json_text(report)
+                   : heading_of(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
+  auto written = write_all(STDOUT_FILENO, text);
+  if (!written) return propagate(written);
+  return (*input)->verdict();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The report on scheduling.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/reports/sched_analysis.h"
+#include "ctl/input/options.h"
+#include "ctl/terminal/terminal.h"
+
+namespace ktraced {
+
+// The sort keys of its rows, the default first.
+[[nodiscard]] std::vector<std::string> sched_sort_keys();
+
+// The events that it depends on.
+inline const std::vector<std::string> kSchedNeeds = {"sched_switch", "sched_wakeup",
+                                                     "sched_wakeup_new"};
+
+// As JSON, see docs/reports.md. `analysis` must be finished.
+[[nodiscard]] nlohmann::json sched_report(const SchedAnalysis& analysis,
+                                          const ReportCommand& command);
+// As text.
+[[nodiscard]] std::string sched_report_text(const nlohmann::json& report, const Colours& colours);
+
+}  // namespace ktraced

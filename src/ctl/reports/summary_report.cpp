@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/summary_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ctl/input/report_text.h"
+#include "ctl/reports/actor_json.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+// A report to suggest, and the events that it needs.
+struct Hint {
+  const char* report;
+  const char* what;
+  std::vector<std::string> events;
+};
+const std::vector<Hint>& hints() {
+  static const std::vector<Hint> kHints = {
+      {"kmem",
+       "who allocates, what is wasted and what is not given back",
+       {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"}},
+      {"sched", "who runs, who waits for a CPU and for how long", {"sched_switch"}},
+      {"syscalls", "how long system calls take and how they end", {"sys_exit"}},
+  };
+  return kHints;
+}
+
+json events_json(const SummaryAnalysis& analysis, const ReportFacts& facts) {
+  json events = json::object();
+  for (const auto& [name, count] : analysis.events())
+    events[name] = {
+        {"events", count.events}, {"lost", count.lost}, {"missed", 0}, {"overwritten", 0}};
+  for (const auto& [name, account] : facts.accounts.items()) {
+    if (!events.contains(name)) events[name] = {{"events", 0}, {"lost", 0}};
+    for (const char* count : {"missed", "overwritten"})
+      events[name][count] = number_at(account, count);
+  }
+  return events;
+}
+
+json cpus_json(const SummaryAnalysis& analysis) {
+  json cpus = json::array();
+  for (const auto& [number, cpu] : analysis.cpus())
+    cpus.push_back({{"cpu", number},
+                    {"events", cpu.count.events},
+                    {"lost", cpu.count.lost},
+                    {"first_ns", cpu.first_ns},
+                    {"last_ns", cpu.last_ns}});
+  return cpus;
+}
+
+json processes_json(const SummaryAnalysis& analysis, uint64_t top) {
+  const auto processes = analysis.processes();
+  json rows = json::array();
+  for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
+    const SummaryAnalysis::Process& process = processes[i];
+    rows.push_back(actor_json(process.pid, process.known, process.comm, process.start_ns));
+    rows.back()["events"] = process.events;
+  }
+  return {{"rows", std::move(rows)}, {"of", processes.size()}, {"others", analysis.other_events()}};
+}
+
+std::string events_table(const json& report, double seconds, const Colours& colours) {
+  std::vector<Table::Cell> head{heading("EVENT", false, colours)};
+  add_headings(head, {"EVENTS", "PER SECOND", "LOST", "MISSED", "OVERWRITTEN"}, true, colours);
+  Table table(std::move(head));
+  auto add = [&](const std::string& name, const json& counts) {
+    const uint64_t events = number_at(counts, "events");
+    auto loss = [&](const char* which) {
+      const uint64_t count = number_at(counts, which);
+      Table::Cell cell{grouped(count), true};
+      if (count != 0) cell.paint = [&colours](std::string_view text) { return colours.red(text); };
+      return cell;
+    };
+    table.add(
+        {{printable(name)},
+         count_cell(events),
+         {seconds > 0 ? fmt::format("{:.0f}", static_cast<double>(events) / seconds) : "-", true},
+         loss("lost"),
+         loss("missed"),
+         count_cell(number_at(counts, "overwritten"))});
+  };
+  for (const auto& [name, counts] : member(report, "events").items()) add(name, counts);
+  add("total", member(report, "total"));
+  return table.text() + "\n";
+}
+
+std::string cpus_table(const json& report, uint64_t begin, const Colours& colours) {
+  std::vector<Table::Cell> head;
+  add_headings(head, {"CPU", "EVENTS", "LOST", "FIRST", "LAST"}, true, colours);
+  Table table(std::move(head));
+  auto time = [&](const json& cpu, const char* which) -> Table::Cell {
+    if (number_at(cpu, "events") == 0) return {"-", true};
+    const uint64_t ns = number_at(cpu, which);
+    return {fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin))), true};
+  };
+  for (const json& cpu : list_at(report, "cpus"))
+    table.add({{std::to_string(number_at(cpu, "cpu")), true},
+               count_cell(number_at(cpu, "events")),
+               count_cell(number_at(cpu, "lost")),
+               time(cpu, "first_ns"),
+               time(cpu, "last_ns")});
+  return table.text() + "\n";
+}
+
+std::string processes_table(const json& report, const Colours& colours) {
+  const json& processes = member(report, "processes");
+  const uint64_t total = number_at(member(report, "total"), "events");
+  Table table({heading("PID", true, colours), heading("PROCESS", false, colours),
+               heading("EVENTS", true, colours), heading("SHARE", true, colours)});
+  for (const json& process : list_at(processes, "rows")) {
+    const uint64_t events = number_at(process, "events");
+    table.add({pid_cell(process), actor_name_cell(process), count_cell(events),
+               share_cell(events, total)});
+  }
+  return table.text() + more_rows(processes) + "\n";
+}
+
+std::string next_reports(const json& report) {
+  std::string out;
+  for (const json& next : list_at(report, "next"))
+    out += fmt::format("see 'ktracectl report {}': {}\n", text_at(next, "report"),
+                       text_at(next, "what"));
+  return out;
+}
+
+}  // namespace
+
+json summary_report(const SummaryAnalysis& analysis, const ReportCommand& command,
+                    const ReportFacts& facts) {
+  json report = {{"events", events_json(analysis, facts)},
+                 {"cpus", cpus_json(analysis)},
+                 {"processes", processes_json(analysis, command.top)},
+                 {"next", json::array()}};
+  json total = {{"events", analysis.total().events}, {"lost", analysis.total().lost}};
+  for (const char* count : {"missed", "overwritten"}) {
+    uint64_t sum = 0;
+    for (const auto& [name, account] : facts.accounts.items()) sum += number_at(account, count);
+    total[count] = sum;
+  }
+  report["total"] = std::move(total);
+  const auto events = analysis.events();
+  for (const Hint& hint : hints())
+    if (std::ranges::any_of(hint.events, [&](const auto& name) { return events.contains(name); }))
+      report["next"].push_back({{"report", hint.report}, {"what", hint.what}});
+  return report;
+}
+
+std::string summary_report_text(const json& report, const Colours& colours) {
+  const json& window = member(report, "window");
+  const uint64_t begin = number_at(window, "begin_ns");
+  const double seconds = in_seconds(number_at(window, "end_ns") - begin);
+  return events_table(report, seconds, colours) + cpus_table(report, begin, colours) +
+         processes_table(report, colours) + next_reports(report) + caveats_text(report);
+}
+
+}  // namespace ktraced

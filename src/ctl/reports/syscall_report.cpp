@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/syscall_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "analysis/coverage/event_fields.h"
+#include "ctl/input/report_text.h"
+#include "ctl/reports/actor_json.h"
+#include "ctl/reports/latency_json.h"
+#include "schema/names.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+// Nothing: no call of the row has a time. It is sorted after all rows that have one.
+using SyscallNumber = std::optional<uint64_t>;
+using SyscallValue = SyscallNumber (*)(const SyscallRow& row);
+
+SyscallNumber if_timed(const SyscallRow& row, uint64_t value) {
+  return row.ns.count() != 0 ? SyscallNumber(value) : std::nullopt;
+}
+
+constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
+    {"time", [](const SyscallRow& row) { return if_timed(row, row.ns.sum()); }},
+    {"count", [](const SyscallRow& row) { return SyscallNumber(row.calls); }},
+    {"errors", [](const SyscallRow& row) { return SyscallNumber(row.failed); }},
+    {"max", [](const SyscallRow& row) { return if_timed(row, row.ns.max()); }},
+};
+
+std::string error_name(int32_t error) {
+  const std::string_view name = errno_name(error);
+  return name.empty() ? std::to_string(error) : std::string(name);
+}
+
+json row_json(const SyscallRow& row) {
+  json errors = json::object();
+  for (const auto& [error, count] : row.errors) errors[error_name(error)] = count;
+  json out = {{"calls", row.calls},
+              {"failed", row.failed},
+              {"errors", std::move(errors)},
+              {"time", latency_json(row.ns)},
+              {"histogram", histogram_json(row.ns)}};
+  if (row.others)
+    out["others"] = true;
+  else
+    out["syscall"] = syscall_text(row.abi, row.nr);
+  return out;
+}
+
+json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const ReportCommand& command,
+               bool with_process) {
+  std::vector<const SyscallRow*> rows;
+  rows.reserve(all.size());
+  for (const SyscallRow& row : all) rows.push_back(&row);
+  std::ranges::stable_sort(rows, [value](const SyscallRow* a, const SyscallRow* b) {
+    return std::pair(value(*b), b->calls) < std::pair(value(*a), a->calls);
+  });
+  json list = json::array();
+  for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i) {
+    list.push_back(row_json(*rows[i]));
+    if (!with_process || rows[i]->others) continue;
+    const SyscallRow& row = *rows[i];
+    list.back().update(actor_json(row.pid, row.pid_known, row.comm, row.start_ns));
+  }
+  return {{"rows", std::move(list)}, {"of", rows.size()}};
+}
+
+json call_json(const SyscallCall& call) {
+  json args = json::array();
+  for (const uint64_t arg : call.args) args.push_back(fmt::format("{:#x}", arg));
+  json out = {{"ts", call.begin_ns},
+              {"ns", call.ns},
+              {"tid", call.tid},
+              {"comm", comm_json(call.comm)},
+              {"syscall", syscall_text(call.abi, call.nr)},
+              {"args", std::move(args)},
+              {"ret", call.ret}};
+  if (is_error_result(call.ret)) out["error"] = error_name(static_cast<int32_t>(-call.ret));
+  return out;
+}
+
+std::string errors_text(const json& row) {
+  std::string out;
+  for (const auto& [error, count] : member(row, "errors").items())
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", error, grouped(count.get<uint64_t>()));
+  return out;
+}
+
+std::string rows_text(const json& table, bool with_process, const Colours& colours) {
+  std::vector<Table::Cell> head;
+  if (with_process) head = {heading("PID", true, colours), heading("PROCESS", false, colours)};
+  head.push_back(heading("SYSTEM CALL", false, colours));
+  add_headings(head, {"CALLS", "TOTAL", "MEAN", "50 %", "90 %", "99 %", "LONGEST"}, true, colours);
+  head.push_back(heading("ERRORS", false, colours));
+  Table text(std::move(head));
+  for (const json& row : list_at(table, "rows")) {
+    const bool others = flag_at(row, "others");
+    std::vector<Table::Cell> cells;
+    if (with_process && others) cells = {{""}, {""}};
+    if (with_process && !others) cells = {pid_cell(row), actor_name_cell(row)};
+    cells.push_back({others ? "(others)" : text_at(row, "syscall")});
+    cells.push_back(count_cell(number_at(row, "calls")));
+    for (const char* which : {"total_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"})
+      cells.push_back(latency_cell(member(row, "time"), which));
+    cells.push_back({errors_text(row)});
+    text.add(std::move(cells));
+  }
+  return text.text() + more_rows(table) + "\n";
+}
+
+std::string slowest_text(const json& calls, const Colours& colours) {
+  if (calls.empty()) return "";
+  Table text({heading("BEGAN AT", true, colours), heading("TOOK", true, colours),
+              heading("THREAD", true, colours), heading("", false, colours),
+              heading("SLOWEST CALLS", false, colours)});
+  for (const json& call : calls) {
+    std::string arguments;
+    for (const std::string& arg : texts_at(call, "args"))
+      arguments += (arguments.empty() ? "" : ", ") + arg;
+    const std::string error = text_at(call, "error");
+    text.add({{fmt::format("{:.6f}", in_seconds(number_at(call, "ts"))), true},
+              {duration_text(number_at(call, "ns")), true},
+              {std::to_string(number_at(call, "tid")), true},
+              comm_cell(call),
+              {fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
+                           call["ret"].get<int64_t>(), error.empty() ? "" : " " + error)}});
+  }
+  return text.text() + "\n";
+}
+
+// The distributions of the first rows.
+std::string histograms_text(const json& table, const Colours& colours) {
+  constexpr size_t kDrawn = 3;
+  std::string out;
+  size_t drawn = 0;
+  for (const json& row : list_at(table, "rows")) {
+    if (flag_at(row, "others") || list_at(row, "histogram").empty()) continue;
+    if (drawn++ == kDrawn) break;
+    out += colours.bold("HOW LONG " + text_at(row, "syscall") + " TOOK, FROM") + "\n" +
+           histogram_text(member(row, "histogram"), colours.on()) + "\n";
+  }
+  return out;
+}
+
+std::string syscall_notes(const json& report) {
+  std::string out;
+  auto note = [&](const char* key, const char* text) {
+    if (const uint64_t count = number_at(report, key); count != 0)
+      out += fmt::format("{} {}\n", grouped(count), text);
+  };
+  note("running", "calls had not returned at the end");
+  note("killed", "calls did not return, because their thread was ended by others");
+  note("begun_before",
+       "calls began before the trace, or their beginning is missing: counted, not timed");
+  note("end_unseen", "calls have no end in the trace although their thread went on");
+  note("not_followed", "calls were counted but not timed: too many were running at once");
+  note("lost", "beginnings and ends of calls were lost");
+  note("uncertain", "calls ran while something was lost or changed: counted, not timed");
+  return out + caveats_text(report);
+}
+
+}  // namespace
+
+std::string syscall_text(uint32_t abi, int32_t nr) {
+  const std::string_view name = syscall_name(abi, nr);
+  std::string text = name.empty() ? fmt::format("syscall_{}", nr) : std::string(name);
+  return abi == 0 ? text : fmt::format("{} ({})", text, syscall_abi_name(abi));
+}
+
+std::vector<std::string> syscall_sort_keys() {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : kSyscallKeys) keys.emplace_back(key);
+  return keys;
+}
+
+json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& command) {
+  const auto* key = std::ranges::find(
+      kSyscallKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
+  if (key == std::ranges::end(kSyscallKeys)) key = kSyscallKeys;
+  json slowest = json::array();
+  for (const SyscallCall& call : analysis.slowest()) slowest.push_back(call_json(call));
+  return {{"by", key->first},
+          {"calls", rows_json(analysis.by_call(), key->second, command, false)},
+          {"processes", rows_json(analysis.by_process(), key->second, command, true)},
+          {"slowest", std::move(slowest)},
+          {"running", analysis.running()},
+          {"ended", analysis.ended()},
+          {"killed", analysis.killed()},
+          {"child_returns", analysis.child_returns()},
+          {"not_followed", analysis.not_followed()},
+          {"begun_before", analysis.begun_before()},
+          {"end_unseen", analysis.end_unseen()},
+          {"uncertain", analysis.uncertain()},
+          {"lost", analysis.lost()}};
+}
+
+std::string syscall_report_text(const json& report, const Colours& colours) {
+  return rows_text(member(report, "calls"), false, colours) +
+         rows_text(member(report, "processes"), true, colours) +
+         slowest_text(list_at(report, "slowest"), colours) +
+         histograms_text(member(report, "calls"), colours) + syscall_notes(report);
+}
+
+}  // namespace ktraced

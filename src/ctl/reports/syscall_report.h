@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The report on system calls.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/reports/syscall_analysis.h"
+#include "ctl/input/options.h"
+#include "ctl/terminal/terminal.h"
+
+namespace ktraced {
+
+// The sort keys of its rows, the default first.
+[[nodiscard]] std::vector<std::string> syscall_sort_keys();
+
+// The events that it depends on.
+inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
+// "openat", "open (i386)", or "syscall_1000" for one without a name.
+[[nodiscard]] std::string syscall_text(uint32_t abi, int32_t nr);
+
+// As JSON, see docs/reports.md.
+[[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
+                                            const ReportCommand& command);
+// As text.
+[[nodiscard]] std::string syscall_report_text(const nlohmann::json& report, const Colours& colours);
+
+}  // namespace ktraced

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Columns of text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ctl/terminal/terminal.h"
+
+namespace ktraced {
+
+// Rows of cells, padded to the width of their column. ASCII only: one byte is one column.
+class Table {
+ public:
+  // Colours a padded cell for output.
+  using Paint = std::function<std::string(std::string_view padded)>;
+  struct Cell {
+    std::string text;
+    bool right = false;  // numbers
+    Paint paint = nullptr;
+  };
+
+  explicit Table(std::vector<Cell> heading) { rows_.push_back(std::move(heading)); }
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  // All rows, each with `indent` leading spaces, no trailing spaces and a newline.
+  [[nodiscard]] std::string text(size_t indent = 0) const;
+
+ private:
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// A cell of a table's first row. `colours` must outlive it.
+[[nodiscard]] Table::Cell heading(std::string text, bool right, const Colours& colours);
+// Adds a heading cell for each of `names` to a table's first row.
+void add_headings(std::vector<Table::Cell>& head, std::initializer_list<const char*> names,
+                  bool right, const Colours& colours);
+
+// 1234567 → "1,234,567"
+[[nodiscard]] std::string grouped(uint64_t number);
+// 4194304 → "4 MiB"
+[[nodiscard]] std::string bytes_text(uint64_t bytes);
+// 1234567 ns → "1.235 ms"
+[[nodiscard]] std::string duration_text(uint64_t ns);
+
+}  // namespace ktraced

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/views/snapshot_list_view.h"
+
+#include <fmt/ranges.h>
+
+#include <ctime>
+
+#include "ctl/input/json_access.h"
+#include "ctl/terminal/table.h"
+#include "decoders/text/safe_text.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kNameWidth = 30;
+constexpr size_t kListWidth = 120;
+
+// Truncated to `width` bytes. The text is already printable, so no escape sequence can be split.
+std::string cut_text(std::string text, size_t width) {
+  if (text.size() <= width) return text;
+  size_t end = width - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
+// "2026-07-31 14:22:33" in UTC, as in the names.
+std::string time_text(uint64_t realtime_ns) {
+  if (realtime_ns == 0) return "-";
+  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000U);
+  tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc);
+  return text;
+}
+
+// In the format of a report's window.
+std::string seconds_text(uint64_t ns) {
+  return ns == 0 ? "-" : fmt::format("{:.6f}", static_cast<double>(ns) / 1e9);
+}
+
+std::string state_word(const json& snapshot) {
+  if (flag_at(snapshot, "unreadable")) return "unreadable";
+  return flag_at(snapshot, "complete") ? "complete" : "incomplete";
+}
+
+std::vector<Table::Cell> row_of(const json& snapshot, bool whole_names, const Colours& colours) {
+  const bool complete = flag_at(snapshot, "complete");
+  const json& window = member(snapshot, "window");
+  const std::string name = printable(text_at(snapshot, "name"));
+  return {{whole_names ? name : cut_text(name, kNameWidth)},
+          {time_text(number_at(snapshot, "taken_realtime_ns"))},
+          {seconds_text(number_at(window, "begin_ns")), true},
+          {seconds_text(number_at(window, "end_ns")), true},
+          {grouped(number_at(snapshot, "records")), true},
+          {bytes_text(number_at(snapshot, "bytes")), true},
+          {.text = state_word(snapshot), .paint = [complete, &colours](std::string_view text) {
+             return complete ? colours.green(text) : colours.red(text);
+           }}};
+}
+
+// "4.000000123" of CLOCK_BOOTTIME, as events are shown; empty for a CPU without records.
+std::string boottime_text(uint64_t ns) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  return ns == 0 ? "-" : fmt::format("{}.{:09}", ns / kSecond, ns % kSecond);
+}
+
+// The part of each CPU in a snapshot. The kernel counts missed hits for all CPUs together.
+std::string cpus_text(const json& snapshot, const Colours& colours) {
+  std::vector<Table::Cell> head;
+  add_headings(head, {"CPU", "FIRST", "LAST", "RECORDS", "OVERWRITTEN", "LOST", "MISSED"}, true,
+               colours);
+  Table table(std::move(head));
+  for (const json& cpu : list_at(snapshot, "cpus"))
+    table.add({{std::to_string(number_at(cpu, "cpu")), true},
+               {boottime_text(number_at(cpu, "first_ns")), true},
+               {boottime_text(number_at(cpu, "last_ns")), true},
+               {grouped(number_at(cpu, "records")), true},
+               {grouped(number_at(cpu, "overwritten")), true},
+               {grouped(number_at(cpu, "lost")), true},
+               {"", true}});
+  table.add({{"all", true},
+             {boottime_text(number_at(snapshot, "begin_ns")), true},
+             {boottime_text(number_at(snapshot, "end_ns")), true},
+             {grouped(number_at(snapshot, "records")), true},
+             {grouped(number_at(snapshot, "overwritten")), true},
+             {grouped(number_at(snapshot, "lost")), true},
+             {grouped(number_at(snapshot, "missed")), true}});
+  return table.text(2);
+}
+
+// Details that do not fit into the table.
+std::string details_text(const json& snapshot) {
+  std::string out;
+  if (!flag_at(snapshot, "unreadable"))
+    out = fmt::format("  reason: {} (requested by {})\n  overwritten {}, lost {}, missed {}\n",
+                      printable(text_at(snapshot, "reason")),
+                      printable(text_at(snapshot, "requested_by")),
+                      grouped(number_at(snapshot, "overwritten")),
+                      grouped(number_at(snapshot, "lost")), grouped(number_at(snapshot, "missed")));
+  for (const std::string& why : texts_at(snapshot, "incomplete_because"))
+    out += fmt::format("  {}: {}\n", state_word(snapshot), printable(why));
+  return out;
+}
+
+std::string unreadable_text(const json& snapshot) {
+  if (!flag_at(snapshot, "unreadable")) return "";
+  return cut_text(printable(fmt::format("unreadable: {}",
+                                        fmt::join(texts_at(snapshot, "incomplete_because"), "; "))),
+                  kListWidth) +
+         "\n";
+}
+
+std::string table_text(const json& snapshots, bool whole_names, const Colours& colours) {
+  std::vector<Table::Cell> head;
+  add_headings(head, {"NAME", "TAKEN (UTC)"}, false, colours);
+  add_headings(head, {"FROM (s)", "TO (s)", "RECORDS", "SIZE"}, true, colours);
+  add_headings(head, {"STATE"}, false, colours);
+  Table table(std::move(head));
+  for (const json& snapshot : snapshots) table.add(row_of(snapshot, whole_names, colours));
+  return table.text();
+}
+
+}  // namespace
+
+std::string snapshot_list_view(const json& answer, const SnapshotListOptions& options,
+                               const Colours& colours) {
+  const json& snapshots = list_at(answer, "snapshots");
+  std::string out = snapshots.empty() ? "" : table_text(snapshots, options.verbose, colours);
+  for (const json& snapshot : snapshots) {
+    if (!options.per_cpu && !options.verbose) {
+      out += unreadable_text(snapshot);
+      continue;
+    }
+    out += fmt::format("\n{}:\n", printable(text_at(snapshot, "name")));
+    if (options.verbose) out += details_text(snapshot);
+    if (options.per_cpu) out += cpus_text(snapshot, colours);
+  }
+  for (const std::string& name : texts_at(answer, "writing"))
+    out += fmt::format("being written: {}\n", printable(name));
+  return out.empty() ? "no snapshots\n" : out;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <fmt/ranges.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "ctl/input/filter_args.h"
+#include "ctl/input/json_access.h"
+#include "ctl/terminal/table.h"
+#include "ctl/views/views.h"
+
+namespace ktraced {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<const char*, 5> kCounters{"recorded", "filtered", "dropped", "missed",
+                                               "overwritten"};
+constexpr std::array<const char*, 3> kCpuCounters{"recorded", "filtered", "dropped"};
+
+bool is_loss(std::string_view counter) { return counter == "dropped" || counter == "missed"; }
+
+Table::Cell number_cell(const json& counts, const char* counter, const Colours& colours) {
+  uint64_t count = number_at(counts, counter);
+  Table::Cell cell{.text = grouped(count), .right = true};
+  if (count != 0 && is_loss(counter))
+    cell.paint = [&colours](std::string_view text) { return colours.red(text); };
+  return cell;
+}
+
+bool is_interesting(const json& event) {
+  for (const char* counter : kCounters)
+    if (number_at(event, counter) != 0) return true;
+  return flag_at(event, "enabled");
+}
+
+std::string event_table(const json& status, const Colours& colours) {
+  std::vector<Table::Cell> head{heading("EVENT", false, colours), heading("STATE", false, colours)};
+  for (const char* counter : kCounters) {
+    std::string name = counter;
+    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
+    head.push_back(heading(std::move(name), true, colours));
+  }
+  Table table(std::move(head));
+  auto add = [&](const std::string& name, std::string state, const json& counts) {
+    std::vector<Table::Cell> row{{name}, {std::move(state)}};
+    for (const char* counter : kCounters) row.push_back(number_cell(counts, counter, colours));
+    table.add(std::move(row));
+  };
+  for (const auto& [name, event] : member(status, "events").items())
+    if (is_interesting(event)) add(name, flag_at(event, "enabled") ? "on" : "off", event);
+  add("total", "", member(status, "totals"));
+  return table.text();
+}
+
+// Up to this many unavailable events are explained without --verbose.
+constexpr size_t kExplained = 4;
+
+// Disabled events without counts, and why some are not available; otherwise their numbers.
+std::string other_events(const json& status, bool verbose) {
+  std::vector<std::string> off;
+  std::string reasons;
+  size_t missing = 0;
+  for (const auto& [name, event] : member(status, "events").items()) {
+    if (!flag_at(event, "available")) {
+      ++missing;
+      reasons += fmt::format("not available: {} ({})\n", name, text_at(event, "reason"));
+    } else if (!is_interesting(event)) {
+      off.push_back(name);
+    }
+  }
+  if (off.empty() && missing == 0) return "";
+  if (!verbose && missing <= kExplained)
+    return fmt::format("more events off: {} (--verbose lists them)\n{}", off.size(), reasons);
+  if (!verbose)
+    return fmt::format("more events off: {}, not available: {} (--verbose lists them)\n",
+                       off.size(), missing);
+  return off.empty() ? reasons : fmt::format("off: {}\n{}", fmt::join(off, ", "), reasons);
+}
+
+std::string cpu_event_table(const json& status, const Colours& colours) {
+  Table table({heading("EVENT", false, colours), heading("CPU", true, colours),
+               heading("RECORDED", true, colours), heading("FILTERED", true, colours),
+               heading("DROPPED", true, colours)});
+  for (const auto& [name, event] : member(status, "events").items()) {
+    if (!is_interesting(event)) continue;
+    for (const json& counts : list_at(event, "per_cpu")) {
+      std::vector<Table::Cell> row{{name}, {std::to_string(number_at(counts, "cpu")), true}};
+      for (const char* counter : kCpuCounters) row.push_back(number_cell(counts, counter, colours));
+      table.add(std::move(row));
+    }
+  }
+  return table.text();
+}
+
+std::string ring_table(const json& stream, const Colours& colours) {
+  Table table({heading("RING", false, colours), heading("SIZE", true, colours),
+               heading("PRODUCED", true, colours), heading("CONSUMED", true, colours),
+               heading("UNREAD", true, colours)});
+  for (const json& cpu : list_at(stream, "cpus")) {
+    uint64_t produced = number_at(cpu, "produced");
+    uint64_t consumed = number_at(cpu, "consumed");
+    table.add({{fmt::format("cpu {}", number_at(cpu, "cpu"))},
+               {bytes_text(number_at(cpu, "ring_bytes")), true},
+               {grouped(produced), true},
+               {grouped(consumed), true},
+               {grouped(produced - std::min(produced, consumed)), true}});
+  }
+  return table.text();
+}
+
+std::string reach_text(uint64_t ns) {
+  const double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds < 120) return fmt::format("holds the last {:.1f} s", seconds);
+  if (seconds < 7200) return fmt::format("holds the last {:.0f} min", seconds / 60);
+  return fmt::format("holds the last {:.1f} h", seconds / 3600);
+}
+
+std::string flight_text(const json& flight, const Colours& colours) {
+  if (!flag_at(flight, "enabled")) return "off\n";
+  std::string out = fmt::format("on, {}, {}\n", bytes_text(number_at(flight, "bytes")),
+                                reach_text(number_at(flight, "reach_ns")));
+  if (const std::string unsaved = text_at(flight, "unsaved"); !unsaved.empty())
+    out += colours.red("what an earlier daemon recorded is not on disk yet: " + unsaved) + "\n";
+  if (const std::string unknown = text_at(flight, "snapshots_unknown"); !unknown.empty())
+    out += colours.red("how many snapshots there are is unknown: " + unknown) + "\n";
+  return out;
+}
+
+std::string output_text(const json& output, const Colours& colours) {
+  const uint64_t lost = number_at(output, "lost_events");
+  const std::string trace = text_at(output, "trace"), last = text_at(output, "last_trace");
+  const std::string text =
+      fmt::format("recording to {}: {}, {} so far, {} of {} traces, {} events lost",
+                  text_at(output, "directory"),
+                  !trace.empty()  ? trace
+                  : !last.empty() ? fmt::format("{} is finished", last)
+                                  : "no trace yet",
+                  bytes_text(number_at(output, "bytes")), number_at(output, "files"),
+                  number_at(output, "max_files"), grouped(lost));
+  std::string out = fmt::format("{}\n", lost == 0 ? text : colours.red(text));
+  if (flag_at(output, "failing"))
+    out += fmt::format("{}\n", colours.red("recording fails: " + text_at(output, "last_error")));
+  else if (lost != 0 && text_at(output, "last_error").empty())
+    out +=
+        "events are lost because they come faster than they can be written; enable or filter for "
+        "fewer\n";
+  return out;
+}
+
+std::string overview(const json& status, const Colours& colours) {
+  const json& stream = member(status, "stream");
+  std::string state = text_at(status, "state");
+  std::string out = fmt::format("ktraced {} (pid {}) on Linux {}: {}\n", text_at(status, "version"),
+                                number_at(status, "pid"), text_at(status, "kernel"),
+                                state == "running" ? colours.green(state) : colours.red(state));
+  out +=
+      fmt::format("stream: {}, {} per CPU, latency at most {} ms\n",
+                  flag_at(stream, "on") ? "read" : "no reader",
+                  bytes_text(number_at(stream, "ring_bytes")), number_at(stream, "max_latency_ms"));
+  if (const json& output = member(stream, "output"); flag_at(output, "enabled"))
+    out += output_text(output, colours);
+  out += "flight recorder: " + flight_text(member(status, "flight"), colours);
+  auto filter = filter_to_args(member(status, "filter"));
+  out += fmt::format("filter: {}\n",
+                     filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));
+  if (auto temporary = temporary_text(member(member(status, "filter"), "temporary"));
+      !temporary.empty())
+    out += "the filter is " + temporary + "\n";
+  if (auto only = texts_at(member(status, "filter"), "syscalls_only"); !only.empty())
+    out += fmt::format("system calls: only {}\n", fmt::join(only, ", "));
+  for (const json& reader : list_at(status, "subscribers")) {
+    uint64_t lost = number_at(reader, "lost_events");
+    std::string text = fmt::format("reader: pid {} (uid {}), {} waiting, {} events lost",
+                                   number_at(reader, "pid"), number_at(reader, "uid"),
+                                   bytes_text(number_at(reader, "queued_bytes")), grouped(lost));
+    out += (lost == 0 ? text : colours.red(text)) + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string status_view(const json& status, const StatusCommand& command, const Colours& colours) {
+  std::string out = fmt::format("{}\n{}{}", overview(status, colours), event_table(status, colours),
+                                other_events(status, command.verbose));
+  if (command.per_cpu)
+    out += fmt::format("\n{}\n{}", cpu_event_table(status, colours),
+                       ring_table(member(status, "stream"), colours));
+  return out;
+}
+
+}  // namespace ktraced

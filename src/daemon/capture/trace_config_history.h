@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The current trace config and the earlier ones.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/pins/trace_config_log.h"
+#include "kernel/programs/bpf_object.h"
+
+namespace ktraced {
+
+// The recent config changes with their times, including those of earlier daemons. Snapshots need
+// them, because a trace that was filtered in part is not complete. Belongs to the main thread,
+// except for current().
+class TraceConfigHistory {
+ public:
+  using Config = std::shared_ptr<const nlohmann::json>;
+  static constexpr size_t kMaxChanges = 1000;
+
+  // Since when the trace config is known, and why not earlier.
+  struct KnownSince {
+    uint64_t ns = 0;  // CLOCK_BOOTTIME; 0: known for all times
+    std::string reason;
+  };
+
+  // `adopted`: the object, and the log beside it, belong to an earlier daemon. Never fails:
+  // known_since() reports what is unknown.
+  TraceConfigHistory(const BpfObject& object, bool adopted);
+
+  // Records the trace config. Returns the time if it differs from the current one.
+  std::optional<uint64_t> note(nlohmann::json config);
+  // Null before the first note(), unless an earlier daemon has recorded a config. Thread-safe.
+  [[nodiscard]] Config current() const;
+  // The trace config at that time, with the "changes" since then, in the format of manifests.
+  // Unknown parts are left out.
+  [[nodiscard]] nlohmann::json since(uint64_t ns) const;
+  [[nodiscard]] const KnownSince& known_since() const { return known_since_; }
+  // Marks the time up to now as unknown, for a reason other than the configs.
+  void forget(std::string reason);
+
+  // Marks the time while the kernel is being changed. If the daemon dies meanwhile, the next daemon
+  // treats the trace config as unknown. May be nested.
+  class Change {
+   public:
+    explicit Change(TraceConfigHistory& history);
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    ~Change();
+
+   private:
+    TraceConfigHistory& history_;
+  };
+
+ private:
+  struct Entry {
+    uint64_t ns = 0;
+    Config config;
+  };
+  void adopt();
+  void append(uint64_t ns, Config config);
+
+  std::optional<TraceConfigLog> log_;  // nothing: the log cannot be written
+  std::deque<Entry> changes_;          // the most recent ones, oldest first
+  KnownSince known_since_;
+  int changing_ = 0;
+  mutable std::mutex mutex_;
+  Config current_;  // guarded by mutex_
+};
+
+// The settings that an earlier daemon changed at run time and that `now` does not have: one line
+// each, for the log.
+[[nodiscard]] std::vector<std::string> dropped_settings(const nlohmann::json& before,
+                                                        const nlohmann::json& now);
+
+}  // namespace ktraced

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The configuration file, checked and ready to use.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/install_paths.h"
+#include "kernel/filters/filter_settings.h"
+
+namespace ktraced {
+
+// The stream kept in files: trace directories, one after the other.
+struct StreamOutput {
+  std::filesystem::path directory;
+  uint32_t max_file_mb = 256;  // size of one trace directory before rotation
+  uint32_t max_files = 8;      // trace directories kept; the oldest are removed
+
+  bool operator==(const StreamOutput&) const = default;
+};
+
+// The flight recorder and its snapshots.
+struct FlightConfig {
+  bool enabled = true;
+  uint32_t buffer_kb = 8192;  // of each CPU and bank; a power of two
+  uint32_t banks = 2;         // one is being written, the others are spare
+  std::filesystem::path directory = kDefaultSnapshotDirectory;
+  uint32_t max_snapshots = 16;   // snapshots kept; the oldest are removed
+  uint32_t max_total_mb = 2048;  // all of them together
+
+  bool operator==(const FlightConfig&) const = default;
+};
+
+// The rings from which the stream is read.
+struct StreamConfig {
+  uint32_t buffer_kb = 4096;  // per CPU; a power of two
+  uint32_t max_latency_ms = 100;
+  std::optional<StreamOutput> output;  // nothing: no trace files
+
+  bool operator==(const StreamConfig&) const = default;
+};
+
+struct Config {
+  // Names of enabled events, group by group, in the groups' order.
+  std::vector<std::string> events;
+  // Tracepoints of the running kernel, as names or patterns: "irq:irq_handler_entry", "block:*".
+  std::vector<std::string> tracepoints;
+  // Kernel probes, a definition each.
+  std::vector<std::string> probes;
+  // Selected system calls by name; empty: all.
+  std::vector<std::string> syscalls_only;
+  FilterSettings filter;
+  StreamConfig stream;
+  FlightConfig flight;
+  struct {
+    std::filesystem::path socket = kDefaultSocket;
+    std::string group;                 // members may read; empty: root only
+    std::vector<uint32_t> admin_uids;  // have full control, as root does
+  } control;
+  struct {
+    std::string level = "info";
+  } log;
+  bool persist = false;  // kernel objects stay active when the daemon stops
+  std::filesystem::path bpffs = "/sys/fs/bpf/ktraced";  // where they are pinned
+};
+
+// An event group with its members, for resolving the "events" section.
+using EventGroups = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+// Parses and checks the text of a configuration file named `file`. Any failure is ExitCode::config.
+// The message has a line for each problem, with file, line and key, and what would be valid.
+[[nodiscard]] Result<Config> parse_config(std::string_view text, std::string_view file,
+                                          const EventGroups& groups);
+[[nodiscard]] Result<Config> load_config(const std::filesystem::path& file,
+                                         const EventGroups& groups);
+
+// The filter as JSON: {"pid":[],"uid":[],"comm":[],"follow":[],"cgroup":[],"exclude":{the same}}.
+[[nodiscard]] nlohmann::json filter_to_json(const FilterSettings& filter);
+// `current` with the keys given in `patch` replaced; the same checks as for the configuration
+// file. A bad value is ExitCode::usage.
+[[nodiscard]] Result<FilterSettings> merge_filter(FilterSettings current,
+                                                  const nlohmann::json& patch);
+// `current` without the values of these keys: "comm", "exclude.uid", "syscall". An unknown key is
+// ExitCode::usage.
+[[nodiscard]] Result<FilterSettings> without_keys(const FilterSettings& current,
+                                                  const std::vector<std::string>& keys);
+
+}  // namespace ktraced

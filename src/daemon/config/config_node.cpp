@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/config/config_node.h"
+
+#include <algorithm>
+
+#include "base/text/suggest.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+std::string type_text(const json& value) {
+  switch (value.type()) {
+    case json::value_t::null:
+      return "null";
+    case json::value_t::object:
+      return "an object";
+    case json::value_t::array:
+      return "a list";
+    case json::value_t::string:
+      return "a string";
+    case json::value_t::boolean:
+      return value.get<bool>() ? "true" : "false";
+    case json::value_t::number_float:
+      return value.dump();
+    default:
+      return "a number";
+  }
+}
+
+}  // namespace
+
+bool ConfigNode::object(const std::vector<std::string_view>& known_keys) const {
+  if (!value_->is_object()) {
+    wrong_type("an object");
+    return false;
+  }
+  for (const auto& [key, value] : value_->items()) {
+    if (std::ranges::find(known_keys, key) != known_keys.end()) continue;
+    std::string remedy = suggestion(key, known_keys);
+    if (remedy.empty()) remedy = fmt::format("; there are {}", fmt::join(known_keys, ", "));
+    problems_->add(member_path(path_, key), "unknown key" + remedy);
+  }
+  return true;
+}
+
+std::optional<ConfigNode> ConfigNode::member(std::string_view key) const {
+  auto found = value_->find(key);
+  if (found == value_->end()) return std::nullopt;
+  return ConfigNode(*found, member_path(path_, key), *problems_);
+}
+
+std::vector<ConfigNode> ConfigNode::list(size_t max_size) const {
+  std::vector<ConfigNode> elements;
+  if (!value_->is_array()) {
+    wrong_type("a list");
+    return elements;
+  }
+  if (value_->size() > max_size) {
+    problem("has {} entries; at most {} are possible", value_->size(), max_size);
+    return elements;
+  }
+  for (size_t i = 0; i < value_->size(); ++i)
+    elements.emplace_back((*value_)[i], element_path(path_, i), *problems_);
+  return elements;
+}
+
+std::optional<uint32_t> ConfigNode::number(uint32_t min, uint32_t max, std::string_view why) const {
+  if (!value_->is_number_integer()) {
+    wrong_type("a whole number");
+    return std::nullopt;
+  }
+  bool too_large = value_->is_number_unsigned() && value_->get<uint64_t>() > max;
+  if (too_large || value_->get<int64_t>() < min) {
+    problem("must be from {} to {}, not {}{}{}", min, max, value_->dump(),
+            too_large && !why.empty() ? ": " : "", too_large ? why : "");
+    return std::nullopt;
+  }
+  return value_->get<uint32_t>();
+}
+
+std::optional<bool> ConfigNode::boolean() const {
+  if (value_->is_boolean()) return value_->get<bool>();
+  wrong_type("true or false");
+  return std::nullopt;
+}
+
+std::optional<std::string> ConfigNode::text() const {
+  if (!value_->is_string()) {
+    wrong_type("a string");
+    return std::nullopt;
+  }
+  auto text = value_->get<std::string>();
+  if (text.find('\0') != std::string::npos) {
+    problem("must not contain a NUL character");
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::optional<std::string> ConfigNode::choice(const std::vector<std::string_view>& choices) const {
+  auto chosen = text();
+  if (!chosen || std::ranges::find(choices, *chosen) != choices.end()) return chosen;
+  problem("{}", unknown_name("value", *chosen, choices,
+                             fmt::format("there are {}", fmt::join(choices, ", "))));
+  return std::nullopt;
+}
+
+void ConfigNode::wrong_type(std::string_view expected) const {
+  problem("must be {}, not {}", expected, type_text(*value_));
+}
+
+}  // namespace ktraced

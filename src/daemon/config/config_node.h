@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads configuration values and reports invalid ones.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/config/config_json.h"
+
+namespace ktraced {
+
+// A value and its path. Functions report an invalid value and then return nothing. Refers to the
+// value and the problems.
+class ConfigNode {
+ public:
+  ConfigNode(const nlohmann::json& value, std::string path, Problems& problems)
+      : value_(&value), path_(std::move(path)), problems_(&problems) {}
+
+  [[nodiscard]] const nlohmann::json& value() const { return *value_; }
+
+  // True for an object that has no other keys.
+  [[nodiscard]] bool object(const std::vector<std::string_view>& known_keys) const;
+  // Of an object: the value of `key`, if it has one.
+  [[nodiscard]] std::optional<ConfigNode> member(std::string_view key) const;
+  // The elements of a list.
+  [[nodiscard]] std::vector<ConfigNode> list(size_t max_size) const;
+  // `why` explains the limit; it ends the message about a number above `max`.
+  [[nodiscard]] std::optional<uint32_t> number(uint32_t min, uint32_t max,
+                                               std::string_view why = {}) const;
+  [[nodiscard]] std::optional<bool> boolean() const;
+  [[nodiscard]] std::optional<std::string> text() const;  // without NUL
+  // A text that is one of these.
+  [[nodiscard]] std::optional<std::string> choice(
+      const std::vector<std::string_view>& choices) const;
+
+  template <class... Args>
+  void problem(fmt::format_string<Args...> format, Args&&... args) const {
+    problems_->add(path_, fmt::format(format, std::forward<Args>(args)...));
+  }
+  // "must be X, not a string"
+  void wrong_type(std::string_view expected) const;
+
+ private:
+  const nlohmann::json* value_;
+  std::string path_;
+  Problems* problems_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/control/command_methods.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "kernel/probes/probe_grammar.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kProgressInterval{100};
+constexpr size_t kNamesMax = 256;
+constexpr size_t kNameBytesMax = 256;
+
+// The second half of a command. The command ends when `token` is released.
+void finish_command(Tracer& tracer, const CommandQueue::Token& token, const Reply& reply,
+                    const Result<FinishCommand>& begun) {
+  tracer.when_attached([&tracer, token, reply, begun](const Result<>& attached) {
+    if (!begun) return reply(std::unexpected(begun.error()));
+    if (!attached) return reply(std::unexpected(attached.error()));
+    const auto answer = (*begun)();
+    // A command that failed may have undone its changes.
+    tracer.when_attached([token, reply, answer](const Result<>&) { reply(answer); });
+  });
+}
+
+FinishCommand answer_with(json answer) {
+  return [answer = std::move(answer)] { return answer; };
+}
+
+Result<FinishCommand> begin_enabling(Tracer& tracer, const std::vector<std::string>& names,
+                                     const Tracepoints::Kept& kept) {
+  auto chosen = tracer.set_enabled(names, true);
+  if (!chosen) return propagate(chosen);
+  return [&tracer, names, kept, chosen = std::move(*chosen)]() -> Result<json> {
+    auto checked = tracer.check_enabled(names, chosen);
+    if (!checked) return propagate(checked);
+    json answer = {{"events", checked->events}};
+    if (!checked->skipped.empty()) answer["skipped"] = checked->skipped;
+    return answer;
+  };
+}
+
+void enable(const MethodTargets& t, const json& params, const Reply& reply) {
+  auto names = names_parameter(params, "names");
+  if (!names) return reply(propagate(names));
+  t.commands.run(
+      [&tracer = t.tracer, reply, names = std::move(*names)](const CommandQueue::Token& token) {
+        tracer.prepare_tracepoints(
+            names, [&tracer, reply, names, token](const Tracepoints::Kept& kept) {
+              finish_command(tracer, token, reply, begin_enabling(tracer, names, kept));
+            });
+      });
+}
+
+Result<FinishCommand> disable(Tracer& tracer, const json& params) {
+  auto names = names_parameter(params, "names");
+  if (!names) return propagate(names);
+  auto chosen = tracer.set_enabled(*names, false);
+  if (!chosen) return propagate(chosen);
+  return answer_with({{"events", chosen->events}});
+}
+
+Result<FinishCommand> set_paused(Tracer& tracer, bool paused, const Peer& peer) {
+  spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
+  tracer.set_paused(paused);
+  return answer_with({{"state", paused ? "paused" : "running"}});
+}
+
+Probes::Progress progress_to(const Reply& reply) {
+  return
+      [reply, last = std::chrono::steady_clock::time_point()](size_t done, size_t total) mutable {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last < kProgressInterval) return;
+        last = now;
+        reply.notify("progress", {{"done", done}, {"total", total}});
+      };
+}
+
+// The definitions in a request, and whether it requests progress notifications.
+struct ProbesToAdd {
+  std::vector<ProbeCommand> commands;
+  bool progress = false;
+};
+
+Result<ProbesToAdd> probes_to_add(const json& params) {
+  auto text = params.find("text");
+  if (text == params.end() || !text->is_string())
+    return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
+  auto wanted = params.find("progress");
+  if (wanted != params.end() && !wanted->is_boolean())
+    return fail(ExitCode::usage, "'progress' must be true or false");
+  auto commands = parse_probes(text->get<std::string>());
+  if (!commands) return propagate(commands);
+  if (commands->size() > kNamesMax)
+    return fail(ExitCode::usage,
+                "'text' has {} definitions; at most {} are possible in one request",
+                commands->size(), kNamesMax);
+  return ProbesToAdd{std::move(*commands), wanted != params.end() && wanted->get<bool>()};
+}
+
+Result<FinishCommand> begin_adding(Tracer& tracer, const ProbesToAdd& probes, const Reply& reply,
+                                   const Result<Probes::Kept>& kept) {
+  if (!kept) return std::unexpected(kept.error());
+  auto added = tracer.add_probes(probes.commands, probes.progress ? progress_to(reply) : nullptr);
+  if (!added) return propagate(added);
+  return [&tracer, change = *added, kept] { return tracer.check_added(*change); };
+}
+
+void add_probes(const MethodTargets& t, const json& params, const Reply& reply) {
+  auto probes = probes_to_add(params);
+  if (!probes) return reply(propagate(probes));
+  t.commands.run([&tracer = t.tracer, reply,
+                  probes = std::move(*probes)](const CommandQueue::Token& token) {
+    std::vector<ProbeDefinition> definitions;
+    for (const ProbeCommand& command : probes.commands)
+      if (const auto* probe = std::get_if<ProbeDefinition>(&command)) definitions.push_back(*probe);
+    tracer.prepare_probes(
+        std::move(definitions), [&tracer, reply, probes, token](const Result<Probes::Kept>& kept) {
+          finish_command(tracer, token, reply, begin_adding(tracer, probes, reply, kept));
+        });
+  });
+}
+
+Result<FinishCommand> remove_probes(Tracer& tracer, const json& params) {
+  auto names = names_parameter(params, "names");
+  if (!names) return propagate(names);
+  auto removed = tracer.remove_probes(*names);
+  if (!removed) return propagate(removed);
+  return answer_with(std::move(*removed));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> names_parameter(const json& params, const char* key) {
+  auto names = params.find(key);
+  if (names == params.end() || !names->is_array() || names->empty())
+    return fail(ExitCode::usage, "'{}' must be a list of names", key);
+  if (names->size() > kNamesMax)
+    return fail(ExitCode::usage, "'{}' has {} names; at most {} are possible in one request", key,
+                names->size(), kNamesMax);
+  std::vector<std::string> out;
+  for (const json& name : *names) {
+    if (!name.is_string()) return fail(ExitCode::usage, "'{}' must be a list of strings", key);
+    out.push_back(name.get<std::string>());
+    if (out.back().size() > kNameBytesMax)
+      return fail(ExitCode::usage, "'{}' holds a name of {} bytes; at most {} are possible", key,
+                  out.back().size(), kNameBytesMax);
+  }
+  return out;
+}
+
+void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, MethodName name,
+                 BeginCommand begin) {
+  server.add_deferred(
+      std::move(name), Role::admin,
+      [&tracer, &commands, begin = std::move(begin)](const json& params, const Peer& peer,
+                                                     const Reply& reply) {
+        commands.run([&tracer, begin, params, peer, reply](const CommandQueue::Token& token) {
+          finish_command(tracer, token, reply, begin(params, peer, reply));
+        });
+      });
+}
+
+void add_commands(ControlServer& server, const MethodTargets& t) {
+  Tracer& tracer = t.tracer;
+  auto add = [&](MethodName name, BeginCommand begin) {
+    add_command(server, tracer, t.commands, std::move(name), std::move(begin));
+  };
+  server.add_deferred(
+      {"events.enable", {"names"}}, Role::admin,
+      [t](const json& params, const Peer&, const Reply& reply) { enable(t, params, reply); });
+  add({"events.disable", {"names"}},
+      [&tracer](const json& params, const Peer&, const Reply&) { return disable(tracer, params); });
+  for (bool paused : {true, false})
+    add(paused ? "pause" : "resume",
+        [&tracer, paused](const json&, const Peer& peer, const Reply&) {
+          return set_paused(tracer, paused, peer);
+        });
+  server.add_deferred("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
+    t.reload([reply](const Result<std::vector<std::string>>& changed) {
+      reply(changed ? Result<json>(json{{"changed", *changed}}) : std::unexpected(changed.error()));
+    });
+  });
+  server.add_deferred(
+      {"probe.add", {"text", "progress"}}, Role::admin,
+      [t](const json& params, const Peer&, const Reply& reply) { add_probes(t, params, reply); });
+  add({"probe.remove", {"names"}}, [&tracer](const json& params, const Peer&, const Reply&) {
+    return remove_probes(tracer, params);
+  });
+  add("probe.clear", [&tracer](const json&, const Peer&, const Reply&) -> Result<FinishCommand> {
+    return answer_with(tracer.clear_probes());
+  });
+}
+
+}  // namespace ktraced

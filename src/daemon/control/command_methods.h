@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The control methods that change the trace config (docs/protocol.md). They run one at a time, and
+// are answered when everything they request is attached.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/capture/tracer.h"
+#include "daemon/control/command_queue.h"
+#include "daemon/control/control_server.h"
+#include "daemon/control/methods.h"
+
+namespace ktraced {
+
+// Creates the answer of a command when everything is attached.
+using FinishCommand = std::function<Result<nlohmann::json>()>;
+// Changes the trace config at once.
+using BeginCommand = std::function<Result<FinishCommand>(const nlohmann::json& params,
+                                                         const Peer& peer, const Reply& reply)>;
+
+// All must outlive the server.
+void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, MethodName name,
+                 BeginCommand begin);
+
+void add_commands(ControlServer& server, const MethodTargets& targets);
+
+// A list of names or patterns, of bounded length. Fails with ExitCode::usage.
+[[nodiscard]] Result<std::vector<std::string>> names_parameter(const nlohmann::json& params,
+                                                               const char* key);
+
+}  // namespace ktraced

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The control socket: newline-delimited JSON-RPC 2.0 for any number of clients.
+//
+// No client can block the daemon or use more than a bounded amount of its memory. Input and pending
+// output are limited for each connection, and silent connections are closed. A client beyond the
+// limits of Admission is sent the reason in one line.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "daemon/control/admission.h"
+#include "daemon/control/control_connection.h"
+#include "daemon/control/rpc.h"
+#include "daemon/control/unix_listener.h"
+#include "daemon/runtime/event_loop.h"
+#include "daemon/runtime/peer.h"
+
+namespace ktraced {
+
+// Runs in the loop's thread. The destructor removes the socket.
+class ControlServer {
+ public:
+  // Listens at `path`. A stale socket is replaced; a socket with a running daemon is
+  // ExitCode::unavailable. Creates the directory if necessary. `loop` must outlive the server.
+  static Result<std::unique_ptr<ControlServer>> listen(EventLoop& loop,
+                                                       const std::filesystem::path& path,
+                                                       AccessRules rules,
+                                                       ControlLimits limits = {});
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+  ~ControlServer() = default;
+
+  void add(MethodName name, Role role, Handler handler);
+  void add_session(MethodName name, Role role, SessionHandler handler);
+  // `handler` answers when it has the result. Later requests of that connection wait for it; those
+  // of other connections do not.
+  void add_deferred(MethodName name, Role role, DeferredHandler handler);
+  // After the answer of a successful `handler` has been sent, `takeover` gets the connection
+  // (non-blocking), and the server no longer manages it.
+  void add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade);
+
+  // Called whenever a connection has ended or has left the server by an upgrade.
+  void on_closed(std::function<void()> callback) { on_closed_ = std::move(callback); }
+
+  // Applies to new connections and to the socket file.
+  Result<> set_access(AccessRules rules);
+
+  [[nodiscard]] size_t connections() const { return connections_.size(); }
+
+ private:
+  ControlServer(EventLoop& loop, UnixListener listener, AccessRules rules, ControlLimits limits);
+  Result<> start();
+  void accept_pending();
+  void admit(Fd connection);
+  int refuse_one();
+  void pause_accepting();
+  void sweep();
+
+  EventLoop& loop_;
+  UnixListener listener_;
+  AccessRules rules_;
+  ControlLimits limits_;
+  Admission admission_;
+  std::function<void()> on_closed_;
+  Methods methods_;
+  Fd spare_;  // closed to accept and reject a client when no descriptor is left
+  EventSource accept_source_;
+  EventSource sweep_timer_;  // active while there are connections to check
+  std::list<ControlConnection> connections_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The control methods (docs/protocol.md), registered with the server.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/capture/tracer.h"
+#include "daemon/control/command_queue.h"
+#include "daemon/control/control_server.h"
+#include "daemon/output/stream_recorder.h"
+#include "daemon/output/subscribers.h"
+#include "daemon/runtime/background_work.h"
+#include "daemon/snapshots/snapshots.h"
+#include "kernel/symbols/symbols.h"
+
+namespace ktraced {
+
+// Called when a reload is done, with the changed sections.
+using OnReloaded = std::function<void(const Result<std::vector<std::string>>& changed)>;
+
+// The objects that the methods use; all outlive the server.
+struct MethodTargets {
+  Tracer& tracer;
+  Subscribers& subscribers;
+  Snapshots& snapshots;
+  StreamRecorder& recorder;
+  KernelSymbols& symbols;
+  BackgroundWork& resolver;  // for questions to them: the first one reads them all
+  CommandQueue& commands;    // what changes the trace, one at a time
+  CommandQueue& lists;       // of the events that there are, one at a time
+  CommandQueue& searches;    // for tracepoints, likewise: they may take much longer
+  // Reads the configuration file again.
+  std::function<void(OnReloaded)> reload;
+};
+
+void add_methods(ControlServer& server, const MethodTargets& targets);
+
+}  // namespace ktraced

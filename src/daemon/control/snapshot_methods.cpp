@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/control/snapshot_methods.h"
+
+#include <spdlog/spdlog.h>
+
+#include "daemon/control/command_methods.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kReasonMax = 1000;  // bytes
+
+// A text parameter; `fallback` if it is missing.
+Result<std::string> text_parameter(const json& params, const char* name, std::string fallback) {
+  auto value = params.find(name);
+  if (value == params.end()) return fallback;
+  if (!value->is_string()) return fail(ExitCode::usage, "'{}' must be a string", name);
+  return value->get<std::string>();
+}
+
+std::string text_of(const Peer& peer) { return fmt::format("pid {} (uid {})", peer.pid, peer.uid); }
+
+struct TakeParameters {
+  SnapshotRequest request;
+  bool wait = true;
+};
+
+Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
+  auto name = text_parameter(params, "name", "");
+  if (!name) return propagate(name);
+  if (params.contains("name"))
+    if (auto checked = check_trace_name(*name); !checked) return propagate(checked);
+  auto reason = text_parameter(params, "reason", "on request");
+  if (!reason) return propagate(reason);
+  if (reason->size() > kReasonMax)
+    return fail(ExitCode::usage, "'reason' has {} bytes; at most {} are possible", reason->size(),
+                kReasonMax);
+  auto wait = params.find("wait");
+  if (wait != params.end() && !wait->is_boolean())
+    return fail(ExitCode::usage, "'wait' must be true or false");
+  return TakeParameters{{.name = *name, .reason = *reason, .requested_by = text_of(peer)},
+                        wait == params.end() || wait->get<bool>()};
+}
+
+json to_json(const SnapshotTaken& snapshot) {
+  return {{"name", snapshot.name}, {"path", snapshot.path.string()}};
+}
+
+void take(Snapshots& snapshots, const json& params, const Peer& peer, const Reply& reply) {
+  auto parameters = take_parameters(params, peer);
+  if (!parameters) return reply(propagate(parameters));
+  Snapshots::OnWritten on_written;
+  auto answer = std::make_shared<json>();
+  if (parameters->wait)
+    on_written = [reply, answer](const Result<SnapshotSummary>& written) {
+      if (!written) return reply(std::unexpected(written.error()));
+      (*answer)["complete"] = written->incomplete_because.empty();
+      (*answer)["incomplete_because"] = written->incomplete_because;
+      (*answer)["records"] = written->records;
+      reply(*answer);
+    };
+  auto taken = snapshots.take(parameters->request, std::move(on_written));
+  if (!taken) return reply(propagate(taken));
+  *answer = to_json(*taken);
+  if (!parameters->wait) reply(*answer);
+}
+
+Result<FinishCommand> turn_flight(Tracer& tracer, bool enabled, const Peer& peer) {
+  if (auto done = tracer.set_flight(enabled); !done) return propagate(done);
+  spdlog::info("flight recorder turned {} by {}", enabled ? "on" : "off", text_of(peer));
+  return [&tracer]() -> Result<json> {
+    return json{{"enabled", tracer.flight().enabled()}, {"bytes", tracer.flight().memory()}};
+  };
+}
+
+void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
+  auto name = text_parameter(params, "name", "");
+  if (!name) return reply(propagate(name));
+  auto begun = snapshots.remove(*name, [reply, name = *name](const Result<>& deleted) {
+    if (!deleted) return reply(std::unexpected(deleted.error()));
+    spdlog::info("snapshot {} deleted", name);
+    reply(json{{"deleted", name}});
+  });
+  if (!begun) reply(propagate(begun));
+}
+
+}  // namespace
+
+void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
+                          CommandQueue& commands) {
+  server.add_deferred({"snapshot.take", {"name", "reason", "wait"}}, Role::admin,
+                      [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
+                        take(snapshots, params, peer, reply);
+                      });
+  server.add_deferred({"snapshot.delete", {"name"}}, Role::admin,
+                      [&snapshots](const json& params, const Peer&, const Reply& reply) {
+                        remove(snapshots, params, reply);
+                      });
+  server.add_deferred("snapshot.list", Role::read,
+                      [&snapshots](const json&, const Peer&, const Reply& reply) {
+                        snapshots.list([reply](const Result<json>& answer) { reply(answer); });
+                      });
+  for (bool enabled : {true, false})
+    add_command(server, tracer, commands, enabled ? "snapshot.enable" : "snapshot.disable",
+                [&tracer, enabled](const json&, const Peer& peer, const Reply&) {
+                  return turn_flight(tracer, enabled, peer);
+                });
+}
+
+}  // namespace ktraced

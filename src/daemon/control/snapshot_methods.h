@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The control methods snapshot.* (docs/protocol.md).
+#pragma once
+
+#include "daemon/capture/tracer.h"
+#include "daemon/control/command_queue.h"
+#include "daemon/control/control_server.h"
+#include "daemon/snapshots/snapshots.h"
+
+namespace ktraced {
+
+// All must outlive the server.
+void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
+                          CommandQueue& commands);
+
+}  // namespace ktraced

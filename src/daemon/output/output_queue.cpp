@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/output/output_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+// Metadata is written as text, not as packets. The text is about twice as long.
+constexpr size_t kNameTextFactor = 2;
+
+// True if nothing more is written to the current trace.
+bool ends(const OutputStep& step) {
+  return std::holds_alternative<EndSeries>(step) || std::holds_alternative<MoveSeries>(step);
+}
+
+}  // namespace
+
+OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PublishedPacket> pass) {
+  BatchBytes bytes;
+  for (const PublishedPacket& packet : pass) {
+    (packet.is_names() ? bytes.names : bytes.events) += packet.size();
+    if (packet.is_names())
+      bytes.name_text += kNameTextFactor * (packet.size() - sizeof(PacketHeader));
+  }
+  return bytes;
+}
+
+void OutputQueue::mark(OutputStep step) {
+  marks_.push_back({.position = packets_.queued_packets(), .step = std::move(step)});
+  news_.notify_all();
+}
+
+void OutputQueue::begin(BeginSeries series) {
+  std::lock_guard lock(mutex_);
+  set_limits(series.settings);
+  directory_ = series.settings.directory;
+  trace_bytes_ = 0;
+  open_ = true;
+  mark(std::move(series));
+}
+
+void OutputQueue::change(const StreamOutput& settings) {
+  std::lock_guard lock(mutex_);
+  set_limits(settings);
+  if (!open_ || settings.directory == directory_) return;
+  directory_ = settings.directory;
+  packets_.push_losses();
+  mark(MoveSeries{settings.directory});
+  trace_bytes_ = 0;
+}
+
+void OutputQueue::set_limits(const StreamOutput& settings) {
+  trace_bytes_max_ = uint64_t{settings.max_file_mb} << 20;
+  max_files_ = settings.max_files;
+}
+
+void OutputQueue::set_carried(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  carried_bytes_ = bytes;
+}
+
+bool OutputQueue::open() const {
+  std::lock_guard lock(mutex_);
+  return open_;
+}
+
+void OutputQueue::end() {
+  std::lock_guard lock(mutex_);
+  end_series();
+}
+
+void OutputQueue::end_series() {
+  if (!open_) return;
+  open_ = false;
+  packets_.push_losses();
+  mark(EndSeries{});
+}
+
+void OutputQueue::close() {
+  std::lock_guard lock(mutex_);
+  end_series();
+  mark(NoMore{});
+}
+
+bool OutputQueue::too_large_with(const BatchBytes& bytes) const {
+  // At most half of the size limit counts as carried metadata, so that each trace has room for new
+  // packets.
+  const uint64_t carried = std::min(carried_bytes_, trace_bytes_max_ / 2);
+  return trace_bytes_ != 0 &&
+         carried + trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_;
+}
+
+bool OutputQueue::cuts(std::span<const PacketBytes> pass) const {
+  const BatchBytes bytes = bytes_of(std::vector<PublishedPacket>(pass.begin(), pass.end()));
+  std::lock_guard lock(mutex_);
+  return open_ && too_large_with(bytes);
+}
+
+// Each trace reports all losses of its own time.
+void OutputQueue::cut() {
+  packets_.push_losses();
+  mark(CutTrace{});
+  trace_bytes_ = 0;
+}
+
+bool OutputQueue::push(std::span<const PacketBytes> pass) {
+  const std::vector<PublishedPacket> packets(pass.begin(), pass.end());
+  const BatchBytes bytes = bytes_of(packets);
+  std::lock_guard lock(mutex_);
+  if (!open_) return false;
+  if (too_large_with(bytes)) cut();
+  const size_t before = packets_.queued_bytes();
+  const bool names_fit = packets_.push_pass(packets, false);
+  if (!names_fit) names_lost_ = true;
+  // Traces with few events must rotate too: their metadata stays in memory until the trace ends.
+  trace_bytes_ += packets_.queued_bytes() - before;
+  if (names_fit) trace_bytes_ += bytes.name_text - bytes.names;
+  news_.notify_all();
+  return true;
+}
+
+void OutputQueue::push(Change change) {
+  std::lock_guard lock(mutex_);
+  if (open_) mark(std::move(change));
+}
+
+void OutputQueue::push(MissedReading reading) {
+  std::lock_guard lock(mutex_);
+  if (!open_) return;
+  // While packets are dropped, possibly for long, only the first and the last reading are kept.
+  auto is_reading_here = [&](const Mark& mark) {
+    return mark.position == packets_.queued_packets() &&
+           std::holds_alternative<MissedReading>(mark.step);
+  };
+  if (marks_.size() >= 2 && is_reading_here(marks_.back()) && is_reading_here(marks_.end()[-2]))
+    marks_.pop_back();
+  mark(std::move(reading));
+}
+
+OutputStep OutputQueue::next() {
+  std::unique_lock lock(mutex_);
+  news_.wait(lock, [this] { return !packets_.empty() || !marks_.empty(); });
+  if (!marks_.empty() && marks_.front().position == packets_.sent_packets()) {
+    OutputStep step = std::move(marks_.front().step);
+    marks_.pop_front();
+    return step;
+  }
+  return packets_.take();
+}
+
+bool OutputQueue::wait_for_end(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  return news_.wait_for(lock, limit, [this] {
+    return std::ranges::any_of(marks_, [](const Mark& mark) { return ends(mark.step); });
+  });
+}
+
+OutputQueue::Discarded OutputQueue::discard() {
+  std::lock_guard lock(mutex_);
+  while (!marks_.empty() && !ends(marks_.front().step)) marks_.pop_front();
+  const uint64_t stop = marks_.empty() ? UINT64_MAX : marks_.front().position;
+  Discarded discarded;
+  while (!packets_.empty() && packets_.sent_packets() < stop) {
+    const PublishedPacket packet(packets_.take());
+    if (packet.is_names()) {
+      discarded.until_ns = packet.header().timestamp_end;
+      continue;
+    }
+    for (const auto& [event, count] : packet.records()) discarded.records += count;
+  }
+  return discarded;
+}
+
+bool OutputQueue::names_lost() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(names_lost_, false);
+}
+
+uint32_t OutputQueue::max_files() const {
+  std::lock_guard lock(mutex_);
+  return max_files_;
+}
+
+uint64_t OutputQueue::lost_events() const {
+  std::lock_guard lock(mutex_);
+  return packets_.lost_events();
+}
+
+size_t OutputQueue::queued_bytes() const {
+  std::lock_guard lock(mutex_);
+  return packets_.queued_bytes();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/output/subscriber_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ranges>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+constexpr size_t payload_begin(const PacketHeader& header) {
+  return sizeof(PacketHeader) + header.lost_count * sizeof(Lost);
+}
+
+// Header and loss array of a packet whose records take `payload` bytes.
+std::vector<std::byte> make_head(PacketHeader header, const CountsById& lost, size_t payload) {
+  header.lost_count = static_cast<uint32_t>(lost.size());
+  header.packet_size = 8 * (payload_begin(header) + payload);
+  header.content_size = header.packet_size;
+  std::vector<std::byte> head(payload_begin(header));
+  std::memcpy(head.data(), &header, sizeof(header));
+  std::byte* at = head.data() + sizeof(header);
+  for (const auto& [event_id, count] : lost) {
+    Lost entry{.count = count, .event_id = event_id, .reserved = 0};
+    std::memcpy(at, &entry, sizeof(entry));
+    at += sizeof(entry);
+  }
+  return head;
+}
+
+void add(CountsById& to, const CountsById& from) {
+  for (const auto& [event_id, count] : from) to[event_id] += count;
+}
+
+uint64_t total(const CountsById& counts) {
+  uint64_t sum = 0;
+  for (const auto& [event_id, count] : counts) sum += count;
+  return sum;
+}
+
+}  // namespace
+
+PublishedPacket::PublishedPacket(PacketBytes bytes) : bytes_(std::move(bytes)) {
+  std::memcpy(&header_, bytes_->data(), sizeof(header_));
+}
+
+const CountsById& PublishedPacket::records() const {
+  if (records_) return *records_;
+  records_.emplace();
+  if (auto packet = PacketView::parse(*bytes_))
+    packet->for_each_record([&](const RecordView& record) { ++(*records_)[record.id()]; });
+  return *records_;
+}
+
+CountsById PublishedPacket::lost() const {
+  CountsById counts;
+  for (size_t i = 0; i < header_.lost_count; ++i) {
+    Lost lost;
+    std::memcpy(&lost, bytes_->data() + sizeof(PacketHeader) + i * sizeof(Lost), sizeof(lost));
+    counts[lost.event_id] += lost.count;
+  }
+  return counts;
+}
+
+size_t& SubscriberQueue::account_of(const Item& item) {
+  return item.names ? name_bytes_ : event_bytes_;
+}
+
+void SubscriberQueue::append(Item item) {
+  account_of(item) += item.size();
+  items_.push_back(std::move(item));
+}
+
+void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
+  for (const PacketBytes& bytes : std::views::reverse(packets)) {
+    PublishedPacket packet(bytes);
+    items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_names()});
+    account_of(items_.front()) += items_.front().size();
+    if (packet.is_names() && last_names_.magic == 0) last_names_ = packet.header();
+  }
+}
+
+bool SubscriberQueue::push_pass(std::span<const PublishedPacket> pass, bool last) {
+  for (const PublishedPacket& packet : pass) {
+    if (!packet.is_names()) {
+      push_events(packet);
+      continue;
+    }
+    // Reports losses that no packet of this batch could carry. A queue that is still rather full
+    // gets no loss packets: so these cannot accumulate, and the losses are reported later.
+    if (last || event_bytes_ <= event_bytes_max_ / 2) push_losses();
+    if (name_bytes_ + packet.size() > name_bytes_max_) return false;
+    last_names_ = packet.header();
+    append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = true});
+  }
+  return true;
+}
+
+void SubscriberQueue::push_events(const PublishedPacket& packet) {
+  if (event_bytes_ + packet.size() > event_bytes_max_) return drop(packet);
+  auto found = missed_.find(packet.header().cpu_id);
+  if (found == missed_.end())
+    return append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = false});
+
+  Missed& missed = found->second;
+  if (packet.size() + missed.unreported.size() * sizeof(Lost) > kPacketMaxBytes)
+    report_losses(missed);
+  PacketHeader header = packet.header();
+  header.events_discarded += missed.records;
+  CountsById lost = std::exchange(missed.unreported, {});
+  add(lost, packet.lost());
+  size_t skip = payload_begin(packet.header());
+  append({.head = make_head(header, lost, packet.size() - skip),
+          .packet = packet.bytes(),
+          .skip = skip,
+          .names = false});
+}
+
+void SubscriberQueue::drop(const PublishedPacket& packet) {
+  Missed& missed = missed_[packet.header().cpu_id];
+  if (missed.unreported.empty()) missed.first_unreported_ts = packet.header().timestamp_begin;
+  add(missed.unreported, packet.records());
+  add(missed.unreported, packet.lost());
+  missed.last_dropped = packet.header();
+  // The losses in its header are already counted in its events_discarded.
+  uint64_t records = total(packet.records());
+  missed.records += records;
+  lost_events_ += records;
+}
+
+// Queues a packet without records, with the sequence number of the last dropped packet.
+void SubscriberQueue::report_losses(Missed& missed) {
+  if (missed.unreported.empty()) return;
+  PacketHeader header = missed.last_dropped;
+  header.timestamp_begin = missed.first_unreported_ts;
+  header.events_discarded += missed.records;
+  append({.head = make_head(header, std::exchange(missed.unreported, {}), 0),
+          .packet = nullptr,
+          .skip = 0,
+          .names = true});
+}
+
+void SubscriberQueue::push_losses() {
+  for (auto& [cpu, missed] : missed_) report_losses(missed);
+}
+
+void SubscriberQueue::push_end() {
+  size_t before = items_.size();
+  push_losses();
+  if (items_.size() == before) return;
+  PacketHeader header = last_names_;
+  ++header.packet_seq_num;
+  append({.head = make_head(header, {}, 0), .packet = nullptr, .skip = 0, .names = true});
+}
+
+size_t SubscriberQueue::peek(std::span<iovec> parts, size_t bytes_max) const {
+  size_t count = 0, bytes = 0, written = front_written_;
+  auto add_part = [&](const std::byte* data, size_t size) {
+    size_t skip = std::min(written, size);
+    written -= skip;
+    if (skip == size || count == parts.size()) return;
+    parts[count++] = {.iov_base = const_cast<std::byte*>(data + skip), .iov_len = size - skip};
+    bytes += size - skip;
+  };
+  for (const Item& item : items_) {
+    if (count == parts.size() || bytes >= bytes_max) break;
+    add_part(item.head.data(), item.head.size());
+    if (item.packet) add_part(item.packet->data() + item.skip, item.packet->size() - item.skip);
+  }
+  return count;
+}
+
+void SubscriberQueue::written(size_t bytes) {
+  front_written_ += bytes;
+  while (!items_.empty() && front_written_ >= items_.front().size()) {
+    const Item& item = items_.front();
+    front_written_ -= item.size();
+    account_of(item) -= item.size();
+    items_.pop_front();
+    ++sent_packets_;
+  }
+}
+
+PacketBytes SubscriberQueue::take() {
+  if (items_.empty()) return nullptr;
+  Item item = std::move(items_.front());
+  items_.pop_front();
+  account_of(item) -= item.size();
+  ++sent_packets_;
+  if (item.head.empty()) return std::move(item.packet);
+  if (item.packet)
+    item.head.insert(item.head.end(), item.packet->begin() + static_cast<ptrdiff_t>(item.skip),
+                     item.packet->end());
+  return std::make_shared<const std::vector<std::byte>>(std::move(item.head));
+}
+
+}  // namespace ktraced

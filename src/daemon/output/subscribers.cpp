@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/output/subscribers.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/output/subscriber_queue.h"
+
+namespace ktraced {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kPartsPerWrite = 64;
+constexpr size_t kBytesPerTurn = 2U << 20;  // then other descriptors are served
+
+}  // namespace
+
+// One reader. Members marked as shared are guarded by Subscribers::mutex_. The others belong to the
+// main thread.
+class Subscribers::Subscriber {
+ public:
+  Subscriber(Fd fd, const Peer& peer, const SubscriberLimits& limits)
+      : fd_(std::move(fd)), peer_(peer), queue(limits.event_bytes, limits.name_bytes) {}
+
+  Result<> watch(EventLoop& loop, std::function<void(uint32_t)> callback) {
+    auto source = loop.add_io(fd_.get(), EPOLLIN, std::move(callback));
+    if (!source) return propagate(source);
+    source_ = std::move(*source);
+    return {};
+  }
+
+  void discard_input(uint32_t events);
+  void write(std::mutex& mutex);
+  [[nodiscard]] pollfd awaited() const {
+    return {.fd = fd_.get(), .events = POLLOUT, .revents = 0};
+  }
+  [[nodiscard]] const Peer& peer() const { return peer_; }
+  [[nodiscard]] bool blocked() const { return blocked_; }
+  [[nodiscard]] bool input_ended() const { return input_ended_; }
+  [[nodiscard]] bool broken() const { return broken_; }
+  [[nodiscard]] int64_t age_s() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - since_).count();
+  }
+
+ private:
+  Fd fd_;
+  Peer peer_;
+  EventSource source_;
+  Clock::time_point since_ = Clock::now();
+  bool blocked_ = false;      // the socket buffer is full; epoll reports when it is not
+  bool input_ended_ = false;  // the reader has requested the end of the stream
+  bool broken_ = false;
+
+ public:
+  SubscriberQueue queue;           // shared
+  std::optional<uint64_t> end_ts;  // shared: close after this time (ns, CLOCK_BOOTTIME)
+  bool ended = false;              // shared: nothing more will be queued
+  bool overflown = false;          // shared: the metadata did not fit
+};
+
+// A reader sends nothing more. It can only close its end.
+void Subscribers::Subscriber::discard_input(uint32_t events) {
+  std::array<char, 4096> ignored;
+  ssize_t got = ::recv(fd_.get(), ignored.data(), ignored.size(), MSG_DONTWAIT);
+  if (got == 0) input_ended_ = true;
+  if (got < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
+  // Hung up: the reader has closed both directions and would not read the rest.
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) broken_ = true;
+}
+
+void Subscribers::Subscriber::write(std::mutex& mutex) {
+  std::array<iovec, kPartsPerWrite> parts;
+  blocked_ = false;
+  for (size_t total = 0; !broken_ && !blocked_;) {
+    size_t count = 0;
+    {
+      std::lock_guard lock(mutex);
+      count = queue.peek(parts, kBytesPerTurn);
+    }
+    if (count == 0) break;
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) {
+      std::lock_guard lock(mutex);
+      queue.written(static_cast<size_t>(sent));
+      blocked_ = (total += static_cast<size_t>(sent)) >= kBytesPerTurn;
+    } else if (errno == EAGAIN) {
+      blocked_ = true;
+    } else if (errno != EINTR) {
+      broken_ = true;
+    }
+  }
+  source_.watch((input_ended_ ? 0U : static_cast<uint32_t>(EPOLLIN)) |
+                (blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0U));
+}
+
+Subscribers::Subscribers(EventLoop& loop, Hooks hooks, SubscriberLimits limits)
+    : loop_(loop), hooks_(std::move(hooks)), limits_(limits) {}
+
+Subscribers::~Subscribers() = default;
+
+Result<std::unique_ptr<Subscribers>> Subscribers::create(EventLoop& loop, Hooks hooks,
+                                                         SubscriberLimits limits) {
+  std::unique_ptr<Subscribers> subscribers(new Subscribers(loop, std::move(hooks), limits));
+  auto bell = loop.add_notifier([raw = subscribers.get()] { raw->write_all(); });
+  if (!bell) return propagate(bell);
+  subscribers->published_ = std::move(*bell);
+  return subscribers;
+}
+
+Result<> Subscribers::add(Fd connection, const Peer& peer,
+                          const std::function<std::vector<PacketBytes>()>& first_packets) {
+  if (auto room = check_room(peer); !room) return room;
+  std::list<Subscriber> added;
+  Subscriber& subscriber = added.emplace_back(std::move(connection), peer, limits_);
+  auto watched =
+      subscriber.watch(loop_, [this, &subscriber](uint32_t events) { on_io(subscriber, events); });
+  if (!watched) return watched;
+  if (subscribers_.empty()) hooks_.on_any(true);
+  {
+    std::lock_guard lock(mutex_);
+    subscribers_.splice(subscribers_.end(), added);
+  }
+  // Names are collected while batches are already queued, so that no name is missed, and without
+  // the lock, so that the drain never waits. Only this thread writes to the socket, so nothing is
+  // sent before.
+  const std::vector<PacketBytes> first = first_packets();
+  {
+    std::lock_guard lock(mutex_);
+    subscriber.queue.prepend(first);
+  }
+  spdlog::debug("pid {} reads the stream", peer.pid);
+  published_.notify();
+  return {};
+}
+
+void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
+  bool had_ended = subscriber.input_ended();
+  if (!had_ended || (events & (EPOLLHUP | EPOLLERR)) != 0) subscriber.discard_input(events);
+  if (subscriber.input_ended() && !had_ended) {
+    {
+      std::lock_guard lock(mutex_);
+      subscriber.end_ts = boottime_ns();
+    }
+    hooks_.request_pass();
+  }
+  subscriber.write(mutex_);
+  remove_finished();  // may destroy `subscriber`
+}
+
+Result<> Subscribers::check_room(const Peer& peer, size_t expected) const {
+  if (count() + expected >= limits_.count)
+    return fail(ExitCode::unavailable,
+                "all {} subscriptions are in use; 'ktracectl status' lists them", limits_.count);
+  if (peer.uid == 0 || peer.uid == ::geteuid()) return {};
+  const auto own = std::ranges::count_if(subscribers_, [&](const Subscriber& subscriber) {
+    return subscriber.peer().uid == peer.uid;
+  });
+  if (static_cast<size_t>(own) < limits_.per_user) return {};
+  return fail(ExitCode::unavailable,
+              "uid {} has {} subscriptions, the limit of one user; 'ktracectl status' lists them",
+              peer.uid, own);
+}
+
+size_t Subscribers::count() const { return subscribers_.size(); }
+
+void Subscribers::publish(std::span<const PacketBytes> pass) {
+  std::vector<PublishedPacket> packets(pass.begin(), pass.end());
+  if (packets.empty()) return;
+  const uint64_t complete_until = packets.back().header().timestamp_end;
+  {
+    std::lock_guard lock(mutex_);
+    if (subscribers_.empty()) return;
+    for (Subscriber& subscriber : subscribers_) {
+      if (subscriber.ended) continue;
+      bool last = subscriber.end_ts && complete_until >= *subscriber.end_ts;
+      subscriber.overflown = !subscriber.queue.push_pass(packets, last);
+      subscriber.ended = last || subscriber.overflown;
+    }
+  }
+  published_.notify();
+}
+
+void Subscribers::write_all() {
+  for (Subscriber& subscriber : subscribers_)
+    if (!subscriber.blocked()) subscriber.write(mutex_);
+  remove_finished();
+}
+
+void Subscribers::remove_finished() {
+  std::list<Subscriber> finished;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto next = subscribers_.begin(); next != subscribers_.end();) {
+      auto it = next++;
+      if (it->broken() || it->overflown || (it->ended && it->queue.empty()))
+        finished.splice(finished.end(), subscribers_, it);
+    }
+  }
+  if (finished.empty()) return;
+  for (const Subscriber& gone : finished) {
+    if (gone.overflown)
+      spdlog::warn("pid {} does not read the stream: {} bytes are waiting for it, closing it",
+                   gone.peer().pid, gone.queue.queued_bytes());
+    else
+      spdlog::debug("pid {} reads the stream no longer: {} packets sent, {} events lost",
+                    gone.peer().pid, gone.queue.sent_packets(), gone.queue.lost_events());
+  }
+  finished.clear();
+  if (hooks_.on_gone) hooks_.on_gone();
+  if (subscribers_.empty()) hooks_.on_any(false);
+}
+
+nlohmann::json Subscribers::status() const {
+  auto list = nlohmann::json::array();
+  std::lock_guard lock(mutex_);
+  for (const Subscriber& subscriber : subscribers_)
+    list.push_back({{"pid", subscriber.peer().pid},
+                    {"uid", subscriber.peer().uid},
+                    {"queued_bytes", subscriber.queue.queued_bytes()},
+                    {"sent_packets", subscriber.queue.sent_packets()},
+                    {"lost_events", subscriber.queue.lost_events()},
+                    {"since_s", subscriber.age_s()}});
+  return list;
+}
+
+void Subscribers::finish_all(std::chrono::milliseconds timeout) {
+  {
+    std::lock_guard lock(mutex_);
+    for (Subscriber& subscriber : subscribers_) {
+      if (!subscriber.ended) subscriber.queue.push_end();
+      subscriber.ended = true;
+    }
+  }
+  const auto deadline = Clock::now() + timeout;
+  while (write_the_rest()) {
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) break;
+    std::vector<pollfd> waiting;
+    for (const Subscriber& subscriber : subscribers_) waiting.push_back(subscriber.awaited());
+    ::poll(waiting.data(), waiting.size(), static_cast<int>(left.count()));
+  }
+  std::lock_guard lock(mutex_);
+  for (const Subscriber& late : subscribers_)
+    spdlog::warn("pid {} reads the stream too slowly: {} bytes are not sent", late.peer().pid,
+                 late.queue.queued_bytes());
+  subscribers_.clear();
+}
+
+// Closes the subscribers that have received everything; false: no others are left.
+bool Subscribers::write_the_rest() {
+  for (Subscriber& subscriber : subscribers_) subscriber.write(mutex_);
+  std::lock_guard lock(mutex_);
+  subscribers_.remove_if(
+      [](const Subscriber& subscriber) { return subscriber.broken() || subscriber.queue.empty(); });
+  return !subscribers_.empty();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The readers of the packet stream.
+//
+// The drain thread publishes batches; the main thread writes them to the sockets. Each subscriber
+// has a bounded queue. A slow subscriber loses whole event packets, and gets the exact number of
+// lost events per CPU and event. The daemon never waits for a subscriber.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "daemon/runtime/event_loop.h"
+#include "daemon/runtime/peer.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+struct SubscriberLimits {
+  size_t count = 64;
+  size_t per_user = 16;            // of one uid; not for root and the daemon's uid
+  size_t event_bytes = 16U << 20;  // queued event packets of one subscriber
+  size_t name_bytes = 8U << 20;    // queued metadata and loss packets; above: closed
+};
+
+class Subscribers {
+ public:
+  // Called in the main thread, without locks held.
+  struct Hooks {
+    // true: the first subscriber comes. Called before anything is sent to it: its first packet
+    // shows that tracing is active. false: the last subscriber has gone.
+    std::function<void(bool any)> on_any;
+    // A subscriber requests everything up to now: publish a batch soon.
+    std::function<void()> request_pass;
+    // A subscriber has gone.
+    std::function<void()> on_gone = nullptr;
+  };
+
+  // `loop` must outlive the subscribers. Fails with ExitCode::os.
+  static Result<std::unique_ptr<Subscribers>> create(EventLoop& loop, Hooks hooks,
+                                                     SubscriberLimits limits = {});
+  Subscribers(const Subscribers&) = delete;
+  Subscribers& operator=(const Subscribers&) = delete;
+  ~Subscribers();
+
+  // Takes over a connection; it gets the batches published from now on. `first_packets` returns
+  // metadata packets with all known names, which are sent before. Batches may be published while it
+  // runs. Fails, and closes the connection, when there are too many subscribers. Main thread.
+  Result<> add(Fd connection, const Peer& peer,
+               const std::function<std::vector<PacketBytes>()>& first_packets);
+
+  // Fails with ExitCode::unavailable if there is no room for this client and `expected` others that
+  // are about to be added. Call it before answering a subscribe request. Main thread.
+  [[nodiscard]] Result<> check_room(const Peer& peer, size_t expected = 0) const;
+  [[nodiscard]] size_t count() const;
+
+  // Queues one whole batch: event packets, then one metadata packet. Must be called regularly, with
+  // a metadata packet alone if there were no events. A batch also carries losses that no later
+  // packet of their CPU could report. It also ends the streams of readers that requested it.
+  // Thread-safe.
+  void publish(std::span<const PacketBytes> pass);
+
+  // [{"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}]; lost_events are the
+  // events lost here because the reader was too slow. Main thread.
+  [[nodiscard]] nlohmann::json status() const;
+
+  // Writes the queued packets, waits for the readers until `timeout`, and closes all. No batch may
+  // be published afterwards, and no hook is called. Main thread.
+  void finish_all(std::chrono::milliseconds timeout);
+
+ private:
+  class Subscriber;
+
+  Subscribers(EventLoop& loop, Hooks hooks, SubscriberLimits limits);
+  void on_io(Subscriber& subscriber, uint32_t events);
+  void write_all();
+  void remove_finished();
+  bool write_the_rest();
+
+  EventLoop& loop_;
+  Hooks hooks_;
+  SubscriberLimits limits_;
+  Notifier published_;
+  mutable std::mutex mutex_;           // guards the list for the drain thread, and all queues
+  std::list<Subscriber> subscribers_;  // changed by the main thread alone
+};
+
+}  // namespace ktraced

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A thread for work that waits for the disk.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "daemon/runtime/failure_barrier.h"
+
+namespace ktraced {
+
+// Runs tasks one after the other, in the order they were added. An exception of a task is logged,
+// and ends that task only.
+class WorkThread {
+ public:
+  // `name`: at most 15 characters, as shown by ps and top.
+  explicit WorkThread(const char* name);
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+  // Returns when all tasks are done.
+  ~WorkThread();
+
+  // Thread-safe.
+  void run(std::function<void()> task);
+
+ private:
+  void work();
+
+  FailureBarrier barrier_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<std::function<void()>> tasks_;  // guarded by mutex_
+  bool ending_ = false;                      // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace ktraced

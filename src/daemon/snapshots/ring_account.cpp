@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/snapshots/ring_account.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ktraced {
+namespace {
+
+// The smallest and largest size of a number of records of an event, in bytes.
+struct Bytes {
+  uint64_t min = 0;
+  uint64_t max = 0;
+};
+
+bool has_variable_size(const Event& event) {
+  return std::ranges::any_of(event.fields, [](const Field& field) { return field.count == 0; });
+}
+
+// All events of one name: accounts do not distinguish several definitions of an event.
+struct Namesakes {
+  uint64_t written = 0;
+  Bytes record{.min = UINT64_MAX, .max = 0};
+
+  void add(const Event& event, uint64_t records) {
+    if (records == 0 && record.max != 0) return;
+    written += records;
+    record.min = std::min<uint64_t>(record.min, event.size);
+    record.max = std::max<uint64_t>(record.max,
+                                    has_variable_size(event) ? uint64_t{RECORD_MAX} : event.size);
+  }
+};
+
+void add(Bytes& sum, const Namesakes& events, uint64_t records) {
+  sum.min += records * events.record.min;
+  sum.max += records * events.record.max;
+}
+
+std::string on(const CpuAccount& account, std::string_view what) {
+  return fmt::format("CPU {}: {}", account.cpu, what);
+}
+
+}  // namespace
+
+std::vector<std::string> settle(const Schema& schema, const RingContent& ring,
+                                CpuAccount& account) {
+  std::vector<std::string> problems;
+  auto problem = [&](std::string_view what) { problems.push_back(on(account, what)); };
+  if (!ring.intact) problem("damaged bytes in the flight ring end its history early");
+
+  const bool wrapped = ring.written_bytes > ring.capacity;
+  Bytes overwritten;
+  std::map<std::string_view, Namesakes> by_name;
+  for (const Event& event : schema.events()) by_name[event.name].add(event, ring.written[event.id]);
+  for (const auto& [name, events] : by_name) {
+    const auto found = account.events.find(std::string(name));
+    const uint64_t records = found == account.events.end() ? 0 : found->second.records;
+    if (events.written == records) continue;
+    if (events.written < records) {
+      problem(fmt::format("{} {} records where {} were counted", records, name, events.written));
+      continue;
+    }
+    account.events[std::string(name)].overwritten = events.written - records;
+    add(overwritten, events, events.written - records);
+    if (!wrapped)
+      problem(fmt::format("{} {} records are missing, though nothing was overwritten",
+                          events.written - records, name));
+  }
+
+  const uint64_t bytes = ring.written_bytes - ring.found_bytes;
+  if (bytes < overwritten.min || bytes > overwritten.max)
+    problem(fmt::format("{} bytes were overwritten, but the counters say {}", bytes,
+                        overwritten.min == overwritten.max
+                            ? std::to_string(overwritten.min)
+                            : fmt::format("{} to {}", overwritten.min, overwritten.max)));
+  return problems;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is reported about the snapshots on disk.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/output/trace_store.h"
+
+namespace ktraced {
+
+// Reads each manifest once: a finished trace does not change. Reading one can take seconds. When
+// `stop` is requested, unknown manifests are not read.
+class SnapshotList {
+ public:
+  explicit SnapshotList(std::stop_token stop = {}) : stop_(std::move(stop)) {}
+
+  // One object for each snapshot of the store, oldest first: what its manifest says of window,
+  // counts and completeness, with an account of each CPU. A trace whose manifest cannot be
+  // read may be one: it is listed as incomplete, with the reason. Fails as TraceStore::list().
+  [[nodiscard]] Result<nlohmann::json> entries(const TraceStore& store);
+  struct Sum {
+    size_t count = 0;
+    uint64_t bytes = 0;
+  };
+  // Calls `before_reading` if there are manifests to read, with a provisional sum. This counts
+  // every trace that may be a snapshot.
+  using BeforeReading = std::function<void(const Sum& sum)>;
+  [[nodiscard]] Result<Sum> sum(const TraceStore& store, const BeforeReading& before_reading = {});
+
+ private:
+  struct Known {
+    uint64_t written_ns = 0;
+    nlohmann::json entry;  // null: a recording
+  };
+  // Of the traces of the store that are no recordings, oldest first.
+  Result<std::vector<const nlohmann::json*>> read(const TraceStore& store,
+                                                  const BeforeReading& before_reading);
+  // What is known of a trace; null if it must be read.
+  [[nodiscard]] const Known* known(const StoredTrace& trace,
+                                   const std::filesystem::path& path) const;
+  void announce(const TraceStore& store, const std::vector<StoredTrace>& traces,
+                const BeforeReading& before_reading) const;
+
+  std::stop_token stop_;
+  std::map<std::string, Known> known_;  // by path
+};
+
+// The name of the snapshot in the store that was taken at `end_ns` (CLOCK_BOOTTIME) of that boot.
+[[nodiscard]] std::optional<std::string> find_snapshot(const TraceStore& store,
+                                                       const std::string& boot_id, uint64_t end_ns);
+
+// Removes a snapshot, or an unreadable trace that may be one. Fails as TraceStore::remove(), and
+// with ExitCode::usage for a recording.
+Result<> remove_snapshot(const TraceStore& store, const std::string& name);
+
+}  // namespace ktraced

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/snapshots/snapshot_writer.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "daemon/snapshots/ring_account.h"
+#include "trace/directory/trace_writer.h"
+#include "trace/metadata/kernel_text.h"
+#include "trace/packet/packet_builder.h"
+
+namespace ktraced {
+namespace {
+
+// Packets are written after this many bytes of records, so that memory use does not grow with the
+// ring.
+constexpr size_t kChunkBytes = 1U << 20;
+
+// The time of the first record of all CPUs; 0 if there are none.
+uint64_t earliest(const std::vector<CpuAccount>& cpus) {
+  uint64_t first = 0;
+  for (const CpuAccount& cpu : cpus)
+    if (cpu.first_ns != 0 && (first == 0 || cpu.first_ns < first)) first = cpu.first_ns;
+  return first;
+}
+
+class SnapshotWriter {
+ public:
+  SnapshotWriter(const SnapshotJob& job, TraceWriter& writer) : job_(job), writer_(writer) {}
+
+  // Writes the records of all CPUs.
+  Result<> write_rings();
+  // Completes the manifest with what the records contain.
+  Manifest manifest() const;
+
+ private:
+  struct Cpu {
+    RingContent content;
+    uint64_t late_records = 0;
+  };
+
+  Result<> write_ring(uint32_t cpu, const FlightRing& ring);
+  Result<> write_losses(uint32_t cpu, std::span<const Lost> lost);
+  Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
+  void settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
+  static void explain_unrecorded(uint32_t number, std::span<const Lost> events, Manifest& manifest);
+
+  const SnapshotJob& job_;
+  TraceWriter& writer_;
+  std::map<uint32_t, Cpu> cpus_;
+};
+
+Result<> SnapshotWriter::write_rings() {
+  for (const auto& [cpu, lost] : job_.unrecorded)
+    if (auto done = write_losses(cpu, lost); !done) return done;
+  for (const auto& [cpu, ring] : job_.frozen.rings)
+    if (auto done = write_ring(cpu, *ring); !done) return done;
+  return {};
+}
+
+// The losses happened before the first record of their CPU, after the bank had become active.
+Result<> SnapshotWriter::write_losses(uint32_t cpu, std::span<const Lost> lost) {
+  PacketBuilder builder(job_.manifest.origin.uuid, cpu, job_.frozen.begin_ts);
+  builder.lose(lost);
+  return write_packets(builder, UINT64_MAX);
+}
+
+Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
+  const FlightRing::Walk walk = ring.walk();
+  PacketBuilder builder(job_.manifest.origin.uuid, cpu, 0);
+  size_t collected = 0;
+  Result<> done;
+  ring.for_each_oldest_first(walk, [&](std::span<const std::byte> bytes) {
+    if (!done) return;
+    builder.add(bytes);
+    collected += bytes.size();
+    if (collected < kChunkBytes) return;
+    collected = 0;
+    // The next chunk may have late records whose time is within this chunk.
+    const uint64_t ts = RecordView(bytes.data()).ts();
+    done = write_packets(builder, ts - std::min(ts, kHoldBackNs));
+  });
+  if (done) done = write_packets(builder, UINT64_MAX);
+  cpus_[cpu] = {.content = {.capacity = ring.capacity(),
+                            .written = ring.written(),
+                            .written_bytes = ring.written_bytes(),
+                            .found_bytes = walk.bytes,
+                            .intact = walk.intact},
+                .late_records = builder.late_records()};
+  return done;
+}
+
+Result<> SnapshotWriter::write_packets(PacketBuilder& builder, uint64_t up_to) {
+  std::vector<PacketBytes> packets;
+  builder.take(up_to, packets);
+  for (const PacketBytes& bytes : packets) {
+    auto packet = PacketView::parse(*bytes);
+    if (!packet) return propagate(packet);
+    if (auto done = writer_.write(*packet); !done) return done;
+  }
+  return {};
+}
+
+Manifest SnapshotWriter::manifest() const {
+  Manifest manifest = job_.manifest;
+  manifest.kind = TraceKind::snapshot;
+  manifest.begin_ns = job_.frozen.begin_ts;
+  manifest.end_ns = job_.frozen.swap_ts;
+  manifest.missed = job_.frozen.missed;
+  manifest.cpus = writer_.accounts();
+  for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
+  for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
+  if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
+  if (const auto& known = job_.known_since; manifest.begin_ns < known.ns)
+    manifest.incomplete_because.push_back(
+        fmt::format("what was traced before {:.3f} s is not known: {}",
+                    static_cast<double>(known.ns) / 1e9, known.reason));
+  std::ranges::sort(manifest.cpus, {}, &CpuAccount::cpu);
+  for (const auto& [event, count] : manifest.missed)
+    if (count != 0)
+      manifest.incomplete_because.push_back(
+          fmt::format("the kernel skipped {} hits of {}{}", count, event,
+                      job_.frozen.counted_late ? ", counted until the next daemon began" : ""));
+  if (manifest.begin_ns < job_.names_since)
+    manifest.incomplete_because.push_back(
+        fmt::format("threads may carry wrong names in its first {:.3f} s: more names have changed "
+                    "than are kept",
+                    static_cast<double>(job_.names_since - manifest.begin_ns) / 1e9));
+  return manifest;
+}
+
+// The account of a CPU; created if missing.
+CpuAccount& account_of(uint32_t number, Manifest& manifest) {
+  auto account = std::ranges::find(manifest.cpus, number, &CpuAccount::cpu);
+  if (account == manifest.cpus.end())
+    account = manifest.cpus.insert(account, {.cpu = number, .events = {}});
+  return *account;
+}
+
+void SnapshotWriter::explain_unrecorded(uint32_t number, std::span<const Lost> events,
+                                        Manifest& manifest) {
+  for (const Lost& lost : events) {
+    const Event* event = manifest.schema.find(lost.event_id);
+    if (event == nullptr) continue;
+    manifest.incomplete_because.push_back(
+        fmt::format("CPU {}: {} {} events are lost: they happened before it had its flight ring",
+                    number, lost.count, event->name));
+  }
+}
+
+void SnapshotWriter::settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const {
+  CpuAccount& account = account_of(number, manifest);
+  for (std::string& problem : settle(manifest.schema, cpu.content, account))
+    manifest.incomplete_because.push_back(std::move(problem));
+  if (cpu.late_records != 0)
+    manifest.incomplete_because.push_back(
+        fmt::format("CPU {}: {} records came too late to be sorted, their times are not exact",
+                    number, cpu.late_records));
+  // From this time on, no CPU has missing records.
+  if (account.total().overwritten != 0)
+    manifest.begin_ns = std::max(manifest.begin_ns, account.first_ns);
+}
+
+std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
+                                        KernelSymbols& symbols) {
+  std::map<uint64_t, std::string> names;
+  for (uint64_t address : addresses)
+    if (auto name = symbols.resolve(address)) names.emplace(address, std::move(*name));
+  return names;
+}
+
+}  // namespace
+
+Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& symbols) {
+  auto writer =
+      TraceWriter::create(job.path, job.manifest.schema, job.manifest.origin, is_kernel_text);
+  if (!writer) return propagate(writer);
+  SnapshotWriter snapshot(job, **writer);
+  if (auto done = snapshot.write_rings(); !done) return propagate(done);
+  (*writer)->add_names(job.names);
+  const Manifest manifest = snapshot.manifest();
+  if (auto done = (*writer)->finish(manifest, resolve((*writer)->code_addresses(), symbols)); !done)
+    return propagate(done);
+  return SnapshotSummary{.records = manifest.total().records,
+                         .bytes = (*writer)->bytes(),
+                         .incomplete_because = manifest.incomplete_because};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Writes a frozen bank of the flight recorder into a trace directory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/capture/trace_config_history.h"
+#include "kernel/rings/counters.h"
+#include "kernel/rings/flight_recorder.h"
+#include "kernel/symbols/symbols.h"
+#include "trace/directory/manifest.h"
+
+namespace ktraced {
+
+// What to write, and where.
+struct SnapshotJob {
+  std::filesystem::path path;
+  FlightRecorder::Frozen frozen;  // its rings must stay frozen until the job is done
+  LostByCpu unrecorded;           // hits on CPUs that had no ring yet
+  Manifest manifest;              // complete except for what the records contain
+  std::vector<std::byte> names;   // metadata records
+  uint64_t names_since = 0;       // name changes before this time may be unknown; ns
+  TraceConfigHistory::KnownSince known_since;
+};
+
+// What has been written.
+struct SnapshotSummary {
+  uint64_t records = 0;
+  uint64_t bytes = 0;                           // of packets
+  std::vector<std::string> incomplete_because;  // as in the manifest
+};
+
+// Returns when the trace has been synced to disk. Fails with ExitCode::io, and leaves nothing then.
+// May run in any thread.
+Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& symbols);
+
+}  // namespace ktraced

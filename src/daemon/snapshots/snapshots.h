@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Takes, keeps, lists and deletes snapshots of the flight recorder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/capture/tracer.h"
+#include "daemon/config/config.h"
+#include "daemon/output/trace_store.h"
+#include "daemon/runtime/background_work.h"
+#include "daemon/runtime/event_loop.h"
+#include "daemon/snapshots/snapshot_list.h"
+#include "daemon/snapshots/snapshot_writer.h"
+#include "kernel/symbols/symbols.h"
+
+namespace ktraced {
+
+struct SnapshotRequest {
+  std::string name;  // empty: derived from the time
+  std::string reason;
+  std::string requested_by;
+};
+
+struct SnapshotTaken {
+  std::string name;
+  std::filesystem::path path;
+};
+
+// Takes snapshots: swaps the banks at once; a separate thread writes the frozen bank. Belongs to
+// the main thread.
+class Snapshots {
+ public:
+  // Called once, when the snapshot has been synced to disk or has failed.
+  using OnWritten = std::function<void(const Result<SnapshotSummary>& written)>;
+  using OnDeleted = std::function<void(const Result<>& deleted)>;
+
+  // All must outlive this.
+  Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols, const FlightConfig& config);
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+  // Waits for snapshots that are being written; cancels the reading of manifests.
+  ~Snapshots() { stop_reading_.request_stop(); }
+
+  // Handles what an earlier daemon left: writes the banks it has frozen, and removes its unfinished
+  // files of them. Banks stay frozen until they are on disk. Fails with ExitCode::unavailable,
+  // before any change, if another daemon writes to the directory while the recorder is on.
+  Result<> begin();
+  // Applies another configuration to snapshots taken from now on.
+  void apply(const FlightConfig& config);
+
+  // Freezes the history up to now. Fails with ExitCode::usage for an invalid name or reason,
+  // ExitCode::io if the directory is not writable, ExitCode::unavailable if the recorder is off or
+  // has no spare bank. A failure changes nothing, and `on_written` is not called.
+  Result<SnapshotTaken> take(const SnapshotRequest& request, OnWritten on_written);
+  // Fails at once with ExitCode::usage if the snapshot is being written. `on_deleted` gets all
+  // other errors, in the main thread.
+  Result<> remove(const std::string& name, OnDeleted on_deleted);
+
+  // For the method `snapshot.list`, and for the snapshot part of `status`. Called in the main
+  // thread, when unknown manifests have been read. `status` does not wait for long ones: it then
+  // counts all traces that may be snapshots.
+  using OnRead = std::function<void(nlohmann::json answer)>;
+  using OnListed = std::function<void(Result<nlohmann::json> answer)>;
+  void list(OnListed then);
+  void status(OnRead then);
+
+  // Takes no more snapshots, and calls `done` when none is being written any more. `persist`: banks
+  // that cannot be written are left for the next daemon.
+  void finish(bool persist, std::function<void()> done);
+
+ private:
+  struct Writing {
+    SnapshotTaken snapshot;
+    std::string reason;
+    FlightRecorder::Frozen frozen;
+    LostByCpu unrecorded;
+    bool recovery = false;  // of a bank that an earlier daemon has frozen
+    OnWritten on_written;
+  };
+
+  struct AskingStatus {
+    OnRead then;
+    EventSource timer;
+  };
+
+  [[nodiscard]] nlohmann::json status_now() const;
+  void answer_status(uint64_t id);
+  void call_if_finished();
+  [[nodiscard]] std::string free_name(std::string_view prefix) const;
+  [[nodiscard]] bool writing(const std::string& name) const;
+  Result<> check_request_name(const std::string& name) const;
+  Result<> check_ready() const;
+  [[nodiscard]] LostByCpu unrecorded() const;
+  SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
+                      OnWritten on_written, bool recovery);
+  // The functions of recovery.
+  void recover();
+  [[nodiscard]] bool is_saved(const FlightRecorder::Frozen& frozen);
+  void keep_unsaved(const std::string& why);
+  void on_written(uint64_t id, const Result<SnapshotSummary>& result);
+
+  EventLoop& loop_;
+  Tracer& tracer_;
+  KernelSymbols& symbols_;
+  FlightConfig config_;
+  std::shared_ptr<TraceStore> store_;  // shared with the jobs begun in it
+  Result<SnapshotList::Sum> sum_;      // as far as known
+  std::map<uint64_t, Writing> writing_;
+  std::map<uint64_t, AskingStatus> asking_status_;
+  std::vector<FlightRecorder::Frozen> unsaved_;  // by an earlier daemon; not being written
+  std::string unsaved_because_;                  // last reported reason; empty: none
+  EventSource retry_;                            // recover()
+  uint64_t last_id_ = 0;
+  std::function<void()> finished_;  // set by finish()
+  bool persist_ = false;            // the same
+  std::stop_source stop_reading_;
+  SnapshotList list_{stop_reading_.get_token()};  // the reader's
+  BackgroundWork reader_;                         // last: their tasks use the rest
+  BackgroundWork thread_;
+};
+
+}  // namespace ktraced

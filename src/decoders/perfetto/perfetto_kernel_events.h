@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The events with their own messages in Perfetto.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "decoders/perfetto/perfetto_bundles.h"
+#include "decoders/text/decoder.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Writes one such event.
+class PerfettoKernelEvent {
+ public:
+  // Nothing if Perfetto has no message for the event.
+  static std::optional<PerfettoKernelEvent> of(const Event& event);
+
+  void write(const NameTable& names, uint32_t cpu, RecordView record,
+             PerfettoBundles& bundles) const;
+
+ private:
+  struct Member {
+    protozero::pbf_tag_type number;
+    Field field;
+    bool comm;  // the name of the thread in the field
+  };
+  static void add(const Member& member, const NameTable& names, uint32_t cpu, RecordView record,
+                  protozero::pbf_writer& message);
+
+  protozero::pbf_tag_type number_ = 0;
+  uint32_t size_ = 0;  // of a complete record, in bytes
+  std::vector<Member> members_;
+};
+
+}  // namespace ktraced

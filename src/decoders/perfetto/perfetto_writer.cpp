@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "decoders/perfetto/perfetto_writer.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "decoders/text/safe_text.h"
+
+namespace ktraced {
+
+using protozero::pbf_writer;
+namespace pb = perfetto;
+
+namespace {
+
+// Events with their own Perfetto messages that Perfetto does not draw, although they concern their
+// thread: these are also shown on its track.
+constexpr std::string_view kShownToo[] = {"sched_process_fork", "sched_process_exec",
+                                          "sched_process_exit"};
+
+bool is_call(const Event& event) { return event.name == "sys_enter" || event.name == "sys_exit"; }
+
+}  // namespace
+
+PerfettoWriter::Source::Source(PerfettoWriter& writer, const PerfettoSource& of)
+    : trace(of),
+      plans(of.sources.schema, [&writer](const Event& event) { return writer.plan_of(event); }),
+      arguments(of.sources, writer.packets_),
+      kmem(of.sources.schema) {}
+
+PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources) {
+  for (const PerfettoSource& source : sources)
+    sources_.push_back(std::make_unique<Source>(*this, source));
+}
+
+PerfettoWriter::Plan PerfettoWriter::plan_of(const Event& event) {
+  Plan plan;
+  for (const Field& field : event.fields)
+    if (field.meaning == Meaning::tid && is_scalar(field)) plan.tasks.push_back(field);
+  if (is_call(event)) {
+    plan.kind = event.name == "sys_enter" ? Plan::Kind::enter : Plan::Kind::exit;
+    plan.call = SyscallFields::of(event);
+    return plan;
+  }
+  plan.kernel = PerfettoKernelEvent::of(event);
+  plan.is_instant =
+      !plan.kernel || std::ranges::find(kShownToo, event.name) != std::ranges::end(kShownToo);
+  plan.ends_thread = event.name == "sched_process_exit";
+  if (event.name == "sched_process_exec") plan.old_thread = field_named(event, "old_pid");
+  if (plan.is_instant) {
+    plan.title = packets_.event_name(printable(event.name));
+    plan.category = packets_.category(printable(event.group));
+  }
+  return plan;
+}
+
+void PerfettoWriter::on_record(const RecordOrigin& from, RecordView record) {
+  Source& source = *sources_[from.source];
+  begin(source, record.ts());
+  see(from.cpu, record.ts());
+  ++records_[from.cpu];
+  if (const Plan* plan = source.plans.find(record.id()); plan != nullptr)
+    write(source, *plan, from, record);
+}
+
+void PerfettoWriter::skip(const RecordOrigin& from, RecordView record) {
+  begin(*sources_[from.source], record.ts());
+  see(from.cpu, record.ts());
+}
+
+void PerfettoWriter::on_loss(const LossItem& loss) {
+  Source& source = *sources_[loss.source];
+  begin(source, loss.ts);
+  last_ns_ = std::max(last_ns_, loss.ts);
+  const Event* event = source.trace.sources.schema.find(loss.event_id);
+  losses_.lose(loss, printable(event_name(source.trace.sources.schema, loss.event_id)));
+  bundles_.lose(loss.cpu);
+  lose(loss.cpu, loss.ts, event != nullptr && is_call(*event), source.kmem.is_kmem(loss.event_id));
+}
+
+void PerfettoWriter::lose(uint32_t cpu, uint64_t ts, bool calls, bool memory) {
+  if (calls) syscalls_.lose(cpu, ts);
+  if (!memory) return;
+  memory_.restart(ts);
+  losing_memory_.insert(cpu);
+}
+
+void PerfettoWriter::see(uint32_t cpu, uint64_t ts) {
+  last_ns_ = ts;
+  losses_.see(cpu, ts);
+  syscalls_.see(cpu);
+  if (!losing_memory_.empty() && losing_memory_.erase(cpu) != 0) memory_.restart(ts);
+}
+
+void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin& from,
+                           RecordView record) {
+  const NameTable& names = source.trace.sources.names;
+  const uint64_t ts = record.ts();
+  names_.see(names, record.tid(), from.cpu, ts);
+  for (const Field& task : plan.tasks)
+    names_.see(names, static_cast<uint32_t>(integer_of(task, record).value_or(0)), from.cpu, ts);
+  if (plan.kind != Plan::Kind::other) {
+    const uint64_t track = names_.track(record.tid(), from.cpu);
+    return plan.kind == Plan::Kind::enter ? syscalls_.enter(plan.call, track, record)
+                                          : syscalls_.exit(plan.call, track, record);
+  }
+  if (plan.kernel) plan.kernel->write(names, from.cpu, record, bundles_);
+  if (plan.is_instant)
+    packets_.mark(pb::track_event::kInstant,
+                  {.ts = ts,
+                   .track = names_.track(record.tid(), from.cpu),
+                   .name = plan.title,
+                   .category = plan.category},
+                  [&](pbf_writer& event) { source.arguments.add(from.cpu, record, event); });
+  if (plan.ends_thread || plan.old_thread) end_calls(plan, record);
+  if (const auto call = source.kmem.read(record)) memory_.add(*call, names, ts);
+}
+
+// Ends calls that never return. When a thread other than the main thread calls execve, it gets the
+// main thread's id; its own id is not used any more.
+void PerfettoWriter::end_calls(const Plan& plan, RecordView record) {
+  if (plan.ends_thread) syscalls_.end_thread(record.tid(), record.ts());
+  const auto old = static_cast<uint32_t>(value_or_zero(plan.old_thread, record));
+  if (plan.old_thread && old != record.tid()) syscalls_.end_thread(old, record.ts());
+}
+
+void PerfettoWriter::finish() {
+  if (sources_.empty()) return;
+  if (!any_begun_) begin(*sources_.front(), sources_.front()->trace.begin_ns);
+  const uint64_t end = std::max(last_ns_, covered_until_ns_);
+  syscalls_.end_all(end, "after the end of the trace");
+  memory_.finish();
+  losses_.finish(end);
+  bundles_.flush();
+  add_stats(pb::ftrace_stats::kEnd);
+}
+
+// Activities that were running at a config change may have ended unrecorded.
+void PerfettoWriter::note_changes(Source& source, uint64_t ts) {
+  const std::vector<uint64_t>& changes = source.trace.changes;
+  for (; source.changes_seen < changes.size() && changes[source.changes_seen] <= ts;
+       ++source.changes_seen) {
+    const uint64_t at = std::max(changes[source.changes_seen], last_ns_);
+    syscalls_.end_all(at, "not known: what is traced was changed");
+    memory_.restart(at);
+  }
+}
+
+// Writes what comes before the first event of a trace.
+void PerfettoWriter::begin(Source& source, uint64_t ts) {
+  if (source.begun) return note_changes(source, ts);
+  source.begun = true;
+  if (!any_begun_) begin_trace();
+  add_clocks(source.trace);
+  last_ns_ = std::max(last_ns_, ts);
+  add_gaps(source.trace);
+  any_begun_ = true;
+  covered_until_ns_ = std::max(covered_until_ns_, source.trace.end_ns);
+}
+
+void PerfettoWriter::begin_trace() {
+  const PerfettoSource& first = sources_.front()->trace;
+  packets_.add([&](pbf_writer& packet) {
+    pbf_writer info(packet, pb::packet::kSystemInfo);
+    pbf_writer uts(info, pb::system_info::kUtsname);
+    uts.add_string(pb::system_info::kSysname, "Linux");
+    uts.add_string(pb::system_info::kRelease, printable(first.manifest.origin.kernel));
+    uts.add_string(pb::system_info::kMachine, "x86_64");
+  });
+  add_stats(pb::ftrace_stats::kStart);
+}
+
+void PerfettoWriter::add_clocks(const PerfettoSource& trace) {
+  const auto boottime = static_cast<int64_t>(trace.begin_ns);
+  packets_.add(trace.begin_ns, [&](pbf_writer& packet) {
+    pbf_writer snapshot(packet, pb::packet::kClockSnapshot);
+    auto add = [&](uint32_t id, int64_t ns) {
+      pbf_writer clock(snapshot, pb::clock_snapshot::kClocks);
+      clock.add_uint32(pb::clock_snapshot::kClockId, id);
+      clock.add_uint64(pb::clock_snapshot::kClockTimestamp, static_cast<uint64_t>(ns));
+    };
+    add(pb::clock_snapshot::kBoottime, boottime);
+    add(pb::clock_snapshot::kRealtime, boottime + trace.manifest.origin.clock_offset_ns);
+    snapshot.add_uint32(pb::clock_snapshot::kPrimaryClock, pb::clock_snapshot::kBoottime);
+  });
+}
+
+// Marks gaps between this trace and those before it, and where the beginning of a CPU was
+// overwritten.
+void PerfettoWriter::add_gaps(const PerfettoSource& trace) {
+  const bool after_gap = any_begun_ && trace.begin_ns > covered_until_ns_;
+  if (after_gap) {
+    syscalls_.end_all(covered_until_ns_, "not known: nothing was recorded");
+    memory_.restart(covered_until_ns_);
+  }
+  const uint64_t from = std::max(trace.begin_ns, covered_until_ns_);
+  for (const CpuAccount& cpu : trace.manifest.cpus) {
+    if (after_gap)
+      losses_.leave_out(cpu.cpu, covered_until_ns_, trace.begin_ns, "nothing was recorded");
+    const uint64_t first = std::min(cpu.first_ns, trace.end_ns);
+    if (cpu.total().overwritten == 0 || first <= from) continue;
+    losses_.leave_out(cpu.cpu, from, first, "overwritten");
+    lose(cpu.cpu, last_ns_, true, true);
+  }
+}
+
+void PerfettoWriter::add_stats(int32_t phase) {
+  std::map<uint32_t, EventAccount> cpus;
+  for (const auto& source : sources_)
+    for (const CpuAccount& cpu : source->trace.manifest.cpus) {
+      const EventAccount total = cpu.total();
+      cpus[cpu.cpu].records += total.records;
+      cpus[cpu.cpu].overwritten += total.overwritten;
+    }
+  const bool at_end = phase == pb::ftrace_stats::kEnd;
+  packets_.add([&](pbf_writer& packet) {
+    pbf_writer stats(packet, pb::packet::kFtraceStats);
+    stats.add_enum(pb::ftrace_stats::kPhase, phase);
+    for (const auto& [number, account] : cpus) {
+      pbf_writer cpu(stats, pb::ftrace_stats::kCpuStats);
+      cpu.add_uint64(pb::ftrace_stats::kCpu, number);
+      cpu.add_uint64(pb::ftrace_stats::kEntries, at_end ? 0 : account.records);
+      cpu.add_uint64(pb::ftrace_stats::kOverrun, at_end ? account.overwritten : 0);
+      cpu.add_uint64(pb::ftrace_stats::kDroppedEvents, at_end ? losses_.lost(number) : 0);
+      cpu.add_uint64(pb::ftrace_stats::kReadEvents, at_end ? records_[number] : 0);
+    }
+  });
+}
+
+}  // namespace ktraced

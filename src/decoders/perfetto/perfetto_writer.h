@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Writes traces in the format of Perfetto's trace processor.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/coverage/event_fields.h"
+#include "analysis/reports/kmem_call.h"
+#include "decoders/perfetto/perfetto_arguments.h"
+#include "decoders/perfetto/perfetto_bundles.h"
+#include "decoders/perfetto/perfetto_kernel_events.h"
+#include "decoders/perfetto/perfetto_losses.h"
+#include "decoders/perfetto/perfetto_memory.h"
+#include "decoders/perfetto/perfetto_names.h"
+#include "decoders/perfetto/perfetto_packets.h"
+#include "decoders/perfetto/perfetto_syscalls.h"
+#include "trace/directory/manifest.h"
+
+namespace ktraced {
+
+// A source of events. What it refers to must outlive the writer.
+struct PerfettoSource {
+  DecoderSources sources;
+  const Manifest& manifest;
+  uint64_t begin_ns = 0;  // no record is older or newer
+  uint64_t end_ns = 0;
+  std::vector<uint64_t> changes;  // times of config changes and pauses; ns
+};
+
+// Takes the events of several traces in time order, as one history. docs/perfetto.md describes how
+// events are converted. Memory: names of threads, running calls, held allocations, and the output
+// until it is taken.
+class PerfettoWriter : public MergeSink {
+ public:
+  // `sources` is sorted by begin time; the index is RecordOrigin::source.
+  explicit PerfettoWriter(const std::vector<PerfettoSource>& sources);
+
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+  // Skips an event that was not selected. It still shows that the CPU is recording.
+  void skip(const RecordOrigin& from, RecordView record);
+  // Call after the last event.
+  void finish();
+
+  // The output so far; the caller takes and clears it.
+  [[nodiscard]] std::string& out() { return packets_.out(); }
+
+ private:
+  // How an event is converted.
+  struct Plan {
+    enum class Kind : uint8_t { enter, exit, other } kind = Kind::other;
+    uint64_t title = 0, category = 0;           // interned
+    std::optional<PerfettoKernelEvent> kernel;  // written as this message
+    bool is_instant = false;                    // shown on the track of its thread
+    bool ends_thread = false;
+    std::vector<Field> tasks;         // threads whose names are written
+    std::optional<Field> old_thread;  // for exec: the thread that takes over another id
+    SyscallFields call;
+  };
+  struct Source {
+    Source(PerfettoWriter& writer, const PerfettoSource& of);
+
+    PerfettoSource trace;
+    EventTable<Plan> plans;
+    PerfettoArguments arguments;
+    KmemReader kmem;
+    bool begun = false;
+    size_t changes_seen = 0;
+  };
+
+  Plan plan_of(const Event& event);
+  void begin(Source& source, uint64_t ts);
+  void begin_trace();
+  void note_changes(Source& source, uint64_t ts);
+  void add_clocks(const PerfettoSource& trace);
+  void add_gaps(const PerfettoSource& trace);
+  void add_stats(int32_t phase);
+  void see(uint32_t cpu, uint64_t ts);
+  void lose(uint32_t cpu, uint64_t ts, bool calls, bool memory);
+  void write(Source& source, const Plan& plan, const RecordOrigin& from, RecordView record);
+  void end_calls(const Plan& plan, RecordView record);
+
+  PerfettoPackets packets_;
+  PerfettoBundles bundles_{packets_};
+  PerfettoNames names_{packets_, bundles_};
+  PerfettoLosses losses_{packets_};
+  PerfettoMemory memory_{packets_};
+  PerfettoSyscalls syscalls_{packets_};
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::map<uint32_t, uint64_t> records_;  // of each CPU
+  std::set<uint32_t> losing_memory_;      // CPUs that are losing allocations or frees
+  bool any_begun_ = false;
+  uint64_t covered_until_ns_ = 0;  // by the traces so far
+  uint64_t last_ns_ = 0;
+};
+
+}  // namespace ktraced

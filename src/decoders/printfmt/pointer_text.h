@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The kernel's pointer conversions: "%pS", "%pI4" …
+#pragma once
+
+#include <string_view>
+
+#include "decoders/printfmt/print_format.h"
+
+namespace ktraced {
+
+// True if append_pointer() supports this kind, "S" of "%pS". "" is a pointer printed as a number.
+[[nodiscard]] bool known_pointer_kind(std::string_view kind);
+// Appends the value as "%p" with this kind prints it. If bytes are missing in the value, prints 0.
+void append_pointer(std::string_view kind, const PrintValue& value,
+                    const PrintFormat::Symbol& symbol, TextBuffer& out);
+
+}  // namespace ktraced

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The "print fmt" of an event's format file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decoders/printfmt/print_expression.h"
+#include "decoders/text/text_buffer.h"
+
+namespace ktraced {
+
+// A print format that was parsed completely. Pointers are printed unchanged; the kernel would hash
+// them.
+class PrintFormat {
+ public:
+  // Appends "function+0x10/0x80" for an address, or another text if it is unknown.
+  using Symbol = std::function<void(uint64_t address, TextBuffer& out)>;
+
+  // Parses `"text", argument, …`. Nothing if any part is not supported.
+  static std::optional<PrintFormat> parse(std::string_view print, const Event& event);
+
+  // Appends one line without a newline; data missing in the record is printed as zeros.
+  void append(RecordView record, const Symbol& symbol, TextBuffer& out) const;
+
+ private:
+  // "%-8s" and the text before it.
+  struct Piece {
+    std::string before;
+    std::string flags;
+    size_t width = 0;
+    std::optional<size_t> precision;
+    unsigned bytes = 4;        // of an integer
+    char conversion = 0;       // 0: none, only text
+    std::string pointer_kind;  // "S" of "%pS"
+    std::optional<PrintExpression> argument;
+  };
+  static std::optional<Piece> parse_conversion(std::string_view& format);
+  static void append_piece(const Piece& piece, RecordView record, const Symbol& symbol,
+                           TextBuffer& out);
+
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+
+#include "base/files/lines.h"
+#include "kernel/filters/filters.h"
+
+namespace ktraced {
+namespace {
+
+struct CgroupMount {
+  std::filesystem::path root;   // mounted part of the hierarchy, "/" for all of it
+  std::filesystem::path point;  // mount point
+};
+
+// The cgroup v2 mount, from /proc/self/mountinfo (proc_pid_mountinfo(5)).
+Result<CgroupMount> cgroup2_mount() {
+  std::optional<CgroupMount> mount;
+  const auto read = for_each_line_of("/proc/self/mountinfo", [&](std::string_view line) {
+    if (mount || line.find(" - cgroup2 ") == std::string_view::npos) return;
+    std::istringstream fields{std::string(line)};
+    std::string id, parent, device, root, point;
+    fields >> id >> parent >> device >> root >> point;
+    mount = CgroupMount{root, point};
+  });
+  if (mount) return *mount;
+  if (!read) return fail(ExitCode::os, "cannot filter by control group: {}", read.error().message);
+  return fail(ExitCode::usage, "cannot filter by control group: no cgroup2 file system is mounted");
+}
+
+uint32_t depth(const std::filesystem::path& path) {
+  return static_cast<uint32_t>(std::count_if(path.begin(), path.end(), [](const auto& part) {
+    return !part.empty() && part != "/" && part != ".";
+  }));
+}
+
+}  // namespace
+
+Result<cgroup_ref> find_cgroup(const std::string& path) {
+  auto mount = cgroup2_mount();
+  if (!mount) return propagate(mount);
+  std::filesystem::path given(path);
+  // An absolute path is either a directory under the mount or a path within the hierarchy.
+  std::filesystem::path below = given.is_absolute() ? given.relative_path() : given;
+  if (auto [mismatch, rest] =
+          std::mismatch(mount->point.begin(), mount->point.end(), given.begin(), given.end());
+      mismatch == mount->point.end()) {
+    below.clear();
+    for (; rest != given.end(); ++rest) below /= *rest;
+  }
+  below = below.lexically_normal();
+  if (std::ranges::any_of(below, [](const auto& part) { return part == ".."; }))
+    return fail(ExitCode::usage, "control group '{}' leads out of the cgroup2 mount {}", path,
+                mount->point.string());
+
+  struct stat status{};
+  const std::filesystem::path directory = mount->point / below;
+  if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return fail(ExitCode::usage, "there is no control group '{}': {} is not a directory", path,
+                directory.string());
+  return cgroup_ref{.id = status.st_ino, .level = depth(mount->root) + depth(below), .reserved = 0};
+}
+
+}  // namespace ktraced

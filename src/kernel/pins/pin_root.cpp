@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/pins/pin_root.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/files/directory.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLock = "lock";  // names in a BPF file system have no dots
+
+bool is_bpffs(int fd) {
+  struct statfs info{};
+  return ::fstatfs(fd, &info) == 0 && info.f_type == BPF_FS_MAGIC;
+}
+
+std::unexpected<Error> no_bpffs(const fs::path& path) {
+  return fail(ExitCode::unavailable,
+              "{} is not in a BPF file system: mount one with "
+              "'mount -t bpf -o mode=0700 bpf /sys/fs/bpf'",
+              path.string());
+}
+
+// The parent directory of `path`; creates missing ones.
+Result<Fd> open_parent(const fs::path& path, PinRoot::IfMissing if_missing) {
+  auto part = open_existing_part(path.parent_path());
+  if (!part) return propagate(part);
+  if (part->missing.empty()) return std::move(part->directory);
+  if (!is_bpffs(part->directory.get())) return no_bpffs(path);
+  if (if_missing == PinRoot::IfMissing::fail)
+    return fail(ExitCode::data, "{} is missing", path.string());
+  for (const fs::path& name : part->missing) {
+    part->path /= name;
+    auto next = make_directory_at(part->directory.get(), name, part->path);
+    if (!next) return next;
+    part->directory = std::move(*next);
+  }
+  return std::move(part->directory);
+}
+
+// Names of all entries of a directory, of any kind.
+std::vector<std::string> names_in(int directory) {
+  std::vector<std::string> names;
+  const auto read =
+      for_each_entry("/proc/self/fd/" + std::to_string(directory),
+                     [&](const auto& entry) { names.push_back(entry.path().filename()); });
+  if (!read) spdlog::warn("what is pinned may be left: {}", read.error().message);
+  return names;
+}
+
+// Removes a directory with its content; for a link, only the link.
+void remove_folder(int parent, const std::string& name) {
+  const Fd folder(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) {
+    ::unlinkat(parent, name.c_str(), 0);
+    return;
+  }
+  for (const std::string& entry : names_in(folder.get()))
+    ::unlinkat(folder.get(), entry.c_str(), 0);
+  ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const PinRoot>> PinRoot::open(const fs::path& given, IfMissing if_missing) {
+  const fs::path path = (given / "").lexically_normal().parent_path();  // without a trailing '/'
+  const std::string name = path.filename();
+  if (name.empty()) return no_bpffs(given);
+  auto parent = open_parent(path, if_missing);
+  if (!parent) return propagate(parent);
+  auto directory = open_directory_at(parent->get(), name, path);
+  if (!directory && directory.error().code == ExitCode::data) {
+    if (!is_bpffs(parent->get())) return no_bpffs(path);
+    if (if_missing == IfMissing::fail) return propagate(directory);
+    directory = make_directory_at(parent->get(), name, path);
+  }
+  if (!directory) return propagate(directory);
+  if (!is_bpffs(directory->get())) return no_bpffs(path);
+  if (auto shared = check_shared_directory(parent->get(), path.parent_path()); !shared)
+    return propagate(shared);
+  if (auto own = check_own_directory(directory->get(), path); !own) return propagate(own);
+  if (::fchmod(directory->get(), 0700) != 0)
+    return fail(ExitCode::os, "cannot make {} private: {}", path.string(), errno_text(errno));
+  return std::shared_ptr<const PinRoot>(
+      new PinRoot(path, std::move(*parent), std::move(*directory)));
+}
+
+Result<DirectoryLock> PinRoot::lock() const {
+  auto taken = DirectoryLock::take(Fd(::fcntl(fd(), F_DUPFD_CLOEXEC, 0)), path_, kLock,
+                                   DirectoryLock::Kind::directory);
+  if (!taken && taken.error().code == ExitCode::unavailable)
+    return fail(ExitCode::unavailable,
+                "another ktraced holds {}: stop it, or set \"bpffs\" to another directory",
+                path_.string());
+  return taken;
+}
+
+std::vector<std::string> PinRoot::objects() const {
+  std::vector<std::string> names = names_in(fd());
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with(kObjectPrefix); });
+  return names;
+}
+
+// Links first: a program that still runs must keep its pinned maps.
+void PinRoot::remove_object(const std::string& id) const {
+  const Fd object(::openat(fd(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (object)
+    for (const char* folder : {"links", "programs", "rings", "maps"})
+      remove_folder(object.get(), folder);
+  ::unlinkat(fd(), id.c_str(), object ? AT_REMOVEDIR : 0);
+}
+
+void PinRoot::remove_if_empty() const {
+  for (const std::string& name : names_in(fd()))
+    if (name != kLock) return;
+  ::unlinkat(fd(), kLock, AT_REMOVEDIR);
+  ::unlinkat(parent_.get(), path_.filename().c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace ktraced

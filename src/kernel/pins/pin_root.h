@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The daemon's own directory in a BPF file system.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/files/own_directory.h"
+
+namespace ktraced {
+
+// Holds the directory open: everything below is reached from its descriptor without following
+// symbolic links, so that no other user can make us remove foreign files.
+class PinRoot {
+ public:
+  static constexpr const char* kObjectPrefix = "object-";  // prefix of all object ids
+  enum class IfMissing { make, fail };
+
+  // Fails with ExitCode::unavailable if `path` is not in a BPF file system; with no_permission, and
+  // the command that repairs it, if the directory is not ours: by its owner or its mode, or because
+  // a link leads there. Fails with ExitCode::data if it is missing and may not be created. A
+  // directory that others can only read gets mode 0700.
+  static Result<std::shared_ptr<const PinRoot>> open(const std::filesystem::path& path,
+                                                     IfMissing if_missing);
+
+  [[nodiscard]] int fd() const { return directory_.get(); }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // Excludes other daemons while it is held. Fails with ExitCode::unavailable if another one holds
+  // it.
+  [[nodiscard]] Result<DirectoryLock> lock() const;
+  // Ids of all objects in it; entries with other names are not ours.
+  [[nodiscard]] std::vector<std::string> objects() const;
+  // Unpins all parts of the object with that id.
+  void remove_object(const std::string& id) const;
+  // Removes the directory if it contains only the lock, which the caller holds.
+  void remove_if_empty() const;
+
+ private:
+  PinRoot(std::filesystem::path path, Fd parent, Fd directory)
+      : path_(std::move(path)), parent_(std::move(parent)), directory_(std::move(directory)) {}
+
+  std::filesystem::path path_;
+  Fd parent_;
+  Fd directory_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/pins/pins.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/files/own_directory.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kFolders = {"maps", "programs", "links", "rings"};
+
+std::string file_name(std::string name) {
+  std::ranges::replace(name, '.', '-');
+  return name;
+}
+
+// The bpf system call takes paths; this path starts at a descriptor, because kernels before 6.5
+// lack BPF_F_PATH_FD.
+std::string path_at(int folder, const std::string& name) {
+  return fmt::format("/proc/self/fd/{}/{}", folder, file_name(name));
+}
+
+Result<Fd> open_own(int parent, const std::string& name, const fs::path& path) {
+  auto directory = make_directory_at(parent, name, path);
+  if (!directory) return directory;
+  if (auto own = check_own_directory(directory->get(), path); !own) return propagate(own);
+  return directory;
+}
+
+}  // namespace
+
+Result<Pins> Pins::open(const std::shared_ptr<const PinRoot>& root, const std::string& object) {
+  const fs::path path = root->path() / object;
+  auto directory = open_own(root->fd(), object, path);
+  if (!directory) return propagate(directory);
+  auto place = std::make_shared<Place>();
+  place->root = root;
+  place->object = object;
+  for (size_t kind = 0; kind < kFolders.size(); ++kind) {
+    auto folder = open_own(directory->get(), kFolders[kind], path / kFolders[kind]);
+    if (!folder) return propagate(folder);
+    place->folders[kind] = std::move(*folder);
+  }
+  return Pins(std::move(place));
+}
+
+int Pins::folder(Kind kind) const { return place_->folders[static_cast<size_t>(kind)].get(); }
+
+Result<> Pins::pin(Kind kind, const std::string& name, int fd) const {
+  unpin(kind, name);
+  if (bpf_obj_pin(fd, path_at(folder(kind), name).c_str()) != 0)
+    return fail(ExitCode::os, "cannot pin {}: {}",
+                (place_->root->path() / place_->object / kFolders[static_cast<size_t>(kind)] /
+                 file_name(name))
+                    .string(),
+                errno_text(errno));
+  return {};
+}
+
+Fd Pins::get(Kind kind, const std::string& name) const {
+  return Fd(std::max(-1, bpf_obj_get(path_at(folder(kind), name).c_str())));
+}
+
+void Pins::unpin(Kind kind, const std::string& name) const {
+  ::unlinkat(folder(kind), file_name(name).c_str(), 0);
+}
+
+void Pins::remove() const {
+  place_->root->remove_object(place_->object);
+  place_->root->remove_if_empty();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Pinned objects in the BPF file system, which outlive the daemon.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "kernel/pins/pin_root.h"
+
+namespace ktraced {
+
+// The directory of one BPF object under the daemon's directory in a bpffs:
+// ROOT/OBJECT/{maps,programs,links,rings}/NAME. Names may hold dots, which bpffs reserves; they are
+// stored as '-'. Copies refer to the same directory.
+class Pins {
+ public:
+  enum class Kind { map, program, link, ring };
+
+  // `object` identifies what is pinned: objects with the same id are interchangeable. Fails with
+  // ExitCode::no_permission if something with that name is not ours.
+  static Result<Pins> open(const std::shared_ptr<const PinRoot>& root, const std::string& object);
+
+  // Pins `fd` under this name, replacing an earlier pin. Fails with ExitCode::os.
+  Result<> pin(Kind kind, const std::string& name, int fd) const;
+  // The object pinned under this name; an Fd without descriptor if there is none.
+  [[nodiscard]] Fd get(Kind kind, const std::string& name) const;
+  void unpin(Kind kind, const std::string& name) const;
+  // Unpins everything of this object, and removes the root if nothing else is in it.
+  void remove() const;
+
+ private:
+  struct Place {
+    std::shared_ptr<const PinRoot> root;
+    std::string object;
+    std::array<Fd, 4> folders;  // by Kind
+  };
+
+  explicit Pins(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
+  [[nodiscard]] int folder(Kind kind) const;
+
+  std::shared_ptr<const Place> place_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Attaches probes to kernel functions, and counts their missed hits.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "kernel/symbols/symbol_table.h"
+
+namespace ktraced {
+
+// Why this kernel cannot have probes at all; empty if it can.
+[[nodiscard]] std::string why_no_kprobes();
+
+// Result of attaching a probe to functions.
+struct ProbeLinks {
+  std::vector<Fd> links;
+  // Functions that cannot be probed, and why.
+  std::map<std::string, std::string> skipped;
+};
+
+// Attaches a kprobe or kretprobe to an address; the program's cookie is that address. Fails with
+// ExitCode::unavailable and the reason.
+[[nodiscard]] Result<Fd> link_kprobe(int program, uint64_t address, bool at_return);
+
+// Attaches to all `functions` by kprobe.multi. Fails as above if one of them cannot be probed.
+[[nodiscard]] Result<Fd> link_kprobe_multi(int program, const std::vector<uint64_t>& addresses,
+                                           bool at_return);
+
+// Hits that the kernel missed before a program could run, because of nesting or because maxactive
+// was too small. Kernels report it since 6.7.
+[[nodiscard]] std::optional<uint64_t> kprobe_misses(const Fd& link);
+
+}  // namespace ktraced

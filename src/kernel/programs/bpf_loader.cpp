@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/programs/bpf_loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <regex>
+#include <string_view>
+
+#include "base/fd.h"
+#include "kernel/programs/libbpf_log.h"
+
+extern "C" {
+#include "ktraced.skel.h"
+}
+
+namespace ktraced {
+namespace {
+
+// The program that made loading fail, from libbpf's log; empty for other failures.
+std::string refused_program(const std::string& log) {
+  static const std::regex pattern("prog '([a-z0-9_]+)': failed to load");
+  std::smatch match;
+  return std::regex_search(log, match, pattern) ? match[1].str() : std::string();
+}
+
+// The only variable of its section: before loading its initial value, afterwards the memory shared
+// with the kernel.
+template <class T>
+T* variable(bpf_map* section) {
+  size_t size = 0;
+  // libbpf before 1.3 declares the memory const, although it may be written.
+  const void* value = section != nullptr ? bpf_map__initial_value(section, &size) : nullptr;
+  return size >= sizeof(T) ? static_cast<T*>(const_cast<void*>(value)) : nullptr;
+}
+
+std::unexpected<Error> load_failure(int error, const std::string& log) {
+  if (error == EPERM || error == EACCES)
+    return fail(ExitCode::no_permission,
+                "the kernel does not allow loading BPF programs ({}): run as root, or with the "
+                "capabilities CAP_BPF and CAP_PERFMON",
+                errno_text(error));
+  spdlog::debug("{}", log);
+  return fail(ExitCode::unavailable, "cannot load the BPF programs: {}; {}", errno_text(error),
+              kDebugShowsWhy);
+}
+
+// Sizes that depend on the machine and the configuration; false if a map is missing.
+bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
+  auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
+  auto* layout = variable<struct layout>(map(".rodata.layout"));
+  if (layout == nullptr) return false;
+  layout->flight_mask = sizes.flight_bytes - 1;
+  const auto cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  return bpf_map__set_max_entries(map("stream_rings"), cpus) == 0 &&
+         bpf_map__set_max_entries(map("cpu_states"), cpus) == 0 &&
+         bpf_map__set_max_entries(map("flight_banks"), sizes.flight_banks) == 0 &&
+         bpf_map__set_max_entries(map("flight_rings"), cpus * sizes.flight_banks) == 0;
+}
+
+// A flight ring that shows the kernel the format of the maps in flight_rings; keep it until the
+// object is loaded. Resizing libbpf's own inner map is no alternative: libbpf 1.5 crashes in
+// bpf_map__set_value_size() on one.
+Result<Fd> set_flight_ring_model(bpf_object* object, const BpfSizes& sizes) {
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  Fd model(bpf_map_create(BPF_MAP_TYPE_ARRAY, "flight_model", sizeof(u32),
+                          sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL, 1, &options));
+  if (!model && (errno == ENOMEM || errno == E2BIG))
+    return fail(ExitCode::os,
+                "cannot make a flight ring of {} KiB: {}; choose a smaller flight.buffer_kb",
+                sizes.flight_bytes / 1024, errno_text(errno));
+  if (!model) return load_failure(errno, "no flight ring could be made");
+  if (bpf_map__set_inner_map_fd(bpf_object__find_map_by_name(object, "flight_rings"),
+                                model.get()) != 0)
+    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  return model;
+}
+
+// "raw_tp/kmalloc" → "kmalloc"
+std::string tracepoint_of(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return std::string(section.substr(section.find('/') + 1));
+}
+
+// A TYPED_EVENT_PROGRAM of bpf/emit.h: loaded for its tracepoint, so that the verifier knows the
+// types of its arguments.
+bool set_type(bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  if (!section.contains("raw_tracepoint/") || !bpf_program__autoload(program)) return true;
+  return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING) == 0 &&
+         bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP) == 0 &&
+         bpf_program__set_attach_target(program, 0, tracepoint_of(program).c_str()) == 0;
+}
+
+Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
+                                 const std::map<std::string, std::string>& left_out) {
+  auto bytes = bpf_object_bytes();
+  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
+  LoadedObject object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
+  if (!object) return fail(ExitCode::software, "the built-in BPF object is not valid");
+
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get()) {
+    bpf_program__set_autoload(program, !left_out.contains(bpf_program__name(program)));
+    if (features.typed_programs != 0 && !set_type(program))
+      return fail(ExitCode::software, "'{}' cannot be a typed program: {}",
+                  bpf_program__name(program), errno_text(errno));
+  }
+
+  auto* flags =
+      variable<struct features>(bpf_object__find_map_by_name(object.get(), ".rodata.features"));
+  if (flags == nullptr || !set_sizes(object.get(), sizes))
+    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  *flags = features;
+  return object;
+}
+
+}  // namespace
+
+std::span<const std::byte> bpf_object_bytes() {
+  size_t size = 0;
+  const void* data = ktraced_bpf__elf_bytes(&size);
+  return {static_cast<const std::byte*>(data), size};
+}
+
+Result<BpfObjectNames> bpf_object_names() {
+  auto object = open_object({}, {}, {});
+  if (!object) return propagate(object);
+  BpfObjectNames names;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object->get()) names.maps.emplace_back(bpf_map__name(map));
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object->get()) {
+    names.programs.emplace(bpf_program__name(program), tracepoint_of(program));
+  }
+  return names;
+}
+
+void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(object); }
+
+Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,
+                                     std::map<std::string, std::string>& left_out,
+                                     const std::function<void(bpf_object*)>& prepare) {
+  // Each pass except the last leaves one more program out, so the loop ends.
+  for (;;) {
+    LibbpfLog log;
+    auto object = open_object(features, sizes, left_out);
+    if (!object) return object;
+    auto model = set_flight_ring_model(object->get(), sizes);
+    if (!model) return propagate(model);
+    if (prepare) prepare(object->get());
+    const int error = -bpf_object__load(object->get());
+    if (error == 0) return object;
+    const std::string refused = refused_program(log.text());
+    if (error == EPERM || refused.empty() || left_out.contains(refused))
+      return load_failure(error, log.text());
+    left_out[refused] = fmt::format("this kernel refuses its program; {}", kDebugShowsWhy);
+    spdlog::debug("{}", log.text());
+  }
+}
+
+}  // namespace ktraced

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Loads the maps and programs of the built-in BPF object into the kernel, with libbpf.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "bpf/shared_state.h"
+#include "kernel/programs/bpf_object.h"
+
+struct bpf_object;
+
+namespace ktraced {
+
+struct BpfObjectCloser {
+  void operator()(bpf_object* object) const;
+};
+using LoadedObject = std::unique_ptr<bpf_object, BpfObjectCloser>;
+
+// The end of messages about a program that the kernel refused; the verifier's log is for
+// developers.
+inline constexpr std::string_view kDebugShowsWhy = "with log.level \"debug\" the log says why";
+
+// The names in the built-in object: its maps, and its programs with their tracepoints.
+struct BpfObjectNames {
+  std::vector<std::string> maps;
+  std::map<std::string, std::string> programs;
+};
+[[nodiscard]] Result<BpfObjectNames> bpf_object_names();
+
+// Loads all programs except those in `left_out` (program → reason). Adds a program that the kernel
+// refuses there, and loads again without it. Fails with ExitCode::no_permission or
+// ExitCode::unavailable. `prepare` gets the object right before loading.
+[[nodiscard]] Result<LoadedObject> load_bpf_object(
+    const features& features, const BpfSizes& sizes, std::map<std::string, std::string>& left_out,
+    const std::function<void(bpf_object*)>& prepare = nullptr);
+
+}  // namespace ktraced

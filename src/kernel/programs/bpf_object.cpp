@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/programs/bpf_object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "kernel/programs/bpf_loader.h"
+#include "kernel/programs/features.h"
+
+namespace ktraced {
+namespace {
+
+Fd duplicate(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+// FNV-1a: an identity, not a secret.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (std::byte b : bytes) value_ = (value_ ^ static_cast<uint64_t>(b)) * 0x100000001b3ULL;
+  }
+  [[nodiscard]] uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+// Pinned last: if it exists, everything else is pinned too.
+constexpr const char* kControlMap = ".data.control";
+
+// All zero if the kernel does not report it.
+bpf_prog_info program_info(int program) {
+  bpf_prog_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(program, &info, &length) != 0) return {};
+  return info;
+}
+
+}  // namespace
+
+std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& sizes) {
+  Hash hash;
+  hash.add(bpf_object_bytes());
+  hash.add(std::as_bytes(std::span(&features.flags, 1)));
+  return fmt::format("{}{:016x}-{}x{}k", PinRoot::kObjectPrefix, hash.value(), sizes.flight_banks,
+                     sizes.flight_bytes / 1024);
+}
+
+// libbpf's object is used only for loading; the descriptors are kept.
+Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& features,
+                                  const BpfSizes& sizes) {
+  BpfObject self;
+  for (const auto& [event, reason] : features.unavailable)
+    if (schema.find(event) != nullptr) self.unavailable_.emplace(event, reason);
+  auto names = bpf_object_names();
+  if (!names) return propagate(names);
+  auto object = load_bpf_object(features.flags, sizes, self.unavailable_);
+  if (!object) return propagate(object);
+
+  for (const std::string& name : names->maps)
+    self.maps_.emplace(name,
+                       duplicate(bpf_object__find_map_fd_by_name(object->get(), name.c_str())));
+  for (const auto& [name, tracepoint] : names->programs) {
+    const int fd = bpf_program__fd(bpf_object__find_program_by_name(object->get(), name.c_str()));
+    if (fd >= 0)
+      self.programs_.emplace(name, Program{.fd = duplicate(fd), .tracepoint = tracepoint});
+  }
+  if (auto mapped = self.map_control(); !mapped) return propagate(mapped);
+  if (auto ready = self.calibrate(); !ready) return propagate(ready);
+  return self;
+}
+
+Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
+                                                  const KernelFeatures& features, Pins pins) {
+  if (!pins.get(Pins::Kind::map, kControlMap)) return std::nullopt;
+  auto names = bpf_object_names();
+  if (!names) return propagate(names);
+
+  BpfObject self;
+  for (const std::string& name : names->maps) {
+    Fd map = pins.get(Pins::Kind::map, name);
+    if (!map) return std::nullopt;
+    self.maps_.emplace(name, std::move(map));
+  }
+  for (const auto& [name, tracepoint] : names->programs) {
+    if (Fd program = pins.get(Pins::Kind::program, name))
+      self.programs_.emplace(name, Program{.fd = std::move(program), .tracepoint = tracepoint});
+    if (Fd link = pins.get(Pins::Kind::link, name)) self.links_.emplace(name, std::move(link));
+  }
+  self.unavailable_ = features.unavailable;
+  for (const Event& event : schema.events())
+    if (!self.programs_.contains(event.name))
+      self.unavailable_.emplace(event.name, "the kernel refused its program when it was loaded");
+  if (auto mapped = self.map_control(); !mapped) return propagate(mapped);
+  if (auto ready = self.calibrate(); !ready) return propagate(ready);
+  self.pins_ = std::move(pins);
+  return self;
+}
+
+Result<> BpfObject::persist(Pins pins) {
+  for (const auto& [name, program] : programs_)
+    if (auto done = pins.pin(Pins::Kind::program, name, program.fd.get()); !done) return done;
+  for (const auto& [name, map] : maps_)
+    if (name != kControlMap)
+      if (auto done = pins.pin(Pins::Kind::map, name, map.get()); !done) return done;
+  if (auto done = pins.pin(Pins::Kind::map, kControlMap, map_fd(kControlMap)); !done) return done;
+  pins_ = std::move(pins);
+  return {};
+}
+
+Result<> BpfObject::map_control() {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  auto mapping =
+      Mapping::map(map_fd(kControlMap), (sizeof(struct control) + page - 1) / page * page,
+                   PROT_READ | PROT_WRITE);
+  if (!mapping) return propagate(mapping);
+  control_ = std::move(*mapping);
+  return {};
+}
+
+// Lets a program find the daemon's process id in the initial pid namespace, which only a program
+// can see.
+Result<> BpfObject::calibrate() {
+  LIBBPF_OPTS(bpf_test_run_opts, options);
+  auto program = programs_.find("calibrate");
+  const int error = program == programs_.end()
+                        ? ENOENT
+                        : -bpf_prog_test_run_opts(program->second.fd.get(), &options);
+  if (error != 0)
+    return fail(ExitCode::unavailable, "cannot run a BPF program once at start: {}",
+                errno_text(error));
+  return {};
+}
+
+Result<> BpfObject::attach(const std::string& name) {
+  if (links_.contains(name)) return {};
+  auto program = programs_.find(name);
+  if (program == programs_.end())
+    return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
+  detaching_.wait(name);
+  const auto& [fd, tracepoint] = program->second;
+  // Typed programs were loaded for their tracepoint.
+  const bool is_typed = program_info(fd.get()).type == BPF_PROG_TYPE_TRACING;
+  Fd link(bpf_raw_tracepoint_open(is_typed ? nullptr : tracepoint.c_str(), fd.get()));
+  if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
+  if (pins_)
+    if (auto pinned = pins_->pin(Pins::Kind::link, name, link.get()); !pinned) return pinned;
+  links_.emplace(name, std::move(link));
+  return {};
+}
+
+void BpfObject::detach(const std::string& name) {
+  auto link = links_.find(name);
+  if (link == links_.end()) return;
+  detaching_.note(name, link->second);
+  links_.erase(link);
+  if (pins_) pins_->unpin(Pins::Kind::link, name);
+}
+
+bool BpfObject::detaching(const std::string& name) { return !detaching_.gone(name); }
+
+bool BpfObject::attached(const std::string& name) const { return links_.contains(name); }
+
+uint64_t BpfObject::missed(const std::string& name) const {
+  auto program = programs_.find(name);
+  if (program == programs_.end()) return 0;
+  return recursion_misses(program->second.fd.get());
+}
+
+Result<int> BpfObject::program(const std::string& name) const {
+  if (auto found = programs_.find(name); found != programs_.end()) return found->second.fd.get();
+  const auto reason = unavailable_.find(name);
+  return fail(ExitCode::unavailable, "'{}' has no loaded program: {}", name,
+              reason == unavailable_.end() ? "the kernel refused it" : reason->second);
+}
+
+int BpfObject::map_fd(const std::string& name) const {
+  auto map = maps_.find(name);
+  return map == maps_.end() ? -1 : map->second.get();
+}
+
+uint32_t BpfObject::map_capacity(const std::string& name) const {
+  bpf_map_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(map_fd(name), &info, &length) != 0) return 0;
+  return info.max_entries;
+}
+
+uint64_t recursion_misses(int program) { return program_info(program).recursion_misses; }
+
+}  // namespace ktraced

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The BPF programs and maps in the running kernel.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/mapping.h"
+#include "bpf/shared_state.h"
+#include "kernel/pins/pins.h"
+#include "kernel/programs/detaching_links.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+struct KernelFeatures;
+
+// The bytes of the BPF object as built into this program; its BTF holds the schema.
+[[nodiscard]] std::span<const std::byte> bpf_object_bytes();
+
+// Sizes that cannot change after loading.
+struct BpfSizes {
+  uint32_t flight_bytes = 64U << 10;  // of each flight ring; a power of two
+  uint32_t flight_banks = 2;
+};
+
+// Owns the loaded maps and programs and the programs' attachments. Programs are
+// loaded but not attached; an event whose program is detached costs nothing.
+//
+// With pins, everything outlives the daemon: the next one adopts it, if it was built
+// with the same programs and sizes.
+class BpfObject {
+ public:
+  // Identifies the programs and features and, after the last '-', the sizes: only an object with
+  // the same id can be adopted.
+  [[nodiscard]] static std::string identity(const KernelFeatures& features, const BpfSizes& sizes);
+  // Adopts the pinned objects of an earlier daemon, including attachments; returns nothing if they
+  // are missing or incomplete. Loads nothing.
+  static Result<std::optional<BpfObject>> adopt(const Schema& schema,
+                                                const KernelFeatures& features, Pins pins);
+  // Loads every program whose hook this kernel has. A program the kernel refuses
+  // is left out and listed in unavailable(). Fails with ExitCode::no_permission
+  // or ExitCode::unavailable when nothing can be loaded.
+  static Result<BpfObject> load(const Schema& schema, const KernelFeatures& features,
+                                const BpfSizes& sizes);
+
+  // Pins everything, now and from now on. Fails with ExitCode::os.
+  Result<> persist(Pins pins);
+  // The pin directory; null if nothing is pinned.
+  [[nodiscard]] const Pins* pins() const { return pins_ ? &*pins_ : nullptr; }
+
+  // Attaches or detaches the program of an event (or a helper program) by name. Attaching twice is
+  // no error. Attaching soon after detaching waits until the old attachment is gone; otherwise the
+  // program would run twice for each hit. Fails with ExitCode::unavailable.
+  Result<> attach(const std::string& program);
+  // The kernel may still run a detached program for some milliseconds: a pinned link outlives its
+  // pin and its descriptor by an RCU grace period.
+  void detach(const std::string& program);
+  [[nodiscard]] bool attached(const std::string& program) const;
+  // Is it detached but may still run? attach() waits until it does not.
+  [[nodiscard]] bool detaching(const std::string& program);
+
+  // Hits that the kernel missed because the event's program was already running on that CPU; since
+  // loading, sum of all CPUs.
+  [[nodiscard]] uint64_t missed(const std::string& program) const;
+
+  // Event or program name → why this kernel does not support it.
+  [[nodiscard]] const std::map<std::string, std::string>& unavailable() const {
+    return unavailable_;
+  }
+
+  // Descriptor of a loaded program, owned by this object, for callers that attach it themselves.
+  // Fails with ExitCode::unavailable if the kernel refused it.
+  [[nodiscard]] Result<int> program(const std::string& name) const;
+
+  // State that the programs read; the daemon changes it in place.
+  [[nodiscard]] struct control& control() const {
+    return *reinterpret_cast<struct control*>(control_.data());
+  }
+  // File descriptor of a map of bpf/maps.h, owned by this object.
+  [[nodiscard]] int map_fd(const std::string& name) const;
+  // Its number of elements, or of bytes for a ring buffer.
+  [[nodiscard]] uint32_t map_capacity(const std::string& name) const;
+
+ private:
+  struct Program {
+    Fd fd;
+    std::string tracepoint;  // where it attaches
+  };
+
+  BpfObject() = default;
+  Result<> map_control();
+  Result<> calibrate();
+
+  std::map<std::string, Fd> maps_;
+  std::map<std::string, Program> programs_;
+  std::map<std::string, Fd> links_;  // by program
+  DetachingLinks detaching_;
+  Mapping control_;
+  std::map<std::string, std::string> unavailable_;
+  std::optional<Pins> pins_;
+};
+
+// Hits of a program that the kernel missed; 0 if unknown.
+[[nodiscard]] uint64_t recursion_misses(int program);
+
+}  // namespace ktraced

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/programs/features.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "base/fd.h"
+#include "kernel/programs/kernel_btf.h"
+
+namespace ktraced {
+
+namespace {
+
+// A prototype that a tracepoint has or had, and the features it implies. A kernel may append
+// arguments to a prototype: the longest match counts.
+struct Form {
+  std::string_view tracepoint;
+  std::string_view arguments;  // as tracepoint_arguments() writes them
+  void (*mark)(features& flags);
+};
+
+// Only tracepoints with several prototypes; any other tracepoint only has to exist.
+constexpr Form kForms[] = {
+    {"sched_switch", "int, task_struct*, task_struct*", [](features&) {}},
+    {"sched_switch", "int, task_struct*, task_struct*, int",
+     [](features& flags) { flags.task_state_is_arg = 1; }},
+    {"sched_process_exit", "task_struct*", [](features&) {}},
+    {"sched_process_exit", "task_struct*, int",
+     [](features& flags) { flags.exit_has_group_dead = 1; }},
+    {"kmalloc", "int, void*, int, int, int", [](features&) {}},
+    {"kmalloc", "int, void*, int, int, int, int",
+     [](features& flags) { flags.kmalloc_has_node = 1; }},
+    {"kmalloc", "int, void*, kmem_cache*, int, int, int",
+     [](features& flags) { flags.alloc_has_extra_cache = 1; }},
+    {"kmem_cache_alloc", "int, void*, int, int, int", [](features&) {}},
+    {"kmem_cache_alloc", "int, void*, kmem_cache*, int, int, int",
+     [](features& flags) { flags.alloc_has_extra_cache = 1; }},
+    {"kmem_cache_alloc", "int, void*, kmem_cache*, int, int",
+     [](features& flags) { flags.cache_alloc_is_cache = 1; }},
+    {"kmem_cache_free", "int, void*", [](features&) {}},
+    {"kmem_cache_free", "int, void*, char*",
+     [](features& flags) { flags.cache_free_arg = CACHE_FREE_NAME; }},
+    {"kmem_cache_free", "int, void*, kmem_cache*",
+     [](features& flags) { flags.cache_free_arg = CACHE_FREE_CACHE; }},
+    {"mark_victim", "int", [](features&) {}},
+    {"mark_victim", "task_struct*", [](features& flags) { flags.victim_is_task = 1; }},
+};
+
+bool begins_with(std::string_view arguments, std::string_view form) {
+  return arguments.starts_with(form) &&
+         (arguments.size() == form.size() || arguments[form.size()] == ',');
+}
+
+// The BTF type of a tracepoint like "kmalloc": "btf_trace_kmalloc", a pointer to the function type
+// of programs attached there.
+int tracepoint_type(const btf* btf, std::string_view name) {
+  std::string type_name = "btf_trace_" + std::string(name);
+  return btf__find_by_name_kind(btf, type_name.c_str(), BTF_KIND_TYPEDEF);
+}
+
+std::string argument_kind(const btf* btf, uint32_t id) {
+  const btf_type* type = bare_type(btf, id);
+  if (type == nullptr) return "?";
+  if (btf_is_int(type) || btf_is_any_enum(type)) return "int";
+  if (!btf_is_ptr(type)) return "?";
+  const btf_type* target = bare_type(btf, type->type);
+  if (target == nullptr) return "?";
+  if (btf_is_void(target)) return "void*";
+  return std::string(btf__name_by_offset(btf, target->name_off)) + "*";
+}
+
+// Sets the features of one tracepoint; false if it has an unknown prototype.
+bool mark_form(std::string_view name, std::string_view arguments, features& flags) {
+  const Form* best = nullptr;
+  bool has_forms = false;
+  for (const Form& form : kForms) {
+    if (form.tracepoint != name) continue;
+    has_forms = true;
+    bool is_longer = best == nullptr || form.arguments.size() > best->arguments.size();
+    if (is_longer && begins_with(arguments, form.arguments)) best = &form;
+  }
+  if (best != nullptr) best->mark(flags);
+  return best != nullptr || !has_forms;
+}
+
+// Can typed tracepoint programs be loaded? Some machines forbid them.
+bool takes_typed_programs(const btf* btf) {
+  constexpr std::array kReturnZero = {
+      bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+      bpf_insn{.code = BPF_JMP | BPF_EXIT}};
+  const int tracepoint = tracepoint_type(btf, "sched_switch");
+  if (tracepoint < 0) return false;
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP,
+              .attach_btf_id = static_cast<uint32_t>(tracepoint));
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "typed", "Dual BSD/GPL", kReturnZero.data(),
+                                 kReturnZero.size(), &options));
+  // Other errors are transient, and must not change the features: that would replace the programs
+  // of an earlier daemon.
+  return program || (errno != EPERM && errno != EACCES && errno != EINVAL);
+}
+
+// "6.1.0-13-amd64" → 6, 1; nothing for any other text.
+std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release) {
+  unsigned major = 0, minor = 0;
+  const char* begin = release.data();
+  const char* end = begin + release.size();
+  auto first = std::from_chars(begin, end, major);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != '.') return std::nullopt;
+  auto second = std::from_chars(first.ptr + 1, end, minor);
+  if (second.ec != std::errc{}) return std::nullopt;
+  return std::pair(major, minor);
+}
+
+}  // namespace
+
+std::string tracepoint_arguments(const btf* btf, std::string_view name) {
+  int id = tracepoint_type(btf, name);
+  if (id < 0) return {};
+  const btf_type* pointer = bare_type(btf, static_cast<uint32_t>(id));
+  if (pointer == nullptr || !btf_is_ptr(pointer)) return {};
+  const btf_type* function = bare_type(btf, pointer->type);
+  if (function == nullptr || !btf_is_func_proto(function)) return {};
+  std::string arguments;
+  // The first parameter is the probe's own data, which programs do not see.
+  for (int i = 1; i < btf_vlen(function); i++) {
+    if (i > 1) arguments += ", ";
+    arguments += argument_kind(btf, btf_params(function)[i].type);
+  }
+  return arguments;
+}
+
+KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
+  KernelFeatures found;
+  found.flags.rdonly_cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+  for (const Event& event : schema.events()) {
+    if (tracepoint_type(btf, event.name) < 0) {
+      found.unavailable[event.name] = fmt::format("this kernel has no tracepoint {}", event.name);
+      continue;
+    }
+    std::string arguments = tracepoint_arguments(btf, event.name);
+    if (!mark_form(event.name, arguments, found.flags))
+      found.unavailable[event.name] =
+          fmt::format("this kernel's tracepoint {} has arguments of an unknown form ({})",
+                      event.name, arguments);
+  }
+  return found;
+}
+
+Result<> check_release(std::string_view release) {
+  constexpr std::pair kFloor(5U, 15U);
+  auto version = version_of(release);
+  if (version && *version < kFloor)
+    return fail(ExitCode::unavailable, "this kernel is {}: ktraced needs 5.15 or newer", release);
+  return {};
+}
+
+Result<KernelFeatures> probe_features(const Schema& schema) {
+  utsname system{};
+  ::uname(&system);
+  if (auto checked = check_release(system.release); !checked) return propagate(checked);
+  auto btf = load_kernel_btf();
+  if (!btf) return propagate(btf);
+  KernelFeatures found = features_from_btf(btf->get(), schema);
+  found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
+  return found;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/programs/persistence.h"
+
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+// Splits an id into the part without sizes, and the sizes: "2x8192k".
+std::pair<std::string, std::string> split_id(const std::string& id) {
+  const size_t dash = id.rfind('-');
+  return {id.substr(0, dash), id.substr(dash + 1)};
+}
+
+// Loads an object that is not pinned and ends with the daemon.
+Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures& features,
+                                     const BpfSizes& sizes, const std::string& why) {
+  auto object = BpfObject::load(schema, features, sizes);
+  if (!object) return propagate(object);
+  return AcquiredObject{.object = std::move(*object),
+                        .adopted = false,
+                        .replaced = {},
+                        .unpinned_because = why,
+                        .lock = {}};
+}
+
+}  // namespace
+
+std::string describe_difference(const std::string& old_id, const std::string& id) {
+  const auto [old_build, old_sizes] = split_id(old_id);
+  const auto [build, sizes] = split_id(id);
+  if (old_build != build) return "its programs are of another build, or for other kernel features";
+  return fmt::format("flight.banks x flight.buffer_kb was {}, now it is {}", old_sizes, sizes);
+}
+
+Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
+                                      const BpfSizes& sizes, const std::filesystem::path& path) {
+  const std::string identity = BpfObject::identity(features, sizes);
+  auto root = PinRoot::open(path, PinRoot::IfMissing::make);
+  if (!root) return load_unpinned(schema, features, sizes, root.error().message);
+  auto lock = (*root)->lock();
+  if (!lock && lock.error().code != ExitCode::unavailable)
+    return load_unpinned(schema, features, sizes, lock.error().message);
+  if (!lock) return propagate(lock);
+  auto pins = Pins::open(*root, identity);
+  if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
+
+  std::vector<std::string> replaced;
+  for (const std::string& other : (*root)->objects()) {
+    if (other == identity) continue;
+    (*root)->remove_object(other);
+    replaced.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
+  }
+  auto adopted = BpfObject::adopt(schema, features, *pins);
+  if (!adopted) return propagate(adopted);
+  if (*adopted)
+    return AcquiredObject{.object = std::move(**adopted),
+                          .adopted = true,
+                          .replaced = std::move(replaced),
+                          .unpinned_because = {},
+                          .lock = std::move(*lock)};
+  auto object = BpfObject::load(schema, features, sizes);
+  if (!object) {
+    pins->remove();
+    return propagate(object);
+  }
+  if (auto pinned = object->persist(*pins); !pinned) {
+    pins->remove();
+    return propagate(pinned);
+  }
+  return AcquiredObject{.object = std::move(*object),
+                        .adopted = false,
+                        .replaced = std::move(replaced),
+                        .unpinned_because = {},
+                        .lock = std::move(*lock)};
+}
+
+Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path) {
+  auto root = PinRoot::open(path, PinRoot::IfMissing::fail);
+  if (!root && root.error().code == ExitCode::data) return std::vector<std::string>{};
+  if (!root) return propagate(root);
+  auto lock = (*root)->lock();
+  if (!lock) return propagate(lock);
+  std::vector<std::string> objects = (*root)->objects();
+  for (const std::string& object : objects) (*root)->remove_object(object);
+  (*root)->remove_if_empty();
+  return objects;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Adopts the BPF object of an earlier daemon, or loads a new one.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/files/own_directory.h"
+#include "kernel/programs/bpf_object.h"
+#include "kernel/programs/features.h"
+
+namespace ktraced {
+
+struct AcquiredObject {
+  BpfObject object;
+  bool adopted = false;               // adopted, with its history
+  std::vector<std::string> replaced;  // other objects that were removed: their ids, and why
+  std::string unpinned_because;       // why nothing outlives the daemon; empty: it does
+  DirectoryLock lock;                 // holds the pin directory until the daemon ends
+};
+
+// Difference between two objects, from their ids.
+[[nodiscard]] std::string describe_difference(const std::string& old_id, const std::string& id);
+
+// Adopts the object pinned under `path` if it equals what this daemon would load. Otherwise loads
+// and pins a new one, and removes the old one. Without a BPF file system, or if the directory is
+// not only ours, everything except pinning works. Fails with ExitCode::unavailable if a living
+// daemon holds `path`, and as BpfObject::load().
+[[nodiscard]] Result<AcquiredObject> acquire_object(const Schema& schema,
+                                                    const KernelFeatures& features,
+                                                    const BpfSizes& sizes,
+                                                    const std::filesystem::path& path);
+
+// Removes everything under `path`; returns the ids of the objects that were there. Fails
+// with ExitCode::unavailable if a living daemon holds it, and as PinRoot::open().
+[[nodiscard]] Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path);
+
+}  // namespace ktraced

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// When each bank of the flight recorder was active.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/mapping.h"
+#include "bpf/shared_state.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Records when a bank became active and inactive, and the missed hits up to these times. It lives
+// as long as the rings, so that a daemon that adopts them knows their history. The readings
+// overlap: a hit missed while banks change is counted for both.
+class BankLog {
+ public:
+  // Returns how many hits of an event the kernel has missed so far.
+  using CountMissed = std::function<uint64_t(const Event& event)>;
+
+  // `map` is the map flight_banks. `schema` must outlive this. Fails with ExitCode::os.
+  static Result<BankLog> open(int map, uint32_t banks, const Schema& schema,
+                              CountMissed count_missed);
+
+  // Call it right before the bank becomes active. Returns the time, ns, CLOCK_BOOTTIME.
+  uint64_t begin(uint32_t bank);
+  // The bank became inactive at `ts`, and no program writes to it any more.
+  void end(uint32_t bank, uint64_t ts);
+
+  // The name of the trace that the bank is being saved to, less than 256 bytes; kept until begin().
+  void set_name(uint32_t bank, const std::string& name);
+  [[nodiscard]] std::string name(uint32_t bank) const { return entry(bank).name; }
+
+  [[nodiscard]] uint64_t begin_ns(uint32_t bank) const { return entry(bank).begin; }
+  // 0: end() was not called since begin().
+  [[nodiscard]] uint64_t end_ns(uint32_t bank) const { return entry(bank).end; }
+  // Hits missed between begin() and end(), by event; without events that have none.
+  [[nodiscard]] std::map<std::string, uint64_t> missed(uint32_t bank) const;
+
+ private:
+  BankLog(Mapping mapping, const Schema& schema, CountMissed count_missed)
+      : mapping_(std::move(mapping)), schema_(&schema), count_missed_(std::move(count_missed)) {}
+  [[nodiscard]] flight_bank& entry(uint32_t bank) const {
+    return reinterpret_cast<flight_bank*>(mapping_.data())[bank];
+  }
+  void read_missed(u64 (&counts)[EVENT_ID_MAX]) const;
+
+  Mapping mapping_;
+  const Schema* schema_;
+  CountMissed count_missed_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One ring of the flight recorder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/mapping.h"
+#include "bpf/shared_state.h"
+
+namespace ktraced {
+
+// One flight ring (struct flight_header). Either no program writes to it, or the reader takes
+// concurrent writes into account.
+class FlightRing {
+ public:
+  // Create the map of a ring, or open an existing one. Both fail with ExitCode::os.
+  static Result<FlightRing> make(uint32_t cpu, uint32_t bank, size_t bytes);
+  static Result<FlightRing> open(Fd map, size_t bytes);
+
+  // Result of a walk from the newest to the oldest record. Uses one byte per record: a ring may
+  // contain many millions.
+  struct Walk {
+    std::vector<uint8_t> sizes;  // of the whole records, newest first, in units of 8 bytes
+    uint64_t head = 0;           // position of the newest
+    uint64_t bytes = 0;          // of all of them
+    bool intact = true;          // false: ended at bytes that cannot be a record
+  };
+  [[nodiscard]] Walk walk() const;
+
+  // Calls `visit(record bytes)` for the records of a walk, oldest first. The bytes stay valid
+  // until clear().
+  template <class Visit>
+  void for_each_oldest_first(const Walk& walk, Visit&& visit) const {
+    uint64_t end = walk.bytes;
+    for (size_t i = walk.sizes.size(); i-- > 0;) {
+      const size_t size = size_t{walk.sizes[i]} * 8;
+      end -= size;
+      visit(std::span<const std::byte>(at(walk.head + end), size));
+    }
+  }
+
+  // Adds the overwritten records to `sums`, by event id. Returns the time of the oldest record that
+  // is not overwritten; 0 if none is overwritten.
+  uint64_t add_overwritten(std::vector<uint64_t>& sums) const;
+  // Records written since the ring was empty, by event id, and all their bytes; including
+  // overwritten ones.
+  [[nodiscard]] std::vector<uint64_t> written() const;
+  [[nodiscard]] uint64_t written_bytes() const;
+  // Records of an event written until it was last emptied, and since it was made.
+  [[nodiscard]] uint64_t written_before(uint16_t event) const { return header().emptied[event]; }
+  [[nodiscard]] uint64_t ever_written(uint16_t event) const;
+  [[nodiscard]] size_t capacity() const { return bytes_; }
+  // Bytes of its current content.
+  [[nodiscard]] uint64_t history_bytes() const;
+  // Empties the ring. Idempotent.
+  void clear();
+
+  [[nodiscard]] int map_fd() const { return map_.get(); }
+  // Memory of the ring, in bytes.
+  [[nodiscard]] size_t memory() const { return mapping_.size(); }
+
+ private:
+  FlightRing(Fd map, Mapping mapping, size_t bytes)
+      : map_(std::move(map)), mapping_(std::move(mapping)), bytes_(bytes) {}
+  [[nodiscard]] flight_header& header() const {
+    return *reinterpret_cast<flight_header*>(mapping_.data());
+  }
+  [[nodiscard]] const std::byte* at(uint64_t position) const {
+    return mapping_.data() + sizeof(flight_header) + (position & (bytes_ - 1));
+  }
+
+  Fd map_;
+  Mapping mapping_;
+  size_t bytes_;
+};
+
+}  // namespace ktraced

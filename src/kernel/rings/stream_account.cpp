@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/rings/stream_account.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <utility>
+
+namespace ktraced {
+
+StreamAccount::StreamAccount(uint32_t cpus, PinnedMemory memory)
+    : memory_(std::move(memory)), taken_(cpus), written_(cpus) {
+  if (!memory_.mapping) own_.resize(bytes(cpus) / sizeof(uint64_t));
+}
+
+StreamAccount StreamAccount::open(const Pins* pins, uint32_t cpus) {
+  auto memory = PinnedMemory::open(pins, "stream_account", bytes(cpus));
+  if (!memory)
+    spdlog::warn("what a crash loses of stream.output will not be known: {}",
+                 memory.error().message);
+  return StreamAccount(cpus, memory ? std::move(*memory) : PinnedMemory{});
+}
+
+std::byte* StreamAccount::memory() const {
+  return memory_.mapping ? memory_.mapping.data() : reinterpret_cast<std::byte*>(own_.data());
+}
+
+std::optional<StreamAccount::Unwritten> StreamAccount::resume(
+    const std::map<uint32_t, uint64_t>& consumed, const Reported& reported) {
+  const uint64_t trace = active().load();
+  bool known = trace == 1 || trace == 2;
+  Unwritten unwritten;
+  for (uint32_t number = 0; number < taken_.size(); ++number) {
+    Taken& taken = taken_[number];
+    const auto ring = consumed.find(number);
+    const uint64_t position = ring == consumed.end() ? 0 : ring->second;
+    const auto& slots = cpu(number).slots;
+    taken.slot = slots[0].position == position ? 0 : 1;
+    const bool valid = slots[taken.slot].position == position;
+    known = known && valid;
+    taken.counts = slots[taken.slot].counts;
+    taken.events = EVENT_ID_MAX;
+    if (!valid) write_slot(number, taken.slot, position);
+    if (!known) continue;
+    auto& counts = unwritten.counts.emplace_back(taken.counts.begin(), taken.counts.end());
+    for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
+      counts[event] += reported(number, event) - cpu(number).written[trace - 1][event];
+  }
+  if (!known) return std::nullopt;
+  unwritten.trace = header().traces[trace - 1].data();
+  return unwritten;
+}
+
+void StreamAccount::take(uint32_t cpu, uint16_t event) {
+  Taken& taken = taken_[cpu];
+  ++taken.counts[event];
+  taken.events = std::max<size_t>(taken.events, event + size_t{1});
+}
+
+// A daemon may be killed at any point: a slot that is half written has no position. It may have had
+// that of the ring, as both have after two commits at one position.
+void StreamAccount::write_slot(uint32_t number, size_t slot, uint64_t position) {
+  Slot& target = cpu(number).slots[slot];
+  const Taken& taken = taken_[number];
+  std::atomic_ref(target.position).store(kNoPosition, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::copy_n(taken.counts.begin(), taken.events, target.counts.begin());
+  std::atomic_ref(target.position).store(position, std::memory_order_release);
+}
+
+void StreamAccount::commit(uint32_t cpu, uint64_t position) {
+  Taken& taken = taken_[cpu];
+  taken.slot ^= 1;
+  write_slot(cpu, taken.slot, position);
+}
+
+void StreamAccount::restart(uint32_t cpu) {
+  write_slot(cpu, 0, 0);
+  write_slot(cpu, 1, 0);
+}
+
+// An account that a killed daemon has left stays valid until a trace begins.
+void StreamAccount::begin(const Reported& reported, const LostByCpu& known_lost) {
+  std::lock_guard lock(*mutex_);
+  ++generation_;
+  for (uint32_t number = 0; number < taken_.size(); ++number) {
+    Counts& written = written_[number];
+    written = taken_[number].counts;
+    for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
+      written[event] += reported(number, event);
+    if (const auto lost = known_lost.find(number); lost != known_lost.end())
+      for (const Lost& each : lost->second) written[each.event_id] -= each.count;
+  }
+  settled_ = true;
+  if (active().load() == 0) store_trace("");
+}
+
+uint64_t StreamAccount::generation() const {
+  std::lock_guard lock(*mutex_);
+  return generation_;
+}
+
+void StreamAccount::give_up() {
+  std::lock_guard lock(*mutex_);
+  settled_ = false;
+  active().store(0);
+}
+
+void StreamAccount::give_up(uint64_t generation) {
+  std::lock_guard lock(*mutex_);
+  if (generation == generation_) settled_ = false;
+  active().store(0);
+}
+
+void StreamAccount::begin_trace(uint64_t generation, const std::string& path) {
+  std::lock_guard lock(*mutex_);
+  const bool fits = path.size() < header().traces[0].size();
+  if (generation != generation_ || !settled_ || !fits) return active().store(0);
+  store_trace(path);
+}
+
+void StreamAccount::store_trace(const std::string& path) {
+  const size_t next = active().load() == 1 ? 1 : 0;
+  for (uint32_t number = 0; number < taken_.size(); ++number)
+    cpu(number).written[next] = written_[number];
+  std::memcpy(header().traces[next].data(), path.c_str(), path.size() + 1);
+  active().store(next + 1);
+}
+
+// begin() has counted all of an ended series as written.
+void StreamAccount::end_trace(uint64_t generation, const TraceWriter& trace) {
+  std::lock_guard lock(*mutex_);
+  if (generation != generation_) return;
+  trace.for_each_account([&](uint32_t cpu, size_t event, const EventAccount& account) {
+    if (cpu < written_.size() && event < EVENT_ID_MAX)
+      written_[cpu][event] += account.records + account.lost;
+  });
+}
+
+void StreamAccount::end(uint64_t generation) {
+  std::lock_guard lock(*mutex_);
+  active().store(0);
+  if (generation != generation_ && settled_) store_trace("");
+}
+
+}  // namespace ktraced

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/symbols/proc_threads.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/files/directory.h"
+#include "base/files/read_file.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kProcBytesMax = 65536;  // limit for a thread's file
+
+std::optional<uint32_t> number(const fs::path& name) {
+  const std::string text = name.filename();
+  uint32_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Start time of a thread in nanoseconds since boot: field 22 of its stat file, in clock ticks.
+uint64_t start_time(const fs::path& thread) {
+  const std::string line = read_file(thread / "stat", kProcBytesMax).value_or("");
+  size_t at = line.rfind(')');  // ends comm, which may contain anything
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
+  if (at == std::string::npos) return 0;
+  return std::strtoull(line.c_str() + at, nullptr, 10) * proc_tick_ns();
+}
+
+Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
+  task_info info{};
+  constexpr std::string_view kUid = "\nUid:";
+  auto status = read_file(thread / "status", kProcBytesMax);
+  if (!status) return propagate(status);
+  auto text = read_file(thread / "comm", kProcBytesMax);
+  if (!text) return propagate(text);
+  if (const size_t at = status->find(kUid); at != std::string::npos)
+    info.uid = static_cast<uint32_t>(std::strtoul(&(*status)[at + kUid.size()], nullptr, 10));
+  const std::string_view comm = comm_of_proc(*text);
+  comm.copy(info.comm, sizeof(info.comm) - 1);
+  info.tgid = tgid;
+  info.start_time = start_time(thread);
+  return info;
+}
+
+}  // namespace
+
+uint64_t proc_tick_ns() {
+  static const auto ns = 1'000'000'000U / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  return ns;
+}
+
+std::string_view comm_of_proc(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  const bool worker = text.starts_with("kworker/") && !text.starts_with("kworker/R-");
+  return worker ? text.substr(0, text.find_first_of("+-")) : text;
+}
+
+Result<> for_each_proc_thread(const std::function<void(uint32_t tid, const task_info&)>& visit) {
+  // Processes and threads end while we look at them; the first other error is the result.
+  Result<> result;
+  auto note = [&](const auto& read) {
+    if (!read && read.error().code != ExitCode::data && result)
+      result = std::unexpected(read.error());
+    return read.has_value();
+  };
+  note(for_each_entry("/proc", [&](const fs::directory_entry& process) {
+    auto tgid = number(process.path());
+    if (!tgid) return;
+    note(for_each_entry(process.path() / "task", [&](const fs::directory_entry& thread) {
+      auto tid = number(thread.path());
+      if (!tid) return;
+      if (const auto info = read_thread(thread.path(), *tgid); note(info)) visit(*tid, *info);
+    }));
+  }));
+  return result;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The description of a trace: manifest.json in its directory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schema/schema.h"
+#include "trace/directory/ctf_metadata.h"
+
+namespace ktraced {
+
+// Counts of one event on one CPU of a trace.
+struct EventAccount {
+  uint64_t records = 0;      // in the trace
+  uint64_t overwritten = 0;  // older ones, already overwritten in the flight ring
+  uint64_t lost = 0;         // dropped: no room in a ring
+
+  bool operator==(const EventAccount&) const = default;
+};
+
+// One CPU of a trace.
+struct CpuAccount {
+  uint32_t cpu = 0;
+  uint64_t first_ns = 0;  // time of the first and the last record, CLOCK_BOOTTIME
+  uint64_t last_ns = 0;
+  std::map<std::string, EventAccount> events;
+
+  [[nodiscard]] EventAccount total() const;
+};
+
+enum class TraceKind { snapshot, recording };
+
+struct Manifest {
+  static constexpr int kFormat = 1;  // readers refuse a newer one
+
+  TraceKind kind = TraceKind::snapshot;
+  std::string name;
+  std::string reason;        // why it was taken, as given by the requester
+  std::string requested_by;  // "signal", "pid 12 (uid 0)", …
+  TraceOrigin origin;
+  uint64_t begin_ns = 0;  // covered time window, CLOCK_BOOTTIME
+  uint64_t end_ns = 0;
+  uint64_t taken_realtime_ns = 0;
+  std::vector<CpuAccount> cpus;
+  std::map<std::string, uint64_t> missed;  // event → hits that the kernel missed, sum of all CPUs
+  // Why the trace is incomplete; empty: it is complete.
+  std::vector<std::string> incomplete_because;
+  nlohmann::json config;  // the trace config when it was taken
+  Schema schema;
+
+  [[nodiscard]] bool complete() const { return incomplete_because.empty(); }
+  [[nodiscard]] EventAccount total() const;
+};
+
+// The time window of a trace, ns of CLOCK_BOOTTIME. A full flight ring begins at a different time
+// on each CPU; the trace begins at the oldest of them.
+struct TraceWindow {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+};
+[[nodiscard]] TraceWindow window_of(const Manifest& manifest);
+
+// Adds to `incomplete_because` what is missing according to the counts: lost events, missed hits.
+void add_losses(Manifest& manifest);
+
+[[nodiscard]] nlohmann::json manifest_to_json(const Manifest& manifest);
+// The reverse. The JSON is untrusted: fails with ExitCode::data, naming the member, if it is no
+// manifest or has a newer format.
+[[nodiscard]] Result<Manifest> manifest_from_json(const nlohmann::json& json);
+
+// The parts of a manifest that a list of traces needs.
+struct ManifestSummary {
+  // Large members that are skipped when reading.
+  static constexpr std::array<std::string_view, 3> kSkipped = {"schema", "config", "events"};
+
+  struct Cpu {
+    uint32_t cpu = 0;
+    uint64_t first_ns = 0;
+    uint64_t last_ns = 0;
+    EventAccount total;
+  };
+  Manifest manifest;  // without config and schema, and `cpus` without events
+  std::vector<Cpu> cpus;
+};
+[[nodiscard]] TraceWindow window_of(const ManifestSummary& summary);
+// Fails as manifest_from_json(), but does not need the skipped members.
+[[nodiscard]] Result<ManifestSummary> manifest_summary_from_json(const nlohmann::json& json);
+
+}  // namespace ktraced

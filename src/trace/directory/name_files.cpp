@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/directory/name_files.h"
+
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trace/directory/bounded_json.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+// Takes one entry; false if it is invalid.
+using TakeEntry = std::function<bool(const std::string& key, const json& value)>;
+
+// An entry has only a few texts and numbers.
+constexpr JsonLimits kEntryLimits = {.depth = 8, .values = 1000};
+// Each thread of a long recording takes 150 bytes.
+constexpr uint64_t kNameFileMaxBytes = uint64_t{4} << 30;
+
+// Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}} with any NAME, and keeps nothing.
+Result<> read_entries(const TraceDirectory& trace, const char* name, const TakeEntry& take) {
+  auto in = trace.open_stream(name, kNameFileMaxBytes);
+  if (!in) return propagate(in);
+  const std::string file = (trace.path() / name).string();
+  size_t entries = 0;
+  std::optional<size_t> bad;
+  auto document =
+      parse_json_entries(in->get(), kEntryLimits, [&](const std::string& key, json&& entry) {
+        ++entries;
+        if (!bad && !take(key, entry)) bad = entries;
+      });
+  if (!document) return fail(ExitCode::data, "{} {}", file, document.error().message);
+  if (!document->is_object() || document->size() != 1)
+    return fail(ExitCode::data, "{} has an unexpected form: it must be an object of one list",
+                file);
+  if (bad) return fail(ExitCode::data, "{} is damaged: entry {} is invalid", file, *bad);
+  return {};
+}
+
+template <class Integer>
+bool read_integer(const json& entry, const char* key, Integer& value) {
+  auto found = entry.find(key);
+  if (found == entry.end() || !found->is_number_unsigned()) return false;
+  const auto wide = found->get<uint64_t>();
+  value = static_cast<Integer>(wide);
+  return static_cast<uint64_t>(value) == wide;
+}
+
+bool read_hex(std::string_view text, uint64_t& value) {
+  if (!text.starts_with("0x")) return false;
+  const char* end = text.data() + text.size();
+  auto result = std::from_chars(text.data() + 2, end, value, 16);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+// The bytes of a name: in KEY_hex if they are not UTF-8, else in KEY.
+template <size_t Size>
+bool read_name(const json& entry, const std::string& key, char (&name)[Size]) {
+  auto text = entry.find(key);
+  if (text == entry.end() || !text->is_string()) return false;
+  std::string bytes = text->get<std::string>();
+  if (auto hex = entry.find(key + "_hex"); hex != entry.end() && hex->is_string()) {
+    const auto& digits = hex->get_ref<const std::string&>();
+    bytes.clear();
+    for (size_t at = 0; at + 2 <= digits.size(); at += 2) {
+      uint8_t byte = 0;
+      std::from_chars(digits.data() + at, digits.data() + at + 2, byte, 16);
+      bytes += static_cast<char>(byte);
+    }
+  }
+  std::memset(name, 0, Size);
+  bytes.copy(name, Size);
+  return true;
+}
+
+template <class Record>
+bool apply(Record record, u16 id, NameTable& names) {
+  record.h.id = id;
+  record.h.size = sizeof(record);
+  return names.apply(RecordView(reinterpret_cast<const std::byte*>(&record)));
+}
+
+}  // namespace
+
+Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
+  return read_entries(trace, kTasksFile, [&](const std::string&, const json& entry) {
+    rec_metadata_task task{};
+    if (!entry.is_object() || !read_integer(entry, "since_ns", task.h.ts) ||
+        !read_integer(entry, "tid", task.h.tid) || !read_integer(entry, "tgid", task.tgid) ||
+        !read_integer(entry, "uid", task.uid) ||
+        !read_integer(entry, "start_ns", task.start_time) || !read_name(entry, "comm", task.comm))
+      return false;
+    return apply(task, METADATA_task, names);
+  });
+}
+
+Result<> read_caches(const TraceDirectory& trace, NameTable& names) {
+  return read_entries(trace, kCachesFile, [&](const std::string&, const json& entry) {
+    rec_metadata_slab_cache cache{};
+    if (!entry.is_object()) return false;
+    auto key = entry.find("cache");
+    uint64_t address = 0;
+    if (key == entry.end() || !key->is_string() ||
+        !read_hex(key->get_ref<const std::string&>(), address) ||
+        !read_name(entry, "name", cache.name))
+      return false;
+    cache.cache = address;
+    return apply(cache, METADATA_slab_cache, names);
+  });
+}
+
+Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols) {
+  return read_entries(trace, kSymbolsFile, [&](const std::string& key, const json& value) {
+    uint64_t address = 0;
+    if (!value.is_string() || !read_hex(key, address)) return false;
+    symbols[address] = value.get<std::string>();
+    return true;
+  });
+}
+
+}  // namespace ktraced

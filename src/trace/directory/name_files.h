@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads the names of a trace directory: tasks.json, caches.json, symbols.json.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "trace/directory/trace_directory.h"
+#include "trace/metadata/name_table.h"
+
+namespace ktraced {
+
+// Kernel symbols by address: "kmalloc_trace+0x2a/0x90".
+using SymbolMap = std::unordered_map<uint64_t, std::string>;
+
+// Each reads one file entry by entry, so memory use depends on the entries, not on the size of the
+// text. They fail as TraceDirectory::open_file(), or with ExitCode::data, naming the file and the
+// position of the error; the entries before it have been read.
+Result<> read_tasks(const TraceDirectory& trace, NameTable& names);
+Result<> read_caches(const TraceDirectory& trace, NameTable& names);
+Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
+
+inline constexpr const char* kTasksFile = "tasks.json";
+inline constexpr const char* kCachesFile = "caches.json";
+inline constexpr const char* kSymbolsFile = "symbols.json";
+
+}  // namespace ktraced

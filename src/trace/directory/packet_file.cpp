@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/directory/packet_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace ktraced {
+
+Result<PacketFile> PacketFile::open(const TraceDirectory& directory, const std::string& name,
+                                    const Uuid& uuid, uint32_t cpu) {
+  auto fd = directory.open_file(name);
+  if (!fd) return propagate(fd);
+  ::posix_fadvise(fd->get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  return PacketFile(directory.path() / name, std::move(*fd), uuid, cpu);
+}
+
+std::unexpected<Error> PacketFile::damaged(std::string_view what) const {
+  return fail(ExitCode::data, "{} is damaged at byte {}: {}", path_.string(), offset_, what);
+}
+
+Result<> PacketFile::fill(size_t size) {
+  size_t have = buffer_->size();
+  buffer_->resize(size);
+  while (have < size) {
+    const ssize_t got =
+        ::pread(fd_.get(), buffer_->data() + have, size - have, static_cast<off_t>(offset_ + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ExitCode::io, "cannot read {}: {}", path_.string(), errno_text(errno));
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  buffer_->resize(have);
+  return {};
+}
+
+Result<std::optional<PacketFile::Packet>> PacketFile::next() {
+  if (!buffer_ || buffer_.use_count() > 1) buffer_ = std::make_shared<std::vector<std::byte>>();
+  buffer_->clear();
+  if (auto filled = fill(sizeof(PacketHeader)); !filled) return propagate(filled);
+  if (buffer_->empty()) return std::optional<Packet>();
+  cut_off_ = buffer_->size() < sizeof(PacketHeader);
+  auto size = packet_bytes(*buffer_);
+  if (!size) return damaged(size.error().message);
+  if (auto filled = fill(*size); !filled) return propagate(filled);
+  cut_off_ = buffer_->size() < *size;
+  auto packet = PacketView::parse(*buffer_);
+  if (!packet) return damaged(packet.error().message);
+  if (auto good = check(*packet); !good) return propagate(good);
+  offset_ += *size;
+  return std::optional(Packet{*packet, buffer_});
+}
+
+// Readers merge by time and keep one packet for each CPU; both rely on this order.
+Result<> PacketFile::check(const PacketView& packet) {
+  const PacketHeader& header = packet.header();
+  if (header.uuid != uuid_) return damaged("a packet of another trace");
+  if (header.stream_id != static_cast<uint32_t>(StreamId::events))
+    return damaged(fmt::format("a packet of stream {}", header.stream_id));
+  if (header.cpu_id != cpu_) return damaged(fmt::format("a packet of CPU {}", header.cpu_id));
+  if (header.timestamp_begin < last_ts_ || header.timestamp_end < header.timestamp_begin)
+    return damaged(fmt::format("a packet from {} to {} ns after one that ended at {} ns",
+                               header.timestamp_begin, header.timestamp_end, last_ts_));
+  uint64_t before = header.timestamp_begin;
+  uint64_t count = 0;
+  bool ordered = true;
+  packet.for_each_record([&](const RecordView& record) {
+    ordered &= record.ts() >= before && record.ts() <= header.timestamp_end;
+    before = record.ts();
+    ++count;
+  });
+  if (!ordered) return damaged("a packet whose records are not in time order");
+  last_ts_ = header.timestamp_end;
+  records_ += count;
+  return {};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The packets of one CPU of a trace directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "trace/directory/trace_directory.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// Reads a file of packets, one packet at a time. The file is untrusted: a packet is returned only
+// if it is complete, belongs to this trace and CPU, and its records are in time order. Move-only.
+class PacketFile {
+ public:
+  // A packet, and the owner of its bytes.
+  struct Packet {
+    PacketView view;
+    std::shared_ptr<const void> owner;
+  };
+
+  // `name` in the directory; fails as TraceDirectory::open_file().
+  static Result<PacketFile> open(const TraceDirectory& directory, const std::string& name,
+                                 const Uuid& uuid, uint32_t cpu);
+
+  // The next packet; nothing at the end of the file. Fails with ExitCode::data, naming file and
+  // offset, at the first invalid packet; nothing after it can be read.
+  Result<std::optional<Packet>> next();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] uint32_t cpu() const { return cpu_; }
+  [[nodiscard]] uint64_t offset() const { return offset_; }    // bytes read
+  [[nodiscard]] uint64_t records() const { return records_; }  // read so far
+  // The file ended in the middle of a packet, as it does when its writer was stopped.
+  [[nodiscard]] bool cut_off() const { return cut_off_; }
+
+ private:
+  PacketFile(std::filesystem::path path, Fd fd, const Uuid& uuid, uint32_t cpu)
+      : path_(std::move(path)), fd_(std::move(fd)), uuid_(uuid), cpu_(cpu) {}
+  // Appends bytes of the file from offset_ to the buffer until it contains `size` bytes.
+  Result<> fill(size_t size);
+  Result<> check(const PacketView& packet);
+  [[nodiscard]] std::unexpected<Error> damaged(std::string_view what) const;
+
+  std::filesystem::path path_;
+  Fd fd_;
+  Uuid uuid_;
+  uint32_t cpu_;
+  std::shared_ptr<std::vector<std::byte>> buffer_;  // reused when it has no other owner
+  uint64_t offset_ = 0;
+  uint64_t records_ = 0;
+  uint64_t last_ts_ = 0;
+  bool cut_off_ = false;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/directory/trace_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/files/read_file.h"
+#include "trace/directory/unreadable.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unexpected<Error> not_opened(const fs::path& path, const NotOpened& why) {
+  if (why.error != 0) return std::unexpected(unreadable(path, why.error));
+  return fail(ExitCode::data, "{} is {}, not a regular file", path.string(),
+              kind_of_file(why.mode));
+}
+
+}  // namespace
+
+bool something_at(const fs::path& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+Result<TraceDirectory> TraceDirectory::open(const fs::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return std::unexpected(unreadable(path, errno));
+  return TraceDirectory(path, std::move(fd));
+}
+
+Result<TraceDirectory> TraceDirectory::subdirectory(const std::string& name) const {
+  Fd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd) return TraceDirectory(path_ / name, std::move(fd));
+  // The kernel reports a link as ENOTDIR.
+  if (errno == ENOTDIR || errno == ELOOP)
+    return fail(ExitCode::data, "{} is not a directory", (path_ / name).string());
+  return std::unexpected(unreadable(path_ / name, errno));
+}
+
+Result<Fd> TraceDirectory::open_file(const std::string& name, uint64_t max_bytes) const {
+  const fs::path file = path_ / name;
+  auto fd = open_regular_at(fd_.get(), name, O_NOFOLLOW);
+  if (!fd) return not_opened(file, fd.error());
+  struct stat status{};
+  if (::fstat(fd->get(), &status) != 0) return std::unexpected(unreadable(file, errno));
+  if (const auto size = static_cast<uint64_t>(status.st_size); size > max_bytes)
+    return fail(ExitCode::data, "{} is too large: it has {} bytes, at most {} are possible",
+                file.string(), size, max_bytes);
+  return std::move(*fd);
+}
+
+Result<TraceDirectory::File> TraceDirectory::open_stream(const std::string& name,
+                                                         uint64_t max_bytes) const {
+  auto fd = open_file(name, max_bytes);
+  if (!fd) return propagate(fd);
+  File file(::fdopen(fd->get(), "r"), &std::fclose);
+  if (!file) return std::unexpected(unreadable(path_ / name, errno));
+  static_cast<void>(fd->release());
+  return file;
+}
+
+}  // namespace ktraced

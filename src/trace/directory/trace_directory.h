@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Opens the files of a trace directory so that none of them can harm the reader.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace ktraced {
+
+// Does anything with this name exist, even a dangling link?
+[[nodiscard]] bool something_at(const std::filesystem::path& path);
+
+// An open directory; it stays the same one if it is renamed. Move-only.
+class TraceDirectory {
+ public:
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+  // Follows a symbolic link, because the user has named it. Fails as unreadable() says.
+  static Result<TraceDirectory> open(const std::filesystem::path& path);
+  // A subdirectory, which must not be a link.
+  [[nodiscard]] Result<TraceDirectory> subdirectory(const std::string& name) const;
+
+  // Opens a regular file in it for reading. A FIFO, a device, a socket, a directory, a symbolic
+  // link or a file of more than `max_bytes` fails with ExitCode::data, without blocking; everything
+  // else fails as unreadable() says.
+  [[nodiscard]] Result<Fd> open_file(const std::string& name,
+                                     uint64_t max_bytes = UINT64_MAX) const;
+  [[nodiscard]] Result<File> open_stream(const std::string& name, uint64_t max_bytes) const;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  TraceDirectory(std::filesystem::path path, Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  std::filesystem::path path_;
+  Fd fd_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/directory/trace_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "trace/directory/manifest_file.h"
+#include "trace/directory/unreadable.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kUnfinished = ".partial";
+// Limit for ctf/; no kernel has as many CPUs.
+constexpr size_t kFilesMax = 10'000;
+
+// "DIR/" as "DIR", so that path.filename() is not empty.
+fs::path without_slash(const fs::path& path) {
+  fs::path clean = path.lexically_normal();
+  return clean.has_filename() ? clean : clean.parent_path();
+}
+
+bool has_directory(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// Retention renames a trace before it removes anything.
+Error removed(const fs::path& trace) {
+  const fs::path finished = trace.parent_path() / trace.stem();
+  if (trace.extension() == kUnfinished && has_directory(finished))
+    return {ExitCode::io, fmt::format("{} was finished while it was read: show {}", trace.string(),
+                                      finished.string())};
+  return {ExitCode::io, fmt::format("{} was removed while it was read", trace.string())};
+}
+
+Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfinished) {
+  if (unfinished && !allow_unfinished)
+    return fail(ExitCode::data,
+                "the trace {} is unfinished: it is still being written, or its writer was stopped; "
+                "--partial shows what is there",
+                path.string());
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {};
+  if (error == std::errc::permission_denied)
+    return std::unexpected(unreadable(path, error.value()));
+  const fs::path partial = path.string() + std::string(kUnfinished);
+  if (has_directory(partial))
+    return fail(ExitCode::data, "there is no trace {}, only an unfinished one, {}", path.string(),
+                partial.string());
+  return fail(ExitCode::data, "there is no trace directory {}", path.string());
+}
+
+Result<Manifest> manifest_of_trace(const TraceDirectory& trace) {
+  auto manifest = read_manifest(trace);
+  const fs::path file = trace.path() / "manifest.json";
+  if (manifest || something_at(file)) return manifest;
+  if (!has_directory(trace.path())) return std::unexpected(removed(trace.path()));
+  return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
+              trace.path().string());
+}
+
+// The CPU whose file has this name.
+std::optional<uint32_t> cpu_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "cpu";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  uint32_t cpu = 0;
+  auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), cpu);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return cpu;
+}
+
+}  // namespace
+
+Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfinished) {
+  const fs::path path = without_slash(directory);
+  const bool unfinished = path.extension() == kUnfinished;
+  if (auto good = check_directory(path, unfinished, allow_unfinished); !good)
+    return propagate(good);
+  auto trace = TraceDirectory::open(path);
+  if (!trace) return propagate(trace);
+  auto manifest = manifest_of_trace(*trace);
+  if (!manifest) return propagate(manifest);
+  TraceReader reader(path, std::move(*manifest), unfinished);
+  reader.read_names(*trace);
+  return reader;
+}
+
+void TraceReader::read_names(const TraceDirectory& trace) {
+  auto take = [&](const char* name, auto&& read, auto& into) {
+    const fs::path file = path_ / name;
+    if (unfinished_ && !something_at(file)) return;
+    if (auto done = read(trace, into); !done) note(file, std::move(done.error()));
+  };
+  take(kTasksFile, read_tasks, names_);
+  take(kCachesFile, read_caches, names_);
+  take(kSymbolsFile, read_symbols, symbols_);
+}
+
+void TraceReader::note(const fs::path& file, Error damage) {
+  if (something_at(file) || has_directory(path_)) {
+    damage_.push_back(std::move(damage));
+  } else if (!removed_) {
+    removed_ = true;
+    damage_.push_back(removed(path_));
+  }
+}
+
+uint64_t TraceReader::begin_ns() const {
+  if (unfinished_) return 0;
+  uint64_t begin = manifest_.begin_ns;
+  for (const CpuAccount& cpu : manifest_.cpus)
+    if (cpu.first_ns != 0) begin = std::min(begin, cpu.first_ns);
+  return begin;
+}
+
+uint64_t TraceReader::end_ns() const {
+  if (unfinished_) return UINT64_MAX;
+  uint64_t end = manifest_.end_ns;
+  for (const CpuAccount& cpu : manifest_.cpus) end = std::max(end, cpu.last_ns);
+  return end;
+}
+
+const CpuAccount* TraceReader::account(uint32_t cpu) const {
+  auto found = std::ranges::find(manifest_.cpus, cpu, &CpuAccount::cpu);
+  return found == manifest_.cpus.end() ? nullptr : &*found;
+}
+
+std::set<uint32_t> TraceReader::cpus_to_read(const fs::path& ctf) {
+  std::set<uint32_t> cpus;
+  for (const CpuAccount& cpu : manifest_.cpus)
+    if (cpu.total().records != 0) cpus.insert(cpu.cpu);
+  std::error_code error;
+  size_t looked_at = 0;
+  for (fs::directory_iterator entry(ctf, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (++looked_at > kFilesMax) {
+      damage_.push_back(
+          {ExitCode::data, fmt::format("{} has more than {} files", ctf.string(), kFilesMax)});
+      break;
+    }
+    auto cpu = cpu_of(entry->path().filename().string());
+    if (!cpu) continue;
+    if (unfinished_ || account(*cpu) != nullptr)
+      cpus.insert(*cpu);
+    else
+      damage_.push_back({ExitCode::data, fmt::format("{} is not part of the trace: its manifest "
+                                                     "does not list that CPU",
+                                                     entry->path().string())});
+  }
+  if (error) note(ctf, unreadable(ctf, error.value()));
+  return cpus;
+}
+
+std::vector<PacketFile> TraceReader::open_files() {
+  std::vector<PacketFile> files;
+  const fs::path path = path_ / "ctf";
+  auto trace = TraceDirectory::open(path_);
+  auto ctf = trace ? trace->subdirectory("ctf") : Result<TraceDirectory>(propagate(trace));
+  if (!ctf) {
+    note(path, std::move(ctf.error()));
+    return files;
+  }
+  for (uint32_t cpu : cpus_to_read(path)) {
+    const std::string name = fmt::format("cpu{}", cpu);
+    auto file = PacketFile::open(*ctf, name, manifest_.origin.uuid, cpu);
+    if (file)
+      files.push_back(std::move(*file));
+    else
+      note(path / name, std::move(file.error()));
+  }
+  return files;
+}
+
+void TraceReader::check_end(const PacketFile& file, const Result<>& end) {
+  if (!end) {
+    // A writer that was stopped may leave a truncated last packet.
+    if (!unfinished_ || !file.cut_off()) damage_.push_back(end.error());
+    return;
+  }
+  const CpuAccount* told = account(file.cpu());
+  if (unfinished_ || told == nullptr) return;
+  const uint64_t expected = told->total().records;
+  if (file.records() == expected) return;
+  damage_.push_back(
+      {ExitCode::data, fmt::format("{} is damaged: it ends at byte {} with {} records, and the "
+                                   "manifest says that it has {}",
+                                   file.path().string(), file.offset(), file.records(), expected)});
+}
+
+}  // namespace ktraced

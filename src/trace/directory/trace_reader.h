@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads a trace directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "trace/directory/manifest.h"
+#include "trace/directory/name_files.h"
+#include "trace/directory/packet_file.h"
+#include "trace/directory/trace_directory.h"
+#include "trace/metadata/name_table.h"
+
+namespace ktraced {
+
+// A directory that TraceWriter wrote, on any machine, by this or an earlier version. Its manifest
+// and names are in memory; its records are read from the PacketFiles. Move-only.
+class TraceReader {
+ public:
+  // Fails with ExitCode::data, naming the file, if there is no valid manifest, and for an
+  // unfinished trace unless `allow_unfinished`. Fails with no_permission if it may not be read.
+  // Names that cannot be read become damage().
+  static Result<TraceReader> open(const std::filesystem::path& directory,
+                                  bool allow_unfinished = false);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  [[nodiscard]] const Schema& schema() const { return manifest_.schema; }
+  [[nodiscard]] const NameTable& names() const { return names_; }
+  [[nodiscard]] const SymbolMap& symbols() const { return symbols_; }
+  // Its writer is still running, or was stopped.
+  [[nodiscard]] bool unfinished() const { return unfinished_; }
+  // The parts that could not be read, one sentence each.
+  [[nodiscard]] const std::vector<Error>& damage() const { return damage_; }
+
+  // No record is older or newer than these; ns, CLOCK_BOOTTIME.
+  [[nodiscard]] uint64_t begin_ns() const;
+  [[nodiscard]] uint64_t end_ns() const;
+
+  // Opens the files of all CPUs. Missing and surplus files become damage().
+  std::vector<PacketFile> open_files();
+  // Call this when `file` has been read to its end or to an invalid packet. Adds to damage() if the
+  // file had fewer records than the manifest says.
+  void check_end(const PacketFile& file, const Result<>& end);
+
+ private:
+  TraceReader(std::filesystem::path path, Manifest manifest, bool unfinished)
+      : path_(std::move(path)), manifest_(std::move(manifest)), unfinished_(unfinished) {}
+  void read_names(const TraceDirectory& trace);
+  // The CPUs that should have a file, and those of an unfinished trace that have one.
+  std::set<uint32_t> cpus_to_read(const std::filesystem::path& ctf);
+  // Adds to damage() why `file` could not be read; only once for all files if the trace was removed
+  // while it was read.
+  void note(const std::filesystem::path& file, Error damage);
+  [[nodiscard]] const CpuAccount* account(uint32_t cpu) const;
+
+  std::filesystem::path path_;
+  Manifest manifest_;
+  bool unfinished_;
+  bool removed_ = false;
+  NameTable names_ = NameTable::unbounded();
+  SymbolMap symbols_;
+  std::vector<Error> damage_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Writes a trace directory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "trace/directory/manifest.h"
+#include "trace/metadata/name_log.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// A directory with manifest.json, tasks.json, caches.json, symbols.json and ctf/ (metadata and a
+// file of packets for each CPU). Its name is `<path>.partial` until finish(), so a directory
+// without that suffix is complete. A writer that is destroyed before finish() removes what it
+// wrote. A killed process leaves a readable trace whose manifest says that it is unfinished.
+class TraceWriter {
+ public:
+  // Is the address in the kernel's code, so that it needs a symbol?
+  using IsCode = std::function<bool(uint64_t address)>;
+
+  // Fails with ExitCode::usage if `path` or `path`.partial exists.
+  static Result<> check_free(const std::filesystem::path& path);
+  // `schema` need not contain dynamic events that metadata records will define. Fails as
+  // check_free(), or with ExitCode::io.
+  static Result<std::unique_ptr<TraceWriter>> create(const std::filesystem::path& path,
+                                                     Schema schema, const TraceOrigin& origin,
+                                                     IsCode is_code);
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+  ~TraceWriter();
+
+  // Appends an event packet to its CPU's file and counts its records. A trace is a separate stream:
+  // its packet numbers and its count of discarded events start at 0. Fails with ExitCode::io, e.g.
+  // when the disk is full; the packet is then not in the trace.
+  Result<> write(const PacketView& packet);
+
+  // Adds metadata records, one after another: names of tasks and caches, and definitions of dynamic
+  // events, for readers without a daemon. An event's definition must be added before its records
+  // are written.
+  void add_names(std::span<const std::byte> records);
+  // Adds the events that the schema lacks.
+  void add_events(const Schema& schema);
+  // Writes the names added so far, so that an unfinished trace can be read; otherwise finish()
+  // writes them. Fails with ExitCode::io.
+  Result<> write_names() const;
+  // See NameLog::last().
+  [[nodiscard]] std::vector<std::byte> last_names() const { return names_.last(); }
+
+  // Code addresses in the records: symbols.json needs their symbols.
+  [[nodiscard]] const std::set<uint64_t>& code_addresses() const { return code_addresses_; }
+  // Accounts of the CPUs written so far; the caller completes them and puts them into the manifest.
+  [[nodiscard]] std::vector<CpuAccount> accounts() const;
+  // Calls `visit(cpu, event id, EventAccount)` for the events of each CPU.
+  void for_each_account(auto&& visit) const {
+    for (const auto& [cpu, file] : files_)
+      for (size_t id = 0; id < file.events.size(); ++id) visit(cpu, id, file.events[id]);
+  }
+  // The sum of all accounts.
+  [[nodiscard]] const EventAccount& total() const { return total_; }
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
+
+  // Writes the remaining files, syncs everything to disk and gives the directory its final name.
+  // The manifest gets the schema of the events in the trace. Fails with ExitCode::io.
+  Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
+  // The directory of the trace until finish().
+  [[nodiscard]] const std::filesystem::path& unfinished_path() const { return partial_; }
+  // Keeps the unfinished trace on disk, for readers that accept one; returns its path.
+  std::filesystem::path keep_unfinished();
+
+ private:
+  struct CpuFile {
+    Fd fd;
+    CpuAccount account;
+    std::vector<EventAccount> events;  // by event id
+    uint64_t bytes = 0;
+    uint64_t packets = 0;
+    uint64_t discarded = 0;  // events, cumulative
+  };
+
+  TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code);
+  [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
+  Result<> write_file(const std::filesystem::path& name, std::string_view text) const;
+  Result<> write_descriptions() const;
+  void note_fields(const Event& event);
+  [[nodiscard]] Schema schema_of_records() const;
+  Result<CpuFile*> cpu_file(uint32_t cpu);
+  Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
+  void count(CpuFile& file, const PacketView& packet);
+  void note_addresses(const RecordView& record);
+  Result<> write_anchor(CpuFile& file, PacketHeader header);
+  [[nodiscard]] size_t last_padding(const PacketView& packet) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path partial_;
+  Schema schema_;
+  TraceOrigin origin_;
+  bool schema_grew_ = false;  // since it was written
+  IsCode is_code_;
+  // Offsets of code addresses in the records of an event, from the schema.
+  std::vector<std::vector<uint32_t>> address_offsets_;
+  std::map<uint32_t, CpuFile> files_;
+  NameLog names_;
+  std::set<uint64_t> code_addresses_;
+  std::array<uint64_t, 4096> recent_addresses_{};  // already checked
+  EventAccount total_;
+  uint64_t bytes_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace ktraced

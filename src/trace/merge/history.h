@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Several trace directories read as one history.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "trace/directory/trace_reader.h"
+#include "trace/merge/deduplicator.h"
+#include "trace/merge/merge.h"
+
+namespace ktraced {
+
+// Delivers the records of all CPUs of all traces in time order, with losses in their places and
+// without duplicates of overlapping traces. Keeps one packet in memory for each CPU file that
+// covers the current time, and none of later traces, so memory does not depend on their size.
+// Move-only.
+class History {
+ public:
+  // Fails as TraceReader::open does, and with ExitCode::usage for traces whose times cannot
+  // be compared.
+  static Result<History> open(std::span<const std::filesystem::path> directories,
+                              bool allow_unfinished = false);
+
+  // Sorted by their begin; the index is RecordOrigin::source.
+  [[nodiscard]] const std::vector<TraceReader>& traces() const { return traces_; }
+
+  // Passes the next records to `sink`; false: there are no more.
+  bool read(MergeSink& sink);
+
+  // All parts that could not be read so far, as one error; call it after the last read().
+  [[nodiscard]] Result<> verdict() const;
+  // Duplicates that were removed.
+  [[nodiscard]] uint64_t repeated() const { return deduplicator_.repeated(); }
+  // Packets in memory, at most one of each file that is open.
+  [[nodiscard]] size_t resident_packets() const { return merger_.pending_packets(); }
+
+ private:
+  // A file that is being read, and up to when its records are in the merger.
+  struct Stream {
+    uint32_t source;
+    PacketFile file;
+    uint64_t end_ns = 0;
+  };
+
+  explicit History(std::vector<TraceReader> traces) : traces_(std::move(traces)) {}
+  void begin_traces();
+  void refill();
+  bool refill(Stream& stream);
+  [[nodiscard]] uint64_t complete_until() const;
+
+  std::vector<TraceReader> traces_;
+  size_t begun_ = 0;  // traces whose files are or were open
+  std::vector<Stream> streams_;
+  Merger merger_;
+  uint64_t released_until_ = 0;
+  bool overlapping_ = false;
+  Deduplicator deduplicator_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/metadata/name_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+template <size_t Size>
+std::string_view text_of(const char (&text)[Size]) {
+  return {text, ::strnlen(text, Size)};
+}
+
+// The kernel's names are bytes, but JSON requires UTF-8: if the conversion changes a name, its
+// bytes are written as an annotation.
+std::string name_member(std::string_view key, std::string_view bytes) {
+  std::string text = json(bytes).dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string member = fmt::format("\"{}\":{}", key, text);
+  if (!text.contains("\xef\xbf\xbd")) return member;
+  member += fmt::format(",\"{}_hex\":\"", key);
+  for (char c : bytes) member += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return member + '"';
+}
+
+bool same_identity(const rec_metadata_task& a, const rec_metadata_task& b) {
+  return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid &&
+         std::ranges::equal(a.comm, b.comm);
+}
+
+// {"key":[ and the lines that `append` makes of `items`.
+std::string list(std::string_view key, const auto& items, auto&& append) {
+  std::string out = fmt::format("{{\"{}\":[", key);
+  const char* before = "\n";
+  for (const auto& item : items) {
+    out += before;
+    append(item, std::back_inserter(out));
+    before = ",\n";
+  }
+  return out + "\n]}\n";
+}
+
+}  // namespace
+
+void NameLog::add(std::span<const std::byte> records) {
+  while (records.size() >= sizeof(record)) {
+    RecordView view(records.data());
+    const size_t size = view.bytes().size();
+    if (size < sizeof(record) || size > records.size()) return;
+    if (view.id() == METADATA_task && size >= sizeof(rec_metadata_task)) {
+      rec_metadata_task task;
+      std::memcpy(&task, records.data(), sizeof(task));
+      add_task(task);
+    } else if (view.id() == METADATA_slab_cache && size >= sizeof(rec_metadata_slab_cache)) {
+      rec_metadata_slab_cache cache;
+      std::memcpy(&cache, records.data(), sizeof(cache));
+      caches_[cache.cache] = cache;
+    }
+    records = records.subspan(size);
+  }
+}
+
+void NameLog::add_task(const rec_metadata_task& task) {
+  auto [newest, is_new] = newest_.try_emplace(task.h.tid, tasks_.size());
+  if (!is_new && same_identity(tasks_[newest->second], task)) {
+    rec_metadata_task& known = tasks_[newest->second];
+    known.h.ts = std::min(known.h.ts, task.h.ts);
+    return;
+  }
+  // The last name may be reported again after older ones.
+  if (!is_new && task.h.ts < tasks_[newest->second].h.ts) {
+    tasks_.push_back(task);
+    return;
+  }
+  newest->second = tasks_.size();
+  tasks_.push_back(task);
+}
+
+std::vector<std::byte> NameLog::last() const {
+  std::vector<std::byte> records;
+  auto append = [&](const auto& name) {
+    const auto bytes = std::as_bytes(std::span(&name, 1));
+    records.insert(records.end(), bytes.begin(), bytes.end());
+  };
+  for (const auto& [tid, index] : newest_) append(tasks_[index]);
+  for (const auto& [address, cache] : caches_) append(cache);
+  return records;
+}
+
+std::string NameLog::tasks_json() const {
+  return list("tasks", tasks_, [](const rec_metadata_task& task, auto out) {
+    fmt::format_to(out, "{{\"since_ns\":{},\"tid\":{},\"tgid\":{},\"uid\":{},\"start_ns\":{},{}}}",
+                   task.h.ts, task.h.tid, task.tgid, task.uid, task.start_time,
+                   name_member("comm", text_of(task.comm)));
+  });
+}
+
+std::string NameLog::caches_json() const {
+  return list("caches", caches_, [](const auto& entry, auto out) {
+    const rec_metadata_slab_cache& cache = entry.second;
+    fmt::format_to(out, "{{\"since_ns\":{},\"cache\":\"0x{:x}\",{}}}", cache.h.ts, cache.cache,
+                   name_member("name", text_of(cache.name)));
+  });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The names that were reported while a trace was written.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/records.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// Collects metadata records, and keeps each identity of a thread once however often it is reported.
+// Unlike a NameTable it never evicts: readers of the trace may ask for any time in it.
+class NameLog {
+ public:
+  // Adds metadata records, one after another; ignores other records.
+  void add(std::span<const std::byte> records);
+
+  // The last reported name of each thread, and all caches: as metadata records, for a trace that
+  // continues this one.
+  [[nodiscard]] std::vector<std::byte> last() const;
+
+  // The contents of tasks.json and caches.json, one name per line.
+  [[nodiscard]] std::string tasks_json() const;
+  [[nodiscard]] std::string caches_json() const;
+
+ private:
+  void add_task(const rec_metadata_task& task);
+
+  std::vector<rec_metadata_task> tasks_;
+  std::unordered_map<uint32_t, size_t> newest_;         // tid → index of its last in tasks_
+  std::map<uint64_t, rec_metadata_slab_cache> caches_;  // by address
+};
+
+}  // namespace ktraced

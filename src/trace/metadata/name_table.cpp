@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/metadata/name_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ktraced {
+
+namespace {
+
+template <class Record>
+bool read_record(RecordView view, Record& record) {
+  if (view.bytes().size() < sizeof(Record)) return false;
+  std::memcpy(&record, view.bytes().data(), sizeof(Record));
+  return true;
+}
+
+bool same_identity(const TaskName& a, const TaskName& b) {
+  return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid && a.comm() == b.comm();
+}
+
+// Start times from /proc are whole clock ticks, rounded down. If both are known for a thread, the
+// exact one stays.
+void agree_on_start(TaskName& a, TaskName& b) {
+  constexpr uint64_t kTickNs = 10'000'000;  // 100 Hz on x86
+  const bool is_rounded = a.start_time % kTickNs == 0 || b.start_time % kTickNs == 0;
+  if (a.tgid == b.tgid && a.start_time != 0 && b.start_time != 0 && is_rounded &&
+      a.start_time / kTickNs == b.start_time / kTickNs)
+    a.start_time = b.start_time = std::max(a.start_time, b.start_time);
+}
+
+}  // namespace
+
+std::string_view TaskName::comm() const {
+  return {comm_bytes.data(), ::strnlen(comm_bytes.data(), comm_bytes.size())};
+}
+
+bool NameTable::apply(RecordView record) {
+  if (record.id() == METADATA_task) {
+    rec_metadata_task task;
+    if (!read_record(record, task)) return false;
+    if (task.h.tid != 0) apply_task(task);
+    return true;
+  }
+  if (record.id() == METADATA_slab_cache) {
+    rec_metadata_slab_cache cache;
+    if (!read_record(record, cache)) return false;
+    // No kernel has so many caches, so clearing the table is good enough.
+    if (caches_.size() >= kMaxCaches) caches_.clear();
+    caches_[cache.cache].assign(cache.name, ::strnlen(cache.name, sizeof(cache.name)));
+    return true;
+  }
+  return false;
+}
+
+// Records arrive in almost any order: all CPUs report names, and the daemon reports them again from
+// its tables when some were lost.
+void NameTable::apply_task(const rec_metadata_task& record) {
+  TaskName name{record.h.ts, record.start_time, record.tgid, record.uid, {}};
+  std::memcpy(name.comm_bytes.data(), record.comm, name.comm_bytes.size());
+
+  if (tasks_.size() >= max_tasks_ && !tasks_.contains(record.h.tid)) evict_unused();
+  Task& task = tasks_[record.h.tid];
+  task.used = ++clock_;
+  auto& versions = task.versions;
+  auto later = std::ranges::upper_bound(versions, name.since, {}, &TaskName::since);
+  if (later != versions.begin()) agree_on_start(*std::prev(later), name);
+  if (later != versions.end()) agree_on_start(*later, name);
+  if (later != versions.begin() && same_identity(*std::prev(later), name)) return;
+  if (later != versions.end() && same_identity(*later, name)) {
+    later->since = name.since;
+    return;
+  }
+  versions.insert(later, name);
+  if (versions.size() > versions_per_task_) versions.erase(versions.begin());
+}
+
+// Evicts a quarter at once, so that the cost of searching the oldest is spread over many additions.
+void NameTable::evict_unused() {
+  std::vector<uint64_t> uses;
+  uses.reserve(tasks_.size());
+  for (const auto& [tid, task] : tasks_) uses.push_back(task.used);
+  auto limit = uses.begin() + static_cast<ptrdiff_t>(uses.size() / 4);
+  std::ranges::nth_element(uses, limit);
+  std::erase_if(tasks_,
+                [oldest = *limit](const auto& entry) { return entry.second.used <= oldest; });
+}
+
+const TaskName* NameTable::task_at(uint32_t tid, uint64_t ts) const {
+  auto found = tasks_.find(tid);
+  if (found == tasks_.end()) return nullptr;
+  found->second.used = ++clock_;
+  const auto& versions = found->second.versions;
+  const TaskName* name = &versions.back();
+  if (name->since > ts) {  // rare in a live stream
+    auto later = std::ranges::upper_bound(versions, ts, {}, &TaskName::since);
+    name = later == versions.begin() ? &versions.front() : &*std::prev(later);
+  }
+  return name->tgid == 0 ? nullptr : name;
+}
+
+std::string_view NameTable::cache_name(uint64_t key) const {
+  auto found = caches_.find(key);
+  return found == caches_.end() ? std::string_view{} : found->second;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Names of threads and slab caches over time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// A thread's identity from a time on, until the next version of the same thread id.
+struct TaskName {
+  uint64_t since = 0;       // ns, CLOCK_BOOTTIME
+  uint64_t start_time = 0;  // ns, CLOCK_BOOTTIME: of the thread
+  uint32_t tgid = 0;
+  uint32_t uid = 0;
+  std::array<char, COMM_LEN> comm_bytes{};  // NUL-terminated unless full
+
+  // Valid as long as this object.
+  [[nodiscard]] std::string_view comm() const;
+};
+
+// Answers "who was thread 812 at that time" from the metadata records of a stream or trace. Thread
+// ids are reused and threads change their names, so it keeps several versions of each. Memory is
+// bounded unless everything is kept: each thread keeps its newest versions, and the least recently
+// used threads are evicted.
+class NameTable {
+ public:
+  static constexpr size_t kVersionsPerTask = 8;
+  static constexpr size_t kMaxTasks = 131072;
+  static constexpr size_t kMaxCaches = 65536;
+
+  explicit NameTable(size_t max_tasks = kMaxTasks, size_t versions_per_task = kVersionsPerTask)
+      : max_tasks_(max_tasks), versions_per_task_(versions_per_task) {}
+  // Never evicts a task: for a finished trace, whose names are all known in advance.
+  static NameTable unbounded() { return NameTable(SIZE_MAX, SIZE_MAX); }
+
+  // Takes a metadata record; false if this version does not know its kind.
+  bool apply(RecordView record);
+
+  // The thread's newest version with since <= ts, or if there is none the
+  // earliest known; nullptr if the thread is unknown or had ended (a version of process 0), and for
+  // thread 0, which is the idle task of each CPU. Valid until the next apply().
+  [[nodiscard]] const TaskName* task_at(uint32_t tid, uint64_t ts) const;
+
+  // Name of a slab cache, empty if unknown. Valid until the next apply().
+  [[nodiscard]] std::string_view cache_name(uint64_t key) const;
+
+  [[nodiscard]] size_t task_count() const { return tasks_.size(); }
+
+ private:
+  struct Task {
+    std::vector<TaskName> versions;  // by since, at most versions_per_task_
+    mutable uint64_t used = 0;       // value of clock_ when last asked for
+  };
+
+  void apply_task(const rec_metadata_task& record);
+  void evict_unused();
+
+  size_t max_tasks_;
+  size_t versions_per_task_;
+  mutable uint64_t clock_ = 0;
+  std::unordered_map<uint32_t, Task> tasks_;
+  std::unordered_map<uint64_t, std::string> caches_;
+};
+
+}  // namespace ktraced

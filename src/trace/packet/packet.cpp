@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+Result<size_t> packet_bytes(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(PacketHeader))
+    return fail(ExitCode::data, "truncated packet: {} bytes where a header needs {}", bytes.size(),
+                sizeof(PacketHeader));
+  PacketHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.magic != kPacketMagic)
+    return fail(ExitCode::data, "not a packet: magic 0x{:08x} instead of 0x{:08x}", header.magic,
+                kPacketMagic);
+  uint64_t size = header.packet_size / 8;
+  if (header.packet_size % 64 != 0 || header.content_size > header.packet_size ||
+      header.packet_size - header.content_size >= 64 || size > kPacketMaxBytes ||
+      header.lost_count > EVENT_ID_MAX + 1 ||
+      size < sizeof(PacketHeader) + header.lost_count * sizeof(Lost))
+    return fail(ExitCode::data, "corrupt packet: size of {} bits with {} loss entries",
+                header.packet_size, header.lost_count);
+  return size;
+}
+
+Result<PacketView> PacketView::parse(std::span<const std::byte> bytes) {
+  auto size = packet_bytes(bytes);
+  if (!size) return propagate(size);
+  if (*size > bytes.size())
+    return fail(ExitCode::data, "truncated packet: {} bytes of {}", bytes.size(), *size);
+
+  PacketView packet;
+  std::memcpy(&packet.header_, bytes.data(), sizeof(PacketHeader));
+  packet.bytes_ = bytes.first(*size);
+  for (size_t at = packet.records_begin(); at < *size;) {
+    record header;
+    if (*size - at < sizeof(header))
+      return fail(ExitCode::data, "corrupt packet: record cut short at byte {}", at);
+    std::memcpy(&header, bytes.data() + at, sizeof(header));
+    if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > *size - at)
+      return fail(ExitCode::data, "corrupt packet: record of {} bytes at byte {}", header.size, at);
+    at += header.size;
+  }
+  return packet;
+}
+
+std::vector<Lost> PacketView::lost() const {
+  std::vector<Lost> lost(header_.lost_count);
+  if (!lost.empty())
+    std::memcpy(lost.data(), bytes_.data() + sizeof(PacketHeader), lost.size() * sizeof(Lost));
+  return lost;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The packet: the one container for records, on the socket and on disk.
+//
+// A packet is a CTF 1.8 packet: header, context, then the records of one CPU,
+// oldest first, byte for byte as the BPF programs wrote them (bpf/records.h).
+// All integers are little-endian, as on the machine that wrote them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "bpf/records.h"
+
+namespace ktraced {
+
+inline constexpr uint32_t kPacketMagic = 0xC1FC1FC1;
+// Maximum size of a packet; a reader may refuse larger ones.
+inline constexpr size_t kPacketMaxBytes = 4U << 20;
+
+using Uuid = std::array<uint8_t, 16>;
+
+enum class StreamId : uint32_t {
+  events = 0,  // records of one CPU
+  names = 1,   // metadata records (rec_metadata_task and others); only on the socket
+};
+
+struct PacketHeader {
+  uint32_t magic;
+  Uuid uuid;           // of the trace: the same in all its packets
+  uint32_t stream_id;  // StreamId
+  // context
+  uint64_t timestamp_begin;   // ns, CLOCK_BOOTTIME: of the first record
+  uint64_t timestamp_end;     // of the last record; for names: the watermark
+  uint64_t content_size;      // bits, header included; on disk without the last record's padding
+  uint64_t packet_size;       // bits, header included, a multiple of 64
+  uint64_t packet_seq_num;    // per stream and CPU, from 0
+  uint64_t events_discarded;  // events lost on this CPU since the stream began, cumulative
+  uint32_t cpu_id;
+  uint32_t lost_count;  // entries of the Lost array that follows
+};
+static_assert(sizeof(PacketHeader) == 80);
+
+// Events lost between the previous packet of this CPU and this one.
+struct Lost {
+  uint64_t count;
+  uint32_t event_id;
+  uint32_t reserved;
+
+  bool operator==(const Lost&) const = default;
+};
+static_assert(sizeof(Lost) == 16);
+
+// A view of a record; valid as long as the underlying bytes.
+class RecordView {
+ public:
+  explicit RecordView(const std::byte* data) : data_(data) {
+    std::memcpy(&header_, data, sizeof(header_));
+  }
+  [[nodiscard]] uint64_t ts() const { return header_.ts; }
+  [[nodiscard]] uint16_t id() const { return header_.id; }
+  [[nodiscard]] uint32_t tid() const { return header_.tid; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, header_.size}; }
+
+ private:
+  const std::byte* data_;
+  record header_{};
+};
+
+// A checked view of a packet: the header is consistent and the records fill the content exactly.
+class PacketView {
+ public:
+  // `bytes` begin with a packet and may continue after it. Fails with ExitCode::data.
+  static Result<PacketView> parse(std::span<const std::byte> bytes);
+
+  [[nodiscard]] const PacketHeader& header() const { return header_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  [[nodiscard]] std::vector<Lost> lost() const;
+
+  // Calls `visit(RecordView)` for each record, oldest first.
+  template <class Visit>
+  void for_each_record(Visit&& visit) const {
+    for (size_t at = records_begin(); at < bytes_.size();) {
+      RecordView record(bytes_.data() + at);
+      at += record.bytes().size();
+      visit(record);
+    }
+  }
+
+ private:
+  [[nodiscard]] size_t records_begin() const {
+    return sizeof(PacketHeader) + header_.lost_count * sizeof(Lost);
+  }
+  PacketHeader header_{};
+  std::span<const std::byte> bytes_;
+};
+
+// Size in bytes of a packet, from its first sizeof(PacketHeader) bytes; fails with ExitCode::data
+// if they are not the beginning of a packet.
+[[nodiscard]] Result<size_t> packet_bytes(std::span<const std::byte> header);
+
+// Whole packets, immutable and shared between sinks.
+using PacketBytes = std::shared_ptr<const std::vector<std::byte>>;
+
+}  // namespace ktraced

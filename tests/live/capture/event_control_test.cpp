@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Events and groups are enabled and disabled while everything runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/client/stream.h"
+#include "harness/machine/bpf_view.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kAllEvents = {"sched_switch",
+                                             "sched_waking",
+                                             "sched_wakeup",
+                                             "sched_wakeup_new",
+                                             "sched_migrate_task",
+                                             "kmalloc",
+                                             "sched_process_fork",
+                                             "sched_process_exec",
+                                             "sched_process_exit",
+                                             "task_rename",
+                                             "kfree",
+                                             "kmem_cache_alloc",
+                                             "kmem_cache_free",
+                                             "mm_page_alloc",
+                                             "mm_page_free",
+                                             "sys_enter",
+                                             "sys_exit",
+                                             "signal_generate",
+                                             "signal_deliver",
+                                             "mark_victim"};
+
+std::vector<std::string> enabled_events(Daemon& daemon) {
+  std::vector<std::string> names;
+  json events = daemon.call("status")["events"];
+  for (const auto& [name, event] : events.items())
+    if (event["enabled"] == true) names.push_back(name);
+  return names;
+}
+
+TEST(Events, ListsAllTwentyWithFieldsAndAvailability) {
+  Daemon daemon;
+  json list = daemon.call("events.list")["events"];
+  std::vector<std::string> names;
+  for (const json& event : list) {
+    names.push_back(event["name"]);
+    EXPECT_TRUE(event["available"].get<bool>()) << event["name"] << ": " << event["reason"];
+    EXPECT_FALSE(event["doc"].get<std::string>().empty()) << event["name"];
+    EXPECT_FALSE(event["fields"].empty()) << event["name"];
+    EXPECT_GE(event["size"].get<int>(), 16) << event["name"];
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(kAllEvents));
+}
+
+TEST(Events, AreAllDisabledUnlessConfigured) {
+  Daemon daemon;
+  EXPECT_TRUE(enabled_events(daemon).empty());
+}
+
+TEST(Events, AreEnabledAndDisabledAtRunTimeByGroupAndName) {
+  Daemon daemon;
+  daemon.enable({"signal", "kfree"});
+  EXPECT_THAT(enabled_events(daemon),
+              testing::UnorderedElementsAre("signal_generate", "signal_deliver", "kfree"));
+  daemon.disable({"signal_deliver"});
+  EXPECT_THAT(enabled_events(daemon), testing::UnorderedElementsAre("signal_generate", "kfree"));
+  daemon.disable({"kmem", "signal"});
+  EXPECT_TRUE(enabled_events(daemon).empty());
+}
+
+TEST(Events, MatchPatternsWhenBuiltIn) {
+  Daemon daemon;
+  daemon.enable({"signal_*", "k?ree"});
+  EXPECT_THAT(enabled_events(daemon),
+              testing::UnorderedElementsAre("signal_generate", "signal_deliver", "kfree"));
+  EXPECT_THAT(daemon.ctl_ok({"events", "list", "signal_*"}), HasSubstr("signal_deliver"));
+  daemon.disable({"*"});
+  EXPECT_TRUE(enabled_events(daemon).empty());
+  EXPECT_EQ(
+      daemon.call_error("events.enable", {{"names", {"nosuch*"}}})["message"],
+      "unknown event or group 'nosuch*'; 'ktracectl events' lists the built-in ones, ktracectl "
+      "events list '*:*' the tracepoints");
+}
+
+TEST(Events, ReportUnknownNamesInOneWording) {
+  Daemon daemon;
+  const std::string sentence = "unknown event or group 'kmallloc'; did you mean 'kmalloc'?\n";
+  for (const Command& words :
+       {Command{"events", "enable", "kmallloc"}, Command{"events", "disable", "kmallloc"},
+        Command{"events", "list", "kmallloc"}, Command{"stream", "--event", "kmallloc"}})
+    EXPECT_EQ(daemon.ctl(words).err, "ktracectl: " + sentence);
+  EXPECT_EQ(
+      daemon.ctl({"filter", "set", "syscall=opennat"}).err,
+      "ktracectl: filter.syscall[0]: unknown system call 'opennat'; did you mean 'openat'?\n");
+  EXPECT_EQ(daemon.ctl({"probe", "remove", "nosuch"}).err,
+            "ktracectl: unknown probe 'nosuch'; 'ktracectl probe list' lists all\n");
+}
+
+TEST(Events, StayUnchangedWhenANameIsUnknown) {
+  Daemon daemon;
+  json error = daemon.call_error("events.enable", {{"names", {"kfree", "kmalllloc"}}});
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("kmalllloc"));
+  EXPECT_EQ(error["data"]["exit_code"], 64);
+  EXPECT_TRUE(enabled_events(daemon).empty());
+}
+
+TEST(Events, AreShownOnlyWhileEnabled) {
+  Daemon daemon;
+  Stream stream(daemon, {"--comm", "truth"});
+  run_truth({"getppid", "10"});
+  daemon.enable({"syscalls"});
+  run_truth({"getppid", "20"});
+  daemon.disable({"syscalls"});
+  run_truth({"getppid", "40"});
+  Trace trace = stream.finish();
+  auto calls = trace.events("sys_enter");
+  std::erase_if(calls, [](const json& event) { return name_of(event, "nr") != "getppid"; });
+  EXPECT_EQ(calls.size(), 20U);
+}
+
+TEST(Events, AreNotAttachedWhenDisabled) {
+  RunStatistics counting;
+  Daemon daemon(json{{"events", {{"kmem", {"kfree"}}, {"syscalls", true}}}});
+  Stream stream(daemon, {"--event", "mark_victim"});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Contains("kfree"));
+  EXPECT_THAT(attached_program_names(daemon.pid()), Contains("sys_enter"));
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("kmalloc")));
+  daemon.disable({"syscalls"});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("sys_enter")));
+  auto runs = [&] { return program_counts(daemon.pid(), "sys_enter").runs; };
+  // The kernel may release a program with a delay.
+  EXPECT_TRUE(eventually([&] {
+    uint64_t before = runs();
+    run_truth({"getppid", "1000"});
+    return runs() == before;
+  }));
+  EXPECT_EQ(program_counts(daemon.pid(), "kmalloc").runs, 0U);
+  stream.finish();
+}
+
+TEST(Events, AreNotAttachedWithoutSubscribers) {
+  Daemon daemon(json{{"events", {{"kmem", true}, {"syscalls", true}, {"sched", true}}}});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("sys_enter")));
+  EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("kmalloc")));
+  Stream stream(daemon, {"--event", "mark_victim"});
+  EXPECT_THAT(attached_program_names(daemon.pid()), Contains("sys_enter"));
+  stream.finish();
+  EXPECT_TRUE(
+      eventually([&] { return !attached_program_names(daemon.pid()).contains("sys_enter"); }));
+}
+
+TEST(Events, AreListedAsTextAndJson) {
+  Daemon daemon(json{{"events", {{"kmem", {"kfree"}}}}});
+  std::string text = daemon.ctl_ok({"events", "list"});
+  for (const std::string& name : kAllEvents) EXPECT_THAT(text, HasSubstr(name));
+  EXPECT_THAT(text, Not(HasSubstr("call_site")));
+  EXPECT_THAT(daemon.ctl_ok({"events", "list", "--verbose"}), HasSubstr("call_site"));
+  json listed = json::parse(daemon.ctl_ok({"--json", "events", "list"}));
+  EXPECT_EQ(listed["events"].size(), kAllEvents.size());
+  json changed = json::parse(daemon.ctl_ok({"--json", "events", "enable", "oom"}));
+  EXPECT_EQ(changed["events"], json::array({"mark_victim"}));
+}
+
+TEST(Pause, StopsEventsAndResumeContinues) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
+  Stream stream(daemon, {"--comm", "truth", "--event", "sys_enter"});
+  EXPECT_EQ(daemon.call("pause")["state"], "paused");
+  EXPECT_EQ(daemon.call("status")["state"], "paused");
+  run_truth({"getppid", "10"});
+  EXPECT_EQ(daemon.call("resume")["state"], "running");
+  run_truth({"getppid", "20"});
+  EXPECT_EQ(stream.finish().events("sys_enter").size(), 20U);
+}
+
+TEST(Reset, EmptiesRingsAndZeroesCounters) {
+  // The reader is slow, so most records from before a reset are still in the rings.
+  Daemon daemon({{"events", {{"syscalls", {{"only", {"getppid"}}}}}},
+                 {"filter", {{"comm", {"truth"}}}},
+                 {"stream", {{"buffer_kb", 4096}, {"max_latency_ms", 10000}}}});
+  daemon.disable({"sys_exit"});
+  Stream stream(daemon);
+  long calls = 0, discarded = 0;
+  EXPECT_TRUE(eventually([&] {
+    run_truth({"getppid", "100"});
+    calls += 100;
+    const long now = daemon.call("reset")["discarded"];
+    discarded += now;
+    return now == 100;
+  }));
+  const json status = daemon.event_status("sys_enter");
+  EXPECT_EQ(status["recorded"], 0);
+  EXPECT_EQ(status["dropped"], 0);
+  run_truth({"getppid", "7"});
+  calls += 7;
+  EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], 7);
+  const Totals totals = stream.finish_and_count();
+  EXPECT_GE(totals.shown, 7);
+  EXPECT_EQ(totals.shown + discarded, calls);
+  EXPECT_EQ(totals.lost, discarded);
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// CPUs go offline and come online during tracing. Needs a machine of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "harness/client/stream.h"
+#include "harness/machine/cpu.h"
+#include "harness/traces/missed.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+const json kNumbered = {{"events", numbered_calls()},
+                        {"flight", {{"enabled", true}, {"buffer_kb", 16384}}},
+                        {"stream", {{"buffer_kb", 16384}}}};
+
+// Calls numbered from 1 on CPU 1, which must be online.
+pid_t calls_on_cpu_1(int count) {
+  return run_truth({"--cpu", "1", "numbered", std::to_string(count)})["pid"];
+}
+
+std::vector<uint64_t> shown_numbers(const Trace& trace, pid_t pid) {
+  std::vector<uint64_t> numbers = call_numbers(trace, pid);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+bool has_rings(Daemon& daemon, int cpu) {
+  const json cpus = daemon.call("status")["stream"]["cpus"];
+  return std::ranges::any_of(cpus, [&](const json& entry) { return entry["cpu"] == cpu; });
+}
+
+json account_of(const json& manifest, int cpu) {
+  for (const json& entry : manifest["cpus"])
+    if (entry["cpu"] == cpu) return entry;
+  return {};
+}
+
+// Must run first on a machine that was started with one CPU: CPU 1 has never been online.
+TEST(Hotplug, CreatesRingsWhenACpuComesOnlineForTheFirstTime) {
+  Cpu cpu(1);
+  cpu.set_online(false);
+  Daemon daemon(kNumbered);
+  Stream stream(daemon, {"--event", "sys_enter"});
+  EXPECT_FALSE(has_rings(daemon, 1));
+  cpu.set_online(true);
+  ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
+  ASSERT_TRUE(daemon.logged("CPU 1 has come"));
+  const pid_t pid = calls_on_cpu_1(1000);
+  const json taken = daemon.call("snapshot.take");
+  const auto numbers = numbers_in(taken["path"].get<std::string>(), pid);
+  expect_all_but_missed(numbers, 1000, daemon, "sys_enter");
+  const Trace trace = stream.finish();
+  EXPECT_EQ(shown_numbers(trace, pid), numbers);
+  for (const json& event : trace.events("sys_enter", pid)) EXPECT_EQ(event["cpu"], 1);
+}
+
+TEST(Hotplug, KeepsTheHistoryOfACpuThatGoesOffline) {
+  Cpu cpu(1);
+  cpu.set_online(true);
+  Daemon daemon(kNumbered);
+  const pid_t before = calls_on_cpu_1(2000);
+  cpu.set_online(false);
+  const json first = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(first)) << first;
+  expect_all_but_missed(numbers_in(first["path"].get<std::string>(), before), 2000, daemon,
+                        "sys_enter");
+  cpu.set_online(true);
+  const pid_t after = calls_on_cpu_1(1000);
+  const json second = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(second)) << second;
+  expect_all_but_missed(numbers_in(second["path"].get<std::string>(), after), 1000, daemon,
+                        "sys_enter");
+  EXPECT_TRUE(numbers_in(second["path"].get<std::string>(), before).empty());
+}
+
+TEST(Hotplug, LosesAndRepeatsNothingWhileTracing) {
+  Cpu cpu(1);
+  cpu.set_online(true);
+  Daemon daemon(kNumbered);
+  Stream stream(daemon, {"--event", "sys_enter"});
+  WaitingTruth truth({"numbered", "0", "50"});
+  truth.go();
+  std::vector<uint64_t> in_snapshots;
+  auto take = [&] {
+    const json taken = daemon.call("snapshot.take");
+    EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
+    const auto numbers = numbers_in(taken["path"].get<std::string>(), truth.pid());
+    in_snapshots.insert(in_snapshots.end(), numbers.begin(), numbers.end());
+  };
+  for (int i = 0; i < 5; ++i) {
+    cpu.set_online(false);
+    take();
+    cpu.set_online(true);
+    take();
+  }
+  const uint64_t count = truth.finish()["count"];
+  take();
+  const Trace trace = stream.finish();
+  expect_all_but_missed(in_snapshots, count, daemon, "sys_enter");
+  EXPECT_EQ(shown_numbers(trace, truth.pid()), in_snapshots);
+  EXPECT_EQ(trace.lost(), 0);
+}
+
+TEST(Hotplug, ResetDiscardsLossesFromBeforeACpuHadRings) {
+  Cpu cpu(1);
+  cpu.set_online(false);
+  Daemon daemon(kNumbered);
+  daemon.send(SIGSTOP);
+  cpu.set_online(true);
+  calls_on_cpu_1(500);
+  daemon.send(SIGCONT);
+  ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
+  daemon.call("reset");
+  const pid_t pid = calls_on_cpu_1(300);
+  const json taken = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
+  const std::filesystem::path path = taken["path"].get<std::string>();
+  expect_all_but_missed(numbers_in(path, pid), 300, daemon, "sys_enter");
+  EXPECT_EQ(account_of(manifest_of(path), 1)["events"]["sys_enter"]["lost"], 0);
+}
+
+TEST(Hotplug, ReportsEventsLostBeforeACpuHasRings) {
+  constexpr int kUnseen = 500, kSeen = 300;
+  Cpu cpu(1);
+  cpu.set_online(false);
+  Daemon daemon(kNumbered);
+  daemon.disable({"sys_exit"});
+  Stream stream(daemon, {"--event", "sys_enter"});
+  daemon.send(SIGSTOP);
+  cpu.set_online(true);
+  calls_on_cpu_1(kUnseen);
+  daemon.send(SIGCONT);
+  ASSERT_TRUE(eventually([&] { return has_rings(daemon, 1); })) << daemon.log();
+  ASSERT_TRUE(daemon.logged("CPU 1 has come"));
+  const pid_t pid = calls_on_cpu_1(kSeen);
+
+  const json taken = daemon.call("snapshot.take");
+  EXPECT_FALSE(taken["complete"]) << taken;
+  const std::filesystem::path path = taken["path"].get<std::string>();
+  EXPECT_EQ(numbers_in(path, pid), from_to(1, kSeen));
+  const json manifest = manifest_of(path);
+  EXPECT_EQ(account_of(manifest, 1)["events"]["sys_enter"]["lost"], kUnseen) << manifest["cpus"];
+  EXPECT_THAT(manifest["incomplete_because"].dump(), HasSubstr("CPU 1: 500 sys_enter"));
+  EXPECT_EQ(account_of(manifest, 1)["events"]["sys_enter"]["records"], kSeen);
+  EXPECT_THAT(daemon.ctl_ok({"show", "--format", "json", path}), HasSubstr("\"lost\":500"));
+  const Finished other = run({"babeltrace2", path});
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("racer discarded 500 events"));
+
+  const json next = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(next)) << "what has been told is not told again: " << next;
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), kUnseen);
+  EXPECT_EQ(shown_numbers(trace, pid), from_to(1, kSeen));
+  EXPECT_EQ(daemon.event_status("sys_enter")["dropped"], kUnseen);
+}
+
+}  // namespace
+}  // namespace ktraced::live

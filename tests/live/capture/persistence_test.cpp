@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The history outlives the daemon.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "harness/client/show.h"
+#include "harness/client/stream.h"
+#include "harness/machine/bpf_view.h"
+#include "harness/traces/missed.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+
+Trace trace_of(const json& snapshot) {
+  Shown shown = show({snapshot["path"].get<std::string>()});
+  EXPECT_EQ(shown.finished.exit_code, 0) << shown.finished.err;
+  return Trace(std::move(shown.lines));
+}
+
+TEST(Persistence, KeepsAKilledDaemonsFlightHistoryForTheNextSnapshot) {
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 4096}}}});
+  WaitingTruth before({"numbered", "2000"});
+  WaitingTruth during({"numbered", "3000"});
+  WaitingTruth after({"numbered", "1000"});
+  before.act();
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+  after.act();
+
+  const json snapshot = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
+  const Trace trace = trace_of(snapshot);
+  EXPECT_EQ(call_numbers(trace, before.pid()), from_to(1, 2000));
+  EXPECT_EQ(call_numbers(trace, during.pid()), from_to(1, 3000));
+  EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(Persistence, LeavesNoGapInTheFlightHistoryBetweenDaemons) {
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 8192}}}});
+  daemon.disable({"sys_exit"});
+  WaitingTruth busy({"numbered", "0", "500"});
+  busy.go();
+  const auto records_more = [&] {
+    const auto recorded = [&] { return daemon.event_status("sys_enter")["recorded"].get<long>(); };
+    const long before = recorded();
+    return eventually([&] { return recorded() > before + 100; });
+  };
+  ASSERT_TRUE(records_more());
+  daemon.end(SIGKILL);
+  daemon.start();
+  ASSERT_TRUE(records_more());
+  const json snapshot = daemon.call("snapshot.take");
+  busy.finish();
+  EXPECT_TRUE(complete_but_for_missed(snapshot)) << snapshot;
+  const std::vector<uint64_t> shown = call_numbers(trace_of(snapshot), busy.pid());
+  EXPECT_GT(shown.size(), 10U);
+  EXPECT_EQ(shown, from_to(1, shown.size()));
+}
+
+TEST(Persistence, DeliversUnreadRecordsOfAKilledDaemonExactlyOnce) {
+  Daemon daemon(json{{"events", numbered_calls()}});
+  WaitingTruth during({"numbered", "2000"});
+  WaitingTruth after({"numbered", "1000"});
+  Stream cut_off(daemon);
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+
+  Stream stream(daemon, {"--backlog"});
+  after.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(call_numbers(trace, during.pid()), from_to(1, 2000));
+  EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
+  EXPECT_EQ(trace.lost(), 0);
+
+  Stream second(daemon, {"--backlog"});
+  EXPECT_TRUE(second.finish().events("sys_enter", during.pid()).empty());
+}
+
+TEST(Persistence, KeepsUnreadRecordsWhenTheRingSizeChanges) {
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 1024}}}});
+  WaitingTruth during({"numbered", "2000"});
+  Stream cut_off(daemon);
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.write_config({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 256}}}});
+  daemon.start();
+  Stream stream(daemon, {"--backlog"});
+  EXPECT_EQ(call_numbers(stream.finish(), during.pid()), from_to(1, 2000));
+}
+
+TEST(Persistence, ReportsLossesBetweenTwoDaemons) {
+  constexpr uint64_t kCalls = 20'000;
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 64}}}});
+  daemon.disable({"sys_exit"});
+  WaitingTruth during({"numbered", std::to_string(kCalls)});
+  Stream cut_off(daemon);
+  daemon.set_filter({{"pid", {during.pid()}}});
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+
+  Stream stream(daemon, {"--backlog"});
+  const Trace trace = stream.finish();
+  const auto shown = static_cast<long>(call_numbers(trace, during.pid()).size());
+  EXPECT_GT(trace.lost("sys_enter"), 0);
+  EXPECT_EQ(shown + trace.lost("sys_enter"), static_cast<long>(kCalls));
+}
+
+TEST(Persistence, LeavesNothingInTheKernelAfterACleanStop) {
+  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
+  const BpfObjects objects = bpf_objects_of(daemon.pid());
+  ASSERT_FALSE(objects.links.empty());
+  ASSERT_TRUE(std::filesystem::exists(daemon.pins()));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+  EXPECT_TRUE(eventually([&] { return still_there(objects).maps.empty(); }));
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
+}
+
+TEST(Persistence, ContinuesTheTraceAfterACleanStopWhenPersistIsSet) {
+  Daemon daemon({{"events", numbered_calls()},
+                 {"flight", {{"enabled", true}, {"buffer_kb", 1024}}},
+                 {"persist", true}});
+  WaitingTruth between({"numbered", "500"});
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  between.act();
+  daemon.start();
+  EXPECT_NE(daemon.log().find("adopted what"), std::string::npos) << daemon.log();
+  EXPECT_EQ(call_numbers(trace_of(daemon.call("snapshot.take")), between.pid()), from_to(1, 500));
+  daemon.end(SIGKILL);
+  EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 0);
+}
+
+TEST(Names, AreKnownForEndedThreadsThatStartedBeforeTheDaemon) {
+  WaitingTruth truth({"--comm", "early-bird", "numbered", "10"});
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  truth.act();
+  const Trace trace = trace_of(daemon.call("snapshot.take"));
+  const std::vector<json> events = trace.events("sys_enter", truth.pid());
+  ASSERT_EQ(events.size(), 10U);
+  EXPECT_EQ(events.front()["comm"], "early-bird");
+}
+
+TEST(Persistence, ReplacesAnIncompatibleObjectAndReportsIt) {
+  Daemon daemon(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  daemon.end(SIGKILL);
+  daemon.write_config(
+      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 2048}}}});
+  daemon.start();
+  EXPECT_TRUE(daemon.logged("replaced object-"));
+  EXPECT_TRUE(daemon.logged("was 2x1024k, now it is 2x2048k"));
+  EXPECT_EQ(std::ranges::count_if(std::filesystem::directory_iterator(daemon.pins()),
+                                  [](const auto& entry) {
+                                    return entry.path().filename().string().starts_with("object-");
+                                  }),
+            1);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
+  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
+  const BpfObjects objects = bpf_objects_of(daemon.pid());
+  daemon.end(SIGKILL);
+  EXPECT_FALSE(still_there(objects).links.empty());
+  const Finished cleanup = run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+  EXPECT_NE(cleanup.out.find("removed 1 pinned"), std::string::npos) << cleanup.out;
+  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
+  EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+}
+
+TEST(Persistence, CleanupRemovesTheDeadSocketAndNamesTheHistoryThatStays) {
+  TempDir directory;
+  json config = {{"events", numbered_calls()},
+                 {"flight", {{"enabled", false}, {"directory", directory.path() / "snapshots"}}}};
+  config["stream"]["output"] = {{"directory", directory.path() / "stream"}};
+  Daemon daemon(config);
+  ASSERT_TRUE(
+      eventually([&] { return daemon.call("status")["stream"]["output"]["trace"].is_string(); }));
+  daemon.end(SIGKILL);
+  std::filesystem::create_directories(directory.path() / "snapshots/left.partial/ctf");
+  std::filesystem::create_directories(directory.path() / "snapshots/.removing-old/ctf");
+  const Finished cleanup = run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+  EXPECT_FALSE(std::filesystem::exists(daemon.socket()));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "snapshots/.removing-old"));
+  EXPECT_TRUE(std::filesystem::exists(directory.path() / "snapshots/left.partial"));
+  EXPECT_THAT(cleanup.out, HasSubstr("removed the socket " + daemon.socket()));
+  EXPECT_THAT(cleanup.out, HasSubstr("snapshots/left.partial"));
+  EXPECT_THAT(cleanup.out, HasSubstr((directory.path() / "stream/stream-").string()));
+  EXPECT_THAT(cleanup.out, HasSubstr("'ktracectl show --partial' reads it"));
+}
+
+TEST(Persistence, CleanupLeavesForeignObjectsAlone) {
+  TempDir directory;
+  const std::filesystem::path precious = directory.path() / "object-1" / "maps" / "precious";
+  std::filesystem::create_directories(precious.parent_path());
+  std::ofstream(precious) << "kept";
+  const std::string config =
+      directory.file("config.json", json{{"bpffs", directory.path()}}.dump());
+  const Finished refused = run({kDaemonProgram, "--config", config, "--cleanup"});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_NE(refused.err.find("not in a BPF file system"), std::string::npos) << refused.err;
+  EXPECT_TRUE(std::filesystem::exists(precious));
+}
+
+TEST(Persistence, RefusesASecondDaemonOnTheSamePins) {
+  Daemon daemon(json{{"events", numbered_calls()}});
+  json other = {{"control", {{"socket", daemon.directory() / "other.sock"}}},
+                {"bpffs", daemon.pins()},
+                {"flight", {{"enabled", false}}}};
+  const std::filesystem::path file = daemon.directory() / "other.json";
+  std::ofstream(file) << other.dump();
+  const Finished refused = run({kDaemonProgram, "--config", file});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_NE(refused.err.find("another ktraced holds"), std::string::npos) << refused.err;
+  EXPECT_EQ(run({kDaemonProgram, "--config", file, "--cleanup"}).exit_code, 69);
+  EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 69);
+  EXPECT_TRUE(std::filesystem::exists(daemon.socket()));
+  EXPECT_EQ(daemon.call("version").contains("version"), true);
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The daemon releases the memory it used.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "harness/client/daemon.h"
+#include "harness/client/stream.h"
+#include "harness/machine/memory.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+constexpr size_t kLimitKb = 32U << 10;
+
+testing::AssertionResult comes_below_limit(const Daemon& daemon) {
+  if (eventually([&] { return resident_kb_beside_rings(daemon.pid()) < kLimitKb; }, 30s))
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << resident_kb_beside_rings(daemon.pid()) << " KiB are resident";
+}
+
+TEST(Memory, IsReleasedAfterHundredsOfClients) {
+  Daemon daemon;
+  {
+    std::vector<std::unique_ptr<RpcConnection>> clients;
+    for (int i = 0; i < 500; ++i) {
+      clients.push_back(std::make_unique<RpcConnection>(daemon.socket()));
+      clients.back()->call("status");
+    }
+    EXPECT_TRUE(comes_below_limit(daemon));
+  }
+  EXPECT_TRUE(comes_below_limit(daemon));
+}
+
+TEST(Memory, IsReleasedAfterListingTracepoints) {
+  Daemon daemon;
+  for (int i = 0; i < 3; ++i) daemon.call("events.list", {{"tracepoints", {"*:*"}}});
+  EXPECT_TRUE(comes_below_limit(daemon));
+}
+
+TEST(Memory, IsReleasedAfterStreams) {
+  Daemon daemon(json{{"events", {{"syscalls", true}, {"sched", true}, {"kmem", true}}}});
+  for (int i = 0; i < 3; ++i) {
+    Stream stream(daemon);
+    WaitingTruth load({"load"});
+    load.go();
+    load.finish();
+    stream.finish_and_count();
+  }
+  EXPECT_TRUE(comes_below_limit(daemon));
+}
+
+}  // namespace
+}  // namespace ktraced::live

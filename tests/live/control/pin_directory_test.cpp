@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Objects that other users prepare in a world-writable BPF file system.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "harness/client/daemon.h"
+#include "harness/machine/as_user.h"
+#include "harness/machine/bpffs.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr uid_t kAttacker = 65534;
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status{};
+  EXPECT_EQ(::lstat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777U;
+}
+
+// Files of root that must not be touched.
+class Victim {
+ public:
+  Victim() {
+    for (const char* name : {"one", "two"}) static_cast<void>(directory_.file(name, "precious"));
+  }
+  [[nodiscard]] const fs::path& path() const { return directory_.path(); }
+  [[nodiscard]] bool whole() const {
+    return fs::exists(path() / "one") && fs::exists(path() / "two");
+  }
+
+ private:
+  TempDir directory_;
+};
+
+// An object of another build, in which one folder is a link to the victim.
+void plant_object(const fs::path& root, const Victim& victim) {
+  as_user(kAttacker, kAttacker, [&] {
+    fs::create_directories(root / "object-zz" / "maps");
+    fs::create_directory_symlink(victim.path(), root / "object-zz" / "links");
+    fs::create_directory_symlink(victim.path(), root / "object-yy");
+  });
+}
+
+json config_in(const fs::path& root) {
+  return {{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}, {"bpffs", root}};
+}
+
+Finished clean_up(const Daemon& daemon) {
+  return run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+}
+
+TEST(PinDirectory, IsRefusedWithoutFollowingLinksWhenAnotherUserOwnsIt) {
+  Bpffs bpffs;
+  Victim victim;
+  const fs::path root = bpffs.path() / "ktraced";
+  plant_object(root, victim);
+  Daemon daemon(config_in(root));
+  EXPECT_TRUE(daemon.logged("belongs to uid 65534"));
+  EXPECT_TRUE(daemon.logged("rm -r " + root.string()));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const Finished cleanup = clean_up(daemon);
+  EXPECT_EQ(cleanup.exit_code, 77);
+  EXPECT_THAT(cleanup.err, HasSubstr("belongs to uid 65534"));
+  EXPECT_TRUE(victim.whole());
+}
+
+TEST(PinDirectory, RemovesItsLinksWithoutFollowingThem) {
+  for (const bool by_cleanup : {false, true}) {
+    Bpffs bpffs;
+    Victim victim;
+    const fs::path root = bpffs.path() / "ktraced";
+    fs::create_directory(root);
+    ::chmod(root.c_str(), 01777);  // for a while
+    plant_object(root, victim);
+    ::chmod(root.c_str(), 0755);
+    Daemon daemon(config_in(bpffs.path() / (by_cleanup ? "other" : "ktraced")));
+    if (by_cleanup) {
+      EXPECT_EQ(daemon.stop().exit_code, 0);
+      daemon.write_config(config_in(root));
+      const Finished cleanup = clean_up(daemon);
+      EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+    } else {
+      EXPECT_TRUE(daemon.logged("replaced object-zz"));
+      EXPECT_EQ(mode_of(root), 0700U);
+    }
+    EXPECT_FALSE(fs::exists(fs::symlink_status(root / "object-zz")));
+    EXPECT_FALSE(fs::exists(fs::symlink_status(root / "object-yy")));
+    EXPECT_TRUE(victim.whole());
+  }
+}
+
+TEST(PinDirectory, IsRefusedWhenItIsALink) {
+  Bpffs bpffs;
+  Victim victim;
+  const fs::path root = bpffs.path() / "ktraced";
+  as_user(kAttacker, kAttacker, [&] { fs::create_directory_symlink(victim.path(), root); });
+  Daemon daemon(config_in(root));
+  EXPECT_TRUE(daemon.logged(root.string() + " is a symbolic link"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_EQ(clean_up(daemon).exit_code, 77);
+  EXPECT_TRUE(victim.whole());
+}
+
+TEST(PinDirectory, IsRefusedWithTheRepairCommandWhenWritableByOthers) {
+  Bpffs bpffs;
+  const fs::path root = bpffs.path() / "ktraced";
+  fs::create_directory(root);
+  ::chmod(root.c_str(), 0770);
+  Daemon daemon(config_in(root));
+  EXPECT_TRUE(daemon.logged("chmod go-w " + root.string()));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_EQ(clean_up(daemon).exit_code, 77);
+  EXPECT_TRUE(fs::exists(root));
+}
+
+TEST(PinDirectory, ReportsHowToMountABpfFileSystemWhenOutsideOne) {
+  TempDir directory;
+  Daemon daemon(config_in(directory.path() / "pins"));
+  EXPECT_TRUE(daemon.logged("mount -t bpf -o mode=0700 bpf /sys/fs/bpf"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(PinDirectory, IsPrivateAndOutlivesTheDaemonInAPlainBpfFileSystem) {
+  Bpffs bpffs;
+  const fs::path root = bpffs.path() / "ktraced";
+  Daemon daemon(config_in(root));
+  EXPECT_EQ(mode_of(root), 0700U);
+  daemon.end(SIGKILL);
+  daemon.start();
+  EXPECT_TRUE(daemon.logged("adopted what an earlier daemon left running"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_FALSE(fs::exists(root));
+}
+
+}  // namespace
+}  // namespace ktraced::live

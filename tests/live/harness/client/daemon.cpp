@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "harness/client/daemon.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <iostream>
+
+namespace ktraced::live {
+
+const std::string kDaemonProgram = KTRACED_BINARY_DIR "/ktraced";
+const std::string kClientProgram = KTRACED_BINARY_DIR "/ktracectl";
+const std::string kTruthProgram = KTRACED_BINARY_DIR "/truth";
+
+Daemon::Daemon(json config, Command wrapper)
+    : wrapper_(std::move(wrapper)),
+      socket_(directory_.path() / "control.sock"),
+      config_file_(directory_.path() / "config.json"),
+      pins_("/sys/fs/bpf" / directory_.path().filename()) {
+  write_config(std::move(config));
+  start();
+}
+
+void Daemon::start() {
+  Command command = wrapper_;
+  command.insert(command.end(), {kDaemonProgram, "--config", config_file_});
+  process_ = std::make_unique<Process>(command);
+  bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); });
+  if (!up || !running()) throw std::runtime_error("the daemon did not come up; it wrote: " + log());
+  call("version");
+}
+
+Daemon::~Daemon() {
+  std::string written = log();
+  process_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(pins_, ignored);  // left by a daemon that was killed
+  if (testing::Test::HasFailure()) std::cerr << "---- log of the daemon:\n" << written << "----\n";
+}
+
+void Daemon::write_config(json config) {
+  config["control"]["socket"] = socket_;
+  if (!config.contains("bpffs")) config["bpffs"] = pins_;
+  if (!config.contains("events")) config["events"] = json::object();
+  if (!config.contains("flight")) config["flight"]["enabled"] = false;
+  if (!config["flight"].contains("directory"))
+    config["flight"]["directory"] = directory_.path() / "snapshots";
+  write_config_text(config.dump(2));
+}
+
+void Daemon::write_config_text(std::string_view text) {
+  std::ofstream(config_file_, std::ios::trunc) << text;
+}
+
+json Daemon::call(std::string_view method, const json& params) {
+  json answer = RpcConnection(socket_).call(method, params);
+  if (!answer.contains("result"))
+    throw std::runtime_error(fmt::format("{} failed: {}", method, answer.dump()));
+  return answer["result"];
+}
+
+json Daemon::call_error(std::string_view method, const json& params) {
+  json answer = RpcConnection(socket_).call(method, params);
+  if (!answer.contains("error"))
+    throw std::runtime_error(fmt::format("{} should have failed: {}", method, answer.dump()));
+  return answer["error"];
+}
+
+json Daemon::event_status(const std::string& name) { return call("status")["events"][name]; }
+
+Command Daemon::ctl_command(const Command& words) const {
+  Command command = {kClientProgram, "--socket", socket_};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
+}
+
+Finished Daemon::ctl(const Command& words) const { return run(ctl_command(words)); }
+
+std::string Daemon::ctl_ok(const Command& words) const {
+  Finished finished = ctl(words);
+  EXPECT_EQ(finished.exit_code, 0)
+      << "ktracectl " << fmt::format("{}", fmt::join(words, " ")) << ": " << finished.err;
+  return finished.out;
+}
+
+testing::AssertionResult Daemon::logged(const std::string& text) const {
+  if (eventually([&] { return log().contains(text); })) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "the log does not say '" << text << "'";
+}
+
+Finished Daemon::stop() {
+  send(SIGTERM);
+  return process_->wait();
+}
+
+void Daemon::end(int signal) {
+  send(signal);
+  static_cast<void>(process_->wait());
+}
+
+}  // namespace ktraced::live

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "harness/client/longest_wait.h"
+
+#include <algorithm>
+#include <exception>
+#include <stop_token>
+#include <thread>
+
+#include "harness/client/rpc.h"
+
+namespace ktraced::live {
+
+std::chrono::milliseconds longest_wait(const std::string& socket, const std::function<void()>& work,
+                                       const std::string& method) {
+  using Clock = std::chrono::steady_clock;
+  Clock::duration longest{};
+  std::exception_ptr failed;
+  RpcConnection connection(socket);
+  connection.call(method);
+  {
+    // Ends with the scope, also when `work` throws.
+    const std::jthread asking([&](const std::stop_token& end) {
+      try {
+        while (!end.stop_requested()) {
+          const auto asked = Clock::now();
+          connection.call(method);
+          longest = std::max(longest, Clock::now() - asked);
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    });
+    work();
+  }
+  if (failed) std::rethrow_exception(failed);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(longest);
+}
+
+}  // namespace ktraced::live

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A private BPF file system for a test.
+#pragma once
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.h"
+#include "harness/machine/temp_dir.h"
+
+namespace ktraced::live {
+
+// World-writable, as a plain 'mount -t bpf' makes it. The destructor unmounts it, with all objects
+// pinned in it.
+class Bpffs {
+ public:
+  Bpffs() {
+    if (::mkdir(path().c_str(), 0755) != 0 ||
+        ::mount("bpf", path().c_str(), "bpf", 0, "mode=1777") != 0)
+      throw std::runtime_error("cannot mount a bpffs: " + errno_text(errno));
+  }
+  ~Bpffs() { ::umount2(path().c_str(), MNT_DETACH); }
+  Bpffs(const Bpffs&) = delete;
+  Bpffs& operator=(const Bpffs&) = delete;
+
+  [[nodiscard]] std::filesystem::path path() const { return directory_.path() / "bpf"; }
+
+ private:
+  TempDir directory_;
+};
+
+}  // namespace ktraced::live

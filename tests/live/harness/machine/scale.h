@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Scale of test loads.
+#pragma once
+
+namespace ktraced::live {
+
+// `count`, divided by the environment variable KTRACED_TEST_SCALE, if set. Emulated processors are
+// many times slower, so large loads are reduced there.
+[[nodiscard]] long scaled(long count);
+
+}  // namespace ktraced::live

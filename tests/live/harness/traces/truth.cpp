@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "harness/traces/truth.h"
+
+#include <fmt/format.h>
+
+namespace ktraced::live {
+namespace {
+
+Command truth_command(const Command& words) {
+  Command command = {kTruthProgram};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
+}
+
+}  // namespace
+
+json truth_of(const Finished& finished) {
+  if (finished.exit_code != 0)
+    throw std::runtime_error(fmt::format("truth failed with {} (signal {}): {}", finished.exit_code,
+                                         finished.signal, finished.err));
+  std::string_view text = finished.out;
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return json::parse(text.substr(text.rfind('\n') + 1));
+}
+
+json run_truth(const Command& words) { return truth_of(run(truth_command(words))); }
+
+WaitingTruth::WaitingTruth(Command words)
+    : process_(truth_command([&] {
+        words.insert(words.begin(), "--wait");
+        return words;
+      }())) {
+  const auto waits = [this] { return process_.out().ends_with('\n') && process_.asleep(); };
+  if (!eventually([&] { return waits() || !process_.running(); }) || !process_.running())
+    throw std::runtime_error("truth did not get ready: " + process_.err());
+}
+
+void WaitingTruth::go() {
+  if (!gone_) process_.write_input("\n");
+  gone_ = true;
+}
+
+json WaitingTruth::act() {
+  go();
+  return truth_of(process_.wait());
+}
+
+json WaitingTruth::finish() {
+  process_.close_input();
+  return truth_of(process_.wait());
+}
+
+}  // namespace ktraced::live

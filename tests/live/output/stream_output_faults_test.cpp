@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The daemon's own recording of the stream under faults.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/client/stream.h"
+#include "harness/client/stream_output.h"
+#include "harness/machine/tmpfs.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// Expects all 1000 calls of a process there, in traces without a gap.
+void expect_all_calls(const fs::path& directory, pid_t pid) {
+  const std::vector<fs::path> traces = traces_in(directory);
+  expect_gapless(traces);
+  EXPECT_EQ(show_calls(traces, pid).numbers, from_to(1, 1000));
+}
+
+TEST(StreamOutputFault, ContinuesAndReportsLossesAfterAFullDisk) {
+  Tmpfs disk("size=512m");
+  Daemon daemon(output_config(disk.path(), {{"max_file_mb", 400}}));
+  WaitingTruth first({"numbered", "1000"}), last({"numbered", "1000"});
+  WaitingTruth much({"numbered", "0"});
+  daemon.set_filter({{"pid", {first.pid(), last.pid(), much.pid()}}});
+  first.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["bytes"] > 1000 * 64; }));
+  disk.fill("filler");
+  Stream stream(daemon, {"--event", "task_rename"});
+  much.go();  // until the queue is full
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["lost_events"] > 0; }));
+  const uint64_t calls = much.finish()["count"].get<uint64_t>() + 2000;
+  const json failing = output_status(daemon);
+  EXPECT_EQ(failing["failing"], true);
+  EXPECT_THAT(failing["last_error"].get<std::string>(), HasSubstr("No space left on device"));
+  EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("No space left on device"));
+  EXPECT_EQ(daemon.call("status")["state"], "running");
+  stream.finish();  // other subscribers are still served
+  fs::remove(disk.path() / "filler");
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
+  last.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["queued_bytes"] == 0; }));
+  const uint64_t lost = output_status(daemon)["lost_events"];
+  const uint64_t missed = daemon.event_status("sys_enter")["missed"].get<uint64_t>() +
+                          daemon.event_status("sys_exit")["missed"].get<uint64_t>();
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(daemon.logged("recording continues"));
+
+  const auto traces = traces_in(disk.path());
+  ASSERT_THAT(traces, SizeIs(1));
+  const json manifest = manifest_of(traces.front());
+  EXPECT_FALSE(manifest["complete"]);
+  EXPECT_GE(manifest["lost"], lost);
+  // `show` reports losses where they happened, although --pid excludes other events.
+  const ShownCalls shown = show_calls(traces, last.pid(), {"--pid", std::to_string(last.pid())});
+  EXPECT_EQ(shown.numbers, from_to(1, 1000));
+  EXPECT_EQ(shown.lost, manifest["lost"]);
+  EXPECT_EQ(numbers_in(traces.front(), first.pid()), from_to(1, 1000));
+  // Each call makes two records, and nothing else was lost; see expect_all_but_missed().
+  const uint64_t expected = manifest["records"].get<uint64_t>() + shown.lost;
+  EXPECT_LE(expected, 2 * calls);
+  EXPECT_GE(expected + missed, 2 * calls) << missed;
+}
+
+TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
+  Tmpfs disk("size=64m");
+  disk.make_read_only();
+  Daemon daemon(output_config(disk.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));
+  EXPECT_THAT(output_status(daemon)["last_error"].get<std::string>(),
+              HasSubstr("cannot make the directory " + disk.path().string() + "/d"));
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  disk.remount("rw");
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const std::string log = daemon.log();
+  EXPECT_EQ(log.find("cannot make the directory"), log.rfind("cannot make the directory"))
+      << "told once";
+  expect_all_calls(disk.path() / "d", truth.pid());
+}
+
+TEST(StreamOutputFault, DelaysNeitherStopNorReload) {
+  Tmpfs disk("size=64m");
+  TempDir directory;
+  Daemon daemon(output_config(disk.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
+  disk.fill("filler");
+  WaitingTruth first({"numbered", "1000"}), second({"numbered", "1000"});
+  first.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));
+  daemon.write_config(output_config(directory.path() / "d"));
+  daemon.call("reload");
+  second.act();
+  ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(daemon.logged("stays unfinished"));
+  expect_all_calls(directory.path() / "d", second.pid());
+}
+
+TEST(StreamOutputFault, BeginsAnotherTraceWhenTheCurrentOneIsRemoved) {
+  TempDir directory;
+  Daemon daemon(output_config(directory.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
+  // Renames first: files removed one by one would be created again.
+  fs::rename(directory.path() / "d", directory.path() / "gone");
+  ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(daemon.logged("was removed while it was written"));
+  expect_all_calls(directory.path() / "d", truth.pid());
+}
+
+TEST(StreamOutputFault, RefusesTheDirectoryOfAnotherDaemon) {
+  TempDir directory;
+  Daemon first(output_config(directory.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(first)["trace"].is_string(); }));
+  Daemon second(output_config(directory.path() / "d"));
+  ASSERT_TRUE(eventually([&] { return output_status(second)["failing"] == true; }));
+  EXPECT_THAT(output_status(second)["last_error"].get<std::string>(),
+              HasSubstr("another ktraced writes to"));
+  EXPECT_EQ(first.stop().exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return output_status(second)["failing"] == false; }));
+  EXPECT_EQ(second.stop().exit_code, 0);
+  EXPECT_THAT(traces_in(directory.path() / "d"), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Snapshots as babeltrace2, an independent reader, and the list show them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "harness/client/show.h"
+#include "harness/machine/scale.h"
+#include "harness/traces/flight.h"
+#include "harness/traces/missed.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// One event as babeltrace2 prints it, names and values as text.
+struct Printed {
+  uint64_t ts = 0;
+  std::string name;
+  std::map<std::string, std::string> fields;  // of the packet, the record and the event
+};
+
+// Returns the end of a value that begins at `at`: the comma or bracket behind it.
+size_t end_of_value(std::string_view text, size_t at) {
+  int depth = 0;
+  bool quoted = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted && c == '\\')
+      ++at;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '[' || c == '{'))
+      ++depth;
+    else if (!quoted && (c == ']' || c == '}') && --depth < 0)
+      break;
+    else if (!quoted && c == ',' && depth == 0)
+      break;
+  }
+  return at;
+}
+
+// "[00000012345] host name: { cpu_id = 1, … }, { size = 40, tid = 7 }, { nr = 1, args = [ … ] }"
+Printed parse(std::string_view line) {
+  Printed event;
+  event.ts = std::stoull(std::string(line.substr(1)));
+  const size_t colon = line.find(": {");
+  const size_t space = line.rfind(' ', colon - 1);
+  event.name = line.substr(space + 1, colon - space - 1);
+  for (size_t at = colon; (at = line.find(" = ", at)) != std::string_view::npos;) {
+    const size_t begin = line.find_last_of(" ", at - 1) + 1;
+    const size_t value = at + 3, end = end_of_value(line, value);
+    std::string_view text = line.substr(value, end - value);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    event.fields.emplace(line.substr(begin, at - begin), text);
+    at = end;
+  }
+  return event;
+}
+
+std::vector<Printed> babeltrace(const std::string& path) {
+  Finished finished = run({"babeltrace2", "--clock-cycles", "--no-delta", path});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err, "");
+  std::vector<Printed> events;
+  std::istringstream text(finished.out);
+  for (std::string line; std::getline(text, line);) events.push_back(parse(line));
+  return events;
+}
+
+// Parses a number in any form: 12, -1, "0xffff", "0xFFFF", true.
+std::optional<uint64_t> parsed_number(const json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  if (value.is_number()) return static_cast<uint64_t>(value.get<int64_t>());
+  if (!value.is_string() || !value.get_ref<const std::string&>().starts_with("0x"))
+    return std::nullopt;
+  return std::stoull(value.get<std::string>(), nullptr, 16);
+}
+
+uint64_t parsed_number(const std::string& text) {
+  if (text.starts_with('-')) return static_cast<uint64_t>(std::stoll(text));
+  return std::stoull(text, nullptr, 0);
+}
+
+// "[ [0] = 0x1, [1] = 0x2 ]"
+std::vector<uint64_t> numbers_of_list(const std::string& text) {
+  std::vector<uint64_t> numbers;
+  for (size_t at = 0; (at = text.find(" = ", at)) != std::string::npos; at += 3)
+    numbers.push_back(
+        parsed_number(text.substr(at + 3, text.find_first_of(", ", at + 3) - at - 3)));
+  return numbers;
+}
+
+// A field of ours that cannot be compared: it gives in words the number in the record's field
+// `about`, which babeltrace2 does print.
+struct NotCompared {
+  std::string_view field, about, why;
+};
+
+constexpr std::string_view kWord = "what the number means is not in the record";
+constexpr std::string_view kComm = "names of threads are not in the record";
+constexpr std::string_view kSymbol = "names of functions are not in the record";
+constexpr NotCompared kNotCompared[] = {
+    {"abi_name", "abi", kWord},
+    {"call_site_symbol", "call_site", kSymbol},
+    {"child_comm", "child_pid", kComm},
+    {"child_tgid_comm", "child_tgid", kComm},
+    {"code_name", "code", kWord},
+    {"comm", "pid", kComm},
+    {"error", "ret", kWord},
+    {"error_name", "error", kWord},
+    {"exit_core", "exit_code", kWord},
+    {"exit_signal", "exit_code", kWord},
+    {"exit_status", "exit_code", kWord},
+    {"gfp_flags_names", "gfp_flags", kWord},
+    {"name", "name", "a slab cache that the record has by address is shown by name"},
+    {"next_comm", "next_pid", kComm},
+    {"old_comm", "old_pid", kComm},
+    {"parent_comm", "parent_pid", kComm},
+    {"prev_comm", "prev_pid", kComm},
+    {"prev_state_name", "prev_state", kWord},
+    {"result_name", "result", kWord},
+    {"sig_name", "sig", kWord},
+    {"syscall", "nr", kWord},
+};
+
+bool is_not_compared(const std::string& field, const Printed& theirs) {
+  const auto* found = std::ranges::find(kNotCompared, field, &NotCompared::field);
+  return found != std::end(kNotCompared) && theirs.fields.contains(std::string(found->about));
+}
+
+// Compares a field of ours with theirs of that name. Returns false if they are of different kinds.
+bool compare_field(const json& value, const std::string& theirs) {
+  if (value.is_array()) {
+    std::vector<uint64_t> expected;
+    for (const json& element : value) expected.push_back(parsed_number(element).value());
+    EXPECT_EQ(numbers_of_list(theirs), expected);
+  } else if (auto number = parsed_number(value)) {
+    EXPECT_EQ(parsed_number(theirs), *number);
+  } else if (theirs.starts_with('"')) {
+    EXPECT_EQ(theirs, value.dump());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Compares all fields of ours but those of kNotCompared, and returns the names of those compared.
+std::set<std::string> compare_fields(const json& ours, const Printed& theirs) {
+  std::set<std::string> compared;
+  SCOPED_TRACE(ours.dump());
+  for (const auto& [name, value] : ours["args"].items()) {
+    SCOPED_TRACE(name);
+    const auto found = theirs.fields.find(name);
+    if (found != theirs.fields.end() && compare_field(value, found->second))
+      compared.insert(name);
+    else
+      EXPECT_TRUE(is_not_compared(name, theirs)) << "nothing to compare it with";
+  }
+  return compared;
+}
+
+// A snapshot with every event that `work` causes.
+json snapshot_of_everything(Daemon& daemon) {
+  daemon.set_filter({{"follow", {::getpid()}}});
+  for (const Command& work :
+       {Command{"fork"}, Command{"exec", daemon.directory()}, Command{"signal"}, Command{"rename"},
+        Command{"migrate"}, Command{"switch", std::to_string(scaled(1000)), "0"},
+        Command{"kmem", std::to_string(scaled(200))}, Command{"getppid", "100"}})
+    run_truth(work);
+  return daemon.call("snapshot.take");
+}
+
+TEST(SnapshotReading, BabeltraceReadsTheSameEventsAndFields) {
+  json config = flight_config();
+  for (const char* group : {"sched", "process", "syscalls", "kmem", "signal"})
+    config["events"][group] = true;
+  Daemon daemon(config);
+  const std::string path = snapshot_of_everything(daemon)["path"];
+  const Shown ours = show({path});
+  ASSERT_EQ(ours.finished.exit_code, 0) << ours.finished.err;
+  const std::vector<Printed> theirs = babeltrace(path);
+  ASSERT_EQ(theirs.size(), ours.lines.size());
+  EXPECT_EQ(manifest_of(path)["records"], ours.lines.size());
+
+  std::map<std::string, std::set<std::string>> compared;
+  for (size_t i = 0; i < theirs.size() && !testing::Test::HasFailure(); ++i) {
+    const json& our = ours.lines[i];
+    const Printed& their = theirs[i];
+    ASSERT_EQ(their.ts, our["ts"]);
+    ASSERT_EQ(their.name, our["event"].get<std::string>());
+    ASSERT_EQ(parsed_number(their.fields.at("cpu_id")), our["cpu"]);
+    ASSERT_EQ(parsed_number(their.fields.at("tid")), our["tid"]);
+    compared[their.name].merge(compare_fields(our, their));
+  }
+  for (const json& event : daemon.call("events.list")["events"]) {
+    const std::string name = event["name"];
+    if (!event["enabled"]) continue;
+    EXPECT_GE(compared[name].size(), 2U) << name << " was not recorded, or hardly compared";
+  }
+}
+
+// babeltrace2 reports losses where they happened, and their sum matches.
+TEST(SnapshotReading, BabeltraceReportsLossesAsDiscardedEvents) {
+  json config = {{"events", numbered_calls()}};
+  config["stream"]["buffer_kb"] = 64;
+  Daemon daemon(config);
+  const std::string path = daemon.directory() / "recording";
+  Process recording(daemon.ctl_command({"record", "-o", path}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  daemon.send(SIGSTOP);  // so the rings fill up for sure
+  run_truth({"numbered", "20000"});
+  daemon.send(SIGCONT);
+  run_truth({"numbered", "10"});
+  recording.send(SIGINT);
+  ASSERT_EQ(recording.wait().exit_code, 0);
+
+  const json manifest = manifest_of(path);
+  ASSERT_GT(manifest["lost"], 0);
+  Finished read = run({"babeltrace2", "-c", "sink.text.details", path});
+  ASSERT_EQ(read.exit_code, 0);
+  constexpr std::string_view kBegin = "Discarded events (";
+  uint64_t expected = 0;
+  for (size_t at = 0; (at = read.out.find(kBegin, at)) != std::string::npos; ++at) {
+    std::string number = read.out.substr(at + kBegin.size(), 20);
+    std::erase(number, ',');
+    expected += std::stoull(number);
+  }
+  EXPECT_EQ(expected, manifest["lost"]);
+}
+
+// The cells of a line of a table.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<std::string> cells;
+  for (std::string word; words >> word;) {
+    std::erase(word, ',');
+    cells.push_back(word);
+  }
+  return cells;
+}
+
+std::string seconds_text(uint64_t ns) {
+  return fmt::format("{}.{:09}", ns / 1'000'000'000, ns % 1'000'000'000);
+}
+
+// Times of the first and the last record of each CPU that has any.
+using TimesByCpu = std::map<uint32_t, std::pair<uint64_t, uint64_t>>;
+
+TimesByCpu times_in_files(const fs::path& trace) {
+  TimesByCpu times;
+  for_each_packet(trace, [&](const PacketView& packet) {
+    packet.for_each_record([&](const RecordView& record) {
+      auto& [first, last] =
+          times.try_emplace(packet.header().cpu_id, record.ts(), record.ts()).first->second;
+      first = std::min(first, record.ts());
+      last = std::max(last, record.ts());
+    });
+  });
+  return times;
+}
+
+TimesByCpu times_in_manifest(const json& manifest) {
+  TimesByCpu times;
+  for (const json& cpu : manifest["cpus"]) {
+    if (cpu["records"] != 0)
+      times.emplace(cpu["cpu"], std::pair(cpu["first_ns"], cpu["last_ns"]));
+    else
+      EXPECT_TRUE(cpu["first_ns"] == 0 && cpu["last_ns"] == 0) << cpu;
+  }
+  return times;
+}
+
+TEST(SnapshotReading, TimesOfEachCpuAreThoseOfItsRecords) {
+  Daemon daemon(flight_config({{"buffer_kb", 64}}));
+  const json cpus = daemon.call("status")["stream"]["cpus"];
+  for (const json& cpu : cpus)  // more than fits, on one CPU after the other
+    run_truth({"--cpu", cpu["cpu"].dump(), "numbered", "20000"});
+  const fs::path path = daemon.call("snapshot.take")["path"].get<std::string>();
+  const json manifest = manifest_of(path);
+  const TimesByCpu times = times_in_files(path);
+  EXPECT_EQ(times.size(), cpus.size());
+  EXPECT_EQ(times_in_manifest(manifest), times);
+  for (const json& cpu : manifest["cpus"]) {
+    EXPECT_GT(cpu["overwritten"], 0) << cpu;
+    EXPECT_GE(manifest["begin_ns"], cpu["first_ns"]) << cpu;
+  }
+}
+
+TEST(SnapshotReading, ListShowsTheManifestsValuesForEachCpu) {
+  Daemon daemon(flight_config({{"buffer_kb", 64}}));
+  run_truth({"numbered", "20000"});  // more than fits
+  const fs::path path = daemon.call("snapshot.take", {{"name", "s"}})["path"].get<std::string>();
+  const json manifest = manifest_of(path);
+  ASSERT_GT(manifest["overwritten"], 0);
+
+  std::istringstream text(daemon.ctl_ok({"snapshot", "list", "--per-cpu"}));
+  std::string line;
+  std::getline(text, line);
+  EXPECT_THAT(line, HasSubstr("STATE"));
+  while (std::getline(text, line) && line != "s:") {
+  }
+  std::getline(text, line);
+  EXPECT_EQ(cells_of(line), (std::vector<std::string>{"CPU", "FIRST", "LAST", "RECORDS",
+                                                      "OVERWRITTEN", "LOST", "MISSED"}));
+  auto counts = [](const json& account) {
+    return std::vector{account["records"].dump(), account["overwritten"].dump(),
+                       account["lost"].dump()};
+  };
+  for (const json& cpu : manifest["cpus"]) {
+    std::vector<std::string> expected = {cpu["cpu"].dump(), seconds_text(cpu["first_ns"]),
+                                         seconds_text(cpu["last_ns"])};
+    if (cpu["first_ns"] == 0) expected[1] = expected[2] = "-";
+    for (const std::string& count : counts(cpu)) expected.push_back(count);
+    std::getline(text, line);
+    EXPECT_EQ(cells_of(line), expected);
+  }
+  uint64_t missed = 0;
+  for (const auto& [event, count] : manifest["missed"].items()) missed += count.get<uint64_t>();
+  std::vector<std::string> expected = {"all", seconds_text(manifest["begin_ns"]),
+                                       seconds_text(manifest["end_ns"])};
+  for (const std::string& count : counts(manifest)) expected.push_back(count);
+  expected.push_back(std::to_string(missed));
+  std::getline(text, line);
+  EXPECT_EQ(cells_of(line), expected);
+}
+
+}  // namespace
+}  // namespace ktraced::live

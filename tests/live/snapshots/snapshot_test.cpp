@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Snapshots of the flight recorder, taken while tracing goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "harness/machine/tmpfs.h"
+#include "harness/traces/flight.h"
+#include "harness/traces/missed.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> names_of(const json& list) {
+  std::vector<std::string> names;
+  for (const json& snapshot : list["snapshots"]) names.push_back(snapshot["name"]);
+  return names;
+}
+
+// Except for the daemon's lock.
+size_t entries_in(const fs::path& directory) {
+  return static_cast<size_t>(std::ranges::count_if(
+      fs::directory_iterator(directory),
+      [](const auto& entry) { return entry.path().filename() != ".ktraced.lock"; }));
+}
+
+TEST(Snapshot, IsOnDiskWhenTheCommandReturns) {
+  Daemon daemon(flight_config());
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  const json taken = json::parse(
+      daemon.ctl_ok({"--json", "snapshot", "take", "--name", "incident", "--reason", "slow"}));
+  EXPECT_EQ(taken["name"], "incident");
+  EXPECT_TRUE(complete_but_for_missed(taken));
+  EXPECT_GE(taken["records"], 2000);
+  const fs::path path = taken["path"].get<std::string>();
+  EXPECT_EQ(path, daemon.directory() / "snapshots/incident");
+  EXPECT_EQ(numbers_in(path, truth.pid()), from_to(1, 1000));
+
+  const json listed = json::parse(daemon.ctl_ok({"--json", "snapshot", "list"}));
+  ASSERT_THAT(names_of(listed), ElementsAre("incident"));
+  EXPECT_EQ(listed["snapshots"][0]["reason"], "slow");
+  EXPECT_EQ(listed["snapshots"][0]["records"], taken["records"]);
+  EXPECT_THAT(daemon.ctl_ok({"snapshot", "list"}), HasSubstr("complete"));
+  EXPECT_EQ(daemon.ctl_ok({"snapshot", "delete", "incident"}), "deleted: incident\n");
+  EXPECT_EQ(daemon.ctl_ok({"snapshot", "list"}), "no snapshots\n");
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(Snapshot, IsWrittenSoonWithoutWaiting) {
+  Daemon daemon(flight_config());
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take", "--no-wait"}));
+  EXPECT_FALSE(taken.contains("complete"));
+  EXPECT_TRUE(eventually([&] { return fs::exists(taken["path"].get<std::string>()); }));
+}
+
+TEST(Snapshot, IsTakenOnSignal) {
+  Daemon daemon(flight_config());
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  daemon.send(SIGUSR1);
+  json list;
+  ASSERT_TRUE(eventually([&] {
+    list = daemon.call("snapshot.list")["snapshots"];
+    return list.size() == 1;
+  }));
+  EXPECT_EQ(list[0]["reason"], "SIGUSR1");
+  EXPECT_EQ(list[0]["requested_by"], "signal");
+  EXPECT_TRUE(list[0]["name"].get<std::string>().starts_with("snapshot-"));
+  EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, 1000));
+}
+
+TEST(Snapshot, IsTakenOverTheSocketByAThirdProgram) {
+  Daemon daemon(flight_config());
+  constexpr const char* kClient = R"(
+import json, socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+request = {"jsonrpc": "2.0", "id": 7, "method": "snapshot.take", "params": {"reason": "python"}}
+client.sendall(json.dumps(request).encode() + b"\n")
+client.shutdown(socket.SHUT_WR)
+print(client.makefile().readline(), end="")
+)";
+  const Finished python = run({"python3", "-c", kClient, daemon.socket()});
+  ASSERT_EQ(python.exit_code, 0) << python.err;
+  const json answer = json::parse(python.out);
+  EXPECT_EQ(answer["id"], 7);
+  EXPECT_TRUE(complete_but_for_missed(answer["result"])) << answer;
+  EXPECT_EQ(daemon.call("snapshot.list")["snapshots"][0]["reason"], "python");
+}
+
+TEST(Snapshot, IsRefusedWhileTheRecorderIsDisabled) {
+  Daemon daemon(flight_config({{"enabled", false}}));
+  const Finished taken = daemon.ctl({"snapshot", "take"});
+  EXPECT_EQ(taken.exit_code, 69);
+  EXPECT_THAT(taken.err, HasSubstr("flight recorder is off"));
+  daemon.send(SIGUSR1);
+  EXPECT_TRUE(daemon.logged("no snapshot on SIGUSR1: the flight recorder is off"));
+}
+
+TEST(Snapshot, IsRefusedWithABadName) {
+  Daemon daemon(flight_config());
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  for (const std::string& name :
+       {std::string("a/b"), std::string("../a"), std::string(".."), std::string("."),
+        std::string("/etc/a"), std::string("a..b"), std::string("a\nb"), std::string("\x1b[2J"),
+        std::string("\u009b2J"), std::string("\u202etxt"), std::string(" "), std::string(300, 'x'),
+        std::string(""), std::string("a.partial")}) {
+    const Finished taken = daemon.ctl({"snapshot", "take", "--name", name});
+    EXPECT_EQ(taken.exit_code, 64) << name;
+    EXPECT_EQ(std::count(taken.err.begin(), taken.err.end(), '\n'), 1) << taken.err;
+    EXPECT_EQ(daemon.ctl({"snapshot", "delete", name}).exit_code, 64) << name;
+  }
+  EXPECT_EQ(entries_in(daemon.directory() / "snapshots"), 0U);
+  EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
+}
+
+TEST(Snapshot, IsRefusedWithAReasonThatWouldForgeTheLog) {
+  Daemon daemon(flight_config());
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  for (const char* reason : {"evil\x1b[2J", "evil\n[error] line", "\u009b2J", "\u202etxt"}) {
+    const Finished taken = daemon.ctl({"snapshot", "take", "--reason", reason});
+    EXPECT_EQ(taken.exit_code, 64) << reason;
+    EXPECT_THAT(taken.err, HasSubstr("the reason of a snapshot must be one line of text"));
+  }
+  EXPECT_THAT(daemon.log(), testing::Not(HasSubstr("evil")));
+  EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
+}
+
+TEST(Snapshot, IsRefusedWithANameInUse) {
+  Daemon daemon(flight_config());
+  daemon.call("snapshot.take", {{"name", "one"}});
+  const json error = daemon.call_error("snapshot.take", {{"name", "one"}});
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("there is a snapshot 'one' already"));
+  EXPECT_EQ(error["data"]["exit_code"], 64);
+}
+
+TEST(Snapshot, RemovesTheOldestBeyondTheLimit) {
+  Daemon daemon(flight_config({{"max_snapshots", 3}}));
+  for (const char* name : {"d", "a", "c", "e", "b"}) daemon.call("snapshot.take", {{"name", name}});
+  const json list = daemon.call("snapshot.list");
+  EXPECT_THAT(names_of(list), ElementsAre("c", "e", "b"));
+  EXPECT_EQ(entries_in(daemon.directory() / "snapshots"), 3U);
+  EXPECT_TRUE(daemon.logged("removed the snapshot d"));
+}
+
+TEST(Snapshot, KeepsRecordingsInTheSameDirectoryBeyondTheLimit) {
+  Daemon daemon(flight_config({{"max_snapshots", 1}}));
+  daemon.call("snapshot.take", {{"name", "a"}});
+  const fs::path path = daemon.directory() / "snapshots/mine";
+  ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", "true"}).exit_code, 0);
+  daemon.call("snapshot.take", {{"name", "b"}});
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_FALSE(fs::exists(daemon.directory() / "snapshots/a"));
+  EXPECT_TRUE(fs::exists(daemon.directory() / "snapshots/b"));
+}
+
+TEST(Snapshot, IgnoresRecordingsInTheSameDirectory) {
+  Daemon daemon(flight_config());
+  const fs::path path = daemon.directory() / "snapshots/mine";
+  fs::create_directories(path.parent_path());
+  ASSERT_EQ(daemon.ctl({"record", "-o", path, "--", "true"}).exit_code, 0);
+  daemon.call("snapshot.take", {{"name", "a"}});
+  EXPECT_THAT(names_of(daemon.call("snapshot.list")), ElementsAre("a"));
+  EXPECT_EQ(daemon.call("status")["flight"]["snapshots"], 1);
+  const Finished deleted = daemon.ctl({"snapshot", "delete", "mine"});
+  EXPECT_EQ(deleted.exit_code, 64);
+  EXPECT_THAT(deleted.err, HasSubstr("is a recording, not a snapshot"));
+  EXPECT_TRUE(fs::exists(path));
+}
+
+TEST(Snapshot, RemovesTheOldestButNotItselfBeyondTheTotalSize) {
+  Daemon daemon(flight_config({{"max_total_mb", 1}}));
+  daemon.call("snapshot.take", {{"name", "small"}});
+  run_truth({"numbered", "50000"});
+  daemon.call("snapshot.take", {{"name", "large"}});
+  EXPECT_THAT(names_of(daemon.call("snapshot.list")), ElementsAre("large"));
+}
+
+}  // namespace
+}  // namespace ktraced::live

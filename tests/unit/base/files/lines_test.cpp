@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/files/lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+namespace ktraced {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Lines, EndAtNewlinesOrTheEndOfTheText) {
+  std::vector<std::string> lines;
+  for_each_line("one\n\nthree", [&](std::string_view line) { lines.emplace_back(line); });
+  EXPECT_THAT(lines, ElementsAre("one", "", "three"));
+  for_each_line("", [](std::string_view) { ADD_FAILURE() << "an empty text has no line"; });
+}
+
+TEST(Lines, AreCompleteAcrossReads) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("ktraced-lines-" + std::to_string(::getpid()));
+  std::ofstream out(path);
+  for (int i = 0; i < 100'000; ++i) out << "line " << i << '\n';
+  out << "last";
+  out.close();
+  int next = 0;
+  const auto read = for_each_line_of(path, [&](std::string_view line) {
+    EXPECT_EQ(line, next < 100'000 ? "line " + std::to_string(next) : "last");
+    ++next;
+  });
+  ::unlink(path.c_str());
+  EXPECT_TRUE(read);
+  EXPECT_EQ(next, 100'001);
+}
+
+TEST(Lines, CannotBeReadFromADirectory) {
+  EXPECT_FALSE(for_each_line_of("/proc", [](auto) {}));
+}
+
+TEST(Error, NamesFullTablesAndMissingMemory) {
+  EXPECT_THAT(errno_text(EMFILE), testing::HasSubstr("LimitNOFILE"));
+  EXPECT_THAT(errno_text(ENFILE), testing::HasSubstr("fs.file-max"));
+  EXPECT_EQ(errno_text(ENOMEM), "out of memory");
+  EXPECT_EQ(errno_text(EACCES), "Permission denied");
+}
+
+}  // namespace
+}  // namespace ktraced

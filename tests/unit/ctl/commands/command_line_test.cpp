@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/install_paths.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+auto parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "ktracectl");
+  return parse_command_line(static_cast<int>(words.size()), words.data());
+}
+
+template <class Command>
+Command command(const std::vector<const char*>& words) {
+  auto parsed = parse(words);
+  if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
+    ADD_FAILURE() << nothing->err;
+    return {};
+  }
+  auto& options = std::get<Options>(parsed);
+  EXPECT_TRUE(std::holds_alternative<Command>(options.command));
+  return std::get<Command>(options.command);
+}
+
+std::string usage_error(const std::vector<const char*>& words) {
+  auto parsed = parse(words);
+  const auto* nothing = std::get_if<NothingToRun>(&parsed);
+  EXPECT_NE(nothing, nullptr);
+  if (nothing == nullptr) return "";
+  EXPECT_EQ(nothing->exit_code, 64);
+  EXPECT_EQ(nothing->out, "");
+  return nothing->err;
+}
+
+TEST(CommandLine, AcceptsGlobalOptionsBeforeOrAfterTheCommand) {
+  for (std::vector<const char*> words :
+       {std::vector<const char*>{"--socket", "/x", "--json", "status"},
+        {"status", "--json", "--socket", "/x"},
+        {"events", "list", "--socket=/x", "--json"}}) {
+    auto parsed = parse(words);
+    ASSERT_TRUE(std::holds_alternative<Options>(parsed));
+    EXPECT_EQ(std::get<Options>(parsed).socket, "/x");
+    EXPECT_TRUE(std::get<Options>(parsed).json);
+  }
+  EXPECT_EQ(std::get<Options>(parse({"status"})).socket, kDefaultSocket);
+}
+
+TEST(CommandLine, Status) {
+  EXPECT_FALSE(command<StatusCommand>({"status"}).per_cpu);
+  EXPECT_TRUE(command<StatusCommand>({"status", "--per-cpu"}).per_cpu);
+}
+
+TEST(CommandLine, Events) {
+  using Action = EventsCommand::Action;
+  EXPECT_EQ(command<EventsCommand>({"events"}).action, Action::list);
+  EXPECT_THAT(command<EventsCommand>({"events", "list", "kmem"}).names, ElementsAre("kmem"));
+  EXPECT_FALSE(command<EventsCommand>({"events", "list"}).verbose);
+  EXPECT_TRUE(command<EventsCommand>({"events", "-v"}).verbose);
+  EXPECT_TRUE(command<EventsCommand>({"events", "list", "--verbose"}).verbose);
+  auto enable = command<EventsCommand>({"events", "enable", "kmalloc", "sched"});
+  EXPECT_EQ(enable.action, Action::enable);
+  EXPECT_THAT(enable.names, ElementsAre("kmalloc", "sched"));
+  EXPECT_EQ(command<EventsCommand>({"events", "disable", "x"}).action, Action::disable);
+  EXPECT_THAT(usage_error({"events", "enable"}),
+              HasSubstr("NAME is missing; see 'ktracectl help events enable'"));
+  usage_error({"events", "toggle", "x"});
+}
+
+TEST(CommandLine, PlainMethods) {
+  for (const char* method : {"pause", "resume", "reset", "reload"}) {
+    EXPECT_EQ(command<PlainCommand>({method}).method, method);
+    EXPECT_THAT(usage_error({method, "now"}), HasSubstr("now"));
+  }
+}
+
+TEST(CommandLine, ShortOptionsAreVersionAndVerbose) {
+  for (const char* option : {"-v", "--version"}) {
+    const auto parsed = parse({option});
+    ASSERT_TRUE(std::holds_alternative<NothingToRun>(parsed));
+    EXPECT_EQ(std::get<NothingToRun>(parsed).exit_code, 0);
+    EXPECT_EQ(std::get<NothingToRun>(parsed).out, "ktracectl " KTRACED_VERSION "\n");
+  }
+  EXPECT_TRUE(command<SnapshotCommand>({"snapshot", "list", "-v"}).verbose);
+  EXPECT_TRUE(command<EventsCommand>({"events", "list", "-v"}).verbose);
+  EXPECT_TRUE(command<StatusCommand>({"status", "-v"}).verbose);
+}
+
+TEST(CommandLine, ResetMayKeepTheHistory) {
+  EXPECT_THAT(usage_error({"reset", "--keep"}), HasSubstr("did you mean '--keep-history'?"));
+  EXPECT_FALSE(command<PlainCommand>({"reset"}).keep_history);
+  EXPECT_TRUE(command<PlainCommand>({"reset", "--keep-history"}).keep_history);
+}
+
+TEST(CommandLine, FilterClearTakesKeys) {
+  EXPECT_THAT(command<FilterCommand>({"filter", "clear"}).keys, ElementsAre());
+  EXPECT_THAT(command<FilterCommand>({"filter", "clear", "comm", "exclude.uid"}).keys,
+              ElementsAre("comm", "exclude.uid"));
+  EXPECT_EQ(usage_error({"filter", "clear", "com"}),
+            "ktracectl: unknown filter key 'com'; did you mean 'comm'?; see 'ktracectl help filter "
+            "clear'\n");
+  EXPECT_THAT(usage_error({"filter", "clear", "comm=x"}), HasSubstr("'filter clear comm'"));
+}
+
+TEST(CommandLine, AcceptsDurationsWithUnits) {
+  EXPECT_EQ(command<StreamCommand>({"stream", "--duration", "500ms"}).duration_s, 0.5);
+  EXPECT_EQ(command<RecordCommand>({"record", "-o", "/a", "--duration", "2m"}).duration_s, 120);
+  EXPECT_EQ(command<ShowCommand>({"show", "/a", "--duration", "250us"}).duration_s, 250e-6);
+  EXPECT_THAT(usage_error({"stream", "--duration", "2 parsecs"}), HasSubstr("such as 500ms"));
+}
+
+TEST(CommandLine, AcceptsUsersByName) {
+  EXPECT_THAT(command<StreamCommand>({"stream", "--uid", "root,12"}).selection.uids,
+              ElementsAre(0, 12));
+  EXPECT_EQ(command<FilterCommand>({"filter", "set", "uid=root,7"}).filter,
+            json::parse(R"({"uid":[0,7]})"));
+  EXPECT_THAT(usage_error({"stream", "--uid", "no-such-user"}), HasSubstr("the name of a user"));
+  EXPECT_THAT(usage_error({"filter", "set", "uid=no-such-user"}), HasSubstr("the name of a user"));
+}
+
+TEST(CommandLine, Filter) {
+  using Action = FilterCommand::Action;
+  EXPECT_EQ(command<FilterCommand>({"filter"}).action, Action::show);
+  EXPECT_EQ(command<FilterCommand>({"filter", "show"}).action, Action::show);
+  EXPECT_EQ(command<FilterCommand>({"filter", "clear"}).action, Action::clear);
+  auto set =
+      command<FilterCommand>({"filter", "set", "pid=812,813", "comm=nginx*", "exclude.uid=0"});
+  EXPECT_EQ(set.action, Action::set);
+  EXPECT_EQ(set.filter,
+            json::parse(R"({"pid":[812,813],"comm":["nginx*"],"exclude":{"uid":[0]}})"));
+  EXPECT_THAT(usage_error({"filter", "set", "pud=1"}),
+              HasSubstr("unknown filter key 'pud'; did you mean 'pid'?"));
+  EXPECT_THAT(usage_error({"filter", "set"}), HasSubstr("filter set needs KEY=VALUE"));
+  EXPECT_EQ(
+      usage_error({"filter", "set", "--pid", "abc"}),
+      "ktracectl: unknown option '--pid'; did you mean 'pid=VALUE'?; see 'ktracectl help filter "
+      "set'\n");
+}
+
+TEST(CommandLine, Show) {
+  auto show = command<ShowCommand>({"show", "/a", "/b", "--format", "json", "--event", "kmalloc",
+                                    "--duration", "1.5", "--partial"});
+  EXPECT_THAT(show.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(show.format, OutputFormat::json);
+  EXPECT_THAT(show.selection.events, ElementsAre("kmalloc"));
+  EXPECT_EQ(show.duration_s, 1.5);
+  EXPECT_TRUE(show.partial);
+  EXPECT_THAT(usage_error({"show"}), HasSubstr("DIR"));
+}
+
+TEST(CommandLine, Export) {
+  auto exported = command<ExportCommand>(
+      {"export", "/a", "/b", "--to", "json", "-o", "-", "--event", "sched,kmalloc", "--partial"});
+  EXPECT_EQ(exported.form, ExportCommand::Form::json);
+  EXPECT_THAT(exported.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(exported.output, "-");
+  EXPECT_THAT(exported.selection.events, ElementsAre("sched", "kmalloc"));
+  EXPECT_TRUE(exported.partial);
+  EXPECT_THAT(usage_error({"export", "/a", "--to", "chrome", "-o", "x"}),
+              HasSubstr("unknown form 'chrome'; there are perfetto and json"));
+  EXPECT_THAT(usage_error({"export", "/a", "-o", "x"}), HasSubstr("--to FORM is missing"));
+  EXPECT_THAT(usage_error({"export", "/a", "--to", "json"}), HasSubstr("--output FILE is missing"));
+}
+
+TEST(CommandLine, Report) {
+  auto summary = command<ReportCommand>({"report", "summary", "/a", "/b"});
+  EXPECT_EQ(summary.kind, ReportCommand::Kind::summary);
+  EXPECT_THAT(summary.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(summary.top, 10U);
+  auto kmem = command<ReportCommand>({"report", "kmem", "/a", "--top", "3", "--by", "waste"});
+  EXPECT_EQ(kmem.kind, ReportCommand::Kind::kmem);
+  EXPECT_EQ(kmem.top, 3U);
+  EXPECT_EQ(kmem.by, "waste");
+  EXPECT_EQ(command<ReportCommand>({"report", "sched", "/a", "--by", "delay"}).by, "delay");
+  EXPECT_EQ(command<ReportCommand>({"report", "syscalls", "/a", "--by", "errors"}).kind,
+            ReportCommand::Kind::syscalls);
+  auto html = command<HtmlCommand>({"report", "html", "/a", "/b", "-o", "page.html", "--top", "5"});
+  EXPECT_THAT(html.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(html.output, "page.html");
+  EXPECT_EQ(html.top, 5U);
+  EXPECT_THAT(usage_error({"report", "html", "/a"}), HasSubstr("--output"));
+  EXPECT_THAT(usage_error({"report", "html", "-o", "page.html"}), HasSubstr("DIR"));
+  EXPECT_THAT(
+      usage_error({"report"}),
+      HasSubstr(
+          "report needs one of summary, kmem, sched, syscalls, html; see 'ktracectl help report'"));
+  EXPECT_THAT(usage_error({"report", "kmem"}),
+              HasSubstr("report kmem needs DIR, a trace directory, or --live"));
+  auto live = command<ReportCommand>({"report", "kmem", "--live", "--duration", "2"});
+  EXPECT_TRUE(live.live);
+  EXPECT_THAT(command<ReportCommand>(
+                  {"report", "summary", "/a", "--event", "sched_*,kmem", "--event", "kfree"})
+                  .events,
+              ElementsAre("sched_*", "kmem", "kfree"));
+  EXPECT_THAT(command<HtmlCommand>({"report", "html", "/a", "-o", "x", "--event", "sched"}).events,
+              ElementsAre("sched"));
+  EXPECT_EQ(live.duration_s, 2);
+  usage_error({"report", "kmem", "/a", "--live"});
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}), HasSubstr("--live"));
+  EXPECT_THAT(
+      usage_error({"report", "kmem", "/a", "--by", "colour"}),
+      HasSubstr(
+          "unknown sort key 'colour'; there are given, requested, count, waste, held, elsewhere"));
+  EXPECT_THAT(usage_error({"report", "summary", "/a", "--by", "count"}), HasSubstr("--by"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "0"}), HasSubstr("above 0"));
+}
+
+TEST(CommandLine, Record) {
+  auto plain = command<RecordCommand>({"record", "-o", "/a", "--reason", "why", "--duration", "3"});
+  EXPECT_EQ(plain.directory, "/a");
+  EXPECT_EQ(plain.reason, "why");
+  EXPECT_EQ(plain.duration_s, 3);
+  EXPECT_TRUE(plain.command.empty());
+  auto run = command<RecordCommand>(
+      {"record", "-o", "/a", "--", "stream", "--count", "5", "--json", "--", "-o", "x"});
+  EXPECT_EQ(run.directory, "/a");
+  EXPECT_THAT(run.command, ElementsAre("stream", "--count", "5", "--json", "--", "-o", "x"));
+  EXPECT_EQ(usage_error({"record"}),
+            "ktracectl: record needs --output DIR (-o DIR), the directory to be made; see "
+            "'ktracectl help record'\n");
+  EXPECT_THAT(usage_error({"record", "--", "sleep", "1"}), HasSubstr("--output DIR"));
+}
+
+TEST(CommandLine, RecordRefusesAnEmptyCommand) {
+  EXPECT_EQ(usage_error({"record", "-o", "/a", "--"}),
+            "ktracectl: record -- needs a command to be run; see 'ktracectl help record'\n");
+  EXPECT_THAT(usage_error({"record", "-o", "/a", "--", ""}), HasSubstr("needs a command"));
+}
+
+TEST(CommandLine, Stream) {
+  auto plain = command<StreamCommand>({"stream"});
+  EXPECT_FALSE(plain.format || plain.count || plain.duration_s || plain.count_only);
+  auto all = command<StreamCommand>({"stream", "--format", "json", "--event", "kmalloc,kfree",
+                                     "--event", "sched", "--pid", "1,2", "--comm", "nginx*",
+                                     "--count", "10", "--duration", "0.5"});
+  EXPECT_EQ(all.format, OutputFormat::json);
+  EXPECT_THAT(all.selection.events, ElementsAre("kmalloc", "kfree", "sched"));
+  EXPECT_THAT(all.selection.pids, ElementsAre(1, 2));
+  EXPECT_THAT(all.selection.comms, ElementsAre("nginx*"));
+  EXPECT_EQ(all.count, 10U);
+  EXPECT_EQ(all.duration_s, 0.5);
+  EXPECT_TRUE(command<StreamCommand>({"stream", "--count-only", "--duration", "1"}).count_only);
+}
+
+TEST(CommandLine, FormatsOfStreamAndShow) {
+  EXPECT_EQ(command<StreamCommand>({"stream", "--format", "kmemtrace"}).format,
+            OutputFormat::kmemtrace);
+  auto minimal = command<ShowCommand>({"show", "/a", "--format=kmemtrace-minimal", "--gfp-names"});
+  EXPECT_EQ(minimal.format, OutputFormat::kmemtrace_minimal);
+  EXPECT_TRUE(minimal.gfp_names && !minimal.names);
+  auto process = command<StreamCommand>({"stream", "--names", "--format", "process"});
+  EXPECT_EQ(process.format, OutputFormat::process);
+  EXPECT_TRUE(process.names && !process.gfp_names);
+}
+
+TEST(CommandLine, WrongFormatsAreUsageErrors) {
+  EXPECT_EQ(
+      usage_error({"show", "/a", "--format", "kmemtrac"}),
+      "ktracectl: --format: unknown format 'kmemtrac'; did you mean 'kmemtrace'?; see 'ktracectl "
+      "help show'\n");
+  EXPECT_EQ(usage_error({"stream", "--format", "xml"}),
+            "ktracectl: --format: unknown format 'xml'; there are ftrace, json, kmemtrace, "
+            "kmemtrace-minimal, process; see 'ktracectl help stream'\n");
+  EXPECT_THAT(usage_error({"show", "/a", "--format", "kmemtrace", "--gfp-names"}),
+              HasSubstr("--gfp-names belongs to --format kmemtrace-minimal"));
+  EXPECT_THAT(usage_error({"stream", "--names"}), HasSubstr("--names belongs to --format process"));
+}
+
+TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
+  EXPECT_THAT(usage_error({"stream", "--count", "0"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--count", "-5"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--count", "many"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--duration", "nan"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"stream", "--duration", "inf"}), HasSubstr("above 0"));
+  usage_error({"stream", "--count", "1.5"});
+  usage_error({"stream", "--pid", "abc"});
+  usage_error({"stream", "--pid", "-1"});
+  usage_error({"stream", "--event"});
+  usage_error({"stream", "--count-only", "--event", "kfree"});
+  usage_error({"stream", "extra"});
+}
+
+TEST(CommandLine, ReportsUnknownCommandsWithSuggestions) {
+  EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats'; did you mean 'status'?"));
+  EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
+  EXPECT_EQ(usage_error({}), "ktracectl: a command is missing; see 'ktracectl help'\n");
+  EXPECT_THAT(
+      usage_error({"snapshot", "lst"}),
+      HasSubstr("unknown command 'lst'; did you mean 'list'?; see 'ktracectl help snapshot'"));
+  EXPECT_THAT(usage_error({"snapshot", "enable", "x"}), HasSubstr("unknown argument 'x'; see"));
+}
+
+TEST(CommandLine, ReportsWrongOptionsInItsOwnWords) {
+  EXPECT_EQ(usage_error({"stream", "--evnt", "kmalloc"}),
+            "ktracectl: unknown option '--evnt'; did you mean '--event'?; see 'ktracectl help "
+            "stream'\n");
+  EXPECT_EQ(usage_error({"stream", "--frmat=json"}),
+            "ktracectl: unknown option '--frmat'; did you mean '--format'?; see 'ktracectl help "
+            "stream'\n");
+  EXPECT_THAT(usage_error({"status", "--sokcet", "x"}), HasSubstr("did you mean '--socket'?"));
+  EXPECT_EQ(usage_error({"stream", "--event"}),
+            "ktracectl: --event NAME,…: the value is missing; see 'ktracectl help stream'\n");
+  EXPECT_EQ(usage_error({"stream", "--pid", "abc"}),
+            "ktracectl: --pid: 'abc' is not a number; see 'ktracectl help stream'\n");
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}),
+              HasSubstr("--duration is possible only with --live"));
+  EXPECT_THAT(usage_error({"stream", "--count-only", "--event", "kfree"}),
+              HasSubstr("is not possible with"));
+}
+
+TEST(CommandLine, TakesTheSocketFromTheEnvironment) {
+  ::setenv("KTRACED_SOCKET", "/of/environment", 1);
+  auto parsed = parse({"status"});
+  auto named = parse({"--socket", "/named", "status"});
+  ::unsetenv("KTRACED_SOCKET");
+  ASSERT_TRUE(std::holds_alternative<Options>(parsed) && std::holds_alternative<Options>(named));
+  EXPECT_EQ(std::get<Options>(parsed).socket, "/of/environment");
+  EXPECT_EQ(std::get<Options>(named).socket, "/named");
+}
+
+std::string help_text(const std::vector<const char*>& words) {
+  auto parsed = parse(words);
+  const auto* nothing = std::get_if<NothingToRun>(&parsed);
+  if (nothing == nullptr) return "no help";
+  EXPECT_EQ(nothing->exit_code, 0) << nothing->err;
+  return nothing->out;
+}
+
+TEST(CommandLine, HelpOnEventsListHasItsOptions) {
+  EXPECT_THAT(help_text({"help", "events", "list"}), HasSubstr("-v,--verbose"));
+}
+
+TEST(CommandLine, HelpCommandEqualsTheHelpOption) {
+  EXPECT_EQ(help_text({"help"}), help_text({"--help"}));
+  for (const char* command :
+       {"status", "events", "pause", "resume", "reset", "reload", "filter", "snapshot", "probe",
+        "stream", "show", "report", "export", "record"}) {
+    EXPECT_EQ(help_text({"help", command}), help_text({command, "-h"}));
+    EXPECT_THAT(help_text({"help", command}), Not(HasSubstr("Excludes")));
+    EXPECT_THAT(help_text({"help", command}),
+                HasSubstr("\nExamples:\n  ktracectl " + std::string(command)));
+  }
+  EXPECT_EQ(help_text({"help", "filter", "set"}), help_text({"filter", "set", "--help"}));
+  EXPECT_THAT(help_text({"help", "filter", "set"}), HasSubstr("ktracectl filter set pid="));
+  EXPECT_EQ(usage_error({"help", "sream"}),
+            "ktracectl: unknown command 'sream'; did you mean 'stream'?; see 'ktracectl help'\n");
+}
+
+TEST(CommandLine, HelpAndVersionSucceed) {
+  for (std::vector<const char*> words : {std::vector<const char*>{"--version"},
+                                         {"--help"},
+                                         {"-h"},
+                                         {"stream", "--help"},
+                                         {"events", "--help"}}) {
+    auto parsed = parse(words);
+    const auto* nothing = std::get_if<NothingToRun>(&parsed);
+    ASSERT_NE(nothing, nullptr);
+    EXPECT_EQ(nothing->exit_code, 0);
+    EXPECT_EQ(nothing->err, "");
+    EXPECT_NE(nothing->out, "");
+  }
+}
+
+}  // namespace
+}  // namespace ktraced

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Recordings of several kernels in every format and report: see tests/data/recorded/README.md.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "ctl/commands/export.h"
+#include "ctl/commands/show.h"
+#include "ctl/printing/output_format.h"
+#include "ctl/reports/report.h"
+#include "perfetto/read.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRecorded = KTRACED_SOURCE_DIR "/tests/data/recorded";
+
+struct Printed {
+  std::string text;
+  bool good = false;
+};
+
+template <class Run>
+Printed printed(Run&& run) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const Result<> result = run();
+  Printed printed{.text = ::testing::internal::GetCapturedStdout(), .good = result.has_value()};
+  ::testing::internal::GetCapturedStderr();
+  return printed;
+}
+
+// The path of the source directory is not part of a report.
+std::string without_path(std::string text) {
+  const std::string path = kRecorded.string() + "/";
+  for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at))
+    text.erase(at, path.size());
+  return text;
+}
+
+class RecordedTrace : public ::testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] std::string expected(const std::string& what) const {
+    return read_file(kRecorded / "expected" / (std::string(GetParam()) + "." + what));
+  }
+  [[nodiscard]] std::string trace() const { return kRecorded / GetParam(); }
+};
+
+TEST_P(RecordedTrace, IsShownInEveryFormat) {
+  for (const std::string& form : format_names()) {
+    ShowCommand command;
+    command.format = format_named(form);
+    command.names = form == "process";
+    command.gfp_names = form == "kmemtrace-minimal";
+    command.count = 150;
+    command.directories = {trace()};
+    const Printed shown = printed([&] { return run_show(command, {}); });
+    EXPECT_TRUE(shown.good) << form;
+    EXPECT_NE(shown.text, "") << form;
+    EXPECT_EQ(shown.text, expected(form)) << form;
+  }
+}
+
+TEST_P(RecordedTrace, IsReportedOn) {
+  const std::pair<ReportCommand::Kind, const char*> kinds[] = {
+      {ReportCommand::Kind::summary, "summary"},
+      {ReportCommand::Kind::kmem, "kmem"},
+      {ReportCommand::Kind::sched, "sched"},
+      {ReportCommand::Kind::syscalls, "syscalls"}};
+  for (const auto& [kind, name] : kinds) {
+    ReportCommand command;
+    command.kind = kind;
+    command.directories = {trace()};
+    const Printed report = printed([&] { return run_report(command, {}); });
+    EXPECT_TRUE(report.good) << name;
+    EXPECT_EQ(without_path(report.text), expected(name)) << name;
+  }
+}
+
+// Expects every event once, and only packets that a viewer understands.
+TEST_P(RecordedTrace, IsExported) {
+  ExportCommand command;
+  command.directories = {trace()};
+  command.form = ExportCommand::Form::json;
+  command.output = "-";
+  const Printed lines = printed([&] { return run_export(command, {}); });
+  EXPECT_TRUE(lines.good);
+  std::map<std::string, uint64_t> counts;
+  std::istringstream in(lines.text);
+  for (std::string line; std::getline(in, line);)
+    if (const auto event = nlohmann::json::parse(line); !event.contains("lost"))
+      ++counts[event["event"]];
+
+  command.form = ExportCommand::Form::perfetto;
+  const Printed exported = printed([&] { return run_export(command, {}); });
+  EXPECT_TRUE(exported.good);
+  const ReadTrace read = read_perfetto(exported.text);
+  EXPECT_THAT(read.faults, ::testing::IsEmpty());
+  EXPECT_EQ(read.counts(), counts);
+  EXPECT_GT(counts.size(), 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, RecordedTrace,
+                         ::testing::Values("6.1-filtered", "6.1-whole", "6.12-filtered",
+                                           "6.12-whole", "7.3-filtered"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name)
+                             if (c == '.' || c == '-') c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ktraced::test

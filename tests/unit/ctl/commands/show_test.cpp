@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/show.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unit/support/schema.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Show : public ::testing::Test {
+ protected:
+  static Bytes kfree_at(uint64_t ts, uint32_t tid) {
+    return make_record(EVENT_kfree, ts, tid, rec_kfree{.call_site = kAddress, .ptr = 1});
+  }
+  // Threads 8 and 9 on two CPUs, a second apart, with a loss.
+  std::string write(const std::string& name, uint64_t start = kSecond) {
+    TraceSpec spec{
+        .schema = built_schema(),
+        .packets = {{.cpu = 0, .records = {kfree_at(start, 8), kfree_at(start + 2 * kSecond, 8)}},
+                    {.cpu = 1,
+                     .records = {kfree_at(start + kSecond, 9)},
+                     .lost = {{.count = 5, .event_id = EVENT_kmalloc}}}},
+        .names = {task_name(8, 1, 8, "eight"), task_name(9, 1, 9, "nine")},
+        .symbols = {{kAddress, "put_pid+0x1/0x2"}},
+        .begin_ns = start,
+        .end_ns = start + 2 * kSecond};
+    write_trace(directory_.path() / name, spec);
+    return directory_.path() / name;
+  }
+  // Lines as "tid@seconds comm symbol", losses as "-count@seconds".
+  std::string show(ShowCommand command) {
+    command.format = OutputFormat::json;
+    run(std::move(command));
+    std::string out;
+    std::istringstream text(out_);
+    for (std::string line; std::getline(text, line);) {
+      json event = json::parse(line);
+      uint64_t seconds = event["ts"].get<uint64_t>() / kSecond;
+      if (event.contains("lost"))
+        out += fmt::format("-{}@{};", event["lost"].get<int>(), seconds);
+      else
+        out += fmt::format("{}@{} {} {};", event["tid"].get<int>(), seconds,
+                           event["comm"].get<std::string>(),
+                           event["args"]["call_site_symbol"].get<std::string>());
+    }
+    return out;
+  }
+  void run(const ShowCommand& command) {
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    result_ = run_show(command, {});
+    out_ = ::testing::internal::GetCapturedStdout();
+    err_ = ::testing::internal::GetCapturedStderr();
+  }
+  static ShowCommand of(std::vector<std::string> directories) {
+    ShowCommand command;
+    command.directories = std::move(directories);
+    return command;
+  }
+
+  static constexpr uint64_t kAddress = 0xffffffff81000001;
+  TempDirectory directory_;
+  Result<> result_;
+  std::string out_, err_;
+};
+
+TEST_F(Show, ShowsNamesSymbolsAndLossesInOrder) {
+  EXPECT_EQ(show(of({write("a")})),
+            "8@1 eight put_pid+0x1/0x2;-5@2;9@2 nine put_pid+0x1/0x2;8@3 eight put_pid+0x1/0x2;");
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(err_, HasSubstr("3 events shown, 5 lost"));
+  EXPECT_THAT(err_, HasSubstr("recording of test-host, 2.000 s, complete"));
+}
+
+TEST_F(Show, SelectsAndEndsLikeStream) {
+  auto trace = write("a");
+  ShowCommand command = of({trace});
+  command.selection.pids = {9};
+  EXPECT_EQ(show(command), "-5@2;9@2 nine put_pid+0x1/0x2;");
+  command = of({trace});
+  command.selection.events = {"kfree"};
+  command.selection.comms = {"ei*"};
+  EXPECT_EQ(show(command), "8@1 eight put_pid+0x1/0x2;8@3 eight put_pid+0x1/0x2;");
+  command = of({trace});
+  command.count = 2;
+  EXPECT_EQ(show(command), "8@1 eight put_pid+0x1/0x2;-5@2;9@2 nine put_pid+0x1/0x2;");
+  command = of({trace});
+  command.duration_s = 1.5;  // of the trace
+  EXPECT_EQ(show(command), "8@1 eight put_pid+0x1/0x2;-5@2;9@2 nine put_pid+0x1/0x2;");
+  command = of({trace});
+  command.selection.events = {"kfre"};
+  run(command);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_THAT(result_.error().message, HasSubstr("kfree"));
+}
+
+TEST_F(Show, TextEqualsThatOfStream) {
+  run(of({write("a")}));
+  EXPECT_THAT(out_, StartsWith("# tracer: nop\n"));
+  EXPECT_THAT(out_, HasSubstr("eight-8       [000] .....     1.000000: kfree: "
+                              "call_site=put_pid+0x1/0x2 ptr=0000000000000001\n"
+                              "CPU:1 [LOST 5 EVENTS]\n"));
+}
+
+TEST_F(Show, CountsOnlyEventsThatTheFormatShows) {
+  ShowCommand command = of({write("a")});
+  command.format = OutputFormat::kmemtrace_minimal;
+  command.count = 2;
+  run(command);
+  EXPECT_THAT(out_, StartsWith("#\n# ALLOC  TYPE  "));
+  EXPECT_THAT(out_, HasSubstr("# lost 5 kmalloc on CPU 1\n"));
+  EXPECT_THAT(out_, HasSubstr("0x0000000000000001        put_pid\n"));
+  EXPECT_THAT(err_, HasSubstr("2 events shown, 5 lost"));
+  command.format = OutputFormat::process;
+  run(command);
+  EXPECT_EQ(out_, "");
+  EXPECT_THAT(err_, HasSubstr("0 events shown, 0 lost"));
+}
+
+TEST_F(Show, ReadsSeveralDirectoriesAsOneHistory) {
+  auto later = write("later", 10 * kSecond), earlier = write("earlier");
+  EXPECT_EQ(show(of({later, earlier})),
+            "8@1 eight put_pid+0x1/0x2;-5@2;9@2 nine put_pid+0x1/0x2;8@3 eight put_pid+0x1/0x2;"
+            "8@10 eight put_pid+0x1/0x2;-5@11;9@11 nine put_pid+0x1/0x2;"
+            "8@12 eight put_pid+0x1/0x2;");
+  ShowCommand command = of({later, earlier});
+  command.count_only = true;
+  run(command);
+  EXPECT_EQ(json::parse(out_),
+            json::parse(R"({"events":6,"lost":10,"seconds":11.0,"by_event":{"kfree":6}})"));
+}
+
+TEST_F(Show, ReportsIncompleteUnfinishedAndDamagedTraces) {
+  TraceSpec spec{.schema = built_schema(), .packets = {{.cpu = 0, .records = {kfree_at(1, 8)}}}};
+  auto path = directory_.path() / "t";
+  auto writer = begin_trace(path, spec);
+  Manifest manifest = manifest_of(*writer, spec);
+  manifest.incomplete_because = {"7 kfree events were lost"};
+  check(writer->finish(manifest, {}));
+  run(of({path}));
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(err_, HasSubstr("incomplete: 7 kfree events were lost"));
+
+  std::filesystem::resize_file(path / "ctf/cpu0", 100);
+  run(of({path}));
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::data);
+
+  ShowCommand partial = of({begin_trace(directory_.path() / "u", spec)->keep_unfinished()});
+  run(partial);
+  EXPECT_FALSE(result_);
+  partial.partial = true;
+  run(partial);
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(err_, HasSubstr("unfinished"));
+  EXPECT_THAT(err_, HasSubstr("1 events shown"));
+}
+
+TEST_F(Show, EscapesControlCharactersOfATracesManifest) {
+  TraceSpec spec{.schema = built_schema(), .packets = {{.cpu = 0, .records = {kfree_at(1, 8)}}}};
+  spec.origin.host = "a\x1b[2J";
+  auto path = directory_.path() / "t";
+  auto writer = begin_trace(path, spec);
+  Manifest manifest = manifest_of(*writer, spec);
+  manifest.incomplete_because = {"b\x1b]0;x\x07", "c\n\u009b"};
+  check(writer->finish(manifest, {}));
+  run(of({path}));
+  EXPECT_THAT(err_, HasSubstr("recording of a\\x1b[2J, "));
+  EXPECT_THAT(err_, HasSubstr("incomplete: b\\x1b]0;x\\x07; c\\x0a\\xc2\\x9b\n"));
+}
+
+}  // namespace
+}  // namespace ktraced::test

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/snapshot_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/commands/command_line.h"
+#include "ctl/views/snapshot_list_view.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using Action = SnapshotCommand::Action;
+using testing::HasSubstr;
+
+SnapshotCommand command(std::vector<const char*> words) {
+  words.insert(words.begin(), {"ktracectl", "snapshot"});
+  auto parsed = parse_command_line(static_cast<int>(words.size()), words.data());
+  if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
+    ADD_FAILURE() << nothing->err;
+    return {};
+  }
+  return std::get<SnapshotCommand>(std::get<Options>(parsed).command);
+}
+
+TEST(SnapshotCommandLine, SelectsTheAction) {
+  EXPECT_EQ(command({}).action, Action::list);
+  EXPECT_EQ(command({"list"}).action, Action::list);
+  EXPECT_FALSE(command({"list"}).per_cpu);
+  EXPECT_TRUE(command({"list", "--per-cpu"}).per_cpu);
+  EXPECT_EQ(command({"enable"}).action, Action::enable);
+  EXPECT_EQ(command({"disable"}).action, Action::disable);
+  EXPECT_EQ(command({"delete", "x"}).action, Action::remove);
+  EXPECT_EQ(command({"delete", "x"}).names, std::vector<std::string>{"x"});
+  EXPECT_EQ(command({"delete", "x", "y"}).names, (std::vector<std::string>{"x", "y"}));
+  EXPECT_TRUE(command({"list", "--verbose"}).verbose);
+}
+
+TEST(SnapshotCommandLine, TakeAcceptsOptions) {
+  SnapshotCommand plain = command({"take"});
+  EXPECT_EQ(plain.action, Action::take);
+  EXPECT_EQ(plain.name, std::nullopt);
+  EXPECT_EQ(plain.reason, std::nullopt);
+  EXPECT_TRUE(plain.wait);
+  SnapshotCommand full = command({"take", "--name", "a", "--reason", "why not", "--no-wait"});
+  EXPECT_EQ(full.name, "a");
+  EXPECT_EQ(full.reason, "why not");
+  EXPECT_FALSE(full.wait);
+  EXPECT_EQ(command({"take", "b"}).name, "b");
+  std::vector<const char*> twice = {"ktracectl", "snapshot", "take", "a", "--name", "b"};
+  EXPECT_TRUE(std::holds_alternative<NothingToRun>(
+      parse_command_line(static_cast<int>(twice.size()), twice.data())));
+}
+
+json snapshot(const char* name, json because) {
+  return {{"name", name},
+          {"complete", because.empty()},
+          {"incomplete_because", because},
+          {"reason", "latency above 200 ms in the front end"},
+          {"taken_realtime_ns", 1795253018616985848U},
+          {"begin_ns", 1'000'000'000U},
+          {"end_ns", 3'500'000'000U},
+          {"requested_by", "pid 1 (uid 0)"},
+          {"window", {{"begin_ns", 1'000'000'001U}, {"end_ns", 3'500'000'000U}}},
+          {"records", 165592},
+          {"overwritten", 63009},
+          {"lost", 7},
+          {"missed", 1234},
+          {"bytes", 8641160},
+          {"cpus",
+           {{{"cpu", 0},
+             {"first_ns", 1'000'000'001U},
+             {"last_ns", 3'000'000'000U},
+             {"records", 165000},
+             {"overwritten", 63009},
+             {"lost", 7}},
+            {{"cpu", 12},
+             {"first_ns", 0},
+             {"last_ns", 0},
+             {"records", 592},
+             {"overwritten", 0},
+             {"lost", 0}}}}};
+}
+
+TEST(SnapshotListView, ShowsCompletenessOrLosses) {
+  json answer = {
+      {"snapshots",
+       {snapshot("one", json::array()), snapshot("two", {"the kernel skipped 3 hits of kfree"})}},
+      {"writing", {"three"}}};
+  EXPECT_EQ(snapshot_list_view(answer, {}, Colours(false)),
+            "NAME  TAKEN (UTC)          FROM (s)    TO (s)  RECORDS       SIZE  STATE\n"
+            "one   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete\n"
+            "two   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  incomplete\n"
+            "being written: three\n");
+  EXPECT_EQ(snapshot_list_view({{"snapshots", json::array()}}, {.per_cpu = true}, Colours(false)),
+            "no snapshots\n");
+}
+
+TEST(SnapshotListView, ShowsDetailsWhenVerbose) {
+  const std::string text =
+      snapshot_list_view({{"snapshots", {snapshot("two", {"the kernel skipped 3 hits of kfree"})}}},
+                         {.verbose = true}, Colours(false));
+  EXPECT_EQ(text.substr(text.find('\n', text.find('\n') + 1) + 1),
+            "\n"
+            "two:\n"
+            "  reason: latency above 200 ms in the front end (requested by pid 1 (uid 0))\n"
+            "  overwritten 63,009, lost 7, missed 1,234\n"
+            "  incomplete: the kernel skipped 3 hits of kfree\n");
+}
+
+TEST(SnapshotListView, HasWholeNamesIfItIsVerbose) {
+  const std::string name(40, 'n');
+  const json answer = {{"snapshots", {snapshot(name.c_str(), json::array())}}};
+  EXPECT_TRUE(
+      snapshot_list_view(answer, {.verbose = true}, Colours(false)).contains(name + "  20"));
+  EXPECT_FALSE(snapshot_list_view(answer, {}, Colours(false)).contains(name));
+}
+
+json unreadable(const std::string& name) {
+  return {{"name", name},
+          {"unreadable", true},
+          {"complete", false},
+          {"incomplete_because", {"/a/manifest.json is a FIFO, not a regular file"}},
+          {"bytes", 5}};
+}
+
+TEST(SnapshotListView, ReportsWhyASnapshotCannotBeRead) {
+  const json answer = {{"snapshots", {unreadable("bad")}}};
+  EXPECT_EQ(snapshot_list_view(answer, {}, Colours(false)),
+            "NAME  TAKEN (UTC)  FROM (s)  TO (s)  RECORDS     SIZE  STATE\n"
+            "bad   -                   -       -        0  5 bytes  unreadable\n"
+            "unreadable: /a/manifest.json is a FIFO, not a regular file\n");
+}
+
+TEST(SnapshotListView, FitsALineOf120Columns) {
+  json wide = snapshot(std::string(200, 'n').c_str(), json::array());
+  wide["window"] = {{"begin_ns", 9'999'999'000'000'001U}, {"end_ns", 9'999'999'999'999'999U}};
+  wide["records"] = 999'999'999;
+  json bad = unreadable(std::string(100, '\xff'));
+  bad["incomplete_because"] = {std::string(500, 'x')};
+  const std::string text = snapshot_list_view({{"snapshots", {wide, bad}}}, {}, Colours(false));
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    EXPECT_LE(end - at, 120U) << text.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
+TEST(SnapshotListView, ShowsTheWindowAndCountsOfEachCpu) {
+  std::string text = snapshot_list_view({{"snapshots", {snapshot("one", json::array())}}},
+                                        {.per_cpu = true}, Colours(false));
+  EXPECT_EQ(text.substr(text.find('\n', text.find('\n') + 1) + 1),
+            "\n"
+            "one:\n"
+            "  CPU        FIRST         LAST  RECORDS  OVERWRITTEN  LOST  MISSED\n"
+            "    0  1.000000001  3.000000000  165,000       63,009     7\n"
+            "   12            -            -      592            0     0\n"
+            "  all  1.000000000  3.500000000  165,592       63,009     7   1,234\n");
+}
+
+TEST(SnapshotListView, EscapesTerminalControlCharacters) {
+  json entry = snapshot("n", {"\x1b[2J"});
+  entry["reason"] = "\x1b]0;x";
+  entry["name"] = "n\u202e";
+  std::string text = snapshot_list_view({{"snapshots", {entry}}},
+                                        {.per_cpu = true, .verbose = true}, Colours(false));
+  EXPECT_EQ(text.find("\u202e"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("\\x1b[2J"));
+}
+
+}  // namespace
+}  // namespace ktraced

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/trace_paths.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/ctl/live/fake_daemon.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TracePaths : public ::testing::Test {
+ protected:
+  TracePaths() { fs::create_directories(store() / "incident"); }
+  [[nodiscard]] fs::path store() const { return directory_.path() / "store"; }
+
+  TempDirectory directory_;
+};
+
+TEST_F(TracePaths, KeepsPathsUnchanged) {
+  const std::string path = store() / "incident", missing = "./incident";
+  EXPECT_THAT(*trace_paths({path, missing}, "", "/nowhere"), ElementsAre(path, missing));
+}
+
+TEST_F(TracePaths, FindsASnapshotByNameInTheDirectoryGiven) {
+  EXPECT_THAT(*trace_paths({"incident"}, store(), "/nowhere"),
+              ElementsAre((store() / "incident").string()));
+  const auto missing = trace_paths({"other"}, store(), "/nowhere");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ExitCode::data);
+  EXPECT_EQ(missing.error().message,
+            "unknown trace directory or snapshot 'other'; 'ktracectl snapshot list' lists the "
+            "snapshots in " +
+                store().string());
+}
+
+TEST_F(TracePaths, SuggestsASnapshotWithANearName) {
+  const auto missing = trace_paths({"incidnt"}, store(), "/nowhere");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message,
+            "unknown trace directory or snapshot 'incidnt'; did you mean 'incident'?");
+}
+
+TEST_F(TracePaths, SaysThatTheDirectoryGivenIsMissing) {
+  const auto missing = trace_paths({"incident"}, "/nonexistent", "/nowhere");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "--directory /nonexistent: there is no such directory");
+}
+
+TEST_F(TracePaths, AsksTheDaemonWhereItsSnapshotsAre) {
+  FakeDaemon daemon([&](Peer& peer) {
+    peer.answer([&](const json&) {
+      return json{{"result", {{"flight", {{"directory", store().string()}}}}}};
+    });
+  });
+  EXPECT_THAT(*trace_paths({"incident"}, "", daemon.socket()),
+              ElementsAre((store() / "incident").string()));
+}
+
+TEST_F(TracePaths, ReportsAnUnknownName) {
+  const auto paths = trace_paths({"incident"}, "", "/nowhere");
+  ASSERT_FALSE(paths);
+  EXPECT_THAT(paths.error().message, HasSubstr("no trace directory incident"));
+  EXPECT_THAT(paths.error().message, HasSubstr("--directory"));
+}
+
+}  // namespace
+}  // namespace ktraced::test

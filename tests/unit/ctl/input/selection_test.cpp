@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/input/selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/support/packets.h"
+#include "unit/support/schema.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SelectionTest : public ::testing::Test {
+ protected:
+  SelectionTest() {
+    for (const Bytes& name : {task_name(100, 1, 100, "nginx"), task_name(101, 1, 100, "nginx-io"),
+                              task_name(200, 1, 200, "bash")})
+      names_.apply(RecordView(name.data()));
+  }
+  Selection select(const SelectionArgs& args) {
+    auto selection = Selection::make(args, schema_);
+    EXPECT_TRUE(selection) << selection.error().message;
+    return std::move(*selection);
+  }
+  bool wants(const SelectionArgs& args, const Bytes& record) {
+    return select(args).wants(3, RecordView(record.data()), names_);
+  }
+  static Bytes alloc_by(uint32_t tid) { return make_record(EVENT_kmalloc, 10, tid, rec_kmalloc{}); }
+  static Bytes waking_of(uint32_t by, s32 pid) {
+    return make_record(EVENT_sched_waking, 10, by, rec_sched_waking{.pid = pid});
+  }
+
+  Schema schema_ = built_schema();
+  NameTable names_;
+};
+
+TEST_F(SelectionTest, AcceptsEverythingByDefault) {
+  EXPECT_TRUE(wants({}, alloc_by(100)));
+  EXPECT_TRUE(wants({}, bare_record(1, 1999)));
+  EXPECT_TRUE(select({}).chosen_events().empty());
+}
+
+TEST_F(SelectionTest, ByEventAndGroup) {
+  EXPECT_TRUE(wants({.events = {"kmalloc"}}, alloc_by(100)));
+  EXPECT_TRUE(wants({.events = {"kfree", "kmalloc"}}, alloc_by(100)));
+  EXPECT_TRUE(wants({.events = {"kmem"}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.events = {"kfree"}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.events = {"kmem"}}, bare_record(1, 1999)));
+  EXPECT_THAT(select({.events = {"signal"}}).chosen_events(),
+              ElementsAre("signal_generate", "signal_deliver"));
+}
+
+TEST_F(SelectionTest, ByThreadAndProcess) {
+  EXPECT_TRUE(wants({.pids = {100}}, alloc_by(100)));
+  EXPECT_TRUE(wants({.pids = {100}}, alloc_by(101))) << "a thread of process 100";
+  EXPECT_FALSE(wants({.pids = {101}}, alloc_by(100)));
+  EXPECT_TRUE(wants({.pids = {7, 200}}, alloc_by(200)));
+  EXPECT_TRUE(wants({.pids = {999}}, alloc_by(999))) << "nothing is known of it but its id";
+}
+
+TEST_F(SelectionTest, ByName) {
+  EXPECT_TRUE(wants({.comms = {"nginx"}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.comms = {"nginx"}}, alloc_by(101)));
+  EXPECT_TRUE(wants({.comms = {"nginx*"}}, alloc_by(101)));
+  EXPECT_TRUE(wants({.comms = {"x", "ba*"}}, alloc_by(200)));
+  EXPECT_TRUE(wants({.comms = {"*"}}, alloc_by(200)));
+  EXPECT_FALSE(wants({.comms = {"nginx"}}, alloc_by(999)));
+  EXPECT_TRUE(wants({.comms = {"swapper/3"}}, alloc_by(0)));
+}
+
+TEST_F(SelectionTest, ByUser) {
+  EXPECT_TRUE(wants({.uids = {7, 1000}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.uids = {1001}}, alloc_by(100)));
+  EXPECT_FALSE(wants({.uids = {1000}}, alloc_by(999))) << "nothing is known of it";
+  EXPECT_TRUE(wants({.uids = {0}}, alloc_by(0))) << "the idle tasks are root's";
+  EXPECT_TRUE(wants({.uids = {1000}}, waking_of(0, 200)));
+}
+
+TEST_F(SelectionTest, AllConditionsMustHold) {
+  EXPECT_TRUE(wants({.events = {"kmalloc"}, .pids = {100}, .comms = {"nginx*"}}, alloc_by(101)));
+  EXPECT_FALSE(wants({.pids = {100}, .comms = {"bash"}}, alloc_by(101)));
+  EXPECT_FALSE(wants({.events = {"kfree"}, .pids = {100}}, alloc_by(100)));
+}
+
+TEST_F(SelectionTest, MatchesEitherTaskOfAnEvent) {
+  EXPECT_TRUE(wants({.pids = {100}}, waking_of(200, 101)));
+  EXPECT_TRUE(wants({.pids = {200}}, waking_of(200, 101)));
+  EXPECT_FALSE(wants({.pids = {300}}, waking_of(200, 101)));
+  EXPECT_TRUE(wants({.comms = {"nginx-io"}}, waking_of(200, 101)));
+  EXPECT_FALSE(wants({.pids = {200}, .comms = {"nginx-io"}}, waking_of(200, 101)))
+      << "one task must fulfil all";
+}
+
+TEST_F(SelectionTest, ReportsUnknownEventsWithSimilarNames) {
+  auto selection = Selection::make({.events = {"sched_swich"}}, schema_);
+  ASSERT_FALSE(selection);
+  EXPECT_EQ(selection.error().code, ExitCode::usage);
+  EXPECT_THAT(selection.error().message,
+              HasSubstr("unknown event or group 'sched_swich'; did you mean 'sched_switch'?"));
+  EXPECT_THAT(selection.error().message, HasSubstr("sched_switch"));
+  selection = Selection::make({.events = {"zzzzzzzzzzz"}}, schema_);
+  ASSERT_FALSE(selection);
+  EXPECT_THAT(selection.error().message, HasSubstr("'ktracectl events' lists the built-in ones"));
+}
+
+TEST_F(SelectionTest, UnknownEventsOfATraceAreNotLookedForInTheDaemon) {
+  const auto selection = Selection::make({.events = {"zzz:zzzzzzzz"}}, schema_, SchemaOf::trace);
+  ASSERT_FALSE(selection);
+  EXPECT_THAT(selection.error().message, HasSubstr("'ktracectl report summary DIR' lists"));
+}
+
+TEST_F(SelectionTest, UnknownProbesAreToBeAdded) {
+  const auto selection = Selection::make({.events = {"kprobes:qqqq"}}, schema_);
+  ASSERT_FALSE(selection);
+  EXPECT_EQ(selection.error().message,
+            "unknown event or group 'kprobes:qqqq'; a probe can be selected after 'ktracectl "
+            "probe add'");
+}
+
+}  // namespace
+}  // namespace ktraced::test

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/html_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ctl/reports/html_template.h"
+#include "unit/ctl/reports/report_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Bytes change_at(uint64_t ts, int32_t from, int32_t to) {
+  return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                     rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
+}
+Bytes enter_at(uint64_t ts) {
+  return make_record(EVENT_sys_enter, ts, 8, rec_sys_enter{.nr = 257});
+}
+Bytes leave_at(uint64_t ts) {
+  return make_record(EVENT_sys_exit, ts, 8, rec_sys_exit{.nr = 257, .ret = -2});
+}
+
+class HtmlReport : public ReportTest {
+ protected:
+  // Thread 8 runs, calls and allocates on CPU 0; something is lost on CPU 1.
+  static TraceSpec busy() {
+    TraceSpec spec{.schema = built_schema(),
+                   .packets = {{.cpu = 0,
+                                .records = {change_at(kSecond + 10, 0, 8), enter_at(kSecond + 20),
+                                            kmalloc_at(kSecond + 30, 0x1000),
+                                            leave_at(kSecond + 40), change_at(kSecond + 50, 8, 0)},
+                                .lost = {}},
+                               {.cpu = 1,
+                                .records = {kfree_at(kSecond + 60, 0x1000)},
+                                .lost = {{.count = 5, .event_id = EVENT_kmalloc}}}},
+                   .names = {task_name(8, 1, 8, "</script><b>"), task_name(9, 1, 9, "nine")},
+                   .symbols = {{kSite, "put_pid+0x1/0x2"}}};
+    spec.begin_ns = kSecond;
+    spec.end_ns = kSecond + 100;
+    return spec;
+  }
+  void make(std::vector<std::string> directories, std::vector<std::string> events = {},
+            const std::string& output = "") {
+    Options options;
+    ::testing::internal::CaptureStdout();
+    result_ = run_html_report({.directories = std::move(directories),
+                               .events = std::move(events),
+                               .output = output.empty() ? path() : output},
+                              options);
+    out_ = ::testing::internal::GetCapturedStdout();
+  }
+  [[nodiscard]] std::string path() const { return directory_.path() / "report.html"; }
+  // The data in the page between the halves of the template.
+  std::string text() {
+    const std::string page = read_file(path());
+    const HtmlTemplate around = html_template();
+    EXPECT_TRUE(page.starts_with(around.before));
+    EXPECT_TRUE(page.ends_with(around.after));
+    return page.substr(around.before.size(),
+                       page.size() - around.before.size() - around.after.size());
+  }
+};
+
+TEST_F(HtmlReport, IsOnStandardOutputWhenTheFileIsADash) {
+  make({write(busy())}, {}, "-");
+  ASSERT_TRUE(result_) << result_.error().message;
+  EXPECT_TRUE(out_.starts_with(html_template().before));
+  EXPECT_TRUE(out_.ends_with(html_template().after));
+  EXPECT_FALSE(std::filesystem::exists("-"));
+}
+
+TEST_F(HtmlReport, ContainsTheOtherReports) {
+  const std::string trace = write(busy());
+  make({trace});
+  ASSERT_TRUE(result_) << result_.error().message;
+  EXPECT_THAT(out_, HasSubstr("report.html: 6 events"));
+  const json data = json::parse(text());
+  for (const auto& [kind, name] : {std::pair{ReportCommand::Kind::summary, "summary"},
+                                   std::pair{ReportCommand::Kind::kmem, "kmem"},
+                                   std::pair{ReportCommand::Kind::sched, "sched"},
+                                   std::pair{ReportCommand::Kind::syscalls, "syscalls"}}) {
+    json alone = report(kind, {trace});
+    EXPECT_EQ(alone["window"], data["window"]);
+    EXPECT_EQ(alone["sources"], data["sources"]);
+    if (kind == ReportCommand::Kind::summary) alone.erase("caveats");
+    alone.erase("window");
+    alone.erase("sources");
+    EXPECT_EQ(alone, data[name]) << name;
+  }
+}
+
+TEST_F(HtmlReport, HasTimelines) {
+  make({write(busy())});
+  const json data = json::parse(text()), &timeline = data["timeline"];
+  const json& run = timeline["run"]["lanes"][0];
+  EXPECT_EQ(run["cpu"], 0);
+  EXPECT_EQ(run["gap"], json::parse("[10]")) << "from the beginning of the window";
+  EXPECT_EQ(run["ns"], json::parse("[40]"));
+  EXPECT_EQ(run["joined"], json::array());
+  EXPECT_EQ(timeline["tasks"][run["what"][0].get<size_t>()],
+            json::parse(R"({"tid":8,"pid":8,"comm":"</script><b>"})"));
+  const json& call = timeline["calls"]["lanes"][0];
+  EXPECT_EQ(call["tid"], 8);
+  EXPECT_EQ(call["calls"], 1);
+  EXPECT_EQ(call["gap"], json::parse("[20]"));
+  EXPECT_EQ(call["ns"], json::parse("[20]"));
+  EXPECT_EQ(timeline["syscalls"][call["what"][0].get<size_t>()], "openat");
+  EXPECT_EQ(timeline["unknown"]["lanes"][0]["ns"], json::parse("[10]"));
+  EXPECT_EQ(timeline["losses"]["lanes"][0]["cpu"], 1);
+  EXPECT_EQ(timeline["losses"]["lanes"][0]["joined"], json::parse("[0,5,0,5]"));
+  EXPECT_EQ(timeline["lost_events"], json::parse(R"(["kmalloc"])"));
+  EXPECT_EQ(timeline["run"]["of"], 1);
+  EXPECT_EQ(timeline["run"]["grain_ns"], 0);
+}
+
+TEST_F(HtmlReport, HasOnlyChosenEvents) {
+  make({write(busy())}, {"sys_enter", "sys_exit"});
+  const json data = json::parse(text());
+  EXPECT_EQ(data["summary"]["total"]["events"], 2);
+  EXPECT_EQ(data["timeline"]["run"]["of"], 0);
+  EXPECT_EQ(data["timeline"]["calls"]["lanes"][0]["calls"], 1);
+  EXPECT_EQ(data["timeline"]["losses"]["lanes"], json::array());
+}
+
+TEST_F(HtmlReport, LimitsTableRowsToTop) {
+  TraceSpec spec = busy();
+  spec.packets = {{.cpu = 0, .records = {}}};
+  for (uint64_t i = 0; i < 70; ++i) {
+    const uint64_t at = kSecond + i;
+    for (const Bytes& record : {enter_at(at), leave_at(at),
+                                make_record(EVENT_sched_wakeup, at, 8, rec_sched_wakeup{.pid = 9}),
+                                change_at(at, 8, 9), change_at(at, 9, 8)})
+      spec.packets[0].records.push_back(record);
+  }
+  make({write(spec)});
+  const json data = json::parse(text());
+  EXPECT_EQ(data["sched"]["longest"].size(), 70U);
+  EXPECT_EQ(data["syscalls"]["slowest"].size(), 70U);
+}
+
+TEST_F(HtmlReport, EscapesMarkupInNames) {
+  make({write(busy())});
+  EXPECT_THAT(text(), Not(HasSubstr("<")));
+  EXPECT_THAT(text(), HasSubstr("\\u003c/script>\\u003cb>"));
+}
+
+TEST_F(HtmlReport, OverwritesNothing) {
+  const std::string trace = write(busy());
+  write_file(path(), "mine");
+  make({trace});
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_THAT(result_.error().message, HasSubstr("report.html: it exists already"));
+  EXPECT_EQ(read_file(path()), "mine");
+  std::filesystem::remove(path());
+  write_file(path() + ".partial", "another's");
+  make({trace});
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message, HasSubstr("report.html.partial exists"));
+  EXPECT_EQ(read_file(path() + ".partial"), "another's");
+}
+
+TEST_F(HtmlReport, LeavesNothingBehindWhenItFails) {
+  make({directory_.path() / "nowhere"});
+  EXPECT_FALSE(result_);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+TEST_F(HtmlReport, ShowsTheReadablePartOfADamagedTrace) {
+  const std::string trace = write(busy());
+  std::filesystem::resize_file(trace + "/ctf/cpu1", 20);
+  make({trace});
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::data);
+  const json data = json::parse(text());
+  EXPECT_EQ(data["summary"]["total"]["events"], 5);
+  EXPECT_THAT(data["caveats"].dump(), HasSubstr("could not be read"));
+}
+
+}  // namespace
+}  // namespace ktraced::test

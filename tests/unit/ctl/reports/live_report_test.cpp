@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reports on a live stream.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "schema/schema_json.h"
+#include "trace/metadata/event_records.h"
+#include "unit/ctl/live/fake_daemon.h"
+#include "unit/ctl/reports/report_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::ElementsAre;
+
+// A daemon that streams the events of spec(), with `status` before and afterwards.
+class LiveReport : public ReportTest {
+ protected:
+  // `stays`: it streams until the client ends the stream.
+  json live(const json& before, const json& after, bool stays = true,
+            const std::vector<Bytes>& first_names = {},
+            const std::vector<std::string>& events = {}) {
+    int connection = 0;
+    std::thread waiting;
+    FakeDaemon daemon(
+        [&](Peer& peer) {
+          switch (++connection) {
+            case 1:
+              stream(peer, first_names);
+              if (stays)
+                waiting = std::thread([kept = std::move(peer)]() mutable { kept.wait_for_end(); });
+              return;
+            case 2:
+              peer.answer([&](const json&) { return json{{"result", before}}; });
+              return;
+            case 3:
+              peer.answer([&](const json&) { return json{{"result", after}}; });
+              return;
+            default:
+              peer.answer([](const json& request) {
+                EXPECT_EQ(request["method"], "symbols.resolve");
+                return json::parse(
+                    R"({"result":{"symbols":{"0xffffffff81000001":"put_pid+0x1/0x2"}}})");
+              });
+          }
+        },
+        4);
+    ReportCommand wanted = command(ReportCommand::Kind::kmem, {});
+    wanted.live = true;
+    wanted.events = events;
+    if (stays) wanted.duration_s = 0.001;
+    Options options;
+    options.socket = daemon.socket();
+    options.json = true;
+    ::testing::internal::CaptureStdout();
+    result_ = run_report(wanted, options);
+    out_ = ::testing::internal::GetCapturedStdout();
+    if (waiting.joinable()) waiting.join();
+    return json::parse(out_);
+  }
+  static void stream(Peer& peer, const std::vector<Bytes>& first_names) {
+    peer.answer([](const json&) {
+      return json{{"result",
+                   {{"schema", schema_to_json(built_schema())},
+                    {"kernel", "6.18.44"},
+                    {"clock", {{"boottime_ns", kSecond}, {"realtime_ns", 1}}}}}};
+    });
+    peer.write(metadata_packet(kSecond, first_names));
+    for (const PacketSpec& packet : spec().packets) peer.write(make_packet(packet));
+    peer.write(metadata_packet(3 * kSecond, spec().names));
+  }
+  static json status(int missed) {
+    return {{"events",
+             {{"kmalloc", {{"enabled", true}, {"missed", 7}}},
+              {"kfree", {{"enabled", true}, {"missed", missed}}}}}};
+  }
+};
+
+TEST_F(LiveReport, EqualsTheReportOfATrace) {
+  const json actual = live(status(5), status(5));
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(actual["sources"][0]["complete"], true);
+  const json& use = actual["types"]["kmalloc"];
+  EXPECT_EQ(use["count"], 2);
+  EXPECT_EQ(use["freed_elsewhere"], 1);
+  EXPECT_EQ(use["held"], 1);
+  EXPECT_EQ(use["uncertain"], 0);
+  EXPECT_EQ(actual["call_sites"]["rows"][0]["symbol"], "put_pid+0x1/0x2");
+  EXPECT_EQ(actual["tasks"]["rows"][0]["comm"], "eight");
+  EXPECT_EQ(actual["window"]["seconds"], 2.0);
+  EXPECT_EQ(actual["sources"][0]["kind"], "live stream");
+  EXPECT_EQ(actual["caveats"], json::array());
+}
+
+TEST_F(LiveReport, CountsOnlyChosenEvents) {
+  const json report = live(status(5), status(8), true, {}, {"kmallo?"});
+  EXPECT_EQ(report["types"]["kmalloc"]["count"], 2);
+  EXPECT_EQ(report["types"]["kmalloc"]["frees"]["seen"], 0);
+  EXPECT_THAT(report["caveats"], ElementsAre("--event leaves out kfree"));
+}
+
+TEST_F(LiveReport, HasCaveatsForHitsMissedWhileItRuns) {
+  const json actual = live(status(5), status(8));
+  EXPECT_THAT(actual["caveats"], ElementsAre("the kernel skipped 3 hits of kfree"));
+  EXPECT_EQ(actual["types"]["kmalloc"]["uncertain"], 1);
+}
+
+TEST_F(LiveReport, IsIncompleteIfTheDaemonEndsTheStream) {
+  const json actual = live(status(5), status(5), false);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::unavailable);
+  EXPECT_EQ(actual["types"]["kmalloc"]["count"], 2) << "what came is reported";
+  EXPECT_EQ(actual["sources"][0]["complete"], false);
+  EXPECT_THAT(actual["caveats"],
+              ElementsAre("ktraced has ended the stream: it stopped, or see its log"));
+}
+
+TEST_F(LiveReport, ReportsTheTraceConfigWhileItRuns) {
+  const json running = {{"state", "running"}, {"events", {"kmalloc", "kfree"}}};
+  json paused = running;
+  paused["state"] = "paused";
+  const json actual = live(status(5), status(5), true,
+                           {config_record(running, 0), config_record(paused, kSecond + 10),
+                            config_record(running, kSecond + 20)});
+  EXPECT_THAT(actual["caveats"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));
+  EXPECT_EQ(actual["types"]["kmalloc"]["freed_elsewhere"], 0) << "allocated before the pause";
+}
+
+TEST_F(LiveReport, NeedsADaemon) {
+  ReportCommand wanted = command(ReportCommand::Kind::summary, {});
+  wanted.live = true;
+  Options options;
+  options.socket = directory_.path() / "none";
+  result_ = run_report(wanted, options);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::unavailable);
+}
+
+}  // namespace
+}  // namespace ktraced::test

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/views/views.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/terminal/table.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const json kStatus = json::parse(R"({
+  "state": "running", "version": "0.1.0", "pid": 812, "kernel": "6.18.44",
+  "events": {
+    "kmalloc": {"enabled": true, "available": true, "recorded": 1234567, "filtered": 89,
+                "dropped": 7, "missed": 0, "overwritten": 0,
+                "per_cpu": [{"cpu": 0, "recorded": 1234560, "filtered": 80, "dropped": 7},
+                            {"cpu": 1, "recorded": 7, "filtered": 9, "dropped": 0}]},
+    "kfree": {"enabled": false, "available": true, "recorded": 0, "filtered": 0, "dropped": 0,
+              "missed": 0, "overwritten": 0, "per_cpu": []},
+    "mark_victim": {"enabled": false, "available": false, "reason": "this kernel has no such tracepoint",
+                    "recorded": 0, "per_cpu": []}},
+  "totals": {"recorded": 1234567, "filtered": 89, "dropped": 7, "missed": 0, "overwritten": 0},
+  "stream": {"on": true, "ring_bytes": 4194304, "max_latency_ms": 100,
+             "cpus": [{"cpu": 0, "ring_bytes": 4194304, "produced": 5000, "consumed": 4000}]},
+  "flight": {"enabled": false, "bytes": 0},
+  "filter": {"pid": [1, 2], "exclude": {"comm": ["sshd"]}, "syscalls_only": ["openat"]},
+  "subscribers": [{"pid": 99, "uid": 0, "queued_bytes": 0, "lost_events": 12}]
+})");
+
+TEST(StatusView, ShowsStateCountersAndUnavailableEvents) {
+  EXPECT_EQ(status_view(kStatus, {}, Colours(false)),
+            "ktraced 0.1.0 (pid 812) on Linux 6.18.44: running\n"
+            "stream: read, 4 MiB per CPU, latency at most 100 ms\n"
+            "flight recorder: off\n"
+            "filter: pid=1,2 exclude.comm=sshd\n"
+            "system calls: only openat\n"
+            "reader: pid 99 (uid 0), 0 bytes waiting, 12 events lost\n"
+            "\n"
+            "EVENT    STATE   RECORDED  FILTERED  DROPPED  MISSED  OVERWRITTEN\n"
+            "kmalloc  on     1,234,567        89        7       0            0\n"
+            "total           1,234,567        89        7       0            0\n"
+            "more events off: 1 (--verbose lists them)\n"
+            "not available: mark_victim (this kernel has no such tracepoint)\n");
+}
+
+TEST(StatusView, ListsTheOtherEventsWhenVerbose) {
+  EXPECT_THAT(status_view(kStatus, {.verbose = true}, Colours(false)),
+              HasSubstr("off: kfree\n"
+                        "not available: mark_victim (this kernel has no such tracepoint)\n"));
+}
+
+TEST(StatusView, ShowsHowFarTheFlightRecorderReachesBack) {
+  json status = kStatus;
+  for (const auto& [ns, text] : {std::pair{12'340'000'000ULL, "holds the last 12.3 s\n"},
+                                 std::pair{600'000'000'000ULL, "holds the last 10 min\n"},
+                                 std::pair{10'800'000'000'000ULL, "holds the last 3.0 h\n"}}) {
+    status["flight"] = {{"enabled", true}, {"bytes", 1 << 20}, {"reach_ns", ns}};
+    EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr(text));
+  }
+}
+
+TEST(StatusView, ShowsPendingSnapshotsOfAnEarlierDaemon) {
+  json status = kStatus;
+  status["flight"] = {{"enabled", true},
+                      {"bytes", 1 << 20},
+                      {"reach_ns", 1'500'000'000},
+                      {"unsaved", "no room in /d"}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("flight recorder: on, 1 MiB, holds the last 1.5 s\n"
+                        "what an earlier daemon recorded is not on disk yet: no room in /d\n"
+                        "filter:"));
+}
+
+TEST(StatusView, ShowsWhySnapshotsCannotBeCounted) {
+  json status = kStatus;
+  status["flight"] = {{"enabled", true}, {"snapshots", nullptr}, {"snapshots_unknown", "why"}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("how many snapshots there are is unknown: why\n"));
+}
+
+TEST(StatusView, ShowsWhoHasBorrowedTheFilter) {
+  json status = kStatus;
+  status["filter"]["temporary"] = {{"pid", 7}, {"uid", 0}, {"before", {{"uid", {4711}}}}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("the filter is temporary, held by pid 7 (uid 0); afterwards: uid=4711\n"));
+}
+
+TEST(StatusView, ShowsTheOutputBetweenTwoTraces) {
+  json status = kStatus;
+  status["stream"]["output"] = {{"enabled", true}, {"directory", "/d"}, {"trace", nullptr}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: no trace yet,"));
+  status["stream"]["output"]["last_trace"] = "stream-1";
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: stream-1 is finished,"));
+  status["stream"]["output"]["trace"] = "stream-2";
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: stream-2,"));
+}
+
+TEST(StatusView, SaysWhyTheOutputLosesEvents) {
+  json status = kStatus;
+  json& output = status["stream"]["output"];
+  output = {{"enabled", true}, {"directory", "/d"}, {"lost_events", 12}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("come faster than they can be"));
+  output["failing"] = true;
+  output["last_error"] = "no room in /d";
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              AllOf(HasSubstr("recording fails: no room in /d"), Not(HasSubstr("come faster"))));
+}
+
+TEST(StatusView, ShowsEachCpuOnRequest) {
+  EXPECT_THAT(status_view(kStatus, {.per_cpu = true}, Colours(false)),
+              HasSubstr("EVENT    CPU   RECORDED  FILTERED  DROPPED\n"
+                        "kmalloc    0  1,234,560        80        7\n"
+                        "kmalloc    1          7         9        0\n"
+                        "\n"
+                        "RING    SIZE  PRODUCED  CONSUMED  UNREAD\n"
+                        "cpu 0  4 MiB     5,000     4,000   1,000\n"));
+}
+
+TEST(StatusView, UsesColoursOnlyWhenRequested) {
+  EXPECT_THAT(status_view(kStatus, {.per_cpu = true}, Colours(false)), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(status_view(kStatus, {}, Colours(true)), HasSubstr("\x1b[31m      7\x1b[0m"));
+}
+
+TEST(StatusView, SurvivesAnswersOfAnotherForm) {
+  for (const char* text : {"{}", "[]", "7", R"({"events":[1,2],"totals":3,"stream":"x"})",
+                           R"({"events":{"a":7,"b":{"recorded":-1,"enabled":"yes"}}})"})
+    EXPECT_NE(status_view(json::parse(text), {.per_cpu = true}, Colours(false)), "");
+}
+
+const json kEvents = json::parse(R"({"events":[
+    {"id":10,"name":"kmalloc","group":"kmem","doc":"memory","enabled":true,"available":true,
+     "print":"\"%pS\", REC->call_site",
+     "fields":[{"name":"call_site","type":"kaddr_t","doc":""},
+               {"name":"args","type":"hex_t[6]","doc":"six"}]},
+    {"id":20,"name":"mark_victim","group":"oom","doc":"","enabled":false,"available":false,
+     "reason":"no such tracepoint","fields":[]},
+    {"id":11,"name":"irq:irq_handler_exit","group":"irq","enabled":false,"available":true,
+     "fields":[{"name":"irq","type":"s32"},{"name":"ret","type":"s32"}]}]})");
+
+TEST(EventsView, HasOneAlignedLinePerEvent) {
+  EXPECT_EQ(events_view(kEvents, false, Colours(false)),
+            "EVENT                 GROUP  STATE  DESCRIPTION\n"
+            "kmalloc               kmem   on     memory\n"
+            "mark_victim           oom    -      not available: no such tracepoint\n"
+            "irq:irq_handler_exit  irq    off    irq, ret\n");
+  EXPECT_EQ(events_view(json::parse("7"), false, Colours(false)), "");
+}
+
+TEST(EventsView, CutsLongListsOfFieldsAt120Columns) {
+  json event = {{"name", "ext4:ext4_request_blocks"}, {"group", "ext4"}, {"available", true}};
+  for (int i = 0; i < 40; ++i) event["fields"].push_back({{"name", "field" + std::to_string(i)}});
+  std::istringstream lines(events_view({{"events", {event}}}, false, Colours(false)));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 120U);
+    EXPECT_TRUE(line.ends_with("DESCRIPTION") || line.ends_with(", ...")) << line;
+  }
+}
+
+TEST(EventsView, ShowsFieldsWithTypesAndThePrintFormatWhenVerbose) {
+  EXPECT_EQ(events_view(kEvents, true, Colours(false)),
+            "kmalloc  id 10  group kmem  on\n"
+            "    memory\n"
+            "    kaddr_t call_site\n"
+            "    hex_t args[6]                 six\n"
+            "    print format: \"%pS\", REC->call_site\n"
+            "mark_victim  id 20  group oom  not available: no such tracepoint\n"
+            "irq:irq_handler_exit  id 11  group irq  off\n"
+            "    s32 irq\n"
+            "    s32 ret\n");
+  EXPECT_EQ(events_view(json::parse("7"), true, Colours(false)), "");
+}
+
+TEST(ChangedEventsView, NamesAFewAndCountsMany) {
+  EXPECT_EQ(changed_events_view({{"events", {"kmalloc", "kfree"}}}, true),
+            "enabled: kmalloc, kfree\n");
+  EXPECT_EQ(changed_events_view({{"events", {"kmalloc"}}}, false), "disabled: kmalloc\n");
+  EXPECT_EQ(changed_events_view({{"events", json::array()}}, false), "no event disabled\n");
+  json answer;
+  for (int i = 0; i < 1213; ++i) answer["events"].push_back("e" + std::to_string(i));
+  for (int i = 0; i < 30; ++i) answer["skipped"]["s" + std::to_string(i)] = "too long";
+  for (int i = 0; i < 9; ++i)
+    answer["skipped"]["t" + std::to_string(i)] = "why " + std::to_string(i);
+  EXPECT_EQ(changed_events_view(answer, true),
+            "1,213 events enabled\n"
+            "not enabled: 30 events: too long\n"
+            "not enabled: t0: why 0\n"
+            "not enabled: t1: why 1\n"
+            "not enabled: t2: why 2\n"
+            "not enabled: 6 more events; --json lists them\n");
+}
+
+TEST(Table, NumbersAreReadable) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(18446744073709551615U), "18,446,744,073,709,551,615");
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(4194304), "4 MiB");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+}
+
+}  // namespace
+}  // namespace ktraced

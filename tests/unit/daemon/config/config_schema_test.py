@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""configs/ktraced.schema.json is as strict as the daemon: it accepts the installed
+configuration, refuses the bad ones, and names all existing events.
+
+A JSON Schema cannot express cases that begin with "// not in the schema"; the schema must
+accept them.
+"""
+import json
+import pathlib
+import re
+import sys
+import unittest
+
+import jsonschema
+
+SOURCE = pathlib.Path(__file__).resolve().parents[4]
+CASES = SOURCE / "tests/unit/daemon/config/config_cases"
+SCHEMA = json.loads((SOURCE / "configs/ktraced.schema.json").read_text())
+STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.S)
+
+
+def load(file):
+    text = file.read_bytes().decode()
+    return json.loads(STRING_OR_COMMENT.sub(lambda match: match.group(1) or " ", text))
+
+
+def groups_in(header):
+    groups = {}
+    for name, _, group in re.findall(r'struct rec_(\w+) \{(.*?)^\} GROUP\("(\w+)"\)', header, re.S | re.M):
+        groups.setdefault(group, []).append(name)
+    return groups
+
+
+class ConfigSchemaTest(unittest.TestCase):
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+
+    def test_is_a_schema(self):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def test_accepts_the_installed_configuration(self):
+        self.validator.validate(load(SOURCE / "configs/ktraced.json"))
+
+    def test_accepts_everything_that_is_possible(self):
+        self.validator.validate({
+            "$schema": "x",
+            "events": {"sched": ["sched_switch"], "kmem": False, "syscalls": {"only": ["openat"]},
+                       "tracepoints": ["block:*", "irq:irq_handler_entry", "net"]},
+            "filter": {"pid": [1], "uid": [0, "root"], "comm": ["sshd", "nginx*", "fifteen_bytes_x*"],
+                       "follow": [4194304], "cgroup": ["/a..b", "c"], "exclude": {"uid": [4294967294, "daemon"]}},
+            "stream": {"buffer_kb": 64, "max_latency_ms": 10000},
+            "control": {"socket": "/s", "group": "ktrace", "admin_uids": [0]},
+            "log": {"level": "off"}})
+
+    def test_refuses_the_bad_cases(self):
+        files = sorted(CASES.glob("*.json"))
+        self.assertGreaterEqual(len(files), 30)
+        for file in files:
+            with self.subTest(file.name):
+                try:
+                    config = load(file)
+                except ValueError:  # not JSON, or not UTF-8
+                    continue
+                beyond = file.read_text().startswith("// not in the schema")
+                self.assertEqual(self.validator.is_valid(config), beyond)
+
+    def test_names_the_events_that_there_are(self):
+        events = SCHEMA["properties"]["events"]["properties"]
+        groups = [group for group in events if group != "tracepoints"]
+        named = {group: events[group]["oneOf"][1]["items"]["enum"] for group in groups}
+        self.assertEqual(named, groups_in((SOURCE / "bpf/records.h").read_text()))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/control/rpc.h"
+
+#include <gtest/gtest.h>
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+class RpcTest : public testing::Test {
+ protected:
+  RpcTest() {
+    methods.add({"echo", {"a"}}, Role::read, [](const json& params, const Peer&) -> Result<json> {
+      return json{{"params", params}};
+    });
+    methods.add("pause", Role::admin, [this](const json&, const Peer&) -> Result<json> {
+      ++pauses;
+      return json{{"state", "paused"}};
+    });
+    methods.add("usage", Role::read, [](const json&, const Peer&) -> Result<json> {
+      return fail(ExitCode::usage, "names: must be a list");
+    });
+    methods.add("broken", Role::read, [](const json&, const Peer&) -> Result<json> {
+      return fail(ExitCode::unavailable, "no ring");
+    });
+    methods.add(
+        {"careless", {"missing", "needless"}}, Role::read,
+        [](const json& params, const Peer&) -> Result<json> { return params.at("missing"); });
+    methods.add_upgrade(
+        "stream.subscribe", Role::read,
+        [this](const json&, const Peer&) -> Result<json> {
+          if (refuse_stream) return fail(ExitCode::unavailable, "too many");
+          return json{{"uuid", "1"}};
+        },
+        [](Fd, const Peer&, const json&) {});
+  }
+
+  std::string line(std::string_view request, Role role = Role::admin) {
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, session)
+        .line;
+  }
+  json answer(std::string_view request, Role role = Role::admin) {
+    std::string text = line(request, role);
+    EXPECT_TRUE(text.ends_with('\n')) << text;
+    EXPECT_EQ(text.find('\n'), text.size() - 1);
+    return json::parse(text);
+  }
+  int code(std::string_view request, Role role = Role::admin) {
+    return answer(request, role).at("error").at("code").get<int>();
+  }
+
+  Methods methods;
+  Session session;
+  int pauses = 0;
+  bool refuse_stream = false;
+};
+
+TEST_F(RpcTest, AnswersWithTheIdAndTheResult) {
+  auto value = answer(R"({"jsonrpc":"2.0","id":7,"method":"echo","params":{"a":[1]}})");
+  EXPECT_EQ(value, json::parse(R"({"jsonrpc":"2.0","id":7,"result":{"params":{"a":[1]}}})"));
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":"x","method":"echo"})").at("id"), "x");
+}
+
+TEST_F(RpcTest, ExecutesANotificationWithoutAnAnswer) {
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"pause"})"), "");
+  EXPECT_EQ(pauses, 1);
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"nonsense"})"), "");
+}
+
+TEST_F(RpcTest, AnswersInvalidRequestsWithTheCodeOfTheSpecification) {
+  EXPECT_EQ(code("\x80\xff garbage"), -32700);
+  EXPECT_EQ(code("{\"jsonrpc\":"), -32700);
+  EXPECT_EQ(code("[]"), -32600);
+  EXPECT_EQ(code("17"), -32600);
+  EXPECT_EQ(code("{}"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"1.0","id":1,"method":"echo"})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":5})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":[],"method":"echo"})"), -32600);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"echo","params":[1]})"), -32602);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"nonsense"})"), -32601);
+}
+
+TEST_F(RpcTest, SendsTheExitCodeOfHandlerErrors) {
+  auto usage = answer(R"({"jsonrpc":"2.0","id":1,"method":"usage"})").at("error");
+  EXPECT_EQ(usage.at("code"), -32602);
+  EXPECT_EQ(usage.at("message"), "names: must be a list");
+  EXPECT_EQ(usage.at("data").at("exit_code"), 64);
+  auto broken = answer(R"({"jsonrpc":"2.0","id":1,"method":"broken"})").at("error");
+  EXPECT_EQ(broken.at("code"), -32000);
+  EXPECT_EQ(broken.at("data").at("exit_code"), 69);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"careless"})"), -32602);
+}
+
+TEST_F(RpcTest, RefusesUnknownParametersWithASimilarName) {
+  auto error =
+      answer(R"({"jsonrpc":"2.0","id":1,"method":"careless","params":{"mising":1}})").at("error");
+  EXPECT_EQ(error.at("code"), -32602);
+  EXPECT_EQ(error.at("data").at("exit_code"), 64);
+  EXPECT_EQ(error.at("message"), "careless: unknown parameter 'mising'; did you mean 'missing'?");
+  error = answer(R"({"jsonrpc":"2.0","id":1,"method":"pause","params":{"all":true}})").at("error");
+  EXPECT_EQ(error.at("code"), -32602);
+  EXPECT_EQ(error.at("message"), "pause takes no parameters, and was given 'all'");
+  EXPECT_EQ(pauses, 0);
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"pause","params":{"all":true}})"), "");
+  EXPECT_EQ(pauses, 0) << "a notification no less";
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"pause","params":{"all":true}})", Role::read),
+            -32001)
+      << "who may not call it learns nothing of it";
+}
+
+TEST_F(RpcTest, EnforcesRoles) {
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"pause"})", Role::read), -32001);
+  EXPECT_EQ(pauses, 0);
+  EXPECT_TRUE(answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", Role::read).contains("result"));
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", Role::none), -32001);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"nonsense"})", Role::none), -32001);
+  EXPECT_EQ(code("garbage", Role::none), -32001);
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", Role::none)
+                .at("error")
+                .at("data")
+                .at("exit_code"),
+            77);
+}
+
+TEST_F(RpcTest, HandsTheConnectionOverOnlyOnASuccessfulUpgrade) {
+  Peer peer{.role = Role::read};
+  auto request = R"({"jsonrpc":"2.0","id":1,"method":"stream.subscribe"})";
+  EXPECT_TRUE(methods.answer(request, peer, session).takeover);
+  EXPECT_FALSE(
+      methods.answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", peer, session).takeover);
+  refuse_stream = true;
+  EXPECT_FALSE(methods.answer(request, peer, session).takeover);
+}
+
+class DeferredTest : public RpcTest {
+ protected:
+  DeferredTest() {
+    methods.add_deferred("later", Role::admin, [this](const json&, const Peer&, Reply reply) {
+      replies.push_back(std::move(reply));
+    });
+    methods.add_deferred({"at_once", {"n"}}, Role::read,
+                         [](const json& params, const Peer&, Reply reply) {
+                           reply(json{{"n", params.at("n")}});
+                           reply(json{{"n", 0}});
+                         });
+  }
+  Methods::Answer ask(std::string_view request, Role role = Role::admin) {
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, session,
+                          [this](std::string text) {
+                            ++sends;
+                            if (!text.empty()) sent.push_back(json::parse(text));
+                          });
+  }
+
+  std::vector<Reply> replies;
+  std::vector<json> sent;
+  size_t sends = 0;  // with those of nothing
+};
+
+TEST_F(DeferredTest, AnswersLaterAndOnlyOnce) {
+  auto answer = ask(R"({"jsonrpc":"2.0","id":7,"method":"later"})");
+  EXPECT_TRUE(answer.deferred);
+  EXPECT_EQ(answer.line, "");
+  EXPECT_TRUE(sent.empty());
+  Reply reply = replies.front();
+  reply(json{{"done", true}});
+  replies.front()(fail(ExitCode::io, "again"));
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0], json::parse(R"({"jsonrpc":"2.0","id":7,"result":{"done":true}})"));
+}
+
+TEST_F(DeferredTest, MayAnswerBeforeItReturns) {
+  EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","id":1,"method":"at_once","params":{"n":5}})").deferred);
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].at("result").at("n"), 5);
+}
+
+TEST_F(DeferredTest, AnswersErrorsAndBadParameters) {
+  ask(R"({"jsonrpc":"2.0","id":1,"method":"later"})");
+  replies.front()(fail(ExitCode::io, "disk full"));
+  ask(R"({"jsonrpc":"2.0","id":2,"method":"at_once"})");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].at("error").at("code"), -32000);
+  EXPECT_EQ(sent[0].at("error").at("data").at("exit_code"), 74);
+  EXPECT_EQ(sent[1].at("error").at("code"), -32602);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"later"})", Role::read), -32001);
+  EXPECT_EQ(replies.size(), 1U);
+}
+
+TEST_F(DeferredTest, AnswersADroppedRequestWithAnError) {
+  ask(R"({"jsonrpc":"2.0","id":9,"method":"later"})");
+  replies.clear();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].at("id"), 9);
+  EXPECT_EQ(sent[0].at("error").at("data").at("exit_code"), 70);
+}
+
+TEST_F(DeferredTest, WaitsForANotificationAndDoesNotAnswerIt) {
+  for (const bool text : {false, true}) {
+    EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","method":"later"})").deferred);
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(sends, 0U);
+    if (text)
+      replies.front().text("{}");
+    else
+      replies.front()(json::object());
+    EXPECT_EQ(std::exchange(sends, 0), 1U);
+    replies.clear();
+  }
+  EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","method":"at_once"})").deferred);
+  EXPECT_EQ(sends, 1U) << "with bad parameters too";
+  EXPECT_TRUE(sent.empty());
+}
+
+TEST_F(RpcTest, RefusesDeepNestingWithoutOverflow) {
+  std::string brackets(1U << 20, '[');
+  EXPECT_EQ(code(brackets), -32600);
+  std::string objects;
+  while (objects.size() < 1U << 20) objects += "{\"a\":";
+  EXPECT_EQ(code(objects), -32600);
+  // Brackets within strings are text.
+  EXPECT_TRUE(answer(R"({"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":")" +
+                     std::string(100, '[') + R"(\"[[["}})")
+                  .contains("result"));
+}
+
+TEST_F(RpcTest, AnswersTextThatIsNotUtf8AsUtf8) {
+  methods.add("name", Role::read,
+              [](const json&, const Peer&) -> Result<json> { return json{{"comm", "a\xff"}}; });
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"name"})").at("result").at("comm"),
+            "a\xEF\xBF\xBD");
+}
+
+TEST(Roles, ComeFromUidAndGroups) {
+  AccessRules rules{.read_group = 500, .admin_uids = {1001}};
+  uid_t stranger = ::geteuid() + 4242;
+  EXPECT_EQ(role_of(0, 0, {}, rules), Role::admin);
+  EXPECT_EQ(role_of(::geteuid(), 1, {}, rules), Role::admin);
+  EXPECT_EQ(role_of(1001, 1, {}, rules), Role::admin);
+  EXPECT_EQ(role_of(stranger, 500, {}, rules), Role::read);
+  EXPECT_EQ(role_of(stranger, 1, {4, 500}, rules), Role::read);
+  EXPECT_EQ(role_of(stranger, 1, {4}, rules), Role::none);
+  EXPECT_EQ(role_of(stranger, 0, {0}, AccessRules{}), Role::none);
+}
+
+TEST(Roles, ReportAnUnknownGroupAsAConfigurationError) {
+  auto rules = make_access_rules("no-such-group-here", {});
+  ASSERT_FALSE(rules);
+  EXPECT_EQ(rules.error().code, ExitCode::config);
+  EXPECT_NE(rules.error().message.find("groupadd --system no-such-group-here"), std::string::npos);
+  EXPECT_EQ(make_access_rules("root", {}).value().read_group, 0U);
+  EXPECT_EQ(make_access_rules("", {}).value().read_group, std::nullopt);
+}
+
+}  // namespace
+}  // namespace ktraced

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/output/subscribers.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/clock.h"
+#include "unit/daemon/output/fake_drain.h"
+
+namespace ktraced {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeDrain;
+using test::StreamChecker;
+
+class SubscribersTest : public testing::Test {
+ protected:
+  void create(SubscriberLimits limits = {}) {
+    subscribers = Subscribers::create(*loop,
+                                      {.on_any = [this](bool any) { any_calls.push_back(any); },
+                                       .request_pass = [this] { ++requests; }},
+                                      limits)
+                      .value();
+  }
+  // The reader's end of a new subscription.
+  Fd subscribe() {
+    int fds[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    auto added = subscribers->add(Fd(fds[0]), Peer{.pid = 42, .uid = 7}, [] {
+      return std::vector<PacketBytes>{build_metadata_packet(Uuid{1, 2, 3}, 0, 0, {})};
+    });
+    EXPECT_TRUE(added) << added.error().message;
+    return Fd(fds[1]);
+  }
+  void turn(std::chrono::milliseconds timeout = 0ms) { ASSERT_TRUE(loop->run_once(timeout)); }
+  void turns() {
+    for (int i = 0; i < 10; ++i) turn();
+  }
+  // Reads available data; returns false at the end of the stream.
+  static bool read_some(const Fd& fd, StreamChecker& checker, size_t max = 1U << 20) {
+    std::vector<std::byte> bytes(max);
+    ssize_t got = ::recv(fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got > 0) checker.feed(std::span(bytes).first(static_cast<size_t>(got)));
+    return got != 0;
+  }
+  // Runs the loop and reads until the end of the stream.
+  bool read_to_end(const Fd& fd, StreamChecker& checker) {
+    for (int i = 0; i < 100'000; ++i) {
+      turn();
+      if (!read_some(fd, checker)) return true;
+    }
+    return false;
+  }
+
+  std::unique_ptr<EventLoop> loop = EventLoop::create().value();
+  std::vector<bool> any_calls;
+  int requests = 0;
+  std::unique_ptr<Subscribers> subscribers;
+};
+
+TEST_F(SubscribersTest, SendsFirstPacketsThenBatches) {
+  create();
+  Fd reader = subscribe();
+  FakeDrain drain(4, 1);
+  StreamChecker checker;
+  turn();
+  read_some(reader, checker);
+  EXPECT_EQ(checker.packets(), 1U);
+  subscribers->publish(drain.pass(100));
+  turn();
+  read_some(reader, checker);
+  EXPECT_EQ(checker.shown_and_lost(), drain.happened());
+  EXPECT_TRUE(checker.at_end_of_pass());
+
+  auto status = subscribers->status();
+  ASSERT_EQ(status.size(), 1U);
+  EXPECT_EQ(status[0].at("pid"), 42);
+  EXPECT_EQ(status[0].at("uid"), 7);
+  EXPECT_EQ(status[0].at("queued_bytes"), 0);
+  EXPECT_EQ(status[0].at("lost_events"), 0);
+  EXPECT_EQ(status[0].at("sent_packets"), checker.packets());
+  EXPECT_GE(status[0].at("since_s"), 0);
+}
+
+TEST_F(SubscribersTest, ReportsTheFirstSubscriptionAndTheLastEnd) {
+  create();
+  Fd first = subscribe();
+  Fd second = subscribe();
+  turns();
+  first.reset();
+  turns();
+  EXPECT_EQ(any_calls, (std::vector<bool>{true}));
+  EXPECT_EQ(subscribers->count(), 1U);
+  second.reset();
+  turns();
+  EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
+  EXPECT_EQ(subscribers->count(), 0U);
+}
+
+TEST_F(SubscribersTest, EndsAfterABatchThatCoversTheRequest) {
+  create();
+  Fd reader = subscribe();
+  FakeDrain drain(4, 2);
+  StreamChecker checker;
+  ::shutdown(reader.get(), SHUT_WR);
+  for (int i = 0; i < 20 && requests == 0; ++i) turn(100ms);
+  EXPECT_EQ(requests, 1);
+  subscribers->publish(drain.pass(100));  // its watermark is long before the request
+  turns();
+  EXPECT_EQ(subscribers->count(), 1U);
+  uint64_t now = boottime_ns();
+  subscribers->publish(drain.pass(100, now));
+  FakeDrain after(1, 1);
+  subscribers->publish(after.pass(100, now + 1));  // no longer for this subscriber
+  EXPECT_TRUE(read_to_end(reader, checker));
+  EXPECT_EQ(checker.shown_and_lost(), drain.happened());
+  EXPECT_EQ(checker.watermark(), now);
+  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_EQ(requests, 1);
+  EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
+}
+
+TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    create({.count = 4, .event_bytes = 60'000, .name_bytes = 1U << 20});
+    Fd slow = subscribe();
+    Fd fast = subscribe();
+    FakeDrain drain(8, seed);
+    StreamChecker slow_checker, fast_checker;
+    for (int i = 0; i < 200; ++i) {
+      subscribers->publish(drain.pass(200));
+      turn();
+      read_some(fast, fast_checker);
+      if (drain.below(8) == 0) read_some(slow, slow_checker, 1 + drain.below(50'000));
+    }
+    auto status = subscribers->status();
+    EXPECT_GT(status[0].at("lost_events"), 0);
+    EXPECT_LT(status[0].at("queued_bytes"), 200'000);
+    for (const Fd* fd : {&slow, &fast}) ::shutdown(fd->get(), SHUT_WR);
+    turns();
+    subscribers->publish(drain.pass(200, boottime_ns()));
+    EXPECT_TRUE(read_to_end(slow, slow_checker));
+    EXPECT_TRUE(read_to_end(fast, fast_checker));
+    EXPECT_EQ(slow_checker.shown_and_lost(), drain.happened()) << seed;
+    EXPECT_EQ(fast_checker.shown_and_lost(), drain.happened()) << seed;
+    EXPECT_TRUE(slow_checker.at_end_of_pass());
+  }
+}
+
+TEST_F(SubscribersTest, RemovesADisconnectedReaderWithoutASignal) {
+  create();
+  Fd reader = subscribe();
+  FakeDrain drain(4, 5);
+  reader.reset();
+  for (int i = 0; i < 10; ++i) {
+    subscribers->publish(drain.pass(1000));
+    turns();
+  }
+  EXPECT_EQ(subscribers->count(), 0U);
+}
+
+TEST_F(SubscribersTest, ClosesAReaderThatNeverReadsWhenNamesOverflow) {
+  create({.count = 4, .event_bytes = 100'000, .name_bytes = 10'000});
+  Fd reader = subscribe();
+  FakeDrain drain(4, 6);
+  for (int i = 0; i < 10'000 && subscribers->count() > 0; ++i) {
+    subscribers->publish(drain.pass(500));
+    turn();
+    for (const auto& one : subscribers->status()) ASSERT_LT(one.at("queued_bytes"), 120'000);
+  }
+  EXPECT_EQ(subscribers->count(), 0U);
+  EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
+}
+
+TEST_F(SubscribersTest, RefusesMoreThanItsLimit) {
+  create({.count = 2});
+  Fd one = subscribe(), two = subscribe();
+  EXPECT_FALSE(subscribers->check_room(Peer{}));
+  int fds[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+  Fd theirs(fds[1]);
+  auto third = subscribers->add(Fd(fds[0]), Peer{}, [] { return std::vector<PacketBytes>{}; });
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, ExitCode::unavailable);
+  char c = 0;
+  EXPECT_EQ(::recv(theirs.get(), &c, 1, 0), 0);
+}
+
+TEST_F(SubscribersTest, IgnoresDataFromReaders) {
+  create();
+  Fd reader = subscribe();
+  ASSERT_EQ(::send(reader.get(), "nonsense\n", 9, 0), 9);
+  turns();
+  EXPECT_EQ(subscribers->count(), 1U);
+  EXPECT_EQ(requests, 0);
+}
+
+TEST_F(SubscribersTest, FinishAllSendsQueuedPacketsAndLosses) {
+  create({.count = 4, .event_bytes = 50'000, .name_bytes = 1U << 20});
+  Fd reader = subscribe();
+  FakeDrain drain(8, 7);
+  for (int i = 0; i < 100; ++i) subscribers->publish(drain.pass(200));
+  StreamChecker checker;
+  std::thread reading([&] {
+    timeval timeout{.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(reader.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    std::vector<std::byte> bytes(1000);
+    for (ssize_t got = 0; (got = ::recv(reader.get(), bytes.data(), bytes.size(), 0)) > 0;)
+      checker.feed(std::span(bytes).first(static_cast<size_t>(got)));
+  });
+  subscribers->finish_all(10s);
+  reading.join();
+  EXPECT_EQ(subscribers->count(), 0U);
+  EXPECT_EQ(checker.shown_and_lost(), drain.happened());
+  EXPECT_TRUE(checker.at_end_of_pass());
+}
+
+TEST_F(SubscribersTest, FinishAllDoesNotExceedItsTimeout) {
+  create();
+  Fd reader = subscribe();
+  FakeDrain drain(8, 8);
+  for (int i = 0; i < 200; ++i) subscribers->publish(drain.pass(1000));
+  auto start = std::chrono::steady_clock::now();
+  subscribers->finish_all(100ms);
+  auto took = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(took, 100ms);
+  EXPECT_LT(took, 5s);
+  EXPECT_EQ(subscribers->count(), 0U);
+}
+
+TEST_F(SubscribersTest, PublishesFromAnotherThread) {
+  create({.count = 4, .event_bytes = 200'000, .name_bytes = 1U << 20});
+  Fd reader = subscribe();
+  FakeDrain drain(8, 9);
+  std::atomic<bool> stop = false;
+  std::thread publisher([&] {
+    for (int i = 0; i < 500; ++i) subscribers->publish(drain.pass(500));
+    while (!stop) {
+      subscribers->publish(drain.pass(0, boottime_ns()));
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  StreamChecker checker;
+  for (int i = 0; i < 2000; ++i) {
+    turn();
+    if (i % 7 == 0) read_some(reader, checker, 20'000);
+  }
+  ::shutdown(reader.get(), SHUT_WR);
+  EXPECT_TRUE(read_to_end(reader, checker));
+  stop = true;
+  publisher.join();
+  EXPECT_EQ(checker.shown_and_lost(), drain.happened());
+  EXPECT_TRUE(checker.at_end_of_pass());
+}
+
+}  // namespace
+}  // namespace ktraced

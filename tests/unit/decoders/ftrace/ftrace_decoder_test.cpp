@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "decoders/ftrace/ftrace_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "unit/support/decoder_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+class FtraceDecoderTest : public DecoderTest {
+ protected:
+  std::string line(const Bytes& record, uint32_t cpu = 2) {
+    FtraceDecoder decoder(sources());
+    return decode(decoder, record, cpu);
+  }
+};
+
+TEST_F(FtraceDecoderTest, WritesEachEventLikeTheKernel) {
+  const std::map<std::string, std::string> expected{
+      {"sched_switch",
+       "prev_comm=bash prev_pid=3352 prev_prio=120 prev_state=S ==> next_comm=swapper/2 "
+       "next_pid=0 next_prio=120"},
+      {"sched_waking", "comm=nginx pid=812 prio=120 target_cpu=001"},
+      {"sched_wakeup", "comm=nginx pid=812 prio=-1 target_cpu=006"},
+      {"sched_wakeup_new", "comm=make pid=4000 prio=120 target_cpu=000"},
+      {"sched_migrate_task", "comm=nginx pid=812 prio=120 orig_cpu=0 dest_cpu=3"},
+      {"sched_process_fork", "comm=bash pid=3352 child_comm=make child_pid=4000"},
+      {"sched_process_exec", "filename=/usr/bin/make pid=3352 old_pid=3353"},
+      {"sched_process_exit", "comm=bash pid=3352 prio=120 group_dead=true"},
+      {"task_rename", "pid=3352 oldcomm=bash newcomm=make oom_score_adj=-17"},
+      {"kmalloc",
+       "call_site=load_elf_binary+0x2a/0x10f0 ptr=ffff888104c5a000 bytes_req=500 bytes_alloc=512 "
+       "gfp_flags=GFP_KERNEL|__GFP_ZERO node=-1 accounted=false"},
+      {"kfree", "call_site=0xffffffff81234568 ptr=ffff888104c5a000"},
+      {"kmem_cache_alloc",
+       "call_site=load_elf_binary+0x2a/0x10f0 ptr=ffff888104c5a000 name=dentry bytes_req=192 "
+       "bytes_alloc=192 gfp_flags=GFP_KERNEL_ACCOUNT node=0"},
+      {"kmem_cache_free",
+       "call_site=load_elf_binary+0x2a/0x10f0 ptr=ffff888104c5a000 name=0000000000001234"},
+      {"mm_page_alloc", "page=ffffea0004131680 order=1 migratetype=-1 gfp_flags=none"},
+      {"mm_page_free", "page=0000000000000000 order=10"},
+      {"sys_enter", "NR 257 (ffffffffffffff9c, 7f00, 2, 0, 0, 1)"},
+      {"sys_exit", "NR 257 = -2"},
+      {"signal_generate", "sig=10 errno=0 code=0 comm=nginx pid=812 grp=1 res=0"},
+      {"signal_deliver", "sig=11 errno=2 code=1 sa_handler=0 sa_flags=14000000"},
+      {"mark_victim", "pid=812 comm=nginx uid=33"},
+  };
+  auto records = record_of_each_event();
+  for (const Event& event : schema_.events()) {
+    ASSERT_TRUE(expected.contains(event.name)) << "a new event needs a line here: " << event.name;
+    EXPECT_EQ(line(records.at(event.name)), "            bash-3352    [002] ..... 18440.883932: " +
+                                                event.name + ": " + expected.at(event.name) + "\n");
+  }
+}
+
+TEST_F(FtraceDecoderTest, WritesLinesThatPerfettoReads) {
+  // The expression of Perfetto's importer of ftrace text.
+  const std::regex importer(
+      R"(-(\d+)\s+\(?\s*(\d+|-+)?\)?\s?\[(\d+)\]\s*([a-zA-Z.]{3}[0-9a-f.]{1,2}\s*)?(\d+\.\d+):\s+(\S+):)");
+  learn(task_name(7654321, 1, 1, "0123456789abcdef"));
+  auto records = record_of_each_event();
+  records["long"] = make_record(EVENT_kfree, 5, 7654321, rec_kfree{});
+  records["idle"] = make_record(EVENT_kfree, 5, 0, rec_kfree{});
+  for (const auto& [event, record] : records) {
+    for (uint32_t cpu : {0U, 7U, 1023U})
+      EXPECT_TRUE(std::regex_search(line(record, cpu), importer)) << line(record, cpu);
+  }
+}
+
+TEST_F(FtraceDecoderTest, BeginsWithTheKernelsHeader) {
+  FtraceDecoder decoder(sources());
+  TextBuffer out;
+  decoder.header(out);
+  EXPECT_TRUE(out.view().starts_with("# tracer: nop\n#\n"));
+  EXPECT_NE(out.view().find("#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"),
+            std::string_view::npos);
+}
+
+TEST_F(FtraceDecoderTest, AlignsShortAndLongNamesAndTimes) {
+  EXPECT_EQ(line(make_record(EVENT_mm_page_free, 1500, 0, rec_mm_page_free{})),
+            "          <idle>-0       [002] .....     0.000002: mm_page_free: "
+            "page=0000000000000000 order=0\n");
+  EXPECT_EQ(line(make_record(EVENT_mm_page_free, 999999500, 99, rec_mm_page_free{})),
+            "           <...>-99      [002] .....     1.000000: mm_page_free: "
+            "page=0000000000000000 order=0\n");
+}
+
+TEST_F(FtraceDecoderTest, ShowsStatesLikeTheKernel) {
+  auto state = [&](uint32_t value) {
+    std::string text = line(by_bash(EVENT_sched_switch, rec_sched_switch{.prev_state = value}));
+    size_t from = text.find("prev_state=") + 11;
+    return text.substr(from, text.find(' ', from) - from);
+  };
+  EXPECT_EQ(state(0), "R");
+  EXPECT_EQ(state(0x100), "R+");
+  EXPECT_EQ(state(2), "D");
+  EXPECT_EQ(state(0x80), "I");
+  EXPECT_EQ(state(0x22), "D|Z");
+}
+
+TEST_F(FtraceDecoderTest, EscapesLineEndsAndControlCharactersInNames) {
+  for (const char* name : {"a\nb-1 [0] x", "\x1b[2J", "\xc2\x9b[2J", "\x7f\r\b"}) {
+    learn(task_name(3352, 1, 3350, name));
+    for (const Bytes& record : {rename_record(name, "x"), exec_record(name)}) {
+      std::string text = line(record);
+      EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+      EXPECT_EQ(text.find_first_of("\x1b\x7f\r\b"), std::string::npos);
+      EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
+    }
+  }
+  EXPECT_NE(line(rename_record("caf\xc3\xa9", "x")).find("oldcomm=caf\xc3\xa9 "),
+            std::string::npos);
+  EXPECT_NE(line(rename_record("a\nb\xff", "x")).find(R"(oldcomm=a\x0ab\xff )"), std::string::npos);
+}
+
+TEST_F(FtraceDecoderTest, ShowsOtherEventsAsNamesAndValues) {
+  schema_.add(
+      {.id = 300,
+       .name = "my_probe",
+       .group = "kprobes",
+       .doc = "",
+       .fields =
+           {{.name = "dfd", .type = "s32", .offset = 16, .size = 4, .is_signed = true},
+            {.name = "flags", .type = "hex_t", .meaning = Meaning::hex, .offset = 24, .size = 8},
+            {.name = "where",
+             .type = "kaddr_t",
+             .meaning = Meaning::kaddr,
+             .offset = 32,
+             .size = 8}},
+       .size = 40});
+  struct {
+    record h;
+    s32 dfd = -100;
+    u32 pad = 0;
+    u64 flags = 0x8000, where = kCallSite;
+  } hit;
+  EXPECT_EQ(line(by_bash(300, hit)),
+            "            bash-3352    [002] ..... 18440.883932: my_probe: dfd=-100 flags=0x8000 "
+            "where=load_elf_binary+0x2a/0x10f0\n");
+  EXPECT_EQ(line(bare_record(kTs, 1999, 3352)),
+            "            bash-3352    [002] ..... 18440.883932: event_1999: \n");
+}
+
+TEST_F(FtraceDecoderTest, ShowsAnEventGenericallyWhenItsFieldsChanged) {
+  schema_.add({.id = EVENT_kfree,
+               .name = "kfree",
+               .group = "kmem",
+               .doc = "",
+               .fields = {{.name = "pointer", .type = "u64", .offset = 16, .size = 8}},
+               .size = 24});
+  EXPECT_NE(line(by_bash(EVENT_kfree, rec_kfree{.call_site = 77})).find(": kfree: pointer=77\n"),
+            std::string::npos);
+}
+
+TEST_F(FtraceDecoderTest, WritesLossesLikeTheKernel) {
+  FtraceDecoder decoder(sources());
+  EXPECT_EQ(decode_loss(decoder, {.ts = 1, .cpu = 2, .event_id = EVENT_kmalloc, .count = 123}),
+            "CPU:2 [LOST 123 EVENTS]\n");
+}
+
+TEST_F(FtraceDecoderTest, ShowsTheReadablePartOfShortRecords) {
+  for (const auto& [event, record] : record_of_each_event()) {
+    Bytes cut = record;
+    u16 size = sizeof(struct record) + 8;
+    std::memcpy(cut.data() + offsetof(struct record, size), &size, sizeof(size));
+    cut.resize(size);
+    EXPECT_TRUE(line(cut).ends_with('\n')) << event;
+  }
+}
+
+TEST(FtraceFormat, IsRefusedWhenItDoesNotMatchTheEvent) {
+  Event event;
+  event.fields.push_back({.name = "pid", .type = "s32", .offset = 16, .size = 4});
+  EXPECT_TRUE(parse_format("pid={pid} comm={pid:comm} {pid:03}", event));
+  EXPECT_TRUE(parse_format("", event));
+  EXPECT_FALSE(parse_format("{tid}", event));
+  EXPECT_FALSE(parse_format("{pid:unheard_of}", event));
+  EXPECT_FALSE(parse_format("{pid", event));
+}
+
+}  // namespace
+}  // namespace ktraced::test

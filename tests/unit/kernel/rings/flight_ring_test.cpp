@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+
+#include "bpf/shared_state.h"
+#include "kernel/rings/flight_ring.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr size_t kBytes = 4096;
+constexpr size_t kMapBytes = sizeof(flight_header) + kBytes + FLIGHT_SPILL;
+
+// Writes records like the programs do, into memory instead of a map.
+class FlightRingTest : public testing::Test {
+ protected:
+  FlightRingTest() {
+    Fd memory(::memfd_create("ring", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(memory.get(), (kMapBytes + 4095) / 4096 * 4096), 0);
+    writer = Mapping::map(memory.get(), kMapBytes, PROT_READ | PROT_WRITE).value();
+    ring.emplace(FlightRing::open(std::move(memory), kBytes).value());
+  }
+  flight_header& header() { return *reinterpret_cast<flight_header*>(writer.data()); }
+  std::byte* place(uint64_t position) {
+    return writer.data() + sizeof(flight_header) + (position & (kBytes - 1));
+  }
+  // The bytes of record n differ from those of every other.
+  static std::vector<std::byte> make_record(uint64_t n, uint16_t size) {
+    std::vector<std::byte> bytes(size, static_cast<std::byte>(n * 31 + 7));
+    record head{.ts = n, .id = static_cast<u16>(1 + n % 20), .size = size, .tid = 1};
+    std::memcpy(bytes.data(), &head, sizeof(head));
+    return bytes;
+  }
+  void write(const std::vector<std::byte>& bytes) {
+    header().head -= bytes.size();
+    std::memcpy(place(header().head), bytes.data(), bytes.size());
+    ++header().records[RecordView(bytes.data()).id()];
+  }
+  std::vector<std::vector<std::byte>> found(const FlightRing::Walk& walk) const {
+    std::vector<std::vector<std::byte>> records;
+    ring->for_each_oldest_first(
+        walk, [&](auto bytes) { records.emplace_back(bytes.begin(), bytes.end()); });
+    return records;
+  }
+
+  Mapping writer;
+  std::optional<FlightRing> ring;
+};
+
+TEST_F(FlightRingTest, IsEmptyAtFirst) {
+  FlightRing::Walk walk = ring->walk();
+  EXPECT_TRUE(walk.intact);
+  EXPECT_EQ(walk.bytes, 0U);
+  EXPECT_TRUE(found(walk).empty());
+}
+
+TEST_F(FlightRingTest, ReturnsTheOldestRecordsFirst) {
+  write(make_record(1, 16));
+  write(make_record(2, 512));
+  write(make_record(3, 24));
+  EXPECT_THAT(found(ring->walk()),
+              ElementsAre(make_record(1, 16), make_record(2, 512), make_record(3, 24)));
+  EXPECT_EQ(ring->written_bytes(), 552U);
+  ring->clear();
+  EXPECT_TRUE(found(ring->walk()).empty());
+}
+
+TEST_F(FlightRingTest, KeepsCountingWhenEmptied) {
+  for (int i = 0; i < 3; ++i) write(make_record(1, 16));
+  EXPECT_EQ(ring->written()[2], 3U);
+  ring->clear();
+  ring->clear();
+  EXPECT_EQ(ring->written()[2], 0U);
+  EXPECT_EQ(ring->ever_written(2), 3U);
+  write(make_record(1, 16));
+  EXPECT_EQ(ring->written()[2], 1U);
+  EXPECT_EQ(ring->ever_written(2), 4U);
+}
+
+TEST_F(FlightRingTest, AlwaysHoldsTheNewestRecordsThatFit) {
+  std::mt19937 random(1);
+  std::deque<std::vector<std::byte>> fitting;
+  size_t bytes = 0;
+  for (uint64_t n = 1; n <= 20'000; ++n) {
+    // Includes small records, so that the oldest is overwritten at any offset, even within its
+    // header.
+    const auto size = static_cast<uint16_t>(16 + 8 * (random() % (n % 2 == 0 ? 3 : 63)));
+    fitting.push_back(make_record(n, size));
+    write(fitting.back());
+    for (bytes += size; bytes > kBytes; fitting.pop_front()) bytes -= fitting.front().size();
+    const FlightRing::Walk walk = ring->walk();
+    ASSERT_TRUE(walk.intact) << n;
+    ASSERT_EQ(walk.bytes, bytes) << n;
+    const auto records = found(walk);
+    ASSERT_TRUE(std::equal(records.begin(), records.end(), fitting.begin(), fitting.end())) << n;
+  }
+}
+
+TEST_F(FlightRingTest, StopsAtDamageAndReportsIt) {
+  for (uint64_t n = 1; n <= 5; ++n) write(make_record(n, 48));
+  const uint64_t third = header().head + 2 * 48;
+  for (auto [size, id] :
+       {std::pair{0, 1}, {8, 1}, {20, 1}, {RECORD_MAX + 8, 1}, {48, 0}, {48, 2048}}) {
+    record head{.ts = 3, .id = static_cast<u16>(id), .size = static_cast<u16>(size), .tid = 1};
+    std::memcpy(place(third), &head, sizeof(head));
+    const FlightRing::Walk walk = ring->walk();
+    EXPECT_FALSE(walk.intact);
+    EXPECT_THAT(found(walk), ElementsAre(make_record(4, 48), make_record(5, 48)));
+  }
+}
+
+}  // namespace
+}  // namespace ktraced

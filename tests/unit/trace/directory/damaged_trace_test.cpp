@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Incomplete trace directories: each causes one clear error, and the readable part is shown.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "unit/trace/merge/history_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+using DamagedTrace = HistoryTest;
+
+TEST_F(DamagedTrace, RefusesANewerFormat) {
+  auto path = write("t", {.packets = two_cpus()});
+  auto manifest = nlohmann::json::parse(read_file(path / "manifest.json"));
+  manifest["format"] = Manifest::kFormat + 1;
+  write_file(path / "manifest.json", manifest.dump());
+  Error refused = error({path});
+  EXPECT_EQ(refused.code, ExitCode::data);
+  EXPECT_THAT(refused.message, HasSubstr("format 2"));
+  EXPECT_THAT(refused.message, HasSubstr("newer ktracectl"));
+  EXPECT_THAT(refused.message, HasSubstr(path.string()));
+}
+
+TEST_F(DamagedTrace, NamesMissingFilesAndShowsTheRest) {
+  EXPECT_THAT(error({directory_.path() / "no"}).message, HasSubstr("no trace directory"));
+  EXPECT_THAT(error({directory_.path()}).message, HasSubstr("a trace directory?"));
+  auto path = write("t", {.packets = two_cpus()});
+  for (const char* name : {"ctf/cpu1", "tasks.json", "caches.json", "symbols.json"}) {
+    std::string content = read_file(path / name);
+    fs::remove(path / name);
+    Outcome outcome = read({path});
+    ASSERT_FALSE(outcome.verdict) << name;
+    EXPECT_EQ(outcome.verdict.error().code, ExitCode::data);
+    EXPECT_THAT(outcome.verdict.error().message, HasSubstr(name));
+    EXPECT_THAT(outcome.notes.text_, HasSubstr("0:10"));
+    write_file(path / name, content);
+  }
+  EXPECT_EQ(text({path}), kTwoCpus);
+  fs::copy(path / "ctf/cpu0", path / "ctf/cpu7");
+  EXPECT_THAT(error({path}).message, HasSubstr("cpu7"));
+}
+
+TEST_F(DamagedTrace, TruncatedFileGivesItsCompletePacketsAndOneError) {
+  use_small_schema();
+  auto path = write("t", {.packets = two_cpus()});
+  auto file = path / "ctf/cpu0";
+  std::string whole = read_file(file);
+  std::vector<size_t> ends = {0};
+  std::vector<std::string> expected = {"1:20 1:50 1:60", "0:10 1:20 0:40 1:50 1:60",
+                                       "0:10 1:20 0:40 0:40-3 1:50 1:60"};
+  while (ends.back() < whole.size())
+    ends.push_back(ends.back() +
+                   *packet_bytes(std::as_bytes(std::span(whole)).subspan(ends.back())));
+  ASSERT_EQ(ends.size(), 4U);
+  for (size_t size = 0; size < whole.size(); ++size) {
+    write_file(file, std::string_view(whole).substr(0, size));
+    Outcome outcome = read({path});
+    auto packets = static_cast<size_t>(std::ranges::upper_bound(ends, size) - ends.begin() - 1);
+    EXPECT_EQ(outcome.notes.text_, expected[packets]) << size;
+    ASSERT_FALSE(outcome.verdict) << size;
+    EXPECT_EQ(outcome.verdict.error().code, ExitCode::data);
+    EXPECT_THAT(outcome.verdict.error().message,
+                HasSubstr(fmt::format("{} is damaged", file.string())));
+    EXPECT_THAT(outcome.verdict.error().message,
+                HasSubstr(fmt::format("at byte {}", ends[packets])));
+  }
+}
+
+class DamagedFile : public DamagedTrace {
+ protected:
+  // Replaces the file by `content` and reads the trace. An error must be one sentence that names
+  // the file and the remedy.
+  Outcome read_with(const std::string& name, std::string_view content) {
+    write_file(path_ / name, content);
+    Outcome outcome = read({path_});
+    EXPECT_LE(outcome.notes.records_, 6U);
+    if (outcome.verdict) return outcome;
+    const Error& error = outcome.verdict.error();
+    EXPECT_EQ(error.code, ExitCode::data);
+    EXPECT_THAT(error.message, HasSubstr(path_.string() + "/"));
+    EXPECT_THAT(error.message, AnyOf(HasSubstr("copy it again"), HasSubstr("babeltrace2 reads"),
+                                     HasSubstr("use a newer ktracectl")));
+    EXPECT_EQ(error.message.find('\n'), std::string::npos);
+    return outcome;
+  }
+  // Unreadable names cause no loss of events.
+  void expect_names_lost(const std::string& name, const Outcome& outcome) {
+    EXPECT_EQ(outcome.notes.text_, kTwoCpus);
+    if (!outcome.verdict) {
+      EXPECT_THAT(outcome.verdict.error().message, HasSubstr((path_ / name).string()));
+    }
+  }
+
+  const fs::path path_ = [this] {
+    use_small_schema();
+    return write("t", {.packets = two_cpus(),
+                       .names = {task_name(5, 1, 5, "bash"), cache_name(7, "dentry")},
+                       .symbols = {{0xffffffff81000000, "_stext+0x0/0x10"}}});
+  }();
+  const std::vector<std::string> names_ = {"tasks.json", "caches.json", "symbols.json"};
+  std::mt19937_64 random_{11};
+};
+
+// `whole` with the byte at `at` changed.
+std::string flipped(std::string whole, size_t at, uint64_t bits) {
+  whole[at] = static_cast<char>(static_cast<unsigned char>(whole[at]) ^ bits);
+  return whole;
+}
+
+TEST_F(DamagedFile, ReportsAnErrorForATruncatedManifest) {
+  const std::string whole = read_file(path_ / "manifest.json");
+  for (size_t size = 0; size + 1 < whole.size(); ++size) {
+    Outcome outcome = read_with("manifest.json", std::string_view(whole).substr(0, size));
+    ASSERT_FALSE(outcome.verdict) << size;
+    EXPECT_THAT(outcome.verdict.error().message, HasSubstr("manifest.json is damaged at byte"));
+  }
+}
+
+TEST_F(DamagedFile, ShowsAllEventsWithAnErrorForTruncatedNames) {
+  for (const std::string& name : names_) {
+    const std::string whole = read_file(path_ / name);
+    for (size_t size = 0; size + 1 < whole.size(); ++size) {
+      Outcome outcome = read_with(name, std::string_view(whole).substr(0, size));
+      EXPECT_FALSE(outcome.verdict) << name << " " << size;
+      expect_names_lost(name, outcome);
+    }
+    write_file(path_ / name, whole);
+  }
+}
+
+// For any content of the files, the reader ends, stays in bounds, and returns no more than was
+// written.
+TEST_F(DamagedFile, SurvivesAFlippedBitAnywhere) {
+  size_t unharmed = 0;
+  for (const char* name :
+       {"ctf/cpu0", "ctf/cpu1", "manifest.json", "tasks.json", "caches.json", "symbols.json"}) {
+    const std::string whole = read_file(path_ / name);
+    for (size_t at = 0; at < whole.size(); ++at) {
+      Outcome outcome = read_with(name, flipped(whole, at, 1U << random_() % 8));
+      unharmed += outcome.verdict.has_value();
+      if (std::ranges::count(names_, name) != 0) expect_names_lost(name, outcome);
+    }
+    write_file(path_ / name, whole);
+  }
+  EXPECT_GT(unharmed, 0U) << "there are bytes that may have any value";
+}
+
+TEST_F(DamagedFile, SurvivesSeveralFlippedBytes) {
+  for (const char* name :
+       {"ctf/cpu0", "ctf/cpu1", "manifest.json", "tasks.json", "caches.json", "symbols.json"}) {
+    const std::string whole = read_file(path_ / name);
+    for (int i = 0; i < 300; ++i) {
+      std::string changed = whole;
+      for (uint64_t flips = 1 + random_() % 3; flips > 0; --flips)
+        changed = flipped(std::move(changed), random_() % whole.size(), random_() % 256);
+      read_with(name, changed);
+    }
+    write_file(path_ / name, whole);
+  }
+}
+
+// ctf/metadata is for other readers; ours uses the schema in the manifest.
+TEST_F(DamagedFile, DoesNotNeedTheMetadata) {
+  const std::string whole = read_file(path_ / "ctf/metadata");
+  auto expect_all = [&](std::string_view content) {
+    Outcome outcome = read_with("ctf/metadata", content);
+    EXPECT_TRUE(outcome.verdict) << outcome.verdict.error().message;
+    EXPECT_EQ(outcome.notes.text_, kTwoCpus);
+  };
+  for (size_t at = 0; at < whole.size(); ++at) {
+    expect_all(std::string_view(whole).substr(0, at));
+    expect_all(flipped(whole, at, 1U << random_() % 8));
+  }
+  fs::remove(path_ / "ctf/metadata");
+  EXPECT_EQ(text({path_}), kTwoCpus);
+}
+
+// Renames before removing, like retention.
+void remove_trace(const fs::path& trace) {
+  const fs::path going = trace.string() + ".partial";
+  fs::rename(trace, going);
+  fs::remove_all(going);
+}
+
+TEST_F(DamagedFile, IsNotReportedAsDamagedWhenRemovedBeforeReading) {
+  auto history = History::open(std::vector{path_});
+  ASSERT_TRUE(history);
+  remove_trace(path_);
+  Outcome outcome = read_all(*history);
+  ASSERT_FALSE(outcome.verdict);
+  EXPECT_EQ(outcome.verdict.error().code, ExitCode::io);
+  EXPECT_EQ(outcome.verdict.error().message,
+            fmt::format("{} was removed while it was read", path_.string()));
+}
+
+TEST_F(DamagedFile, IsReadToTheEndWhenRemovedDuringReading) {
+  auto history = History::open(std::vector{path_});
+  ASSERT_TRUE(history);
+  Notes notes;
+  ASSERT_TRUE(history->read(notes));
+  remove_trace(path_);
+  while (history->read(notes)) {
+  }
+  EXPECT_TRUE(history->verdict());
+  EXPECT_EQ(notes.text_, kTwoCpus);
+}
+
+TEST_F(DamagedFile, IsNamedWhenFinishedDuringReading) {
+  const fs::path partial = path_.string() + ".partial";
+  fs::rename(path_, partial);
+  auto history = History::open(std::vector{partial}, true);
+  ASSERT_TRUE(history);
+  fs::rename(partial, path_);
+  Outcome outcome = read_all(*history);
+  ASSERT_FALSE(outcome.verdict);
+  EXPECT_THAT(outcome.verdict.error().message, HasSubstr("show " + path_.string()));
+}
+
+TEST_F(DamagedTrace, RefusesAPacketOfAnotherTrace) {
+  auto path = write("t", {.packets = {packet(0, {10}), packet(0, {20}), packet(0, {30})}});
+  auto file = path / "ctf/cpu0";
+  const std::string whole = read_file(file);
+  const size_t size = whole.size() / 3;
+  auto change = [&](size_t offset, auto value) {
+    std::string changed = whole;
+    std::memcpy(changed.data() + size + offset, &value, sizeof(value));
+    write_file(file, changed);
+    Outcome outcome = read({path});
+    EXPECT_EQ(outcome.notes.text_, "0:10");
+    EXPECT_FALSE(outcome.verdict);
+    if (outcome.verdict) return;
+    EXPECT_THAT(outcome.verdict.error().message, HasSubstr(fmt::format("at byte {}", size)));
+  };
+  change(offsetof(PacketHeader, uuid), uint8_t{1});
+  change(offsetof(PacketHeader, stream_id), uint32_t{1});
+  change(offsetof(PacketHeader, cpu_id), uint32_t{1});
+  change(offsetof(PacketHeader, timestamp_begin), uint64_t{9});
+  change(offsetof(PacketHeader, timestamp_end), uint64_t{9});
+  change(sizeof(PacketHeader), uint64_t{21});
+}
+
+}  // namespace
+}  // namespace ktraced::test

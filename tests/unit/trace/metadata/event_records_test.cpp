@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Dynamic events: announced in the stream, written to traces, read by babeltrace2.
+#include "trace/metadata/event_records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "schema/schema_json.h"
+#include "trace/directory/trace_reader.h"
+#include "trace/packet/field_value.h"
+#include "unit/support/babeltrace.h"
+#include "unit/support/packets.h"
+#include "unit/support/schema.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Rec {
+  struct record h;
+  u8 kind;
+  u8 hole[3];
+  u32 name_loc;
+  u64 wide;
+  u32 odd_loc;
+  char text[12];  // "virtio0", then two u16
+};
+
+Event event() {
+  Event e{.id = 300, .name = "my-module:it", .group = "my-module"};
+  e.fields = {
+      {.name = "kind", .type = "u8", .offset = 16, .size = 1},
+      {.name = "name",
+       .type = "char[]",
+       .meaning = Meaning::text,
+       .offset = 20,
+       .size = 1,
+       .count = 0,
+       .located = true},
+      {.name = "wide", .type = "u64", .offset = 24, .size = 8},
+      {.name = "odd", .type = "u16[]", .offset = 32, .size = 2, .count = 0, .located = true}};
+  e.size = offsetof(Rec, text);
+  e.print = "\"it\"";
+  return e;
+}
+
+Bytes some_record(uint64_t ts, bool cut) {
+  Rec r{};
+  r.kind = 5;
+  r.wide = 0x1122334455667788;
+  r.name_loc = offsetof(Rec, text) | 8U << LOCATED_COUNT_SHIFT | (cut ? uint32_t{LOCATED_CUT} : 0U);
+  r.odd_loc = (offsetof(Rec, text) + 8) | 2U << LOCATED_COUNT_SHIFT;
+  std::memcpy(r.text, "virtio0\0\x01\0\x02\0", 12);
+  return make_record(300, ts, 7, r);
+}
+
+TEST(EventRecords, AddMissingEventsToASchema) {
+  const auto record = event_record(event(), 12);
+  EXPECT_EQ(record.size() % 8, 0U);
+  Schema schema;
+  const Event* learnt = learn_event(schema, RecordView(record.data()));
+  ASSERT_NE(learnt, nullptr);
+  EXPECT_EQ(*learnt, event());
+  EXPECT_EQ(learn_event(schema, RecordView(record.data())), nullptr) << "it has it now";
+  const auto other = task_name(1, 1, 1, "x");
+  EXPECT_EQ(learn_event(schema, RecordView(other.data())), nullptr);
+}
+
+TEST(EventRecords, OmitEventsThatDoNotFit) {
+  Event large = event();
+  large.print = std::string(70000, 'x');
+  const auto record = event_record(large, 0);
+  Schema schema;
+  const Event* learnt = learn_event(schema, RecordView(record.data()));
+  ASSERT_NE(learnt, nullptr);
+  EXPECT_EQ(learnt->fields, large.fields);
+  EXPECT_EQ(learnt->print, "");
+}
+
+TEST(EventRecords, AddNothingWhenInvalid) {
+  auto record = event_record(event(), 0);
+  for (size_t at = sizeof(struct record); at < record.size(); at += 7) {
+    auto damaged = record;
+    damaged[at] = std::byte{0x81};
+    Schema schema;
+    learn_event(schema, RecordView(damaged.data()));
+  }
+}
+
+TEST(EventRecords, FindTheLatestOfTwoEventsWithOneName) {
+  Schema schema;
+  schema.add(event());
+  Event again = event();
+  again.id = 301;
+  again.fields.pop_back();
+  schema.add(again);
+  EXPECT_EQ(schema.find("my-module:it")->id, 301);
+  auto back = schema_from_json(schema_to_json(schema));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->events(), schema.events());
+}
+
+TEST(EventRecords, AreReadFromATraceByBabeltrace) {
+  TempDirectory directory;
+  const auto path = directory.path() / "t";
+  const TraceOrigin origin = test_origin();
+  auto writer = TraceWriter::create(path, built_schema(), origin, [](uint64_t) { return false; });
+  ASSERT_TRUE(writer) << writer.error().message;
+  (*writer)->add_names(event_record(event(), 0));
+  Event unused = event();
+  unused.id = 301;
+  (*writer)->add_names(event_record(unused, 0));
+  const Bytes packet =
+      packet_of({.records = {some_record(10, false), some_record(20, true)}, .lost = {}}, origin);
+  ASSERT_TRUE((*writer)->write(*PacketView::parse(packet)));
+  Manifest manifest;
+  manifest.origin = origin;
+  manifest.cpus = (*writer)->accounts();
+  ASSERT_TRUE((*writer)->finish(manifest, {}));
+
+  auto reader = TraceReader::open(path);
+  ASSERT_TRUE(reader) << reader.error().message;
+  ASSERT_NE(reader->schema().find(uint16_t{300}), nullptr);
+  EXPECT_EQ(*reader->schema().find(uint16_t{300}), event());
+  EXPECT_EQ(reader->schema().find(uint16_t{301}), nullptr) << "nothing in the trace is of it";
+  const Printed printed = babeltrace(path, "--names=none");
+  EXPECT_EQ(printed.err, "");
+  EXPECT_THAT(printed.out, HasSubstr("my-module:it"));
+  EXPECT_THAT(printed.out,
+              HasSubstr("{ 5, 36, 1, 8, 1234605616436508552, 44, 0, 2, \"virtio0\", [ 1, 2 ] }"));
+}
+
+TEST(FieldValue, OfVariableLengthIsFoundByItsLocation) {
+  const Bytes bytes = some_record(1, true);
+  const RecordView record(bytes.data());
+  const Event e = event();
+  EXPECT_EQ(text_of(e.fields[1], record), "virtio0");
+  EXPECT_TRUE(elements_of(e.fields[1], record).cut);
+  EXPECT_EQ(elements_of(e.fields[3], record).count, 2U);
+  EXPECT_EQ(integer_of(e.fields[3], record, 1), 2U);
+  EXPECT_EQ(end_of(e.fields[3], record), sizeof(Rec));
+  EXPECT_EQ(integer_of(e.fields[3], record, 2), std::nullopt);
+}
+
+TEST(ConfigRecord, RoundTrips) {
+  const nlohmann::json config = {{"state", "paused"}, {"events", {"kmalloc"}}};
+  const auto bytes = config_record(config, 77);
+  const RecordView record(bytes.data());
+  EXPECT_EQ(record.ts(), 77U);
+  EXPECT_EQ(bytes.size() % 8, 0U);
+  EXPECT_EQ(config_of(record), config);
+  Schema schema;
+  EXPECT_EQ(learn_event(schema, record), nullptr);
+}
+
+TEST(ConfigRecord, OmitsEventsThatDoNotFit) {
+  nlohmann::json config = {{"state", "paused"}};
+  for (int i = 0; i < 20'000; ++i) config["events"].push_back("event");
+  const auto bytes = config_record(config, 1);
+  const auto read = config_of(RecordView(bytes.data()));
+  ASSERT_TRUE(read);
+  EXPECT_EQ((*read)["state"], "paused");
+  EXPECT_FALSE(read->contains("events"));
+}
+
+}  // namespace
+}  // namespace ktraced::test

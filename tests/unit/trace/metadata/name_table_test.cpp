@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/metadata/name_table.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/support/packets.h"
+
+namespace ktraced {
+namespace {
+
+using test::cache_name;
+using test::task_name;
+
+void learn(NameTable& names, const test::Bytes& record) {
+  EXPECT_TRUE(names.apply(RecordView(record.data())));
+}
+
+std::string comm_at(const NameTable& names, uint32_t tid, uint64_t ts) {
+  const TaskName* task = names.task_at(tid, ts);
+  return task == nullptr ? "(unknown)" : std::string(task->comm());
+}
+
+TEST(NameTable, ReturnsTheVersionValidAtThatTime) {
+  NameTable names;
+  learn(names, task_name(5, 100, 5, "bash"));
+  learn(names, task_name(5, 200, 5, "make"));
+  EXPECT_EQ(comm_at(names, 5, 99), "bash") << "before all versions: the earliest";
+  EXPECT_EQ(comm_at(names, 5, 100), "bash");
+  EXPECT_EQ(comm_at(names, 5, 199), "bash");
+  EXPECT_EQ(comm_at(names, 5, 200), "make");
+  EXPECT_EQ(comm_at(names, 5, UINT64_MAX), "make");
+}
+
+TEST(NameTable, HasNoNamesForOtherThreadsAndTheIdleTask) {
+  NameTable names;
+  learn(names, task_name(5, 100, 4, "bash"));
+  learn(names, task_name(0, 100, 0, "swapper/3"));
+  EXPECT_EQ(names.task_at(6, 100), nullptr);
+  EXPECT_EQ(names.task_at(0, 100), nullptr);
+  EXPECT_EQ(names.task_at(5, 100)->tgid, 4U);
+  EXPECT_EQ(names.task_at(5, 100)->uid, 1000U);
+}
+
+TEST(NameTable, AcceptsVersionsInAnyOrder) {
+  NameTable names;
+  learn(names, task_name(5, 300, 5, "c"));
+  learn(names, task_name(5, 100, 5, "a"));
+  learn(names, task_name(5, 200, 5, "b"));
+  EXPECT_EQ(comm_at(names, 5, 150), "a");
+  EXPECT_EQ(comm_at(names, 5, 250), "b");
+  EXPECT_EQ(comm_at(names, 5, 350), "c");
+}
+
+TEST(NameTable, IdentifiesAThreadByItsExactStartTimeIfKnown) {
+  NameTable names;
+  learn(names, task_name(5, 20'000'000, 5, "bash", 20'000'000));  // rounded, as in /proc
+  learn(names, task_name(5, 90'000'000, 5, "make", 23'456'789));
+  EXPECT_EQ(names.task_at(5, 30'000'000)->start_time, 23'456'789U);
+  EXPECT_EQ(names.task_at(5, 95'000'000)->start_time, 23'456'789U);
+}
+
+TEST(NameTable, KnowsNoThreadAfterItHasEnded) {
+  NameTable names;
+  learn(names, task_name(5, 100, 5, "bash", 100));
+  learn(names, task_name(5, 500, 0, ""));
+  learn(names, task_name(5, 800, 5, "next", 800));
+  EXPECT_EQ(comm_at(names, 5, 499), "bash");
+  EXPECT_EQ(names.task_at(5, 500), nullptr);
+  EXPECT_EQ(comm_at(names, 5, 800), "next");
+}
+
+TEST(NameTable, DistinguishesTwoThreadsWithTheSameId) {
+  NameTable names;
+  learn(names, task_name(5, 100, 5, "worker", 100));
+  learn(names, task_name(5, 900, 77, "worker", 900));
+  EXPECT_EQ(names.task_at(5, 500)->tgid, 5U);
+  EXPECT_EQ(names.task_at(5, 900)->tgid, 77U);
+}
+
+TEST(NameTable, RepeatedNamesTakeNoMemory) {
+  NameTable names;
+  learn(names, task_name(5, 100, 5, "bash"));
+  for (uint64_t ts = 200; ts < 300; ++ts) learn(names, task_name(5, ts, 5, "bash"));
+  learn(names, task_name(5, 50, 5, "bash"));
+  learn(names, task_name(5, 300, 5, "make"));
+  EXPECT_EQ(names.task_at(5, 299)->since, 50U) << "one version, valid since it was first heard of";
+  EXPECT_EQ(comm_at(names, 5, 300), "make");
+}
+
+TEST(NameTable, KeepsOnlyTheNewestVersionsOfAThread) {
+  NameTable names;
+  for (uint64_t i = 0; i < 100; ++i) learn(names, task_name(5, 100 + i, 5, std::to_string(i)));
+  EXPECT_EQ(comm_at(names, 5, 199), "99");
+  EXPECT_EQ(comm_at(names, 5, 192), "92");
+  EXPECT_EQ(comm_at(names, 5, 100), "92") << "the earliest of the last 8";
+}
+
+TEST(NameTable, EvictsTheLeastRecentlyUsed) {
+  constexpr size_t kMax = 64;
+  NameTable names(kMax);
+  for (uint32_t tid = 1; tid <= 10000; ++tid) {
+    learn(names, task_name(tid, tid, tid, "t"));
+    EXPECT_NE(names.task_at(1, tid), nullptr) << "thread 1 is asked for all the time";
+    ASSERT_LE(names.task_count(), kMax);
+  }
+  EXPECT_EQ(names.task_at(2, 10000), nullptr);
+  EXPECT_NE(names.task_at(10000, 10000), nullptr);
+}
+
+TEST(NameTable, AcceptsACommThatFillsItsField) {
+  NameTable names;
+  learn(names, task_name(5, 1, 5, "0123456789abcdef"));
+  EXPECT_EQ(comm_at(names, 5, 1), "0123456789abcdef");
+}
+
+TEST(NameTable, NamesSlabCaches) {
+  NameTable names;
+  learn(names, cache_name(0xffff888100000000, "dentry"));
+  EXPECT_EQ(names.cache_name(0xffff888100000000), "dentry");
+  EXPECT_EQ(names.cache_name(1), "");
+  learn(names, cache_name(0xffff888100000000, "inode_cache"));
+  EXPECT_EQ(names.cache_name(0xffff888100000000), "inode_cache") << "the address was used again";
+}
+
+TEST(NameTable, RefusesOtherRecords) {
+  NameTable names;
+  auto unknown = test::bare_record(1, 99);
+  EXPECT_FALSE(names.apply(RecordView(unknown.data())));
+  auto cut_short = test::bare_record(1, METADATA_task);
+  EXPECT_FALSE(names.apply(RecordView(cut_short.data())));
+  cut_short = test::bare_record(1, METADATA_slab_cache);
+  EXPECT_FALSE(names.apply(RecordView(cut_short.data())));
+}
+
+}  // namespace
+}  // namespace ktraced
