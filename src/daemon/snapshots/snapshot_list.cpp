@@ -163,19 +163,20 @@ Result<SnapshotList::Sum> SnapshotList::sum(const TraceStore& store,
   return sum;
 }
 
-std::optional<std::string> find_snapshot(const TraceStore& store, const std::string& boot_id,
-                                         uint64_t end_ns) {
-  const auto traces = store.list();
-  if (!traces) return std::nullopt;
+Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
+                                                 const std::string& boot_id, uint64_t end_ns) {
+  auto traces = store.list();
+  if (!traces) return propagate(traces);
   for (const StoredTrace& trace : *traces) {
-    const auto summary = summary_of(store.path_of(trace.name));
+    auto summary = summary_of(store.path_of(trace.name));
+    if (!summary && summary.error().code != ExitCode::data) return propagate(summary);
     if (!summary) continue;
     const Manifest& manifest = summary->manifest;
     if (manifest.kind == TraceKind::snapshot && manifest.origin.boot_id == boot_id &&
         manifest.end_ns == end_ns)
       return trace.name;
   }
-  return std::nullopt;
+  return std::optional<std::string>();
 }
 
 Result<> remove_snapshot(const TraceStore& store, const std::string& name) {

@@ -53,8 +53,11 @@ class SnapshotList {
 };
 
 // The name of the snapshot in the store that was taken at `end_ns` (CLOCK_BOOTTIME) of that boot.
-[[nodiscard]] std::optional<std::string> find_snapshot(const TraceStore& store,
-                                                       const std::string& boot_id, uint64_t end_ns);
+// Skips damaged traces. Fails with ExitCode::io if one cannot be read now, so that it may be that
+// snapshot.
+[[nodiscard]] Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
+                                                               const std::string& boot_id,
+                                                               uint64_t end_ns);
 
 // Removes a snapshot, or an unreadable trace that may be one. Fails as TraceStore::remove(), and
 // with ExitCode::usage for a recording.

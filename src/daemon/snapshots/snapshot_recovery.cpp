@@ -45,7 +45,12 @@ Result<> Snapshots::begin() {
 }
 
 void Snapshots::recover() {
-  std::erase_if(unsaved_, [this](const auto& frozen) { return is_saved(frozen); });
+  for (auto frozen = unsaved_.begin(); frozen != unsaved_.end();) {
+    const auto saved = is_saved(*frozen);
+    if (!saved) return keep_unsaved(saved.error().message);
+    if (*saved) tracer_.flight().release(frozen->bank);
+    frozen = *saved ? unsaved_.erase(frozen) : std::next(frozen);
+  }
   if (unsaved_.empty()) return retry_.reset();
   if (auto claimed = store_->claim(); !claimed) return keep_unsaved(claimed.error().message);
   if (auto room = store_->check_room(history_bytes_of(unsaved_)); !room)
@@ -65,12 +70,12 @@ void Snapshots::recover() {
 }
 
 // The earlier daemon may have ended just after it had written the bank.
-bool Snapshots::is_saved(const FlightRecorder::Frozen& frozen) {
-  const auto name = find_snapshot(*store_, boot_id(), frozen.swap_ts);
-  if (!name) return false;
-  spdlog::info("{} holds what an earlier daemon has frozen", store_->path_of(*name).string());
-  tracer_.flight().release(frozen.bank);
-  return true;
+Result<bool> Snapshots::is_saved(const FlightRecorder::Frozen& frozen) const {
+  auto name = find_snapshot(*store_, boot_id(), frozen.swap_ts);
+  if (!name) return propagate(name);
+  if (*name)
+    spdlog::info("{} holds what an earlier daemon has frozen", store_->path_of(**name).string());
+  return name->has_value();
 }
 
 // Logs each reason once. At the end there are no more attempts: call_if_finished() logs it.

@@ -103,7 +103,7 @@ class Snapshots {
                       OnWritten on_written, bool recovery);
   // The functions of recovery.
   void recover();
-  [[nodiscard]] bool is_saved(const FlightRecorder::Frozen& frozen);
+  [[nodiscard]] Result<bool> is_saved(const FlightRecorder::Frozen& frozen) const;
   void keep_unsaved(const std::string& why);
   void on_written(uint64_t id, const Result<SnapshotSummary>& result);
 

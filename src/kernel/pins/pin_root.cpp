@@ -3,11 +3,11 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/files/directory.h"
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLock = "lock";  // names in a BPF file system have no dots
 
 bool is_bpffs(int fd) {
-  struct statfs info{};
+  struct statfs info {};
   return ::fstatfs(fd, &info) == 0 && info.f_type == BPF_FS_MAGIC;
 }
 
@@ -49,25 +49,33 @@ Result<Fd> open_parent(const fs::path& path, PinRoot::IfMissing if_missing) {
 }
 
 // Names of all entries of a directory, of any kind.
-std::vector<std::string> names_in(int directory) {
+Result<std::vector<std::string>> names_in(int directory) {
   std::vector<std::string> names;
-  const auto read =
-      for_each_entry("/proc/self/fd/" + std::to_string(directory),
-                     [&](const auto& entry) { names.push_back(entry.path().filename()); });
-  if (!read) spdlog::warn("what is pinned may be left: {}", read.error().message);
+  auto read = for_each_entry("/proc/self/fd/" + std::to_string(directory),
+                             [&](const auto& entry) { names.push_back(entry.path().filename()); });
+  if (!read) return propagate(read);
   return names;
 }
 
+// Opens a directory to remove what is in it. Holds nothing for a link or another file.
+Result<Fd> open_folder(int parent, const std::string& name) {
+  Fd folder(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+    return fail(ExitCode::io, "cannot open the pinned {}: {}", name, errno_text(errno));
+  return folder;
+}
+
 // Removes a directory with its content; for a link, only the link.
-void remove_folder(int parent, const std::string& name) {
-  const Fd folder(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder) {
-    ::unlinkat(parent, name.c_str(), 0);
-    return;
+Result<> remove_folder(int parent, const std::string& name) {
+  auto folder = open_folder(parent, name);
+  if (!folder) return propagate(folder);
+  if (*folder) {
+    auto names = names_in(folder->get());
+    if (!names) return propagate(names);
+    for (const std::string& entry : *names) ::unlinkat(folder->get(), entry.c_str(), 0);
   }
-  for (const std::string& entry : names_in(folder.get()))
-    ::unlinkat(folder.get(), entry.c_str(), 0);
-  ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+  ::unlinkat(parent, name.c_str(), *folder ? AT_REMOVEDIR : 0);
+  return {};
 }
 
 }  // namespace
@@ -105,24 +113,28 @@ Result<DirectoryLock> PinRoot::lock() const {
   return taken;
 }
 
-std::vector<std::string> PinRoot::objects() const {
-  std::vector<std::string> names = names_in(fd());
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with(kObjectPrefix); });
+Result<std::vector<std::string>> PinRoot::objects() const {
+  auto names = names_in(fd());
+  if (names)
+    std::erase_if(*names, [](const std::string& name) { return !name.starts_with(kObjectPrefix); });
   return names;
 }
 
 // Links first: a program that still runs must keep its pinned maps.
-void PinRoot::remove_object(const std::string& id) const {
-  const Fd object(::openat(fd(), id.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (object)
+Result<> PinRoot::remove_object(const std::string& id) const {
+  auto object = open_folder(fd(), id);
+  if (!object) return propagate(object);
+  if (*object)
     for (const char* folder : {"links", "programs", "rings", "maps"})
-      remove_folder(object.get(), folder);
-  ::unlinkat(fd(), id.c_str(), object ? AT_REMOVEDIR : 0);
+      if (auto removed = remove_folder(object->get(), folder); !removed) return removed;
+  ::unlinkat(fd(), id.c_str(), *object ? AT_REMOVEDIR : 0);
+  return {};
 }
 
 void PinRoot::remove_if_empty() const {
-  for (const std::string& name : names_in(fd()))
-    if (name != kLock) return;
+  const auto names = names_in(fd());
+  if (!names || std::ranges::any_of(*names, [](const std::string& name) { return name != kLock; }))
+    return;
   ::unlinkat(fd(), kLock, AT_REMOVEDIR);
   ::unlinkat(parent_.get(), path_.filename().c_str(), AT_REMOVEDIR);
 }

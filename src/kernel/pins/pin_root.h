@@ -33,10 +33,12 @@ class PinRoot {
   // Excludes other daemons while it is held. Fails with ExitCode::unavailable if another one holds
   // it.
   [[nodiscard]] Result<DirectoryLock> lock() const;
-  // Ids of all objects in it; entries with other names are not ours.
-  [[nodiscard]] std::vector<std::string> objects() const;
-  // Unpins all parts of the object with that id.
-  void remove_object(const std::string& id) const;
+  // Ids of all objects in it; entries with other names are not ours. Fails with ExitCode::io if the
+  // directory cannot be read, for example without a free descriptor.
+  [[nodiscard]] Result<std::vector<std::string>> objects() const;
+  // Unpins all parts of the object with that id. Fails with ExitCode::io as objects(): parts of it
+  // are then left.
+  [[nodiscard]] Result<> remove_object(const std::string& id) const;
   // Removes the directory if it contains only the lock, which the caller holds.
   void remove_if_empty() const;
 

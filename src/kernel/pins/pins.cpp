@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,7 +75,8 @@ void Pins::unpin(Kind kind, const std::string& name) const {
 }
 
 void Pins::remove() const {
-  place_->root->remove_object(place_->object);
+  if (auto removed = place_->root->remove_object(place_->object); !removed)
+    spdlog::warn("pinned objects may be left: {}", removed.error().message);
   place_->root->remove_if_empty();
 }
 

@@ -46,9 +46,11 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
 
   std::vector<std::string> replaced;
-  for (const std::string& other : (*root)->objects()) {
+  auto objects = (*root)->objects();
+  if (!objects) return propagate(objects);
+  for (const std::string& other : *objects) {
     if (other == identity) continue;
-    (*root)->remove_object(other);
+    if (auto removed = (*root)->remove_object(other); !removed) return propagate(removed);
     replaced.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
   }
   auto adopted = BpfObject::adopt(schema, features, *pins);
@@ -81,8 +83,10 @@ Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path
   if (!root) return propagate(root);
   auto lock = (*root)->lock();
   if (!lock) return propagate(lock);
-  std::vector<std::string> objects = (*root)->objects();
-  for (const std::string& object : objects) (*root)->remove_object(object);
+  auto objects = (*root)->objects();
+  if (!objects) return objects;
+  for (const std::string& object : *objects)
+    if (auto removed = (*root)->remove_object(object); !removed) return propagate(removed);
   (*root)->remove_if_empty();
   return objects;
 }

@@ -33,7 +33,8 @@ struct AcquiredObject {
                                                     const std::filesystem::path& path);
 
 // Removes everything under `path`; returns the ids of the objects that were there. Fails
-// with ExitCode::unavailable if a living daemon holds it, and as PinRoot::open().
+// with ExitCode::unavailable if a living daemon holds it, and as PinRoot::open() and
+// PinRoot::remove_object().
 [[nodiscard]] Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path);
 
 }  // namespace ktraced

@@ -183,6 +183,21 @@ TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
   EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
 }
 
+TEST(Persistence, CleanupNeverClaimsSuccessWithoutDescriptorsToRemoveEverything) {
+  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
+  daemon.end(SIGKILL);
+  int failed = 0;
+  for (int limit = 4; std::filesystem::exists(daemon.pins()); ++limit) {
+    ASSERT_LT(limit, 64);
+    const Finished cleanup = run({"prlimit", "--nofile=" + std::to_string(limit), kDaemonProgram,
+                                  "--config", daemon.config_file(), "--cleanup"});
+    EXPECT_EQ(cleanup.exit_code == 0, !std::filesystem::exists(daemon.pins()))
+        << limit << ": " << cleanup.out << cleanup.err;
+    failed += cleanup.exit_code != 0;
+  }
+  EXPECT_GT(failed, 0);
+}
+
 TEST(Persistence, CleanupRemovesTheDeadSocketAndNamesTheHistoryThatStays) {
   TempDir directory;
   json config = {{"events", numbered_calls()},

@@ -87,6 +87,7 @@ TEST(SnapshotList, FailsToReadWhenNoDescriptorIsLeft) {
   expect_no_descriptors(store.list_unfinished(""));
   expect_no_descriptors(list.entries(store));
   expect_no_descriptors(list.sum(store));
+  expect_no_descriptors(find_snapshot(store, "boot", 1));
 }
 
 }  // namespace
