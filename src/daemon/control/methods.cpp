@@ -21,14 +21,6 @@ using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
 
-// False if the parameter is missing.
-Result<bool> flag_parameter(const json& params, const char* name) {
-  auto value = params.find(name);
-  if (value == params.end()) return false;
-  if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", name);
-  return value->get<bool>();
-}
-
 void list_events(const MethodTargets& t, const json& params, const Reply& reply) {
   std::vector<std::string> patterns;
   if (params.contains("tracepoints")) {
