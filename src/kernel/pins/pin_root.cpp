@@ -54,7 +54,7 @@ std::vector<std::string> names_in(int directory) {
   const auto read =
       for_each_entry("/proc/self/fd/" + std::to_string(directory),
                      [&](const auto& entry) { names.push_back(entry.path().filename()); });
-  if (!read) spdlog::warn("what is pinned may be left: {}", read.error().message);
+  if (!read) spdlog::warn("some pinned objects may be left: {}", read.error().message);
   return names;
 }
 
