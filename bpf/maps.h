@@ -64,7 +64,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 512 * 1024);
-} name_records SEC(".maps");
+} metadata_records SEC(".maps");
 
 /* Names of threads by tid; those of ended threads stay until the space is needed. */
 struct {

@@ -16,7 +16,7 @@ static __always_inline void emit_metadata(struct record *r, u64 since, u32 id, u
 	r->id = id;
 	r->size = size;
 	r->tid = tid;
-	if (!bpf_ringbuf_output(&name_records, r, size, BPF_RB_NO_WAKEUP))
+	if (!bpf_ringbuf_output(&metadata_records, r, size, BPF_RB_NO_WAKEUP))
 		return;
 
 	u32 cpu = bpf_get_smp_processor_id();

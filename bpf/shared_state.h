@@ -59,14 +59,14 @@ enum cache_free_arg {
 struct event_counters {
 	u64 recorded; /* except what flight rings count, see flight_header; may be negative */
 	u64 filtered;
-	u64 dropped; /* stream ring full, or no ring for this CPU yet */
-	u64 told;    /* part of dropped that the daemon has reported; only it writes this */
+	u64 dropped;  /* stream ring full, or no ring for this CPU yet */
+	u64 reported; /* part of dropped that the daemon has reported; only it writes this */
 };
 
 /* Hits on a CPU that had no flight ring yet. */
 struct flight_drop {
 	u64 count;
-	u64 told; /* part of count that snapshots have reported; only the daemon writes this */
+	u64 reported; /* part of count that snapshots have reported; only the daemon writes this */
 };
 
 struct cpu_state {

@@ -32,10 +32,10 @@ export function fitted(context, text, width) {
   return fits < 1 ? "" : `${text.slice(0, fits)}…`;
 }
 
-// The smallest 1, 2 or 5 times a power of ten that is at least `wanted`.
-export function niceStep(wanted) {
-  const power = 10 ** Math.floor(Math.log10(wanted));
-  return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= wanted);
+// The smallest 1, 2 or 5 times a power of ten that is at least `least`.
+export function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= least);
 }
 
 // The times of the grid lines, and their distance.

@@ -127,7 +127,7 @@ class Timeline {
     this.range = new TimeRange(length);
     this.data = data;
     this.highlight = null;
-    this.wanted = { text: "", here: false };
+    this.shown = { text: "", here: false };
     this.cursor = null;
     const cpus = data.summary.cpus.map((cpu) => cpu.cpu);
     this.cpus = cpuRows(data, cpus, length);
@@ -144,15 +144,15 @@ class Timeline {
     this.range.onChange(() => this.redraw());
     onThemeChange(() => { this.overview.redraw(); this.redraw(); });
     new ResizeObserver(() => this.#drawAxis()).observe(this.cpuPane.element);
-    this.#say();
+    this.#showStatus();
   }
 
   redraw() {
-    if (this.wanted.here) this.filter({});
+    if (this.shown.here) this.filter({});
     this.cpuPane.redraw();
     this.threadPane.redraw();
     this.#drawAxis();
-    this.#say();
+    this.#showStatus();
   }
 
   // The pointer is at a time of the window, or null.
@@ -160,7 +160,7 @@ class Timeline {
     this.cursor = ns;
     this.cpuPane.redraw();
     this.threadPane.redraw();
-    this.#say();
+    this.#showStatus();
   }
 
   // Highlights all runs of a thread, or all calls of a kind; a second click removes the highlight.
@@ -173,8 +173,8 @@ class Timeline {
 
   // Rows of threads with `text` in their name or number; with `here` only those that were active
   // in the part shown.
-  filter({ text = this.wanted.text, here = this.wanted.here }) {
-    this.wanted = { text, here };
+  filter({ text = this.shown.text, here = this.shown.here }) {
+    this.shown = { text, here };
     const { begin, end } = this.range;
     const inPart = (lane) => {
       const i = lane.firstAfter(begin);
@@ -196,7 +196,7 @@ class Timeline {
     paintAxis(contextOf(this.axis, width, kAxis), this.range, width, kAxis, themeColours());
   }
 
-  #say() {
+  #showStatus() {
     const { range, cursor, data } = this;
     const shown = range.span >= range.length ? `All ${duration(range.length)}` : `${duration(range.span)} of ${duration(range.length)}, from ${offset(range.begin, range.span / 1000)}`;
     const at = cursor === null ? "" : ` · pointer at ${offset(cursor, range.span / 10000)}, ${((data.window.begin_ns + cursor) / 1e9).toFixed(6)} s after boot`;

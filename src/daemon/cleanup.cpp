@@ -8,12 +8,12 @@
 namespace ktraced {
 namespace {
 
-void clean_up_traces(const TraceStore& store, std::vector<std::string>& told) {
+void clean_up_traces(const TraceStore& store, std::vector<std::string>& report) {
   store.finish_removals();
   const auto unfinished = store.list_unfinished("");
-  if (!unfinished) return told.push_back(unfinished.error().message);
+  if (!unfinished) return report.push_back(unfinished.error().message);
   for (const StoredTrace& trace : *unfinished)
-    told.push_back(
+    report.push_back(
         fmt::format("left {}, which is not finished: 'ktracectl show --partial' reads it",
                     store.path_of(trace.name).string()));
 }
@@ -25,13 +25,14 @@ Result<std::vector<std::string>> clean_up(const Config& config) {
   if (!socket) return propagate(socket);
   auto objects = remove_pinned(config.bpffs);
   if (!objects) return propagate(objects);
-  std::vector<std::string> told = {fmt::format("removed {} pinned trace object{} from {}",
-                                               objects->size(), objects->size() == 1 ? "" : "s",
-                                               config.bpffs.string())};
-  if (*socket) told.push_back(fmt::format("removed the socket {}", config.control.socket.string()));
-  clean_up_traces(TraceStore(config.flight.directory), told);
-  if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), told);
-  return told;
+  std::vector<std::string> report = {fmt::format("removed {} pinned trace object{} from {}",
+                                                 objects->size(), objects->size() == 1 ? "" : "s",
+                                                 config.bpffs.string())};
+  if (*socket)
+    report.push_back(fmt::format("removed the socket {}", config.control.socket.string()));
+  clean_up_traces(TraceStore(config.flight.directory), report);
+  if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), report);
+  return report;
 }
 
 }  // namespace ktraced

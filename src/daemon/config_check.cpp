@@ -77,8 +77,8 @@ void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& find
   const json& events = status.at("events");
   const std::set<std::string> builtin(config.events.begin(), config.events.end());
   for (const auto& [name, event] : events.items()) {
-    const bool wanted = builtin.contains(name) || name.contains(':');
-    if (!wanted || event.at("available").get<bool>()) continue;
+    const bool configured = builtin.contains(name) || name.contains(':');
+    if (!configured || event.at("available").get<bool>()) continue;
     const std::string reason = event.value("reason", std::string());
     const std::string line = fmt::format("event {} is not available: {}", name, reason);
     if (std::ranges::find(findings.warnings, line) == findings.warnings.end())

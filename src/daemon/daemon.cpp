@@ -59,17 +59,17 @@ Result<> Daemon::start() {
 
   auto subscribers =
       Subscribers::create(loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
-                                  .request_pass = [this] { tracer_->request_pass(); },
+                                  .request_batch = [this] { tracer_->request_batch(); },
                                   .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
-  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> pass) {
+  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch) {
     // A failure in one consumer does not affect the other. The readers of the failed one detect
     // missing packets by their sequence numbers.
-    publishing_.run([&] { recorder_->publish(pass); });
-    publishing_.run([&] { subscribers_->publish(pass); });
+    publishing_.run([&] { recorder_->publish(batch); });
+    publishing_.run([&] { subscribers_->publish(batch); });
   });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
@@ -128,7 +128,7 @@ void Daemon::make_recorder() {
                  .current_config = [this] { return tracer_->current_config(); },
                  .missed = [this] { return tracer_->missed(); },
                  .follow_lost = [this] { return tracer_->follow_lost(); },
-                 .names = [this] { return tracer_->name_records(); },
+                 .names = [this] { return tracer_->metadata_records(); },
                  .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
                  .account = [this] { return tracer_ ? &tracer_->account() : nullptr; },
                  .lost_before = [this] { return tracer_->lost_before(); }});
@@ -138,7 +138,7 @@ void Daemon::make_recorder() {
 void Daemon::apply_output(const std::optional<StreamOutput>& output) {
   tracer_->set_recording(output.has_value());
   recorder_->apply(output);
-  if (output) tracer_->request_pass();
+  if (output) tracer_->request_batch();
 }
 
 Result<> Daemon::watch_signals() {
@@ -223,7 +223,7 @@ Result<std::vector<std::string>> Daemon::put_into_use(Config config) {
 }
 
 void Daemon::stop() {
-  spdlog::info(config_.persist ? "stopping; the trace goes on" : "stopping");
+  spdlog::info(config_.persist ? "stopping; tracing continues" : "stopping");
   commands_.close();
   tracer_->drop_work();
   // The banks must exist as long as they are read.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The daemon: tracer, control socket and subscribers, tied together.
+// The daemon: owns the tracer, the control socket and the subscribers.
 #pragma once
 
 #include <filesystem>

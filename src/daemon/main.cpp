@@ -40,7 +40,7 @@ struct Options {
 };
 
 int report(const Error& error) {
-  // A reader that does not read must not keep it from ending.
+  // Limits the wait, so that the daemon ends even if nothing reads its standard error.
   write_stderr(error_lines("ktraced", error), kErrorPatience);
   return static_cast<int>(error.code);
 }
@@ -80,9 +80,9 @@ Result<int> run(const Options& options) {
   if (options.check_config) return check(options, *config, *schema);
 
   if (options.cleanup) {
-    auto told = clean_up(*config);
-    if (!told) return propagate(told);
-    for (const std::string& line : *told) fmt::print("{}\n", line);
+    auto actions = clean_up(*config);
+    if (!actions) return propagate(actions);
+    for (const std::string& line : *actions) fmt::print("{}\n", line);
     return 0;
   }
 

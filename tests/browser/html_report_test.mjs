@@ -40,7 +40,7 @@ after(async () => {
 
 beforeEach(() => browser.open(pathToFileURL(page).href));
 
-// Whatever a test does: the page asks for nothing and complains of nothing.
+// In every test the page sends no requests and reports no errors.
 const quietly = (name, body) => test(name, async () => {
   browser.complaints.length = 0;
   await body();

@@ -72,7 +72,7 @@ class Reader {
   template <class Entries>
   void intern(const Entries& entries, Names& names) {
     for (const auto& entry : entries)
-      if (!names.emplace(entry.iid(), entry.name()).second) fault("a name told twice");
+      if (!names.emplace(entry.iid(), entry.name()).second) fault("a name defined twice");
   }
 
   void describe(const TrackDescriptor& track) {
@@ -177,7 +177,7 @@ class Reader {
   std::string resolve(const Names& names, uint64_t iid) {
     const auto found = names.find(iid);
     if (found != names.end()) return found->second;
-    fault("a name that was not told");
+    fault("a name that was not defined");
     return "";
   }
 

@@ -36,7 +36,7 @@ struct ReadEvent {
 };
 
 struct ReadThread {
-  std::string name;  // the last one told
+  std::string name;  // the last one defined
   int32_t pid = 0;
 };
 

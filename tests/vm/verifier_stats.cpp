@@ -97,11 +97,11 @@ Result<> run() {
   if (!schema) return propagate(schema);
   auto features = probe_features(*schema);
   if (!features) return propagate(features);
-  if (auto told = report_events(*features); !told) return told;
+  if (auto done = report_events(*features); !done) return done;
   auto object = BpfObject::load(*schema, *features, {});
   if (!object) return propagate(object);
   for (const Sample& sample : kSamples)
-    if (auto told = report_probe(*object, sample); !told) return told;
+    if (auto done = report_probe(*object, sample); !done) return done;
   return {};
 }
 

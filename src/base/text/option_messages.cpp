@@ -96,7 +96,7 @@ std::string not_a_value(std::string_view message) {
   return std::string(message);
 }
 
-// "KEY: unknown filter key 'x'": an argument without dashes is not named by what it is.
+// "KEY: unknown filter key 'x'": removes the name of an argument without dashes.
 std::string without_argument_name(const CLI::App& command, std::string_view message) {
   const size_t colon = message.find(": ");
   if (colon == std::string_view::npos || message.starts_with('-')) return std::string(message);

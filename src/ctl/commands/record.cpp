@@ -190,7 +190,7 @@ Result<> Session::prepare() {
   auto source = LiveSource::subscribe(std::move(*client));
   if (!source) return propagate(source);
   source_.emplace(std::move(*source));
-  source_->wait_until_on();  // the first events of the command must not be missed
+  source_->wait_until_on();  // the recording must contain the first events of the command
   auto recorder = Recorder::create(path_, *source_);
   if (!recorder) return propagate(recorder);
   recorder_.emplace(std::move(*recorder));

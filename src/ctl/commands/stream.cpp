@@ -43,7 +43,7 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
       loop.run(StreamLoop::duration_of(command.duration_s),
                {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
                   counter.take(packet);
-                  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::names))
+                  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::metadata))
                     packet.for_each_record([&](RecordView record) { learn_event(schema, record); });
                   return {};
                 },

@@ -10,12 +10,12 @@ using nlohmann::json;
 Result<TemporaryFilter> TemporaryFilter::follow(const std::string& socket, int pid) {
   auto client = RpcClient::connect(socket);
   if (!client) return propagate(client);
-  const json wanted = {{"pid", json::array()},
+  const json filter = {{"pid", json::array()},
                        {"uid", json::array()},
                        {"comm", json::array()},
                        {"cgroup", json::array()},
                        {"follow", {pid}}};
-  auto now = client->call("filter.set", {{"filter", wanted}, {"while_connected", true}});
+  auto now = client->call("filter.set", {{"filter", filter}, {"while_connected", true}});
   if (!now) return propagate(now);
   return TemporaryFilter(std::move(*client));
 }

@@ -124,7 +124,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   auto options = std::make_shared<ReportCommand>();
   options->kind = kind;
   auto* directories = add_directories(sub, *options);
-  auto* live = sub->add_flag("--live", options->live, "Of what happens now, until Ctrl-C");
+  auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
   add_event_option(sub, options->events);
@@ -152,7 +152,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
 // `report html` writes a file, so it reads finished traces only.
 void add_html_report(CLI::App* report, Command& command) {
   auto* sub =
-      report->add_subcommand("html", "All of it as one file for a browser, with a timeline");
+      report->add_subcommand("html", "All reports in one file for a browser, with a timeline");
   sub->fallthrough();
   auto options = std::make_shared<HtmlCommand>();
   add_directories(sub, *options)->required();

@@ -26,8 +26,8 @@ class ChosenAnalysis : public Analysis {
   void on_loss(const LossItem& loss) override {
     if (wants(loss.source, loss.event_id)) analysis_.on_loss(loss);
   }
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override {
-    analysis_.on_config_change(ts, scope);
+  void on_config_change(uint64_t ts, const TraceConfig& config) override {
+    analysis_.on_config_change(ts, config);
   }
 
  private:

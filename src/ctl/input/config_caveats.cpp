@@ -21,11 +21,11 @@ constexpr size_t kTimesShown = 3;  // in one caveat; there may be thousands
 class Times {
  public:
   Times(std::span<const ConfigSpan> spans,
-        const std::function<bool(const TraceConfig& scope)>& holds) {
+        const std::function<bool(const TraceConfig& config)>& holds) {
     begin_ = spans.front().begin_ns;
     end_ = spans.back().end_ns;
     for (const ConfigSpan& span : spans) {
-      if (!holds(span.scope)) continue;
+      if (!holds(span.config)) continue;
       if (!times_.empty() && times_.back().second == span.begin_ns)
         times_.back().second = span.end_ns;
       else
@@ -65,7 +65,7 @@ class Times {
 std::vector<uint64_t> filter_changes(std::span<const ConfigSpan> spans) {
   std::vector<uint64_t> times;
   for (size_t i = 1; i < spans.size(); ++i) {
-    const TaskFilter &before = spans[i - 1].scope.filter, &after = spans[i].scope.filter;
+    const TaskFilter &before = spans[i - 1].config.filter, &after = spans[i].config.filter;
     if (before.any() && after.any() && before != after) times.push_back(spans[i].begin_ns);
   }
   return times;
@@ -75,15 +75,15 @@ std::vector<uint64_t> filter_changes(std::span<const ConfigSpan> spans) {
 
 std::vector<ConfigSpan> spans_of(const json& config, uint64_t begin_ns, uint64_t end_ns) {
   std::vector<ConfigSpan> spans{
-      {.begin_ns = begin_ns, .end_ns = end_ns, .scope = TraceConfig::of(config)}};
+      {.begin_ns = begin_ns, .end_ns = end_ns, .config = TraceConfig::of(config)}};
   for (const json& change : list_at(config, "changes")) {
     const uint64_t ns = std::min(number_at(change, "ns"), end_ns);
     // Ignores changes before the window.
     if (ns > spans.back().begin_ns) {
       spans.back().end_ns = ns;
-      spans.push_back({.begin_ns = ns, .end_ns = end_ns, .scope = {}});
+      spans.push_back({.begin_ns = ns, .end_ns = end_ns, .config = {}});
     }
-    spans.back().scope = TraceConfig::of(member(change, "config"));
+    spans.back().config = TraceConfig::of(member(change, "config"));
   }
   return spans;
 }
@@ -96,9 +96,9 @@ std::vector<ConfigCaveat> config_caveats(std::span<const ConfigSpan> spans,
     if (!times.none())
       caveats.push_back({.text = sentence(times.text()), .until_ns = times.until_ns()});
   };
-  add(Times(spans, [](const TraceConfig& scope) { return !scope.running; }),
+  add(Times(spans, [](const TraceConfig& config) { return !config.running; }),
       [](const std::string& when) { return "tracing was paused" + when; });
-  add(Times(spans, [](const TraceConfig& scope) { return scope.filter.any(); }),
+  add(Times(spans, [](const TraceConfig& config) { return config.filter.any(); }),
       [](const std::string& when) {
         return fmt::format("a filter was set{}: what other tasks did is not in the trace", when);
       });
@@ -112,10 +112,11 @@ std::vector<ConfigCaveat> config_caveats(std::span<const ConfigSpan> spans,
          .until_ns = changed.back()});
   for (const std::string& event : needed) {
     // While tracing is paused nothing is traced; another caveat reports the pause.
-    add(Times(spans, [&](const TraceConfig& scope) { return scope.running && !scope.has(event); }),
+    add(Times(spans,
+              [&](const TraceConfig& config) { return config.running && !config.has(event); }),
         [&](const std::string& when) { return fmt::format("{} was not traced{}", event, when); });
     if (event != "sys_exit") continue;
-    add(Times(spans, [](const TraceConfig& scope) { return !scope.syscalls.empty(); }),
+    add(Times(spans, [](const TraceConfig& config) { return !config.syscalls.empty(); }),
         [](const std::string& when) {
           return fmt::format("only some system calls were traced{}", when);
         });

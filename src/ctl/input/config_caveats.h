@@ -17,7 +17,7 @@ namespace ktraced {
 struct ConfigSpan {
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
-  TraceConfig scope;
+  TraceConfig config;
 };
 
 // The trace configs of a window from `begin_ns` to `end_ns`: those in `config`, in the format of

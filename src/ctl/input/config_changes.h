@@ -19,7 +19,7 @@ class ConfigChanges : public MergeSink {
 
   // The trace config from `ts` on. Add changes in time order, and before the events of that time
   // are taken.
-  void add(uint64_t ts, TraceConfig scope) { marks_.emplace_back(ts, std::move(scope)); }
+  void add(uint64_t ts, TraceConfig config) { marks_.emplace_back(ts, std::move(config)); }
 
   void on_record(const RecordOrigin& from, RecordView record) override {
     mark_until(record.ts());

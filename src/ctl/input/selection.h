@@ -28,7 +28,7 @@ struct SelectionArgs {
 enum class SchemaOf { daemon, trace };
 
 // Like the filters in the kernel, an event about two tasks (a switch, a wake-up, a
-// signal) is wanted if either of them is.
+// signal) is selected if either of them is.
 class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming

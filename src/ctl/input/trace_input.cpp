@@ -173,7 +173,7 @@ Result<> TraceInput::read(Analysis& analysis) {
   for (const TraceReader& trace : history_.traces())
     analysis.add_source(trace.schema(), trace.names());
   ConfigChanges marks(analysis);
-  for (ConfigSpan& span : history_spans(history_)) marks.add(span.begin_ns, std::move(span.scope));
+  for (ConfigSpan& span : history_spans(history_)) marks.add(span.begin_ns, std::move(span.config));
   Beginnings sink(history_, marks);
   while (history_.read(sink)) {
   }

@@ -47,7 +47,7 @@ json LiveInput::status() const {
 }
 
 // Applies a metadata record: a name, a new event or a config change.
-void LiveInput::take_name(RecordView record, ConfigChanges& marks) {
+void LiveInput::apply_metadata(RecordView record, ConfigChanges& marks) {
   if (names_.apply(record) || learn_event(schema_, record) != nullptr) return;
   const auto config = config_of(record);
   if (!config) return;
@@ -78,7 +78,7 @@ Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {
 Result<> LiveInput::read(Analysis& analysis) {
   analysis.add_source(schema_, names_);
   ConfigChanges marks(analysis);
-  BatchMerger merger(marks, [&](RecordView record) { take_name(record, marks); });
+  BatchMerger merger(marks, [&](RecordView record) { apply_metadata(record, marks); });
   const auto end = run(merger);
   ended_ = end ? StreamLoop::verdict_of(*end) : Result<>(std::unexpected(end.error()));
   merger.finish();
@@ -135,7 +135,7 @@ Result<std::vector<Selection>> LiveInput::select(const SelectionArgs& args) cons
 }
 
 std::string_view LiveInput::symbol(uint64_t address) {
-  symbols_.want(address);
+  symbols_.request(address);
   symbols_.fetch();
   return symbols_.resolve(address);
 }

@@ -37,7 +37,7 @@ class LiveInput : public ReportInput {
   [[nodiscard]] nlohmann::json missed() const;
   [[nodiscard]] const nlohmann::json& trace_config() const;
   Result<StreamLoop::End> run(BatchMerger& merger);
-  void take_name(RecordView record, ConfigChanges& marks);
+  void apply_metadata(RecordView record, ConfigChanges& marks);
 
   std::string socket_;
   std::optional<double> seconds_;

@@ -7,7 +7,7 @@
 
 namespace ktraced {
 
-size_t PacketAssembler::wanted() const {
+size_t PacketAssembler::needed() const {
   if (pending() < sizeof(PacketHeader)) return sizeof(PacketHeader);
   auto size = packet_bytes(unread());
   return size ? *size : sizeof(PacketHeader);
@@ -17,9 +17,9 @@ std::span<std::byte> PacketAssembler::room() {
   bool shared = block_.use_count() > 1;
   if (!shared && pending() == 0) begin_ = end_ = 0;
   // Do not fill a nearly full block: that would take ever smaller reads.
-  bool fits = begin_ + wanted() <= capacity_ && capacity_ - end_ >= kBlockBytes / 4;
+  bool fits = begin_ + needed() <= capacity_ && capacity_ - end_ >= kBlockBytes / 4;
   if (!fits) {
-    size_t capacity = std::max(wanted() + kBlockBytes / 4, kBlockBytes);
+    size_t capacity = std::max(needed() + kBlockBytes / 4, kBlockBytes);
     auto block = std::make_shared_for_overwrite<std::byte[]>(capacity);
     size_t tail = pending();
     if (tail != 0) std::memcpy(block.get(), block_.get() + begin_, tail);

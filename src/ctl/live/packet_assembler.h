@@ -32,7 +32,7 @@ class PacketAssembler {
 
  private:
   // The size of the packet at begin_, as far as known.
-  [[nodiscard]] size_t wanted() const;
+  [[nodiscard]] size_t needed() const;
   [[nodiscard]] std::span<const std::byte> unread() const {
     return {block_.get() + begin_, end_ - begin_};
   }

@@ -31,7 +31,7 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
   for (auto next = addresses.begin(); next != addresses.end();) {
     auto first = next;
     for (size_t i = 0; i < RemoteSymbols::kMaxPerCall && next != addresses.end(); ++i)
-      symbols.want(*next++);
+      symbols.request(*next++);
     symbols.fetch();
     for (; first != next; ++first)
       if (auto name = symbols.resolve(*first); !name.empty()) names.emplace(*first, name);
@@ -59,7 +59,7 @@ Result<Recorder> Recorder::create(const std::filesystem::path& path, const LiveS
 
 Result<> Recorder::take(const PacketView& packet) {
   const PacketHeader& header = packet.header();
-  if (header.stream_id != static_cast<uint32_t>(StreamId::names)) {
+  if (header.stream_id != static_cast<uint32_t>(StreamId::metadata)) {
     if (header.uuid != origin_.uuid)
       return fail(ExitCode::data, "the stream holds a packet of another trace");
     continuity_.take(packet);

@@ -12,25 +12,25 @@ namespace ktraced {
 using nlohmann::json;
 
 void RemoteSymbols::fetch() {
-  if (wanted_.empty()) return;
-  if (symbols_.size() + wanted_.size() > kMaxSymbols) symbols_.clear();
+  if (requested_.empty()) return;
+  if (symbols_.size() + requested_.size() > kMaxSymbols) symbols_.clear();
   std::vector<uint64_t> batch;
-  for (uint64_t address : wanted_) {
+  for (uint64_t address : requested_) {
     batch.push_back(address);
     if (batch.size() == kMaxPerCall) fetch_some(std::exchange(batch, {}));
   }
   if (!batch.empty()) fetch_some(std::move(batch));
-  wanted_.clear();
+  requested_.clear();
 }
 
 void RemoteSymbols::fetch_some(std::vector<uint64_t> addresses) {
-  json wanted = json::array();
+  json texts = json::array();
   for (uint64_t address : addresses) {
     symbols_[address];  // each address is requested once, whatever the answer is
-    wanted.push_back(fmt::format("0x{:x}", address));
+    texts.push_back(fmt::format("0x{:x}", address));
   }
   if (!call_) return;
-  auto answer = call_({{"addresses", wanted}});
+  auto answer = call_({{"addresses", texts}});
   if (!answer) {
     call_ = nullptr;
     return;
@@ -38,7 +38,7 @@ void RemoteSymbols::fetch_some(std::vector<uint64_t> addresses) {
   auto found = answer->find("symbols");
   if (found == answer->end() || !found->is_object()) return;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    auto symbol = found->find(wanted[i].get_ref<const std::string&>());
+    auto symbol = found->find(texts[i].get_ref<const std::string&>());
     if (symbol != found->end() && symbol->is_string())
       symbols_[addresses[i]] = symbol->get<std::string>();
   }

@@ -15,7 +15,7 @@
 
 namespace ktraced {
 
-// Requests each address once, many at a time: call want() for all addresses of a batch, then
+// Requests each address once, many at a time: call request() for all addresses of a batch, then
 // fetch(), then resolve(). Addresses that the daemon cannot resolve have no symbol. Bounded: starts
 // over after kMaxSymbols symbols.
 class RemoteSymbols : public SymbolResolver {
@@ -29,8 +29,8 @@ class RemoteSymbols : public SymbolResolver {
   explicit RemoteSymbols(Call call) : call_(std::move(call)) {}
 
   // Adds `address` to the next request. Cheap if it is known or cannot be a symbol.
-  void want(uint64_t address) {
-    if (address >= kKernelTextStart && !symbols_.contains(address)) wanted_.insert(address);
+  void request(uint64_t address) {
+    if (address >= kKernelTextStart && !symbols_.contains(address)) requested_.insert(address);
   }
   void fetch();
   std::string_view resolve(uint64_t address) override;
@@ -40,7 +40,7 @@ class RemoteSymbols : public SymbolResolver {
 
   Call call_;
   std::unordered_map<uint64_t, std::string> symbols_;  // empty: unknown
-  std::unordered_set<uint64_t> wanted_;
+  std::unordered_set<uint64_t> requested_;
 };
 
 // Requests symbols from the daemon at `socket`, over a separate connection. It is opened at the

@@ -47,23 +47,23 @@ void StreamLoop::finish() {
 }
 
 // False: end at once.
-bool StreamLoop::obey(Next next) {
+bool StreamLoop::apply(Next next) {
   if (next == Next::finish) finish();
   return next != Next::stop;
 }
 
 StreamLoop::Next StreamLoop::call_watchers() {
-  Next wanted = Next::go_on;
+  Next next = Next::go_on;
   for (Watched& watched : watched_)
     if (std::exchange(watched.ready, false)) {
       watched.fd = -1;
-      wanted = std::max(wanted, watched.on_ready());
+      next = std::max(next, watched.on_ready());
     }
   if (tick_ && Clock::now() >= next_tick_) {
     next_tick_ = Clock::now() + interval_;
-    wanted = std::max(wanted, tick_());
+    next = std::max(next, tick_());
   }
-  return wanted;
+  return next;
 }
 
 Result<StreamLoop::End> StreamLoop::run(std::optional<Clock::duration> duration,
@@ -73,14 +73,14 @@ Result<StreamLoop::End> StreamLoop::run(std::optional<Clock::duration> duration,
   for (;;) {
     auto ready = wait(finishing_ ? next_tick_ : std::min(deadline, next_tick_));
     if (!ready) return propagate(ready);
-    if (ready->no_reader || !obey(call_watchers())) return End::stopped;
+    if (ready->no_reader || !apply(call_watchers())) return End::stopped;
     if (ready->stop || Clock::now() >= deadline) finish();
     if (!ready->source) continue;
     auto more = source_.take(callbacks.on_packet);
     if (!more) return propagate(more);
     auto next = callbacks.after_packets();
     if (!next) return propagate(next);
-    if (!obey(*next)) return End::stopped;
+    if (!apply(*next)) return End::stopped;
     if (!*more) return finishing_ ? End::finished : End::hung_up;
   }
 }

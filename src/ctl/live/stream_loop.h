@@ -69,7 +69,7 @@ class StreamLoop {
   };
   Result<Ready> wait(Clock::time_point until);
   Next call_watchers();
-  bool obey(Next next);
+  bool apply(Next next);
   void finish();
 
   ReadAhead& source_;

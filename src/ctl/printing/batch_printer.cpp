@@ -40,7 +40,7 @@ void BatchPrinter::apply_name(RecordView record) {
 }
 
 void BatchPrinter::take(const PacketView& packet, std::shared_ptr<const void> owner) {
-  const bool events = packet.header().stream_id != static_cast<uint32_t>(StreamId::names);
+  const bool events = packet.header().stream_id != static_cast<uint32_t>(StreamId::metadata);
   if (events && symbols_ != nullptr) want_symbols(packet);
   merger_.take(packet, std::move(owner));
   if (!events) printer_.end_backlog(packet.header().timestamp_end);
@@ -51,7 +51,7 @@ void BatchPrinter::want_symbols(const PacketView& packet) {
   packet.for_each_record([this](RecordView record) {
     if (record.id() >= address_fields_.size()) return;
     for (const Field& field : address_fields_[record.id()])
-      if (auto address = integer_of(field, record)) symbols_->want(*address);
+      if (auto address = integer_of(field, record)) symbols_->request(*address);
   });
 }
 

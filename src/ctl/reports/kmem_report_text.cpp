@@ -113,9 +113,8 @@ std::string kmem_notes(const json& report) {
     out += fmt::format("for these reasons {} of what is held may have been given back\n",
                        grouped(uncertain));
   if (unseen != 0)
-    out += fmt::format(
-        "{} were freed without an event that tells it: their address was allocated again\n",
-        grouped(unseen));
+    out += fmt::format("{} were freed without an event: their address was allocated again\n",
+                       grouped(unseen));
   if (const uint64_t count = number_at(report, "not_followed"); count != 0)
     out += fmt::format("{} allocations were counted but not followed: too many were held at once\n",
                        grouped(count));

@@ -9,8 +9,8 @@ namespace ktraced {
 
 Colours Colours::of(int fd) {
   const char* no_color = std::getenv("NO_COLOR");  // any value but the empty one: no-color.org
-  bool wanted = no_color == nullptr || *no_color == '\0';
-  return Colours(wanted && ::isatty(fd) == 1);
+  bool allowed = no_color == nullptr || *no_color == '\0';
+  return Colours(allowed && ::isatty(fd) == 1);
 }
 
 }  // namespace ktraced

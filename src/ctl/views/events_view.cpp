@@ -87,10 +87,10 @@ size_t description_width(const json& events) {
 
 // Truncates after a whole word.
 std::string cut_to(std::string text, size_t width) {
-  constexpr std::string_view kCut = " ...";
+  constexpr std::string_view kTruncated = " ...";
   if (text.size() <= width) return text;
-  text.resize(width - kCut.size());
-  return text.substr(0, text.rfind(' ')).append(kCut);
+  text.resize(width - kTruncated.size());
+  return text.substr(0, text.rfind(' ')).append(kTruncated);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ constexpr uint64_t kEverything = std::numeric_limits<uint64_t>::max();
 
 // Returns when every record with a time up to `ts` is in its ring.
 void wait_for_late_records(uint64_t ts) {
-  while (boottime_ns() <= ts + kHoldBackNs)
-    std::this_thread::sleep_for(std::chrono::nanoseconds(kHoldBackNs));
+  while (boottime_ns() <= ts + kReorderWindowNs)
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kReorderWindowNs));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Drain::Drain(const BpfObject& object, Counters& counters, StreamRings& rings,
       lost_before_(options.lost_before),
       uuid_(options.uuid),
       publish_(std::move(publish)),
-      names_map_(object.map_fd("name_records")),
+      names_map_(object.map_fd("metadata_records")),
       all_names_(options.all_names),
       resume_(options.resume),
       max_latency_ms_(static_cast<int>(options.max_latency_ms)) {}
@@ -49,7 +49,8 @@ Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, Counters& c
                                             const Options& options, Publish publish) {
   std::unique_ptr<Drain> drain(
       new Drain(object, counters, rings, account, options, std::move(publish)));
-  auto names = RingReader::open(Fd(::dup(drain->names_map_)), object.map_capacity("name_records"));
+  auto names =
+      RingReader::open(Fd(::dup(drain->names_map_)), object.map_capacity("metadata_records"));
   if (!names) return propagate(names);
   drain->names_ = std::make_unique<RingReader>(std::move(*names));
   if (auto opened = drain->open(); !opened) return propagate(opened);
@@ -86,15 +87,15 @@ Drain::~Drain() {
 void Drain::run() {
   std::array<epoll_event, 16> events{};
   while (!stop_) {
-    const bool soon = flowing_ && watermark_ < wanted_.load();
+    const bool soon = flowing_ && watermark_ < requested_.load();
     const int timeout = !streaming_ ? -1 : soon ? kSoonMs : max_latency_ms_;
     ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
     carry_out_requests();
     if (!streaming_ || !flowing_) continue;
-    const uint64_t until = boottime_ns() - kHoldBackNs;
+    const uint64_t until = boottime_ns() - kReorderWindowNs;
     // If a batch fails, the records it has read stay in the packet builders. Readers detect lost
     // packets by their sequence numbers.
-    barrier_.run([&] { pass(until, std::max(until, watermark_)); });
+    barrier_.run([&] { run_batch(until, std::max(until, watermark_)); });
   }
 }
 
@@ -121,8 +122,8 @@ void Drain::call(const std::function<void()>& task) {
   if (auto failure = std::exchange(task_failure_, nullptr)) std::rethrow_exception(failure);
 }
 
-void Drain::request_pass() {
-  wanted_.store(boottime_ns());
+void Drain::request_batch() {
+  requested_.store(boottime_ns());
   flowing_.store(true);
   ::eventfd_write(wake_.get(), 1);
 }
@@ -142,7 +143,7 @@ void Drain::set_streaming(bool on, bool leave_on) {
     if (!leave_on) std::atomic_ref(control_.stream).store(on ? 1 : 0);
     if (!on) {
       wait_for_late_records(now);
-      pass(kEverything, now);
+      run_batch(kEverything, now);
     }
     streaming_ = on;
   });
@@ -153,12 +154,12 @@ void Drain::flush() {
   call([&] {
     if (!streaming_) return;
     wait_for_late_records(now);
-    pass(now, now);
+    run_batch(now, now);
   });
 }
 
 // Publishes batches of metadata only, which do not advance the watermark.
-void Drain::tell(std::span<const std::byte> names) {
+void Drain::announce(std::span<const std::byte> names) {
   call([&] {
     if (!streaming_) return;
     for (const PacketBytes& packet :
@@ -186,11 +187,11 @@ void Drain::begin_stream() {
 }
 
 void Drain::begin_account(const LostByCpu& known_lost) {
-  account_.begin([this](uint32_t cpu, uint16_t event) { return counters_.told(cpu, event); },
+  account_.begin([this](uint32_t cpu, uint16_t event) { return counters_.reported(cpu, event); },
                  known_lost);
 }
 
-// Losses of the daemon before come first.
+// Reports the losses of the earlier daemon first.
 void Drain::resume_cpus() {
   make_cpus(0);
   begin_account(lost_before_);
@@ -209,7 +210,7 @@ void Drain::empty_rings() {
   for (Cpu& cpu : cpus_) static_cast<void>(cpu.losses.unreported());
 }
 
-void Drain::pass(uint64_t until, uint64_t watermark) {
+void Drain::run_batch(uint64_t until, uint64_t watermark) {
   std::vector<PacketBytes> packets;
   for (auto& [number, ring] : rings_.rings()) drain_cpu(ring, cpus_[number]);
   for (uint32_t number = 0; number < cpus_.size(); ++number) {

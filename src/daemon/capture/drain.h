@@ -30,7 +30,7 @@ namespace ktraced {
 // The thread blocks without a timer while there is no reader.
 class Drain {
  public:
-  using Publish = std::function<void(std::span<const PacketBytes> pass)>;
+  using Publish = std::function<void(std::span<const PacketBytes> batch)>;
 
   struct Options {
     Uuid uuid{};
@@ -49,21 +49,21 @@ class Drain {
   Drain& operator=(const Drain&) = delete;
   ~Drain();
 
-  // One other thread at a time may call the functions below. All but request_pass() return when the
-  // drain thread has completed them, or rethrow its exception.
+  // One other thread at a time may call the functions below. All but request_batch() return when
+  // the drain thread has completed them, or rethrow its exception.
 
   // Turns the stream path in the kernel on, with empty rings, or off, with a last batch whose
-  // watermark is now. After turning on, nothing is read before the first request_pass(), because
-  // the reader may not be registered yet. With `leave_on` the programs go on writing for the next
+  // watermark is now. After turning on, nothing is read before the first request_batch(), because
+  // the reader may not be registered yet. With `leave_on` the programs keep writing for the next
   // daemon: what is not in the last batch stays in the rings.
   void set_streaming(bool on, bool leave_on = false);
   // Publishes a batch whose watermark is now, then returns.
   void flush();
   // Publishes metadata records at once, before any record that the programs write after this
   // returns. Without a reader they are lost.
-  void tell(std::span<const std::byte> names);
+  void announce(std::span<const std::byte> names);
   // Requests a batch whose watermark is now.
-  void request_pass();
+  void request_batch();
   void set_max_latency(uint32_t milliseconds);
   Result<> add_cpu(uint32_t cpu);
   Result<> resize(size_t ring_bytes);
@@ -102,7 +102,7 @@ class Drain {
   void begin_account(const LostByCpu& known_lost);
   void empty_rings();
   // Publishes the records up to `until`. All records up to `watermark` have then been sent.
-  void pass(uint64_t until, uint64_t watermark);
+  void run_batch(uint64_t until, uint64_t watermark);
   void drain_cpu(RingReader& ring, Cpu& cpu);
   void release(RingReader& ring, uint32_t cpu, uint64_t to);
   uint64_t take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until);
@@ -128,7 +128,7 @@ class Drain {
   bool resume_;
   int max_latency_ms_;
   uint64_t watermark_ = 0;  // timestamp_end of the last batch
-  std::atomic<uint64_t> wanted_{0};
+  std::atomic<uint64_t> requested_{0};
   std::atomic<bool> flowing_{false};
 
   Fd epoll_;

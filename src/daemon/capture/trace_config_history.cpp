@@ -50,7 +50,7 @@ TraceConfigHistory::TraceConfigHistory(const BpfObject& object, bool adopted) {
   auto memory = PinnedMemory::open(object.pins(), "trace_configs", TraceConfigLog::kBytes);
   if (!memory) {
     spdlog::warn("cannot log the trace config for the next daemon: {}", memory.error().message);
-    if (adopted) forget("the log of it cannot be read");
+    if (adopted) mark_unknown("the log of it cannot be read");
     return;
   }
   log_.emplace(std::move(memory->mapping));
@@ -59,12 +59,12 @@ TraceConfigHistory::TraceConfigHistory(const BpfObject& object, bool adopted) {
   else if (memory->adopted)
     adopt();
   else
-    forget("the earlier daemon did not log it");
+    mark_unknown("the earlier daemon did not log it");
 }
 
 void TraceConfigHistory::adopt() {
   auto content = log_->read();
-  if (!content) return forget(content.error().message);
+  if (!content) return mark_unknown(content.error().message);
   if (content->known_since_ns != 0)
     known_since_ = {.ns = content->known_since_ns, .reason = "the log holds only the last changes"};
   for (TraceConfigLog::Entry& entry : content->entries)
@@ -73,7 +73,7 @@ void TraceConfigHistory::adopt() {
   current_ = changes_.back().config;
 }
 
-void TraceConfigHistory::forget(std::string reason) {
+void TraceConfigHistory::mark_unknown(std::string reason) {
   const uint64_t now = boottime_ns();
   changes_.clear();
   if (current_) changes_.push_back({.ns = now, .config = current_});

@@ -43,7 +43,7 @@ class TraceConfigHistory {
   [[nodiscard]] nlohmann::json since(uint64_t ns) const;
   [[nodiscard]] const KnownSince& known_since() const { return known_since_; }
   // Marks the time up to now as unknown, for a reason other than the configs.
-  void forget(std::string reason);
+  void mark_unknown(std::string reason);
 
   // Marks the time while the kernel is being changed. If the daemon dies meanwhile, the next daemon
   // treats the trace config as unknown. May be nested.

@@ -71,13 +71,14 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   const bool recording = config.stream.output.has_value();
   if (!recording) std::atomic_ref(tracer->object_.control().stream).store(0);
   LostByCpu lost = tracer->resume_account();
-  auto drain = Drain::start(tracer->object_, tracer->counters_, tracer->rings_, tracer->account_,
-                            {.uuid = tracer->uuid_,
-                             .max_latency_ms = config.stream.max_latency_ms,
-                             .resume = unread,
-                             .all_names = [self = tracer.get()] { return self->name_records(); },
-                             .lost_before = recording ? std::move(lost) : LostByCpu{}},
-                            std::move(publish));
+  auto drain =
+      Drain::start(tracer->object_, tracer->counters_, tracer->rings_, tracer->account_,
+                   {.uuid = tracer->uuid_,
+                    .max_latency_ms = config.stream.max_latency_ms,
+                    .resume = unread,
+                    .all_names = [self = tracer.get()] { return self->metadata_records(); },
+                    .lost_before = recording ? std::move(lost) : LostByCpu{}},
+                   std::move(publish));
   if (!drain) return propagate(drain);
   tracer->drain_ = std::move(*drain);
   // Before any program can be detached, so that the records continue those of the earlier daemon
@@ -89,7 +90,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (before != nullptr)
     for (const std::string& line : dropped_settings(*before, *tracer->current_config()))
       spdlog::warn("dropped a run-time setting of the earlier daemon: {}", line);
-  // Programs that were attached all the time may have missed names.
+  // Programs that stayed attached may have missed hits, so names may be outdated.
   tracer->check_names();
   return tracer;
 }
@@ -124,7 +125,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
   dynamic_.adopt();
   for (const auto& [id, event] : dynamic_.all()) schema_.add(event->event);
   if (adopted_ && !dynamic_.misses_kept())
-    trace_configs_.forget("the earlier daemon did not save how many hits the kernel missed");
+    trace_configs_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
 }
 
 // If startup fails, the kernel state stays as it was found.
@@ -144,7 +145,7 @@ LostByCpu Tracer::resume_account() {
   std::map<uint32_t, uint64_t> consumed;
   for (const auto& [cpu, ring] : rings_.rings()) consumed[cpu] = ring.consumed();
   auto unwritten = account_.resume(
-      consumed, [this](uint32_t cpu, uint16_t event) { return counters_.told(cpu, event); });
+      consumed, [this](uint32_t cpu, uint16_t event) { return counters_.reported(cpu, event); });
   auto lost = unwritten ? crash_losses(std::move(*unwritten)) : std::nullopt;
   if (!lost) return {};
   lost_before_ = 0;
@@ -174,7 +175,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   const bool flight_before = flight_.enabled();
   if (auto applied = put_lasting_filter(filter); !applied) return propagate(applied);
   // No program is attached or detached before everything is decided: a program that an earlier
-  // daemon left attached must not miss a hit.
+  // daemon left attached must record every hit.
   if (auto switched = switch_flight(config.flight.enabled); !switched) {
     static_cast<void>(put_lasting_filter(filter_before));
     return propagate(switched);
@@ -231,13 +232,13 @@ Result<uint64_t> Tracer::empty_flight() {
                 "the flight recorder cannot be emptied, and nothing is reset: {}; or keep its "
                 "history (--keep-history)",
                 history.error().message);
-  // A snapshot that is being written reports those before it itself.
+  // A snapshot that is being written reports the drops before it.
   if (!flight_.any_frozen()) report_flight_drops(flight_drops());
   return history;
 }
 
-// Programs go on meanwhile. What they have recorded since the flight recorder was emptied is in
-// it, so it is counted.
+// Programs record during a reset. Records written after the flight recorder was emptied are in it,
+// so they are counted.
 Result<Tracer::Discarded> Tracer::reset(bool keep_history) {
   Discarded discarded;
   const bool empties = !keep_history && flight_.enabled();

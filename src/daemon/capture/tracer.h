@@ -135,8 +135,8 @@ class Tracer {
 
   // From now on programs are attached and detached in slices, between the turns of this loop.
   void work_in(EventLoop& loop);
-  // Calls back, perhaps at once, when attaching all needed programs has succeeded or failed. Passes
-  // ExitCode::unavailable when the daemon ends before.
+  // Calls back, perhaps at once, when attaching all needed programs has succeeded or failed.
+  // Reports ExitCode::unavailable when the daemon ends before.
   using OnAttached = std::function<void(const Result<>& attached)>;
   void when_attached(OnAttached then);
   // Cancels all pending attaching and detaching.
@@ -154,13 +154,13 @@ class Tracer {
   [[nodiscard]] std::shared_ptr<void> expect_reader();
   // Turns the stream on or off for the daemon's own recording. When turned off, returns after
   // everything up to now has been published. When turned on, the stream starts with the next
-  // request_pass().
+  // request_batch().
   void set_recording(bool recording);
   // Turns the flight recorder on or off. Fails with ExitCode::os, or with ExitCode::unavailable
   // while a snapshot is being written.
   Result<> set_flight(bool enabled);
   [[nodiscard]] FlightRecorder& flight() { return flight_; }
-  void request_pass() { drain_->request_pass(); }
+  void request_batch() { drain_->request_batch(); }
   // The number of records that reset() has discarded.
   struct Discarded {
     uint64_t unread = 0;   // in the stream rings
@@ -188,7 +188,7 @@ class Tracer {
 
   // All names known now and until a moment ago: as metadata records, or as a first batch for a new
   // reader. Thread-safe.
-  [[nodiscard]] std::vector<std::byte> name_records() const;
+  [[nodiscard]] std::vector<std::byte> metadata_records() const;
   // All names known of the time since `ns`.
   [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
   [[nodiscard]] std::vector<PacketBytes> metadata_packets() const;

@@ -22,12 +22,12 @@ constexpr std::array kHousekeeping = {"sched_process_fork", "sched_process_exec"
 constexpr const char* kChildBorn = "child_born";
 constexpr const char* kEvictFollowed = "evict_followed";
 
-bool is_housekeeping(const std::string& event) {
+bool is_name_tracker(const std::string& event) {
   return std::ranges::find(kHousekeeping, event) != kHousekeeping.end();
 }
 
-bool keeps_house(const std::string& program) {
-  return is_housekeeping(program) || program == kChildBorn || program == kEvictFollowed;
+bool tracks_tasks(const std::string& program) {
+  return is_name_tracker(program) || program == kChildBorn || program == kEvictFollowed;
 }
 
 }  // namespace
@@ -44,33 +44,33 @@ void Tracer::reconcile() {
   if (shut_down_) return;
   const TraceConfigHistory::Change change(trace_configs_);
   const bool tracing = (streaming_ || flight_.enabled()) && !paused_;
-  const bool keeping_house = tracing || filters_.following();
-  if (keeping_house && !names_kept() && !names_begin_) {
+  const bool tracking_tasks = tracing || filters_.following();
+  if (tracking_tasks && !names_kept() && !names_begin_) {
     names_begin_ = true;
     names_.begin();
   }
   std::deque<ProgramChange> attach, detach;
-  auto want = [&](const std::string& program, uint16_t dynamic_id, bool wanted) {
+  auto plan = [&](const std::string& program, uint16_t dynamic_id, bool needed) {
     const bool attached =
         dynamic_id != 0 ? dynamic_.attached(dynamic_id) : object_.attached(program);
-    if (wanted == attached) return;
-    if (wanted && dynamic_id == 0 && keeps_house(program))
-      attach.push_front({program, dynamic_id, wanted});  // events need thread names
+    if (needed == attached) return;
+    if (needed && dynamic_id == 0 && tracks_tasks(program))
+      attach.push_front({program, dynamic_id, needed});  // events need thread names
     else
-      (wanted ? attach : detach).push_back({program, dynamic_id, wanted});
+      (needed ? attach : detach).push_back({program, dynamic_id, needed});
   };
   for (const Event& event : schema_.events()) {
     const bool on = tracing && enabled_.contains(event.name);
     if (event.id < std::size(object_.control().event_on))
       std::atomic_ref(object_.control().event_on[event.id]).store(on ? 1 : 0);
     if (is_dynamic(event))  // if a name has several definitions, the newest is used
-      want(event.name, event.id, on && schema_.find(event.name) == &event);
+      plan(event.name, event.id, on && schema_.find(event.name) == &event);
     else if (!object_.unavailable().contains(event.name))
-      want(event.name, 0, on || (keeping_house && is_housekeeping(event.name)));
+      plan(event.name, 0, on || (tracking_tasks && is_name_tracker(event.name)));
   }
-  for (const auto& [program, wanted] :
-       {std::pair(kChildBorn, keeping_house), std::pair(kEvictFollowed, filters_.following())})
-    if (!object_.unavailable().contains(program)) want(program, 0, wanted);
+  for (const auto& [program, needed] :
+       {std::pair(kChildBorn, tracking_tasks), std::pair(kEvictFollowed, filters_.following())})
+    if (!object_.unavailable().contains(program)) plan(program, 0, needed);
 
   to_change_ = std::move(detach);
   std::ranges::move(attach, std::back_inserter(to_change_));

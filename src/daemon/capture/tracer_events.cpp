@@ -153,7 +153,7 @@ void Tracer::take_definitions(const std::vector<const DynamicEvent*>& events) {
     const auto record = event_record(event->event, boottime_ns());
     records.insert(records.end(), record.begin(), record.end());
   }
-  if (!records.empty()) drain_->tell(records);
+  if (!records.empty()) drain_->announce(records);
 }
 
 // Unavailable events in the configuration do not keep the daemon from starting.

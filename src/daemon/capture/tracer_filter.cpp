@@ -49,9 +49,9 @@ void Tracer::end_temporary_filter(const void* owner) {
 // A temporary filter stays active.
 Result<> Tracer::put_lasting_filter(const FilterSettings& settings) {
   if (!temporary_) return filters_.apply(settings);
-  FilterSettings lent = filters_.current();
-  lent.syscall = settings.syscall;
-  if (auto applied = filters_.apply(lent, &settings); !applied) return applied;
+  FilterSettings temporary = filters_.current();
+  temporary.syscall = settings.syscall;
+  if (auto applied = filters_.apply(temporary, &settings); !applied) return applied;
   temporary_->lasting = settings;
   return {};
 }

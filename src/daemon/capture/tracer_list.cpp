@@ -21,7 +21,7 @@ void Tracer::prepare_tracepoints(const std::vector<std::string>& names, OnPrepar
   visit_tracepoints(
       preparing_, dynamic,
       [this](const std::string& name) {
-        ChosenEvents ignored;  // what fails is reported when it is enabled
+        ChosenEvents ignored;  // failures are reported when an event is enabled
         static_cast<void>(define_tracepoints(name, ignored));
       },
       [then = std::move(then)](const Tracepoints::Kept& kept, const Result<>&) { then(kept); });

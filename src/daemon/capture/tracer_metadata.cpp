@@ -9,7 +9,7 @@
 
 namespace ktraced {
 
-std::vector<std::byte> Tracer::name_records() const {
+std::vector<std::byte> Tracer::metadata_records() const {
   // Records in the stream rings, or in a queue, are not older.
   constexpr uint64_t kRecentNs = 10'000'000'000;
   const uint64_t now = boottime_ns();
@@ -22,14 +22,14 @@ KernelNames::History Tracer::names_since(uint64_t ns) const {
 }
 
 std::vector<PacketBytes> Tracer::metadata_packets() const {
-  std::vector<std::byte> records = name_records();
+  std::vector<std::byte> records = metadata_records();
   // Includes events that were defined after the schema was sent.
   for (const auto& [id, event] : dynamic_.all()) {
     const auto record = event_record(event->event, 0);
     records.insert(records.end(), record.begin(), record.end());
   }
-  const auto scope = config_record(*current_config(), 0);
-  records.insert(records.end(), scope.begin(), scope.end());
+  const auto config = config_record(*current_config(), 0);
+  records.insert(records.end(), config.begin(), config.end());
   // Nothing has been sent yet: these packets do not advance the watermark or the sequence number.
   uint64_t sequence = 0;
   return build_metadata_packets(uuid_, sequence, 0, records);
@@ -83,7 +83,7 @@ void Tracer::note_config() {
   const auto ns = trace_configs_.note(std::move(now));
   if (!ns) return;
   const SharedConfig config = current_config();
-  if (streaming_) drain_->tell(config_record(*config, *ns));
+  if (streaming_) drain_->announce(config_record(*config, *ns));
   if (on_change_) on_change_(config);
 }
 

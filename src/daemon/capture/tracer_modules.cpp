@@ -20,7 +20,7 @@ void Tracer::note_modules(const KernelChanges& changes) {
 }
 
 void Tracer::check_modules() {
-  // Probes that are not needed now are tried all the same, to report whether they can be attached.
+  // Also tries probes that are not needed now, to report whether they can be attached.
   for (const auto& [name, probe] : probe_list_)
     if (probe.id != 0 && enabled_.contains(name) && attach_failures_.contains(name))
       try_probe(name);
@@ -79,13 +79,14 @@ std::set<std::string> Tracer::tracepoints_to_note() const {
 }
 
 std::set<std::string> Tracer::configured_among(const std::set<std::string>& names) const {
-  std::set<std::string> wanted;
-  std::ranges::copy_if(names, std::inserter(wanted, wanted.end()), [&](const std::string& name) {
-    return std::ranges::any_of(config_.tracepoints, [&](const std::string& pattern) {
-      return matches_pattern(name, pattern);
-    });
-  });
-  return wanted;
+  std::set<std::string> matching;
+  std::ranges::copy_if(
+      names, std::inserter(matching, matching.end()), [&](const std::string& name) {
+        return std::ranges::any_of(config_.tracepoints, [&](const std::string& pattern) {
+          return matches_pattern(name, pattern);
+        });
+      });
+  return matching;
 }
 
 }  // namespace ktraced

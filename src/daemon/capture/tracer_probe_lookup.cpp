@@ -38,7 +38,7 @@ void Tracer::prepare_probes(std::vector<ProbeDefinition> probes, OnLookedUp then
 }
 
 void Tracer::prepare_probes(const std::vector<std::string>& lines, OnLookedUp then) {
-  std::vector<ProbeDefinition> wanted;
+  std::vector<ProbeDefinition> to_add;
   for (const std::string& line : lines) {
     auto command = parse_probe_line(line);
     auto* probe = command ? std::get_if<ProbeDefinition>(&*command) : nullptr;
@@ -46,9 +46,9 @@ void Tracer::prepare_probes(const std::vector<std::string>& lines, OnLookedUp th
     const auto there = probe_list_.find(event_name(*probe));
     if (there == probe_list_.end() || !there->second.reason.empty() ||
         !(there->second.definition == *probe))
-      wanted.push_back(std::move(*probe));
+      to_add.push_back(std::move(*probe));
   }
-  prepare_probes(std::move(wanted), std::move(then));
+  prepare_probes(std::move(to_add), std::move(then));
 }
 
 // All or none: if one definition cannot be added, none of them takes an id.

@@ -25,7 +25,7 @@ ProbeRemoval removal_of(const std::string& name) {
   return {.group = name.substr(0, split), .event = name.substr(split + 1)};
 }
 
-// What a definition requests and does not get; empty if it gets everything.
+// The option of a definition that has no effect, and why; empty if there is none.
 std::string note_on(const ProbeDefinition& probe) {
   if (probe.maxactive == 0) return {};
   return fmt::format(
@@ -187,23 +187,23 @@ std::vector<std::string> Tracer::configured_probes_kept() const {
 
 // Probes of the configuration that are already defined stay as they are, with their counts.
 void Tracer::set_configured_probes(const std::vector<std::string>& lines) {
-  std::map<std::string, ProbeDefinition> wanted;
+  std::map<std::string, ProbeDefinition> configured;
   for (const std::string& line : lines)
     if (auto command = parse_probe_line(line);
         command && std::holds_alternative<ProbeDefinition>(*command)) {
       auto& probe = std::get<ProbeDefinition>(*command);
-      wanted.insert_or_assign(event_name(probe), std::move(probe));
+      configured.insert_or_assign(event_name(probe), std::move(probe));
     }
   std::map<std::string, std::string> reasons_before;  // already reported
   std::erase_if(probe_list_, [&](const auto& entry) {
-    const auto stays = wanted.find(entry.first);
-    const bool same = stays != wanted.end() && stays->second == entry.second.definition;
+    const auto stays = configured.find(entry.first);
+    const bool same = stays != configured.end() && stays->second == entry.second.definition;
     if (!entry.second.configured || (same && entry.second.reason.empty())) return false;
     attach_failures_.erase(entry.first);
     reasons_before.emplace(entry.first, entry.second.reason);
     return true;
   });
-  for (const auto& [name, probe] : wanted) {
+  for (const auto& [name, probe] : configured) {
     if (const auto known = probe_list_.find(name); known != probe_list_.end()) {
       if (!known->second.configured)
         spdlog::warn("probes: {} is not set: there is another probe of that name", text_of(probe));

@@ -56,7 +56,7 @@ Result<> Tracer::set_flight(bool enabled) {
 Result<> Tracer::switch_flight(bool enabled) {
   // An earlier daemon may have left it on.
   if (!enabled && !flight_.enabled() && object_.control().flight != 0) {
-    spdlog::warn("the history of an earlier daemon is given up: \"flight.enabled\" is false");
+    spdlog::warn("discarded the history of an earlier daemon: \"flight.enabled\" is false");
     if (auto adopted = flight_.enable(traced_cpus()); !adopted) return adopted;
     flight_.disable();
   }
@@ -67,7 +67,7 @@ Result<> Tracer::switch_flight(bool enabled) {
     if (flight_.any_frozen())
       return fail(ExitCode::unavailable,
                   "the flight recorder cannot be turned off while a snapshot is being written or "
-                  "waits to be");
+                  "pending");
     flight_.disable();
   }
   return {};

@@ -94,16 +94,15 @@ Result<ProbesToAdd> probes_to_add(const json& params) {
   auto text = params.find("text");
   if (text == params.end() || !text->is_string())
     return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
-  auto wanted = params.find("progress");
-  if (wanted != params.end() && !wanted->is_boolean())
-    return fail(ExitCode::usage, "'progress' must be true or false");
+  auto progress = flag_parameter(params, "progress");
+  if (!progress) return propagate(progress);
   auto commands = parse_probes(text->get<std::string>());
   if (!commands) return propagate(commands);
   if (commands->size() > kNamesMax)
     return fail(ExitCode::usage,
                 "'text' has {} definitions; at most {} are possible in one request",
                 commands->size(), kNamesMax);
-  return ProbesToAdd{std::move(*commands), wanted != params.end() && wanted->get<bool>()};
+  return ProbesToAdd{std::move(*commands), *progress};
 }
 
 Result<FinishCommand> begin_adding(Tracer& tracer, const ProbesToAdd& probes, const Reply& reply,
@@ -138,6 +137,13 @@ Result<FinishCommand> remove_probes(Tracer& tracer, const json& params) {
 }
 
 }  // namespace
+
+Result<bool> flag_parameter(const json& params, const char* key) {
+  auto value = params.find(key);
+  if (value == params.end()) return false;
+  if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", key);
+  return value->get<bool>();
+}
 
 Result<std::vector<std::string>> names_parameter(const json& params, const char* key) {
   auto names = params.find(key);

@@ -28,6 +28,9 @@ void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, 
 
 void add_commands(ControlServer& server, const MethodTargets& targets);
 
+// A parameter that is true or false; false if it is missing. Fails with ExitCode::usage.
+[[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key);
+
 // A list of names or patterns, of bounded length. Fails with ExitCode::usage.
 [[nodiscard]] Result<std::vector<std::string>> names_parameter(const nlohmann::json& params,
                                                                const char* key);

@@ -21,14 +21,6 @@ using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
 
-// False if the parameter is missing.
-Result<bool> flag_parameter(const json& params, const char* name) {
-  auto value = params.find(name);
-  if (value == params.end()) return false;
-  if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", name);
-  return value->get<bool>();
-}
-
 void list_events(const MethodTargets& t, const json& params, const Reply& reply) {
   std::vector<std::string> patterns;
   if (params.contains("tracepoints")) {
@@ -38,7 +30,7 @@ void list_events(const MethodTargets& t, const json& params, const Reply& reply)
   }
   CommandQueue& queue = patterns.empty() ? t.lists : t.searches;
   queue.run([t, reply, patterns](const CommandQueue::Token& token) {
-    if (!reply.wanted()) return;
+    if (!reply.connected()) return;
     t.tracer.list_events(patterns, [reply, token](const Result<std::string>& text) {
       if (!text) return reply(std::unexpected(text.error()));
       reply.text(*text);
@@ -71,9 +63,9 @@ Result<json> set_filter(Tracer& tracer, const json& params, const Peer& peer, Se
     return show_filter(tracer);
   }
   const void* key = &session;
-  auto lent =
+  auto applied =
       tracer.set_temporary_filter(*settings, {.key = key, .pid = peer.pid, .uid = peer.uid});
-  if (!lent) return propagate(lent);
+  if (!applied) return propagate(applied);
   if (!session.keeps_something())
     session.keep(std::shared_ptr<void>(
         nullptr, [&tracer, key](void*) { tracer.end_temporary_filter(key); }));
@@ -112,7 +104,8 @@ Result<std::vector<uint64_t>> addresses_parameter(const json& params) {
   return out;
 }
 
-// The text of the answer: thousands of names take a while.
+// Returns text: converting thousands of names to JSON text is slow, and this runs in the
+// background.
 Result<std::string> symbols_of(KernelSymbols& symbols, const json& texts,
                                const std::vector<uint64_t>& addresses) {
   json found = json::object();
@@ -191,7 +184,7 @@ void add_subscriber(const MethodTargets& t, Fd connection, const Peer& peer, boo
   if (!backlog) t.tracer.prepare_reader();
   auto added =
       t.subscribers.add(std::move(connection), peer, [&] { return t.tracer.metadata_packets(); });
-  t.tracer.request_pass();
+  t.tracer.request_batch();
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
 }
 

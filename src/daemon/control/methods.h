@@ -27,10 +27,10 @@ struct MethodTargets {
   Snapshots& snapshots;
   StreamRecorder& recorder;
   KernelSymbols& symbols;
-  BackgroundWork& resolver;  // for questions to them: the first one reads them all
-  CommandQueue& commands;    // what changes the trace, one at a time
-  CommandQueue& lists;       // of the events that there are, one at a time
-  CommandQueue& searches;    // for tracepoints, likewise: they may take much longer
+  BackgroundWork& resolver;  // looks up `symbols`: the first query reads all of them
+  CommandQueue& commands;    // changes of the trace config, one at a time
+  CommandQueue& lists;       // lists of events, one at a time
+  CommandQueue& searches;    // lists of tracepoints, one at a time: they may take much longer
   // Reads the configuration file again.
   std::function<void(OnReloaded)> reload;
 };

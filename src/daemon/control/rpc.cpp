@@ -176,7 +176,7 @@ struct Reply::State {
     std::exchange(send, nullptr)(line);
   }
 
-  Send send;               // none: answered, or nobody waits
+  Send send;               // none: answered, or the client has disconnected
   std::optional<json> id;  // none: a notification
 };
 

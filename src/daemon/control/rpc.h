@@ -60,7 +60,7 @@ class Reply {
   // Answers with a result that is already JSON text.
   void text(std::string_view result) const;
   // False once the client has disconnected.
-  [[nodiscard]] bool wanted() const { return !session_.expired(); }
+  [[nodiscard]] bool connected() const { return !session_.expired(); }
   // Sends a notification to the client that waits, if it still does.
   void notify(std::string_view method, const nlohmann::json& params) const;
 
@@ -116,7 +116,7 @@ class Methods {
     Takeover takeover;      // set after a successful upgrade
     bool deferred = false;  // the line is or was given to `send_later`
   };
-  // Never fails: what is wrong with a request is said in the answer. Of a deferred method
+  // Never fails: the answer reports errors of the request. Of a deferred method
   // the answer is given to `send_later`; that of a notification is empty.
   [[nodiscard]] Answer answer(std::string_view request, const Peer& peer, Session& session,
                               Reply::Send send_later = nullptr) const;

@@ -17,11 +17,11 @@ bool ends(const OutputStep& step) {
 
 }  // namespace
 
-OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PublishedPacket> pass) {
+OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PublishedPacket> batch) {
   BatchBytes bytes;
-  for (const PublishedPacket& packet : pass) {
-    (packet.is_names() ? bytes.names : bytes.events) += packet.size();
-    if (packet.is_names())
+  for (const PublishedPacket& packet : batch) {
+    (packet.is_metadata() ? bytes.names : bytes.events) += packet.size();
+    if (packet.is_metadata())
       bytes.name_text += kNameTextFactor * (packet.size() - sizeof(PacketHeader));
   }
   return bytes;
@@ -29,7 +29,7 @@ OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PublishedPacket> p
 
 void OutputQueue::mark(OutputStep step) {
   marks_.push_back({.position = packets_.queued_packets(), .step = std::move(step)});
-  news_.notify_all();
+  changed_.notify_all();
 }
 
 void OutputQueue::begin(BeginSeries series) {
@@ -92,32 +92,32 @@ bool OutputQueue::too_large_with(const BatchBytes& bytes) const {
          carried + trace_bytes_ + bytes.events + bytes.name_text > trace_bytes_max_;
 }
 
-bool OutputQueue::cuts(std::span<const PacketBytes> pass) const {
-  const BatchBytes bytes = bytes_of(std::vector<PublishedPacket>(pass.begin(), pass.end()));
+bool OutputQueue::rotates(std::span<const PacketBytes> batch) const {
+  const BatchBytes bytes = bytes_of(std::vector<PublishedPacket>(batch.begin(), batch.end()));
   std::lock_guard lock(mutex_);
   return open_ && too_large_with(bytes);
 }
 
 // Each trace reports all losses of its own time.
-void OutputQueue::cut() {
+void OutputQueue::rotate() {
   packets_.push_losses();
-  mark(CutTrace{});
+  mark(RotateTrace{});
   trace_bytes_ = 0;
 }
 
-bool OutputQueue::push(std::span<const PacketBytes> pass) {
-  const std::vector<PublishedPacket> packets(pass.begin(), pass.end());
+bool OutputQueue::push(std::span<const PacketBytes> batch) {
+  const std::vector<PublishedPacket> packets(batch.begin(), batch.end());
   const BatchBytes bytes = bytes_of(packets);
   std::lock_guard lock(mutex_);
   if (!open_) return false;
-  if (too_large_with(bytes)) cut();
+  if (too_large_with(bytes)) rotate();
   const size_t before = packets_.queued_bytes();
-  const bool names_fit = packets_.push_pass(packets, false);
+  const bool names_fit = packets_.push_batch(packets, false);
   if (!names_fit) names_lost_ = true;
   // Traces with few events must rotate too: their metadata stays in memory until the trace ends.
   trace_bytes_ += packets_.queued_bytes() - before;
   if (names_fit) trace_bytes_ += bytes.name_text - bytes.names;
-  news_.notify_all();
+  changed_.notify_all();
   return true;
 }
 
@@ -141,7 +141,7 @@ void OutputQueue::push(MissedReading reading) {
 
 OutputStep OutputQueue::next() {
   std::unique_lock lock(mutex_);
-  news_.wait(lock, [this] { return !packets_.empty() || !marks_.empty(); });
+  changed_.wait(lock, [this] { return !packets_.empty() || !marks_.empty(); });
   if (!marks_.empty() && marks_.front().position == packets_.sent_packets()) {
     OutputStep step = std::move(marks_.front().step);
     marks_.pop_front();
@@ -152,7 +152,7 @@ OutputStep OutputQueue::next() {
 
 bool OutputQueue::wait_for_end(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  return news_.wait_for(lock, limit, [this] {
+  return changed_.wait_for(lock, limit, [this] {
     return std::ranges::any_of(marks_, [](const Mark& mark) { return ends(mark.step); });
   });
 }
@@ -164,7 +164,7 @@ OutputQueue::Discarded OutputQueue::discard() {
   Discarded discarded;
   while (!packets_.empty() && packets_.sent_packets() < stop) {
     const PublishedPacket packet(packets_.take());
-    if (packet.is_names()) {
+    if (packet.is_metadata()) {
       discarded.until_ns = packet.header().timestamp_end;
       continue;
     }

@@ -26,8 +26,8 @@ namespace ktraced {
 // The trace config: see Tracer::current_config().
 using SharedConfig = std::shared_ptr<const nlohmann::json>;
 
-// Tells the writer to begin a series of traces, with every record from `begin_ns` on (ns,
-// CLOCK_BOOTTIME). `missed` are the hits missed until then. `names` are metadata records with the
+// Starts a series of traces, with every record from `begin_ns` on (ns, CLOCK_BOOTTIME). `missed`
+// are the hits missed until then. `names` are metadata records with the
 // names known then, including threads that may end before names could be requested again.
 struct BeginSeries {
   StreamOutput settings;
@@ -44,7 +44,7 @@ struct Change {
   SharedConfig current_config;
 };
 // Rotation: the trace is large enough, and the next packet belongs to the next trace.
-struct CutTrace {};
+struct RotateTrace {};
 // The series continues in another directory.
 struct MoveSeries {
   std::filesystem::path directory;
@@ -55,7 +55,7 @@ struct EndSeries {};
 struct NoMore {};
 
 // The writer's next step.
-using OutputStep = std::variant<PacketBytes, BeginSeries, MissedReading, Change, CutTrace,
+using OutputStep = std::variant<PacketBytes, BeginSeries, MissedReading, Change, RotateTrace,
                                 MoveSeries, EndSeries, NoMore>;
 
 // Thread-safe.
@@ -72,16 +72,16 @@ class OutputQueue {
   // Ends the series, if any, and wakes all waiting threads.
   void close();
 
-  // Sets the size on disk of the metadata that a trace takes over from the one before.
+  // Sets the size on disk of the metadata that a trace inherits from the one before.
   void set_carried(uint64_t bytes);
 
-  // True if batches are accepted, and for cuts(), if pushing this batch would rotate the trace.
+  // True if batches are accepted, and for rotates(), if pushing this batch would rotate the trace.
   [[nodiscard]] bool open() const;
-  [[nodiscard]] bool cuts(std::span<const PacketBytes> pass) const;
+  [[nodiscard]] bool rotates(std::span<const PacketBytes> batch) const;
 
   // Queues a whole batch. Rotates the trace first if it would become too large. False: there is no
   // series.
-  bool push(std::span<const PacketBytes> pass);
+  bool push(std::span<const PacketBytes> batch);
   // The writer gets the change when its time has come, before a batch with a later watermark.
   void push(Change change);
   // The writer gets the reading after the batches that were complete when it was taken.
@@ -112,7 +112,7 @@ class OutputQueue {
     size_t events = 0, names = 0;  // of packets
     size_t name_text = 0;          // written size of the metadata
   };
-  static BatchBytes bytes_of(std::span<const PublishedPacket> pass);
+  static BatchBytes bytes_of(std::span<const PublishedPacket> batch);
   // A step other than a packet, and how many packets come before it.
   struct Mark {
     uint64_t position;
@@ -121,11 +121,11 @@ class OutputQueue {
   void mark(OutputStep step);
   void set_limits(const StreamOutput& settings);
   [[nodiscard]] bool too_large_with(const BatchBytes& bytes) const;
-  void cut();
+  void rotate();
   void end_series();
 
   mutable std::mutex mutex_;  // guards the rest
-  std::condition_variable news_;
+  std::condition_variable changed_;
   SubscriberQueue packets_;
   std::deque<Mark> marks_;
   bool open_ = false;  // batches are accepted

@@ -18,9 +18,9 @@ constexpr uint64_t kMissedIntervalNs = 50'000'000;
 // How long the recorder waits after a disk failure.
 constexpr std::chrono::milliseconds kRetryInterval{500};
 
-bool has_events(std::span<const PacketBytes> pass) {
+bool has_events(std::span<const PacketBytes> batch) {
   return std::ranges::any_of(
-      pass, [](const PacketBytes& packet) { return !PublishedPacket(packet).is_names(); });
+      batch, [](const PacketBytes& packet) { return !PublishedPacket(packet).is_metadata(); });
 }
 
 template <class... Visits>
@@ -60,19 +60,19 @@ void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
 
 // Missed hits are read here, because this thread does not wait for the disk. A late reading would
 // be counted for all traces since the one before.
-void StreamRecorder::publish(std::span<const PacketBytes> pass) {
-  if (missed_are_due(pass)) {
+void StreamRecorder::publish(std::span<const PacketBytes> batch) {
+  if (missed_are_due(batch)) {
     MissedReading reading = read_missed(facts_);
     missed_read_ns_ = reading.until_ns;
     queue_.push(std::move(reading));
   }
-  if (queue_.push(pass) || !has_events(pass) || !facts_.account) return;
+  if (queue_.push(batch) || !has_events(batch) || !facts_.account) return;
   if (auto* account = facts_.account()) account->give_up();
 }
 
-bool StreamRecorder::missed_are_due(std::span<const PacketBytes> pass) const {
+bool StreamRecorder::missed_are_due(std::span<const PacketBytes> batch) const {
   return queue_.open() &&
-         (boottime_ns() >= missed_read_ns_ + kMissedIntervalNs || queue_.cuts(pass));
+         (boottime_ns() >= missed_read_ns_ + kMissedIntervalNs || queue_.rotates(batch));
 }
 
 void StreamRecorder::note_change(const SharedConfig& current_config) {
@@ -113,7 +113,7 @@ Result<> StreamRecorder::carry_out(OutputStep& step) {
                  },
                  [this](MissedReading& reading) { series_->note_missed(std::move(reading)); },
                  [this](Change& change) { series_->change(std::move(change)); },
-                 [this](CutTrace) { persist([this] { return series_->finish_trace(); }); },
+                 [this](RotateTrace) { persist([this] { return series_->finish_trace(); }); },
                  [this](MoveSeries& move) {
                    finish_or_give_up();
                    series_->move_to(std::move(move.directory));

@@ -33,7 +33,7 @@ class StreamRecorder {
   // next batch. Main thread.
   void apply(const std::optional<StreamOutput>& settings);
   // Adds one whole batch. Drain thread.
-  void publish(std::span<const PacketBytes> pass);
+  void publish(std::span<const PacketBytes> batch);
   // Records a config change at the current time. Main thread.
   void note_change(const SharedConfig& current_config);
   // Writes the queued packets and finishes the trace, or logs why that is not possible. Does not
@@ -66,7 +66,7 @@ class StreamRecorder {
   void abandon(std::string_view why);
   void show_progress();
   void show_failure(const Result<>& result);
-  [[nodiscard]] bool missed_are_due(std::span<const PacketBytes> pass) const;
+  [[nodiscard]] bool missed_are_due(std::span<const PacketBytes> batch) const;
 
   TraceFacts facts_;
   OutputQueue queue_;

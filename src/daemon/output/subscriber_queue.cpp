@@ -75,15 +75,15 @@ void SubscriberQueue::append(Item item) {
 void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
   for (const PacketBytes& bytes : std::views::reverse(packets)) {
     PublishedPacket packet(bytes);
-    items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_names()});
+    items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_metadata()});
     account_of(items_.front()) += items_.front().size();
-    if (packet.is_names() && last_names_.magic == 0) last_names_ = packet.header();
+    if (packet.is_metadata() && last_names_.magic == 0) last_names_ = packet.header();
   }
 }
 
-bool SubscriberQueue::push_pass(std::span<const PublishedPacket> pass, bool last) {
-  for (const PublishedPacket& packet : pass) {
-    if (!packet.is_names()) {
+bool SubscriberQueue::push_batch(std::span<const PublishedPacket> batch, bool last) {
+  for (const PublishedPacket& packet : batch) {
+    if (!packet.is_metadata()) {
       push_events(packet);
       continue;
     }
@@ -99,16 +99,16 @@ bool SubscriberQueue::push_pass(std::span<const PublishedPacket> pass, bool last
 
 void SubscriberQueue::push_events(const PublishedPacket& packet) {
   if (event_bytes_ + packet.size() > event_bytes_max_) return drop(packet);
-  auto found = missed_.find(packet.header().cpu_id);
-  if (found == missed_.end())
+  auto found = losses_.find(packet.header().cpu_id);
+  if (found == losses_.end())
     return append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = false});
 
-  Missed& missed = found->second;
-  if (packet.size() + missed.unreported.size() * sizeof(Lost) > kPacketMaxBytes)
-    report_losses(missed);
+  Losses& losses = found->second;
+  if (packet.size() + losses.unreported.size() * sizeof(Lost) > kPacketMaxBytes)
+    report_losses(losses);
   PacketHeader header = packet.header();
-  header.events_discarded += missed.records;
-  CountsById lost = std::exchange(missed.unreported, {});
+  header.events_discarded += losses.records;
+  CountsById lost = std::exchange(losses.unreported, {});
   add(lost, packet.lost());
   size_t skip = payload_begin(packet.header());
   append({.head = make_head(header, lost, packet.size() - skip),
@@ -118,31 +118,31 @@ void SubscriberQueue::push_events(const PublishedPacket& packet) {
 }
 
 void SubscriberQueue::drop(const PublishedPacket& packet) {
-  Missed& missed = missed_[packet.header().cpu_id];
-  if (missed.unreported.empty()) missed.first_unreported_ts = packet.header().timestamp_begin;
-  add(missed.unreported, packet.records());
-  add(missed.unreported, packet.lost());
-  missed.last_dropped = packet.header();
+  Losses& losses = losses_[packet.header().cpu_id];
+  if (losses.unreported.empty()) losses.first_unreported_ts = packet.header().timestamp_begin;
+  add(losses.unreported, packet.records());
+  add(losses.unreported, packet.lost());
+  losses.last_dropped = packet.header();
   // The losses in its header are already counted in its events_discarded.
   uint64_t records = total(packet.records());
-  missed.records += records;
+  losses.records += records;
   lost_events_ += records;
 }
 
 // Queues a packet without records, with the sequence number of the last dropped packet.
-void SubscriberQueue::report_losses(Missed& missed) {
-  if (missed.unreported.empty()) return;
-  PacketHeader header = missed.last_dropped;
-  header.timestamp_begin = missed.first_unreported_ts;
-  header.events_discarded += missed.records;
-  append({.head = make_head(header, std::exchange(missed.unreported, {}), 0),
+void SubscriberQueue::report_losses(Losses& losses) {
+  if (losses.unreported.empty()) return;
+  PacketHeader header = losses.last_dropped;
+  header.timestamp_begin = losses.first_unreported_ts;
+  header.events_discarded += losses.records;
+  append({.head = make_head(header, std::exchange(losses.unreported, {}), 0),
           .packet = nullptr,
           .skip = 0,
           .names = true});
 }
 
 void SubscriberQueue::push_losses() {
-  for (auto& [cpu, missed] : missed_) report_losses(missed);
+  for (auto& [cpu, losses] : losses_) report_losses(losses);
 }
 
 void SubscriberQueue::push_end() {

@@ -30,8 +30,8 @@ class PublishedPacket {
   [[nodiscard]] const PacketBytes& bytes() const { return bytes_; }
   [[nodiscard]] size_t size() const { return bytes_->size(); }
   [[nodiscard]] const PacketHeader& header() const { return header_; }
-  [[nodiscard]] bool is_names() const {
-    return header_.stream_id == static_cast<uint32_t>(StreamId::names);
+  [[nodiscard]] bool is_metadata() const {
+    return header_.stream_id == static_cast<uint32_t>(StreamId::metadata);
   }
   // The events in its records, and those that its header reports as lost. Counted at the first
   // call.
@@ -54,7 +54,7 @@ class SubscriberQueue {
   void prepend(const std::vector<PacketBytes>& packets);
   // Queues a batch. Event packets that do not fit are dropped, and their events reported as lost
   // later, at the latest in the `last` batch. False: even the metadata does not fit.
-  [[nodiscard]] bool push_pass(std::span<const PublishedPacket> pass, bool last);
+  [[nodiscard]] bool push_batch(std::span<const PublishedPacket> batch, bool last);
   // Queues the unreported losses as a separate batch, the last one.
   void push_end();
   // Queues the unreported losses. More batches may follow.
@@ -87,7 +87,7 @@ class SubscriberQueue {
     [[nodiscard]] size_t size() const { return head.size() + (packet ? packet->size() - skip : 0); }
   };
   // The losses of this subscriber on one CPU.
-  struct Missed {
+  struct Losses {
     uint64_t records = 0;  // in all dropped packets so far
     CountsById unreported;
     uint64_t first_unreported_ts = 0;
@@ -96,7 +96,7 @@ class SubscriberQueue {
 
   void push_events(const PublishedPacket& packet);
   void drop(const PublishedPacket& packet);
-  void report_losses(Missed& missed);
+  void report_losses(Losses& losses);
   void append(Item item);
   size_t& account_of(const Item& item);
 
@@ -106,7 +106,7 @@ class SubscriberQueue {
   size_t event_bytes_ = 0;
   size_t name_bytes_ = 0;
   size_t front_written_ = 0;           // bytes of the first item
-  std::map<uint32_t, Missed> missed_;  // by CPU; only CPUs with losses
+  std::map<uint32_t, Losses> losses_;  // by CPU; only CPUs with losses
   PacketHeader last_names_{};
   uint64_t sent_packets_ = 0;
   uint64_t lost_events_ = 0;

@@ -134,7 +134,7 @@ Result<> Subscribers::add(Fd connection, const Peer& peer,
     std::lock_guard lock(mutex_);
     subscribers_.splice(subscribers_.end(), added);
   }
-  // Names are collected while batches are already queued, so that no name is missed, and without
+  // Names are collected while batches are already queued, so that no name is lost, and without
   // the lock, so that the drain never waits. Only this thread writes to the socket, so nothing is
   // sent before.
   const std::vector<PacketBytes> first = first_packets();
@@ -155,7 +155,7 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
       std::lock_guard lock(mutex_);
       subscriber.end_ts = boottime_ns();
     }
-    hooks_.request_pass();
+    hooks_.request_batch();
   }
   subscriber.write(mutex_);
   remove_finished();  // may destroy `subscriber`
@@ -177,8 +177,8 @@ Result<> Subscribers::check_room(const Peer& peer, size_t expected) const {
 
 size_t Subscribers::count() const { return subscribers_.size(); }
 
-void Subscribers::publish(std::span<const PacketBytes> pass) {
-  std::vector<PublishedPacket> packets(pass.begin(), pass.end());
+void Subscribers::publish(std::span<const PacketBytes> batch) {
+  std::vector<PublishedPacket> packets(batch.begin(), batch.end());
   if (packets.empty()) return;
   const uint64_t complete_until = packets.back().header().timestamp_end;
   {
@@ -187,7 +187,7 @@ void Subscribers::publish(std::span<const PacketBytes> pass) {
     for (Subscriber& subscriber : subscribers_) {
       if (subscriber.ended) continue;
       bool last = subscriber.end_ts && complete_until >= *subscriber.end_ts;
-      subscriber.overflown = !subscriber.queue.push_pass(packets, last);
+      subscriber.overflown = !subscriber.queue.push_batch(packets, last);
       subscriber.ended = last || subscriber.overflown;
     }
   }

@@ -38,7 +38,7 @@ class Subscribers {
     // shows that tracing is active. false: the last subscriber has gone.
     std::function<void(bool any)> on_any;
     // A subscriber requests everything up to now: publish a batch soon.
-    std::function<void()> request_pass;
+    std::function<void()> request_batch;
     // A subscriber has gone.
     std::function<void()> on_gone = nullptr;
   };
@@ -50,9 +50,10 @@ class Subscribers {
   Subscribers& operator=(const Subscribers&) = delete;
   ~Subscribers();
 
-  // Takes over a connection; it gets the batches published from now on. `first_packets` returns
-  // metadata packets with all known names, which are sent before. Batches may be published while it
-  // runs. Fails, and closes the connection, when there are too many subscribers. Main thread.
+  // Takes ownership of a connection; it gets the batches published from now on. `first_packets`
+  // returns metadata packets with all known names, which are sent before. Batches may be published
+  // while it runs. Fails, and closes the connection, when there are too many subscribers. Main
+  // thread.
   Result<> add(Fd connection, const Peer& peer,
                const std::function<std::vector<PacketBytes>()>& first_packets);
 
@@ -65,7 +66,7 @@ class Subscribers {
   // a metadata packet alone if there were no events. A batch also carries losses that no later
   // packet of their CPU could report. It also ends the streams of readers that requested it.
   // Thread-safe.
-  void publish(std::span<const PacketBytes> pass);
+  void publish(std::span<const PacketBytes> batch);
 
   // [{"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}]; lost_events are the
   // events lost here because the reader was too slow. Main thread.

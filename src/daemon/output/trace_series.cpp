@@ -63,8 +63,8 @@ TraceSeries::TraceSeries(TraceFacts facts, BeginSeries begin)
 Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
   if (auto begun = begin_trace(max_files); !begun) return begun;
   const PacketHeader& header = packet.header();
-  if (header.stream_id == static_cast<uint32_t>(StreamId::names)) {
-    take_names(packet);
+  if (header.stream_id == static_cast<uint32_t>(StreamId::metadata)) {
+    add_names(packet);
     return {};
   }
   if (auto written = writer_->write(packet); !written) {
@@ -75,7 +75,7 @@ Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
   return {};
 }
 
-void TraceSeries::take_names(const PacketView& packet) {
+void TraceSeries::add_names(const PacketView& packet) {
   packet.for_each_record([&](const RecordView& record) { writer_->add_names(record.bytes()); });
   complete_until_ = std::max(complete_until_, packet.header().timestamp_end);
   note_changes();
@@ -153,7 +153,7 @@ void TraceSeries::note_crash(const std::vector<StoredTrace>& unfinished,
       static_cast<double>(begin_ns_) / 1e9));
 }
 
-// For one more.
+// Makes room for one more trace.
 Result<> TraceSeries::make_room(uint32_t max_files) {
   auto listed = store_.list(kPrefix);
   if (!listed) return propagate(listed);
@@ -174,7 +174,7 @@ Result<> TraceSeries::make_room(uint32_t max_files) {
   return {};
 }
 
-// Carries over the names of the previous trace, as far as the tables still have the thread.
+// Adds the names known now, and those of the previous trace whose threads are still in the tables.
 void TraceSeries::add_first_names() {
   const std::vector<std::byte> all = facts_.names();
   std::unordered_set<uint32_t> known;  // tids in the tables

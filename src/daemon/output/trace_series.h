@@ -91,7 +91,7 @@ class TraceSeries {
   void note_crash(const std::vector<StoredTrace>& unfinished,
                   const std::vector<StoredTrace>& finished);
   void add_first_names();
-  void take_names(const PacketView& packet);
+  void add_names(const PacketView& packet);
   void note_changes();
   void check_still_there();
   void add_shortfalls();
@@ -114,7 +114,7 @@ class TraceSeries {
   uint64_t last_check_ns_ = 0;  // check_still_there()
   MissedHits missed_;
   uint64_t account_generation_;  // of StreamAccount
-  uint64_t follow_lost_;         // told so far
+  uint64_t follow_lost_;         // reported so far
   StreamContinuity continuity_;
   std::vector<std::string> problems_;
   std::vector<std::byte> last_names_;  // known when the previous trace ended

@@ -55,13 +55,13 @@ bool is_snapshot(const fs::path& trace) {
 constexpr std::array<std::string_view, 5> kParts = {"manifest.json", "tasks.json", "caches.json",
                                                     "symbols.json", "ctf"};
 
-// Of a store that was never used, nothing.
+// Visits nothing if the directory does not exist yet.
 Result<> for_each_in_store(const fs::path& directory, auto&& visit) {
   auto read = for_each_entry(directory, visit);
   return !read && read.error().code == ExitCode::data ? Result<>() : read;
 }
 
-// One that is not shown to anybody.
+// Hidden entries are in no list.
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 // A directory that has only files of a trace, though perhaps not all of them.
@@ -97,11 +97,12 @@ StoredTrace stored_trace(const fs::path& path) {
 // Removes a trace, finished or not. It is renamed first, so that a partly removed trace is never
 // read.
 Result<> remove_at(const fs::path& path) {
-  const fs::path going = path.parent_path() / (std::string(kRemoving) + path.filename().string());
+  const fs::path removing =
+      path.parent_path() / (std::string(kRemoving) + path.filename().string());
   std::error_code error;
-  fs::remove_all(going, error);  // left by an earlier removal that failed
-  fs::rename(path, going, error);
-  if (!error) fs::remove_all(going, error);
+  fs::remove_all(removing, error);  // left by an earlier removal that failed
+  fs::rename(path, removing, error);
+  if (!error) fs::remove_all(removing, error);
   if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
   return {};
 }
@@ -245,7 +246,7 @@ std::vector<std::string> TraceStore::enforce(const Retention& retention,
     return {};
   }
   std::vector<StoredTrace> traces = std::move(*listed);
-  // Their manifests need not be read while nothing is too much.
+  // Reads manifests only if a limit is exceeded.
   if (superfluous(traces, retention, keep).empty()) return {};
   std::erase_if(traces, [&](const StoredTrace& t) { return !is_snapshot(path_of(t.name)); });
   std::vector<std::string> removed;
@@ -277,15 +278,15 @@ Result<> TraceStore::claim() {
 }
 
 void TraceStore::finish_removals() const {
-  std::vector<fs::path> going;
+  std::vector<fs::path> removing;
   const auto read = for_each_in_store(directory_, [&](const fs::directory_entry& entry) {
     const fs::path& path = entry.path();
     if (path.filename().string().starts_with(kRemoving) && has_parts_only(path))
-      going.push_back(path);
+      removing.push_back(path);
   });
   if (!read) spdlog::warn("half-removed traces are left: {}", read.error().message);
   std::error_code ignored;
-  for (const fs::path& path : going) fs::remove_all(path, ignored);
+  for (const fs::path& path : removing) fs::remove_all(path, ignored);
 }
 
 Result<std::vector<StoredTrace>> TraceStore::list_unfinished(std::string_view prefix) const {

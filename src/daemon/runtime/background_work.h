@@ -16,7 +16,7 @@
 
 namespace ktraced {
 
-// Carries out work in a thread of its own, one piece after the other, and calls a continuation
+// Runs work in a separate thread, one piece after the other, and calls a continuation
 // with each result in the loop's thread. Belongs to the loop's thread: continuations stay there and
 // are destroyed there, so they may hold event sources and replies. The worker knows their ids only.
 class BackgroundWork {

@@ -14,7 +14,7 @@ namespace {
 
 // Timers may be this late. sd-event's default of 250 ms is too coarse.
 constexpr uint64_t kTimerAccuracyUs = 1000;
-// After so long of posted tasks everything else gets its turn.
+// Posted tasks may run this long in one turn of the loop.
 constexpr std::chrono::milliseconds kPostedPerTurn{10};
 
 uint64_t microseconds(std::chrono::milliseconds time) {
@@ -87,7 +87,7 @@ EventSource& EventSource::operator=(EventSource&& other) noexcept {
 EventSource::~EventSource() { reset(); }
 
 void EventSource::reset() {
-  // Not left to ~State: a running callback may still hold the state, but must not be called again.
+  // ~State may run later: a running callback still holds the state, but must not be called again.
   if (state_) sd_event_source_set_enabled(state_->source, SD_EVENT_OFF);
   if (state_) state_->interval_us = 0;
   state_.reset();
@@ -144,14 +144,14 @@ Result<int> EventLoop::run() {
   int result = sd_event_loop(loop_.get());
   int code = 0;
   if (sd_event_get_exit_code(loop_.get(), &code) >= 0) return code;
-  return loop_error("go on", result);
+  return loop_error("continue", result);
 }
 
 void EventLoop::exit(int code) { sd_event_exit(loop_.get(), code); }
 
 Result<bool> EventLoop::run_once(std::chrono::milliseconds timeout) {
   int result = sd_event_run(loop_.get(), microseconds(timeout));
-  if (result < 0 && result != -ESTALE) return loop_error("go on", result);
+  if (result < 0 && result != -ESTALE) return loop_error("continue", result);
   return sd_event_get_state(loop_.get()) != SD_EVENT_FINISHED;
 }
 
@@ -214,7 +214,7 @@ void EventLoop::post(std::function<void()> task) {
   posted_bell_.notify();
 }
 
-// Those that were posted before the turn; what they post has a turn of its own.
+// Runs the tasks posted before this turn. Tasks that they post run in the next turn.
 void EventLoop::run_posted() {
   const auto begin = std::chrono::steady_clock::now();
   for (size_t left = count_posted(); left > 0; --left) {

@@ -4,7 +4,7 @@
 // A thin owner of an sd-event loop (which needs libsystemd, not systemd as PID 1).
 // Everything here belongs to the thread that runs the loop, except what is
 // marked thread-safe. An exception that a callback or a task throws is logged, and the loop
-// goes on.
+// continues.
 #pragma once
 
 #include <chrono>
@@ -84,13 +84,13 @@ class EventLoop {
   Result<EventSource> add_signal(int signal, std::function<void()> callback);
   // Once, `delay` from now.
   Result<EventSource> add_timer(std::chrono::milliseconds delay, std::function<void()> callback);
-  // Calls it every `interval`, first after one interval. Missed turns are skipped.
+  // Calls it every `interval`, first after one interval. Overdue turns are skipped.
   Result<EventSource> add_repeating_timer(std::chrono::milliseconds interval,
                                           std::function<void()> callback);
   Result<Notifier> add_notifier(std::function<void()> callback);
 
   // Runs `task` in the loop's thread, in the order posted. One turn of the loop runs tasks for some
-  // 10 ms, then others get theirs. Thread-safe.
+  // 10 ms, then serves other sources. Thread-safe.
   void post(std::function<void()> task);
 
  private:

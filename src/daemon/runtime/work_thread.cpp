@@ -14,7 +14,7 @@ WorkThread::~WorkThread() {
     std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  news_.notify_one();
+  changed_.notify_one();
   thread_.join();
 }
 
@@ -23,13 +23,13 @@ void WorkThread::run(std::function<void()> task) {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
   }
-  news_.notify_one();
+  changed_.notify_one();
 }
 
 void WorkThread::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    news_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
+    changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
     auto task = std::move(tasks_.front());
     tasks_.pop_front();

@@ -31,7 +31,7 @@ class WorkThread {
 
   FailureBarrier barrier_;
   std::mutex mutex_;
-  std::condition_variable news_;
+  std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_
   bool ending_ = false;                      // guarded by mutex_
   std::thread thread_;

@@ -31,7 +31,7 @@ Result<> Snapshots::begin() {
   store_->finish_removals();
   unsaved_ = tracer_.flight().unfinished();
   recover();
-  // What there is of others is all there is.
+  // Unfinished snapshots of earlier daemons, whose banks no longer exist.
   const auto unfinished = store_->list_unfinished("");
   if (!unfinished)
     spdlog::warn("unfinished snapshots are not known: {}", unfinished.error().message);

@@ -81,7 +81,7 @@ Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
     collected = 0;
     // The next chunk may have late records whose time is within this chunk.
     const uint64_t ts = RecordView(bytes.data()).ts();
-    done = write_packets(builder, ts - std::min(ts, kHoldBackNs));
+    done = write_packets(builder, ts - std::min(ts, kReorderWindowNs));
   });
   if (done) done = write_packets(builder, UINT64_MAX);
   cpus_[cpu] = {.content = {.capacity = ring.capacity(),

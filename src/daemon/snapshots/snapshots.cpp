@@ -40,8 +40,8 @@ void log_written(const SnapshotTaken& snapshot, const std::string& reason,
                  written->records, fmt::join(written->incomplete_because, "; "));
 }
 
-void subtract(const LostByCpu& told, LostByCpu& from) {
-  for (const auto& [cpu, events] : told)
+void subtract(const LostByCpu& reported, LostByCpu& from) {
+  for (const auto& [cpu, events] : reported)
     for (const Lost& event : events)
       for (Lost& lost : from[cpu])
         if (lost.event_id == event.event_id) lost.count -= event.count;
@@ -55,7 +55,7 @@ void enforce(const TraceStore& store, const Retention& retention, const std::str
     spdlog::info("removed the snapshot {}: flight.max_snapshots or flight.max_total_mb", name);
 }
 
-// It goes into the log.
+// The reason is logged, so it must not forge lines of the log.
 Result<> check_reason(std::string_view reason) {
   if (auto unfit = unfit_for_a_line(reason); !unfit.empty())
     return fail(ExitCode::usage,
@@ -193,7 +193,7 @@ Result<> Snapshots::remove(const std::string& name, OnDeleted on_deleted) {
   if (writing(name))
     return fail(ExitCode::usage, "the snapshot '{}' is being written: delete it when it is done",
                 name);
-  // On the thread that writes and removes snapshots, so that each is dealt with by one.
+  // One thread writes and removes snapshots, so that removals never race with writing.
   thread_.run([name, store = store_] { return remove_snapshot(*store, name); },
               std::move(on_deleted));
   return {};
@@ -215,7 +215,7 @@ void Snapshots::status(OnRead then) {
   const uint64_t id = ++last_id_;
   auto timer = loop_.add_timer(kStatusWaits, [this, id] { answer_status(id); });
   if (!timer) return then(status_now());
-  asking_status_[id] = {.then = std::move(then), .timer = std::move(*timer)};
+  status_requests_[id] = {.then = std::move(then), .timer = std::move(*timer)};
   reader_.run(
       [this, store = store_]() -> Result<SnapshotList::Sum> {
         return list_.sum(*store, [this](const SnapshotList::Sum& sum) {
@@ -228,9 +228,9 @@ void Snapshots::status(OnRead then) {
       });
 }
 
-// Once: when all is read, or when it takes too long.
+// Answers once: when all manifests are read, or after kStatusWaits.
 void Snapshots::answer_status(uint64_t id) {
-  if (const auto asking = asking_status_.extract(id)) asking.mapped().then(status_now());
+  if (const auto request = status_requests_.extract(id)) request.mapped().then(status_now());
 }
 
 json Snapshots::status_now() const {

@@ -86,7 +86,7 @@ class Snapshots {
     OnWritten on_written;
   };
 
-  struct AskingStatus {
+  struct StatusRequest {
     OnRead then;
     EventSource timer;
   };
@@ -101,7 +101,7 @@ class Snapshots {
   [[nodiscard]] LostByCpu unrecorded() const;
   SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
                       OnWritten on_written, bool recovery);
-  // The functions of recovery.
+  // See snapshot_recovery.cpp.
   void recover();
   [[nodiscard]] Result<bool> is_saved(const FlightRecorder::Frozen& frozen) const;
   void keep_unsaved(const std::string& why);
@@ -114,16 +114,16 @@ class Snapshots {
   std::shared_ptr<TraceStore> store_;  // shared with the jobs begun in it
   Result<SnapshotList::Sum> sum_;      // as far as known
   std::map<uint64_t, Writing> writing_;
-  std::map<uint64_t, AskingStatus> asking_status_;
-  std::vector<FlightRecorder::Frozen> unsaved_;  // by an earlier daemon; not being written
+  std::map<uint64_t, StatusRequest> status_requests_;
+  std::vector<FlightRecorder::Frozen> unsaved_;  // frozen by an earlier daemon; not being written
   std::string unsaved_because_;                  // last reported reason; empty: none
   EventSource retry_;                            // recover()
   uint64_t last_id_ = 0;
   std::function<void()> finished_;  // set by finish()
-  bool persist_ = false;            // the same
+  bool persist_ = false;            // set by finish()
   std::stop_source stop_reading_;
-  SnapshotList list_{stop_reading_.get_token()};  // the reader's
-  BackgroundWork reader_;                         // last: their tasks use the rest
+  SnapshotList list_{stop_reading_.get_token()};  // used by reader_
+  BackgroundWork reader_;                         // last, with thread_: their tasks use the rest
   BackgroundWork thread_;
 };
 

@@ -47,7 +47,7 @@ Parsed<std::vector<MemberStep>> parse_members(Piece text) {
     const Piece rest = text.from(arrow ? 2 : 1);
     const size_t end = std::min(rest.text.find_first_of("-."), rest.text.size());
     if ((!arrow && text.text[0] != '.') || !is_name(rest.text.substr(0, end)))
-      return wrong(text.column, "'{}' is no member: write ->NAME or .NAME", text.text);
+      return wrong(text.column, "'{}' is not a member: write ->NAME or .NAME", text.text);
     steps.push_back({.arrow = arrow, .name = std::string(rest.text.substr(0, end))});
     text = rest.from(end);
   }
@@ -88,8 +88,8 @@ Parsed<FetchSource> parse_dollar(Piece text) {
   if (word.starts_with(kStack)) {
     auto number = number_behind(word, kStack.size(), kStackEntriesMax);
     if (!number)
-      return wrong(text.column, "'{}' is no entry of the stack: write $stack0 to $stack{}", word,
-                   kStackEntriesMax);
+      return wrong(text.column, "'{}' is not an entry of the stack: write $stack0 to $stack{}",
+                   word, kStackEntriesMax);
     return FetchSource{.kind = Source::stack_entry, .number = *number};
   }
   return wrong(text.column,
@@ -108,7 +108,7 @@ Parsed<FetchSource> parse_constant(Piece text) {
   }
   auto number = signed_number(value.text);
   if (!number)
-    return wrong(value.column, "'{}' is no number: write \\123, \\-1, \\0x7f or \\\"text\"",
+    return wrong(value.column, "'{}' is not a number: write \\123, \\-1, \\0x7f or \\\"text\"",
                  value.text);
   return FetchSource{.kind = Source::immediate, .number = *number};
 }
@@ -130,10 +130,11 @@ Parsed<FetchSource> parse_source(Piece text) {
   }
   const size_t end = std::min(text.text.find_first_of("-."), text.text.size());
   if (!is_name(text.text.substr(0, end)))
-    return wrong(text.column,
-                 "'{}' is no value: write %REG, $argN, $retval, $stackN, $comm, @SYMBOL, +OFFS(…), "
-                 "\\NUMBER or the name of an argument",
-                 text.text);
+    return wrong(
+        text.column,
+        "'{}' is not a value: write %REG, $argN, $retval, $stackN, $comm, @SYMBOL, +OFFS(…), "
+        "\\NUMBER or the name of an argument",
+        text.text);
   return with_members({.kind = Source::variable, .name = std::string(text.text.substr(0, end))},
                       text.from(end));
 }
@@ -151,7 +152,7 @@ Parsed<bool> take_dereference(Piece& text, std::vector<Dereference>& chain) {
   if (dereference.user) offset.erase(1, 1);
   auto value = signed_number(offset);
   if (!value)
-    return wrong(text.column, "'{}' is no offset: give a number of bytes, as in +8(VALUE)",
+    return wrong(text.column, "'{}' is not an offset: give a number of bytes, as in +8(VALUE)",
                  text.text.substr(0, open));
   dereference.offset = *value;
   if (chain.size() == kDereferencesMax)
@@ -227,7 +228,7 @@ Parsed<ProbeArgument> parse_argument(Piece word) {
     const Piece name = word.until(equals);
     if (!is_name(name.text))
       return wrong(name.column,
-                   "'{}' is no name of a field: use at most {} letters, digits and "
+                   "'{}' is not a name of a field: use at most {} letters, digits and "
                    "'_', no digit first",
                    name.text, kProbeNameMax);
     argument.name = name.text;

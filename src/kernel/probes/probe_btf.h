@@ -24,7 +24,7 @@ struct BtfValue {
   std::vector<int64_t> pointers;
   bool in_memory = false;  // the value is at the last pointer plus `offset`
   int64_t offset = 0;
-  FetchType type;            // from BTF; automatic if it is no number: name a member
+  FetchType type;            // from BTF; automatic if it is not a number: name a member
   uint32_t array_bytes = 0;  // of a char array that is a text
   bool is_char_pointer = false;
 };

@@ -130,7 +130,7 @@ Result<Compiler::Place> Compiler::compile_variable(const ProbeArgument& argument
   if (type.kind == Kind::automatic) {
     type = value->type;
     if (type.kind == Kind::automatic)
-      return wrong(argument.column, "this is no number: name a member of it, or give a type");
+      return wrong(argument.column, "this is not a number: name a member of it, or give a type");
   } else if (type.is_text() && value->array_bytes == 0) {
     // The pointer points to the text.
     if (at.in_memory) read(at.offset, kWord, false);

@@ -38,7 +38,7 @@ Parsed<Names> parse_names(Piece text) {
     const Piece group = text.until(slash);
     if (!is_group(group.text))
       return wrong(group.column,
-                   "'{}' is no name of a group: use at most {} letters, digits, '_' and '-', no "
+                   "'{}' is not a name of a group: use at most {} letters, digits, '_' and '-', no "
                    "digit first",
                    group.text, kProbeNameMax);
     names.group = group.text;
@@ -46,7 +46,7 @@ Parsed<Names> parse_names(Piece text) {
   }
   if (!text.empty() && !is_name(text.text))
     return wrong(text.column,
-                 "'{}' is no name of an event: use at most {} letters, digits and '_', no digit "
+                 "'{}' is not a name of an event: use at most {} letters, digits and '_', no digit "
                  "first",
                  text.text, kProbeNameMax);
   names.event = text.text;
@@ -73,7 +73,8 @@ Parsed<> parse_head(Piece word, ProbeDefinition& probe) {
   if (!count.empty()) {
     auto maxactive = unsigned_number(count.text);
     if (!maxactive || *maxactive == 0 || *maxactive > kMaxactiveMax)
-      return wrong(word.column, "'{}' is no kind of probe: write p, r or rMAXACTIVE with 1 to {}",
+      return wrong(word.column,
+                   "'{}' is not a kind of probe: write p, r or rMAXACTIVE with 1 to {}",
                    word.until(colon).text, kMaxactiveMax);
     if (!probe.at_return)
       return wrong(count.column, "maxactive is for return probes: write r{}", count.text);
@@ -187,7 +188,7 @@ Parsed<ProbeCommand> parse_probe_line(std::string_view line) {
   if (head.text[0] == '-') return parse_removal(*words);
   if (head.text[0] != 'p' && head.text[0] != 'r')
     return wrong(head.column,
-                 "'{}' is no kind of probe: a line begins with p (a function's entry or an "
+                 "'{}' is not a kind of probe: a line begins with p (a function's entry or an "
                  "instruction), r (its return) or - (removal)",
                  head.text);
   ProbeDefinition probe;

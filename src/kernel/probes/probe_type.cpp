@@ -21,8 +21,8 @@ Parsed<> parse_array_size(Piece brackets, FetchType& type) {
   auto count = closed ? unsigned_number(brackets.text.substr(1, brackets.text.size() - 2))
                       : std::optional<uint64_t>();
   if (!count || *count == 0 || *count > kArrayMax)
-    return wrong(brackets.column, "'{}' is no size of an array: write [1] to [{}]", brackets.text,
-                 kArrayMax);
+    return wrong(brackets.column, "'{}' is not a size of an array: write [1] to [{}]",
+                 brackets.text, kArrayMax);
   type.count = static_cast<uint8_t>(*count);
   return {};
 }
@@ -72,7 +72,7 @@ Parsed<FetchType> parse_type(Piece text) {
   if (!type) type = bit_field(name);
   if (!type && name.starts_with('b') && name.contains('@'))
     return wrong(text.column,
-                 "'{}' is no bit field: write bWIDTH@OFFSET/SIZE with SIZE 8, 16, 32 or 64 and "
+                 "'{}' is not a bit field: write bWIDTH@OFFSET/SIZE with SIZE 8, 16, 32 or 64 and "
                  "WIDTH + OFFSET at most SIZE",
                  name);
   if (!type)

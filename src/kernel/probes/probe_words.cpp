@@ -38,7 +38,7 @@ Parsed<> split_module(Piece& word, ProbeLocation& location) {
   if (colon == std::string_view::npos) return {};
   std::string module(word.text.substr(0, colon));
   std::ranges::replace(module, '-', '_');
-  if (!is_name(module)) return wrong(word.column, "'{}' is no name of a module", module);
+  if (!is_name(module)) return wrong(word.column, "'{}' is not a name of a module", module);
   location.module = std::move(module);
   word = word.from(colon + 1);
   return {};
@@ -91,7 +91,7 @@ Parsed<ProbeLocation> parse_location(Piece word) {
   ProbeLocation location;
   location.column = word.column;
   if (auto address = unsigned_number(word.text)) {
-    if (*address == 0) return wrong(word.column, "0 is no address of a kernel function");
+    if (*address == 0) return wrong(word.column, "0 is not an address of a kernel function");
     location.address = *address;
     return location;
   }
@@ -108,7 +108,7 @@ Parsed<ProbeLocation> parse_location(Piece word) {
   const Piece offset = word.from(sign);
   auto value = signed_number(offset.text);
   if (!value)
-    return wrong(offset.column, "'{}' is no offset: give a number of bytes, as in +16 or +0x10",
+    return wrong(offset.column, "'{}' is not an offset: give a number of bytes, as in +16 or +0x10",
                  offset.text);
   location.offset = *value;
   if (location.is_pattern() && location.offset != 0)

@@ -41,7 +41,7 @@ Result<ProbeDefinition> probe_of(const DynamicEvent& event) {
   auto command = parse_probe_line(event.source);
   if (command && std::holds_alternative<ProbeDefinition>(*command))
     return std::get<ProbeDefinition>(std::move(*command));
-  return fail(ExitCode::software, "'{}' is no definition of a probe", event.source);
+  return fail(ExitCode::software, "'{}' is not a definition of a probe", event.source);
 }
 
 Probes::LookUp Probes::look_up(const ProbeDefinition& probe) const {

@@ -144,7 +144,7 @@ void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(o
 Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,
                                      std::map<std::string, std::string>& left_out,
                                      const std::function<void(bpf_object*)>& prepare) {
-  // Each pass except the last leaves one more program out, so the loop ends.
+  // Each attempt except the last leaves out one more program, so the loop ends.
   for (;;) {
     LibbpfLog log;
     auto object = open_object(features, sizes, left_out);

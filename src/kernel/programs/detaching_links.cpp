@@ -29,12 +29,12 @@ void DetachingLinks::note(const std::string& name, const Fd& link) {
 // link cannot be looked up, so only time decides.
 bool DetachingLinks::gone(const std::string& name) {
   const auto [begin, end] = detaching_.equal_range(name);
-  for (auto going = begin; going != end; ++going) {
+  for (auto each = begin; each != end; ++each) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - going->second.since >= kDetachTimeout) continue;
-    const Fd link(std::max(-1, bpf_link_get_fd_by_id(going->second.link_id)));
-    if (link) going->second.last_seen = now;
-    if (link || now - going->second.last_seen <= kDetachUsually) return false;
+    if (now - each->second.since >= kDetachTimeout) continue;
+    const Fd link(std::max(-1, bpf_link_get_fd_by_id(each->second.link_id)));
+    if (link) each->second.last_seen = now;
+    if (link || now - each->second.last_seen <= kDetachUsually) return false;
   }
   detaching_.erase(begin, end);
   return true;

@@ -25,7 +25,7 @@ struct AcquiredObject {
 
 // Adopts the object pinned under `path` if it equals what this daemon would load. Otherwise loads
 // and pins a new one, and removes the old one. Without a BPF file system, or if the directory is
-// not only ours, everything except pinning works. Fails with ExitCode::unavailable if a living
+// not only ours, everything except pinning works. Fails with ExitCode::unavailable if a running
 // daemon holds `path`, and as BpfObject::load().
 [[nodiscard]] Result<AcquiredObject> acquire_object(const Schema& schema,
                                                     const KernelFeatures& features,
@@ -33,8 +33,7 @@ struct AcquiredObject {
                                                     const std::filesystem::path& path);
 
 // Removes everything under `path`; returns the ids of the objects that were there. Fails
-// with ExitCode::unavailable if a living daemon holds it, and as PinRoot::open() and
-// PinRoot::remove_object().
+// with ExitCode::unavailable if a running daemon holds it, and as PinRoot::open().
 [[nodiscard]] Result<std::vector<std::string>> remove_pinned(const std::filesystem::path& path);
 
 }  // namespace ktraced

@@ -53,16 +53,16 @@ uint64_t Counters::names_dropped() const {
 std::vector<Lost> Counters::flight_drops(uint32_t cpu) const {
   std::vector<Lost> lost;
   for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
-    const flight_drop& miss = state(cpu).flight_drops[event];
-    const uint64_t count = load(miss.count);
-    if (count != miss.told)
-      lost.push_back({.count = count - miss.told, .event_id = event, .reserved = 0});
+    const flight_drop& drop = state(cpu).flight_drops[event];
+    const uint64_t count = load(drop.count);
+    if (count != drop.reported)
+      lost.push_back({.count = count - drop.reported, .event_id = event, .reserved = 0});
   }
   return lost;
 }
 
 void Counters::report_flight_drops(uint32_t cpu, std::span<const Lost> lost) {
-  for (const Lost& told : lost) state(cpu).flight_drops[told.event_id].told += told.count;
+  for (const Lost& each : lost) state(cpu).flight_drops[each.event_id].reported += each.count;
 }
 
 std::vector<Lost> LossTracker::unreported() {
@@ -74,10 +74,10 @@ std::vector<Lost> LossTracker::unreported() {
   total_ = 0;
   for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
     const uint64_t dropped = counters_->of(cpu_, static_cast<uint16_t>(event)).dropped;
-    u64& told = counters_->told(cpu_, static_cast<uint16_t>(event));
-    if (dropped != told)
-      lost.push_back({.count = dropped - told, .event_id = event, .reserved = 0});
-    told = dropped;
+    u64& reported = counters_->reported(cpu_, static_cast<uint16_t>(event));
+    if (dropped != reported)
+      lost.push_back({.count = dropped - reported, .event_id = event, .reserved = 0});
+    reported = dropped;
     total_ += dropped;
   }
   return lost;

@@ -44,7 +44,9 @@ class Counters {
   // A snapshot has reported these. For one thread.
   void report_flight_drops(uint32_t cpu, std::span<const Lost> lost);
   // Drops reported to readers; see LossTracker.
-  [[nodiscard]] u64& told(uint32_t cpu, uint16_t event) { return state(cpu).events[event].told; }
+  [[nodiscard]] u64& reported(uint32_t cpu, uint16_t event) {
+    return state(cpu).events[event].reported;
+  }
 
  private:
   Counters(Mapping mapping, uint32_t cpus) : mapping_(std::move(mapping)), cpus_(cpus) {}

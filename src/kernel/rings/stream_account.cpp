@@ -16,7 +16,7 @@ StreamAccount::StreamAccount(uint32_t cpus, PinnedMemory memory)
 StreamAccount StreamAccount::open(const Pins* pins, uint32_t cpus) {
   auto memory = PinnedMemory::open(pins, "stream_account", bytes(cpus));
   if (!memory)
-    spdlog::warn("what a crash loses of stream.output will not be known: {}",
+    spdlog::warn("after a crash the losses of stream.output will be unknown: {}",
                  memory.error().message);
   return StreamAccount(cpus, memory ? std::move(*memory) : PinnedMemory{});
 }
@@ -57,8 +57,8 @@ void StreamAccount::take(uint32_t cpu, uint16_t event) {
   taken.events = std::max<size_t>(taken.events, event + size_t{1});
 }
 
-// A daemon may be killed at any point: a slot that is half written has no position. It may have had
-// that of the ring, as both have after two commits at one position.
+// A daemon may be killed at any point, so a slot that is being written has no position. After two
+// commits at one position both slots have it, and either of them is valid.
 void StreamAccount::write_slot(uint32_t number, size_t slot, uint64_t position) {
   Slot& target = cpu(number).slots[slot];
   const Taken& taken = taken_[number];
@@ -127,7 +127,7 @@ void StreamAccount::store_trace(const std::string& path) {
   active().store(next + 1);
 }
 
-// begin() has counted all of an ended series as written.
+// begin() counts everything of an earlier series as written, so its traces add nothing.
 void StreamAccount::end_trace(uint64_t generation, const TraceWriter& trace) {
   std::lock_guard lock(*mutex_);
   if (generation != generation_) return;

@@ -35,13 +35,13 @@ class StreamAccount {
   // Drops of an event that were reported to readers, by CPU and event id.
   using Reported = std::function<uint64_t(uint32_t cpu, uint16_t event)>;
 
-  // What a killed daemon has read, beside what is in traces it had finished.
+  // The events that a killed daemon had read, without those in its finished traces.
   struct Unwritten {
     std::string trace;  // the unfinished trace, whose events the caller subtracts; empty: none yet
     std::vector<std::vector<uint64_t>> counts;  // by CPU and event id
   };
-  // Goes on where the daemon before has ended; the first call. `consumed`: the position of each
-  // CPU's ring. Nothing if it ended as it should, or if that is not known.
+  // Continues the account of an earlier daemon; call it first. `consumed`: the position of each
+  // CPU's ring. Nothing if that daemon ended cleanly, or if its losses are unknown.
   std::optional<Unwritten> resume(const std::map<uint32_t, uint64_t>& consumed,
                                   const Reported& reported);
 
@@ -52,15 +52,15 @@ class StreamAccount {
   void commit(uint32_t cpu, uint64_t position);
   // The CPU has a new ring, which begins at 0.
   void restart(uint32_t cpu);
-  // It holds nothing it has taken, except for `known_lost`, which it is to report.
+  // From now on nothing taken is unwritten, except for `known_lost`: the series will report it.
   void begin(const Reported& reported, const LostByCpu& known_lost);
   // The number of the last begin(). A series of traces keeps that of its own beginning: it may
   // still be written when the stream has begun again.
   [[nodiscard]] uint64_t generation() const;
-  // Something was published that goes into no trace, and is no loss: up to the next begin() nobody
-  // can say what a crash loses. Any thread.
+  // Published packets were neither written nor lost: until the next begin() the losses of a crash
+  // are unknown. Any thread.
   void give_up();
-  // The same of packets of a series.
+  // The same for packets of one series.
   void give_up(uint64_t generation);
 
   // The writer begins a trace of a series, has ended one, or ends writing the series.
@@ -71,7 +71,8 @@ class StreamAccount {
  private:
   using Counts = std::array<uint64_t, EVENT_ID_MAX>;
   static constexpr uint64_t kNoPosition = UINT64_MAX;
-  // Two, of which one is valid while the other is written: that of the ring's position.
+  // One of two copies: while one is written, the other is valid. The valid one has the position of
+  // the ring.
   struct Slot {
     uint64_t position;
     Counts counts;
@@ -105,10 +106,10 @@ class StreamAccount {
   PinnedMemory memory_;
   mutable std::vector<uint64_t> own_;  // used if the map cannot be created
   std::vector<Taken> taken_;           // by CPU; drain thread
-  // What follows, and Header, of the drain thread and the writer.
+  // The drain thread and the writer share Header and the members below.
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::vector<Counts> written_;  // by CPU; guarded by mutex_
-  bool settled_ = false;         // written_ is right; guarded by mutex_
+  bool settled_ = false;         // written_ is exact; guarded by mutex_
   uint64_t generation_ = 0;      // guarded by mutex_
 };
 

@@ -63,13 +63,13 @@ Result<KernelFunction> KernelSymbols::function(const std::string& module, const 
 Result<uint64_t> KernelSymbols::address_of(const std::string& symbol) const {
   const size_t colon = symbol.find(':');
   const std::string module = colon == std::string::npos ? "" : symbol.substr(0, colon);
-  std::string wanted = symbol.substr(colon == std::string::npos ? 0 : colon + 1);
-  const size_t length = wanted.size();
-  if (!module.empty()) wanted += "\t[" + module + "]";
+  std::string entry = symbol.substr(colon == std::string::npos ? 0 : colon + 1);
+  const size_t length = entry.size();
+  if (!module.empty()) entry += "\t[" + module + "]";
   std::set<uint64_t> found;
   const auto read = for_each_line_of(kallsyms_, [&](std::string_view line) {
     const size_t name = line.find(' ') + 3;  // behind the address and the type
-    if (name >= line.size() || !line.substr(name).starts_with(wanted)) return;
+    if (name >= line.size() || !line.substr(name).starts_with(entry)) return;
     const std::string_view rest = line.substr(name).substr(length);
     if (rest.empty() || rest[0] == '\t')
       found.insert(std::strtoull(std::string(line.substr(0, 16)).c_str(), nullptr, 16));

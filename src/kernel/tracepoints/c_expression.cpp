@@ -97,7 +97,8 @@ class Parser {
     uint64_t value = 0;
     auto [end, error] =
         std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, is_hex ? 16 : 10);
-    if (error != std::errc{}) return failed(fmt::format("'{}' is no number", rest_.substr(0, 20)));
+    if (error != std::errc{})
+      return failed(fmt::format("'{}' is not a number", rest_.substr(0, 20)));
     rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
     while (!rest_.empty() && std::string_view("uUlL").find(rest_.front()) != std::string_view::npos)
       rest_.remove_prefix(1);

@@ -46,7 +46,7 @@ Result<Tracefs> Tracefs::open_at(std::span<const char* const> places) {
 Result<std::vector<std::string>> Tracefs::tracepoints() const {
   std::vector<std::string> names;
   Result<> result;
-  // What vanishes meanwhile is gone with its module.
+  // A tracepoint that disappears during the walk belonged to an unloaded module: no error.
   auto note = [&](const Result<>& read) {
     if (!read && read.error().code != ExitCode::data && result) result = read;
   };

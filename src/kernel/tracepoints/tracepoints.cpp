@@ -124,8 +124,8 @@ Result<TracepointFormat> Tracepoints::set_layout(const DynamicEvent& event) {
 }
 
 Result<> Tracepoints::prepare(const DynamicEvent& event) {
-  auto told = set_layout(event);
-  return told ? Result<>() : propagate(told);
+  auto stored = set_layout(event);
+  return stored ? Result<>() : propagate(stored);
 }
 
 Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {

@@ -30,9 +30,9 @@ struct JsonLimits {
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text,
                                                 const JsonLimits& limits = {});
 
-// Parses {"NAME":[entry,…]} or {"NAME":{key:entry,…}}: passes each entry to `take` (key: the list's
-// name or the entry's own) and keeps none. Returns the document without its entries; fails as
-// parse_json().
+// Parses {"NAME":[entry,…]} or {"NAME":{key:entry,…}}: calls `take` with each entry (key: the
+// list's name or the entry's own) and keeps none. Returns the document without its entries; fails
+// as parse_json().
 using TakeJsonEntry = std::function<void(const std::string& key, nlohmann::json&& entry)>;
 [[nodiscard]] Result<nlohmann::json> parse_json_entries(std::FILE* in, const JsonLimits& limits,
                                                         const TakeJsonEntry& take);

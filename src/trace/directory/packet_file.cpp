@@ -41,11 +41,11 @@ Result<std::optional<PacketFile::Packet>> PacketFile::next() {
   buffer_->clear();
   if (auto filled = fill(sizeof(PacketHeader)); !filled) return propagate(filled);
   if (buffer_->empty()) return std::optional<Packet>();
-  cut_off_ = buffer_->size() < sizeof(PacketHeader);
+  truncated_ = buffer_->size() < sizeof(PacketHeader);
   auto size = packet_bytes(*buffer_);
   if (!size) return damaged(size.error().message);
   if (auto filled = fill(*size); !filled) return propagate(filled);
-  cut_off_ = buffer_->size() < *size;
+  truncated_ = buffer_->size() < *size;
   auto packet = PacketView::parse(*buffer_);
   if (!packet) return damaged(packet.error().message);
   if (auto good = check(*packet); !good) return propagate(good);

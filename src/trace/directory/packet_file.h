@@ -39,7 +39,7 @@ class PacketFile {
   [[nodiscard]] uint64_t offset() const { return offset_; }    // bytes read
   [[nodiscard]] uint64_t records() const { return records_; }  // read so far
   // The file ended in the middle of a packet, as it does when its writer was stopped.
-  [[nodiscard]] bool cut_off() const { return cut_off_; }
+  [[nodiscard]] bool truncated() const { return truncated_; }
 
  private:
   PacketFile(std::filesystem::path path, Fd fd, const Uuid& uuid, uint32_t cpu)
@@ -57,7 +57,7 @@ class PacketFile {
   uint64_t offset_ = 0;
   uint64_t records_ = 0;
   uint64_t last_ts_ = 0;
-  bool cut_off_ = false;
+  bool truncated_ = false;
 };
 
 }  // namespace ktraced

@@ -180,12 +180,12 @@ std::vector<PacketFile> TraceReader::open_files() {
 void TraceReader::check_end(const PacketFile& file, const Result<>& end) {
   if (!end) {
     // A writer that was stopped may leave a truncated last packet.
-    if (!unfinished_ || !file.cut_off()) damage_.push_back(end.error());
+    if (!unfinished_ || !file.truncated()) damage_.push_back(end.error());
     return;
   }
-  const CpuAccount* told = account(file.cpu());
-  if (unfinished_ || told == nullptr) return;
-  const uint64_t expected = told->total().records;
+  const CpuAccount* counted = account(file.cpu());
+  if (unfinished_ || counted == nullptr) return;
+  const uint64_t expected = counted->total().records;
   if (file.records() == expected) return;
   damage_.push_back(
       {ExitCode::data, fmt::format("{} is damaged: it ends at byte {} with {} records, and the "

@@ -272,11 +272,11 @@ Schema TraceWriter::schema_of_records() const {
   Schema schema;
   schema.gfp_flags = schema_.gfp_flags;
   for (const Event& event : schema_.events()) {
-    const bool told = std::ranges::any_of(files_, [&](const auto& entry) {
+    const bool recorded = std::ranges::any_of(files_, [&](const auto& entry) {
       const std::vector<EventAccount>& events = entry.second.events;
       return event.id < events.size() && events[event.id] != EventAccount{};
     });
-    if (told || !is_dynamic(event)) schema.add(event);
+    if (recorded || !is_dynamic(event)) schema.add(event);
   }
   return schema;
 }

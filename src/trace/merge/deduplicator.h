@@ -24,17 +24,17 @@ class Deduplicator : public MergeSink {
 
  private:
   // A record that was forwarded.
-  struct Passed {
+  struct Forwarded {
     RecordOrigin from;
     size_t offset;  // of its bytes
     size_t size;
     std::vector<uint32_t> repeats;  // other sources that contained it
   };
-  [[nodiscard]] Passed* original_of(const RecordOrigin& from, RecordView record);
+  [[nodiscard]] Forwarded* original_of(const RecordOrigin& from, RecordView record);
 
   MergeSink* next_ = nullptr;
   uint64_t ts_ = 0;
-  std::vector<Passed> passed_;  // all with time ts_
+  std::vector<Forwarded> forwarded_;  // all with time ts_
   std::vector<std::byte> bytes_;
   uint64_t repeated_ = 0;
 };

@@ -28,7 +28,7 @@ class History {
   // Sorted by their begin; the index is RecordOrigin::source.
   [[nodiscard]] const std::vector<TraceReader>& traces() const { return traces_; }
 
-  // Passes the next records to `sink`; false: there are no more.
+  // Gives `sink` the next records; false: there are no more.
   bool read(MergeSink& sink);
 
   // All parts that could not be read so far, as one error; call it after the last read().

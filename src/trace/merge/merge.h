@@ -49,7 +49,7 @@ class Merger {
   // released and may be empty if they live longer than the merger anyway.
   void push(const PacketView& packet, std::shared_ptr<const void> owner, uint32_t source = 0);
 
-  // Passes everything with ts <= until to `sink`, in time order.
+  // Gives `sink` everything with ts <= until, in time order.
   void release(uint64_t until, MergeSink& sink);
   void release_all(MergeSink& sink) { release(UINT64_MAX, sink); }
 

@@ -34,7 +34,7 @@ Result<PacketView> PacketView::parse(std::span<const std::byte> bytes) {
   for (size_t at = packet.records_begin(); at < *size;) {
     record header;
     if (*size - at < sizeof(header))
-      return fail(ExitCode::data, "corrupt packet: record cut short at byte {}", at);
+      return fail(ExitCode::data, "corrupt packet: truncated record at byte {}", at);
     std::memcpy(&header, bytes.data() + at, sizeof(header));
     if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > *size - at)
       return fail(ExitCode::data, "corrupt packet: record of {} bytes at byte {}", header.size, at);

@@ -26,8 +26,8 @@ inline constexpr size_t kPacketMaxBytes = 4U << 20;
 using Uuid = std::array<uint8_t, 16>;
 
 enum class StreamId : uint32_t {
-  events = 0,  // records of one CPU
-  names = 1,   // metadata records (rec_metadata_task and others); only on the socket
+  events = 0,    // records of one CPU
+  metadata = 1,  // metadata records (rec_metadata_task and others); only on the socket
 };
 
 struct PacketHeader {

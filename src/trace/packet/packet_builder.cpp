@@ -139,7 +139,7 @@ PacketBytes build_metadata_packet(const Uuid& uuid, uint64_t sequence, uint64_t 
   append(packet, records.data(), records.size());
   PacketHeader header{.magic = kPacketMagic,
                       .uuid = uuid,
-                      .stream_id = static_cast<uint32_t>(StreamId::names),
+                      .stream_id = static_cast<uint32_t>(StreamId::metadata),
                       .timestamp_begin = complete_until,
                       .timestamp_end = complete_until,
                       .content_size = packet.size() * 8,

@@ -14,7 +14,7 @@ namespace ktraced {
 
 // The reorder window: how late a record may reach its ring. Longer than any program takes between
 // reading the time and reserving the space, even if it is interrupted or preempted.
-inline constexpr uint64_t kHoldBackNs = 2'000'000;
+inline constexpr uint64_t kReorderWindowNs = 2'000'000;
 
 // Collects records of one CPU in the order of its ring, sorts those that a nested interrupt put out
 // of time order, and builds packets. Losses are in the header of the packet that begins where they

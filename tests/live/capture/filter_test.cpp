@@ -22,108 +22,108 @@ const json kGetppid = {{"events", {{"syscalls", {{"only", {"getppid"}}}}}}};
 class TwoProcesses : public testing::Test {
  protected:
   // Starts them; each makes 100 calls of getppid.
-  void start(Command wanted_options, Command other_options) {
-    for (Command* options : {&wanted_options, &other_options}) {
+  void start(Command matching_options, Command other_options) {
+    for (Command* options : {&matching_options, &other_options}) {
       options->push_back("getppid");
       options->push_back("100");
     }
-    wanted_ = std::make_unique<WaitingTruth>(wanted_options);
+    matching_ = std::make_unique<WaitingTruth>(matching_options);
     other_ = std::make_unique<WaitingTruth>(other_options);
   }
   // Lets both act under that filter and counts their traced calls.
   std::pair<size_t, size_t> traced_under(const json& filter) {
     daemon_.set_filter(filter);
     Stream stream(daemon_);
-    wanted_->act();
+    matching_->act();
     other_->act();
     Trace trace = stream.finish();
     EXPECT_EQ(trace.lost(), 0);
-    return {trace.events("sys_enter", wanted_->pid()).size(),
+    return {trace.events("sys_enter", matching_->pid()).size(),
             trace.events("sys_enter", other_->pid()).size()};
   }
 
-  static constexpr std::pair<size_t, size_t> kOnlyWanted = {100, 0};
+  static constexpr std::pair<size_t, size_t> kOnlyMatching = {100, 0};
   Daemon daemon_{kGetppid};
-  std::unique_ptr<WaitingTruth> wanted_, other_;
+  std::unique_ptr<WaitingTruth> matching_, other_;
 };
 
 TEST_F(TwoProcesses, PidInclude) {
   start({}, {});
-  EXPECT_EQ(traced_under({{"pid", {wanted_->pid()}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"pid", {matching_->pid()}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, PidExclude) {
   start({}, {});
-  EXPECT_EQ(traced_under({{"exclude", {{"pid", {other_->pid()}}}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"exclude", {{"pid", {other_->pid()}}}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, UidInclude) {
   start({"--uid", "12345"}, {"--uid", "12346"});
-  EXPECT_EQ(traced_under({{"uid", {12345}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"uid", {12345}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, UidExclude) {
   start({"--uid", "12345"}, {"--uid", "12346"});
-  EXPECT_EQ(traced_under({{"exclude", {{"uid", {12346}}}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"exclude", {{"uid", {12346}}}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CommExactInclude) {
   start({"--comm", "worker"}, {"--comm", "worker2"});
-  EXPECT_EQ(traced_under({{"comm", {"worker"}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"comm", {"worker"}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CommExactExclude) {
   start({"--comm", "worker2"}, {"--comm", "worker"});
-  EXPECT_EQ(traced_under({{"exclude", {{"comm", {"worker"}}}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"exclude", {{"comm", {"worker"}}}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CommBeginningInclude) {
   start({"--comm", "worker-7"}, {"--comm", "wonder"});
-  EXPECT_EQ(traced_under({{"comm", {"wor*"}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"comm", {"wor*"}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CommBeginningExclude) {
   start({"--comm", "wonder"}, {"--comm", "worker-7"});
-  EXPECT_EQ(traced_under({{"exclude", {{"comm", {"wor*"}}}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"exclude", {{"comm", {"wor*"}}}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, FollowInclude) {
   start({}, {});
-  EXPECT_EQ(traced_under({{"follow", {wanted_->pid()}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"follow", {matching_->pid()}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, FollowExclude) {
   start({}, {});
-  EXPECT_EQ(traced_under({{"exclude", {{"follow", {other_->pid()}}}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"exclude", {{"follow", {other_->pid()}}}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CgroupIncludeWithChildren) {
   Cgroup group(cgroup2_mount(), "ktraced-test");
   Cgroup child(group.path(), "inner");
   start({"--cgroup", child.path()}, {});
-  EXPECT_EQ(traced_under({{"cgroup", {group.path().string()}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"cgroup", {group.path().string()}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CgroupExclude) {
   Cgroup group(cgroup2_mount(), "ktraced-test");
   start({}, {"--cgroup", group.path()});
-  EXPECT_EQ(traced_under({{"exclude", {{"cgroup", {group.path().string()}}}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"exclude", {{"cgroup", {group.path().string()}}}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, CgroupPathMayOmitTheMountPoint) {
   Cgroup group(cgroup2_mount(), "ktraced-test");
   start({"--cgroup", group.path()}, {});
-  EXPECT_EQ(traced_under({{"cgroup", {group.path().filename().string()}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"cgroup", {group.path().filename().string()}}}), kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, AllFilterKindsMustMatchAndExclusionWins) {
   start({"--comm", "worker", "--uid", "12345"}, {"--comm", "worker", "--uid", "12346"});
-  EXPECT_EQ(traced_under({{"comm", {"worker"}}, {"uid", {12345}}}), kOnlyWanted);
+  EXPECT_EQ(traced_under({{"comm", {"worker"}}, {"uid", {12345}}}), kOnlyMatching);
   start({"--comm", "worker"}, {"--comm", "worker"});
   EXPECT_EQ(
       traced_under(
           {{"comm", {"worker"}}, {"uid", json::array()}, {"exclude", {{"pid", {other_->pid()}}}}}),
-      kOnlyWanted);
+      kOnlyMatching);
 }
 
 TEST_F(TwoProcesses, ClearedFiltersAcceptEverything) {

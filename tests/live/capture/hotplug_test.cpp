@@ -156,7 +156,7 @@ TEST(Hotplug, ReportsEventsLostBeforeACpuHasRings) {
   EXPECT_THAT(other.err, HasSubstr("racer discarded 500 events"));
 
   const json next = daemon.call("snapshot.take");
-  EXPECT_TRUE(complete_but_for_missed(next)) << "what has been told is not told again: " << next;
+  EXPECT_TRUE(complete_but_for_missed(next)) << "a loss is reported only once: " << next;
   const Trace trace = stream.finish();
   EXPECT_EQ(trace.lost(), kUnseen);
   EXPECT_EQ(shown_numbers(trace, pid), from_to(1, kSeen));

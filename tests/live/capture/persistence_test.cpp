@@ -72,7 +72,7 @@ TEST(Persistence, DeliversUnreadRecordsOfAKilledDaemonExactlyOnce) {
   Daemon daemon(json{{"events", numbered_calls()}});
   WaitingTruth during({"numbered", "2000"});
   WaitingTruth after({"numbered", "1000"});
-  Stream cut_off(daemon);
+  Stream interrupted(daemon);
   daemon.end(SIGKILL);
   during.act();
   daemon.start();
@@ -91,7 +91,7 @@ TEST(Persistence, DeliversUnreadRecordsOfAKilledDaemonExactlyOnce) {
 TEST(Persistence, KeepsUnreadRecordsWhenTheRingSizeChanges) {
   Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 1024}}}});
   WaitingTruth during({"numbered", "2000"});
-  Stream cut_off(daemon);
+  Stream interrupted(daemon);
   daemon.end(SIGKILL);
   during.act();
   daemon.write_config({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 256}}}});
@@ -105,7 +105,7 @@ TEST(Persistence, ReportsLossesBetweenTwoDaemons) {
   Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 64}}}});
   daemon.disable({"sys_exit"});
   WaitingTruth during({"numbered", std::to_string(kCalls)});
-  Stream cut_off(daemon);
+  Stream interrupted(daemon);
   daemon.set_filter({{"pid", {during.pid()}}});
   daemon.end(SIGKILL);
   during.act();

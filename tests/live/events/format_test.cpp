@@ -65,7 +65,7 @@ unsigned long flags_of_fork(const std::vector<std::string>& acts, pid_t child) {
   unsigned long flags = 0;
   for (const std::string& act : acts)
     if (act.starts_with(begin)) {
-      EXPECT_EQ(flags, 0U) << "told twice: " << act;
+      EXPECT_EQ(flags, 0U) << "named twice: " << act;
       flags = std::stoul(act.substr(begin.size()), nullptr, 16);
     }
   return flags;

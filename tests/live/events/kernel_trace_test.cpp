@@ -99,13 +99,13 @@ std::vector<TraceLine> seen_only_by(std::vector<TraceLine> one, std::vector<Trac
 // tasks end whose start on that CPU it does not show.
 void expect_same(const BothTraces& both) {
   const std::vector<TraceLine> not_the_kernels = seen_only_by(both.ours, both.kernels, both);
-  EXPECT_LE(not_the_kernels.size(), both.ours.size() / 10) << "told only by us:\n"
+  EXPECT_LE(not_the_kernels.size(), both.ours.size() / 10) << "recorded only by us:\n"
                                                            << listed(not_the_kernels);
   const std::vector<TraceLine> not_ours = seen_only_by(both.kernels, both.ours, both);
   for (const TraceLine& line : not_ours)
     EXPECT_LE(std::ranges::count(not_ours, line.event, &TraceLine::event),
               both.status.at(line.event)["missed"])
-        << "told only by the kernel, beyond the hits missed:\n"
+        << "recorded only by the kernel, beyond the hits missed:\n"
         << listed(not_ours);
 }
 

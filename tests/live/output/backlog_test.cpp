@@ -23,7 +23,7 @@ using testing::Not;
 class Backlog : public testing::Test {
  protected:
   void leave_unread() {
-    Stream cut_off(daemon_);
+    Stream interrupted(daemon_);
     daemon_.end(SIGKILL);
     during_.act();
     daemon_.start();

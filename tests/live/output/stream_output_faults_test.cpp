@@ -83,7 +83,7 @@ TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const std::string log = daemon.log();
   EXPECT_EQ(log.find("cannot make the directory"), log.rfind("cannot make the directory"))
-      << "told once";
+      << "reported once";
   expect_all_calls(disk.path() / "d", truth.pid());
 }
 

@@ -33,7 +33,7 @@ size_t count_of(std::string_view words, std::string_view text) {
 }
 
 TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
-  const auto wanted = static_cast<size_t>(2 + scaled(6));
+  const auto expected = static_cast<size_t>(2 + scaled(6));
   Tmpfs disk("size=1g");
   json config = output_config(disk.path(), {{"max_file_mb", 2}, {"max_files", 1000}});
   config["stream"]["max_latency_ms"] = 1;
@@ -44,14 +44,14 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
   daemon.disable({"sys_exit"});
   first.go();
   second.go();
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= wanted; }));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["files"] >= expected; }));
   const std::map<pid_t, uint64_t> calls = {{first.pid(), first.finish()["count"]},
                                            {second.pid(), second.finish()["count"]}};
   EXPECT_EQ(daemon.stop().exit_code, 0);
 
   EXPECT_THAT(traces_in(disk.path(), true), IsEmpty());
   const std::vector<fs::path> traces = traces_in(disk.path());
-  EXPECT_GE(traces.size(), wanted);
+  EXPECT_GE(traces.size(), expected);
   EXPECT_EQ(lost_in(traces), 0U);
   expect_gapless(traces);
   const uint64_t missed = missed_in(traces, "sys_enter");
@@ -241,7 +241,7 @@ TEST(StreamOutput, StaysReadableAndContinuesAfterTheDaemonIsKilled) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 
   const auto left = traces_in(traces_here, true);
-  ASSERT_THAT(left, SizeIs(1)) << "what is history stays";
+  ASSERT_THAT(left, SizeIs(1)) << "the unfinished trace is kept";
   EXPECT_TRUE(daemon.logged(left.front().string()));
   EXPECT_TRUE(daemon.logged("show --partial"));
   EXPECT_EQ(show_calls(left, before.pid(), {"--partial"}).numbers, from_to(1, 1000));
@@ -249,7 +249,7 @@ TEST(StreamOutput, StaysReadableAndContinuesAfterTheDaemonIsKilled) {
   EXPECT_EQ(show_calls(traces, during.pid()).numbers, from_to(1, 2000));
   EXPECT_EQ(show_calls(traces, after.pid()).numbers, from_to(1, 3000));
   const json after_crash = manifest_of(traces.front());
-  EXPECT_EQ(after_crash["lost"], 0) << "all that was read was on the disk";
+  EXPECT_EQ(after_crash["lost"], 0) << "everything read had been written to disk";
   EXPECT_THAT(after_crash["incomplete_because"].dump(), Not(HasSubstr("events")));
 }
 

@@ -145,7 +145,7 @@ TEST(Probe, AddsAllDefinitionsOrNone) {
   EXPECT_THAT(why_not(daemon, "p:one vfs_read\np:kept vfs_write\n"), HasSubstr("already"));
   const json list = daemon.call("probe.list")["probes"];
   ASSERT_EQ(list.size(), 1U);
-  EXPECT_EQ(list[0]["attached"], false) << "nobody listens";
+  EXPECT_EQ(list[0]["attached"], false) << "there is no subscriber";
 }
 
 // A list of probes without its counts: testing a probe can hit it.

@@ -195,7 +195,7 @@ TEST(SyscallReport, HandlesCallsThatReturnTwiceOrNever) {
   EXPECT_LE(report["ended"], 6) << "the program itself may have ended already";
   EXPECT_LE(report["killed"], 2) << "if they were in pause() already";
   EXPECT_LE(report["begun_before"].get<long>(), 1 + missed_enters.get<long>())
-      << "what it was waiting in";
+      << "the call in which it was waiting";
 }
 
 TEST(SnapshotReport, ReportsAPauseInItsWindow) {

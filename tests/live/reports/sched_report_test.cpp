@@ -9,8 +9,8 @@
 namespace ktraced::live {
 namespace {
 
-// Children that switch only to tasks of which the trace alone does not say whether they match the
-// filter.
+// Children that switch only to tasks that may or may not match the filter: the trace alone does not
+// show it.
 TEST(SchedReport, ReportsTheCpuTimeOfAllThreadsOfARecordedCommand) {
   Daemon daemon(json{{"events", {{"sched", true}, {"process", true}}}});
   const std::string path = daemon.directory() / "recording";

@@ -190,7 +190,7 @@ TEST(FlightHandover, NextDaemonFreesTheRingsWhenItsRecorderIsDisabled) {
   daemon.end(SIGKILL);
   daemon.write_config(flight_config({{"enabled", false}}));
   daemon.start();
-  EXPECT_TRUE(daemon.logged("history of an earlier daemon is given up"));
+  EXPECT_TRUE(daemon.logged("discarded the history of an earlier daemon"));
   EXPECT_EQ(flight_status(daemon)["bytes"], 0);
   size_t objects = 0;
   for (const auto& object : fs::directory_iterator(daemon.pins())) {

@@ -198,7 +198,7 @@ TEST(Flight, UsesMemoryAndProgramsOnlyWhileEnabled) {
   EXPECT_TRUE(eventually([&] { return still_there(ring_maps).maps.empty(); }));
   EXPECT_TRUE(eventually([&] { return attached_program_names(daemon.pid()).empty(); }));
   daemon.call("snapshot.enable");
-  EXPECT_TRUE(take_numbers(daemon, truth.pid()).empty()) << "the history was given up";
+  EXPECT_TRUE(take_numbers(daemon, truth.pid()).empty()) << "the history was discarded";
 }
 
 TEST(Flight, IsEnabledAndDisabledByReload) {

@@ -186,7 +186,7 @@ TEST(SnapshotFault, SigtermWaitsUntilItIsOnDisk) {
 }
 
 // Kills the daemon while it writes a snapshot called NAME.
-void cut_off(Daemon& daemon, const std::string& name) {
+void interrupt_snapshot(Daemon& daemon, const std::string& name) {
   const fs::path partial = daemon.directory() / "snapshots" / (name + ".partial");
   HeldThread writer = hold_writer(daemon);
   daemon.call("snapshot.take", {{"name", name}, {"wait", false}});
@@ -201,9 +201,9 @@ TEST(SnapshotFault, IsWrittenByTheNextDaemonWhenInterruptedByAKill) {
   Daemon daemon(flight_config());
   WaitingTruth truth({"numbered", "1000"});
   truth.act();
-  cut_off(daemon, "cut-off");
+  interrupt_snapshot(daemon, "interrupted");
   const fs::path snapshots = daemon.directory() / "snapshots";
-  ASSERT_TRUE(fs::exists(snapshots / "cut-off.partial"));
+  ASSERT_TRUE(fs::exists(snapshots / "interrupted.partial"));
   fs::create_directories(snapshots / "other.partial/ctf");
   daemon.start();
   json list;
@@ -211,9 +211,9 @@ TEST(SnapshotFault, IsWrittenByTheNextDaemonWhenInterruptedByAKill) {
     list = daemon.call("snapshot.list")["snapshots"];
     return !list.empty();
   })) << daemon.log();
-  EXPECT_FALSE(fs::exists(snapshots / "cut-off.partial"));
-  EXPECT_TRUE(fs::exists(snapshots / "other.partial")) << "of somebody else";
-  EXPECT_TRUE(daemon.logged("cut-off.partial"));
+  EXPECT_FALSE(fs::exists(snapshots / "interrupted.partial"));
+  EXPECT_TRUE(fs::exists(snapshots / "other.partial")) << "another program's directory stays";
+  EXPECT_TRUE(daemon.logged("interrupted.partial"));
   EXPECT_TRUE(list[0]["name"].get<std::string>().starts_with("recovered-")) << list;
   EXPECT_TRUE(complete_but_for_missed(list[0])) << list;
   EXPECT_EQ(numbers_in(list[0]["path"].get<std::string>(), truth.pid()), from_to(1, 1000));

@@ -105,8 +105,8 @@ std::vector<uint64_t> numbers_of_list(const std::string& text) {
   return numbers;
 }
 
-// A field of ours that cannot be compared: it gives in words the number in the record's field
-// `about`, which babeltrace2 does print.
+// A field of ours that cannot be compared: it is the text for the number in the record's field
+// `about`, which babeltrace2 prints.
 struct NotCompared {
   std::string_view field, about, why;
 };
@@ -210,7 +210,8 @@ TEST(SnapshotReading, BabeltraceReadsTheSameEventsAndFields) {
   for (const json& event : daemon.call("events.list")["events"]) {
     const std::string name = event["name"];
     if (!event["enabled"]) continue;
-    EXPECT_GE(compared[name].size(), 2U) << name << " was not recorded, or hardly compared";
+    EXPECT_GE(compared[name].size(), 2U)
+        << name << " was not recorded, or too few of its fields were compared";
   }
 }
 

@@ -31,7 +31,7 @@ class CallBook {
     entry = {name, nr, arguments, raw_syscall(nr, arguments)};
     return entry.ret;
   }
-  [[nodiscard]] json told() const {
+  [[nodiscard]] json report() const {
     json list = json::array();
     for (size_t i = 0; i < count_; ++i)
       list.push_back({{"name", calls_[i].name},
@@ -144,7 +144,7 @@ json known_syscalls(Arguments) {
   book.call("kill", SYS_kill, {self, 0, 0, 0, 0, 0});
   book.call("kill", SYS_kill, {1, 99, 0, 0, 0, 0});
   book.call("", kNoSuchCallEither, kMarks);
-  return {{"calls", book.told()}};
+  return {{"calls", book.report()}};
 }
 
 // ia32: getpid (20 in the 32-bit table) through the 32-bit entry.

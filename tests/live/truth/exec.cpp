@@ -28,8 +28,8 @@ std::vector<std::string> link_names(const std::string& directory) {
   return names;
 }
 
-[[noreturn]] void become(const std::string& path, const json& told) {
-  std::string words = told.dump();
+[[noreturn]] void become(const std::string& path, const json& report) {
+  std::string words = report.dump();
   ::execl(path.c_str(), path.c_str(), "exec", words.c_str(), nullptr);
   die("execl " + path);
 }
@@ -40,19 +40,19 @@ std::vector<std::string> link_names(const std::string& directory) {
 // is taken by a thread that is not the leader. The state travels as an argument.
 json exec_chain(Arguments arguments) {
   if (arguments.empty()) die("exec needs a directory");
-  json told;
+  json report;
   if (arguments[0].starts_with("{"))
-    told = json::parse(arguments[0]);
+    report = json::parse(arguments[0]);
   else
-    told = {{"left", link_names(arguments[0])}, {"hops", json::array()}};
-  if (!told["hops"].empty()) told["hops"].back()["comm"] = comm_now();
-  if (told["left"].empty()) return told;
-  std::string next = told["left"][0];
-  told["left"].erase(0);
-  bool by_thread = told["left"].empty();
+    report = {{"left", link_names(arguments[0])}, {"hops", json::array()}};
+  if (!report["hops"].empty()) report["hops"].back()["comm"] = comm_now();
+  if (report["left"].empty()) return report;
+  std::string next = report["left"][0];
+  report["left"].erase(0);
+  bool by_thread = report["left"].empty();
   auto hop = [&] {
-    told["hops"].push_back({{"filename", next}, {"caller", gettid_now()}, {"tid", ::getpid()}});
-    become(next, told);
+    report["hops"].push_back({{"filename", next}, {"caller", gettid_now()}, {"tid", ::getpid()}});
+    become(next, report);
   };
   if (!by_thread) hop();
   std::thread(hop).join();

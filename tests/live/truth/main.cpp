@@ -73,11 +73,11 @@ int run(Arguments words) {
   size_t at = apply_options(words);
   auto action = at < words.size() ? kActions.find(words[at]) : kActions.end();
   if (action == kActions.end()) die("no such action");
-  json told = action->second(words.subspan(at + 1));
-  told["pid"] = ::getpid();
-  told["comm"] = comm_now();
-  told["prio"] = prio_now();
-  std::puts(told.dump().c_str());
+  json report = action->second(words.subspan(at + 1));
+  report["pid"] = ::getpid();
+  report["comm"] = comm_now();
+  report["prio"] = prio_now();
+  std::puts(report.dump().c_str());
   return 0;
 }
 

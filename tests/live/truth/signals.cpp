@@ -61,7 +61,7 @@ class Book {
  public:
   void sent(const Sent& what) { generated_.push_back(as_json(what)); }
   void got(int signal, int code) { delivered_.push_back(delivered(signal, code)); }
-  json told() const { return {{"generated", generated_}, {"delivered", delivered_}}; }
+  json report() const { return {{"generated", generated_}, {"delivered", delivered_}}; }
 
  private:
   json generated_ = json::array(), delivered_ = json::array();
@@ -120,7 +120,7 @@ json signals(Arguments) {
   send_ignored(book);
   send_twice_while_blocked(book);
   fault(book);
-  return book.told();
+  return book.report();
 }
 
 }  // namespace truth

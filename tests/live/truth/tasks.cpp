@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Processes and threads: births, ends, names.
+// Processes and threads: how they begin and end, and their names.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -127,13 +127,13 @@ json process_tree(Arguments arguments) {
 // its threads through /proc.
 json rename_threads(Arguments) {
   json renames = json::array();
-  auto tell = [&](pid_t tid, const std::string& from, const std::string& to) {
+  auto add = [&](pid_t tid, const std::string& from, const std::string& to) {
     renames.push_back({{"tid", tid}, {"old", from}, {"new", to}});
   };
   for (const char* name : {"first", "a-name-far-too-long", "spaced \"name\""}) {
     std::string old = comm_now();
     check(::prctl(PR_SET_NAME, name), "prctl");
-    tell(gettid_now(), old, comm_now());
+    add(gettid_now(), old, comm_now());
   }
   std::atomic<pid_t> tid = 0;
   std::atomic<bool> done = false;
@@ -145,7 +145,7 @@ json rename_threads(Arguments) {
   tid.wait(0);
   std::string old = comm_now();  // a thread begins with the name of its creator
   std::ofstream("/proc/self/task/" + std::to_string(tid) + "/comm") << "other-thread";
-  tell(tid, old, "other-thread");
+  add(tid, old, "other-thread");
   done = true;
   done.notify_one();
   other.join();

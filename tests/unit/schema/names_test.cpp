@@ -46,7 +46,8 @@ TEST(SyscallNames, IncludeRecentCalls) {
   EXPECT_EQ(syscall_name(kNative, 462), "mseal");
   EXPECT_EQ(syscall_name(kIa32, 457), "statmount");
   EXPECT_EQ(syscall_name(kNative, 335), "uretprobe");
-  EXPECT_EQ(syscall_name(kIa32, 335), "rt_tgsigqueueinfo") << "its own call of that number";
+  EXPECT_EQ(syscall_name(kIa32, 335), "rt_tgsigqueueinfo")
+      << "this ABI has another call with that number";
 }
 
 TEST(SyscallNames, NameAbis) {
@@ -137,7 +138,7 @@ TEST(GfpNames, EqualThoseTheKernelPrints) {
   EXPECT_EQ(gfp_names(0xdc0, table), "GFP_KERNEL|__GFP_ZERO");
   EXPECT_EQ(gfp_names(0x540, table), "__GFP_IO|__GFP_ZERO|__GFP_DIRECT");
   EXPECT_EQ(gfp_names(0x140cca, table), "GFP_HIGHUSER_MOVABLE");
-  EXPECT_EQ(gfp_names(0x80000cc0, table), "GFP_KERNEL|0x80000000") << "bits left over";
+  EXPECT_EQ(gfp_names(0x80000cc0, table), "GFP_KERNEL|0x80000000") << "bits without a name";
   EXPECT_EQ(gfp_names(0x6, table), "0x6");
   EXPECT_EQ(gfp_names(0xcc0, {}), "0xcc0");
 }

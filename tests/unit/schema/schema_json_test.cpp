@@ -87,7 +87,7 @@ TEST(SchemaJson, CanBeReadByAnOlderReaderWhenNewer) {
   auto schema = schema_from_json(text);
   ASSERT_TRUE(schema) << schema.error().message;
   EXPECT_EQ(schema->find(10)->fields[0].meaning, Meaning::number);
-  EXPECT_EQ(schema->find(7)->fields.size(), 1U) << "what cannot be read is left out";
+  EXPECT_EQ(schema->find(7)->fields.size(), 1U) << "fields that cannot be read are left out";
 }
 
 TEST(SchemaJson, HasAUniqueNameForEveryMeaning) {

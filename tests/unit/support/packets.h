@@ -90,7 +90,7 @@ inline Bytes metadata_packet(uint64_t complete_until, std::vector<Bytes> names =
                       .lost = {},
                       .begin = complete_until,
                       .end = complete_until,
-                      .stream = StreamId::names});
+                      .stream = StreamId::metadata});
 }
 
 }  // namespace ktraced::test

@@ -19,12 +19,12 @@ std::chrono::milliseconds longest_wait(const std::string& socket, const std::fun
   connection.call(method);
   {
     // Ends with the scope, also when `work` throws.
-    const std::jthread asking([&](const std::stop_token& end) {
+    const std::jthread client([&](const std::stop_token& end) {
       try {
         while (!end.stop_requested()) {
-          const auto asked = Clock::now();
+          const auto begin = Clock::now();
           connection.call(method);
-          longest = std::max(longest, Clock::now() - asked);
+          longest = std::max(longest, Clock::now() - begin);
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       } catch (...) {

@@ -8,8 +8,8 @@
 
 namespace ktraced::live {
 
-// The longest time that a client of its own waited for an answer of `method`, asking again and
-// again while `work` went on. Throws what `work` throws, and if there is no answer.
+// The longest time that a separate client waited for an answer of `method`. It repeats the request
+// while `work` runs. Throws what `work` throws, and if there is no answer.
 [[nodiscard]] std::chrono::milliseconds longest_wait(const std::string& socket,
                                                      const std::function<void()>& work,
                                                      const std::string& method = "version");

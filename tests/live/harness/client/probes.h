@@ -8,7 +8,7 @@
 
 namespace ktraced::live {
 
-// The number that truth's action "numbered" passes. It is in the registers saved at the system
+// The number in the calls of truth's action "numbered". It is in the registers saved at the system
 // call; the function's argument points to them.
 inline const std::string kNumbered = "p:number __x64_sys_getpriority n=+104($arg1):u64";
 inline const std::string kReturn = "r:result __x64_sys_getpriority ret=$retval:s64";

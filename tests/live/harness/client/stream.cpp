@@ -26,10 +26,10 @@ Command stream_words(const Command& options) {
 
 }  // namespace
 
-std::vector<json> Trace::where(const std::function<bool(const json&)>& wanted) const {
+std::vector<json> Trace::where(const std::function<bool(const json&)>& matches) const {
   std::vector<json> found;
   std::ranges::copy_if(lines_, std::back_inserter(found),
-                       [&](const json& line) { return is_event(line) && wanted(line); });
+                       [&](const json& line) { return is_event(line) && matches(line); });
   return found;
 }
 

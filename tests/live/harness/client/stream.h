@@ -22,7 +22,7 @@ class Trace {
   [[nodiscard]] const std::vector<json>& lines() const { return lines_; }
   // Events (never losses) of that name; of a process or thread if `task` is not 0.
   [[nodiscard]] std::vector<json> events(std::string_view name, long task = 0) const;
-  [[nodiscard]] std::vector<json> where(const std::function<bool(const json&)>& wanted) const;
+  [[nodiscard]] std::vector<json> where(const std::function<bool(const json&)>& matches) const;
   [[nodiscard]] long lost() const;  // of all events
   [[nodiscard]] long lost(std::string_view event) const;
 

@@ -31,10 +31,10 @@ std::optional<fs::path> mount_of(const std::string& type, const std::string& opt
   return std::nullopt;
 }
 
-bool has_word(const fs::path& file, const std::string& wanted) {
+bool has_word(const fs::path& file, const std::string& expected) {
   std::ifstream in(file);
   for (std::string word; in >> word;)
-    if (word == wanted) return true;
+    if (word == expected) return true;
   return false;
 }
 

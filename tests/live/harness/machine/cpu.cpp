@@ -27,11 +27,11 @@ bool Cpu::online() const {
   return value == 1;
 }
 
-void Cpu::set_online(bool wanted) {
-  if (online() == wanted) return;
-  std::ofstream(file_) << (wanted ? 1 : 0) << std::flush;
-  if (online() != wanted)
-    throw std::runtime_error(fmt::format("cannot write {} to {}", wanted ? 1 : 0, file_.string()));
+void Cpu::set_online(bool on) {
+  if (online() == on) return;
+  std::ofstream(file_) << (on ? 1 : 0) << std::flush;
+  if (online() != on)
+    throw std::runtime_error(fmt::format("cannot write {} to {}", on ? 1 : 0, file_.string()));
 }
 
 }  // namespace ktraced::live

@@ -49,7 +49,8 @@ void HeldThread::step() {
   int status = 0;
   if (::ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 ||
       ::waitpid(tid_, &status, __WALL) != tid_ || !WIFSTOPPED(status))
-    throw std::runtime_error(fmt::format("thread {} does not go on: {}", tid_, errno_text(errno)));
+    throw std::runtime_error(
+        fmt::format("thread {} does not continue: {}", tid_, errno_text(errno)));
 }
 
 void HeldThread::release() {

@@ -98,13 +98,13 @@ void NbdModule::request(uint64_t offset) {
 }
 
 std::string kallsyms_address(const std::string& function, const std::string& module) {
-  const std::string wanted_owner = module.empty() ? "" : "[" + module + "]";
+  const std::string expected_owner = module.empty() ? "" : "[" + module + "]";
   std::ifstream in("/proc/kallsyms");
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
     std::string address, type, name, owner;
     words >> address >> type >> name >> owner;
-    if (name == function && owner == wanted_owner) return "0x" + address;
+    if (name == function && owner == expected_owner) return "0x" + address;
   }
   return {};
 }

@@ -72,7 +72,7 @@ void Puppet::order(std::string_view name, unsigned long number) {
   char done = 0;
   if (::write(socket_.get(), &next, sizeof(next)) != ssize_t{sizeof(next)} ||
       ::read(socket_.get(), &done, 1) != 1)
-    throw std::runtime_error("a puppet does not obey: " + errno_text(errno));
+    throw std::runtime_error("a puppet does not act: " + errno_text(errno));
 }
 
 }  // namespace ktraced::live

@@ -81,7 +81,7 @@ TEST_F(KmemAnalysisTest, CountsRequestedAndAllocatedBytesByCallSite) {
   EXPECT_EQ(row(KmemGroup::call_site, kSiteB)->use.waste(), 212U);
   EXPECT_EQ(row(KmemGroup::size, 512)->use.allocs, 3U);
   EXPECT_EQ(row(KmemGroup::size, 512)->use.allocs, 3U);
-  EXPECT_TRUE(analysis_->rows(KmemGroup::cache).empty()) << "kmalloc does not tell its cache";
+  EXPECT_TRUE(analysis_->rows(KmemGroup::cache).empty()) << "a kmalloc event has no cache";
   EXPECT_EQ(kmallocs().bytes_alloc, 3 * 512U);
 }
 

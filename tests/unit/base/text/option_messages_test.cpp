@@ -50,7 +50,7 @@ TEST(OptionMessages, SuggestTheOptionThatBeginsSo) {
   EXPECT_EQ(message_of({"--hell"}), "unknown option '--hell'; did you mean '--help'?");
 }
 
-TEST(OptionMessages, SayOfAnArgumentOnlyWhatIsWrong) {
+TEST(OptionMessages, OmitTheNameOfAnArgument) {
   EXPECT_EQ(message_of({"set", "bad"}), "there is no bad");
 }
 

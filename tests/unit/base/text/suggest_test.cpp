@@ -31,7 +31,7 @@ TEST(Suggest, PrefersNamesThatDifferByFewerLetters) {
   EXPECT_THAT(near_matches("ste", {"set", "sum"}), ElementsAre("set")) << "one swap";
   EXPECT_THAT(near_matches("pid", {"pid"}), IsEmpty());
   EXPECT_THAT(near_matches("e", {"sched", "kfree"}), IsEmpty());
-  EXPECT_THAT(near_matches("x", {"y"}), IsEmpty()) << "nothing of it is the same";
+  EXPECT_THAT(near_matches("x", {"y"}), IsEmpty()) << "no letter is the same";
 }
 
 TEST(Suggest, ReportsUnknownNamesInOneWording) {

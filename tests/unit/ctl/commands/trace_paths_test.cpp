@@ -47,13 +47,13 @@ TEST_F(TracePaths, SuggestsASnapshotWithANearName) {
             "unknown trace directory or snapshot 'incidnt'; did you mean 'incident'?");
 }
 
-TEST_F(TracePaths, SaysThatTheDirectoryGivenIsMissing) {
+TEST_F(TracePaths, ReportsThatTheDirectoryGivenIsMissing) {
   const auto missing = trace_paths({"incident"}, "/nonexistent", "/nowhere");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().message, "--directory /nonexistent: there is no such directory");
 }
 
-TEST_F(TracePaths, AsksTheDaemonWhereItsSnapshotsAre) {
+TEST_F(TracePaths, GetsTheSnapshotDirectoryFromTheDaemon) {
   FakeDaemon daemon([&](Peer& peer) {
     peer.answer([&](const json&) {
       return json{{"result", {{"flight", {{"directory", store().string()}}}}}};

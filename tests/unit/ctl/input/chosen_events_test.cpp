@@ -23,9 +23,9 @@ class ReportEvents : public ReportTest {
     return lossy;
   }
   json chosen(ReportCommand::Kind kind, const std::string& path, std::vector<std::string> events) {
-    ReportCommand wanted = command(kind, {path});
-    wanted.events = std::move(events);
-    run(wanted, true);
+    ReportCommand report = command(kind, {path});
+    report.events = std::move(events);
+    run(report, true);
     return out_.empty() ? json() : json::parse(out_);
   }
 };
@@ -67,7 +67,7 @@ TEST_F(ReportEvents, RefusesAnEventThatTheReportDoesNotUse) {
             "report syscalls does not use 'kmalloc'; it uses sys_enter, sys_exit, "
             "sched_process_exec, sched_process_exit");
   chosen(ReportCommand::Kind::sched, path, {"sched"});
-  EXPECT_TRUE(result_) << "a group that has used events, and others";
+  EXPECT_TRUE(result_) << "the report uses some events of the group";
 }
 
 TEST_F(ReportEvents, SuggestsASimilarNameForAnUnknownOne) {

@@ -58,7 +58,7 @@ TEST_F(SelectionTest, ByThreadAndProcess) {
   EXPECT_TRUE(wants({.pids = {100}}, alloc_by(101))) << "a thread of process 100";
   EXPECT_FALSE(wants({.pids = {101}}, alloc_by(100)));
   EXPECT_TRUE(wants({.pids = {7, 200}}, alloc_by(200)));
-  EXPECT_TRUE(wants({.pids = {999}}, alloc_by(999))) << "nothing is known of it but its id";
+  EXPECT_TRUE(wants({.pids = {999}}, alloc_by(999))) << "only its id is known";
 }
 
 TEST_F(SelectionTest, ByName) {
@@ -74,7 +74,7 @@ TEST_F(SelectionTest, ByName) {
 TEST_F(SelectionTest, ByUser) {
   EXPECT_TRUE(wants({.uids = {7, 1000}}, alloc_by(100)));
   EXPECT_FALSE(wants({.uids = {1001}}, alloc_by(100)));
-  EXPECT_FALSE(wants({.uids = {1000}}, alloc_by(999))) << "nothing is known of it";
+  EXPECT_FALSE(wants({.uids = {1000}}, alloc_by(999))) << "its user is unknown";
   EXPECT_TRUE(wants({.uids = {0}}, alloc_by(0))) << "the idle tasks are root's";
   EXPECT_TRUE(wants({.uids = {1000}}, waking_of(0, 200)));
 }
@@ -91,7 +91,7 @@ TEST_F(SelectionTest, MatchesEitherTaskOfAnEvent) {
   EXPECT_FALSE(wants({.pids = {300}}, waking_of(200, 101)));
   EXPECT_TRUE(wants({.comms = {"nginx-io"}}, waking_of(200, 101)));
   EXPECT_FALSE(wants({.pids = {200}, .comms = {"nginx-io"}}, waking_of(200, 101)))
-      << "one task must fulfil all";
+      << "one task must match all conditions";
 }
 
 TEST_F(SelectionTest, ReportsUnknownEventsWithSimilarNames) {

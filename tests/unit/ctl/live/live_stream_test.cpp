@@ -182,7 +182,7 @@ TEST_F(LiveStream, ShowsLossesForEverySelectionOfTasks) {
 
   args_.events = {"kfree"};
   ASSERT_TRUE(run(serve));
-  EXPECT_EQ(lines(), "-5@10;77@30 ?;") << "losses of other events are of no interest";
+  EXPECT_EQ(lines(), "-5@10;77@30 ?;") << "losses of other events are not shown";
   EXPECT_EQ(totals_.lost, 5U);
 }
 
@@ -233,9 +233,9 @@ TEST(BatchPrinter, ResolvesAllAddressesOfABatchWithOneRequest) {
   Schema schema = built_schema();
   auto selection = Selection::make({}, schema);
   NameTable names;
-  int questions = 0;
+  int requests = 0;
   RemoteSymbols symbols([&](const json& params) -> Result<json> {
-    ++questions;
+    ++requests;
     json found = json::object();
     for (const json& address : params["addresses"])
       if (address != "0xffffffff81000003") found[address.get<std::string>()] = "f+0x1/0x2";
@@ -243,7 +243,7 @@ TEST(BatchPrinter, ResolvesAllAddressesOfABatchWithOneRequest) {
   });
   JsonDecoder decoder({schema, names, &symbols});
   BatchPrinter printer(schema, *selection, names, &symbols, decoder, std::nullopt);
-  auto pass = [&](uint64_t ts) {
+  auto send_batch = [&](uint64_t ts) {
     std::vector<Bytes> records;
     for (uint64_t i = 0; i < 4; ++i)
       records.push_back(make_record(
@@ -254,9 +254,9 @@ TEST(BatchPrinter, ResolvesAllAddressesOfABatchWithOneRequest) {
     Bytes end = metadata_packet(ts + 10);
     printer.take(*PacketView::parse(end), nullptr);
   };
-  pass(10);
-  pass(20);
-  EXPECT_EQ(questions, 1) << "heap addresses are not asked for, and nothing twice";
+  send_batch(10);
+  send_batch(20);
+  EXPECT_EQ(requests, 1) << "each code address is requested once, heap addresses never";
   std::string text(printer.out().view());
   EXPECT_THAT(text,
               HasSubstr(R"("call_site":"0xffffffff81000002","call_site_symbol":"f+0x1/0x2")"));
@@ -264,17 +264,17 @@ TEST(BatchPrinter, ResolvesAllAddressesOfABatchWithOneRequest) {
 }
 
 TEST(RemoteSymbols, GivesUpAfterAFailure) {
-  int questions = 0;
+  int requests = 0;
   RemoteSymbols symbols([&](const json&) -> Result<json> {
-    ++questions;
+    ++requests;
     return fail(ExitCode::unavailable, "gone");
   });
   for (uint64_t address : {0xffffffff81000000, 0xffffffff81000010}) {
-    symbols.want(address);
+    symbols.request(address);
     symbols.fetch();
     EXPECT_EQ(symbols.resolve(address), "");
   }
-  EXPECT_EQ(questions, 1);
+  EXPECT_EQ(requests, 1);
 }
 
 TEST(RemoteSymbols, SplitsRequestsToTheDaemonsLimit) {
@@ -283,7 +283,7 @@ TEST(RemoteSymbols, SplitsRequestsToTheDaemonsLimit) {
     sizes.push_back(params["addresses"].size());
     return json{{"symbols", 7}};
   });
-  for (uint64_t i = 0; i < 5000; ++i) symbols.want(0xffffffff81000000 + i);
+  for (uint64_t i = 0; i < 5000; ++i) symbols.request(0xffffffff81000000 + i);
   symbols.fetch();
   EXPECT_EQ(sizes, (std::vector<size_t>{4096, 904}));
 }

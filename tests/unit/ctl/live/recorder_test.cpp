@@ -185,7 +185,7 @@ TEST(TemporaryFilter, LastsAsLongAsItsConnection) {
   EXPECT_EQ(set[0]["while_connected"], true);
   EXPECT_EQ(set[0]["filter"],
             json::parse(R"({"pid":[],"uid":[],"comm":[],"cgroup":[],"follow":[812]})"))
-      << "what is excluded stays excluded";
+      << "exclusions stay in the filter";
 }
 
 TEST(TemporaryFilter, ReportsWhyItIsRefused) {
@@ -220,7 +220,7 @@ TEST(StreamLoop, CallsWatchersAndTicks) {
                 .after_packets = [] { return Result<StreamLoop::Next>(StreamLoop::Next::go_on); }});
   ASSERT_TRUE(end);
   EXPECT_EQ(*end, StreamLoop::End::finished);
-  EXPECT_EQ(calls, 1) << "though it stays readable";
+  EXPECT_EQ(calls, 1) << "called once, although the descriptor stays readable";
   EXPECT_GE(ticks, 3);
 }
 

@@ -47,15 +47,15 @@ class LiveReport : public ReportTest {
           }
         },
         4);
-    ReportCommand wanted = command(ReportCommand::Kind::kmem, {});
-    wanted.live = true;
-    wanted.events = events;
-    if (stays) wanted.duration_s = 0.001;
+    ReportCommand report = command(ReportCommand::Kind::kmem, {});
+    report.live = true;
+    report.events = events;
+    if (stays) report.duration_s = 0.001;
     Options options;
     options.socket = daemon.socket();
     options.json = true;
     ::testing::internal::CaptureStdout();
-    result_ = run_report(wanted, options);
+    result_ = run_report(report, options);
     out_ = ::testing::internal::GetCapturedStdout();
     if (waiting.joinable()) waiting.join();
     return json::parse(out_);
@@ -111,7 +111,7 @@ TEST_F(LiveReport, IsIncompleteIfTheDaemonEndsTheStream) {
   const json actual = live(status(5), status(5), false);
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ExitCode::unavailable);
-  EXPECT_EQ(actual["types"]["kmalloc"]["count"], 2) << "what came is reported";
+  EXPECT_EQ(actual["types"]["kmalloc"]["count"], 2) << "the events received are reported";
   EXPECT_EQ(actual["sources"][0]["complete"], false);
   EXPECT_THAT(actual["caveats"],
               ElementsAre("ktraced has ended the stream: it stopped, or see its log"));
@@ -129,11 +129,11 @@ TEST_F(LiveReport, ReportsTheTraceConfigWhileItRuns) {
 }
 
 TEST_F(LiveReport, NeedsADaemon) {
-  ReportCommand wanted = command(ReportCommand::Kind::summary, {});
-  wanted.live = true;
+  ReportCommand report = command(ReportCommand::Kind::summary, {});
+  report.live = true;
   Options options;
   options.socket = directory_.path() / "none";
-  result_ = run_report(wanted, options);
+  result_ = run_report(report, options);
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ExitCode::unavailable);
 }

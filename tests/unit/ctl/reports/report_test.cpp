@@ -58,10 +58,10 @@ TEST_F(Report, KmemSortsByTheGivenColumn) {
                    kmalloc_at(kSecond + 4, 0x2000, kSite + 1)}}};
   const std::string path = write(many);
   auto sites = [&](const char* by, uint64_t top) {
-    ReportCommand wanted = command(ReportCommand::Kind::kmem, {path});
-    wanted.by = by;
-    wanted.top = top;
-    run(wanted, true);
+    ReportCommand report = command(ReportCommand::Kind::kmem, {path});
+    report.by = by;
+    report.top = top;
+    run(report, true);
     std::vector<std::string> found;
     const json actual = json::parse(out_);
     for (const json& row : actual["call_sites"]["rows"]) found.push_back(row["call_site"]);

@@ -87,7 +87,7 @@ TEST(StatusView, ShowsWhySnapshotsCannotBeCounted) {
               HasSubstr("how many snapshots there are is unknown: why\n"));
 }
 
-TEST(StatusView, ShowsWhoHasBorrowedTheFilter) {
+TEST(StatusView, ShowsTheOwnerOfATemporaryFilter) {
   json status = kStatus;
   status["filter"]["temporary"] = {{"pid", 7}, {"uid", 0}, {"before", {{"uid", {4711}}}}};
   EXPECT_THAT(status_view(status, {}, Colours(false)),
@@ -104,7 +104,7 @@ TEST(StatusView, ShowsTheOutputBetweenTwoTraces) {
   EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("to /d: stream-2,"));
 }
 
-TEST(StatusView, SaysWhyTheOutputLosesEvents) {
+TEST(StatusView, ReportsWhyTheOutputLosesEvents) {
   json status = kStatus;
   json& output = status["stream"]["output"];
   output = {{"enabled", true}, {"directory", "/d"}, {"lost_events", 12}};
@@ -155,7 +155,7 @@ TEST(EventsView, HasOneAlignedLinePerEvent) {
   EXPECT_EQ(events_view(json::parse("7"), false, Colours(false)), "");
 }
 
-TEST(EventsView, CutsLongListsOfFieldsAt120Columns) {
+TEST(EventsView, TruncatesLongListsOfFieldsAt120Columns) {
   json event = {{"name", "ext4:ext4_request_blocks"}, {"group", "ext4"}, {"available", true}};
   for (int i = 0; i < 40; ++i) event["fields"].push_back({{"name", "field" + std::to_string(i)}});
   std::istringstream lines(events_view({{"events", {event}}}, false, Colours(false)));

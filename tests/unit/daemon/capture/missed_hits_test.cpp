@@ -12,8 +12,10 @@ TEST(MissedHits, SpanFromTheLastReadingBeforeToTheFirstAfter) {
   missed.note({200, 201, {{"a", 6}, {"b", 1}}}, 100);
   missed.note({300, 301, {{"a", 9}, {"b", 1}, {"c", 2}}}, 100);
   EXPECT_EQ(missed.within(101, 200), (HitCounts{{"a", 1}}));
-  EXPECT_EQ(missed.within(101, 201), (HitCounts{{"a", 4}, {"c", 2}})) << "perhaps at 201";
-  EXPECT_EQ(missed.within(200, 250), (HitCounts{{"a", 4}, {"c", 2}})) << "perhaps at 200";
+  EXPECT_EQ(missed.within(101, 201), (HitCounts{{"a", 4}, {"c", 2}}))
+      << "they may have been missed at 201";
+  EXPECT_EQ(missed.within(200, 250), (HitCounts{{"a", 4}, {"c", 2}}))
+      << "they may have been missed at 200";
   EXPECT_EQ(missed.within(201, 300), (HitCounts{{"a", 3}, {"c", 2}}));
   EXPECT_EQ(missed.within(301, 400), HitCounts{});
 }
@@ -40,7 +42,7 @@ TEST(MissedHits, DropReadingsThatNoSpanNeeds) {
   MissedHits missed;
   for (uint64_t ts = 1; ts <= 10; ++ts) missed.note({ts, ts, {{"a", ts}}}, ts - 1);
   EXPECT_EQ(missed.within(9, 10), (HitCounts{{"a", 1}}));
-  EXPECT_EQ(missed.within(1, 10), (HitCounts{{"a", 1}})) << "nobody may ask any more";
+  EXPECT_EQ(missed.within(1, 10), (HitCounts{{"a", 1}})) << "readings of older spans are evicted";
 }
 
 TEST(MissedHits, AreZeroWithoutReadings) { EXPECT_EQ(MissedHits().within(5, 6), HitCounts{}); }

@@ -59,7 +59,7 @@ TEST(Admission, ReservesConnectionsForAdministrators) {
 TEST(Admission, AllowsAllConnectionsToRoot) {
   Admission admission(kFew);
   EXPECT_EQ(admit(admission, admin(0), 10).size(), 10U);
-  EXPECT_EQ(admit(admission, admin(0), 10).size(), 10U) << "given back";
+  EXPECT_EQ(admit(admission, admin(0), 10).size(), 10U) << "their connections have been released";
 }
 
 TEST(Admission, CountsUnreadAnswersOverAllConnectionsOfAUser) {
@@ -77,7 +77,7 @@ TEST(Admission, CountsUnreadAnswersOverAllConnectionsOfAUser) {
   EXPECT_FALSE(shares[0].unread_exhausted());
   shares.pop_back();
   shares[0].set_unread(950);
-  EXPECT_FALSE(shares[0].unread_exhausted()) << "what a closed connection left counts no more";
+  EXPECT_FALSE(shares[0].unread_exhausted()) << "answers of closed connections no longer count";
 }
 
 }  // namespace

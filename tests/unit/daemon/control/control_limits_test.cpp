@@ -86,10 +86,10 @@ TEST_F(ControlLimitsTest, StopsReadingFromAClientThatDoesNotRead) {
   ::fcntl(client.get(), F_SETFL, O_NONBLOCK);
   std::string request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"big\"}\n";
   std::string pending;
-  size_t asked = 0;
+  size_t requests = 0;
   int stuck = 0;
   while (stuck < 20) {  // until the socket takes no more for 200 ms
-    if (pending.empty()) pending = request, ++asked;
+    if (pending.empty()) pending = request, ++requests;
     ssize_t sent = ::send(client.get(), pending.data(), pending.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       pending.erase(0, static_cast<size_t>(sent));
@@ -98,12 +98,12 @@ TEST_F(ControlLimitsTest, StopsReadingFromAClientThatDoesNotRead) {
       ++stuck;
       std::this_thread::sleep_for(10ms);
     }
-    ASSERT_LT(asked, 1'000'000U);
+    ASSERT_LT(requests, 1'000'000U);
   }
   ::fcntl(client.get(), F_SETFL, 0);
   std::thread writer([&] { send_text(client, pending); });
   std::vector<char> chunk(1U << 20);
-  for (size_t lines = 0; lines < asked;) {
+  for (size_t lines = 0; lines < requests;) {
     ssize_t got = ::recv(client.get(), chunk.data(), chunk.size(), 0);
     ASSERT_GT(got, 0);
     lines += static_cast<size_t>(std::count(chunk.begin(), chunk.begin() + got, '\n'));

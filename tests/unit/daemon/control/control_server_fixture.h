@@ -96,7 +96,7 @@ class ControlServerTest : public testing::Test {
           return nlohmann::json::object();
         });
     server->add_session(
-        "tell", Role::read,
+        "notify", Role::read,
         [](const nlohmann::json&, const Peer&, Session& session) -> Result<nlohmann::json> {
           session.notify("progress", {{"done", 1}});
           return nlohmann::json::object();

@@ -125,7 +125,7 @@ TEST_F(ControlServerTest, HandsTheConnectionOverAfterTheAnswerToAnUpgrade) {
 TEST_F(ControlServerTest, SendsNotificationsBeforeTheAnswer) {
   serve();
   Fd client = connect_to(path);
-  send_text(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tell\"}\n");
+  send_text(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"notify\"}\n");
   EXPECT_EQ(nlohmann::json::parse(read_line(client)),
             nlohmann::json::parse(R"({"jsonrpc":"2.0","method":"progress","params":{"done":1}})"));
   EXPECT_THAT(read_line(client), HasSubstr("\"result\""));
@@ -144,7 +144,7 @@ TEST_F(ControlServerTest, ReleasesObjectsOfASessionWithIt) {
   ask(keeper, "keep");
   ask(idle, "echo");
   EXPECT_THAT(read_line(idle), HasSubstr("no request within"));
-  EXPECT_EQ(holders(), 2) << "it may be silent";
+  EXPECT_EQ(holders(), 2) << "a session that keeps something has no idle timeout";
   keeper.reset();
   EXPECT_TRUE(eventually_connected(0));
   EXPECT_EQ(holders(), 1);
@@ -153,7 +153,7 @@ TEST_F(ControlServerTest, ReleasesObjectsOfASessionWithIt) {
   ask(half_closed, "keep");
   ::shutdown(half_closed.get(), SHUT_WR);
   EXPECT_TRUE(closed(half_closed));
-  EXPECT_EQ(holders(), 1) << "it has gone before the connection has";
+  EXPECT_EQ(holders(), 1) << "released before the connection is closed";
 
   Fd taken_over = connect_to(path);
   ask(taken_over, "keep");
@@ -199,16 +199,16 @@ TEST_F(ControlServerTest, BeginsOneDeferredNotificationOfAConnectionAtATime) {
   EXPECT_THAT(read_line(client), HasSubstr("\"id\":1")) << "notifications are not answered";
 }
 
-TEST_F(ControlServerTest, WantsALateAnswerUntilTheClientDisconnects) {
+TEST_F(ControlServerTest, ReportsTheClientAsConnectedUntilItDisconnects) {
   serve();
   Fd client = connect_to(path);
   send_text(client, kLater);
   ASSERT_TRUE(eventually_waiting(1));
-  const auto wanted = [this] { return in_loop([this] { return replies.front().wanted(); }); };
-  EXPECT_TRUE(wanted());
+  const auto connected = [this] { return in_loop([this] { return replies.front().connected(); }); };
+  EXPECT_TRUE(connected());
   client.reset();
   EXPECT_TRUE(eventually_connected(0));
-  EXPECT_FALSE(wanted());
+  EXPECT_FALSE(connected());
 }
 
 TEST_F(ControlServerTest, SendsADeferredAnswerToAClientThatHasStoppedWriting) {

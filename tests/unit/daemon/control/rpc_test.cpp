@@ -104,10 +104,10 @@ TEST_F(RpcTest, RefusesUnknownParametersWithASimilarName) {
   EXPECT_EQ(error.at("message"), "pause takes no parameters, and was given 'all'");
   EXPECT_EQ(pauses, 0);
   EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"pause","params":{"all":true}})"), "");
-  EXPECT_EQ(pauses, 0) << "a notification no less";
+  EXPECT_EQ(pauses, 0) << "a notification needs the same role";
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"pause","params":{"all":true}})", Role::read),
             -32001)
-      << "who may not call it learns nothing of it";
+      << "the answer must not describe a method to a client without its role";
 }
 
 TEST_F(RpcTest, EnforcesRoles) {
@@ -156,7 +156,7 @@ class DeferredTest : public RpcTest {
 
   std::vector<Reply> replies;
   std::vector<json> sent;
-  size_t sends = 0;  // with those of nothing
+  size_t sends = 0;  // including empty lines
 };
 
 TEST_F(DeferredTest, AnswersLaterAndOnlyOnce) {
@@ -210,7 +210,7 @@ TEST_F(DeferredTest, WaitsForANotificationAndDoesNotAnswerIt) {
     replies.clear();
   }
   EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","method":"at_once"})").deferred);
-  EXPECT_EQ(sends, 1U) << "with bad parameters too";
+  EXPECT_EQ(sends, 1U) << "also with bad parameters";
   EXPECT_TRUE(sent.empty());
 }
 

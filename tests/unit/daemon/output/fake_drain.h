@@ -23,7 +23,7 @@ class FakeDrain {
 
   // A batch with up to `records_max` records for each CPU and occasional losses; 0 makes an empty
   // batch. The watermark of its metadata packet is `until` (or the last record).
-  std::vector<PacketBytes> pass(uint32_t records_max, uint64_t until = 0) {
+  std::vector<PacketBytes> batch(uint32_t records_max, uint64_t until = 0) {
     std::vector<PacketBytes> packets;
     for (uint32_t cpu = 0; cpu < builders_.size(); ++cpu) {
       if (below(3) == 0) continue;
@@ -85,7 +85,7 @@ class StreamChecker {
 
   [[nodiscard]] const CpuCounts& shown_and_lost() const { return counts_; }
   // The stream ends after a complete batch.
-  [[nodiscard]] bool at_end_of_pass() const { return buffer_.empty() && ended_with_names_; }
+  [[nodiscard]] bool at_end_of_batch() const { return buffer_.empty() && ended_with_names_; }
   [[nodiscard]] uint64_t watermark() const { return watermark_; }
   [[nodiscard]] uint64_t packets() const { return packets_; }
 
@@ -93,7 +93,7 @@ class StreamChecker {
   void check(const PacketView& packet) {
     const PacketHeader& header = packet.header();
     ++packets_;
-    ended_with_names_ = header.stream_id == static_cast<uint32_t>(StreamId::names);
+    ended_with_names_ = header.stream_id == static_cast<uint32_t>(StreamId::metadata);
     if (ended_with_names_) {
       EXPECT_GE(header.timestamp_end, watermark_);
       watermark_ = header.timestamp_end;

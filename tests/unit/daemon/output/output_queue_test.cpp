@@ -34,13 +34,13 @@ bool is(const OutputStep& step) {
   return std::holds_alternative<Step>(step);
 }
 
-// The steps up to the end of the series, in letters: Begin, packet, reading, Cut (rotation),
+// The steps up to the end of the series, in letters: Begin, packet, reading, Rotation,
 // cHange, Move, End.
 std::string letters(OutputQueue& queue) {
   std::string text;
   for (;;) {
     OutputStep step = queue.next();
-    text += "pBrHCME."[step.index()];
+    text += "pBrHRME."[step.index()];
     if (is<EndSeries>(step)) return text;
   }
 }
@@ -48,16 +48,16 @@ std::string letters(OutputQueue& queue) {
 TEST(OutputQueue, AcceptsBatchesFromBeginToEnd) {
   FakeDrain drain(1, 1);
   OutputQueue queue;
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   queue.begin(begin_at(5));
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   queue.push(Change{.ns = 7, .current_config = nullptr});
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   queue.change(to("/d", 2));
   queue.change(to("/e", 2));
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   queue.end();
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   queue.push(Change{});
   queue.begin(begin_at(9));
   queue.close();
@@ -70,40 +70,40 @@ TEST(OutputQueue, RotatesTracesBeforeTheyGrowTooLarge) {
   FakeDrain drain(2, 1);
   OutputQueue queue;
   queue.begin(begin_at(0, 1));
-  for (int i = 0; i < 800; ++i) queue.push(drain.pass(500));
+  for (int i = 0; i < 800; ++i) queue.push(drain.batch(500));
   queue.end();
-  uint64_t bytes = 0, cuts = 0;
+  uint64_t bytes = 0, rotations = 0;
   for (OutputStep step = queue.next(); !is<EndSeries>(step); step = queue.next()) {
-    if (is<CutTrace>(step)) {
+    if (is<RotateTrace>(step)) {
       EXPECT_LE(bytes, 1U << 20);
       EXPECT_GT(bytes, (1U << 20) - 100'000);
       bytes = 0;
-      ++cuts;
+      ++rotations;
     }
     if (!is<PacketBytes>(step)) continue;
     const PublishedPacket packet(std::get<PacketBytes>(step));
-    if (!packet.is_names()) bytes += packet.size();
+    if (!packet.is_metadata()) bytes += packet.size();
   }
-  EXPECT_GE(cuts, 5U);
+  EXPECT_GE(rotations, 5U);
 }
 
 // The number of traces for 4 MB in packets of some kB.
-size_t cuts_with_carried(uint64_t carried) {
+size_t rotations_with_carried(uint64_t carried) {
   FakeDrain drain(1, 1);
   OutputQueue queue;
   queue.begin(begin_at(0, 1));
   queue.set_carried(carried);
-  for (int i = 0; i < 800; ++i) queue.push(drain.pass(250));
+  for (int i = 0; i < 800; ++i) queue.push(drain.batch(250));
   queue.end();
   const std::string text = letters(queue);
-  return static_cast<size_t>(std::ranges::count(text, 'C'));
+  return static_cast<size_t>(std::ranges::count(text, 'R'));
 }
 
 TEST(OutputQueue, CountsTheBytesATraceBeginsWith) {
-  const size_t cuts = cuts_with_carried(0), half = cuts_with_carried(512U << 10);
-  EXPECT_GE(cuts, 2U);
-  EXPECT_GE(half, 2 * cuts - 1);
-  EXPECT_EQ(cuts_with_carried(UINT64_MAX / 2), half) << "a trace must have room for events";
+  const size_t rotations = rotations_with_carried(0), half = rotations_with_carried(512U << 10);
+  EXPECT_GE(rotations, 2U);
+  EXPECT_GE(half, 2 * rotations - 1);
+  EXPECT_EQ(rotations_with_carried(UINT64_MAX / 2), half) << "a trace must have room for events";
 }
 
 TEST(OutputQueue, PredictsRotationsSoThatMissedHitsAreReadBefore) {
@@ -112,22 +112,22 @@ TEST(OutputQueue, PredictsRotationsSoThatMissedHitsAreReadBefore) {
   EXPECT_FALSE(queue.open());
   queue.begin(begin_at(5));
   EXPECT_TRUE(queue.open());
-  int cuts = 0;
+  int rotations = 0;
   for (int i = 0; i < 200; ++i) {
-    const auto pass = drain.pass(2000);
-    if (queue.cuts(pass)) {
-      ++cuts;
+    const auto batch = drain.batch(2000);
+    if (queue.rotates(batch)) {
+      ++rotations;
       queue.push(MissedReading{});
     }
-    queue.push(pass);
+    queue.push(batch);
   }
   queue.end();
   const std::string text = letters(queue);
-  EXPECT_GT(cuts, 1);
+  EXPECT_GT(rotations, 1);
   int actual = 0;
-  for (size_t at = 0; (at = text.find('C', at + 1)) != std::string::npos; ++actual)
+  for (size_t at = 0; (at = text.find('R', at + 1)) != std::string::npos; ++actual)
     EXPECT_EQ(text[at - 1], 'r') << text;
-  EXPECT_EQ(actual, cuts);
+  EXPECT_EQ(actual, rotations);
 }
 
 TEST(OutputQueue, KeepsTheFirstAndLastOfConsecutiveReadings) {
@@ -135,10 +135,10 @@ TEST(OutputQueue, KeepsTheFirstAndLastOfConsecutiveReadings) {
   OutputQueue queue;
   queue.push(MissedReading{});
   queue.begin(begin_at(5));
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   for (uint64_t ts = 1; ts <= 9; ++ts)
     queue.push(MissedReading{.from_ns = ts, .until_ns = ts, .counts = {}});
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   queue.push(MissedReading{});
   queue.end();
   static_cast<void>(queue.next());
@@ -155,15 +155,15 @@ TEST(OutputQueue, RotatesTracesWithManyNames) {
   for (uint32_t tid = 1; tid <= 1000; ++tid)
     for (std::byte byte : test::task_name(tid, 1, tid, "x")) names.push_back(byte);
   const uint64_t each = 2 * names.size();
-  uint64_t cuts = 0;
+  uint64_t rotations = 0;
   for (uint64_t i = 0; i < 100; ++i) {
-    const std::vector<PacketBytes> pass = {build_metadata_packet(Uuid{}, i, i, names)};
-    queue.push(pass);
+    const std::vector<PacketBytes> batch = {build_metadata_packet(Uuid{}, i, i, names)};
+    queue.push(batch);
   }
   queue.end();
   for (OutputStep step = queue.next(); !is<EndSeries>(step); step = queue.next())
-    cuts += is<CutTrace>(step);
-  EXPECT_EQ(cuts, (100 - 1) / ((1U << 20) / each));
+    rotations += is<RotateTrace>(step);
+  EXPECT_EQ(rotations, (100 - 1) / ((1U << 20) / each));
 }
 
 // However slowly the queue is read, every event before a rotation comes before it, as a record or
@@ -181,7 +181,7 @@ TEST(OutputQueue, ReportsAllLossesBeforeARotation) {
     std::vector<test::CpuCounts> happened;
     for (int trace = 0; trace < 5; ++trace) {
       for (int i = 0; i < 20; ++i) {
-        queue.push(drain.pass(60));
+        queue.push(drain.batch(60));
         for (uint32_t steps = drain.below(4); steps > 0 && queue.queued_bytes() > 0; --steps) {
           OutputStep step = queue.next();
           ASSERT_FALSE(is<MoveSeries>(step));
@@ -203,20 +203,20 @@ TEST(OutputQueue, DiscardsUpToWhereTheSeriesEnds) {
   OutputQueue queue;
   queue.begin(begin_at(0));
   EXPECT_TRUE(is<BeginSeries>(queue.next()));
-  queue.push(drain.pass(0, 5000));
+  queue.push(drain.batch(0, 5000));
   EXPECT_FALSE(queue.wait_for_end(1ms));
   uint64_t records = 0;
   while (records == 0) {
-    const auto pass = drain.pass(50);
-    for (const PacketBytes& bytes : pass) {
+    const auto batch = drain.batch(50);
+    for (const PacketBytes& bytes : batch) {
       const PublishedPacket packet(bytes);
       for (const auto& [event, count] : packet.records()) records += count;
     }
-    queue.push(pass);
+    queue.push(batch);
   }
-  queue.push(drain.pass(0, 9000));
+  queue.push(drain.batch(0, 9000));
   queue.change(to("/e"));
-  queue.push(drain.pass(0, 10'000));
+  queue.push(drain.batch(0, 10'000));
   EXPECT_TRUE(queue.wait_for_end(1h));
   const auto discarded = queue.discard();
   EXPECT_EQ(discarded.records, records);
@@ -230,9 +230,9 @@ TEST(OutputQueue, ReportsNamesThatDidNotFit) {
   FakeDrain drain(1, 1);
   OutputQueue queue(1U << 20, 100);
   queue.begin(begin_at(0));
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   EXPECT_FALSE(queue.names_lost());
-  queue.push(drain.pass(0));
+  queue.push(drain.batch(0));
   EXPECT_TRUE(queue.names_lost());
   EXPECT_FALSE(queue.names_lost());
 }

@@ -36,7 +36,7 @@ class StreamClientTest : public testing::Test {
     char name[] = "/tmp/ktraced-test-XXXXXX";
     directory = ::mkdtemp(name);
     subscribers = Subscribers::create(
-                      *loop, {.on_any = [](bool) {}, .request_pass = [this] { publish_end(); }})
+                      *loop, {.on_any = [](bool) {}, .request_batch = [this] { publish_end(); }})
                       .value();
     server = ControlServer::listen(*loop, directory / "s", AccessRules{}).value();
     server->add_upgrade(
@@ -120,11 +120,11 @@ class StreamClientTest : public testing::Test {
     for (auto bytes : {bytes_of(task), bytes_of(cache)})
       names.insert(names.end(), bytes.begin(), bytes.end());
 
-    std::vector<PacketBytes> pass;
-    cpu1.take(UINT64_MAX, pass);
-    cpu0.take(UINT64_MAX, pass);
-    pass.push_back(build_metadata_packet(uuid, 1, 400, names));  // 500 is after the watermark
-    subscribers->publish(pass);
+    std::vector<PacketBytes> batch;
+    cpu1.take(UINT64_MAX, batch);
+    cpu0.take(UINT64_MAX, batch);
+    batch.push_back(build_metadata_packet(uuid, 1, 400, names));  // 500 is after the watermark
+    subscribers->publish(batch);
     subscribers->publish(std::array{build_metadata_packet(uuid, 2, 600, {})});
   }
   void publish_end() {

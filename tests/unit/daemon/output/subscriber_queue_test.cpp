@@ -11,8 +11,8 @@ namespace {
 using test::FakeDrain;
 using test::StreamChecker;
 
-std::vector<PublishedPacket> published(const std::vector<PacketBytes>& pass) {
-  return {pass.begin(), pass.end()};
+std::vector<PublishedPacket> published(const std::vector<PacketBytes>& batch) {
+  return {batch.begin(), batch.end()};
 }
 
 // Moves up to `bytes` from the queue to the checker, in pieces as writev would.
@@ -38,9 +38,9 @@ TEST(SubscriberQueue, ForwardsEverythingWhileThereIsRoom) {
   StreamChecker checker;
   uint64_t packets = 0;
   for (int i = 0; i < 50; ++i) {
-    auto pass = drain.pass(100);
-    packets += pass.size();
-    ASSERT_TRUE(queue.push_pass(published(pass), false));
+    auto batch = drain.batch(100);
+    packets += batch.size();
+    ASSERT_TRUE(queue.push_batch(published(batch), false));
   }
   move(queue, checker, SIZE_MAX);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
@@ -56,17 +56,17 @@ TEST(SubscriberQueue, CountsOfShownAndLostAreExactUnderRandomDrops) {
     SubscriberQueue queue(1000 + drain.below(10'000), 1U << 20);
     StreamChecker checker;
     for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(queue.push_pass(published(drain.pass(60)), false));
+      ASSERT_TRUE(queue.push_batch(published(drain.batch(60)), false));
       move(queue, checker, drain.below(4'000));
     }
     if (seed % 2 == 0)
-      ASSERT_TRUE(queue.push_pass(published(drain.pass(60)), true));
+      ASSERT_TRUE(queue.push_batch(published(drain.batch(60)), true));
     else
       queue.push_end();
     move(queue, checker, SIZE_MAX);
     with_drops += queue.lost_events() > 0;
     ASSERT_EQ(checker.shown_and_lost(), drain.happened()) << seed;
-    ASSERT_TRUE(checker.at_end_of_pass()) << seed;
+    ASSERT_TRUE(checker.at_end_of_batch()) << seed;
   }
   EXPECT_GT(with_drops, 50);
 }
@@ -75,15 +75,15 @@ TEST(SubscriberQueue, ReportsFinalLossesWhenTheQueueHasDrained) {
   FakeDrain drain(2, 3);
   SubscriberQueue queue(2'000, 1U << 20);
   StreamChecker checker;
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.push_pass(published(drain.pass(60)), false));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.push_batch(published(drain.batch(60)), false));
   ASSERT_GT(queue.lost_events(), 0U);
   move(queue, checker, SIZE_MAX);
   EXPECT_NE(checker.shown_and_lost(), drain.happened());
   // No more events; the next batch has only names.
-  ASSERT_TRUE(queue.push_pass(published(drain.pass(0)), false));
+  ASSERT_TRUE(queue.push_batch(published(drain.batch(0)), false));
   move(queue, checker, SIZE_MAX);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
-  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_TRUE(checker.at_end_of_batch());
 }
 
 TEST(SubscriberQueue, IsBounded) {
@@ -93,13 +93,13 @@ TEST(SubscriberQueue, IsBounded) {
   bool room = true;
   int matches = 0;
   for (; room && matches < 100'000; ++matches) {
-    room = queue.push_pass(published(drain.pass(500)), false);
+    room = queue.push_batch(published(drain.batch(500)), false);
     // Slightly more than the limit: packet headers with losses, and losses reported with the last
     // names.
     ASSERT_LT(queue.queued_bytes(), kEvents + kNames + 4 * 500);
   }
   EXPECT_FALSE(room);
-  EXPECT_GT(matches, 200);  // a names packet takes 80 bytes
+  EXPECT_GT(matches, 200);  // a metadata packet takes 80 bytes
 }
 
 TEST(SubscriberQueue, AlwaysHasRoomForTheFirstPackets) {
@@ -113,13 +113,13 @@ TEST(SubscriberQueue, AlwaysHasRoomForTheFirstPackets) {
   EXPECT_EQ(queue.queued_bytes(), sizeof(PacketHeader) + names.size());
   StreamChecker checker;
   move(queue, checker, SIZE_MAX);
-  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_TRUE(checker.at_end_of_batch());
 }
 
 TEST(SubscriberQueue, SendsPrependedPacketsBeforeQueuedBatches) {
   FakeDrain drain(2, 5);
   SubscriberQueue queue(1U << 20, 1U << 20);
-  ASSERT_TRUE(queue.push_pass(published(drain.pass(10)), false));
+  ASSERT_TRUE(queue.push_batch(published(drain.batch(10)), false));
   // Sent later, it would break the order of watermarks.
   queue.prepend({build_metadata_packet(Uuid{}, 0, 0, {}), build_metadata_packet(Uuid{}, 1, 1, {})});
   StreamChecker checker;

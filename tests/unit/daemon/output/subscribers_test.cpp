@@ -23,7 +23,7 @@ class SubscribersTest : public testing::Test {
   void create(SubscriberLimits limits = {}) {
     subscribers = Subscribers::create(*loop,
                                       {.on_any = [this](bool any) { any_calls.push_back(any); },
-                                       .request_pass = [this] { ++requests; }},
+                                       .request_batch = [this] { ++requests; }},
                                       limits)
                       .value();
   }
@@ -71,11 +71,11 @@ TEST_F(SubscribersTest, SendsFirstPacketsThenBatches) {
   turn();
   read_some(reader, checker);
   EXPECT_EQ(checker.packets(), 1U);
-  subscribers->publish(drain.pass(100));
+  subscribers->publish(drain.batch(100));
   turn();
   read_some(reader, checker);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
-  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_TRUE(checker.at_end_of_batch());
 
   auto status = subscribers->status();
   ASSERT_EQ(status.size(), 1U);
@@ -110,17 +110,17 @@ TEST_F(SubscribersTest, EndsAfterABatchThatCoversTheRequest) {
   ::shutdown(reader.get(), SHUT_WR);
   for (int i = 0; i < 20 && requests == 0; ++i) turn(100ms);
   EXPECT_EQ(requests, 1);
-  subscribers->publish(drain.pass(100));  // its watermark is long before the request
+  subscribers->publish(drain.batch(100));  // its watermark is long before the request
   turns();
   EXPECT_EQ(subscribers->count(), 1U);
   uint64_t now = boottime_ns();
-  subscribers->publish(drain.pass(100, now));
+  subscribers->publish(drain.batch(100, now));
   FakeDrain after(1, 1);
-  subscribers->publish(after.pass(100, now + 1));  // no longer for this subscriber
+  subscribers->publish(after.batch(100, now + 1));  // no longer for this subscriber
   EXPECT_TRUE(read_to_end(reader, checker));
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
   EXPECT_EQ(checker.watermark(), now);
-  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_TRUE(checker.at_end_of_batch());
   EXPECT_EQ(requests, 1);
   EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
 }
@@ -133,7 +133,7 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
     FakeDrain drain(8, seed);
     StreamChecker slow_checker, fast_checker;
     for (int i = 0; i < 200; ++i) {
-      subscribers->publish(drain.pass(200));
+      subscribers->publish(drain.batch(200));
       turn();
       read_some(fast, fast_checker);
       if (drain.below(8) == 0) read_some(slow, slow_checker, 1 + drain.below(50'000));
@@ -143,12 +143,12 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
     EXPECT_LT(status[0].at("queued_bytes"), 200'000);
     for (const Fd* fd : {&slow, &fast}) ::shutdown(fd->get(), SHUT_WR);
     turns();
-    subscribers->publish(drain.pass(200, boottime_ns()));
+    subscribers->publish(drain.batch(200, boottime_ns()));
     EXPECT_TRUE(read_to_end(slow, slow_checker));
     EXPECT_TRUE(read_to_end(fast, fast_checker));
     EXPECT_EQ(slow_checker.shown_and_lost(), drain.happened()) << seed;
     EXPECT_EQ(fast_checker.shown_and_lost(), drain.happened()) << seed;
-    EXPECT_TRUE(slow_checker.at_end_of_pass());
+    EXPECT_TRUE(slow_checker.at_end_of_batch());
   }
 }
 
@@ -158,7 +158,7 @@ TEST_F(SubscribersTest, RemovesADisconnectedReaderWithoutASignal) {
   FakeDrain drain(4, 5);
   reader.reset();
   for (int i = 0; i < 10; ++i) {
-    subscribers->publish(drain.pass(1000));
+    subscribers->publish(drain.batch(1000));
     turns();
   }
   EXPECT_EQ(subscribers->count(), 0U);
@@ -169,7 +169,7 @@ TEST_F(SubscribersTest, ClosesAReaderThatNeverReadsWhenNamesOverflow) {
   Fd reader = subscribe();
   FakeDrain drain(4, 6);
   for (int i = 0; i < 10'000 && subscribers->count() > 0; ++i) {
-    subscribers->publish(drain.pass(500));
+    subscribers->publish(drain.batch(500));
     turn();
     for (const auto& one : subscribers->status()) ASSERT_LT(one.at("queued_bytes"), 120'000);
   }
@@ -204,7 +204,7 @@ TEST_F(SubscribersTest, FinishAllSendsQueuedPacketsAndLosses) {
   create({.count = 4, .event_bytes = 50'000, .name_bytes = 1U << 20});
   Fd reader = subscribe();
   FakeDrain drain(8, 7);
-  for (int i = 0; i < 100; ++i) subscribers->publish(drain.pass(200));
+  for (int i = 0; i < 100; ++i) subscribers->publish(drain.batch(200));
   StreamChecker checker;
   std::thread reading([&] {
     timeval timeout{.tv_sec = 10, .tv_usec = 0};
@@ -217,14 +217,14 @@ TEST_F(SubscribersTest, FinishAllSendsQueuedPacketsAndLosses) {
   reading.join();
   EXPECT_EQ(subscribers->count(), 0U);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
-  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_TRUE(checker.at_end_of_batch());
 }
 
 TEST_F(SubscribersTest, FinishAllDoesNotExceedItsTimeout) {
   create();
   Fd reader = subscribe();
   FakeDrain drain(8, 8);
-  for (int i = 0; i < 200; ++i) subscribers->publish(drain.pass(1000));
+  for (int i = 0; i < 200; ++i) subscribers->publish(drain.batch(1000));
   auto start = std::chrono::steady_clock::now();
   subscribers->finish_all(100ms);
   auto took = std::chrono::steady_clock::now() - start;
@@ -239,9 +239,9 @@ TEST_F(SubscribersTest, PublishesFromAnotherThread) {
   FakeDrain drain(8, 9);
   std::atomic<bool> stop = false;
   std::thread publisher([&] {
-    for (int i = 0; i < 500; ++i) subscribers->publish(drain.pass(500));
+    for (int i = 0; i < 500; ++i) subscribers->publish(drain.batch(500));
     while (!stop) {
-      subscribers->publish(drain.pass(0, boottime_ns()));
+      subscribers->publish(drain.batch(0, boottime_ns()));
       std::this_thread::sleep_for(1ms);
     }
   });
@@ -255,7 +255,7 @@ TEST_F(SubscribersTest, PublishesFromAnotherThread) {
   stop = true;
   publisher.join();
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
-  EXPECT_TRUE(checker.at_end_of_pass());
+  EXPECT_TRUE(checker.at_end_of_batch());
 }
 
 }  // namespace

@@ -52,9 +52,9 @@ class TraceSeriesTest : public testing::Test {
   static Result<> take(TraceSeries& series, const PacketBytes& packet, uint32_t max_files = 100) {
     return series.take(PacketView::parse(*packet).value(), max_files);
   }
-  static void take_all(TraceSeries& series, const std::vector<PacketBytes>& pass,
+  static void take_all(TraceSeries& series, const std::vector<PacketBytes>& batch,
                        uint32_t max_files = 100) {
-    for (const PacketBytes& packet : pass) ASSERT_TRUE(take(series, packet, max_files));
+    for (const PacketBytes& packet : batch) ASSERT_TRUE(take(series, packet, max_files));
   }
   static PacketBytes metadata_packet(uint64_t until, const std::vector<std::byte>& records = {}) {
     return build_metadata_packet(kUuid, 0, until, records);
@@ -82,7 +82,7 @@ TEST_F(TraceSeriesTest, BeginsEachTraceWhereThePreviousOneEnds) {
   {
     TraceSeries series = this->series();
     for (int i = 0; i < 60; ++i) {
-      take_all(series, drain.pass(20, 2000 + static_cast<uint64_t>(i) * 1000));
+      take_all(series, drain.batch(20, 2000 + static_cast<uint64_t>(i) * 1000));
       if (i % 10 != 9) continue;
       ASSERT_TRUE(series.finish_trace());
     }
@@ -195,23 +195,23 @@ TEST_F(TraceSeriesTest, KeepsTheNewestIncludingTracesOfAnotherDaemon) {
 }
 
 TEST_F(TraceSeriesTest, RetriesTheSamePacketAfterAFailure) {
-  std::ofstream(directory()) << "no directory";
+  std::ofstream(directory()) << "not a directory";
   FakeDrain drain(2, 5);
   TraceSeries series = this->series();
-  std::vector<PacketBytes> pass;
-  while (pass.size() < 2) pass = drain.pass(20, 5000);
-  auto failed = take(series, pass.front());
+  std::vector<PacketBytes> batch;
+  while (batch.size() < 2) batch = drain.batch(20, 5000);
+  auto failed = take(series, batch.front());
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, ExitCode::io);
   EXPECT_THAT(failed.error().message, HasSubstr(directory().string()));
   EXPECT_EQ(series.name(), "");
   fs::remove(directory());
-  take_all(series, pass);
+  take_all(series, batch);
   ASSERT_TRUE(series.finish_trace());
   EXPECT_EQ(manifests().at(0).begin_ns, 100U);
   uint64_t records = 0;
-  for (const PacketBytes& packet : pass)
-    if (PublishedPacket published(packet); !published.is_names())
+  for (const PacketBytes& packet : batch)
+    if (PublishedPacket published(packet); !published.is_metadata())
       for (const auto& [event, count] : published.records()) records += count;
   EXPECT_EQ(manifests().at(0).total().records, records);
 }
@@ -233,9 +233,9 @@ TEST_F(TraceSeriesTest, ReportsUnwrittenEventsInOneTraceOnly) {
 TEST_F(TraceSeriesTest, ReportsARemovedTraceAndBeginsAnother) {
   FakeDrain drain(1, 2);
   TraceSeries series = this->series();
-  std::vector<PacketBytes> pass;
-  while (pass.size() < 2) pass = drain.pass(20, 5000);
-  take_all(series, pass);
+  std::vector<PacketBytes> batch;
+  while (batch.size() < 2) batch = drain.batch(20, 5000);
+  take_all(series, batch);
   fs::remove_all(directory());
   ASSERT_TRUE(series.finish_trace());
   EXPECT_GT(series.removed_records(), 0U);
@@ -318,7 +318,7 @@ TEST_F(TraceSeriesTest, NextTraceHasTheNamesOfItsBeginning) {
   add(names, test::task_name(7, 10, 7, "old", 10));
   add(names, test::task_name(8, 10, 8, "gone", 10));
   TraceSeries series = this->series();
-  take_all(series, {metadata_packet(200, test::task_name(9, 150, 9, "told", 150))});
+  take_all(series, {metadata_packet(200, test::task_name(9, 150, 9, "named", 150))});
   ASSERT_TRUE(series.finish_trace());
   names.clear();
   add(names, test::task_name(7, 250, 7, "new", 10));    // renamed
@@ -334,9 +334,9 @@ TEST_F(TraceSeriesTest, NextTraceHasTheNamesOfItsBeginning) {
   };
   EXPECT_EQ(comm(7, 240), "old");
   EXPECT_EQ(comm(7, 260), "new");
-  EXPECT_EQ(comm(9, 210), "told");
+  EXPECT_EQ(comm(9, 210), "named");
   EXPECT_EQ(comm(9, 230), "next");
-  EXPECT_EQ(comm(8, 210), "?") << "the tables have forgotten it";
+  EXPECT_EQ(comm(8, 210), "?") << "evicted from the tables";
 }
 
 }  // namespace

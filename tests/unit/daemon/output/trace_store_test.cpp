@@ -218,7 +218,7 @@ TEST_F(TraceStoreTest, FinishesInterruptedRemovals) {
   EXPECT_TRUE(fs::exists(root / "a"));
   EXPECT_FALSE(fs::exists(root / ".removing-b"));
   EXPECT_FALSE(fs::exists(root / ".removing-c.partial"));
-  EXPECT_TRUE(fs::exists(root / ".removing-mine")) << "no trace";
+  EXPECT_TRUE(fs::exists(root / ".removing-mine")) << "not a trace";
 }
 
 TEST_F(TraceStoreTest, RemovesATraceWhenARemovalOfItsNameWasInterrupted) {

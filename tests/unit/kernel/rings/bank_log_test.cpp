@@ -99,7 +99,7 @@ TEST_F(BankLogTest, KeepsTimesOfBanksForTheNextDaemon) {
   EXPECT_EQ(log.end_ns(1), 0U);
   log.end(1, log.begin(0));
   EXPECT_EQ(log.missed(1), (Counts{{"kmalloc", 6}}));
-  EXPECT_EQ(log.name(0), "") << "of what it held before";
+  EXPECT_EQ(log.name(0), "") << "the name of its earlier content is cleared";
 }
 
 TEST_F(BankLogTest, TimesUseTheRecordsClockAndIncrease) {

@@ -49,7 +49,7 @@ TEST_F(StreamAccountTest, ResumesWithWhatWasTakenUpToTheLastCommit) {
 }
 
 // The second of them is killed while it copies the counts of a slot.
-TEST_F(StreamAccountTest, TakesNoSlotThatIsHalfWrittenAfterCommitsAtOnePosition) {
+TEST_F(StreamAccountTest, IgnoresAHalfWrittenSlotAfterTwoCommitsAtOnePosition) {
   for (int commits = 1; commits <= 4; ++commits) {
     EXPECT_EQ(::ftruncate(memory_.get(), 0), 0);
     EXPECT_EQ(::ftruncate(memory_.get(), static_cast<off_t>(size_)), 0);

@@ -49,7 +49,8 @@ SymbolTable table_of(std::string_view text) {
 
 TEST(SymbolTable, ResolvesAddressesLikeTheKernel) {
   SymbolTable table = table_of(kKallsyms);
-  EXPECT_EQ(table.resolve(0xffffffff81000000), "first_alias+0x0/0x40") << "of aliases the first";
+  EXPECT_EQ(table.resolve(0xffffffff81000000), "first_alias+0x0/0x40")
+      << "the first of several aliases";
   EXPECT_EQ(table.resolve(0xffffffff8100003f), "first_alias+0x3f/0x40");
   EXPECT_EQ(table.resolve(0xffffffff81000041), "kfree_it.part.0+0x1/0x80");
   EXPECT_EQ(table.resolve(0xffffffff81000fff), "weak_one+0xf3f/0xf40") << "until the data begins";
@@ -75,7 +76,7 @@ TEST(SymbolTable, EndsTheLastFunctionOfAModuleWithItsPage) {
   EXPECT_EQ(table.resolve(0xffffffffc0401010), "only_of_a+0x10/0x1000 [a]");
   EXPECT_EQ(table.resolve(0xffffffffc0402020), "last_of_b+0x10/0xff0 [b]");
   EXPECT_EQ(table.resolve(0xffffffffc0403010), "last_of_b+0x1000/0x1ff0 [b]");
-  EXPECT_EQ(table.resolve(0xffffffffc0500000), std::nullopt) << "too far to be of it";
+  EXPECT_EQ(table.resolve(0xffffffffc0500000), std::nullopt) << "too far after the function";
   EXPECT_EQ(table.resolve(~uint64_t{0}), std::nullopt);
 }
 
@@ -102,7 +103,7 @@ TEST(SymbolTable, FindsFunctionsByNameAndPattern) {
   EXPECT_THAT(names_of(table.matching("", "*_of_?")),
               ElementsAre("only_of_a", "second_of_b", "last_of_b"));
   EXPECT_THAT(names_of(table.matching("b", "*")), ElementsAre("second_of_b", "last_of_b"));
-  EXPECT_THAT(table.matching("", "some_data"), IsEmpty()) << "it is no function";
+  EXPECT_THAT(table.matching("", "some_data"), IsEmpty()) << "not a function";
   EXPECT_THAT(table.matching("", "weak"), IsEmpty());
 }
 
@@ -153,7 +154,7 @@ TEST_F(KernelSymbolsTest, AreReadAgainWhenModulesHaveChanged) {
   write("kallsyms",
         "ffffffff81000000 T a\nffffffff81000040 D d\n"
         "ffffffffc0001000 t b\t[m]\nffffffffc0001010 d e\t[m]\n");
-  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), std::nullopt) << "as long as no module came";
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), std::nullopt) << "no module has been loaded since";
   write("modules", "m 16384 0 - Live 0xffffffffc0001000\n");
   EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]");
   EXPECT_EQ(symbols.reason(), "");
@@ -228,7 +229,8 @@ TEST_F(KernelSymbolsTest, FindFunctionsAtTheirCurrentAddress) {
   EXPECT_EQ(symbols.function("m", "b")->address, 0xffffffffc0001000);
   write("kallsyms", "ffffffff81000000 t a\n");
   write("modules", "");
-  EXPECT_EQ(symbols.resolve(0xffffffffc0001000), "b+0x0/0x1000 [m]") << "a name of history";
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001000), "b+0x0/0x1000 [m]")
+      << "the name of an unloaded module stays";
   const auto gone = symbols.function("m", "b");
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().message, "the kernel module m is not loaded: load it (modprobe m)");
@@ -244,7 +246,8 @@ TEST_F(KernelSymbolsTest, AreReadAgainWhenModuleChangesAreReported) {
   KernelSymbols symbols = this->symbols(60'000);
   EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]");
   write("kallsyms", "ffffffffc0001000 t c\t[m]\nffffffffc0001010 d e\t[m]\n");
-  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]") << "nobody has said so";
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "b+0x4/0x10 [m]")
+      << "the change of modules was not reported";
   symbols.refresh();
   EXPECT_EQ(symbols.resolve(0xffffffffc0001004), "c+0x4/0x10 [m]");
   write("kallsyms", "ffffffffc0001000 t d\t[m]\nffffffffc0001010 d e\t[m]\n");

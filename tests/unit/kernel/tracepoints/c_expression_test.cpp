@@ -54,7 +54,7 @@ TEST(CExpression, IgnoresCasts) {
 TEST(CExpression, ResolvesNamedConstants) {
   const Constants constants = {{"___GFP_IO_BIT", 6}, {"X", 1}};
   EXPECT_EQ(value_of("((((1UL))) << (___GFP_IO_BIT))", constants), 0x40U);
-  EXPECT_EQ(value_of("(X) | 2", constants), 3U) << "a constant in parentheses is no cast";
+  EXPECT_EQ(value_of("(X) | 2", constants), 3U) << "a constant in parentheses is not a cast";
   EXPECT_EQ(value_of("(X)", constants), 1U);
 }
 
@@ -66,8 +66,8 @@ TEST(CExpression, ReportsErrors) {
   EXPECT_THAT(error_of("X | 1"), HasSubstr("X is not known"));
   EXPECT_THAT(error_of("(X)"), HasSubstr("ends too early"));
   EXPECT_THAT(error_of("1 % 2"), HasSubstr("'% 2' is unexpected"));
-  EXPECT_THAT(error_of("0x"), HasSubstr("no number"));
-  EXPECT_THAT(error_of("99999999999999999999"), HasSubstr("no number"));
+  EXPECT_THAT(error_of("0x"), HasSubstr("not a number"));
+  EXPECT_THAT(error_of("99999999999999999999"), HasSubstr("not a number"));
 }
 
 TEST(CExpression, RefusesDeepNesting) {

@@ -150,7 +150,7 @@ TEST_F(DamagedFile, SurvivesAFlippedBitAnywhere) {
     }
     write_file(path_ / name, whole);
   }
-  EXPECT_GT(unharmed, 0U) << "there are bytes that may have any value";
+  EXPECT_GT(unharmed, 0U) << "some bytes may have any value";
 }
 
 TEST_F(DamagedFile, SurvivesSeveralFlippedBytes) {
@@ -185,9 +185,9 @@ TEST_F(DamagedFile, DoesNotNeedTheMetadata) {
 
 // Renames before removing, like retention.
 void remove_trace(const fs::path& trace) {
-  const fs::path going = trace.string() + ".partial";
-  fs::rename(trace, going);
-  fs::remove_all(going);
+  const fs::path removing = trace.string() + ".partial";
+  fs::rename(trace, removing);
+  fs::remove_all(removing);
 }
 
 TEST_F(DamagedFile, IsNotReportedAsDamagedWhenRemovedBeforeReading) {

@@ -22,7 +22,7 @@ TEST_F(HistoryTest, ReturnsRecordsAndLossesInTimeOrder) {
   Bytes expected;
   for (uint64_t ts : {10, 20, 40, 50, 60, 70})
     for (std::byte byte : record_at(ts)) expected.push_back(byte);
-  EXPECT_EQ(outcome.notes.bytes_, expected) << "byte for byte";
+  EXPECT_EQ(outcome.notes.bytes_, expected) << "records are equal byte for byte";
 }
 
 TEST_F(HistoryTest, ReadsATraceWithoutRecords) { EXPECT_EQ(text({write("t", {})}), ""); }

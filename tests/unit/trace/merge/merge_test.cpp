@@ -118,7 +118,7 @@ TEST_F(MergerTest, DoesNotPlaceLossesBeforeReleasedRecords) {
   push(1, {90});
   EXPECT_EQ(release(100), "0:10 1:90");
   push({.cpu = 0, .records = {bare_record(150)}, .lost = {{.count = 5, .event_id = 1}}});
-  EXPECT_EQ(release(200), "0:100-5 0:150") << "all of CPU 0 up to 100 had been there";
+  EXPECT_EQ(release(200), "0:100-5 0:150") << "all records of CPU 0 up to 100 had been released";
 }
 
 TEST_F(MergerTest, PlacesLossesBeforeTheRecordTheyPrecede) {

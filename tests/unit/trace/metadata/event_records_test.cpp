@@ -48,11 +48,12 @@ Event event() {
   return e;
 }
 
-Bytes some_record(uint64_t ts, bool cut) {
+Bytes some_record(uint64_t ts, bool truncated) {
   Rec r{};
   r.kind = 5;
   r.wide = 0x1122334455667788;
-  r.name_loc = offsetof(Rec, text) | 8U << LOCATED_COUNT_SHIFT | (cut ? uint32_t{LOCATED_CUT} : 0U);
+  r.name_loc =
+      offsetof(Rec, text) | 8U << LOCATED_COUNT_SHIFT | (truncated ? uint32_t{LOCATED_CUT} : 0U);
   r.odd_loc = (offsetof(Rec, text) + 8) | 2U << LOCATED_COUNT_SHIFT;
   std::memcpy(r.text, "virtio0\0\x01\0\x02\0", 12);
   return make_record(300, ts, 7, r);
@@ -65,7 +66,8 @@ TEST(EventRecords, AddMissingEventsToASchema) {
   const Event* learnt = learn_event(schema, RecordView(record.data()));
   ASSERT_NE(learnt, nullptr);
   EXPECT_EQ(*learnt, event());
-  EXPECT_EQ(learn_event(schema, RecordView(record.data())), nullptr) << "it has it now";
+  EXPECT_EQ(learn_event(schema, RecordView(record.data())), nullptr)
+      << "the schema already has the event";
   const auto other = task_name(1, 1, 1, "x");
   EXPECT_EQ(learn_event(schema, RecordView(other.data())), nullptr);
 }
@@ -126,7 +128,7 @@ TEST(EventRecords, AreReadFromATraceByBabeltrace) {
   ASSERT_TRUE(reader) << reader.error().message;
   ASSERT_NE(reader->schema().find(uint16_t{300}), nullptr);
   EXPECT_EQ(*reader->schema().find(uint16_t{300}), event());
-  EXPECT_EQ(reader->schema().find(uint16_t{301}), nullptr) << "nothing in the trace is of it";
+  EXPECT_EQ(reader->schema().find(uint16_t{301}), nullptr) << "the trace has no record of it";
   const Printed printed = babeltrace(path, "--names=none");
   EXPECT_EQ(printed.err, "");
   EXPECT_THAT(printed.out, HasSubstr("my-module:it"));

@@ -85,7 +85,8 @@ TEST(NameTable, RepeatedNamesTakeNoMemory) {
   for (uint64_t ts = 200; ts < 300; ++ts) learn(names, task_name(5, ts, 5, "bash"));
   learn(names, task_name(5, 50, 5, "bash"));
   learn(names, task_name(5, 300, 5, "make"));
-  EXPECT_EQ(names.task_at(5, 299)->since, 50U) << "one version, valid since it was first heard of";
+  EXPECT_EQ(names.task_at(5, 299)->since, 50U)
+      << "one version, valid since the first record of the thread";
   EXPECT_EQ(comm_at(names, 5, 300), "make");
 }
 
@@ -102,7 +103,7 @@ TEST(NameTable, EvictsTheLeastRecentlyUsed) {
   NameTable names(kMax);
   for (uint32_t tid = 1; tid <= 10000; ++tid) {
     learn(names, task_name(tid, tid, tid, "t"));
-    EXPECT_NE(names.task_at(1, tid), nullptr) << "thread 1 is asked for all the time";
+    EXPECT_NE(names.task_at(1, tid), nullptr) << "thread 1 is looked up repeatedly";
     ASSERT_LE(names.task_count(), kMax);
   }
   EXPECT_EQ(names.task_at(2, 10000), nullptr);

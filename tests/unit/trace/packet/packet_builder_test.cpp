@@ -160,7 +160,7 @@ TEST_F(PacketBuilderTest, ReportsDiscardedRecordsAsLost) {
 
 TEST(MetadataPacket, HasAWatermarkAndRecords) {
   PacketBytes packet = build_metadata_packet(Uuid{9}, 3, 777, make_record(5, 6));
-  EXPECT_EQ(view(packet).header().stream_id, static_cast<uint32_t>(StreamId::names));
+  EXPECT_EQ(view(packet).header().stream_id, static_cast<uint32_t>(StreamId::metadata));
   EXPECT_EQ(view(packet).header().timestamp_end, 777U);
   EXPECT_EQ(numbers({packet}), (std::vector<uint64_t>{6}));
 }

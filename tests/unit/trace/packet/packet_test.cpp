@@ -44,9 +44,9 @@ TEST(Packet, RoundTrips) {
 TEST(Packet, IsRefusedAtEveryTruncation) {
   auto bytes = small_packet();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    Bytes cut(bytes.begin(),
-              bytes.begin() + static_cast<ptrdiff_t>(size));  // own memory, for ASan
-    auto packet = PacketView::parse(cut);
+    Bytes truncated(bytes.begin(),
+                    bytes.begin() + static_cast<ptrdiff_t>(size));  // own memory, for ASan
+    auto packet = PacketView::parse(truncated);
     ASSERT_FALSE(packet) << size;
     EXPECT_EQ(packet.error().code, ExitCode::data);
   }

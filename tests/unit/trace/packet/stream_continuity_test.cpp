@@ -32,7 +32,7 @@ class StreamContinuityTest : public testing::Test {
   uint64_t ts_ = 0;
 };
 
-TEST_F(StreamContinuityTest, IsGivenWhenEveryLossIsReported) {
+TEST_F(StreamContinuityTest, HasNoGapsWhenEveryLossIsReported) {
   take(0, 7, 3);  // a subscriber may join a stream anywhere
   take(1, 0, 0);
   take(0, 8, 3);
@@ -42,7 +42,7 @@ TEST_F(StreamContinuityTest, IsGivenWhenEveryLossIsReported) {
   EXPECT_THAT(continuity.gaps(), IsEmpty());
 }
 
-TEST_F(StreamContinuityTest, IsBrokenWhenPacketsOrEventsAreMissing) {
+TEST_F(StreamContinuityTest, HasGapsWhenPacketsOrEventsAreMissing) {
   take(2, 0, 0);
   take(2, 2, 0);     // a packet is missing
   take(2, 3, 9, 5);  // more was lost than this one reports

@@ -104,7 +104,7 @@ TEST_F(ReportCaveats, HasCaveatsForEventsNotTracedAllTheTime) {
   EXPECT_THAT(
       caveats({{"events", {"kmalloc", "kfree"}}}, {{"events", {"kmalloc", "kfree", "sys_enter"}}}),
       ElementsAre())
-      << "of no consequence here";
+      << "the change does not affect this report";
 }
 
 TEST_F(ReportCaveats, KmemIsUncertainOfMemoryAllocatedBeforeAPause) {
@@ -134,7 +134,7 @@ TEST_F(ReportCaveats, ReportsMissingEventsAndHowToEnableThem) {
   EXPECT_EQ(actual(ReportCommand::Kind::sched, {"sched_switch"}),
             "ktracectl: report sched needs sched_wakeup, not traced: 'ktracectl events enable "
             "sched_wakeup' turns it on\n");
-  EXPECT_EQ(actual(ReportCommand::Kind::kmem, {"sys_enter"}), "") << "it has records all the same";
+  EXPECT_EQ(actual(ReportCommand::Kind::kmem, {"sys_enter"}), "") << "the trace has records of it";
   EXPECT_EQ(actual(ReportCommand::Kind::summary, {"sys_enter"}), "");
 }
 
