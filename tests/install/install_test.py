@@ -117,6 +117,14 @@ class Start(InDirectory):
         socket = re.search(r'"socket": "(.*?)"', self.config.read_text()).group(1)
         self.assertIn(socket, run(self.client, "--help"))
 
+    def test_installed_documents_link_to_installed_files_only(self):
+        readme, = self.destination.rglob("README.md")
+        pages = [readme, *readme.parent.rglob("docs/*.md")]
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            for link in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text(encoding="utf-8")):
+                self.assertTrue((page.parent / link).exists(), f"{page}: {link}")
+
     def test_the_installed_daemon_answers_the_installed_client(self):
         # What it writes is to be below the directory as well; in bpffs it has its own.
         pins = f"/sys/fs/bpf/{self.directory.name}"

@@ -2,8 +2,10 @@
 #include "daemon/capture/tracer.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/random.h>
 #include <sys/utsname.h>
+#include <systemd/sd-id128.h>
+
+#include <array>
 
 #include "base/files/host.h"
 #include "daemon/capture/crash_losses.h"
@@ -15,11 +17,10 @@ namespace ktraced {
 namespace {
 
 Uuid random_uuid() {
-  Uuid uuid{};
-  static_cast<void>(::getrandom(uuid.data(), uuid.size(), 0));
-  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122, version 4
-  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
-  return uuid;
+  sd_id128_t id{};
+  if (const int error = ::sd_id128_randomize(&id); error < 0)
+    spdlog::warn("the traces of this daemon have no unique id: {}", errno_text(-error));
+  return std::to_array(id.bytes);
 }
 
 utsname system_names() {

@@ -32,6 +32,7 @@ struct PrintExpression::Node {
   std::string text;        // of a text; the delimiter of flags; an operator
   Field field;
   std::vector<Node> parts;
+  int height = 1;                                       // nodes from here to the deepest part
   std::vector<std::pair<uint64_t, std::string>> table;  // of flags and symbolic
 };
 

@@ -10,7 +10,10 @@
 namespace ktraced {
 namespace {
 
-constexpr int kMaxDepth = 64;  // of brackets: the text is untrusted
+// The text is untrusted. These limits bound the stack of the parser, and of those who walk the
+// tree.
+constexpr int kMaxDepth = 128;   // of brackets and prefix operators
+constexpr int kMaxHeight = 256;  // of the tree: "1 + 1 + 1" is as high as it is long
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 struct Operator {
@@ -89,13 +92,10 @@ class Parser {
     if (++depth_ > kMaxDepth) return std::nullopt;
     auto node = binary(0);
     if (node && take("?")) {
-      auto yes = ternary();
-      if (!yes || !take(":")) return std::nullopt;
-      auto no = ternary();
-      if (!no) return std::nullopt;
-      PrintNode choice{.kind = PrintKind::ternary};
-      choice.parts = {std::move(*node), std::move(*yes), std::move(*no)};
-      node = std::move(choice);
+      node = around(PrintNode{.kind = PrintKind::ternary}, std::move(node));
+      node = around(std::move(node), ternary());
+      if (!node || !take(":")) return std::nullopt;
+      node = around(std::move(node), ternary());
     }
     --depth_;
     return node;
@@ -113,16 +113,21 @@ class Parser {
     for (const Operator* op = peek_operator(); left && op != nullptr && op->level > level;
          op = peek_operator()) {
       text_.remove_prefix(op->text.size());
-      auto right = binary(op->level);
-      if (!right) return std::nullopt;
-      PrintNode node{.kind = PrintKind::binary, .text = std::string(op->text)};
-      node.parts = {std::move(*left), std::move(*right)};
-      left = std::move(node);
+      left = around(PrintNode{.kind = PrintKind::binary, .text = std::string(op->text)},
+                    std::move(left));
+      left = around(std::move(left), binary(op->level));
     }
     return left;
   }
 
   std::optional<PrintNode> unary() {
+    if (++depth_ > kMaxDepth) return std::nullopt;
+    auto node = operand();
+    --depth_;
+    return node;
+  }
+
+  std::optional<PrintNode> operand() {
     skip_spaces();
     for (std::string_view op : {"-", "!", "~"})
       if (take(op))
@@ -132,9 +137,12 @@ class Parser {
     return primary();
   }
 
-  static std::optional<PrintNode> around(PrintNode node, std::optional<PrintNode> inner) {
-    if (!inner) return std::nullopt;
-    node.parts.push_back(std::move(*inner));
+  // Adds `inner` to the parts of `node`. Nothing if either is missing or the tree is too high.
+  static std::optional<PrintNode> around(std::optional<PrintNode> node,
+                                         std::optional<PrintNode> inner) {
+    if (!node || !inner || inner->height >= kMaxHeight) return std::nullopt;
+    node->height = std::max(node->height, inner->height + 1);
+    node->parts.push_back(std::move(*inner));
     return node;
   }
 
@@ -236,12 +244,9 @@ class Parser {
                                           const std::vector<std::string_view>& arguments,
                                           size_t count) {
     if (arguments.size() != count) return std::nullopt;
-    PrintNode node{.kind = kind};
-    for (std::string_view argument : arguments) {
-      auto part = sub_expression(argument);
-      if (!part) return std::nullopt;
-      node.parts.push_back(std::move(*part));
-    }
+    std::optional<PrintNode> node = PrintNode{.kind = kind};
+    for (std::string_view argument : arguments)
+      node = around(std::move(node), sub_expression(argument));
     return node;
   }
 

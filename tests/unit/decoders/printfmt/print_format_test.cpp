@@ -164,8 +164,26 @@ TEST(PrintFormat, IsRefusedWhenAnyPartIsUnknown) {
         R"("%s", __print_flags(REC->flags))", R"("%s", __print_symbolic(REC->state, 3))",
         R"("%d", SOME_CONSTANT)", R"("%*d", 1, 2)", R"("unfinished)"})
     EXPECT_EQ(printed(print), "?") << print;
-  EXPECT_EQ(printed(fmt::format(R"("%d", {}1{})", std::string(5000, '('), std::string(5000, ')'))),
-            "?");
+}
+
+// `text` `count` times.
+std::string repeated(std::string_view text, size_t count) {
+  std::string out;
+  for (size_t i = 0; i < count; ++i) out += text;
+  return out;
+}
+
+TEST(PrintFormat, IsRefusedWhenItWouldExhaustTheStack) {
+  constexpr size_t kMany = 100'000;
+  EXPECT_EQ(printed("\"%d\", " + repeated("(", kMany) + "1" + repeated(")", kMany)), "?");
+  for (const char* part : {"!", "-", "~", "& ", "(int)", "1 ? 2 : ", "1 + ", "1 * ", "1 == ("})
+    EXPECT_EQ(printed("\"%d\", " + repeated(part, kMany) + "1"), "?") << part;
+}
+
+TEST(PrintFormat, AcceptsLongExpressions) {
+  EXPECT_EQ(printed("\"%d\", " + repeated("1 + ", 200) + "1"), "201");
+  EXPECT_EQ(printed("\"%d\", " + repeated("!", 100) + "1"), "1");
+  EXPECT_EQ(printed("\"%d\", " + repeated("(", 40) + "7" + repeated(")", 40)), "7");
 }
 
 TEST(PrintFormat, ShowsMissingValuesAsEmpty) {
