@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 
+PROTOCOL = 2
 PACKET = struct.Struct("<I16sIQQQQQQII")  # header and context
 LOST = struct.Struct("<QII")              # count, event id, reserved
 RECORD = struct.Struct("<QHHI")           # ts, id, size, tid: every record begins with it
@@ -132,6 +133,8 @@ def main():
     answer = json.loads(line)
     if "error" in answer:
         sys.exit("stream_client: " + answer["error"]["message"])
+    if answer["result"].get("protocol") != PROTOCOL:
+        sys.exit("stream_client: the daemon has another protocol version than %d" % PROTOCOL)
 
     printed, ending = 0, False
 

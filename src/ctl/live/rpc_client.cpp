@@ -10,8 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#include "ctl/input/json_access.h"
 #include "ctl/terminal/json_text.h"
 #include "trace/directory/bounded_json.h"
+#include "trace/packet/protocol_version.h"
 
 namespace ktraced {
 
@@ -78,7 +80,21 @@ Result<RpcClient> RpcClient::connect(const std::string& path, std::chrono::secon
   set_timeout(socket.get(), SO_RCVTIMEO, timeout);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0)
     return connect_error(path, errno);
-  return RpcClient(std::move(socket));
+  RpcClient client(std::move(socket));
+  if (auto same = client.check_protocol(path); !same) return propagate(same);
+  return client;
+}
+
+Result<> RpcClient::check_protocol(const std::string& path) {
+  auto answer = call("version");
+  if (!answer) return propagate(answer);
+  // Daemons of protocol 1 do not name it.
+  const uint64_t theirs = answer->contains("protocol") ? number_at(*answer, "protocol") : 1;
+  if (theirs == kProtocolVersion) return {};
+  return fail(ExitCode::unavailable,
+              "ktraced {} at {} has protocol version {}, ktracectl {} has {}: use the ktracectl of "
+              "the daemon's version",
+              text_at(*answer, "version"), path, theirs, KTRACED_VERSION, kProtocolVersion);
 }
 
 void RpcClient::set_patience(std::chrono::seconds patience) {

@@ -19,8 +19,8 @@ class RpcClient {
   // Longer answers are refused.
   static constexpr size_t kMaxAnswerBytes = 64U << 20;
 
-  // ExitCode::unavailable if nothing listens at `path`, no_permission if this user may not connect.
-  // No call waits longer than `timeout` for the daemon.
+  // ExitCode::unavailable if nothing listens at `path` or the daemon has another protocol version,
+  // no_permission if this user may not connect. No call waits longer than `timeout` for the daemon.
   static Result<RpcClient> connect(const std::string& path,
                                    std::chrono::seconds timeout = std::chrono::seconds(60));
 
@@ -50,6 +50,7 @@ class RpcClient {
 
  private:
   explicit RpcClient(Fd socket) : socket_(std::move(socket)) {}
+  Result<> check_protocol(const std::string& path);
   Result<> send(std::string_view line);
   Result<std::string> receive_line();
   Result<nlohmann::json> receive_answer(std::string_view method, const OnProgress& on_progress);

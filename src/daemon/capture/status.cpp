@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "daemon/capture/tracer.h"
 #include "daemon/config/config.h"
+#include "trace/packet/protocol_version.h"
 
 namespace ktraced {
 namespace {
@@ -128,6 +129,7 @@ json Tracer::status() const {
   filter["temporary"] = temporary_filter();
   return {{"state", paused_ ? "paused" : "running"},
           {"version", KTRACED_VERSION},
+          {"protocol", kProtocolVersion},
           {"pid", ::getpid()},
           {"kernel", kernel_release_},
           {"events", std::move(events)},

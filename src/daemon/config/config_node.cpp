@@ -2,6 +2,7 @@
 #include "daemon/config/config_node.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/text/suggest.h"
 
@@ -31,18 +32,13 @@ std::string type_text(const json& value) {
 
 }  // namespace
 
-bool ConfigNode::object(const std::vector<std::string_view>& known_keys) const {
-  if (!value_->is_object()) {
-    wrong_type("an object");
-    return false;
-  }
+void ConfigNode::check_keys(const std::vector<std::string_view>& known_keys) const {
   for (const auto& [key, value] : value_->items()) {
     if (std::ranges::find(known_keys, key) != known_keys.end()) continue;
     std::string remedy = suggestion(key, known_keys);
     if (remedy.empty()) remedy = fmt::format("; there are {}", fmt::join(known_keys, ", "));
     problems_->add(member_path(path_, key), "unknown key" + remedy);
   }
-  return true;
 }
 
 std::optional<ConfigNode> ConfigNode::member(std::string_view key) const {
@@ -66,18 +62,25 @@ std::vector<ConfigNode> ConfigNode::list(size_t max_size) const {
   return elements;
 }
 
-std::optional<uint32_t> ConfigNode::number(uint32_t min, uint32_t max, std::string_view why) const {
+std::optional<uint32_t> ConfigNode::number(const NumberRule& rule) const {
   if (!value_->is_number_integer()) {
     wrong_type("a whole number");
     return std::nullopt;
   }
-  bool too_large = value_->is_number_unsigned() && value_->get<uint64_t>() > max;
-  if (too_large || value_->get<int64_t>() < min) {
-    problem("must be from {} to {}, not {}{}{}", min, max, value_->dump(),
-            too_large && !why.empty() ? ": " : "", too_large ? why : "");
+  bool too_large = value_->is_number_unsigned() && value_->get<uint64_t>() > rule.max;
+  if (too_large || value_->get<int64_t>() < rule.min) {
+    bool explained = too_large && !rule.why_max.empty();
+    problem("must be from {} to {}, not {}{}{}", rule.min, rule.max, value_->dump(),
+            explained ? ": " : "", explained ? rule.why_max : "");
     return std::nullopt;
   }
-  return value_->get<uint32_t>();
+  auto number = value_->get<uint32_t>();
+  if (rule.power_of_two && !std::has_single_bit(number)) {
+    problem("must be a power of two, such as {} or {}, not {}", std::bit_floor(number),
+            std::bit_ceil(number), number);
+    return std::nullopt;
+  }
+  return number;
 }
 
 std::optional<bool> ConfigNode::boolean() const {

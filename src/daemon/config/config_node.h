@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +16,16 @@
 
 namespace ktraced {
 
+// The range of a number.
+struct NumberRule {
+  uint32_t min;
+  uint32_t max;
+  bool power_of_two = false;      // then `min` is one, too
+  std::string_view why_max = {};  // explains the limit; ends the message about a larger number
+};
+
+inline constexpr NumberRule kUid{.min = 0, .max = UINT32_MAX - 1};  // (uid_t)-1 is no user
+
 // A value and its path. Functions report an invalid value and then return nothing. Refers to the
 // value and the problems.
 class ConfigNode {
@@ -24,15 +35,13 @@ class ConfigNode {
 
   [[nodiscard]] const nlohmann::json& value() const { return *value_; }
 
-  // True for an object that has no other keys.
-  [[nodiscard]] bool object(const std::vector<std::string_view>& known_keys) const;
+  // Reports the keys of an object that are not known.
+  void check_keys(const std::vector<std::string_view>& known_keys) const;
   // Of an object: the value of `key`, if it has one.
   [[nodiscard]] std::optional<ConfigNode> member(std::string_view key) const;
   // The elements of a list.
   [[nodiscard]] std::vector<ConfigNode> list(size_t max_size) const;
-  // `why` explains the limit; it ends the message about a number above `max`.
-  [[nodiscard]] std::optional<uint32_t> number(uint32_t min, uint32_t max,
-                                               std::string_view why = {}) const;
+  [[nodiscard]] std::optional<uint32_t> number(const NumberRule& rule) const;
   [[nodiscard]] std::optional<bool> boolean() const;
   [[nodiscard]] std::optional<std::string> text() const;  // without NUL
   // A text that is one of these.

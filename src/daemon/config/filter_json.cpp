@@ -8,29 +8,30 @@
 #include "base/text/suggest.h"
 #include "base/user_id.h"
 #include "bpf/shared_state.h"
-#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_reader.h"
 #include "schema/names.h"
 
 namespace ktraced {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
-constexpr uint32_t kPidMax = 4U << 20;        // PID_MAX_LIMIT of the kernel
-constexpr uint32_t kUidMax = UINT32_MAX - 1;  // (uid_t)-1 is no user
+constexpr NumberRule kPid{.min = 1, .max = 4U << 20};  // PID_MAX_LIMIT of the kernel
 constexpr size_t kPathMax = 4095;
 
-// Values in the order given, each once.
+// Describes a list of which `read` reads one element. Keeps the values in order, each once.
 template <class T, class Read>
-void read_list(const ConfigNode& side, std::string_view key, size_t max_size, std::vector<T>& out,
-               Read&& read) {
-  auto node = side.member(key);
-  if (!node) return;
-  out.clear();
-  for (const ConfigNode& element : node->list(max_size)) {
-    auto value = read(element);
-    if (value && std::ranges::find(out, *value) == out.end()) out.push_back(std::move(*value));
-  }
+void describe_list(ConfigSection& side, const ConfigKey& key, const ListRule& rule,
+                   std::vector<T>& out, Read&& read) {
+  side.list(key, rule, [&](const std::vector<ConfigNode>& elements) {
+    out.clear();
+    for (const ConfigNode& element : elements) {
+      auto value = read(element);
+      if (value && std::ranges::find(out, *value) == out.end()) out.push_back(std::move(*value));
+    }
+  });
 }
 
 std::optional<std::string> read_comm(const ConfigNode& node) {
@@ -71,7 +72,7 @@ std::optional<std::string> read_cgroup(const ConfigNode& node) {
 
 // A number, or the name of a user: names are looked up once, when they are read.
 std::optional<uint32_t> read_user(const ConfigNode& node) {
-  if (node.value().is_number()) return node.number(0, kUidMax);
+  if (node.value().is_number()) return node.number(kUid);
   if (!node.value().is_string()) {
     node.wrong_type("a uid or the name of a user");
     return std::nullopt;
@@ -79,19 +80,41 @@ std::optional<uint32_t> read_user(const ConfigNode& node) {
   const auto name = node.text();
   if (!name) return std::nullopt;
   const auto uid = parse_user(*name);
-  if (uid && *uid <= kUidMax) return *uid;
-  node.problem(
-      "{}", uid ? fmt::format("must be from 0 to {}, not {}", kUidMax, *uid) : uid.error().message);
+  if (uid && *uid <= kUid.max) return *uid;
+  node.problem("{}", uid ? fmt::format("must be from 0 to {}, not {}", kUid.max, *uid)
+                         : uid.error().message);
   return std::nullopt;
 }
 
-void read_side(const ConfigNode& node, FilterSide& side) {
-  auto pid = [](const ConfigNode& element) { return element.number(1, kPidMax); };
-  read_list(node, "pid", FILTER_IDS_MAX, side.pid, pid);
-  read_list(node, "uid", FILTER_IDS_MAX, side.uid, read_user);
-  read_list(node, "comm", FILTER_COMM_MAX, side.comm, read_comm);
-  read_list(node, "follow", FOLLOW_ROOTS_MAX, side.follow, pid);
-  read_list(node, "cgroup", FILTER_CGROUP_MAX, side.cgroup, read_cgroup);
+ordered_json user_schema() {
+  ordered_json name = text_schema({});
+  name["minLength"] = 1;
+  return {{"anyOf", {number_schema(kUid), std::move(name)}}};
+}
+
+ordered_json cgroup_schema() {
+  ordered_json path = text_schema({.pattern = {}, .max_bytes = kPathMax});
+  path["minLength"] = 1;
+  path["not"] = {{"pattern", "(^|/)\\.\\.(/|$)"}};
+  return path;
+}
+
+void describe_side(ConfigSection& section, FilterSide& side) {
+  const auto pid = [](const ConfigNode& element) { return element.number(kPid); };
+  describe_list(section, {"pid", "Process or thread ids."}, {FILTER_IDS_MAX, number_schema(kPid)},
+                side.pid, pid);
+  describe_list(section, {"uid", "Users, by number or name."}, {FILTER_IDS_MAX, user_schema()},
+                side.uid, read_user);
+  describe_list(section, {"comm", "Task names, exact or with a trailing star: \"nginx*\"."},
+                {FILTER_COMM_MAX, text_schema({.pattern = "^[^*\\u0000]{1,15}\\*?$"})}, side.comm,
+                read_comm);
+  describe_list(section,
+                {"follow", "Processes that are followed with their threads and all descendants."},
+                {FOLLOW_ROOTS_MAX, number_schema(kPid)}, side.follow, pid);
+  describe_list(
+      section,
+      {"cgroup", "Control groups (v2), absolute or below the cgroup mount, with those below them."},
+      {FILTER_CGROUP_MAX, cgroup_schema()}, side.cgroup, read_cgroup);
 }
 
 json side_to_json(const FilterSide& side) {
@@ -116,12 +139,8 @@ std::vector<std::string_view> all_syscalls() {
   return names;
 }
 
-void read_sides(const ConfigNode& node, FilterSettings& filter) {
-  read_side(node, filter.include);
-  if (auto exclude = node.member("exclude");
-      exclude && exclude->object({"pid", "uid", "comm", "follow", "cgroup"}))
-    read_side(*exclude, filter.exclude);
-
+// The kernel's limits for both sides together.
+void check_sides(const ConfigNode& node, const FilterSettings& filter) {
   const FilterSide &include = filter.include, &exclude = filter.exclude;
   if (size_t ids =
           include.pid.size() + include.uid.size() + exclude.pid.size() + exclude.uid.size();
@@ -137,7 +156,7 @@ void read_sides(const ConfigNode& node, FilterSettings& filter) {
 
 void read_syscalls(const ConfigNode& node, std::vector<std::string>& names) {
   names.clear();
-  for (const ConfigNode& element : node.list(size_t{SYSCALL_ABIS} * SYSCALL_MAX)) {
+  for (const ConfigNode& element : node.list(kSyscallsMax)) {
     auto name = element.text();
     if (!name) continue;
     if (!is_syscall(*name))
@@ -148,8 +167,11 @@ void read_syscalls(const ConfigNode& node, std::vector<std::string>& names) {
   }
 }
 
-void read_filter(const ConfigNode& node, FilterSettings& filter) {
-  if (node.object({"pid", "uid", "comm", "follow", "cgroup", "exclude"})) read_sides(node, filter);
+void describe_filter(ConfigSection& filter, FilterSettings& settings) {
+  describe_side(filter, settings.include);
+  filter.section({"exclude", "Whose events are rejected."},
+                 [&](ConfigSection& exclude) { describe_side(exclude, settings.exclude); });
+  filter.check([&](const ConfigNode& node) { check_sides(node, settings); });
 }
 
 json filter_to_json(const FilterSettings& filter) {
@@ -162,11 +184,11 @@ json filter_to_json(const FilterSettings& filter) {
 Result<FilterSettings> merge_filter(FilterSettings current, const json& patch) {
   Problems problems;
   // In the configuration system calls are selected in "events"; in a command they are here.
-  const ConfigNode node(patch, "filter", problems);
-  if (node.object({"pid", "uid", "comm", "follow", "cgroup", "syscall", "exclude"})) {
-    read_sides(node, current);
-    if (auto syscalls = node.member("syscall")) read_syscalls(*syscalls, current.syscall);
-  }
+  ConfigReader::read(ConfigNode(patch, "filter", problems), [&](ConfigSection& filter) {
+    describe_filter(filter, current);
+    filter.value({"syscall", {}}, {},
+                 [&](const ConfigNode& list) { read_syscalls(list, current.syscall); });
+  });
   if (problems.any()) return std::unexpected(problems.error(ExitCode::usage));
   return current;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The "filter" section, which the configuration and the filter commands share.
+// Parts of the "filter" section that other sections use.
 #pragma once
 
+#include "bpf/shared_state.h"
 #include "daemon/config/config_node.h"
-#include "kernel/filters/filter_settings.h"
 
 namespace ktraced {
 
-// Replaces the parts of the filter that `node` contains. Problems are reported there.
-void read_filter(const ConfigNode& node, FilterSettings& filter);
+// The most system calls that can be selected.
+inline constexpr size_t kSyscallsMax = size_t{SYSCALL_ABIS} * SYSCALL_MAX;
+
 // Replaces `names` by those in the list `node`, without duplicates. Unknown names are reported
 // there.
 void read_syscalls(const ConfigNode& node, std::vector<std::string>& names);

@@ -13,6 +13,7 @@
 #include "daemon/runtime/json_text.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
+#include "trace/packet/protocol_version.h"
 
 namespace ktraced {
 namespace {
@@ -139,7 +140,8 @@ json status(const MethodTargets& t, const json& snapshots) {
 
 json subscription(const Tracer& tracer, bool backlog) {
   const uint64_t now = boottime_ns();
-  return {{"uuid", uuid_text(tracer.uuid())},
+  return {{"protocol", kProtocolVersion},
+          {"uuid", uuid_text(tracer.uuid())},
           {"schema", schema_to_json(tracer.schema())},
           {"clock", {{"boottime_ns", now}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
           {"backlog_until_ns", backlog && tracer.has_backlog() ? json(now) : json()},
@@ -147,8 +149,9 @@ json subscription(const Tracer& tracer, bool backlog) {
 }
 
 void add_queries(ControlServer& server, const MethodTargets& t) {
-  server.add("version", Role::read,
-             [](const json&, const Peer&) { return json{{"version", KTRACED_VERSION}}; });
+  server.add("version", Role::read, [](const json&, const Peer&) {
+    return json{{"version", KTRACED_VERSION}, {"protocol", kProtocolVersion}};
+  });
   server.add_deferred("status", Role::read, [t](const json&, const Peer&, const Reply& reply) {
     t.snapshots.status([t, reply](const json& snapshots) { reply(status(t, snapshots)); });
   });

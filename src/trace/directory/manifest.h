@@ -37,7 +37,9 @@ struct CpuAccount {
 enum class TraceKind { snapshot, recording };
 
 struct Manifest {
-  static constexpr int kFormat = 1;  // readers refuse a newer one
+  // Version of the format (docs/trace-format.md). Readers accept from the oldest to this one.
+  static constexpr uint64_t kFormat = 2;
+  static constexpr uint64_t kOldestFormat = 1;
 
   TraceKind kind = TraceKind::snapshot;
   std::string name;
@@ -71,7 +73,7 @@ void add_losses(Manifest& manifest);
 
 [[nodiscard]] nlohmann::json manifest_to_json(const Manifest& manifest);
 // The reverse. The JSON is untrusted: fails with ExitCode::data, naming the member, if it is no
-// manifest or has a newer format.
+// manifest or has a format that this version does not read.
 [[nodiscard]] Result<Manifest> manifest_from_json(const nlohmann::json& json);
 
 // The parts of a manifest that a list of traces needs.

@@ -119,11 +119,11 @@ Result<> check_format(JsonMembers& top, const JsonFlaw& flaw) {
   uint64_t format = 0;
   top.take("format", format);
   if (!flaw.empty()) return manifest_damage(flaw);
-  if (format > Manifest::kFormat)
-    return fail(ExitCode::data,
-                "the trace has format {}, this program reads up to {}: use a newer ktracectl",
-                format, Manifest::kFormat);
-  return {};
+  if (format >= Manifest::kOldestFormat && format <= Manifest::kFormat) return {};
+  return fail(ExitCode::data,
+              "the trace has format {}, this program reads {} to {}: use {} ktracectl", format,
+              Manifest::kOldestFormat, Manifest::kFormat,
+              format > Manifest::kFormat ? "a newer" : "an older");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/client/daemon.h"
+#include "trace/packet/protocol_version.h"
 
 namespace ktraced::live {
 namespace {
@@ -32,6 +33,11 @@ class Protocol : public testing::Test {
   void TearDown() override { EXPECT_EQ(daemon_.call("version")["version"], KTRACED_VERSION); }
   Daemon daemon_;
 };
+
+TEST_F(Protocol, NamesItsVersionInTheAnswersThatAClientGetsFirst) {
+  for (const char* method : {"version", "status", "stream.subscribe"})
+    EXPECT_EQ(daemon_.call(method)["protocol"], kProtocolVersion) << method;
+}
 
 TEST_F(Protocol, AnswersGarbageAsInvalidJson) {
   json answer = answer_to(daemon_, "\x01\xff\xfe garbage {");

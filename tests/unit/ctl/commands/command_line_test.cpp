@@ -4,44 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/install_paths.h"
+#include "unit/ctl/commands/command_line_fixture.h"
 
 namespace ktraced {
 namespace {
 
+using namespace command_line_test;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-auto parse(std::vector<const char*> words) {
-  words.insert(words.begin(), "ktracectl");
-  return parse_command_line(static_cast<int>(words.size()), words.data());
-}
-
-template <class Command>
-Command command(const std::vector<const char*>& words) {
-  auto parsed = parse(words);
-  if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
-    ADD_FAILURE() << nothing->err;
-    return {};
-  }
-  auto& options = std::get<Options>(parsed);
-  EXPECT_TRUE(std::holds_alternative<Command>(options.command));
-  return std::get<Command>(options.command);
-}
-
-std::string usage_error(const std::vector<const char*>& words) {
-  auto parsed = parse(words);
-  const auto* nothing = std::get_if<NothingToRun>(&parsed);
-  EXPECT_NE(nothing, nullptr);
-  if (nothing == nullptr) return "";
-  EXPECT_EQ(nothing->exit_code, 64);
-  EXPECT_EQ(nothing->out, "");
-  return nothing->err;
-}
 
 TEST(CommandLine, AcceptsGlobalOptionsBeforeOrAfterTheCommand) {
   for (std::vector<const char*> words :
@@ -261,114 +233,6 @@ TEST(CommandLine, FormatsOfStreamAndShow) {
   auto process = command<StreamCommand>({"stream", "--names", "--format", "process"});
   EXPECT_EQ(process.format, OutputFormat::process);
   EXPECT_TRUE(process.names && !process.gfp_names);
-}
-
-TEST(CommandLine, WrongFormatsAreUsageErrors) {
-  EXPECT_EQ(
-      usage_error({"show", "/a", "--format", "kmemtrac"}),
-      "ktracectl: --format: unknown format 'kmemtrac'; did you mean 'kmemtrace'?; see 'ktracectl "
-      "help show'\n");
-  EXPECT_EQ(usage_error({"stream", "--format", "xml"}),
-            "ktracectl: --format: unknown format 'xml'; there are ftrace, json, kmemtrace, "
-            "kmemtrace-minimal, process; see 'ktracectl help stream'\n");
-  EXPECT_THAT(usage_error({"show", "/a", "--format", "kmemtrace", "--gfp-names"}),
-              HasSubstr("--gfp-names belongs to --format kmemtrace-minimal"));
-  EXPECT_THAT(usage_error({"stream", "--names"}), HasSubstr("--names belongs to --format process"));
-}
-
-TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
-  EXPECT_THAT(usage_error({"stream", "--count", "0"}), HasSubstr("above 0"));
-  EXPECT_THAT(usage_error({"stream", "--count", "-5"}), HasSubstr("above 0"));
-  EXPECT_THAT(usage_error({"stream", "--count", "many"}), HasSubstr("above 0"));
-  EXPECT_THAT(usage_error({"stream", "--duration", "nan"}), HasSubstr("above 0"));
-  EXPECT_THAT(usage_error({"stream", "--duration", "inf"}), HasSubstr("above 0"));
-  usage_error({"stream", "--count", "1.5"});
-  usage_error({"stream", "--pid", "abc"});
-  usage_error({"stream", "--pid", "-1"});
-  usage_error({"stream", "--event"});
-  usage_error({"stream", "--count-only", "--event", "kfree"});
-  usage_error({"stream", "extra"});
-}
-
-TEST(CommandLine, ReportsUnknownCommandsWithSuggestions) {
-  EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats'; did you mean 'status'?"));
-  EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
-  EXPECT_EQ(usage_error({}), "ktracectl: a command is missing; see 'ktracectl help'\n");
-  EXPECT_THAT(
-      usage_error({"snapshot", "lst"}),
-      HasSubstr("unknown command 'lst'; did you mean 'list'?; see 'ktracectl help snapshot'"));
-  EXPECT_THAT(usage_error({"snapshot", "enable", "x"}), HasSubstr("unknown argument 'x'; see"));
-}
-
-TEST(CommandLine, ReportsWrongOptionsInItsOwnWords) {
-  EXPECT_EQ(usage_error({"stream", "--evnt", "kmalloc"}),
-            "ktracectl: unknown option '--evnt'; did you mean '--event'?; see 'ktracectl help "
-            "stream'\n");
-  EXPECT_EQ(usage_error({"stream", "--frmat=json"}),
-            "ktracectl: unknown option '--frmat'; did you mean '--format'?; see 'ktracectl help "
-            "stream'\n");
-  EXPECT_THAT(usage_error({"status", "--sokcet", "x"}), HasSubstr("did you mean '--socket'?"));
-  EXPECT_EQ(usage_error({"stream", "--event"}),
-            "ktracectl: --event NAME,…: the value is missing; see 'ktracectl help stream'\n");
-  EXPECT_EQ(usage_error({"stream", "--pid", "abc"}),
-            "ktracectl: --pid: 'abc' is not a number; see 'ktracectl help stream'\n");
-  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}),
-              HasSubstr("--duration is possible only with --live"));
-  EXPECT_THAT(usage_error({"stream", "--count-only", "--event", "kfree"}),
-              HasSubstr("is not possible with"));
-}
-
-TEST(CommandLine, TakesTheSocketFromTheEnvironment) {
-  ::setenv("KTRACED_SOCKET", "/of/environment", 1);
-  auto parsed = parse({"status"});
-  auto named = parse({"--socket", "/named", "status"});
-  ::unsetenv("KTRACED_SOCKET");
-  ASSERT_TRUE(std::holds_alternative<Options>(parsed) && std::holds_alternative<Options>(named));
-  EXPECT_EQ(std::get<Options>(parsed).socket, "/of/environment");
-  EXPECT_EQ(std::get<Options>(named).socket, "/named");
-}
-
-std::string help_text(const std::vector<const char*>& words) {
-  auto parsed = parse(words);
-  const auto* nothing = std::get_if<NothingToRun>(&parsed);
-  if (nothing == nullptr) return "no help";
-  EXPECT_EQ(nothing->exit_code, 0) << nothing->err;
-  return nothing->out;
-}
-
-TEST(CommandLine, HelpOnEventsListHasItsOptions) {
-  EXPECT_THAT(help_text({"help", "events", "list"}), HasSubstr("-v,--verbose"));
-}
-
-TEST(CommandLine, HelpCommandEqualsTheHelpOption) {
-  EXPECT_EQ(help_text({"help"}), help_text({"--help"}));
-  for (const char* command :
-       {"status", "events", "pause", "resume", "reset", "reload", "filter", "snapshot", "probe",
-        "stream", "show", "report", "export", "record"}) {
-    EXPECT_EQ(help_text({"help", command}), help_text({command, "-h"}));
-    EXPECT_THAT(help_text({"help", command}), Not(HasSubstr("Excludes")));
-    EXPECT_THAT(help_text({"help", command}),
-                HasSubstr("\nExamples:\n  ktracectl " + std::string(command)));
-  }
-  EXPECT_EQ(help_text({"help", "filter", "set"}), help_text({"filter", "set", "--help"}));
-  EXPECT_THAT(help_text({"help", "filter", "set"}), HasSubstr("ktracectl filter set pid="));
-  EXPECT_EQ(usage_error({"help", "sream"}),
-            "ktracectl: unknown command 'sream'; did you mean 'stream'?; see 'ktracectl help'\n");
-}
-
-TEST(CommandLine, HelpAndVersionSucceed) {
-  for (std::vector<const char*> words : {std::vector<const char*>{"--version"},
-                                         {"--help"},
-                                         {"-h"},
-                                         {"stream", "--help"},
-                                         {"events", "--help"}}) {
-    auto parsed = parse(words);
-    const auto* nothing = std::get_if<NothingToRun>(&parsed);
-    ASSERT_NE(nothing, nullptr);
-    EXPECT_EQ(nothing->exit_code, 0);
-    EXPECT_EQ(nothing->err, "");
-    EXPECT_NE(nothing->out, "");
-  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "ctl/commands/show.h"
+#include "ctl/reports/report.h"
 #include "trace/directory/trace_reader.h"
 #include "unit/support/babeltrace.h"
 #include "unit/support/golden.h"
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::HasSubstr;
 
 const fs::path kTrace = kGolden / "trace";
 
@@ -54,6 +56,28 @@ TEST(GoldenTrace, IsShownInTheFormatsOfOlderTracers) {
   EXPECT_EQ(shown(kTrace, OutputFormat::kmemtrace_minimal, true),
             read_file(kGolden / "show.kmemtrace-minimal"));
   EXPECT_EQ(shown(kTrace, OutputFormat::process), read_file(kGolden / "show.process"));
+}
+
+// Made by the last version that wrote format 1, with changes of the trace config while it recorded.
+TEST(TraceOfFormat1, IsShownAsByTheVersionThatWroteIt) {
+  EXPECT_EQ(json::parse(read_file(kGolden / "changes/trace/manifest.json"))["format"], 1);
+  EXPECT_EQ(shown(kGolden / "changes/trace", OutputFormat::json),
+            read_file(kGolden / "changes/show.json"));
+}
+
+TEST(TraceOfFormat1, KeepsItsConfigChanges) {
+  ReportCommand command;
+  command.kind = ReportCommand::Kind::syscalls;
+  command.directories = {kGolden / "changes/trace"};
+  Options options;
+  options.json = true;
+  ::testing::internal::CaptureStdout();
+  ASSERT_TRUE(run_report(command, options));
+  const json report = json::parse(::testing::internal::GetCapturedStdout());
+  EXPECT_THAT(report["caveats"].dump(),
+              testing::AllOf(HasSubstr("tracing was paused from +2.122 s to +2.639 s"),
+                             HasSubstr("the filter was changed at +3.160 s"),
+                             HasSubstr("sys_enter was not traced from +1.613 s to +2.122 s")));
 }
 
 TEST(GoldenTrace, HasEveryBuiltInEventOfItsVersion) {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "trace/packet/protocol_version.h"
 
 namespace ktraced::test {
 
@@ -62,10 +63,13 @@ class Peer {
   Fd fd_;
 };
 
-// Accepts connections one after another and calls `serve` for each.
+// Accepts connections one after another. Answers the first request of each, `version`, with
+// `version`; then calls `serve`.
 class FakeDaemon {
  public:
-  explicit FakeDaemon(std::function<void(Peer&)> serve, int connections = 1) {
+  explicit FakeDaemon(std::function<void(Peer&)> serve, int connections = 1,
+                      nlohmann::json version = {{"version", KTRACED_VERSION},
+                                                {"protocol", kProtocolVersion}}) {
     std::string name = std::filesystem::temp_directory_path() / "ktraced_test_XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     directory_ = name;
@@ -76,10 +80,11 @@ class FakeDaemon {
     if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
         ::listen(listener_.get(), 8) != 0)
       throw std::runtime_error("cannot listen at " + socket());
-    thread_ = std::thread([this, serve = std::move(serve), connections] {
+    thread_ = std::thread([this, serve = std::move(serve), connections, version] {
       for (int i = 0; i < connections; ++i) {
         Peer peer{Fd(::accept(listener_.get(), nullptr, nullptr))};
-        serve(peer);
+        if (peer.answer([&](const nlohmann::json&) { return nlohmann::json{{"result", version}}; }))
+          serve(peer);
       }
     });
   }

@@ -203,7 +203,7 @@ TEST_F(LiveStream, KeepsPacketsThatArriveWithTheAnswer) {
   FakeDaemon daemon([](Peer& peer) {
     peer.read_line();
     json reply{
-        {"jsonrpc", "2.0"}, {"id", 1}, {"result", {{"schema", schema_to_json(built_schema())}}}};
+        {"jsonrpc", "2.0"}, {"id", 2}, {"result", {{"schema", schema_to_json(built_schema())}}}};
     Bytes packet = make_packet({.cpu = 0, .records = {kfree_by(1, 10)}});
     std::string all = reply.dump() + "\n";
     all.append(reinterpret_cast<const char*>(packet.data()), packet.size());

@@ -64,7 +64,7 @@ TEST(RpcClient, EscapesControlCharactersForPrinting) {
 }
 
 TEST(RpcClient, RefusesADeeplyNestedAnswer) {
-  const auto answer = call_answered_by("{\"id\":1,\"result\":" + std::string(300'000, '[') +
+  const auto answer = call_answered_by("{\"id\":2,\"result\":" + std::string(300'000, '[') +
                                        std::string(300'000, ']') + "}\n");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ExitCode::data);
@@ -77,7 +77,7 @@ TEST(RpcClient, ForwardsTheProgressOfARequest) {
                "\n"
                R"({"jsonrpc":"2.0","method":"something else"})"
                "\n"
-               R"({"jsonrpc":"2.0","id":1,"result":"done"})"
+               R"({"jsonrpc":"2.0","id":2,"result":"done"})"
                "\n");
   });
   auto client = RpcClient::connect(daemon.socket());
@@ -91,7 +91,7 @@ TEST(RpcClient, ForwardsTheProgressOfARequest) {
 
 TEST(RpcClient, KeepsTheExitCodeAndMessageOfErrors) {
   auto answer = call_answered_by(
-      R"({"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not yours","data":{"exit_code":77}}})"
+      R"({"jsonrpc":"2.0","id":2,"error":{"code":-32001,"message":"not yours","data":{"exit_code":77}}})"
       "\n");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ExitCode::no_permission);
@@ -108,9 +108,9 @@ TEST(RpcClient, AcceptsAnErrorWithoutAnId) {
 
 TEST(RpcClient, RefusesInvalidAnswers) {
   for (const char* reply : {"\n", "garbage\n", "[]\n", "{}\n",
-                            R"({"id":1})"
+                            R"({"id":2})"
                             "\n",
-                            R"({"id":2,"result":{}})"
+                            R"({"id":3,"result":{}})"
                             "\n",
                             "\xff\xfe\n"}) {
     auto answer = call_answered_by(reply);
@@ -130,7 +130,7 @@ TEST(RpcClient, RefusesInvalidAnswers) {
 }
 
 TEST(RpcClient, IsUnavailableWhenClosedWithoutAnAnswer) {
-  for (const char* reply : {"", R"({"id":1,"res)"}) {
+  for (const char* reply : {"", R"({"id":2,"res)"}) {
     auto answer = call_answered_by(reply);
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, ExitCode::unavailable);
@@ -145,6 +145,30 @@ TEST(RpcClient, TimesOutWhenTheDaemonIsSilent) {
   auto answer = client->call("status");
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().message, HasSubstr("did not answer in time"));
+}
+
+// What connect() says to a daemon that answers `version` like this.
+Error connect_error(const json& version) {
+  FakeDaemon daemon([](Peer&) {}, 1, version);
+  auto client = RpcClient::connect(daemon.socket());
+  EXPECT_FALSE(client) << version;
+  if (client) return {};
+  Error error = client.error();
+  if (auto at = error.message.find(daemon.socket()); at != std::string::npos)
+    error.message.replace(at, daemon.socket().size(), "SOCKET");
+  return error;
+}
+
+TEST(RpcClient, RefusesADaemonOfAnotherProtocolInOneSentence) {
+  const Error newer = connect_error({{"version", "9.8"}, {"protocol", 3}});
+  EXPECT_EQ(newer.code, ExitCode::unavailable);
+  EXPECT_EQ(newer.message,
+            "ktraced 9.8 at SOCKET has protocol version 3, ktracectl " KTRACED_VERSION
+            " has 2: use the ktracectl of the daemon's version");
+  EXPECT_THAT(connect_error({{"version", "0.1.0"}}).message, HasSubstr("protocol version 1"))
+      << "the first version did not name it";
+  EXPECT_EQ(connect_error({{"protocol", "x"}}).code, ExitCode::unavailable);
+  EXPECT_EQ(connect_error(json::array()).code, ExitCode::unavailable);
 }
 
 TEST(RpcClient, IsUnavailableAndNamesTheSocketWithoutAListener) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""configs/ktraced.schema.json is as strict as the daemon: it accepts the installed
-configuration, refuses the bad ones, and names all existing events.
+"""configs/ktraced.schema.json, which is written from the rules that the daemon checks, is as
+strict as the daemon: it accepts the installed configuration, refuses the bad ones, and names all existing events.
 
 A JSON Schema cannot express cases that begin with "// not in the schema"; the schema must
 accept them.

@@ -18,6 +18,7 @@
 #include "schema/schema_from_btf.h"
 #include "schema/schema_json.h"
 #include "trace/packet/packet_builder.h"
+#include "trace/packet/protocol_version.h"
 
 namespace ktraced {
 namespace {
@@ -42,7 +43,8 @@ class StreamClientTest : public testing::Test {
     server->add_upgrade(
         "stream.subscribe", Role::read,
         [this](const json&, const Peer&) -> Result<json> {
-          return json{{"uuid", "0"}, {"schema", schema_to_json(schema)}};
+          return json{
+              {"protocol", kProtocolVersion}, {"uuid", "0"}, {"schema", schema_to_json(schema)}};
         },
         [this](Fd fd, const Peer& peer, const json&) {
           ASSERT_TRUE(subscribers->add(std::move(fd), peer, [this] { return first_names(); }));

@@ -17,16 +17,36 @@ using ::testing::HasSubstr;
 
 using DamagedTrace = HistoryTest;
 
-TEST_F(DamagedTrace, RefusesANewerFormat) {
-  auto path = write("t", {.packets = two_cpus()});
-  auto manifest = nlohmann::json::parse(read_file(path / "manifest.json"));
-  manifest["format"] = Manifest::kFormat + 1;
-  write_file(path / "manifest.json", manifest.dump());
-  Error refused = error({path});
-  EXPECT_EQ(refused.code, ExitCode::data);
-  EXPECT_THAT(refused.message, HasSubstr("format 2"));
-  EXPECT_THAT(refused.message, HasSubstr("newer ktracectl"));
-  EXPECT_THAT(refused.message, HasSubstr(path.string()));
+class TraceFormats : public HistoryTest {
+ protected:
+  // A trace whose manifest has this format.
+  fs::path of_format(uint64_t format) {
+    auto path = write("format" + std::to_string(format), {.packets = two_cpus()});
+    auto manifest = nlohmann::json::parse(read_file(path / "manifest.json"));
+    manifest["format"] = format;
+    write_file(path / "manifest.json", manifest.dump());
+    return path;
+  }
+  void expect_refusal(uint64_t format, std::string_view remedy) {
+    const auto path = of_format(format);
+    const Error refused = error({path});
+    EXPECT_EQ(refused.code, ExitCode::data);
+    EXPECT_THAT(refused.message, HasSubstr(path.string()));
+    EXPECT_THAT(refused.message,
+                HasSubstr(fmt::format("the trace has format {}, this program reads 1 to 2: use {}",
+                                      format, remedy)));
+  }
+};
+
+TEST_F(TraceFormats, AreRefusedInOneSentenceIfNewerOrTooOld) {
+  expect_refusal(Manifest::kFormat + 1, "a newer ktracectl");
+  expect_refusal(UINT64_MAX, "a newer ktracectl");
+  expect_refusal(0, "an older ktracectl");
+}
+
+TEST_F(TraceFormats, AreReadFromTheOldestToTheNewest) {
+  for (uint64_t format = Manifest::kOldestFormat; format <= Manifest::kFormat; ++format)
+    EXPECT_EQ(text({of_format(format)}), kTwoCpus) << format;
 }
 
 TEST_F(DamagedTrace, NamesMissingFilesAndShowsTheRest) {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is recorded: the section "events" of the configuration, and "probes".
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <unordered_set>
+
+#include "base/text/suggest.h"
+#include "bpf/shared_state.h"
+#include "daemon/config/config_json.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/filter_json.h"
+#include "kernel/probes/probe_grammar.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct GroupRule {
+  std::string_view name;
+  std::string_view doc;
+  bool is_default = false;  // enabled without a section "events": cheap enough for any machine
+};
+constexpr std::array<GroupRule, 6> kGroups = {{
+    {"sched", "Switches, wake-ups and migrations of threads.", true},
+    {"process", "Fork, exec, exit and rename.", true},
+    {"signal", "Signals sent and delivered.", true},
+    {"oom", "Victims of the out-of-memory killer.", true},
+    {"kmem", "Slab and page allocations and frees."},
+    {"syscalls", "System calls: all, sys_enter or sys_exit alone, or both of some calls by name."},
+}};
+
+template <class T>
+bool contains(const T& values, std::string_view value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+// {"only": ["openat", …]}
+void read_syscalls_only(const ConfigNode& node, Config& config) {
+  if (!node.value().is_object()) return node.wrong_type("an object");
+  node.check_keys({"only"});
+  auto only = node.member("only");
+  if (!only) return node.problem("must have \"only\", a list of system calls");
+  if (only->value().is_array() && only->value().empty())
+    return only->problem("must name at least one system call; true instead means all of them");
+  read_syscalls(*only, config.syscalls_only);
+}
+
+std::string_view group_of(std::string_view event, const EventGroups& groups) {
+  for (const auto& [group, events] : groups)
+    if (contains(events, event)) return group;
+  return {};
+}
+
+// The events of one group that a list names, in the group's order.
+std::vector<std::string> read_event_list(const ConfigNode& node, const std::string& group,
+                                         const EventGroups& groups) {
+  const auto& events = groups.find(group)->second;
+  std::unordered_set<std::string> named;
+  for (const ConfigNode& element : node.list(EVENT_ID_MAX)) {
+    auto name = element.text();
+    if (!name) continue;
+    if (contains(events, *name))
+      named.insert(*name);
+    else if (auto other = group_of(*name, groups); !other.empty())
+      element.problem("'{}' is an event of the group '{}', not of '{}'", *name, other, group);
+    else
+      element.problem("{}", unknown_name("event", *name, events,
+                                         fmt::format("there are {}", fmt::join(events, ", "))));
+  }
+  std::vector<std::string> selected;
+  std::ranges::copy_if(events, std::back_inserter(selected),
+                       [&](const std::string& event) { return named.contains(event); });
+  return selected;
+}
+
+void read_group(const ConfigNode& node, const std::string& group, const EventGroups& groups,
+                Config& config) {
+  bool syscalls = group == "syscalls";
+  std::vector<std::string> selected;
+  if (node.value().is_boolean()) {
+    if (node.value().get<bool>()) selected = groups.find(group)->second;
+  } else if (node.value().is_array()) {
+    selected = read_event_list(node, group, groups);
+  } else if (syscalls && node.value().is_object()) {
+    read_syscalls_only(node, config);
+    selected = groups.find(group)->second;
+  } else {
+    node.wrong_type(syscalls ? "true, false, a list of events, or {\"only\": [system calls]}"
+                             : "true, false, or a list of events");
+  }
+  config.events.insert(config.events.end(), selected.begin(), selected.end());
+}
+
+// "irq", a group, is all its tracepoints. Nothing for what is neither that nor SYSTEM:NAME.
+std::optional<std::string> tracepoint_pattern(const std::string& name) {
+  const size_t colon = name.find(':');
+  if (name.empty() || colon == 0 || colon + 1 == name.size()) return std::nullopt;
+  if (colon != std::string::npos) return name;
+  if (name.find_first_of("*?[") != std::string::npos) return std::nullopt;
+  return name + ":*";
+}
+
+// ["irq:irq_handler_entry", "block:*", "net"]; whether they exist is known to the running kernel
+// alone.
+void read_tracepoints(const std::vector<ConfigNode>& elements, Config& config) {
+  for (const ConfigNode& element : elements) {
+    auto name = element.text();
+    if (!name) continue;
+    if (auto pattern = tracepoint_pattern(*name))
+      config.tracepoints.push_back(std::move(*pattern));
+    else
+      element.problem(
+          "must be GROUP:NAME, in which * stands for any characters, or GROUP for all of one, "
+          "not {}",
+          in_quotes(*name));
+  }
+}
+
+// Checks only the grammar. Only the running kernel knows whether the function exists.
+void read_probes(const std::vector<ConfigNode>& elements, Config& config) {
+  std::map<std::string, size_t> places;
+  for (const ConfigNode& element : elements) {
+    auto line = element.text();
+    if (!line) continue;
+    auto command = parse_probe_line(*line);
+    if (!command) {
+      element.problem("column {}: {}", command.error().column, command.error().message);
+      continue;
+    }
+    const auto* probe = std::get_if<ProbeDefinition>(&*command);
+    if (probe == nullptr)
+      element.problem("must be a probe to be set (p or r), not one to be removed");
+    else if (!places.emplace(probe->group + "/" + probe->event, places.size()).second)
+      element.problem("must have a name of its own: there is a probe {}/{} before it", probe->group,
+                      probe->event);
+    else
+      config.probes.push_back(std::move(*line));
+  }
+}
+
+GroupRule rule_of(std::string_view group) {
+  const auto* rule = std::ranges::find(kGroups, group, &GroupRule::name);
+  return rule == kGroups.end() ? GroupRule{.name = group, .doc = ""} : *rule;
+}
+
+ordered_json group_schema(std::string_view group, const std::vector<std::string>& events) {
+  ordered_json forms = {{{"type", "boolean"}},
+                        {{"type", "array"},
+                         {"maxItems", static_cast<int>(EVENT_ID_MAX)},
+                         {"items", {{"enum", events}}}}};
+  if (group == "syscalls")
+    forms.push_back({{"type", "object"},
+                     {"additionalProperties", false},
+                     {"required", {"only"}},
+                     {"properties",
+                      {{"only",
+                        {{"type", "array"},
+                         {"minItems", 1},
+                         {"maxItems", kSyscallsMax},
+                         {"items", text_schema({.pattern = "^[a-z0-9_]+$"})}}}}}});
+  return {{"oneOf", std::move(forms)}};
+}
+
+}  // namespace
+
+void describe_events(ConfigSection& root, const EventGroups& groups, Config& config) {
+  for (const auto& [group, events] : groups)
+    if (rule_of(group).is_default)
+      config.events.insert(config.events.end(), events.begin(), events.end());
+  root.section(
+      {"events",
+       "Which events are recorded. Without this section: sched, process, signal and oom. "
+       "With it, groups not named are off."},
+      [&](ConfigSection& section) {
+        config.events.clear();
+        for (const auto& [group, events] : groups)
+          section.value({group, rule_of(group).doc}, group_schema(group, events),
+                        [&](const ConfigNode& node) { read_group(node, group, groups, config); });
+        section.list({"tracepoints",
+                      "Any tracepoints of the running kernel, as GROUP:NAME, in which * stands for "
+                      "any characters, or GROUP for all of one."},
+                     {.max_size = EVENT_ID_MAX,
+                      .element = text_schema({.pattern = "^[^:*?\\[]+$|^[^:]+:.+$"})},
+                     [&](const std::vector<ConfigNode>& list) { read_tracepoints(list, config); });
+      });
+}
+
+void describe_probes(ConfigSection& root, Config& config) {
+  root.list({"probes",
+             "Kernel probes, a definition each, in the grammar of the kernel's kprobe_events file: "
+             "'p:open do_sys_openat2 path=+0($arg2):ustring'."},
+            {.max_size = EVENT_ID_MAX - DYNAMIC_ID_FIRST,
+             .element = {{"type", "string"},
+                         {"minLength", 3},
+                         {"maxLength", 4096},
+                         {"pattern", "^\\s*[pr]"}}},
+            [&](const std::vector<ConfigNode>& list) { read_probes(list, config); });
+}
+
+}  // namespace ktraced

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The keys of the configuration: names, descriptions, rules, and the variables they set. The
+// variables have the default values.
+#pragma once
+
+#include "daemon/config/config.h"
+#include "daemon/config/config_section.h"
+
+namespace ktraced {
+
+void describe_config(ConfigSection& root, const EventGroups& groups, Config& config);
+
+// ---- its sections ----
+
+void describe_events(ConfigSection& root, const EventGroups& groups, Config& config);
+void describe_probes(ConfigSection& root, Config& config);
+void describe_filter(ConfigSection& filter, FilterSettings& settings);
+void describe_stream(ConfigSection& stream, StreamConfig& config);
+void describe_flight(ConfigSection& flight, FlightConfig& config);
+
+}  // namespace ktraced
