@@ -2,18 +2,16 @@
 /*
  * Turns a hit into a record in the rings.
  *
- * A program is written as
+ * An event is written as
  *
- *	EVENT_PROGRAM(kfree)
+ *	EVENT(kfree, OF_CURRENT, struct rec_kfree *r, const struct hit *hit)
  *	{
- *		struct rec_kfree r = {};
- *
- *		if (!hit_matches(EVENT_kfree))
- *			return 0;
- *		r.call_site = ctx[0];
- *		r.ptr = ctx[1];
- *		return EMIT(kfree, &r);
+ *		r->call_site = hit->args[0];
+ *		r->ptr = hit->args[1];
  *	}
+ *
+ * The body sets the fields of the record, except the header, and cannot fail. Its
+ * record begins as zeros. Everything else is the same for all events: EVENT().
  *
  * Records are built on the stack and stored whole, so a stream ring never contains a
  * reserved but unsubmitted record. In a flight ring, one atomic step reserves the
@@ -30,23 +28,11 @@
  * member that points to the type gives only a forward declaration. */
 const enum event_id events_declared SEC(".rodata.events") = 0;
 
-/* A raw tracepoint program and the record of its event. */
-#define EVENT_PROGRAM(name)                                                        \
-	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
-	SEC("?raw_tp/" #name)                                                      \
-	int name(u64 *ctx)
-
-/*
- * The same for a program that reads through its arguments with ARGUMENT(), by plain
- * loads. The other section name means the same to libbpf.
- * src/kernel/programs/bpf_loader.cpp recognizes these programs by it, and lets the
- * kernel check the types of their arguments where possible. Use it only if every
- * argument is always a pointer to its declared type.
- */
-#define TYPED_EVENT_PROGRAM(name)                                                  \
-	const struct rec_##name *const record_of_##name SEC(".rodata.events") = 0; \
-	SEC("?raw_tracepoint/" #name)                                              \
-	int name(u64 *ctx)
+/* What a program sees of a hit. */
+struct hit {
+	const u64 *args;             /* of the tracepoint, in the order of its prototype */
+	struct task_struct *current; /* the running task */
+};
 
 static __always_inline bool count_filtered(u32 id)
 {
@@ -71,9 +57,9 @@ static __always_inline bool hit_matches(u32 id)
 }
 
 /* The same for an event that is also about another task: argument number `other`. */
-static __always_inline bool pair_hit_matches(u32 id, const u64 *ctx, u32 other)
+static __always_inline bool pair_hit_matches(u32 id, const u64 *args, u32 other)
 {
-	return (event_on(id) && pair_matches(ctx, other)) || count_filtered(id);
+	return (event_on(id) && pair_matches(args, other)) || count_filtered(id);
 }
 
 /* Wakes the reader after every wakeup_bytes bytes, not after each record: a wake-up
@@ -165,26 +151,8 @@ static __always_inline int emit(struct record *r, u32 id, u32 size)
 
 #define EMIT(name, rec) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)))
 
-/*
- * The fast path of frequent events, for the most common trace config: only the flight
- * recorder is on, without a filter and without a stream reader. The record is then
- * built directly in the flight ring. A program with a fast path is written as
- *
- *	FILL(kfree)
- *	{
- *		r->call_site = ctx[0];
- *		r->ptr = ctx[1];
- *	}
- *
- *	EVENT_PROGRAM(kfree)
- *	{
- *		return RECORD(kfree, ptr, hit_matches(EVENT_kfree));
- *	}
- *
- * FILL sets all fields except the header, and cannot fail. The second argument of
- * RECORD is the last of these fields. RECORD evaluates the match only outside the fast
- * path; the fast path records every hit except those of the daemon itself.
- */
+/* True for the most common trace config: only the flight recorder is on, without a
+ * filter and without a stream reader. */
 static __always_inline bool only_flight(const struct control *c)
 {
 	typedef u64 __attribute__((may_alias)) settings;
@@ -196,7 +164,9 @@ static __always_inline bool only_flight(const struct control *c)
 	return *(const settings *)&c->stream == 1UL << 16;
 }
 
-static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size, bool padded)
+/* Where to store the record of a hit that needs no further checks; its header is already
+ * there. Null for other hits. */
+static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size)
 {
 	const struct control *c = &control;
 	struct record *r;
@@ -209,8 +179,6 @@ static __always_inline void *begin_flight_only(struct task_struct *current, u32 
 	r = flight_place(id, size, bpf_get_smp_processor_id());
 	if (!r)
 		return NULL;
-	if (padded)
-		*(u64 *)((void *)r + size - sizeof(u64)) = 0;
 	r->ts = ts;
 	r->id = id;
 	r->size = size;
@@ -218,31 +186,95 @@ static __always_inline void *begin_flight_only(struct task_struct *current, u32 
 	return r;
 }
 
-#define FILL(name)                                                                    \
-	static __always_inline void fill_##name(struct rec_##name *r, const u64 *ctx, \
-						struct task_struct *current __attribute__((unused)))
+/* Copies a record without its header, in whole words. */
+static __always_inline void store_fields(void *place, const struct record *r, u32 size)
+{
+	__builtin_memcpy(__builtin_assume_aligned(place + sizeof(*r), sizeof(u64)),
+			 __builtin_assume_aligned(r + 1, sizeof(u64)), size - sizeof(*r));
+}
 
-#define FLIGHT_ONLY(name, last)                                                                                \
-	({                                                                                                     \
-		struct task_struct *task_ = current_task();                                                    \
-		struct rec_##name *place_ = begin_flight_only(                                                 \
-			task_, EVENT_##name, sizeof(struct rec_##name),                                        \
-			__builtin_offsetof(struct rec_##name, last) + sizeof(((struct rec_##name *)0)->last) < \
-				sizeof(struct rec_##name));                                                    \
-                                                                                                               \
-		if (place_)                                                                                    \
-			fill_##name(place_, ctx, task_);                                                       \
-		place_ != NULL;                                                                                \
-	})
+/*
+ * An event: its record, and the raw tracepoint program that writes it. `of` is
+ * OF_CURRENT, OF_PAIR(N) or OF_CURRENT_IF(function). The parameters of the body follow.
+ *
+ * The fast path stores straight into the flight ring. Otherwise the hit is first
+ * matched against the filter.
+ */
+#define EVENT(name, of, ...) DEFINE_EVENT("?raw_tp/" #name, name, of, __VA_ARGS__)
 
-#define FILL_AND_EMIT(name)                            \
-	({                                             \
-		struct rec_##name r_ = {};             \
-                                                       \
-		fill_##name(&r_, ctx, current_task()); \
-		EMIT(name, &r_);                       \
-	})
+/*
+ * The same for a program that reads through its arguments with TYPED(), by plain loads.
+ * The other section name means the same to libbpf. src/kernel/programs/bpf_loader.cpp
+ * recognizes these programs by it, and lets the kernel check the types of their
+ * arguments where possible. Use it only if every argument is always a pointer to its
+ * declared type.
+ */
+#define TYPED_EVENT(name, of, ...) DEFINE_EVENT("?raw_tracepoint/" #name, name, of, __VA_ARGS__)
 
-#define RECORD(name, last, wanted) (FLIGHT_ONLY(name, last) || !(wanted) ? 0 : FILL_AND_EMIT(name))
+/* The same with the whole program as body, for one that does more than to write the
+ * event, or whose record is of variable length. It calls matches_NAME(args). */
+#define EVENT_PROGRAM(name, of, ...) \
+	DECLARE_EVENT(name, of)      \
+	SEC("?raw_tp/" #name)        \
+	int name(__VA_ARGS__)
+
+/* The hit matches if the current task does. */
+#define OF_CURRENT "current", matches_by_current, 0
+/* The hit matches if the current task or the task in argument N does. */
+#define OF_PAIR(n) "pair", pair_hit_matches, n
+/* The hit matches if the current task does and `function`, like matches_by_current(),
+ * finds nothing that excludes the hit. */
+#define OF_CURRENT_IF(function) "current", function, 0
+
+static __always_inline bool matches_by_current(u32 id, const u64 *args __attribute__((unused)),
+					       u32 other __attribute__((unused)))
+{
+	return hit_matches(id);
+}
+
+/*
+ * Declares the record of an event for the schema, and which tasks decide whether a hit
+ * matches the filter. Readers infer from that which threads are complete, so the filter
+ * and the schema have it from the same words.
+ */
+#define DECLARE_EVENT(...) DECLARE_EVENT_OF(__VA_ARGS__)
+#define DECLARE_EVENT_OF(name, matched_by, matches, other)                                         \
+	const struct rec_##name *const record_of_##name                                            \
+		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0; \
+	static __always_inline bool matches_##name(const u64 *args)                                \
+	{                                                                                          \
+		return matches(EVENT_##name, args, other);                                         \
+	}
+
+#define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
+#define DEFINE_EVENT_OF(section, name, matched_by, matches, other, ...)                                 \
+	DECLARE_EVENT_OF(name, matched_by, matches, other)                                              \
+	static __always_inline void fill_##name(__VA_ARGS__);                                           \
+	static __always_inline bool record_##name(const struct hit *hit)                                \
+	{                                                                                               \
+		void *place = begin_flight_only(hit->current, EVENT_##name, sizeof(struct rec_##name)); \
+		struct rec_##name r = {};                                                               \
+                                                                                                        \
+		if (!place)                                                                             \
+			return false;                                                                   \
+		fill_##name(&r, hit);                                                                   \
+		store_fields(place, &r.h, sizeof(r));                                                   \
+		return true;                                                                            \
+	}                                                                                               \
+	SEC(section)                                                                                    \
+	int name(u64 *ctx)                                                                              \
+	{                                                                                               \
+		struct hit hit = { ctx, current_task() };                                               \
+                                                                                                        \
+		if (record_##name(&hit) || !matches_##name(ctx))                                        \
+			return 0;                                                                       \
+                                                                                                        \
+		struct rec_##name r = {};                                                               \
+                                                                                                        \
+		hit.current = current_task();                                                           \
+		fill_##name(&r, &hit);                                                                  \
+		return EMIT(name, &r);                                                                  \
+	}                                                                                               \
+	static __always_inline void fill_##name(__VA_ARGS__)
 
 #endif

@@ -41,7 +41,7 @@ static __always_inline bool comm_matches(const struct filter_side *side, const u
 
 static __always_inline bool cgroup_matches(const struct filter_side *side, struct task_struct *task)
 {
-	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	struct cgroup *cgroup = READ(task, cgroups, dfl_cgrp);
 
 	for (u32 i = 0; i < FILTER_CGROUP_MAX; i++) {
 		if (i >= side->cgroup_count)
@@ -84,8 +84,7 @@ __noinline u32 matching_kinds(u64 task_address, u32 tid, u32 tgid, u32 slot, u32
 	if (kinds & FILTER_PID && (id_listed(side, slot, FILTER_PID, exclude, tgid) ||
 				   id_listed(side, slot, FILTER_PID, exclude, tid)))
 		matching |= FILTER_PID;
-	if (kinds & FILTER_UID &&
-	    id_listed(side, slot, FILTER_UID, exclude, BPF_CORE_READ(task, cred, uid.val)))
+	if (kinds & FILTER_UID && id_listed(side, slot, FILTER_UID, exclude, READ(task, cred, uid.val)))
 		matching |= FILTER_UID;
 	if (kinds & FILTER_COMM) {
 		u64 comm[2] = {};
@@ -132,13 +131,13 @@ static __always_inline struct subject current_subject(void)
 
 /* A task that is an argument of the program. In a typed program the verifier treats it
  * as a pointer, so the address is read as a scalar. */
-static __always_inline struct subject argument_subject(const u64 *ctx, u32 argument)
+static __always_inline struct subject argument_subject(const u64 *args, u32 argument)
 {
-	struct task_struct *task = (void *)ctx[argument];
+	struct task_struct *task = (void *)args[argument];
 	struct subject s = { NULL, READ(task, pid), READ(task, tgid) };
 
-	barrier_var(ctx); /* the verifier refuses context loads at a computed address */
-	bpf_probe_read_kernel(&s.task, sizeof(s.task), ctx + argument);
+	barrier_var(args); /* the verifier refuses context loads at a computed address */
+	bpf_probe_read_kernel(&s.task, sizeof(s.task), args + argument);
 	return s;
 }
 
@@ -158,17 +157,17 @@ static __always_inline bool current_matches(void)
 
 /* For an event of the current task that is also about another task: argument
  * `argument`. */
-static __always_inline bool pair_matches(const u64 *ctx, u32 argument)
+static __always_inline bool pair_matches(const u64 *args, u32 argument)
 {
 	u32 tgid = current_task()->tgid;
 	bool current_is_self = tgid == control.self_tgid;
 
-	if (current_is_self && (u32)READ((struct task_struct *)ctx[argument], tgid) == tgid)
+	if (current_is_self && (u32)READ((struct task_struct *)args[argument], tgid) == tgid)
 		return false;
 	if (!control.filtering)
 		return true;
 
-	struct subject current = current_subject(), other = argument_subject(ctx, argument);
+	struct subject current = current_subject(), other = argument_subject(args, argument);
 	u32 slot = control.filter_slot;
 
 	if (!task_included(&current, slot) && !task_included(&other, slot))

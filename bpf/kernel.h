@@ -66,7 +66,7 @@ struct task_struct {
 	int tgid;
 	int prio;
 	u64 start_boottime;
-	const struct cred *cred;
+	struct cred *cred;
 	char comm[16];
 	struct css_set *cgroups;
 	struct signal_struct *signal;

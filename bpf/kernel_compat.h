@@ -19,21 +19,32 @@ const volatile struct features features SEC(".rodata.features") = {};
  * missing the verifier removes the call together with its branch. */
 extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
 
-/* One member of a kernel object: a direct load where the kernel allows it, else
- * a probe read. Both give 0 for a bad address. */
-#define READ(ptr, member)                                                                                 \
-	(features.rdonly_cast                                                                             \
-		 ? ((typeof(ptr))bpf_rdonly_cast((ptr), bpf_core_type_id_kernel(typeof(*(ptr)))))->member \
-		 : ({                                                                                     \
-			   typeof((ptr)->member) value_ = 0;                                              \
-			   bpf_core_read(&value_, sizeof(value_), &(ptr)->member);                        \
-			   value_;                                                                        \
-		   }))
+#define READ_ONLY(ptr) ((typeof(ptr))bpf_rdonly_cast((ptr), bpf_core_type_id_kernel(typeof(*(ptr)))))
 
-/* A pointer argument of a TYPED_EVENT_PROGRAM; its members are read with plain loads. */
-#define ARGUMENT(ctx, i, type)                               \
-	((type *)(features.typed_programs ? (void *)(ctx)[i] \
-					  : bpf_rdonly_cast((void *)(ctx)[i], bpf_core_type_id_kernel(type))))
+/*
+ * The way to read a member of a kernel object: READ(task, pid). A second member is read
+ * from what the first one points to: READ(task, cred, uid.val).
+ *
+ * This is a direct load where the kernel allows it, else a probe read. Both give 0 for a
+ * bad address. Of a TYPED() argument, it is always a direct load.
+ */
+#define READ(ptr, ...) ___bpf_apply(READ_, ___bpf_narg(__VA_ARGS__))(ptr, __VA_ARGS__)
+#define READ_1(ptr, member)                                 \
+	__builtin_choose_expr(IS_TYPED(ptr), (ptr)->member, \
+			      features.rdonly_cast ? READ_ONLY(ptr)->member : BPF_CORE_READ(ptr, member))
+#define READ_2(ptr, first, member) \
+	(features.rdonly_cast ? READ_ONLY(ptr)->first->member : BPF_CORE_READ(ptr, first, member))
+
+/*
+ * A pointer argument of a TYPED_EVENT. The verifier knows its type, or learns it here
+ * once. READ() recognizes it by `const`.
+ */
+#define TYPED(hit, i, type) TYPED_ARGUMENT((hit)->args, i, type)
+#define TYPED_ARGUMENT(args, i, type)               \
+	((const type *)(features.typed_programs     \
+				? (void *)(args)[i] \
+				: bpf_rdonly_cast((void *)(args)[i], bpf_core_type_id_kernel(type))))
+#define IS_TYPED(ptr) __builtin_types_compatible_p(typeof(&*(ptr)), const typeof(*(ptr)) *)
 
 /* State as the sched_switch tracepoint of ftrace reports it:
  * __trace_sched_switch_state() in include/trace/events/sched.h. */
@@ -48,14 +59,14 @@ enum {
 	TASK_FROZEN = 0x8000, /* 6.1 */
 };
 
-static __always_inline u32 switch_state(bool preempt, struct task_struct *prev, u32 arg_state)
+static __always_inline u32 switch_state(bool preempt, const struct task_struct *prev, u32 arg_state)
 {
-	u32 state = features.task_state_is_arg ? arg_state : prev->__state;
+	u32 state = features.task_state_is_arg ? arg_state : READ(prev, __state);
 
 	if (preempt)
 		return TASK_REPORT_PREEMPTED;
 	if (state & TASK_DEAD)
-		return prev->exit_state & TASK_REPORT;
+		return READ(prev, exit_state) & TASK_REPORT;
 	if ((state & TASK_IDLE) == TASK_IDLE)
 		return TASK_REPORT_IDLE;
 	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
@@ -68,13 +79,13 @@ struct task_struct___before_5_16 {
 	unsigned int cpu;
 } __attribute__((preserve_access_index));
 
-static __always_inline s32 task_cpu(struct task_struct *task)
+static __always_inline s32 task_cpu(const struct task_struct *task)
 {
-	struct task_struct___before_5_16 *old = (void *)task;
+	const struct task_struct___before_5_16 *old = (const void *)task;
 
 	if (bpf_core_field_exists(task->thread_info.cpu))
-		return task->thread_info.cpu;
-	return old->cpu;
+		return READ(task, thread_info.cpu);
+	return READ(old, cpu);
 }
 
 /* Ancestors of a control group: pointers since 6.1 (7f203bc89eb6), ids before. */
@@ -98,13 +109,13 @@ static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
 	struct cgroup *ancestor = NULL;
 	void *ancestors;
 
-	if ((int)level > BPF_CORE_READ(cgroup, level))
+	if ((int)level > READ(cgroup, level))
 		return 0;
 	if (!bpf_core_field_exists(cgroup->ancestors))
 		return old_cgroup_ancestor_id((void *)cgroup, level);
 	ancestors = (void *)cgroup + bpf_core_field_offset(cgroup->ancestors);
 	bpf_probe_read_kernel(&ancestor, sizeof(ancestor), ancestors + level * sizeof(ancestor));
-	return BPF_CORE_READ(ancestor, kn, id);
+	return READ(ancestor, kn, id);
 }
 
 struct alloc_sizes {

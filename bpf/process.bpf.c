@@ -30,7 +30,7 @@ SEC("?raw_tp/task_newtask")
 int child_born(u64 *ctx)
 {
 	struct task_struct *child = (void *)ctx[0];
-	u32 tid = BPF_CORE_READ(child, pid), tgid = BPF_CORE_READ(child, tgid);
+	u32 tid = READ(child, pid), tgid = READ(child, tgid);
 
 	inherit_follow(bpf_get_current_pid_tgid() >> 32, tgid);
 	task_named(child, tid, (void *)&child->comm);
@@ -38,19 +38,19 @@ int child_born(u64 *ctx)
 }
 
 /* sched_process_fork(parent, child) */
-EVENT_PROGRAM(sched_process_fork)
+EVENT_PROGRAM(sched_process_fork, OF_PAIR(1), u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct rec_sched_process_fork r = {};
 
-	r.parent_pid = BPF_CORE_READ(parent, pid);
-	r.child_pid = BPF_CORE_READ(child, pid);
-	r.child_tgid = BPF_CORE_READ(child, tgid);
-	if (!inherit_follow(BPF_CORE_READ(parent, tgid), r.child_tgid))
+	r.parent_pid = READ(parent, pid);
+	r.child_pid = READ(child, pid);
+	r.child_tgid = READ(child, tgid);
+	if (!inherit_follow(READ(parent, tgid), r.child_tgid))
 		__sync_fetch_and_add(&control.follow_lost, 1);
 	if (!task_known(child, r.child_pid))
 		task_named(child, r.child_pid, (void *)&child->comm);
-	if (!control.event_on[EVENT_sched_process_fork] || !pair_hit_matches(EVENT_sched_process_fork, ctx, 1))
+	if (!control.event_on[EVENT_sched_process_fork] || !matches_sched_process_fork(ctx))
 		return 0;
 	return EMIT(sched_process_fork, &r);
 }
@@ -64,7 +64,7 @@ static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_ti
 
 	r->pid = tid;
 	r->old_pid = old_tid;
-	length = bpf_probe_read_kernel_str(r->filename, FILENAME_MAX_LEN, BPF_CORE_READ(bprm, filename));
+	length = bpf_probe_read_kernel_str(r->filename, FILENAME_MAX_LEN, READ(bprm, filename));
 	if (length > FILENAME_MAX_LEN)
 		length = 1; /* unreadable: a negative error */
 	size = (sizeof(*r) + length + 7) & ~7UL;
@@ -73,47 +73,43 @@ static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_ti
 }
 
 /* sched_process_exec(task, old_pid, bprm) */
-EVENT_PROGRAM(sched_process_exec)
+EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 tid = BPF_CORE_READ(task, pid);
+	u32 tid = READ(task, pid);
 
 	/* Another thread may have taken over the leader's id, and set-user-id programs
 	 * change the user. */
 	task_named(task, tid, (void *)&task->comm);
-	if (!control.event_on[EVENT_sched_process_exec] || !hit_matches(EVENT_sched_process_exec))
+	if (!control.event_on[EVENT_sched_process_exec] || !matches_sched_process_exec(ctx))
 		return 0;
 	return record_exec((void *)ctx[2], tid, ctx[1]);
 }
 
 /* sched_process_exit(task, group_dead); before 6.15 without group_dead */
-EVENT_PROGRAM(sched_process_exit)
+EVENT(sched_process_exit, OF_CURRENT, struct rec_sched_process_exit *r, const struct hit *hit)
 {
-	struct task_struct *task = (void *)ctx[0];
-	struct rec_sched_process_exit r = {};
+	struct task_struct *task = (void *)hit->args[0];
 
-	if (!hit_matches(EVENT_sched_process_exit))
-		return 0;
-	r.pid = BPF_CORE_READ(task, pid);
-	r.prio = BPF_CORE_READ(task, prio);
-	r.exit_code = BPF_CORE_READ(task, exit_code);
-	r.group_dead =
-		features.exit_has_group_dead ? ctx[1] != 0 : BPF_CORE_READ(task, signal, live.counter) == 0;
-	return EMIT(sched_process_exit, &r);
+	r->pid = READ(task, pid);
+	r->prio = READ(task, prio);
+	r->exit_code = READ(task, exit_code);
+	r->group_dead =
+		features.exit_has_group_dead ? hit->args[1] != 0 : READ(task, signal, live.counter) == 0;
 }
 
 /* task_rename(task, newcomm) */
-EVENT_PROGRAM(task_rename)
+EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	const char *comm = (const char *)ctx[1];
 	struct rec_task_rename r = {};
 
-	r.pid = BPF_CORE_READ(task, pid);
+	r.pid = READ(task, pid);
 	task_named(task, r.pid, comm);
-	if (!control.event_on[EVENT_task_rename] || !pair_hit_matches(EVENT_task_rename, ctx, 0))
+	if (!control.event_on[EVENT_task_rename] || !matches_task_rename(ctx))
 		return 0;
-	r.oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
+	r.oom_score_adj = READ(task, signal, oom_score_adj);
 	bpf_core_read(r.oldcomm, sizeof(r.oldcomm), &task->comm);
 	bpf_probe_read_kernel_str(r.newcomm, sizeof(r.newcomm), comm);
 	return EMIT(task_rename, &r);
@@ -125,7 +121,7 @@ SEC("?raw_tp/sched_process_free")
 int evict_followed(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 tid = BPF_CORE_READ(task, pid), tgid = BPF_CORE_READ(task, tgid);
+	u32 tid = READ(task, pid), tgid = READ(task, tgid);
 
 	if (tid == tgid)
 		bpf_map_delete_elem(&followed, &tgid);

@@ -11,7 +11,20 @@
  *  - at most one variable-length field: a trailing `char name[]`, NUL-terminated
  *    and zero-padded to the next multiple of 8 (record.size is the total size);
  *  - event numbers are append-only; a retired number is never used again;
- *  - tags: group, doc on the struct; doc on a field whose name does not explain it.
+ *  - tags on the struct, which everything that shows the event derives from:
+ *      GROUP, DOC     its group and what happens;
+ *      FTRACE         its text in the kernel's tracer; without it, "name=value" for each
+ *                     field. From "print fmt" in /sys/kernel/tracing/events/X/X/format,
+ *                     with {field} or {field:form} for a value: see
+ *                     src/decoders/ftrace/ftrace_formats.h for the forms. Values that the
+ *                     record does not contain are left out;
+ *      PERFETTO       number of its message in Perfetto's FtraceEvent (ftrace_event.proto);
+ *                     without it, an instant on the track of its thread;
+ *      PERFETTO_MARK  that instant too: Perfetto does not draw the message;
+ *  - tags on a field:
+ *      DOC            if its name does not explain it;
+ *      PERFETTO       its number in the message of the event;
+ *      PERFETTO_COMM  number there of the name of the thread in this field.
  */
 #ifndef KTRACED_BPF_RECORDS_H
 #define KTRACED_BPF_RECORDS_H
@@ -21,9 +34,17 @@
 #ifdef __bpf__
 #define GROUP(name) __attribute__((btf_decl_tag("group:" name)))
 #define DOC(text) __attribute__((btf_decl_tag("doc:" text)))
+#define FTRACE(format) __attribute__((btf_decl_tag("ftrace:" format)))
+#define PERFETTO(number) __attribute__((btf_decl_tag("perfetto:" #number)))
+#define PERFETTO_COMM(number) __attribute__((btf_decl_tag("perfetto_comm:" #number)))
+#define PERFETTO_MARK __attribute__((btf_decl_tag("perfetto_mark:1")))
 #else
 #define GROUP(name)
 #define DOC(text)
+#define FTRACE(format)
+#define PERFETTO(number)
+#define PERFETTO_COMM(number)
+#define PERFETTO_MARK
 #endif
 
 enum {
@@ -87,123 +108,142 @@ struct record {
 
 struct rec_sched_switch {
 	struct record h;
-	pid_tid_t prev_pid;
-	prio_t prev_prio;
-	task_state_t prev_state;
-	pid_tid_t next_pid;
-	prio_t next_prio;
-} GROUP("sched") DOC("a CPU leaves one thread and runs another");
+	pid_tid_t prev_pid PERFETTO(2) PERFETTO_COMM(1);
+	prio_t prev_prio PERFETTO(3);
+	task_state_t prev_state PERFETTO(4);
+	pid_tid_t next_pid PERFETTO(6) PERFETTO_COMM(5);
+	prio_t next_prio PERFETTO(7);
+} GROUP("sched") DOC("a CPU leaves one thread and runs another") PERFETTO(4)
+	FTRACE("prev_comm={prev_pid:comm} prev_pid={prev_pid} prev_prio={prev_prio} prev_state={prev_state} "
+	       "==> next_comm={next_pid:comm} next_pid={next_pid} next_prio={next_prio}");
 
 struct rec_sched_waking {
 	struct record h;
-	pid_tid_t pid;
-	prio_t prio;
-	cpu_nr_t target_cpu DOC("CPU the thread last ran on");
-} GROUP("sched") DOC("a thread is about to be woken, in the context of the waker");
+	pid_tid_t pid PERFETTO(2) PERFETTO_COMM(1);
+	prio_t prio PERFETTO(3);
+	cpu_nr_t target_cpu PERFETTO(5) DOC("CPU the thread last ran on");
+} GROUP("sched") DOC("a thread is about to be woken, in the context of the waker") PERFETTO(20)
+	FTRACE("comm={pid:comm} pid={pid} prio={prio} target_cpu={target_cpu:03}");
 
 struct rec_sched_wakeup {
 	struct record h;
-	pid_tid_t pid;
-	prio_t prio;
-	cpu_nr_t target_cpu DOC("CPU whose run queue the thread is on");
-} GROUP("sched") DOC("a thread has become runnable");
+	pid_tid_t pid PERFETTO(2) PERFETTO_COMM(1);
+	prio_t prio PERFETTO(3);
+	cpu_nr_t target_cpu PERFETTO(5) DOC("CPU whose run queue the thread is on");
+} GROUP("sched") DOC("a thread has become runnable") PERFETTO(17)
+	FTRACE("comm={pid:comm} pid={pid} prio={prio} target_cpu={target_cpu:03}");
 
 struct rec_sched_wakeup_new {
 	struct record h;
-	pid_tid_t pid;
-	prio_t prio;
-	cpu_nr_t target_cpu DOC("CPU whose run queue the thread is on");
-} GROUP("sched") DOC("a new thread has become runnable for the first time");
+	pid_tid_t pid PERFETTO(2) PERFETTO_COMM(1);
+	prio_t prio PERFETTO(3);
+	cpu_nr_t target_cpu PERFETTO(5) DOC("CPU whose run queue the thread is on");
+} GROUP("sched") DOC("a new thread has become runnable for the first time") PERFETTO(114)
+	FTRACE("comm={pid:comm} pid={pid} prio={prio} target_cpu={target_cpu:03}");
 
 struct rec_sched_migrate_task {
 	struct record h;
-	pid_tid_t pid;
-	prio_t prio;
-	cpu_nr_t orig_cpu;
-	cpu_nr_t dest_cpu;
-} GROUP("sched") DOC("a thread is moved to another CPU's run queue");
+	pid_tid_t pid PERFETTO(2) PERFETTO_COMM(1);
+	prio_t prio PERFETTO(3);
+	cpu_nr_t orig_cpu PERFETTO(4);
+	cpu_nr_t dest_cpu PERFETTO(5);
+} GROUP("sched") DOC("a thread is moved to another CPU's run queue") PERFETTO(491)
+	FTRACE("comm={pid:comm} pid={pid} prio={prio} orig_cpu={orig_cpu} dest_cpu={dest_cpu}");
 
 /* ---- process ---- */
 
 struct rec_sched_process_fork {
 	struct record h;
-	pid_tid_t parent_pid;
-	pid_tid_t child_pid;
+	pid_tid_t parent_pid PERFETTO(2) PERFETTO_COMM(1);
+	pid_tid_t child_pid PERFETTO(4) PERFETTO_COMM(3);
 	pid_tid_t child_tgid DOC("process of the child: its own id, or the parent's process for a new thread");
-} GROUP("process") DOC("a process or thread is created");
+} GROUP("process") DOC("a process or thread is created") PERFETTO(239) PERFETTO_MARK
+	FTRACE("comm={parent_pid:comm} pid={parent_pid} child_comm={child_pid:comm} child_pid={child_pid}");
 
 struct rec_sched_process_exec {
 	struct record h;
-	pid_tid_t pid;
-	pid_tid_t old_pid DOC("thread that called execve; differs from pid when it was not the leader");
-	__extension__ char filename[];
-} GROUP("process") DOC("a process runs a new program");
+	pid_tid_t pid PERFETTO(2);
+	pid_tid_t old_pid PERFETTO(3)
+		DOC("thread that called execve; differs from pid when it was not the leader");
+	__extension__ char filename[] PERFETTO(1);
+} GROUP("process") DOC("a process runs a new program") PERFETTO(237) PERFETTO_MARK
+	FTRACE("filename={filename} pid={pid} old_pid={old_pid}");
 
 struct rec_sched_process_exit {
 	struct record h;
-	pid_tid_t pid;
-	prio_t prio;
+	pid_tid_t pid PERFETTO(2) PERFETTO_COMM(1);
+	prio_t prio PERFETTO(4);
 	exit_code_t exit_code;
 	bool_t group_dead DOC("1: the last thread of its process");
-} GROUP("process") DOC("a thread ends");
+} GROUP("process") DOC("a thread ends") PERFETTO(238) PERFETTO_MARK
+	FTRACE("comm={pid:comm} pid={pid} prio={prio} group_dead={group_dead:truth}");
 
 struct rec_task_rename {
 	struct record h;
-	pid_tid_t pid;
-	s16 oom_score_adj DOC("-1000 to 1000: how likely the out-of-memory killer chooses it");
-	char oldcomm[COMM_LEN];
-	char newcomm[COMM_LEN];
-} GROUP("process") DOC("a thread changes its name");
+	pid_tid_t pid PERFETTO(1);
+	s16 oom_score_adj PERFETTO(4) DOC("-1000 to 1000: how likely the out-of-memory killer chooses it");
+	char oldcomm[COMM_LEN] PERFETTO(2);
+	char newcomm[COMM_LEN] PERFETTO(3);
+} GROUP("process") DOC("a thread changes its name") PERFETTO(236)
+	FTRACE("pid={pid} oldcomm={oldcomm} newcomm={newcomm} oom_score_adj={oom_score_adj}");
 
 /* ---- kmem ---- */
 
 struct rec_kmalloc {
 	struct record h;
-	kaddr_t call_site;
-	kaddr_t ptr;
-	u32 bytes_req DOC("bytes requested");
-	u32 bytes_alloc DOC("bytes allocated");
-	gfp_flags_t gfp_flags;
+	kaddr_t call_site PERFETTO(3);
+	kaddr_t ptr PERFETTO(5);
+	u32 bytes_req PERFETTO(2) DOC("bytes requested");
+	u32 bytes_alloc PERFETTO(1) DOC("bytes allocated");
+	gfp_flags_t gfp_flags PERFETTO(4);
 	node_t node DOC("NUMA node requested, -1: any");
-} GROUP("kmem") DOC("memory is allocated from the general slab caches");
+} GROUP("kmem") DOC("memory is allocated from the general slab caches") PERFETTO(299)
+	FTRACE("call_site={call_site:symbol} ptr={ptr:pointer} bytes_req={bytes_req} bytes_alloc={bytes_alloc} "
+	       "gfp_flags={gfp_flags} node={node} accounted={gfp_flags:accounted}");
 
 struct rec_kfree {
 	struct record h;
-	kaddr_t call_site;
-	kaddr_t ptr;
-} GROUP("kmem") DOC("memory is returned to the general slab caches");
+	kaddr_t call_site PERFETTO(1);
+	kaddr_t ptr PERFETTO(2);
+} GROUP("kmem") DOC("memory is returned to the general slab caches") PERFETTO(298)
+	FTRACE("call_site={call_site:symbol} ptr={ptr:pointer}");
 
 struct rec_kmem_cache_alloc {
 	struct record h;
-	kaddr_t call_site;
-	kaddr_t ptr;
+	kaddr_t call_site PERFETTO(3);
+	kaddr_t ptr PERFETTO(5);
 	slab_cache_t name DOC("slab cache, by name where the kernel gives it");
-	u32 bytes_req DOC("bytes of one object");
-	u32 bytes_alloc DOC("bytes of one object with alignment and debugging data");
-	gfp_flags_t gfp_flags;
+	u32 bytes_req PERFETTO(2) DOC("bytes of one object");
+	u32 bytes_alloc PERFETTO(1) DOC("bytes of one object with alignment and debugging data");
+	gfp_flags_t gfp_flags PERFETTO(4);
 	node_t node DOC("NUMA node requested, -1: any");
-} GROUP("kmem") DOC("an object is allocated from a named slab cache");
+} GROUP("kmem") DOC("an object is allocated from a named slab cache") PERFETTO(301)
+	FTRACE("call_site={call_site:symbol} ptr={ptr:pointer} name={name} bytes_req={bytes_req} "
+	       "bytes_alloc={bytes_alloc} gfp_flags={gfp_flags} node={node}");
 
 struct rec_kmem_cache_free {
 	struct record h;
-	kaddr_t call_site;
-	kaddr_t ptr;
+	kaddr_t call_site PERFETTO(1);
+	kaddr_t ptr PERFETTO(2);
 	slab_cache_t name DOC("slab cache, by name where the kernel gives it");
-} GROUP("kmem") DOC("an object is returned to its slab cache");
+} GROUP("kmem") DOC("an object is returned to its slab cache") PERFETTO(303)
+	FTRACE("call_site={call_site:symbol} ptr={ptr:pointer} name={name}");
 
 struct rec_mm_page_alloc {
 	struct record h;
-	kaddr_t page DOC("address of struct page; 0: the allocation failed");
-	gfp_flags_t gfp_flags;
-	u32 order DOC("2^order pages");
-	s32 migratetype DOC("free list used: 0 unmovable, 1 movable, 2 reclaimable and so on");
-} GROUP("kmem") DOC("pages are allocated from the page allocator");
+	kaddr_t page PERFETTO(4) DOC("address of struct page; 0: the allocation failed");
+	gfp_flags_t gfp_flags PERFETTO(1);
+	u32 order PERFETTO(3) DOC("2^order pages");
+	s32 migratetype PERFETTO(2) DOC("free list used: 0 unmovable, 1 movable, 2 reclaimable and so on");
+} GROUP("kmem") DOC("pages are allocated from the page allocator") PERFETTO(307)
+	FTRACE("page={page:pointer} order={order} migratetype={migratetype} gfp_flags={gfp_flags}");
 
 struct rec_mm_page_free {
 	struct record h;
-	kaddr_t page DOC("address of struct page");
-	u32 order DOC("2^order pages");
-} GROUP("kmem") DOC("pages are returned to the page allocator");
+	kaddr_t page PERFETTO(2) DOC("address of struct page");
+	u32 order PERFETTO(1) DOC("2^order pages");
+} GROUP("kmem") DOC("pages are returned to the page allocator") PERFETTO(310)
+	FTRACE("page={page:pointer} order={order}");
 
 /* ---- syscalls ---- */
 
@@ -212,14 +252,14 @@ struct rec_sys_enter {
 	syscall_nr_t nr;
 	syscall_abi_t abi;
 	hex_t args[6] DOC("six argument registers, even if the call has fewer arguments");
-} GROUP("syscalls") DOC("a system call begins");
+} GROUP("syscalls") DOC("a system call begins") FTRACE("NR {nr} ({args:hex})");
 
 struct rec_sys_exit {
 	struct record h;
 	syscall_nr_t nr;
 	syscall_abi_t abi;
 	syscall_ret_t ret;
-} GROUP("syscalls") DOC("a system call returns");
+} GROUP("syscalls") DOC("a system call returns") FTRACE("NR {nr} = {ret}");
 
 /* ---- signal ---- */
 
@@ -231,7 +271,8 @@ struct rec_signal_generate {
 	pid_tid_t pid DOC("thread the signal is sent to");
 	bool_t group DOC("1: to the whole process");
 	sig_result_t result;
-} GROUP("signal") DOC("a signal is sent");
+} GROUP("signal") DOC("a signal is sent")
+	FTRACE("sig={sig} errno={error} code={code} comm={pid:comm} pid={pid} grp={group} res={result}");
 
 /* The kernel's name for the field is also a macro of the C library's <signal.h>. */
 #pragma push_macro("sa_handler")
@@ -243,16 +284,18 @@ struct rec_signal_deliver {
 	sig_code_t code;
 	hex_t sa_handler DOC("0: default action, 1: ignored");
 	hex_t sa_flags;
-} GROUP("signal") DOC("a signal reaches the thread that handles it");
+} GROUP("signal") DOC("a signal reaches the thread that handles it")
+	FTRACE("sig={sig} errno={error} code={code} sa_handler={sa_handler:hex} sa_flags={sa_flags:hex}");
 #pragma pop_macro("sa_handler")
 
 /* ---- oom ---- */
 
 struct rec_mark_victim {
 	struct record h;
-	pid_tid_t pid DOC("process chosen");
+	pid_tid_t pid PERFETTO(1) DOC("process chosen");
 	uid_nr_t uid;
-} GROUP("oom") DOC("the out-of-memory killer has chosen a process");
+} GROUP("oom") DOC("the out-of-memory killer has chosen a process") PERFETTO(334)
+	FTRACE("pid={pid} comm={pid:comm} uid={uid}");
 
 /* ---- names ---- */
 

@@ -3,82 +3,55 @@
 #include "emit.h"
 
 /* sched_switch(preempt, prev, next, prev_state); before 5.18 without prev_state */
-FILL(sched_switch)
+TYPED_EVENT(sched_switch, OF_PAIR(2), struct rec_sched_switch *r, const struct hit *hit)
 {
-	struct task_struct *prev = ARGUMENT(ctx, 1, struct task_struct);
-	struct task_struct *next = ARGUMENT(ctx, 2, struct task_struct);
+	const struct task_struct *prev = TYPED(hit, 1, struct task_struct);
+	const struct task_struct *next = TYPED(hit, 2, struct task_struct);
 
-	r->prev_pid = prev->pid;
-	r->prev_prio = prev->prio;
-	r->prev_state = switch_state(ctx[0], prev, features.task_state_is_arg ? ctx[3] : 0);
-	r->next_pid = next->pid;
-	r->next_prio = next->prio;
+	r->prev_pid = READ(prev, pid);
+	r->prev_prio = READ(prev, prio);
+	r->prev_state = switch_state(hit->args[0], prev, features.task_state_is_arg ? hit->args[3] : 0);
+	r->next_pid = READ(next, pid);
+	r->next_prio = READ(next, prio);
 }
-
-TYPED_EVENT_PROGRAM(sched_switch)
-{
-	return RECORD(sched_switch, next_prio, pair_hit_matches(EVENT_sched_switch, ctx, 2));
-}
-
-/* The three wake-up records have the same fields. */
-#define FILL_WAKEUP(r, task)                     \
-	do {                                     \
-		(r).pid = (task)->pid;           \
-		(r).prio = (task)->prio;         \
-		(r).target_cpu = task_cpu(task); \
-	} while (0)
 
 /* sched_waking(task) */
-FILL(sched_waking)
+TYPED_EVENT(sched_waking, OF_PAIR(0), struct rec_sched_waking *r, const struct hit *hit)
 {
-	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
+	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
-	FILL_WAKEUP(*r, task);
-}
-
-TYPED_EVENT_PROGRAM(sched_waking)
-{
-	return RECORD(sched_waking, target_cpu, pair_hit_matches(EVENT_sched_waking, ctx, 0));
+	r->pid = READ(task, pid);
+	r->prio = READ(task, prio);
+	r->target_cpu = task_cpu(task);
 }
 
 /* sched_wakeup(task) */
-FILL(sched_wakeup)
+TYPED_EVENT(sched_wakeup, OF_PAIR(0), struct rec_sched_wakeup *r, const struct hit *hit)
 {
-	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
+	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
-	FILL_WAKEUP(*r, task);
-}
-
-TYPED_EVENT_PROGRAM(sched_wakeup)
-{
-	return RECORD(sched_wakeup, target_cpu, pair_hit_matches(EVENT_sched_wakeup, ctx, 0));
+	r->pid = READ(task, pid);
+	r->prio = READ(task, prio);
+	r->target_cpu = task_cpu(task);
 }
 
 /* sched_wakeup_new(task) */
-FILL(sched_wakeup_new)
+TYPED_EVENT(sched_wakeup_new, OF_PAIR(0), struct rec_sched_wakeup_new *r, const struct hit *hit)
 {
-	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
+	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
-	FILL_WAKEUP(*r, task);
-}
-
-TYPED_EVENT_PROGRAM(sched_wakeup_new)
-{
-	return RECORD(sched_wakeup_new, target_cpu, pair_hit_matches(EVENT_sched_wakeup_new, ctx, 0));
+	r->pid = READ(task, pid);
+	r->prio = READ(task, prio);
+	r->target_cpu = task_cpu(task);
 }
 
 /* sched_migrate_task(task, dest_cpu) */
-FILL(sched_migrate_task)
+TYPED_EVENT(sched_migrate_task, OF_PAIR(0), struct rec_sched_migrate_task *r, const struct hit *hit)
 {
-	struct task_struct *task = ARGUMENT(ctx, 0, struct task_struct);
+	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
-	r->pid = (task)->pid;
-	r->prio = (task)->prio;
+	r->pid = READ(task, pid);
+	r->prio = READ(task, prio);
 	r->orig_cpu = task_cpu(task);
-	r->dest_cpu = ctx[1];
-}
-
-TYPED_EVENT_PROGRAM(sched_migrate_task)
-{
-	return RECORD(sched_migrate_task, dest_cpu, pair_hit_matches(EVENT_sched_migrate_task, ctx, 0));
+	r->dest_cpu = hit->args[1];
 }

@@ -15,62 +15,45 @@ static __always_inline struct sig_details sig_details(struct kernel_siginfo *inf
 		return (struct sig_details){ 0, SI_USER };
 	if ((u64)info == SEND_SIG_PRIV)
 		return (struct sig_details){ 0, SI_KERNEL };
-	return (struct sig_details){ BPF_CORE_READ(info, si_errno), BPF_CORE_READ(info, si_code) };
+	return (struct sig_details){ READ(info, si_errno), READ(info, si_code) };
 }
 
 /* signal_generate(sig, info, task, group, result) */
-EVENT_PROGRAM(signal_generate)
+EVENT(signal_generate, OF_PAIR(2), struct rec_signal_generate *r, const struct hit *hit)
 {
-	struct task_struct *task = (void *)ctx[2];
-	struct rec_signal_generate r = {};
+	struct task_struct *task = (void *)hit->args[2];
+	struct sig_details details = sig_details((void *)hit->args[1]);
 
-	if (!pair_hit_matches(EVENT_signal_generate, ctx, 2))
-		return 0;
-
-	struct sig_details details = sig_details((void *)ctx[1]);
-
-	r.sig = ctx[0];
-	r.error = details.error;
-	r.code = details.code;
-	r.pid = BPF_CORE_READ(task, pid);
-	r.group = ctx[3] != 0;
-	r.result = ctx[4];
-	return EMIT(signal_generate, &r);
+	r->sig = hit->args[0];
+	r->error = details.error;
+	r->code = details.code;
+	r->pid = READ(task, pid);
+	r->group = hit->args[3] != 0;
+	r->result = hit->args[4];
 }
 
 /* signal_deliver(sig, info, action) */
-EVENT_PROGRAM(signal_deliver)
+EVENT(signal_deliver, OF_CURRENT, struct rec_signal_deliver *r, const struct hit *hit)
 {
-	struct k_sigaction *action = (void *)ctx[2];
-	struct rec_signal_deliver r = {};
+	struct k_sigaction *action = (void *)hit->args[2];
+	struct sig_details details = sig_details((void *)hit->args[1]);
 
-	if (!hit_matches(EVENT_signal_deliver))
-		return 0;
-
-	struct sig_details details = sig_details((void *)ctx[1]);
-
-	r.sig = ctx[0];
-	r.error = details.error;
-	r.code = details.code;
-	r.sa_handler = (u64)BPF_CORE_READ(action, sa.sa_handler);
-	r.sa_flags = BPF_CORE_READ(action, sa.sa_flags);
-	return EMIT(signal_deliver, &r);
+	r->sig = hit->args[0];
+	r->error = details.error;
+	r->code = details.code;
+	r->sa_handler = (u64)READ(action, sa.sa_handler);
+	r->sa_flags = READ(action, sa.sa_flags);
 }
 
 /* mark_victim(task, uid); before 6.9 mark_victim(pid) */
-EVENT_PROGRAM(mark_victim)
+EVENT(mark_victim, OF_CURRENT, struct rec_mark_victim *r, const struct hit *hit)
 {
-	struct rec_mark_victim r = {};
+	struct task_struct *task = (void *)hit->args[0];
 
-	if (!hit_matches(EVENT_mark_victim))
-		return 0;
 	if (features.victim_is_task) {
-		struct task_struct *task = (void *)ctx[0];
-
-		r.pid = BPF_CORE_READ(task, pid);
-		r.uid = BPF_CORE_READ(task, cred, uid.val);
+		r->pid = READ(task, pid);
+		r->uid = READ(task, cred, uid.val);
 	} else {
-		r.pid = ctx[0];
+		r->pid = hit->args[0];
 	}
-	return EMIT(mark_victim, &r);
 }

@@ -12,7 +12,7 @@ enum {
 
 static __always_inline u32 syscall_abi(struct task_struct *current, u32 nr)
 {
-	if (nr / X32_SYSCALL_BIT == 1) /* also set in negative numbers, which are no valid call */
+	if ((s32)nr >= X32_SYSCALL_BIT) /* negative numbers have the bit too, and are no valid call */
 		return ABI_X32;
 	return current->thread_info.status & TS_COMPAT ? ABI_IA32 : ABI_NATIVE;
 }
@@ -24,43 +24,53 @@ static __always_inline bool call_matches(u32 id, u32 nr)
 											: count_filtered(id);
 }
 
-static __always_inline void read_args(hex_t args[6], struct pt_regs *regs, u32 abi)
+static __always_inline void read_args(hex_t args[6], const struct pt_regs *regs, u32 abi)
 {
 	if (abi == ABI_IA32) {
-		args[0] = (u32)regs->bx, args[1] = (u32)regs->cx;
-		args[2] = (u32)regs->dx, args[3] = (u32)regs->si;
-		args[4] = (u32)regs->di, args[5] = (u32)regs->bp;
+		args[0] = (u32)READ(regs, bx), args[1] = (u32)READ(regs, cx);
+		args[2] = (u32)READ(regs, dx), args[3] = (u32)READ(regs, si);
+		args[4] = (u32)READ(regs, di), args[5] = (u32)READ(regs, bp);
 	} else {
-		args[0] = regs->di, args[1] = regs->si;
-		args[2] = regs->dx, args[3] = regs->r10;
-		args[4] = regs->r8, args[5] = regs->r9;
+		args[0] = READ(regs, di), args[1] = READ(regs, si);
+		args[2] = READ(regs, dx), args[3] = READ(regs, r10);
+		args[4] = READ(regs, r8), args[5] = READ(regs, r9);
 	}
 }
 
+static __always_inline bool entered_call_matches(u32 id, const u64 *args, u32 other __attribute__((unused)))
+{
+	return call_matches(id, args[1]);
+}
+
 /* sys_enter(regs, nr) */
-FILL(sys_enter)
+TYPED_EVENT(sys_enter, OF_CURRENT_IF(entered_call_matches), struct rec_sys_enter *r, const struct hit *hit)
 {
-	r->nr = ctx[1];
-	r->abi = syscall_abi(current, ctx[1]);
-	read_args(r->args, ARGUMENT(ctx, 0, struct pt_regs), r->abi);
+	u32 abi = syscall_abi(hit->current, hit->args[1]);
+
+	r->nr = hit->args[1];
+	r->abi = abi;
+	read_args(r->args, TYPED(hit, 0, struct pt_regs), abi);
 }
 
-TYPED_EVENT_PROGRAM(sys_enter)
+/* The number of the call that returns is still in orig_ax. */
+static __always_inline u32 returning_call(const u64 *args)
 {
-	return RECORD(sys_enter, args, call_matches(EVENT_sys_enter, ctx[1]));
+	const struct pt_regs *regs = TYPED_ARGUMENT(args, 0, struct pt_regs);
+
+	return READ(regs, orig_ax);
 }
 
-/* sys_exit(regs, ret); the number is still in orig_ax */
-FILL(sys_exit)
+static __always_inline bool returning_call_matches(u32 id, const u64 *args, u32 other __attribute__((unused)))
 {
-	u32 nr = ARGUMENT(ctx, 0, struct pt_regs)->orig_ax;
+	return call_matches(id, returning_call(args));
+}
+
+/* sys_exit(regs, ret) */
+TYPED_EVENT(sys_exit, OF_CURRENT_IF(returning_call_matches), struct rec_sys_exit *r, const struct hit *hit)
+{
+	u32 nr = returning_call(hit->args);
 
 	r->nr = nr;
-	r->abi = syscall_abi(current, nr);
-	r->ret = ctx[1];
-}
-
-TYPED_EVENT_PROGRAM(sys_exit)
-{
-	return RECORD(sys_exit, ret, call_matches(EVENT_sys_exit, ARGUMENT(ctx, 0, struct pt_regs)->orig_ax));
+	r->abi = syscall_abi(hit->current, nr);
+	r->ret = hit->args[1];
 }

@@ -38,9 +38,9 @@ static __always_inline void note_change(u32 tid, const struct task_info *before,
 
 static __always_inline void read_task(struct task_struct *task, const char *comm, struct task_info *info)
 {
-	info->tgid = BPF_CORE_READ(task, tgid);
-	info->uid = BPF_CORE_READ(task, cred, uid.val);
-	info->start_time = BPF_CORE_READ(task, start_boottime);
+	info->tgid = READ(task, tgid);
+	info->uid = READ(task, cred, uid.val);
+	info->start_time = READ(task, start_boottime);
 	bpf_probe_read_kernel_str(info->comm, sizeof(info->comm), comm);
 }
 
@@ -79,7 +79,7 @@ static __always_inline bool task_known(struct task_struct *task, u32 tid)
 {
 	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
 
-	return known && known->start_time == BPF_CORE_READ(task, start_boottime);
+	return known && known->start_time == READ(task, start_boottime);
 }
 
 /*
@@ -90,7 +90,7 @@ static __always_inline bool task_known(struct task_struct *task, u32 tid)
  */
 static __always_inline void check_name(struct task_struct *task)
 {
-	u32 tid = BPF_CORE_READ(task, pid);
+	u32 tid = READ(task, pid);
 	u64 now = bpf_ktime_get_boot_ns(), begun = control.names_since;
 	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
 	struct task_info info = {};

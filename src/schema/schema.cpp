@@ -86,6 +86,17 @@ std::optional<Meaning> meaning_named(std::string_view name) {
   return found->meaning;
 }
 
+std::string_view name_of(MatchedBy matched_by) {
+  if (matched_by == MatchedBy::current) return "current";
+  return matched_by == MatchedBy::pair ? "pair" : "";
+}
+
+MatchedBy matched_by_named(std::string_view name) {
+  for (MatchedBy matched_by : {MatchedBy::current, MatchedBy::pair})
+    if (name == name_of(matched_by)) return matched_by;
+  return MatchedBy::unknown;
+}
+
 std::string event_name(const Schema& schema, uint32_t id) {
   const Event* event = schema.find(id);
   return event != nullptr ? event->name : fmt::format("event_{}", id);

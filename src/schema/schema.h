@@ -55,8 +55,17 @@ struct Field {
   // of variable length that is not located is the record's trailing string.
   bool located = false;
   std::string doc;
+  uint32_t perfetto = 0;       // its number in the event's Perfetto message; 0: it is not there
+  uint32_t perfetto_comm = 0;  // number there of the name of the thread in this field; 0: none
 
   bool operator==(const Field&) const = default;
+};
+
+// Which tasks decide whether a hit matches the filter.
+enum class MatchedBy : uint8_t {
+  unknown,  // in traces of versions that did not store it
+  current,  // the current task only
+  pair,     // the current task or another one
 };
 
 // One event: a record type with a name. Fields of struct record are not listed.
@@ -68,6 +77,11 @@ struct Event {
   std::vector<Field> fields;
   uint32_t size = 0;  // bytes of the record without the parts of variable length
   std::string print;  // "print fmt" of the kernel's format file, or empty
+  // Text as the kernel's tracer prints it: see decoders/ftrace/ftrace_formats.h. Empty: unknown.
+  std::string ftrace;
+  uint32_t perfetto = 0;       // number of its message in Perfetto's FtraceEvent; 0: none
+  bool perfetto_mark = false;  // Perfetto does not draw that message
+  MatchedBy matched_by = MatchedBy::unknown;
 
   bool operator==(const Event&) const = default;
 };
@@ -106,6 +120,10 @@ class Schema {
 // Converts a meaning to its name in JSON schemas, and back.
 [[nodiscard]] std::string_view name_of(Meaning meaning);
 [[nodiscard]] std::optional<Meaning> meaning_named(std::string_view name);
+
+// The same for MatchedBy: "current", "pair"; empty for unknown.
+[[nodiscard]] std::string_view name_of(MatchedBy matched_by);
+[[nodiscard]] MatchedBy matched_by_named(std::string_view name);
 
 // Name of an event; "event_77" if the schema lacks it.
 [[nodiscard]] std::string event_name(const Schema& schema, uint32_t id);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,12 @@ constexpr std::string_view kRecordPrefix = "rec_";
 constexpr std::string_view kHeaderType = "record";
 constexpr std::string_view kGroupTag = "group:";
 constexpr std::string_view kDocTag = "doc:";
+constexpr std::string_view kFtraceTag = "ftrace:";
+constexpr std::string_view kPerfettoTag = "perfetto:";
+constexpr std::string_view kPerfettoCommTag = "perfetto_comm:";
+constexpr std::string_view kPerfettoMarkTag = "perfetto_mark:";
+constexpr std::string_view kMatchedByTag = "matched_by:";
+constexpr std::string_view kRecordVariablePrefix = "record_of_";  // DECLARE_EVENT() in bpf/emit.h
 constexpr int kWholeType = -1;  // component index of a tag on the struct itself
 constexpr uint32_t kBitsPerByte = 8;
 
@@ -51,6 +58,14 @@ std::string tag_value(const Tags& tags, TypeId type, int component, std::string_
   for (auto tag = begin; tag != end; ++tag)
     if (tag->second.starts_with(prefix)) return std::string(tag->second.substr(prefix.size()));
   return {};
+}
+
+// The same as a number; 0 if there is none, or if it is no number.
+uint32_t tag_number(const Tags& tags, TypeId type, int component, std::string_view prefix) {
+  const std::string value = tag_value(tags, type, component, prefix);
+  uint32_t number = 0;
+  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return error == std::errc{} && end == value.data() + value.size() ? number : 0;
 }
 
 // `id` without const, volatile, restrict and type tags.
@@ -111,6 +126,8 @@ Result<Field> read_field(const btf* btf, const Tags& tags, const RecordType& rec
     return broken(record.name, field.name, "is a bit field");
   field.offset = btf_member_bit_offset(record.type, index) / kBitsPerByte;
   field.doc = tag_value(tags, record.id, index, kDocTag);
+  field.perfetto = tag_number(tags, record.id, index, kPerfettoTag);
+  field.perfetto_comm = tag_number(tags, record.id, index, kPerfettoCommTag);
 
   const btf_type* type = skip_modifiers(btf, member.type);
   std::string dimensions;
@@ -132,6 +149,19 @@ bool begins_with_header(const btf* btf, const btf_type* record) {
   return first != nullptr && btf_is_struct(first) && name_of_type(btf, first) == kHeaderType;
 }
 
+// The tags of the struct, and of the variable that its program declares.
+void add_tags(const btf* btf, const Tags& tags, TypeId record, Event* event) {
+  event->group = tag_value(tags, record, kWholeType, kGroupTag);
+  event->doc = tag_value(tags, record, kWholeType, kDocTag);
+  event->ftrace = tag_value(tags, record, kWholeType, kFtraceTag);
+  event->perfetto = tag_number(tags, record, kWholeType, kPerfettoTag);
+  event->perfetto_mark = tag_number(tags, record, kWholeType, kPerfettoMarkTag) != 0;
+  const std::string variable = std::string(kRecordVariablePrefix) + event->name;
+  if (int id = btf__find_by_name_kind(btf, variable.c_str(), BTF_KIND_VAR); id > 0)
+    event->matched_by =
+        matched_by_named(tag_value(tags, static_cast<TypeId>(id), kWholeType, kMatchedByTag));
+}
+
 Result<Event> read_event(const btf* btf, const Tags& tags, uint16_t id, std::string_view name) {
   std::string struct_name = std::string(kRecordPrefix) + std::string(name);
   int type_id = btf__find_by_name_kind(btf, struct_name.c_str(), BTF_KIND_STRUCT);
@@ -146,8 +176,7 @@ Result<Event> read_event(const btf* btf, const Tags& tags, uint16_t id, std::str
   Event event;
   event.id = id;
   event.name = name;
-  event.group = tag_value(tags, record.id, kWholeType, kGroupTag);
-  event.doc = tag_value(tags, record.id, kWholeType, kDocTag);
+  add_tags(btf, tags, record.id, &event);
   event.size = record.type->size;
   for (int i = 1; i < btf_vlen(record.type); i++) {
     auto field = read_field(btf, tags, record, i);

@@ -22,6 +22,11 @@ using nlohmann::json;
 
 // The size field of struct record has 16 bits, and no record is longer.
 constexpr uint32_t kRecordMaxBytes = UINT16_MAX;
+constexpr size_t kFtraceMaxBytes = 1024;
+// Numbers of fields in Perfetto's messages. FtraceEvent has the time and the thread at 1 and 2.
+constexpr uint32_t kPerfettoMax = (1U << 29) - 1;
+constexpr uint32_t kPerfettoFirstEvent = 3;
+constexpr uint32_t kPerfettoReserved = 19000, kPerfettoReservedEnd = 20000;  // by protobuf
 
 std::unexpected<Error> bad(std::string_view where, std::string_view why) {
   return fail(ExitCode::data, "schema: {}: {}", where, why);
@@ -33,6 +38,8 @@ json field_to_json(const Field& field) {
       {"offset", field.offset},    {"size", field.size}, {"count", field.count},
       {"signed", field.is_signed}, {"doc", field.doc}};
   if (field.located) out["located"] = true;
+  if (field.perfetto != 0) out["perfetto"] = field.perfetto;
+  if (field.perfetto_comm != 0) out["perfetto_comm"] = field.perfetto_comm;
   return out;
 }
 
@@ -78,6 +85,11 @@ bool is_event_name(std::string_view name) {
   return is_identifier(group) && is_identifier(name.substr(colon + 1));
 }
 
+// 0 means none.
+bool is_perfetto_number(uint32_t number) {
+  return number <= kPerfettoMax && (number < kPerfettoReserved || number >= kPerfettoReservedEnd);
+}
+
 // Why the field is invalid; empty if decoders can rely on it.
 std::string_view flaw(const Field& field, const Event& event, bool is_last) {
   bool is_text = field.meaning == Meaning::text;
@@ -91,6 +103,8 @@ std::string_view flaw(const Field& field, const Event& event, bool is_last) {
     return "lies beyond its record";
   if (field.offset + uint64_t{field.size} * field.count > event.size)
     return "lies beyond its record";
+  if (!is_perfetto_number(field.perfetto) || !is_perfetto_number(field.perfetto_comm))
+    return "has a number that Perfetto cannot have";
   return {};
 }
 
@@ -104,7 +118,8 @@ Result<std::optional<Field>> field_from_json(const json& object, std::string_vie
       !read(object, "meaning", meaning) || !read(object, "offset", field.offset) ||
       !read(object, "size", field.size) || !read(object, "count", field.count) ||
       !read(object, "signed", field.is_signed) || !read(object, "doc", field.doc) ||
-      !read(object, "located", field.located))
+      !read(object, "located", field.located) || !read(object, "perfetto", field.perfetto) ||
+      !read(object, "perfetto_comm", field.perfetto_comm))
     return bad(event, fmt::format("field '{}' has a value of a wrong type", field.name));
   field.type = printable(field.type);
   field.doc = printable(field.doc);
@@ -117,6 +132,7 @@ Result<std::optional<Field>> field_from_json(const json& object, std::string_vie
 Result<> add_fields(const json& list, Event& event) {
   if (!list.is_array()) return bad(event.name, "'fields' is no list");
   std::unordered_set<std::string> names;
+  std::unordered_set<uint32_t> members;  // of the Perfetto message
   for (const json& object : list) {
     auto field = field_from_json(object, event.name);
     if (!field) return propagate(field);
@@ -126,8 +142,35 @@ Result<> add_fields(const json& list, Event& event) {
     if (!why.empty()) return bad(event.name, fmt::format("field '{}' {}", name, why));
     if (!names.insert(name).second)
       return bad(event.name, fmt::format("field '{}' is defined twice", name));
+    for (uint32_t number : {(*field)->perfetto, (*field)->perfetto_comm})
+      if (number != 0 && !members.insert(number).second)
+        return bad(event.name, fmt::format("field '{}' has a number of Perfetto that another has "
+                                           "too",
+                                           name));
     event.fields.push_back(std::move(**field));
   }
+  return {};
+}
+
+// How the event is shown and matched. Traces of earlier versions lack these keys, and a later
+// version may know more forms of text and values of matched_by.
+Result<> add_presentation(const json& object, Event& event) {
+  std::string matched_by;
+  if (!read(object, "group", event.group) || !read(object, "doc", event.doc) ||
+      !read(object, "print", event.print) || !read(object, "ftrace", event.ftrace) ||
+      !read(object, "matched_by", matched_by))
+    return bad(event.name, "'group', 'doc', 'print', 'ftrace' and 'matched_by' must be texts");
+  // These texts are printed with the event and may come from an untrusted source.
+  for (std::string* text : {&event.group, &event.doc, &event.print}) *text = printable_lines(*text);
+  event.ftrace = printable(event.ftrace);
+  event.matched_by = matched_by_named(matched_by);
+  if (event.ftrace.size() > kFtraceMaxBytes)
+    return bad(event.name, fmt::format("'ftrace' is longer than {} bytes", kFtraceMaxBytes));
+  if (!read(object, "perfetto", event.perfetto) || !is_perfetto_number(event.perfetto) ||
+      (event.perfetto != 0 && event.perfetto < kPerfettoFirstEvent))
+    return bad(event.name, "'perfetto' must be a number that an event can have in FtraceEvent");
+  if (!read(object, "perfetto_mark", event.perfetto_mark))
+    return bad(event.name, "'perfetto_mark' must be true or false");
   return {};
 }
 
@@ -175,6 +218,10 @@ json event_to_json(const Event& event) {
   json out = {{"id", event.id},   {"name", event.name}, {"group", event.group},
               {"doc", event.doc}, {"size", event.size}, {"fields", std::move(fields)}};
   if (!event.print.empty()) out["print"] = event.print;
+  if (!event.ftrace.empty()) out["ftrace"] = event.ftrace;
+  if (event.perfetto != 0) out["perfetto"] = event.perfetto;
+  if (event.perfetto_mark) out["perfetto_mark"] = true;
+  if (event.matched_by != MatchedBy::unknown) out["matched_by"] = name_of(event.matched_by);
   return out;
 }
 
@@ -189,11 +236,7 @@ Result<Event> event_from_json(const json& object) {
       event.size > kRecordMaxBytes)
     return bad(event.name,
                fmt::format("'size' must be {} to {} bytes", sizeof(record), kRecordMaxBytes));
-  if (!read(object, "group", event.group) || !read(object, "doc", event.doc) ||
-      !read(object, "print", event.print))
-    return bad(event.name, "'group', 'doc' and 'print' must be texts");
-  // These texts are printed with the event and may come from an untrusted source.
-  for (std::string* text : {&event.group, &event.doc, &event.print}) *text = printable_lines(*text);
+  if (auto added = add_presentation(object, event); !added) return propagate(added);
   if (auto fields = object.find("fields"); fields != object.end())
     if (auto added = add_fields(*fields, event); !added) return propagate(added);
   return event;

@@ -12,7 +12,8 @@ namespace ktraced {
 // {"events":[…],"gfp_flags":[{"mask":"0xcc0","name":"GFP_KERNEL"},…]}
 [[nodiscard]] nlohmann::json schema_to_json(const Schema& schema);
 
-// One event: {"id","name","group","doc","size","fields":[…]}, and "print" if it is not empty.
+// One event: {"id","name","group","doc","size","fields":[…]}, and those of "print", "ftrace",
+// "perfetto", "perfetto_mark" and "matched_by" that it has.
 [[nodiscard]] nlohmann::json event_to_json(const Event& event);
 // The reverse; fails as schema_from_json().
 [[nodiscard]] Result<Event> event_from_json(const nlohmann::json& object);

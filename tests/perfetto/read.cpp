@@ -12,10 +12,6 @@ namespace {
 
 using namespace perfetto_read;
 
-// The events named so are on tracks as well as in bundles.
-const std::set<std::string> kTwice{"sched_process_fork", "sched_process_exec",
-                                   "sched_process_exit"};
-
 std::string hex(uint64_t value) {
   char text[20];
   std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
@@ -252,13 +248,14 @@ class Reader {
 std::map<std::string, uint64_t> ReadTrace::counts() const {
   std::map<std::string, uint64_t> counts;
   for (const ReadEvent& event : events) ++counts[event.name];
+  const std::map<std::string, uint64_t> kernel_events = counts;  // some are instants too
   for (const ReadMark& slice : slices) {
     if (slice.category != "syscalls") continue;
     ++counts["sys_enter"];
     if (slice.args.contains("ret")) ++counts["sys_exit"];
   }
   for (const ReadMark& instant : instants) {
-    if (instant.category == "missing" || kTwice.contains(instant.name)) continue;
+    if (instant.category == "missing" || kernel_events.contains(instant.name)) continue;
     ++counts[instant.category == "syscalls" ? "sys_exit" : instant.name];
   }
   return counts;

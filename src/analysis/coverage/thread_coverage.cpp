@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/coverage/thread_coverage.h"
 
-#include <algorithm>
-
 namespace ktraced {
-namespace {
-
-// Most other events are also recorded if another thread matches the filter.
-constexpr std::string_view kEventsOfCurrent[] = {
-    "sys_enter",        "sys_exit",        "kmalloc",           "kfree",
-    "kmem_cache_alloc", "kmem_cache_free", "sched_process_exec"};
-
-}  // namespace
 
 bool ThreadCoverage::change(const TraceConfig& scope, std::span<const std::string_view> events) {
   const bool changed = config_ && !scope.same_for(*config_, events);
@@ -21,7 +11,7 @@ bool ThreadCoverage::change(const TraceConfig& scope, std::span<const std::strin
 }
 
 bool ThreadCoverage::is_of_current(const Event& event) {
-  return std::ranges::find(kEventsOfCurrent, event.name) != std::end(kEventsOfCurrent);
+  return event.matched_by == MatchedBy::current;
 }
 
 void ThreadCoverage::note(uint32_t tid) {

@@ -23,7 +23,8 @@ class ThreadCoverage {
   // Sets the trace config from now on. If it differs for `events`, discards what is known and
   // returns true.
   bool change(const TraceConfig& scope, std::span<const std::string_view> events);
-  // True if an event is recorded only when the current thread matches the filter.
+  // True if an event is recorded only when the current thread matches the filter. False if the
+  // trace does not say so.
   [[nodiscard]] static bool is_of_current(const Event& event);
   // Notes that the trace has such an event of thread `tid`.
   void note(uint32_t tid);

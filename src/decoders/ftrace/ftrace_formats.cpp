@@ -10,52 +10,6 @@ namespace ktraced {
 
 namespace {
 
-struct EventFormat {
-  std::string_view event;
-  std::string_view format;
-};
-
-// From "print fmt" in /sys/kernel/tracing/events/*/*/format, without the values that records do not
-// contain: pfn of pages, whether a slab cache is accounted, and the memory sizes of an
-// out-of-memory victim.
-constexpr std::string_view kWakeup =
-    "comm={pid:comm} pid={pid} prio={prio} target_cpu={target_cpu:03}";
-constexpr EventFormat kFormats[] = {
-    {"sched_switch",
-     "prev_comm={prev_pid:comm} prev_pid={prev_pid} prev_prio={prev_prio} "
-     "prev_state={prev_state} ==> next_comm={next_pid:comm} next_pid={next_pid} "
-     "next_prio={next_prio}"},
-    {"sched_waking", kWakeup},
-    {"sched_wakeup", kWakeup},
-    {"sched_wakeup_new", kWakeup},
-    {"sched_migrate_task",
-     "comm={pid:comm} pid={pid} prio={prio} orig_cpu={orig_cpu} dest_cpu={dest_cpu}"},
-    {"sched_process_fork",
-     "comm={parent_pid:comm} pid={parent_pid} child_comm={child_pid:comm} child_pid={child_pid}"},
-    {"sched_process_exec", "filename={filename} pid={pid} old_pid={old_pid}"},
-    {"sched_process_exit", "comm={pid:comm} pid={pid} prio={prio} group_dead={group_dead:truth}"},
-    {"task_rename", "pid={pid} oldcomm={oldcomm} newcomm={newcomm} oom_score_adj={oom_score_adj}"},
-    {"kmalloc",
-     "call_site={call_site:symbol} ptr={ptr:pointer} bytes_req={bytes_req} "
-     "bytes_alloc={bytes_alloc} gfp_flags={gfp_flags} node={node} "
-     "accounted={gfp_flags:accounted}"},
-    {"kfree", "call_site={call_site:symbol} ptr={ptr:pointer}"},
-    {"kmem_cache_alloc",
-     "call_site={call_site:symbol} ptr={ptr:pointer} name={name} bytes_req={bytes_req} "
-     "bytes_alloc={bytes_alloc} gfp_flags={gfp_flags} node={node}"},
-    {"kmem_cache_free", "call_site={call_site:symbol} ptr={ptr:pointer} name={name}"},
-    {"mm_page_alloc",
-     "page={page:pointer} order={order} migratetype={migratetype} gfp_flags={gfp_flags}"},
-    {"mm_page_free", "page={page:pointer} order={order}"},
-    {"sys_enter", "NR {nr} ({args:hex})"},
-    {"sys_exit", "NR {nr} = {ret}"},
-    {"signal_generate",
-     "sig={sig} errno={error} code={code} comm={pid:comm} pid={pid} grp={group} res={result}"},
-    {"signal_deliver",
-     "sig={sig} errno={error} code={code} sa_handler={sa_handler:hex} sa_flags={sa_flags:hex}"},
-    {"mark_victim", "pid={pid} comm={pid:comm} uid={uid}"},
-};
-
 using Kind = FormatStep::Kind;
 
 constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds{{{"comm", Kind::comm},
@@ -117,9 +71,8 @@ std::optional<std::vector<FormatStep>> parse_format(std::string_view format, con
 }
 
 std::vector<FormatStep> ftrace_format_of(const Event& event) {
-  auto known = std::ranges::find(kFormats, event.name, &EventFormat::event);
-  if (known != std::end(kFormats))
-    if (auto steps = parse_format(known->format, event)) return std::move(*steps);
+  if (!event.ftrace.empty())
+    if (auto steps = parse_format(event.ftrace, event)) return std::move(*steps);
   return generic_format(event);
 }
 

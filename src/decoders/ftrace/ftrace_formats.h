@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The kernel's print formats of its own events.
+// How events are printed as the kernel's tracer does: the tag FTRACE of bpf/records.h.
+//
+// A format is text with fields in braces: {prio} by its meaning, or in the form after a colon:
+// {pid:comm}, {target_cpu:03}. FormatStep::Kind lists the forms.
 #pragma once
 
 #include <optional>
@@ -30,8 +33,8 @@ struct FormatStep {
   size_t width = 0;
 };
 
-// The steps for an event: as the kernel prints it. For an event that the kernel does not have, "
-// name=value" for each field.
+// The steps for an event: its format, or "name=value" for each field if it has none, or one that
+// this version cannot read.
 [[nodiscard]] std::vector<FormatStep> ftrace_format_of(const Event& event);
 
 // Parses a format like "comm={pid:comm} target_cpu={target_cpu:03}". Nothing if it contains an

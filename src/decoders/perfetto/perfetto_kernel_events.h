@@ -15,7 +15,7 @@ namespace ktraced {
 // Writes one such event.
 class PerfettoKernelEvent {
  public:
-  // Nothing if Perfetto has no message for the event.
+  // Nothing if the schema names no message of Perfetto for the event.
   static std::optional<PerfettoKernelEvent> of(const Event& event);
 
   void write(const NameTable& names, uint32_t cpu, RecordView record,

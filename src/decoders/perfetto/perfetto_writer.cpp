@@ -13,11 +13,6 @@ namespace pb = perfetto;
 
 namespace {
 
-// Events with their own Perfetto messages that Perfetto does not draw, although they concern their
-// thread: these are also shown on its track.
-constexpr std::string_view kShownToo[] = {"sched_process_fork", "sched_process_exec",
-                                          "sched_process_exit"};
-
 bool is_call(const Event& event) { return event.name == "sys_enter" || event.name == "sys_exit"; }
 
 }  // namespace
@@ -43,8 +38,7 @@ PerfettoWriter::Plan PerfettoWriter::plan_of(const Event& event) {
     return plan;
   }
   plan.kernel = PerfettoKernelEvent::of(event);
-  plan.is_instant =
-      !plan.kernel || std::ranges::find(kShownToo, event.name) != std::ranges::end(kShownToo);
+  plan.is_instant = !plan.kernel || event.perfetto_mark;
   plan.ends_thread = event.name == "sched_process_exit";
   if (event.name == "sched_process_exec") plan.old_thread = field_named(event, "old_pid");
   if (plan.is_instant) {

@@ -85,7 +85,7 @@ std::string tracepoint_of(const bpf_program* program) {
   return std::string(section.substr(section.find('/') + 1));
 }
 
-// A TYPED_EVENT_PROGRAM of bpf/emit.h: loaded for its tracepoint, so that the verifier knows the
+// A TYPED_EVENT of bpf/emit.h: loaded for its tracepoint, so that the verifier knows the
 // types of its arguments.
 bool set_type(bpf_program* program) {
   const std::string_view section = bpf_program__section_name(program);

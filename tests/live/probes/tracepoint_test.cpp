@@ -190,12 +190,13 @@ TEST(Tracepoint, IsEnabledAndDisabledByAPatternOfHundreds) {
   std::vector<std::string> patterns = {"sched:*", "kmem:*"};
   // On an emulated processor each takes a second to detach.
   if (scaled(1000) == 1000) patterns.emplace_back("syscalls:sys_enter_*");
+  const size_t built_in = daemon.call("events.list")["events"].size();
   const json chosen = daemon.call("events.enable", {{"names", patterns}});
   EXPECT_GT(chosen["events"].size(), 30U);
   const json list = daemon.call("events.list")["events"];
-  EXPECT_EQ(list.size(), 20U + chosen["events"].size());
+  EXPECT_EQ(list.size(), built_in + chosen["events"].size());
   daemon.disable({"*:*"});
-  EXPECT_EQ(daemon.call("events.list")["events"].size(), 20U);
+  EXPECT_EQ(daemon.call("events.list")["events"].size(), built_in);
 }
 
 TEST(Tracepoint, IsListedBeforeItIsEnabled) {
@@ -221,7 +222,7 @@ TEST(Tracepoint, GroupIsEnabledByNameUnlessABuiltInGroupHasThatName) {
   EXPECT_EQ(daemon.event_status("irq:softirq_entry")["enabled"], true);
   EXPECT_EQ(daemon.call("events.disable", {{"names", {"irq"}}})["events"].size(), chosen.size());
   EXPECT_THAT(daemon.call("events.enable", {{"names", {"signal"}}})["events"],
-              testing::UnorderedElementsAre("signal_generate", "signal_deliver"));
+              testing::IsSupersetOf({"signal_generate", "signal_deliver"}));
   for (const char* call : {"events.enable", "events.disable"})
     EXPECT_EQ(daemon.call_error(call, {{"names", {"irqq"}}})["message"],
               "unknown event or group 'irqq'; did you mean 'irq'?");

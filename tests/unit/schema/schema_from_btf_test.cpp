@@ -8,9 +8,11 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "bpf/records.h"
+#include "schema/schema_json.h"
 
 namespace ktraced {
 namespace {
@@ -44,7 +46,7 @@ class BuiltSchema : public ::testing::Test {
 };
 
 TEST_F(BuiltSchema, HasAllEventsInOrderWithGroupAndDoc) {
-  ASSERT_GE(schema_.events().size(), 20U);
+  ASSERT_FALSE(schema_.events().empty());
   uint16_t previous = 0;
   for (const Event& event : schema_.events()) {
     EXPECT_GT(event.id, previous);
@@ -66,11 +68,15 @@ TEST_F(BuiltSchema, HasFieldsWhereTheCompilerPutsThem) {
   EXPECT_EQ(kmalloc->size, sizeof(rec_kmalloc));
   EXPECT_EQ(kmalloc->group, "kmem");
   EXPECT_EQ(kmalloc->fields.size(), 6U);
-  EXPECT_EQ(kmalloc->fields[0],
-            (Field{"call_site", "kaddr_t", Meaning::kaddr, offsetof(rec_kmalloc, call_site), 8}));
+  EXPECT_EQ(kmalloc->fields[0], (Field{.name = "call_site",
+                                       .type = "kaddr_t",
+                                       .meaning = Meaning::kaddr,
+                                       .offset = offsetof(rec_kmalloc, call_site),
+                                       .size = 8,
+                                       .perfetto = 3}));
   EXPECT_EQ(*field_of(kmalloc, "bytes_req"),
             (Field{"bytes_req", "u32", Meaning::number, offsetof(rec_kmalloc, bytes_req), 4, 1,
-                   false, false, "bytes requested"}));
+                   false, false, "bytes requested", 2}));
   EXPECT_EQ(field_of(kmalloc, "gfp_flags")->meaning, Meaning::gfp_flags);
   EXPECT_EQ(*field_of(kmalloc, "node"),
             (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 4, 1, true,
@@ -115,6 +121,40 @@ TEST_F(BuiltSchema, HasAMeaningForEveryTypedef) {
           << event.name << "." << field.name;
     }
   }
+}
+
+TEST_F(BuiltSchema, SaysHowEventsAreShownAndMatched) {
+  const Event* fork = schema_.find(EVENT_sched_process_fork);
+  ASSERT_NE(fork, nullptr);
+  EXPECT_EQ(fork->ftrace,
+            "comm={parent_pid:comm} pid={parent_pid} child_comm={child_pid:comm} "
+            "child_pid={child_pid}");
+  EXPECT_EQ(fork->perfetto, 239U);
+  EXPECT_TRUE(fork->perfetto_mark);
+  EXPECT_EQ(fork->matched_by, MatchedBy::pair);
+  EXPECT_EQ(field_of(fork, "child_pid")->perfetto, 4U);
+  EXPECT_EQ(field_of(fork, "child_pid")->perfetto_comm, 3U);
+  EXPECT_EQ(field_of(fork, "child_tgid")->perfetto, 0U);
+  EXPECT_EQ(schema_.find(EVENT_sys_enter)->perfetto, 0U);
+  EXPECT_FALSE(schema_.find(EVENT_kfree)->perfetto_mark);
+}
+
+// The programs of bpf/emit.h filter by the same word.
+TEST_F(BuiltSchema, SaysForEveryEventWhoseFilterItHas) {
+  for (const Event& event : schema_.events())
+    EXPECT_NE(event.matched_by, MatchedBy::unknown) << event.name;
+  for (const char* name : {"sched_switch", "sched_waking", "signal_generate", "task_rename"})
+    EXPECT_EQ(schema_.find(name)->matched_by, MatchedBy::pair) << name;
+  for (const char* name : {"sys_enter", "sys_exit", "kmalloc", "kfree", "kmem_cache_alloc",
+                           "kmem_cache_free", "sched_process_exec"})
+    EXPECT_EQ(schema_.find(name)->matched_by, MatchedBy::current) << name;
+}
+
+// The reader of a trace is as strict.
+TEST_F(BuiltSchema, IsReadBackFromJson) {
+  auto back = schema_from_json(schema_to_json(schema_));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->events(), schema_.events());
 }
 
 TEST(SchemaFromObject, RefusesOtherFiles) {
@@ -177,6 +217,28 @@ TEST_F(SmallBtf, LooksThroughModifiersAndTypedefsOfTypedefs) {
   ASSERT_EQ(event->fields.size(), 1U);
   EXPECT_EQ(event->fields[0],
             (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, false, "what x is"}));
+}
+
+TEST_F(SmallBtf, ReadsTagsOfTheStructItsFieldsAndItsVariable) {
+  add_event("EVENT_a", 7);
+  const int record = add_record("rec_a", u32_);
+  btf__add_decl_tag(btf_.get(), "ftrace:x={x}", record, -1);
+  btf__add_decl_tag(btf_.get(), "perfetto:77", record, -1);
+  btf__add_decl_tag(btf_.get(), "perfetto_mark:1", record, -1);
+  btf__add_decl_tag(btf_.get(), "perfetto:no number", record, 1);
+  btf__add_decl_tag(btf_.get(), "perfetto_comm:5", record, 1);
+  const int variable = btf__add_var(btf_.get(), "record_of_a", BTF_VAR_GLOBAL_ALLOCATED, record);
+  btf__add_decl_tag(btf_.get(), "matched_by:pair", variable, -1);
+
+  auto schema = schema_from_btf(btf_.get());
+  ASSERT_TRUE(schema) << schema.error().message;
+  const Event& event = *schema->find(7);
+  EXPECT_EQ(event.ftrace, "x={x}");
+  EXPECT_EQ(event.perfetto, 77U);
+  EXPECT_TRUE(event.perfetto_mark);
+  EXPECT_EQ(event.matched_by, MatchedBy::pair);
+  EXPECT_EQ(event.fields[0].perfetto, 0U);
+  EXPECT_EQ(event.fields[0].perfetto_comm, 5U);
 }
 
 TEST_F(SmallBtf, TreatsAnUnknownTypedefAsANumber) {

@@ -20,9 +20,13 @@ Schema example() {
               .name = "kmalloc",
               .group = "kmem",
               .doc = "memory",
-              .fields = {{"ptr", "kaddr_t", Meaning::kaddr, 16, 8},
+              .fields = {{"ptr", "kaddr_t", Meaning::kaddr, 16, 8, 1, false, false, "", 5, 6},
                          {"node", "node_t", Meaning::numa_node, 24, 4, 1, true, false, "-1: any"}},
-              .size = 32});
+              .size = 32,
+              .ftrace = "ptr={ptr:pointer}",
+              .perfetto = 299,
+              .perfetto_mark = true,
+              .matched_by = MatchedBy::current});
   schema.add({.id = 7,
               .name = "sched_process_exec",
               .group = "process",
@@ -62,6 +66,7 @@ TEST(SchemaJson, EscapesTerminalControlCharacters) {
   event["group"] = "k\x1b[2J";
   event["doc"] = "\u009b\u202e";
   event["print"] = "\"a\x1b]0;x\"\n";
+  event["ftrace"] = "ptr={ptr}\n\x1b";
   event["fields"][0]["type"] = "\x1b";
   event["fields"][0]["doc"] = "a\nb";
   text["gfp_flags"][0]["name"] = "G\x1b";
@@ -71,6 +76,7 @@ TEST(SchemaJson, EscapesTerminalControlCharacters) {
   EXPECT_EQ(read.group, "k\\x1b[2J");
   EXPECT_EQ(read.doc, "\\xc2\\x9b\\xe2\\x80\\xae");
   EXPECT_EQ(read.print, "\"a\\x1b]0;x\"\n");
+  EXPECT_EQ(read.ftrace, "ptr={ptr}\\x0a\\x1b");
   EXPECT_EQ(read.fields[0].type, "\\x1b");
   EXPECT_EQ(read.fields[0].doc, "a\\x0ab");
   EXPECT_EQ(schema->gfp_flags[0].name, "G\\x1b");
@@ -88,6 +94,33 @@ TEST(SchemaJson, CanBeReadByAnOlderReaderWhenNewer) {
   ASSERT_TRUE(schema) << schema.error().message;
   EXPECT_EQ(schema->find(10)->fields[0].meaning, Meaning::number);
   EXPECT_EQ(schema->find(7)->fields.size(), 1U) << "fields that cannot be read are left out";
+}
+
+// Versions before did not store how an event is shown.
+TEST(SchemaJson, ReadsEventsWithoutTags) {
+  json text = schema_to_json(example());
+  for (const char* key : {"ftrace", "perfetto", "perfetto_mark", "matched_by"}) {
+    EXPECT_TRUE(text["events"][0].contains(key)) << key;
+    EXPECT_FALSE(text["events"][1].contains(key)) << key;
+    text["events"][0].erase(key);
+  }
+  for (const char* key : {"perfetto", "perfetto_comm"}) text["events"][0]["fields"][0].erase(key);
+  const auto schema = schema_from_json(text);
+  ASSERT_TRUE(schema) << schema.error().message;
+  const Event& event = *schema->find("kmalloc");
+  EXPECT_EQ(event.ftrace, "");
+  EXPECT_EQ(event.perfetto, 0U);
+  EXPECT_FALSE(event.perfetto_mark);
+  EXPECT_EQ(event.matched_by, MatchedBy::unknown);
+  EXPECT_EQ(event.fields[0].perfetto, 0U);
+}
+
+TEST(SchemaJson, TreatsAnUnknownMatchedByAsUnknown) {
+  json text = schema_to_json(example());
+  text["events"][0]["matched_by"] = "invented_later";
+  const auto schema = schema_from_json(text);
+  ASSERT_TRUE(schema) << schema.error().message;
+  EXPECT_EQ(schema->find("kmalloc")->matched_by, MatchedBy::unknown);
 }
 
 TEST(SchemaJson, HasAUniqueNameForEveryMeaning) {
@@ -132,6 +165,20 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"/events/0/size", 8, "'size' must be"},
         Nonsense{"/events/0/size", 1e9, "'size' must be"},
         Nonsense{"/events/0/doc", 1, "must be texts"}, Nonsense{"/events/0/fields", "x", "no list"},
+        Nonsense{"/events/0/ftrace", 1, "must be texts"},
+        Nonsense{"/events/0/ftrace", std::string(1025, 'x'), "longer than 1024"},
+        Nonsense{"/events/0/matched_by", 1, "must be texts"},
+        Nonsense{"/events/0/perfetto", "299", "'perfetto' must be"},
+        Nonsense{"/events/0/perfetto", 2, "'perfetto' must be"},
+        Nonsense{"/events/0/perfetto", -1, "'perfetto' must be"},
+        Nonsense{"/events/0/perfetto", 19000, "'perfetto' must be"},
+        Nonsense{"/events/0/perfetto", 1 << 29, "'perfetto' must be"},
+        Nonsense{"/events/0/perfetto_mark", 1, "true or false"},
+        Nonsense{"/events/0/fields/0/perfetto", "5", "wrong type"},
+        Nonsense{"/events/0/fields/0/perfetto", 19999, "that Perfetto cannot have"},
+        Nonsense{"/events/0/fields/0/perfetto_comm", 1 << 29, "that Perfetto cannot have"},
+        Nonsense{"/events/0/fields/0/perfetto_comm", 5, "that another has too"},
+        Nonsense{"/events/0/fields/1/perfetto", 6, "that another has too"},
         Nonsense{"/events/0/fields/0", 1, "no object"},
         Nonsense{"/events/0/fields/0/name", "two words", "no identifier"},
         Nonsense{"/events/0/fields/0/name", "node", "twice"},

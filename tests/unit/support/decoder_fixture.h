@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Records of all events, and the decoders to read them with.
+// Records of events, and the decoders to read them with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,11 +10,12 @@
 #include "bpf/records.h"
 #include "decoders/text/decoder.h"
 #include "unit/support/packets.h"
+#include "unit/support/sample_record.h"
 #include "unit/support/schema.h"
 
 namespace ktraced::test {
 
-inline constexpr uint64_t kTs = 18440883932456;
+inline constexpr uint64_t kTs = kSampleTime;
 inline constexpr uint64_t kCallSite = 0xffffffff81234567;
 inline constexpr uint64_t kHeapPointer = 0xffff888104c5a000;
 inline constexpr uint64_t kCache = 0xffff888100042a00;
@@ -83,8 +84,8 @@ inline Bytes rename_record(std::string_view from, std::string_view to) {
   return by_bash(EVENT_task_rename, rename);
 }
 
-// One record of each event.
-inline std::map<std::string, Bytes> record_of_each_event() {
+// Records by the name of their event, with the values that the tests of decoders expect.
+inline std::map<std::string, Bytes> some_records() {
   return {
       {"sched_switch", by_bash(EVENT_sched_switch, rec_sched_switch{.prev_pid = 3352,
                                                                     .prev_prio = 120,

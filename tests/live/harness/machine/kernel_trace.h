@@ -44,7 +44,8 @@ enum class Addresses { hashed, real };
 // A private tracing instance; the destructor removes it. Throws where it cannot be made.
 class KernelTrace {
  public:
-  // Starts tracing tracepoints ("kmem:kfree", "sched:*"). If pids are given, traces only those.
+  // Starts tracing tracepoints ("kmem:kfree", "kfree", "sched:*"). If pids are given, traces only
+  // those.
   explicit KernelTrace(const std::vector<std::string>& tracepoints,
                        const std::vector<pid_t>& pids = {}, Addresses addresses = Addresses::real);
   ~KernelTrace();

@@ -120,6 +120,7 @@ class OtherSchema : public ::testing::Test {
   static Event other(Event event) {
     if (event.name == "kfree") {
       std::swap(event.fields[0], event.fields[1]);
+      event.ftrace = "call_site={call_site} ptr={ptr}";
     } else if (event.name == "kmalloc") {
       remove(event, "node");
       event.fields.push_back(new_field("zone", "zone_kind_t", 4));

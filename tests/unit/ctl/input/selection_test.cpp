@@ -49,8 +49,8 @@ TEST_F(SelectionTest, ByEventAndGroup) {
   EXPECT_TRUE(wants({.events = {"kmem"}}, alloc_by(100)));
   EXPECT_FALSE(wants({.events = {"kfree"}}, alloc_by(100)));
   EXPECT_FALSE(wants({.events = {"kmem"}}, bare_record(1, 1999)));
-  EXPECT_THAT(select({.events = {"signal"}}).chosen_events(),
-              ElementsAre("signal_generate", "signal_deliver"));
+  EXPECT_THAT(select({.events = {"syscalls"}}).chosen_events(),
+              ElementsAre("sys_enter", "sys_exit"));
 }
 
 TEST_F(SelectionTest, ByThreadAndProcess) {

@@ -28,7 +28,7 @@ class KmemtraceTest : public DecoderTest {
     return std::string(out.view());
   }
 
-  std::map<std::string, Bytes> records_ = record_of_each_event();
+  std::map<std::string, Bytes> records_ = some_records();
 };
 
 TEST_F(KmemtraceTest, WritesTheOriginalLines) {

@@ -72,7 +72,7 @@ class ProcessTest : public DecoderTest {
     return by_bash(kNewtask, NewtaskRecord{.pid = child, .clone_flags = flags});
   }
 
-  std::map<std::string, Bytes> records_ = record_of_each_event();
+  std::map<std::string, Bytes> records_ = some_records();
 };
 
 TEST_F(ProcessTest, WritesLinesLikeTheProcessTracer) {
