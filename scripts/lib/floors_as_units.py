@@ -4,7 +4,7 @@
     floors_as_units.py BUILD OUT
 
 Writes OUT/<floor>.cpp, which includes every source of the floor, and OUT/compile_commands.json
-with the flags that BUILD compiles the floor with.
+with the flags that BUILD compiles the floor with. Fails if BUILD leaves out a source of src/.
 """
 
 import json
@@ -16,8 +16,8 @@ import sys
 
 def flags_of(command: str, source: str) -> list[str]:
     """The compiler's options, without its name, input and output."""
-    # Only GCC has -Wshadow=local.
-    unwanted = ("-c", source, "-Wshadow=local")
+    # Only GCC has these warnings.
+    unwanted = ("-c", source, "-Wshadow=local", "-Wno-tsan")
     words = [word for word in shlex.split(command)[1:] if word not in unwanted]
     # With a compiler cache the compiler's name is a second word.
     while words and not words[0].startswith("-"):
@@ -47,6 +47,11 @@ def main() -> None:
             floor = source.relative_to(source_root).parts[0]
             floors.setdefault(floor, []).append(str(source))
             flags[floor] = flags_of(entry["command"], entry["file"])
+
+    seen = {name for sources in floors.values() for name in sources}
+    left_out = sorted(str(path) for path in source_root.rglob("*.cpp") if str(path) not in seen)
+    if left_out:
+        sys.exit(f"floors_as_units: {build} does not compile {', '.join(left_out)}")
 
     out.mkdir(parents=True, exist_ok=True)
     commands = []

@@ -5,12 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 
 namespace ktraced::live {
 
-const std::string kDaemonProgram = KTRACED_BINARY_DIR "/ktraced";
-const std::string kClientProgram = KTRACED_BINARY_DIR "/ktracectl";
+namespace {
+
+// ktraced and ktracectl may be those of another build, with a sanitizer for instance.
+std::string tested_program(const std::string& name) {
+  const char* directory = std::getenv("KTRACED_TEST_PROGRAMS");
+  return std::string(directory == nullptr ? KTRACED_BINARY_DIR : directory) + "/" + name;
+}
+
+}  // namespace
+
+const std::string kDaemonProgram = tested_program("ktraced");
+const std::string kClientProgram = tested_program("ktracectl");
 const std::string kTruthProgram = KTRACED_BINARY_DIR "/truth";
 
 Daemon::Daemon(json config, Command wrapper)
