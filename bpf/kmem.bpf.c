@@ -29,8 +29,7 @@ EVENT(kmem_cache_alloc, OF_CURRENT, struct rec_kmem_cache_alloc *r, const struct
 {
 	struct kmem_cache *cache = (void *)hit->args[2];
 
-	r->call_site = hit->args[0];
-	r->ptr = hit->args[1];
+	/* The name first: it may take a call, and no other value must outlive that. */
 	if (features.cache_alloc_is_cache) {
 		r->name = name_of_cache(cache);
 		r->bytes_req = READ(cache, object_size);
@@ -46,19 +45,21 @@ EVENT(kmem_cache_alloc, OF_CURRENT, struct rec_kmem_cache_alloc *r, const struct
 		r->gfp_flags = sizes.gfp;
 		r->node = -1;
 	}
+	r->call_site = hit->args[0];
+	r->ptr = hit->args[1];
 }
 
 /* kmem_cache_free(call_site, ptr, const struct kmem_cache *); see enum cache_free_arg */
 EVENT(kmem_cache_free, OF_CURRENT, struct rec_kmem_cache_free *r, const struct hit *hit)
 {
-	r->call_site = hit->args[0];
-	r->ptr = hit->args[1];
 	if (features.cache_free_arg == CACHE_FREE_CACHE)
 		r->name = name_of_cache((void *)hit->args[2]);
 	else if (features.cache_free_arg == CACHE_FREE_NAME)
 		r->name = name_at((const char *)hit->args[2], hit->args[2]);
 	else
 		r->name = 0;
+	r->call_site = hit->args[0];
+	r->ptr = hit->args[1];
 }
 
 /* mm_page_alloc(page, order, gfp_flags, migratetype); page is NULL when it failed */
