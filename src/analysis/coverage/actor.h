@@ -29,9 +29,10 @@ struct Actor {
   }
 };
 
-[[nodiscard]] inline Actor actor_of(RecordView record, const NameTable& names) {
+// `task`: the thread of the record; null if unknown.
+[[nodiscard]] inline Actor actor_of(RecordView record, const TaskName* task,
+                                    const NameTable& names) {
   const uint32_t tid = record.tid();
-  const TaskName* task = names.task_at(tid, record.ts());
   if (task == nullptr) return {.id = tid, .known = tid == 0};
   const TaskName* leader = task->tgid == tid ? task : names.task_at(task->tgid, record.ts());
   // The known process may be a later one that has reused the number.
@@ -42,6 +43,10 @@ struct Actor {
           .start_ns = leader != nullptr ? leader->start_time : 0,
           .leader = leader,
           .task = task};
+}
+
+[[nodiscard]] inline Actor actor_of(RecordView record, const NameTable& names) {
+  return actor_of(record, names.task_at(record.tid(), record.ts()), names);
 }
 
 // Numbers actors: a process is its pid and its start time.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// System calls that end, create or rename threads.
+// System calls that end or create threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "schema/names.h"
 
@@ -13,29 +13,35 @@ namespace ktraced {
 // The system call number at the exit of a call that restores all registers: sigreturn.
 inline constexpr int32_t kSigreturnNumber = -1;
 
-// Calls that do not return.
-[[nodiscard]] inline bool ends_thread(uint32_t abi, int32_t nr) {
-  const std::string_view name = syscall_name(abi, nr);
-  return name == "exit" || name == "exit_group";
-}
+enum class CallKind : uint8_t {
+  unread,
+  ordinary,
+  ends_thread,   // does not return
+  makes_thread,  // returns twice: in the caller, never with 0, and with 0 in the new thread
+};
 
-// Calls that return twice: in the caller, and with 0 in the new thread or process. In the caller
-// they never return 0.
-[[nodiscard]] inline bool makes_thread(uint32_t abi, int32_t nr) {
-  const std::string_view name = syscall_name(abi, nr);
-  return name == "clone" || name == "clone3" || name == "fork" || name == "vfork";
-}
+// The kinds of system calls, by their names, each of which is looked up once.
+class CallKinds {
+ public:
+  [[nodiscard]] CallKind of(uint32_t abi, int32_t nr) {
+    if (abi >= kAbis || nr < 0 || static_cast<uint32_t>(nr) >= kNumbers) return by_name(abi, nr);
+    CallKind& kind = kinds_[abi * kNumbers + static_cast<uint32_t>(nr)];
+    if (kind == CallKind::unread) kind = by_name(abi, nr);
+    return kind;
+  }
 
-// For a map of thread states: execve has given thread `from` the id `to`, that of its main thread,
-// under which it returns.
-template <class Map>
-void move_to_leader(Map& running, uint32_t from, uint32_t to) {
-  if (from == to) return;
-  auto call = running.extract(from);
-  if (call.empty()) return;
-  running.erase(to);
-  call.key() = to;
-  running.insert(std::move(call));
-}
+ private:
+  static constexpr uint32_t kAbis = 4, kNumbers = 512;
+
+  static CallKind by_name(uint32_t abi, int32_t nr) {
+    const std::string_view name = syscall_name(abi, nr);
+    if (name == "exit" || name == "exit_group") return CallKind::ends_thread;
+    if (name == "clone" || name == "clone3" || name == "fork" || name == "vfork")
+      return CallKind::makes_thread;
+    return CallKind::ordinary;
+  }
+
+  std::array<CallKind, size_t{kAbis} * kNumbers> kinds_{};
+};
 
 }  // namespace ktraced

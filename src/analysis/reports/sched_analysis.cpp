@@ -5,18 +5,13 @@
 #include <string_view>
 
 #include "analysis/coverage/event_fields.h"
-#include "analysis/reports/evict.h"
+#include "analysis/intervals/evict.h"
 
 namespace ktraced {
 namespace {
 
 // States of a thread that is still runnable: running, and ftrace's "preempted".
 constexpr uint32_t kRunning = 0, kPreempted = 0x100;
-
-// Thread ids and states have 32 bits.
-uint32_t tid_of(const std::optional<Field>& field, RecordView record) {
-  return static_cast<uint32_t>(value_or_zero(field, record));
-}
 
 uint64_t between(uint64_t begin, uint64_t end) { return end - std::min(begin, end); }
 
@@ -38,90 +33,69 @@ SchedAnalysis::Plan SchedAnalysis::plan_of(const Event& event) {
     plan.kind = Plan::Kind::woken;
   else if (event.name == "sched_migrate_task")
     plan.kind = Plan::Kind::migrated;
-  else if (event.name == "sched_process_fork")
-    plan.kind = Plan::Kind::forked;
-  plan.of_current = ThreadCoverage::is_of_current(event);
-  plan.prev_pid = field_named(event, "prev_pid");
-  plan.prev_state = field_named(event, "prev_state");
-  plan.next_pid = field_named(event, "next_pid");
   plan.pid = field_named(event, "pid");
-  plan.parent_pid = field_named(event, "parent_pid");
-  plan.child_pid = field_named(event, "child_pid");
   return plan;
 }
 
 void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
-  if (losing_ != 0 && state_[from.cpu].losing) {
-    state_[from.cpu].losing = false;
-    --losing_;
-    ++losses_;
-  }
+  continuity_.see(from.cpu);
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
   if (plan == nullptr) return;
-  if (plan->of_current) coverage_.note(record.tid());
-  if (plan->kind == Plan::Kind::switched)
-    on_switch(*plan, from.cpu, record, *source.names);
-  else if (plan->kind == Plan::Kind::woken)
-    on_woken(tid_of(plan->pid, record), record.ts());
-  else if (plan->kind == Plan::Kind::forked)
-    coverage_.note_fork(tid_of(plan->parent_pid, record), tid_of(plan->child_pid, record),
-                        record.ts(), *source.names);
-  else if (plan->kind == Plan::Kind::migrated)
-    ++rows_[row_of(tid_of(plan->pid, record), record.ts(), *source.names)].migrations;
+  if (plan->kind != Plan::Kind::woken && plan->kind != Plan::Kind::migrated) return;
+  const auto tid = static_cast<uint32_t>(value_or_zero(plan->pid, record));
+  if (plan->kind == Plan::Kind::woken)
+    on_woken(tid, record.ts());
+  else
+    ++rows_[row_of(tid, record.ts(), *source.names)].migrations;
 }
 
 void SchedAnalysis::on_loss(const LossItem& loss) {
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
-  if (plan == nullptr || plan->kind == Plan::Kind::other || plan->kind == Plan::Kind::forked)
-    return;
+  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
   lost_ += loss.count;
-  ++losses_;
-  Cpu& cpu = state_[loss.cpu];
-  if (!cpu.losing) ++losing_;
-  cpu.losing = true;
-  if (cpu.now) ++uncertain_;
-  cpu.now.reset();
+  continuity_.lose(loss.cpu);
 }
 
+// Threads may have been woken unrecorded.
 void SchedAnalysis::on_config_change(uint64_t /*ts*/, const TraceConfig& scope) {
-  if (coverage_.change(scope, kSchedEvents)) lose_track();
+  if (config_ && !scope.same_for(*config_, kSchedEvents))
+    continuity_.interrupt(Unknown::config_change);
+  config_ = scope;
 }
 
-// Current states may have changed unrecorded.
-void SchedAnalysis::lose_track() {
-  ++losses_;
-  for (auto& [number, cpu] : state_) {
-    if (cpu.now) ++uncertain_;
-    cpu.now.reset();
+// Counts a finished run, and stores it for the threads that waited meanwhile.
+void SchedAnalysis::on_run(const RunInterval& interval) {
+  Cpu& state = state_[interval.cpu];
+  state.tid.reset();
+  // Of a run that a gap has ended, the part before is not counted either.
+  const bool whole = interval.then == Unknown::none || interval.then == Unknown::trace_end;
+  if (!whole) {
+    if (interval.then != Unknown::filter) ++uncertain_;
+    return;
   }
+  const uint64_t ns = interval.end_ns - interval.begin_ns;
+  SchedCpu& cpu = cpus_[interval.cpu];
+  (interval.tid == 0 ? cpu.idle_ns : cpu.busy_ns) += ns;
+  if (interval.tid != 0) rows_[state.row].on_cpu_ns += ns;
+  state.slices[state.next_slice] = {interval.tid, interval.begin_ns, interval.end_ns};
+  state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
 }
 
-void SchedAnalysis::on_switch(const Plan& plan, uint32_t cpu, RecordView record,
-                              const NameTable& names) {
-  const uint32_t state = tid_of(plan.prev_state, record);
-  const uint32_t prev = tid_of(plan.prev_pid, record), next = tid_of(plan.next_pid, record);
-  if (cpus_[cpu].switches++ == 0) cpus_[cpu].first_ns = record.ts();
-  coverage_.note_switch(prev, next, record.ts(), names);
-  switch_out(prev, state == kRunning || state == kPreempted, cpu, record.ts(), names);
-  switch_in(next, cpu, record.ts(), names);
+void SchedAnalysis::on_switch(const Switch& what) {
+  continuity_.see(what.cpu);
+  SchedCpu& cpu = cpus_[what.cpu];
+  if (cpu.switches++ == 0) cpu.first_ns = what.ts;
+  if (what.prev != 0) switch_out(what);
+  switch_in(what, state_[what.cpu]);
 }
 
-void SchedAnalysis::switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts,
-                               const NameTable& names) {
-  Cpu& state = state_[cpu];
-  if (state.now) {
-    if (state.now->tid == tid && coverage_.has(tid, ts, names))
-      ran(cpu, {tid, state.now->row, state.now->begin, ts});
-    else if (coverage_.has(state.now->tid, ts, names))
-      ++uncertain_;  // the switch away from it is missing
-    state.now.reset();
-  }
-  if (tid == 0) return;
-  SchedRow& row = rows_[row_of(tid, ts, names)];
+void SchedAnalysis::switch_out(const Switch& what) {
+  const bool runnable = what.prev_state == kRunning || what.prev_state == kPreempted;
+  SchedRow& row = rows_[row_of(what.prev, what.ts, what.names)];
   ++(runnable ? row.preempted : row.slept);
-  waiting_.erase(tid);
-  if (runnable) wait(tid, {.since = ts, .losses = losses_, .woken = false});
+  waiting_.erase(what.prev);
+  if (runnable) wait(what.prev, {.since = what.ts, .gaps = continuity_.now(), .woken = false});
 }
 
 void SchedAnalysis::wait(uint32_t tid, const Waiting& waiting) {
@@ -130,53 +104,45 @@ void SchedAnalysis::wait(uint32_t tid, const Waiting& waiting) {
   waiting_.try_emplace(tid, waiting);
 }
 
-// Counts a finished run, and stores it for the threads that waited meanwhile.
-void SchedAnalysis::ran(uint32_t cpu, const Slice& slice) {
-  const uint64_t ns = between(slice.begin, slice.end);
-  (slice.tid == 0 ? cpus_[cpu].idle_ns : cpus_[cpu].busy_ns) += ns;
-  if (slice.tid != 0) rows_[slice.row].on_cpu_ns += ns;
-  Cpu& state = state_[cpu];
-  state.slices[state.next_slice] = slice;
-  state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
-}
-
-void SchedAnalysis::switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names) {
-  const bool whole = coverage_.has(tid, ts, names);
-  const uint32_t number = tid == 0 ? 0 : row_of(tid, ts, names);
-  state_[cpu].now = Slice{.tid = tid, .row = number, .begin = ts, .end = ts};
-  state_[cpu].now_whole = whole;
-  if (tid == 0) return;
-  SchedRow& row = rows_[number];
+void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
+  cpu.tid = what.next;
+  if (what.next == 0) return;
+  cpu.row = row_of(what.next, what.ts, what.names);
+  SchedRow& row = rows_[cpu.row];
   ++row.switched_in;
-  row.measured |= whole;
-  const auto found = waiting_.find(tid);
+  row.measured |= what.next_covered;
+  const auto found = waiting_.find(what.next);
   if (found == waiting_.end()) return;
   const Waiting waiting = found->second;
   waiting_.erase(found);
-  if (!whole) return;
-  if (waiting.losses != losses_ || losing_ != 0) {
+  if (what.next_covered) end_wait(waiting, what, row);
+}
+
+void SchedAnalysis::end_wait(const Waiting& waiting, const Switch& what, SchedRow& row) {
+  if (continuity_.broken_since(waiting.gaps) != Unknown::none) {
     ++uncertain_;
     return;
   }
-  const uint64_t ns = between(waiting.since, ts);
+  const uint64_t ns = between(waiting.since, what.ts);
   if (!waiting.woken) {
     row.preempted_ns += ns;
     return;
   }
   row.delay.add(ns);
   delays_.add(ns);
-  note_long({.woken_ns = waiting.since, .ns = ns, .cpu = cpu, .tid = tid, .comm = row.comm}, names);
+  note_long(
+      {.woken_ns = waiting.since, .ns = ns, .cpu = what.cpu, .tid = what.next, .comm = row.comm},
+      what.names);
 }
 
 // A running or waiting thread is not woken from sleep.
 void SchedAnalysis::on_woken(uint32_t tid, uint64_t ts) {
   if (tid == 0 || runs(tid)) return;
-  wait(tid, {.since = ts, .losses = losses_, .woken = true});
+  wait(tid, {.since = ts, .gaps = continuity_.now(), .woken = true});
 }
 
 bool SchedAnalysis::runs(uint32_t tid) const {
-  return std::ranges::any_of(
-      state_, [tid](const auto& cpu) { return cpu.second.now && cpu.second.now->tid == tid; });
+  return std::ranges::any_of(state_, [tid](const auto& cpu) { return cpu.second.tid == tid; });
 }
 
 void SchedAnalysis::note_long(SchedDelay delay, const NameTable& names) {
@@ -225,11 +191,6 @@ uint32_t SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const NameTable& names
 }
 
 void SchedAnalysis::finish(uint64_t end_ns) {
-  for (auto& [cpu, state] : state_) {
-    if (state.now && state.now_whole)
-      ran(cpu, {state.now->tid, state.now->row, state.now->begin, end_ns});
-    state.now.reset();
-  }
   for (auto& [number, cpu] : cpus_)
     cpu.unknown_ns = between(cpu.busy_ns + cpu.idle_ns, between(cpu.first_ns, end_ns));
 }

@@ -13,7 +13,8 @@
 #include "analysis/analysis.h"
 #include "analysis/coverage/event_table.h"
 #include "analysis/coverage/identities.h"
-#include "analysis/coverage/thread_coverage.h"
+#include "analysis/intervals/continuity.h"
+#include "analysis/intervals/run_tracker.h"
 #include "analysis/reports/histogram.h"
 #include "analysis/reports/longest.h"
 
@@ -59,23 +60,32 @@ struct SchedDelay {
   uint64_t instead_ns = 0;
 };
 
-// Uses sched_switch, sched_wakeup, sched_wakeup_new and sched_migrate_task. A loss on a CPU ends
-// its known state: intervals across it are not counted. With a filter, switches between two
-// rejected threads are missing, so only times of matching threads are counted. Memory: at most
-// kMaxRows threads, with up to 8 KiB each, and kMaxWaiting waiting threads.
-class SchedAnalysis : public Analysis {
+// Sums up the runs of a RunTracker, and measures how long threads wait for a CPU, for which it uses
+// sched_wakeup, sched_wakeup_new and sched_migrate_task. Intervals across a loss are not counted.
+// With a filter, switches between two rejected threads are missing, so only times of matching
+// threads are counted. Memory: at most kMaxRows threads, with up to 8 KiB each, and kMaxWaiting
+// waiting threads.
+class SchedAnalysis : public Analysis, public RunSink {
  public:
   static constexpr size_t kMaxRows = 8192;
   static constexpr size_t kMaxWaiting = 262144;
 
-  explicit SchedAnalysis(size_t longest, size_t max_waiting = kMaxWaiting)
-      : max_waiting_(max_waiting), longest_(longest) {}
+  // Takes the runs of `tracker`, which must not get events after the end of this, and gets each
+  // event before this does.
+  SchedAnalysis(RunTracker& tracker, size_t longest, size_t max_waiting = kMaxWaiting)
+      : max_waiting_(max_waiting), longest_(longest) {
+    tracker.add_sink(*this);
+  }
+  SchedAnalysis(const SchedAnalysis&) = delete;
+  SchedAnalysis& operator=(const SchedAnalysis&) = delete;
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
   void on_config_change(uint64_t ts, const TraceConfig& scope) override;
-  // Call after the last record. Running threads run until `end_ns`.
+  void on_run(const RunInterval& interval) override;
+  void on_switch(const Switch& what) override;
+  // Call after that of the tracker.
   void finish(uint64_t end_ns);
 
   [[nodiscard]] const std::vector<SchedRow>& threads() const { return rows_; }
@@ -91,9 +101,8 @@ class SchedAnalysis : public Analysis {
 
  private:
   struct Plan {
-    enum class Kind : uint8_t { other, switched, woken, migrated, forked } kind = Kind::other;
-    bool of_current = false;  // recorded only if the current thread matches
-    std::optional<Field> prev_pid, prev_state, next_pid, pid, parent_pid, child_pid;
+    enum class Kind : uint8_t { other, switched, woken, migrated } kind = Kind::other;
+    std::optional<Field> pid;
   };
   struct Source {
     EventTable<Plan> plans;
@@ -102,32 +111,28 @@ class SchedAnalysis : public Analysis {
   // A runnable thread that is not running.
   struct Waiting {
     uint64_t since = 0;
-    uint64_t losses = 0;  // losses_ when the wait began
-    bool woken = false;   // false: it was preempted
+    uint64_t gaps = 0;   // continuity_.now() when the wait began
+    bool woken = false;  // false: it was preempted
   };
-  // A run interval of a thread.
+  // A finished run.
   struct Slice {
     uint32_t tid = 0;
-    uint32_t row = 0;  // index in rows_, unless idle
     uint64_t begin = 0, end = 0;
   };
   struct Cpu {
-    std::optional<Slice> now;              // the running thread, if known
-    bool now_whole = false;                // known to match the filter at its start
+    std::optional<uint32_t> tid;           // the running thread, if known
+    uint32_t row = 0;                      // its index in rows_, unless it is idle
     static constexpr size_t kSlices = 64;  // number of stored runs
     std::array<Slice, kSlices> slices{};
     size_t next_slice = 0;
-    bool losing = false;  // it is losing events
   };
   static Plan plan_of(const Event& event);
 
-  void lose_track();
-  void on_switch(const Plan& plan, uint32_t cpu, RecordView record, const NameTable& names);
-  void switch_out(uint32_t tid, bool runnable, uint32_t cpu, uint64_t ts, const NameTable& names);
-  void switch_in(uint32_t tid, uint32_t cpu, uint64_t ts, const NameTable& names);
+  void switch_out(const Switch& what);
+  void switch_in(const Switch& what, Cpu& cpu);
   void on_woken(uint32_t tid, uint64_t ts);
   void wait(uint32_t tid, const Waiting& waiting);
-  void ran(uint32_t cpu, const Slice& slice);
+  void end_wait(const Waiting& waiting, const Switch& what, SchedRow& row);
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
   uint32_t row_of(uint32_t tid, uint64_t ts, const NameTable& names);
@@ -135,7 +140,7 @@ class SchedAnalysis : public Analysis {
 
   size_t max_waiting_;
   std::vector<Source> sources_;
-  ThreadCoverage coverage_;
+  std::optional<TraceConfig> config_;
   Identities threads_{kMaxRows};
   std::vector<SchedRow> rows_;  // by number
   std::unordered_map<uint32_t, Waiting> waiting_;
@@ -143,8 +148,7 @@ class SchedAnalysis : public Analysis {
   std::map<uint32_t, SchedCpu> cpus_;
   Longest<SchedDelay> longest_;
   Histogram delays_;
-  uint64_t losses_ = 0;  // incremented when a loss begins and ends
-  uint64_t losing_ = 0;  // number of CPUs that are losing events
+  Continuity continuity_;
   uint64_t lost_ = 0, uncertain_ = 0, not_followed_ = 0;
 };
 

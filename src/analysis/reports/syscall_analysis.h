@@ -8,12 +8,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "analysis/analysis.h"
 #include "analysis/coverage/actor.h"
-#include "analysis/coverage/event_table.h"
+#include "analysis/intervals/call_tracker.h"
 #include "analysis/reports/histogram.h"
 #include "analysis/reports/longest.h"
 
@@ -46,23 +44,23 @@ struct SyscallCall {
   int64_t ret = 0;
 };
 
-// Pairs sys_enter and sys_exit of each thread. A child that was created by clone() or a similar
-// call returns from it too, without a sys_enter. exit() and exit_group() never return. A killed
-// thread does not return from its call; sched_process_exit reports that. Memory: running calls (at
-// most kMaxRunning), rows (at most kMaxRows in each table, with up to 8 KiB each), and the slowest
-// calls.
-class SyscallAnalysis : public Analysis {
+// Sums up the calls of a CallTracker. A child that was created by clone() or a similar call returns
+// from it too, without a sys_enter. exit() and exit_group() never return. A killed thread does not
+// return from its call; sched_process_exit reports that. Memory: rows (at most kMaxRows in each
+// table, with up to 8 KiB each), and the slowest calls.
+class SyscallAnalysis : public CallSink {
  public:
   static constexpr size_t kMaxRows = 8192;
-  static constexpr size_t kMaxRunning = 262144;
 
-  explicit SyscallAnalysis(size_t slowest, size_t max_running = kMaxRunning)
-      : max_running_(max_running), slowest_(slowest) {}
+  // Takes the calls of `tracker`, which must outlive this.
+  SyscallAnalysis(CallTracker& tracker, size_t slowest) : tracker_(tracker), slowest_(slowest) {
+    tracker.add_sink(*this);
+  }
+  SyscallAnalysis(const SyscallAnalysis&) = delete;
+  SyscallAnalysis& operator=(const SyscallAnalysis&) = delete;
 
-  void add_source(const Schema& schema, const NameTable& names) override;
-  void on_record(const RecordOrigin& from, RecordView record) override;
-  void on_loss(const LossItem& loss) override;
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  void on_begin(const Call& call, const CallRecord& at, Unknown unknown) override;
+  void on_end(const CallInterval& interval) override;
 
   [[nodiscard]] const std::vector<SyscallRow>& by_process() const { return by_process_.rows; }
   [[nodiscard]] const std::vector<SyscallRow>& by_call() const { return by_call_.rows; }
@@ -73,7 +71,7 @@ class SyscallAnalysis : public Analysis {
   // Calls whose end is not in the trace although their thread continued.
   [[nodiscard]] uint64_t end_unseen() const { return end_unseen_; }
   // Calls that had not returned at the end.
-  [[nodiscard]] uint64_t running() const { return running_.size(); }
+  [[nodiscard]] uint64_t running() const { return running_; }
   // First returns of new threads, from the call that created them.
   [[nodiscard]] uint64_t child_returns() const { return child_returns_; }
   // Calls that did not return because their thread ended: in exit() or exit_group(), or killed in
@@ -84,53 +82,32 @@ class SyscallAnalysis : public Analysis {
   [[nodiscard]] uint64_t not_followed() const { return not_followed_; }
   // Calls whose duration is unknown, because events were lost while they ran.
   [[nodiscard]] uint64_t uncertain() const { return uncertain_; }
-  [[nodiscard]] uint64_t lost() const { return lost_; }
+  [[nodiscard]] uint64_t lost() const { return tracker_.lost(); }
 
  private:
-  struct Plan {
-    enum class Kind : uint8_t { other, enter, exit, exec, thread_end } kind = Kind::other;
-    std::optional<Field> nr, abi, args, ret, old_pid;
-  };
-  struct Source {
-    EventTable<Plan> plans;
-    const NameTable* names;
-  };
-  struct Running {
-    uint64_t ts = 0;
-    uint32_t abi = 0;
-    int32_t nr = 0;
-    std::array<uint64_t, 6> args{};
-    uint64_t losses = 0;  // losses_ when the call began
-  };
   struct Table {
     std::unordered_map<uint64_t, uint32_t> index;
     std::vector<SyscallRow> rows;
   };
-  static Plan plan_of(const Event& event);
+  // What a call is counted as.
+  struct Counted {
+    uint32_t abi = 0;
+    int32_t nr = 0;
+    int64_t ret = 0;
+    std::optional<uint64_t> ns;  // its duration, if known
+  };
   static SyscallRow& row_of(Table& table, uint64_t key);
 
-  void on_enter(const Plan& plan, RecordView record, const NameTable& names);
-  void on_exec(const Plan& plan, RecordView record);
-  void on_thread_end(uint32_t tid);
-  [[nodiscard]] static bool is_child_return(const Running& call, int64_t ret);
-  void on_exit(const Plan& plan, RecordView record, const NameTable& names);
-  std::optional<uint64_t> end_of(Running& call, RecordView record);
-  void count(const Running& call, RecordView record, const NameTable& names, int64_t ret,
-             std::optional<uint64_t> ns);
-  static void count(SyscallRow& row, const Running& call, int64_t ret, std::optional<uint64_t> ns);
-  void note_slow(const Running& call, RecordView record, int64_t ret, uint64_t ns,
-                 const NameTable& names);
+  void on_return(const CallReturn& returned, const Call* begun, const CallInterval& interval);
+  void count(const Counted& call, const Actor& actor);
+  static void count(SyscallRow& row, const Counted& call);
+  void note_slow(const Call& call, const CallReturn& returned, const Counted& counted);
 
-  size_t max_running_;
-  std::vector<Source> sources_;
-  std::optional<TraceConfig> config_;
+  CallTracker& tracker_;
   ActorNumbers processes_{kMaxRows};
   Table by_process_, by_call_;
-  std::unordered_map<uint32_t, Running> running_;  // by thread
   Longest<SyscallCall> slowest_;
-  std::unordered_set<uint32_t> losing_;  // CPUs that are losing events
-  uint64_t losses_ = 0;                  // incremented when a loss begins and ends
-  uint64_t begun_before_ = 0, end_unseen_ = 0, uncertain_ = 0, lost_ = 0;
+  uint64_t running_ = 0, begun_before_ = 0, end_unseen_ = 0, uncertain_ = 0;
   uint64_t child_returns_ = 0, ended_ = 0, killed_ = 0, not_followed_ = 0;
 };
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "ctl/input/analysis_feed.h"
 #include "ctl/input/config_caveats.h"
-#include "ctl/input/config_changes.h"
 #include "ctl/input/json_access.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/trace_texts.h"
@@ -71,37 +71,21 @@ std::vector<ConfigSpan> history_spans(const History& history) {
   return spans;
 }
 
-// Reports to an analysis where a history begins in the middle, as losses with count 0. This
+// Events that may be missing before the first record of a trace, as losses with count 0. This
 // concerns CPUs whose beginning was overwritten, and all CPUs of a trace that does not continue the
 // previous one.
-class Beginnings : public MergeSink {
- public:
-  Beginnings(const History& history, MergeSink& sink)
-      : history_(history), sink_(sink), begun_(history.traces().size()) {}
-  void on_record(const RecordOrigin& from, RecordView record) override {
-    if (!begun_[from.source]) begin(from.source, record.ts());
-    sink_.on_record(from, record);
+std::vector<LossItem> beginning_of(const History& history, uint32_t source) {
+  const TraceReader& trace = history.traces()[source];
+  const bool after_gap = source != 0 && trace.begin_ns() > history.traces()[source - 1].end_ns();
+  std::vector<LossItem> losses;
+  for (const CpuAccount& cpu : trace.manifest().cpus) {
+    if (!after_gap && cpu.total().overwritten == 0) continue;
+    for (const auto& [name, account] : cpu.events)
+      if (const Event* event = trace.schema().find(name); event != nullptr)
+        losses.push_back({.cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
   }
-  void on_loss(const LossItem& loss) override { sink_.on_loss(loss); }
-
- private:
-  void begin(uint32_t source, uint64_t ts) {
-    begun_[source] = true;
-    const TraceReader& trace = history_.traces()[source];
-    const bool after_gap = source != 0 && trace.begin_ns() > history_.traces()[source - 1].end_ns();
-    for (const CpuAccount& cpu : trace.manifest().cpus) {
-      if (!after_gap && cpu.total().overwritten == 0) continue;
-      for (const auto& [name, account] : cpu.events)
-        if (const Event* event = trace.schema().find(name); event != nullptr)
-          sink_.on_loss(
-              {.ts = ts, .cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
-    }
-  }
-
-  const History& history_;
-  MergeSink& sink_;
-  std::vector<bool> begun_;
-};
+  return losses;
+}
 
 // Adds a caveat if nothing was recorded between two successive traces.
 void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts& facts) {
@@ -170,14 +154,17 @@ Result<std::vector<Selection>> TraceInput::select(const SelectionArgs& args) con
 }
 
 Result<> TraceInput::read(Analysis& analysis) {
-  for (const TraceReader& trace : history_.traces())
+  AnalysisFeed feed(analysis);
+  for (uint32_t source = 0; source < history_.traces().size(); ++source) {
+    const TraceReader& trace = history_.traces()[source];
     analysis.add_source(trace.schema(), trace.names());
-  ConfigChanges marks(analysis);
-  for (ConfigSpan& span : history_spans(history_)) marks.add(span.begin_ns, std::move(span.config));
-  Beginnings sink(history_, marks);
-  while (history_.read(sink)) {
+    feed.add_beginning(source, beginning_of(history_, source));
   }
-  marks.finish();
+  for (ConfigSpan& span : history_spans(history_))
+    feed.add_change(span.begin_ns, std::move(span.config));
+  while (history_.read(feed)) {
+  }
+  feed.finish();
   return {};
 }
 

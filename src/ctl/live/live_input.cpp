@@ -47,11 +47,11 @@ json LiveInput::status() const {
 }
 
 // Applies a metadata record: a name, a new event or a config change.
-void LiveInput::apply_metadata(RecordView record, ConfigChanges& marks) {
+void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
   if (names_.apply(record) || learn_event(schema_, record) != nullptr) return;
   const auto config = config_of(record);
   if (!config) return;
-  marks.add(record.ts(), TraceConfig::of(*config));
+  feed.add_change(record.ts(), TraceConfig::of(*config));
   if (record.ts() <= source_.info().boottime_ns) {
     configs_ = *config;
   } else {
@@ -77,12 +77,12 @@ Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {
 // Reports what was received, whatever ended the stream.
 Result<> LiveInput::read(Analysis& analysis) {
   analysis.add_source(schema_, names_);
-  ConfigChanges marks(analysis);
-  BatchMerger merger(marks, [&](RecordView record) { apply_metadata(record, marks); });
+  AnalysisFeed feed(analysis);
+  BatchMerger merger(feed, [&](RecordView record) { apply_metadata(record, feed); });
   const auto end = run(merger);
   ended_ = end ? StreamLoop::verdict_of(*end) : Result<>(std::unexpected(end.error()));
   merger.finish();
-  marks.finish();
+  feed.finish();
   end_ns_ = merger.whole_until();
   after_ = status();
   return {};

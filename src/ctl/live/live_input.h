@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ctl/input/config_changes.h"
+#include "ctl/input/analysis_feed.h"
 #include "ctl/input/report_input.h"
 #include "ctl/live/batch_merger.h"
 #include "ctl/live/live_source.h"
@@ -37,7 +37,7 @@ class LiveInput : public ReportInput {
   [[nodiscard]] nlohmann::json missed() const;
   [[nodiscard]] const nlohmann::json& trace_config() const;
   Result<StreamLoop::End> run(BatchMerger& merger);
-  void apply_metadata(RecordView record, ConfigChanges& marks);
+  void apply_metadata(RecordView record, AnalysisFeed& feed);
 
   std::string socket_;
   std::optional<double> seconds_;

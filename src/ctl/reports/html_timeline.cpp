@@ -97,7 +97,7 @@ json calls_json(const CallTimeline& calls, uint64_t begin_ns) {
 json html_timeline(const RunTimeline& run, const CallTimeline& calls, const LossTimeline& losses,
                    uint64_t begin_ns) {
   json names = json::array();
-  for (const CallTimeline::Call& call : calls.calls())
+  for (const CallTimeline::Kind& call : calls.calls())
     names.push_back(syscall_text(call.abi, call.nr));
   return {{"run", cpus_json(run.ran(), begin_ns)},
           {"unknown", cpus_json(run.unknown(), begin_ns)},

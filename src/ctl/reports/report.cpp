@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "analysis/reports/fan_out.h"
 #include "base/print_stderr.h"
 #include "ctl/input/chosen_events.h"
 #include "ctl/input/report_input.h"
@@ -55,17 +56,22 @@ Result<json> kmem(const Making& making) {
 }
 
 Result<json> sched(const Making& making) {
-  SchedAnalysis analysis(making.command.top);
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  RunTracker runs;
+  SchedAnalysis analysis(runs, making.command.top);
+  FanOut both{{&runs, &analysis}};
+  if (auto read = making.input.read(both); !read) return propagate(read);
   making.facts = making.input.facts(kSchedNeeds);
+  runs.finish(making.facts.end_ns);
   analysis.finish(making.facts.end_ns);
   return sched_report(analysis, making.command);
 }
 
 Result<json> syscalls(const Making& making) {
-  SyscallAnalysis analysis(making.command.top);
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  CallTracker calls;
+  SyscallAnalysis analysis(calls, making.command.top);
+  if (auto read = making.input.read(calls); !read) return propagate(read);
   making.facts = making.input.facts(kSyscallNeeds);
+  calls.finish(making.facts.end_ns);
   return syscall_report(analysis, making.command);
 }
 

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "analysis/coverage/event_fields.h"
-#include "analysis/intervals/thread_calls.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -14,10 +17,26 @@ namespace pb = perfetto;
 
 namespace {
 
-constexpr size_t kCallArguments = 6;
-constexpr std::string_view kEndLost = "not known: events were lost";
-constexpr std::string_view kEndUnseen = "not known: it is not in the trace";
-constexpr std::string_view kThreadEnded = "the thread ended";
+std::string_view end_text(Unknown why) {
+  switch (why) {
+    case Unknown::lost:
+      return "not known: events were lost";
+    case Unknown::config_change:
+      return "not known: what is traced was changed";
+    case Unknown::gap:
+      return "not known: nothing was recorded";
+    case Unknown::evicted:
+      return "not known: too many calls were running";
+    default:
+      return "not known: it is not in the trace";
+  }
+}
+
+std::string_view end_text(const CallInterval& interval) {
+  if (interval.end == CallEnd::thread_ended) return "the thread ended";
+  if (interval.end == CallEnd::trace_ended) return "after the end of the trace";
+  return end_text(interval.unknown);
+}
 
 std::string name_of(uint32_t abi, int32_t nr) {
   const std::string_view name = syscall_name(abi, nr);
@@ -32,13 +51,6 @@ void add_string(uint64_t name, std::string_view text, pbf_writer& event) {
 
 }  // namespace
 
-SyscallFields SyscallFields::of(const Event& event) {
-  return {.nr = field_named(event, "nr"),
-          .abi = field_named(event, "abi"),
-          .args = field_named(event, "args"),
-          .ret = field_named(event, "ret")};
-}
-
 void PerfettoSyscalls::intern() {
   if (category_ != 0) return;
   category_ = packets_.category("syscalls");
@@ -48,60 +60,58 @@ void PerfettoSyscalls::intern() {
   end_ = packets_.argument_name("end");
 }
 
-void PerfettoSyscalls::enter(const SyscallFields& fields, uint64_t track, RecordView record) {
+void PerfettoSyscalls::on_begin(const Call& call, const CallRecord& at, Unknown unknown) {
+  const uint32_t tid = at.record.tid();
+  const uint64_t track = names_.track(tid, at.from.cpu);
   intern();
-  const Call call{.nr = static_cast<int32_t>(value_or_zero(fields.nr, record)),
-                  .abi = static_cast<uint32_t>(value_or_zero(fields.abi, record)),
-                  .track = track};
-  if (const auto before = running_.find(record.tid()); before != running_.end()) {
-    end_unknown(before->second, record.ts(), kEndUnseen);
-    running_.erase(before);
-  }
-  begin(call, fields, record);
-  if (losing_.empty())
-    running_.emplace(record.tid(), call);
+  draw_begin(call, track);
+  if (unknown == Unknown::none)
+    drawn_.insert_or_assign(tid, track);
   else
-    end_unknown(call, record.ts(), kEndLost);
+    end_unknown(track, call.begin_ns, end_text(unknown));
 }
 
-void PerfettoSyscalls::begin(const Call& call, const SyscallFields& fields, RecordView record) {
-  const PerfettoPackets::Mark mark{.ts = record.ts(),
-                                   .track = call.track,
+void PerfettoSyscalls::draw_begin(const Call& call, uint64_t track) {
+  const PerfettoPackets::Mark mark{.ts = call.begin_ns,
+                                   .track = track,
                                    .name = packets_.event_name(name_of(call.abi, call.nr)),
                                    .category = category_};
   packets_.mark(pb::track_event::kBegin, mark, [&](pbf_writer& event) {
     pbf_writer annotation(event, pb::track_event::kAnnotation);
     annotation.add_uint64(pb::annotation::kNameIid, args_);
-    for (size_t i = 0; i < kCallArguments; ++i)
-      pbf_writer(annotation, pb::annotation::kArray)
-          .add_uint64(pb::annotation::kPointer, value_or_zero(fields.args, record, i));
+    for (const uint64_t arg : call.args)
+      pbf_writer(annotation, pb::annotation::kArray).add_uint64(pb::annotation::kPointer, arg);
   });
 }
 
-void PerfettoSyscalls::exit(const SyscallFields& fields, uint64_t track, RecordView record) {
+void PerfettoSyscalls::on_end(const CallInterval& interval) {
+  const CallReturn* returned = interval.returned;
+  const uint64_t track =
+      returned != nullptr ? names_.track(interval.tid, returned->at.from.cpu) : 0;
   intern();
-  const auto nr = static_cast<int32_t>(value_or_zero(fields.nr, record));
-  const auto abi = static_cast<uint32_t>(value_or_zero(fields.abi, record));
-  auto result = [&](pbf_writer& event) { add_result(fields, record, event); };
-  if (const auto begun = running_.find(record.tid()); begun != running_.end()) {
-    const Call call = begun->second;
-    running_.erase(begun);
-    if (nr == kSigreturnNumber || (nr == call.nr && abi == call.abi))
-      return packets_.mark(pb::track_event::kEnd, {.ts = record.ts(), .track = call.track}, result);
-    end_unknown(call, record.ts(), kEndUnseen);
+  if (const auto drawn = drawn_.find(interval.tid); drawn != drawn_.end()) {
+    const uint64_t begun_on = drawn->second;
+    drawn_.erase(drawn);
+    if (interval.end == CallEnd::returned && interval.known())
+      return packets_.mark(pb::track_event::kEnd, {.ts = interval.end_ns, .track = begun_on},
+                           [&](pbf_writer& event) { add_result(returned->ret, event); });
+    end_unknown(begun_on, interval.end_ns, end_text(interval));
   }
-  const std::string name = nr == kSigreturnNumber ? "sigreturn" : name_of(abi, nr);
+  if (returned != nullptr) draw_return(*returned, track);
+}
+
+void PerfettoSyscalls::draw_return(const CallReturn& returned, uint64_t track) {
+  const std::string name =
+      returned.nr == kSigreturnNumber ? "sigreturn" : name_of(returned.abi, returned.nr);
   packets_.mark(pb::track_event::kInstant,
-                {.ts = record.ts(),
+                {.ts = returned.at.record.ts(),
                  .track = track,
                  .name = packets_.event_name(name + " returned"),
                  .category = category_},
-                result);
+                [&](pbf_writer& event) { add_result(returned.ret, event); });
 }
 
-void PerfettoSyscalls::add_result(const SyscallFields& fields, RecordView record,
-                                  pbf_writer& event) {
-  const auto ret = static_cast<int64_t>(value_or_zero(fields.ret, record));
+void PerfettoSyscalls::add_result(int64_t ret, pbf_writer& event) {
   {
     pbf_writer annotation(event, pb::track_event::kAnnotation);
     annotation.add_uint64(pb::annotation::kNameIid, ret_);
@@ -112,26 +122,24 @@ void PerfettoSyscalls::add_result(const SyscallFields& fields, RecordView record
       add_string(error_, name, event);
 }
 
-void PerfettoSyscalls::end_unknown(const Call& call, uint64_t ts, std::string_view why) {
-  packets_.mark(pb::track_event::kEnd, {.ts = ts, .track = call.track},
+void PerfettoSyscalls::end_unknown(uint64_t track, uint64_t ts, std::string_view why) {
+  packets_.mark(pb::track_event::kEnd, {.ts = ts, .track = track},
                 [&](pbf_writer& event) { add_string(end_, why, event); });
 }
 
-void PerfettoSyscalls::end_thread(uint32_t tid, uint64_t ts) {
-  const auto found = running_.find(tid);
-  if (found == running_.end()) return;
-  end_unknown(found->second, ts, kThreadEnded);
-  running_.erase(found);
+// The track of a thread ends with its id.
+void PerfettoSyscalls::on_new_id(uint32_t from, uint32_t /*to*/, uint64_t ts) {
+  const auto drawn = drawn_.find(from);
+  if (drawn == drawn_.end()) return;
+  end_unknown(drawn->second, ts, "the thread ended");
+  drawn_.erase(drawn);
 }
 
-void PerfettoSyscalls::lose(uint32_t cpu, uint64_t ts) {
-  end_all(ts, kEndLost);
-  losing_.insert(cpu);
-}
-
-void PerfettoSyscalls::end_all(uint64_t ts, std::string_view why) {
-  for (const auto& [tid, call] : running_) end_unknown(call, ts, why);
-  running_.clear();
+// In the order of thread ids, so that the output does not depend on that of the table.
+void PerfettoSyscalls::on_interrupt(uint64_t ts, Unknown why) {
+  const std::map<uint32_t, uint64_t> drawn(drawn_.begin(), drawn_.end());
+  for (const auto& [tid, track] : drawn) end_unknown(track, ts, end_text(why));
+  drawn_.clear();
 }
 
 }  // namespace ktraced

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "decoders/text/safe_text.h"
+#include "trace/packet/field_value.h"
 
 namespace ktraced {
 
@@ -24,23 +25,21 @@ PerfettoWriter::Source::Source(PerfettoWriter& writer, const PerfettoSource& of)
       kmem(of.sources.schema) {}
 
 PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources) {
-  for (const PerfettoSource& source : sources)
+  for (const PerfettoSource& source : sources) {
     sources_.push_back(std::make_unique<Source>(*this, source));
+    calls_.add_source(source.sources.schema, source.sources.names);
+  }
 }
 
 PerfettoWriter::Plan PerfettoWriter::plan_of(const Event& event) {
   Plan plan;
   for (const Field& field : event.fields)
     if (field.meaning == Meaning::tid && is_scalar(field)) plan.tasks.push_back(field);
-  if (is_call(event)) {
-    plan.kind = event.name == "sys_enter" ? Plan::Kind::enter : Plan::Kind::exit;
-    plan.call = SyscallFields::of(event);
-    return plan;
-  }
+  plan.is_call = is_call(event);
+  if (plan.is_call) return plan;
   plan.kernel = PerfettoKernelEvent::of(event);
   plan.is_instant = !plan.kernel || event.perfetto_mark;
-  plan.ends_thread = event.name == "sched_process_exit";
-  if (event.name == "sched_process_exec") plan.old_thread = field_named(event, "old_pid");
+  plan.ends_calls = event.name == "sched_process_exit" || event.name == "sched_process_exec";
   if (plan.is_instant) {
     plan.title = packets_.event_name(printable(event.name));
     plan.category = packets_.category(printable(event.group));
@@ -73,7 +72,7 @@ void PerfettoWriter::on_loss(const LossItem& loss) {
 }
 
 void PerfettoWriter::lose(uint32_t cpu, uint64_t ts, bool calls, bool memory) {
-  if (calls) syscalls_.lose(cpu, ts);
+  if (calls) calls_.lose(cpu, ts);
   if (!memory) return;
   memory_.restart(ts);
   losing_memory_.insert(cpu);
@@ -82,7 +81,7 @@ void PerfettoWriter::lose(uint32_t cpu, uint64_t ts, bool calls, bool memory) {
 void PerfettoWriter::see(uint32_t cpu, uint64_t ts) {
   last_ns_ = ts;
   losses_.see(cpu, ts);
-  syscalls_.see(cpu);
+  calls_.see(cpu);
   if (!losing_memory_.empty() && losing_memory_.erase(cpu) != 0) memory_.restart(ts);
 }
 
@@ -93,11 +92,7 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
   names_.see(names, record.tid(), from.cpu, ts);
   for (const Field& task : plan.tasks)
     names_.see(names, static_cast<uint32_t>(integer_of(task, record).value_or(0)), from.cpu, ts);
-  if (plan.kind != Plan::Kind::other) {
-    const uint64_t track = names_.track(record.tid(), from.cpu);
-    return plan.kind == Plan::Kind::enter ? syscalls_.enter(plan.call, track, record)
-                                          : syscalls_.exit(plan.call, track, record);
-  }
+  if (plan.is_call) return calls_.on_record(from, record);
   if (plan.kernel) plan.kernel->write(names, from.cpu, record, bundles_);
   if (plan.is_instant)
     packets_.mark(pb::track_event::kInstant,
@@ -106,23 +101,15 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
                    .name = plan.title,
                    .category = plan.category},
                   [&](pbf_writer& event) { source.arguments.add(from.cpu, record, event); });
-  if (plan.ends_thread || plan.old_thread) end_calls(plan, record);
+  if (plan.ends_calls) calls_.on_record(from, record);
   if (const auto call = source.kmem.read(record)) memory_.add(*call, names, ts);
-}
-
-// Ends calls that never return. When a thread other than the main thread calls execve, it gets the
-// main thread's id; its own id is not used any more.
-void PerfettoWriter::end_calls(const Plan& plan, RecordView record) {
-  if (plan.ends_thread) syscalls_.end_thread(record.tid(), record.ts());
-  const auto old = static_cast<uint32_t>(value_or_zero(plan.old_thread, record));
-  if (plan.old_thread && old != record.tid()) syscalls_.end_thread(old, record.ts());
 }
 
 void PerfettoWriter::finish() {
   if (sources_.empty()) return;
   if (!any_begun_) begin(*sources_.front(), sources_.front()->trace.begin_ns);
   const uint64_t end = std::max(last_ns_, covered_until_ns_);
-  syscalls_.end_all(end, "after the end of the trace");
+  calls_.finish(end);
   memory_.finish();
   losses_.finish(end);
   bundles_.flush();
@@ -135,7 +122,7 @@ void PerfettoWriter::note_changes(Source& source, uint64_t ts) {
   for (; source.changes_seen < changes.size() && changes[source.changes_seen] <= ts;
        ++source.changes_seen) {
     const uint64_t at = std::max(changes[source.changes_seen], last_ns_);
-    syscalls_.end_all(at, "not known: what is traced was changed");
+    calls_.interrupt(at, Unknown::config_change);
     memory_.restart(at);
   }
 }
@@ -184,7 +171,7 @@ void PerfettoWriter::add_clocks(const PerfettoSource& trace) {
 void PerfettoWriter::add_gaps(const PerfettoSource& trace) {
   const bool after_gap = any_begun_ && trace.begin_ns > covered_until_ns_;
   if (after_gap) {
-    syscalls_.end_all(covered_until_ns_, "not known: nothing was recorded");
+    calls_.interrupt(covered_until_ns_, Unknown::gap);
     memory_.restart(covered_until_ns_);
   }
   const uint64_t from = std::max(trace.begin_ns, covered_until_ns_);

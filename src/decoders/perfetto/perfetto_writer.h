@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/coverage/event_fields.h"
+#include "analysis/intervals/call_tracker.h"
 #include "analysis/reports/kmem_call.h"
 #include "decoders/perfetto/perfetto_arguments.h"
 #include "decoders/perfetto/perfetto_bundles.h"
@@ -54,14 +54,12 @@ class PerfettoWriter : public MergeSink {
  private:
   // How an event is converted.
   struct Plan {
-    enum class Kind : uint8_t { enter, exit, other } kind = Kind::other;
+    bool is_call = false;                       // sys_enter or sys_exit
     uint64_t title = 0, category = 0;           // interned
     std::optional<PerfettoKernelEvent> kernel;  // written as this message
     bool is_instant = false;                    // shown on the track of its thread
-    bool ends_thread = false;
-    std::vector<Field> tasks;         // threads whose names are written
-    std::optional<Field> old_thread;  // for exec: the thread that takes over another id
-    SyscallFields call;
+    bool ends_calls = false;                    // the calls of a thread end or get another id
+    std::vector<Field> tasks;                   // threads whose names are written
   };
   struct Source {
     Source(PerfettoWriter& writer, const PerfettoSource& of);
@@ -84,14 +82,14 @@ class PerfettoWriter : public MergeSink {
   void see(uint32_t cpu, uint64_t ts);
   void lose(uint32_t cpu, uint64_t ts, bool calls, bool memory);
   void write(Source& source, const Plan& plan, const RecordOrigin& from, RecordView record);
-  void end_calls(const Plan& plan, RecordView record);
 
   PerfettoPackets packets_;
   PerfettoBundles bundles_{packets_};
   PerfettoNames names_{packets_, bundles_};
   PerfettoLosses losses_{packets_};
   PerfettoMemory memory_{packets_};
-  PerfettoSyscalls syscalls_{packets_};
+  CallTracker calls_;
+  PerfettoSyscalls syscalls_{calls_, packets_, names_};
   std::vector<std::unique_ptr<Source>> sources_;
   std::map<uint32_t, uint64_t> records_;  // of each CPU
   std::set<uint32_t> losing_memory_;      // CPUs that are losing allocations or frees

@@ -4,6 +4,7 @@
 
 #include "analysis/coverage/identities.h"
 #include "analysis/intervals/timeline_tasks.h"
+#include "analysis/reports/fan_out.h"
 #include "analysis/reports/kmem_analysis.h"
 #include "analysis/reports/sched_analysis.h"
 #include "analysis/reports/summary_analysis.h"
@@ -51,11 +52,12 @@ TEST_F(ReusedPid, IsTwoProcessesInASummaryEachNamedByItsLeader) {
 }
 
 TEST_F(ReusedPid, IsTwoProcessesInSystemCalls) {
-  SyscallAnalysis analysis(3);
-  analysis.add_source(schema_, names_);
+  CallTracker tracker;
+  SyscallAnalysis analysis(tracker, 3);
+  tracker.add_source(schema_, names_);
   for (uint64_t ts : {200, 300, 700}) {
-    take(analysis, EVENT_sys_enter, ts, kThread, rec_sys_enter{.nr = 0, .args = {}});
-    take(analysis, EVENT_sys_exit, ts + 10, kThread, rec_sys_exit{.nr = 0});
+    take(tracker, EVENT_sys_enter, ts, kThread, rec_sys_enter{.nr = 0, .args = {}});
+    take(tracker, EVENT_sys_exit, ts + 10, kThread, rec_sys_exit{.nr = 0});
   }
   const auto& rows = analysis.by_process();
   ASSERT_EQ(rows.size(), 2U);
@@ -80,12 +82,14 @@ TEST_F(ReusedPid, IsTwoProcessesOfKernelMemory) {
 }
 
 TEST_F(ReusedPid, IsTwoThreadsOfTheScheduler) {
-  SchedAnalysis analysis(2);
-  analysis.add_source(schema_, names_);
+  RunTracker tracker;
+  SchedAnalysis analysis(tracker, 2);
+  FanOut both{{&tracker, &analysis}};
+  both.add_source(schema_, names_);
   const auto pid = static_cast<int32_t>(kPid);
   for (uint64_t ts : {200, 700}) {
-    take(analysis, EVENT_sched_switch, ts, 0, rec_sched_switch{.next_pid = pid});
-    take(analysis, EVENT_sched_switch, ts + 30, kPid,
+    take(both, EVENT_sched_switch, ts, 0, rec_sched_switch{.next_pid = pid});
+    take(both, EVENT_sched_switch, ts + 30, kPid,
          rec_sched_switch{.prev_pid = pid, .prev_state = 1});
   }
   ASSERT_EQ(analysis.threads().size(), 2U);

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/reports/evict.h"
+#include "analysis/intervals/evict.h"
 #include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {

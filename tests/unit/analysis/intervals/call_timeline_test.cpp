@@ -50,9 +50,10 @@ class CallTimelineTest : public DecoderTest {
     return texts;
   }
 
-  CallTimeline timeline_;
+  CallTracker tracker_;
+  CallTimeline timeline_{tracker_};
   LossTimeline losses_;
-  FanOut all_{{&timeline_, &losses_}};
+  FanOut all_{{&tracker_, &losses_}};
 };
 
 TEST_F(CallTimelineTest, HasALaneForEachThread) {
@@ -62,7 +63,7 @@ TEST_F(CallTimelineTest, HasALaneForEachThread) {
   leave(130, kOtherCaller, 0, 1);
   enter(140, kCaller, 3);
   leave(150, kCaller, 3, 1);  // after a move to another CPU
-  timeline_.finish(200);
+  tracker_.finish(200);
   EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-120 257", "bash 3352: 140-150 3",
                                             "nginx 812: 110-130 0"));
   EXPECT_EQ(timeline_.uncertain(), 0U);
@@ -70,7 +71,7 @@ TEST_F(CallTimelineTest, HasALaneForEachThread) {
 
 TEST_F(CallTimelineTest, ExtendsUnreturnedCallsToTheEnd) {
   enter(100, kCaller, 0);
-  timeline_.finish(900);
+  tracker_.finish(900);
   EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-900 0"));
 }
 
@@ -82,7 +83,7 @@ TEST_F(CallTimelineTest, EndsTheLastCallOfAThreadWithTheThread) {
   take(0, make_record(EVENT_sched_process_exit, 160, kOtherCaller,
                       rec_sched_process_exit{.pid = 812}));
   enter(200, 4000, kExitGroup);
-  timeline_.finish(900);
+  tracker_.finish(900);
   EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-150 231", "nginx 812: 100-160 202"))
       << "of the third thread it is not known when it ended";
 }
@@ -93,7 +94,7 @@ TEST_F(CallTimelineTest, ExecveByAThreadReturnsUnderTheLeadersId) {
   take(0, make_record(EVENT_sched_process_exec, 200, kCaller,
                       rec_sched_process_exec{.pid = kCaller, .old_pid = kOtherCaller}));
   leave(300, kCaller, kExecve);
-  timeline_.finish(1000);
+  tracker_.finish(1000);
   EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-300 59"));
 }
 
@@ -105,7 +106,7 @@ TEST_F(CallTimelineTest, DrawsNothingAcrossALoss) {
   leave(140, kOtherCaller, 0);
   enter(150, kCaller, 0, 1);  // the loss is over
   leave(160, kCaller, 0);
-  timeline_.finish(900);
+  tracker_.finish(900);
   EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 150-160 0"));
   EXPECT_EQ(timeline_.uncertain(), 2U);
 }
@@ -117,7 +118,7 @@ TEST_F(CallTimelineTest, DrawsNothingAcrossAPause) {
   all_.on_config_change(150, state("paused"));
   all_.on_config_change(900, state("running"));
   leave(950, kCaller, 0);
-  timeline_.finish(1000);
+  tracker_.finish(1000);
   EXPECT_THAT(drawn(timeline_), IsEmpty());
   EXPECT_EQ(timeline_.uncertain(), 1U);
 }
@@ -127,7 +128,7 @@ TEST_F(CallTimelineTest, IgnoresTheReturnOfANewThreadFromItsCreation) {
   enter(100, kCaller, kFork);
   leave(110, kOtherCaller, kFork);
   take(0, make_record(EVENT_sys_exit, 120, kCaller, rec_sys_exit{.nr = kFork, .ret = 812}));
-  timeline_.finish(900);
+  tracker_.finish(900);
   EXPECT_THAT(drawn(timeline_), ElementsAre("bash 3352: 100-120 57"));
   EXPECT_EQ(timeline_.uncertain(), 0U);
 }
@@ -136,19 +137,20 @@ TEST_F(CallTimelineTest, DrawsNoCallWithoutItsEnter) {
   leave(100, kCaller, 0);
   enter(110, kCaller, 1);
   leave(120, kCaller, 2);  // of another call
-  timeline_.finish(900);
+  tracker_.finish(900);
   EXPECT_THAT(drawn(timeline_), IsEmpty());
   EXPECT_EQ(timeline_.uncertain(), 2U);
 }
 
 TEST_F(CallTimelineTest, CountsCallsOfThreadsBeyondTheLimit) {
-  CallTimeline small(100, 1);
-  small.add_source(schema_, names_);
+  CallTracker tracker;
+  CallTimeline small(tracker, 100, 1);
+  tracker.add_source(schema_, names_);
   for (const uint32_t tid : {kCaller, kOtherCaller}) {
     const Bytes begin = make_record(EVENT_sys_enter, 100, tid, rec_sys_enter{.nr = 1});
     const Bytes end = make_record(EVENT_sys_exit, 200, tid, rec_sys_exit{.nr = 1});
-    small.on_record({}, RecordView(begin.data()));
-    small.on_record({}, RecordView(end.data()));
+    tracker.on_record({}, RecordView(begin.data()));
+    tracker.on_record({}, RecordView(end.data()));
   }
   EXPECT_EQ(small.threads().size(), 1U);
   EXPECT_EQ(small.other_calls(), 1U);

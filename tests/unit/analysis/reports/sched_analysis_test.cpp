@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/reports/fan_out.h"
 #include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -15,9 +16,9 @@ constexpr uint32_t kSleeps = 1, kGoesOn = 0, kPreempted = 0x100;
 
 class SchedAnalysisTest : public DecoderTest {
  protected:
-  SchedAnalysisTest() { analysis_.add_source(schema_, names_); }
+  SchedAnalysisTest() { all_.add_source(schema_, names_); }
   void take(uint32_t cpu, const Bytes& record) {
-    analysis_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+    all_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
   }
   void change(uint64_t ts, uint32_t cpu, int32_t from, uint32_t state, int32_t to) {
     take(cpu, make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
@@ -26,11 +27,11 @@ class SchedAnalysisTest : public DecoderTest {
   void wake(uint64_t ts, int32_t tid, uint32_t cpu = 0, uint16_t event = EVENT_sched_wakeup) {
     take(cpu, make_record(event, ts, 0, rec_sched_wakeup{.pid = tid}));
   }
-  void lose(uint32_t cpu) {
-    analysis_.on_loss({.ts = 1, .cpu = cpu, .event_id = EVENT_sched_switch, .count = 4});
+  void lose(uint32_t cpu, uint32_t event = EVENT_sched_switch) {
+    all_.on_loss({.ts = 1, .cpu = cpu, .event_id = event, .count = 4});
   }
   void scope(uint64_t ts, const char* config) {
-    analysis_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
+    all_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
   }
   const SchedRow& thread(int32_t tid) {
     for (const SchedRow& row : analysis_.threads())
@@ -40,7 +41,14 @@ class SchedAnalysisTest : public DecoderTest {
     return kNone;
   }
 
-  SchedAnalysis analysis_{2};
+  void finish(uint64_t end_ns) {
+    tracker_.finish(end_ns);
+    analysis_.finish(end_ns);
+  }
+
+  RunTracker tracker_;
+  SchedAnalysis analysis_{tracker_, 2};
+  FanOut all_{{&tracker_, &analysis_}};
 };
 
 TEST_F(SchedAnalysisTest, CountsTimeOnTheCpu) {
@@ -49,7 +57,7 @@ TEST_F(SchedAnalysisTest, CountsTimeOnTheCpu) {
   change(180, 0, kB, kSleeps, 0);
   change(280, 0, 0, kGoesOn, kA);
   change(120, 1, 0, kGoesOn, kC);
-  analysis_.finish(300);
+  finish(300);
   EXPECT_EQ(thread(kA).on_cpu_ns, 70U) << "also what it runs at the end";
   EXPECT_EQ(thread(kA).switched_in, 2U);
   EXPECT_EQ(thread(kA).slept, 1U);
@@ -138,6 +146,17 @@ TEST_F(SchedAnalysisTest, MeasuresNothingAcrossALoss) {
   EXPECT_EQ(thread(kA).delay.max(), 10U);
 }
 
+TEST_F(SchedAnalysisTest, MeasuresRunsButNoDelaysAcrossALossOfWakeups) {
+  change(100, 0, 0, kGoesOn, kA);
+  wake(110, kB);
+  lose(0, EVENT_sched_wakeup);
+  change(200, 0, kA, kSleeps, kB);
+  EXPECT_EQ(thread(kA).on_cpu_ns, 100U);
+  EXPECT_EQ(thread(kB).delay.count(), 0U);
+  EXPECT_EQ(analysis_.lost(), 4U);
+  EXPECT_EQ(analysis_.uncertain(), 1U);
+}
+
 // The trace contains only events of A (3352, of process 3350). The CPU is not idle when nothing is
 // known of it, and B did not run all the time between two switches that involve A.
 TEST_F(SchedAnalysisTest, MeasuresOnlyAcceptedTasksUnderAFilter) {
@@ -149,7 +168,7 @@ TEST_F(SchedAnalysisTest, MeasuresOnlyAcceptedTasksUnderAFilter) {
   change(230, 0, kA, kPreempted, kB);  // then B to 0 and to B again
   wake(240, kB);                       // caused by A on another CPU
   change(300, 0, kB, kSleeps, kA);
-  analysis_.finish(400);
+  finish(400);
   EXPECT_EQ(thread(kA).on_cpu_ns, 50U + 30U + 100U);
   EXPECT_EQ(thread(kA).delay.max(), 10U);
   EXPECT_EQ(thread(kA).preempted_ns, 70U);
@@ -208,7 +227,7 @@ TEST_F(SchedAnalysisTest, MeasuresNothingAcrossAMissingSwitch) {
   EXPECT_EQ(thread(kA).on_cpu_ns, 0U);
   EXPECT_EQ(thread(kB).on_cpu_ns, 0U);
   EXPECT_EQ(analysis_.uncertain(), 1U);
-  analysis_.finish(210);
+  finish(210);
   EXPECT_EQ(analysis_.cpus().at(0).unknown_ns, 100U);
   EXPECT_EQ(analysis_.cpus().at(0).idle_ns, 10U);
 }
@@ -222,19 +241,33 @@ TEST_F(SchedAnalysisTest, MeasuresNothingAcrossAConfigChange) {
   scope(160, R"({"state":"paused","events":["sched_switch","kmalloc"]})");
   scope(900, R"({"state":"running","events":["sched_switch","kmalloc"]})");
   change(1000, 0, kA, kSleeps, kB);
-  analysis_.finish(1100);
+  finish(1100);
   EXPECT_EQ(thread(kA).on_cpu_ns, 0U);
   EXPECT_EQ(thread(kB).delay.count(), 0U);
   EXPECT_EQ(thread(kB).on_cpu_ns, 100U);
   EXPECT_EQ(analysis_.uncertain(), 2U);
 }
 
+TEST_F(SchedAnalysisTest, MeasuresRunsButNoDelaysWhenWakeupsAreEnabled) {
+  scope(0, R"({"events":["sched_switch"]})");
+  change(100, 0, 0, kGoesOn, kA);
+  change(150, 0, kA, kPreempted, 0);
+  scope(160, R"({"events":["sched_switch","sched_wakeup"]})");
+  change(200, 0, 0, kGoesOn, kA);
+  EXPECT_EQ(thread(kA).on_cpu_ns, 50U);
+  EXPECT_EQ(analysis_.cpus().at(0).idle_ns, 50U);
+  EXPECT_EQ(thread(kA).preempted_ns, 0U);
+  EXPECT_EQ(analysis_.uncertain(), 1U);
+}
+
 TEST_F(SchedAnalysisTest, EvictsAndReportsTheLongestWaitingBeyondTheLimit) {
-  SchedAnalysis small(2, 4);
-  small.add_source(schema_, names_);
+  RunTracker tracker;
+  SchedAnalysis small(tracker, 2, 4);
+  FanOut both{{&tracker, &small}};
+  both.add_source(schema_, names_);
   auto record = [&](uint16_t id, uint64_t ts, auto body) {
     const Bytes bytes = make_record(id, ts, 0, body);
-    small.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
+    both.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
   };
   for (int32_t i = 1; i <= 5; ++i)
     record(EVENT_sched_wakeup, static_cast<uint64_t>(i), rec_sched_wakeup{.pid = 100 + i});

@@ -18,10 +18,10 @@ class SyscallAnalysisTest : public DecoderTest {
   SyscallAnalysisTest() {
     learn(task_name(kLeader, 1, kLeader, "leader"));
     learn(task_name(kWorker, 1, kLeader, "worker"));
-    analysis_.add_source(schema_, names_);
+    tracker_.add_source(schema_, names_);
   }
   void take(uint32_t cpu, const Bytes& record) {
-    analysis_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+    tracker_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
   }
   void enter(uint64_t ts, uint32_t tid, int32_t nr, uint64_t arg = 0, uint32_t cpu = 0) {
     take(cpu, make_record(EVENT_sys_enter, ts, tid, rec_sys_enter{.nr = nr, .args = {arg}}));
@@ -30,7 +30,7 @@ class SyscallAnalysisTest : public DecoderTest {
     take(cpu, make_record(EVENT_sys_exit, ts, tid, rec_sys_exit{.nr = nr, .ret = ret}));
   }
   void lose(uint32_t cpu, uint32_t event) {
-    analysis_.on_loss({.ts = 1, .cpu = cpu, .event_id = event, .count = 2});
+    tracker_.on_loss({.ts = 1, .cpu = cpu, .event_id = event, .count = 2});
   }
   const SyscallRow* by_call(int32_t nr) {
     for (const SyscallRow& row : analysis_.by_call())
@@ -43,7 +43,8 @@ class SyscallAnalysisTest : public DecoderTest {
     return nullptr;
   }
 
-  SyscallAnalysis analysis_{3};
+  CallTracker tracker_;
+  SyscallAnalysis analysis_{tracker_, 3};
 };
 
 TEST_F(SyscallAnalysisTest, MeasuresCallsOfEachThread) {
@@ -188,7 +189,7 @@ TEST_F(SyscallAnalysisTest, MeasuresExecByAThread) {
 
 TEST_F(SyscallAnalysisTest, MeasuresNothingAcrossAConfigChange) {
   auto scope = [&](uint64_t ts, const char* config) {
-    analysis_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
+    tracker_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
   };
   scope(0, R"({"state":"running"})");
   enter(100, kWorker, kRead);
@@ -203,11 +204,12 @@ TEST_F(SyscallAnalysisTest, MeasuresNothingAcrossAConfigChange) {
 }
 
 TEST_F(SyscallAnalysisTest, EvictsAndReportsTheOldestCallsBeyondTheLimit) {
-  SyscallAnalysis small(3, 4);
-  small.add_source(schema_, names_);
+  CallTracker tracker(4);
+  SyscallAnalysis small(tracker, 3);
+  tracker.add_source(schema_, names_);
   auto record = [&](uint16_t id, uint64_t ts, uint32_t tid, auto body) {
     const Bytes bytes = make_record(id, ts, tid, body);
-    small.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
+    tracker.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
   };
   for (uint32_t i = 1; i <= 5; ++i) record(EVENT_sys_enter, i, i, rec_sys_enter{});
   EXPECT_EQ(small.not_followed(), 2U);

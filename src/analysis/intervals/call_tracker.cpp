@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/intervals/call_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/coverage/event_fields.h"
+#include "analysis/intervals/evict.h"
+
+namespace ktraced {
+namespace {
+
+// Without the ends of threads, the calls in which they end would seem to go on.
+constexpr std::string_view kCallEvents[] = {"sys_enter", "sys_exit", "sched_process_exit"};
+
+}  // namespace
+
+void CallTracker::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back(
+      {EventTable<Plan>(schema, [](const Event& event) { return plan_of(event); }), &names});
+}
+
+CallTracker::Plan CallTracker::plan_of(const Event& event) {
+  Plan plan;
+  if (event.name == "sys_enter")
+    plan.kind = Plan::Kind::enter;
+  else if (event.name == "sys_exit")
+    plan.kind = Plan::Kind::exit;
+  else if (event.name == "sched_process_exec")
+    plan.kind = Plan::Kind::exec;
+  else if (event.name == "sched_process_exit")
+    plan.kind = Plan::Kind::thread_end;
+  plan.nr = field_named(event, "nr");
+  plan.abi = field_named(event, "abi");
+  plan.args = field_named(event, "args");
+  plan.ret = field_named(event, "ret");
+  plan.old_pid = field_named(event, "old_pid");
+  return plan;
+}
+
+void CallTracker::on_record(const RecordOrigin& from, RecordView record) {
+  continuity_.see(from.cpu);
+  const Source& source = sources_[from.source];
+  const Plan* plan = source.plans.find(record.id());
+  if (plan == nullptr) return;
+  const CallRecord at{.from = from, .record = record, .names = *source.names};
+  switch (plan->kind) {
+    case Plan::Kind::enter:
+      return on_enter(*plan, at);
+    case Plan::Kind::exit:
+      return on_exit(*plan, at);
+    case Plan::Kind::exec:
+      return on_exec(*plan, record);
+    case Plan::Kind::thread_end:
+      return on_thread_end(record);
+    case Plan::Kind::other:
+      break;
+  }
+}
+
+void CallTracker::on_loss(const LossItem& loss) {
+  const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
+  if (plan == nullptr) return;
+  if (plan->kind != Plan::Kind::enter && plan->kind != Plan::Kind::exit) return;
+  lost_ += loss.count;
+  lose(loss.cpu, loss.ts);
+}
+
+void CallTracker::lose(uint32_t cpu, uint64_t ts) {
+  continuity_.lose(cpu);
+  for (CallSink* sink : sinks_) sink->on_interrupt(ts, Unknown::lost);
+}
+
+// Running calls may end, and others begin, unrecorded.
+void CallTracker::interrupt(uint64_t ts, Unknown why) {
+  continuity_.interrupt(why);
+  for (CallSink* sink : sinks_) sink->on_interrupt(ts, why);
+}
+
+void CallTracker::on_config_change(uint64_t ts, const TraceConfig& scope) {
+  if (config_ && !scope.same_for(*config_, kCallEvents)) interrupt(ts, Unknown::config_change);
+  config_ = scope;
+}
+
+void CallTracker::on_enter(const Plan& plan, const CallRecord& at) {
+  const RecordView record = at.record;
+  if (threads_.size() >= max_threads_) make_room(record.ts());
+  Thread& thread = threads_[record.tid()];
+  if (thread.in_call) end(record.tid(), thread, CallEnd::unseen, record.ts());
+  Call& call = thread.call;
+  call.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record));
+  call.nr = static_cast<int32_t>(value_or_zero(plan.nr, record));
+  call.begin_ns = record.ts();
+  for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = value_or_zero(plan.args, record, i);
+  call.never_returns = kinds_.of(call.abi, call.nr) == CallKind::ends_thread;
+  thread.since = continuity_.now();
+  thread.in_call = true;
+  const Unknown unknown = continuity_.broken_since(thread.since);
+  for (CallSink* sink : sinks_) sink->on_begin(call, at, unknown);
+}
+
+void CallTracker::make_room(uint64_t ts) {
+  std::erase_if(threads_, [](const auto& entry) { return !entry.second.in_call; });
+  if (threads_.size() <= max_threads_ / 2) return;
+  evict_older_half(
+      threads_, [](const Thread& thread) { return thread.call.begin_ns; },
+      [&](uint32_t tid, const Thread& thread) {
+        give({.tid = tid,
+              .call = &thread.call,
+              .end = CallEnd::not_followed,
+              .end_ns = ts,
+              .unknown = Unknown::evicted});
+      });
+}
+
+void CallTracker::on_exit(const Plan& plan, CallRecord at) {
+  const RecordView record = at.record;
+  const uint32_t tid = record.tid();
+  at.task = at.names.task_at(tid, record.ts());
+  const CallReturn returned{.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record)),
+                            .nr = static_cast<int32_t>(value_or_zero(plan.nr, record)),
+                            .ret = static_cast<int64_t>(value_or_zero(plan.ret, record)),
+                            .at = at};
+  const bool of_child =
+      returned.ret == 0 && kinds_.of(returned.abi, returned.nr) == CallKind::makes_thread;
+  if (of_child) end(tid, CallEnd::unseen, record.ts());  // of the previous thread with this id
+  const auto found = threads_.find(tid);
+  if (found == threads_.end() || !found->second.in_call)
+    return give({.tid = tid,
+                 .end = of_child ? CallEnd::child_returned : CallEnd::returned,
+                 .returned = &returned,
+                 .end_ns = record.ts(),
+                 .unknown = Unknown::unseen});
+  Thread& thread = found->second;
+  const bool same_call = returned.nr == kSigreturnNumber ||
+                         (thread.call.nr == returned.nr && thread.call.abi == returned.abi);
+  const bool same_thread = at.task == nullptr || at.task->start_time <= thread.call.begin_ns;
+  end(tid, thread, same_call && same_thread ? CallEnd::returned : CallEnd::other_returned,
+      record.ts(), &returned);
+}
+
+// A thread other than the main thread becomes the main thread, with its id, before it returns. The
+// call of the previous main thread has ended.
+void CallTracker::on_exec(const Plan& plan, RecordView record) {
+  const auto from = static_cast<uint32_t>(value_or_zero(plan.old_pid, record));
+  const uint32_t to = record.tid();
+  if (!plan.old_pid || from == to) return;
+  const auto found = threads_.find(from);
+  if (found == threads_.end() || !found->second.in_call) return;
+  end(to, CallEnd::thread_ended, record.ts());
+  threads_.erase(to);
+  auto thread = threads_.extract(from);
+  thread.key() = to;
+  threads_.insert(std::move(thread));
+  for (CallSink* sink : sinks_) sink->on_new_id(from, to, record.ts());
+}
+
+void CallTracker::on_thread_end(RecordView record) {
+  end(record.tid(), CallEnd::thread_ended, record.ts());
+  threads_.erase(record.tid());
+}
+
+void CallTracker::end(uint32_t tid, CallEnd how, uint64_t ts) {
+  if (const auto found = threads_.find(tid); found != threads_.end() && found->second.in_call)
+    end(tid, found->second, how, ts);
+}
+
+void CallTracker::end(uint32_t tid, Thread& thread, CallEnd how, uint64_t ts,
+                      const CallReturn* returned) {
+  thread.in_call = false;
+  Unknown unknown = continuity_.broken_since(thread.since);
+  if (how == CallEnd::other_returned || how == CallEnd::unseen) unknown = Unknown::unseen;
+  give({.tid = tid,
+        .call = &thread.call,
+        .end = how,
+        .returned = returned,
+        .end_ns = ts,
+        .unknown = unknown});
+}
+
+// In the order of thread ids, so that the output does not depend on that of the table.
+void CallTracker::finish(uint64_t end_ns) {
+  std::vector<uint32_t> tids;
+  tids.reserve(threads_.size());
+  for (const auto& [tid, thread] : threads_)
+    if (thread.in_call) tids.push_back(tid);
+  std::ranges::sort(tids);
+  for (const uint32_t tid : tids) end(tid, CallEnd::trace_ended, end_ns);
+}
+
+}  // namespace ktraced

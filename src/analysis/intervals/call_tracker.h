@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Pairs the beginnings and ends of system calls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/coverage/event_table.h"
+#include "analysis/intervals/continuity.h"
+#include "analysis/intervals/thread_calls.h"
+
+namespace ktraced {
+
+// A system call that has begun.
+struct Call {
+  uint32_t abi = 0;
+  int32_t nr = 0;
+  uint64_t begin_ns = 0;
+  std::array<uint64_t, 6> args{};
+  bool never_returns = false;  // exit() or exit_group(): ends with its thread
+};
+
+// A record that begins or ends a call.
+struct CallRecord {
+  const RecordOrigin& from;
+  RecordView record;
+  const NameTable& names;
+  const TaskName* task = nullptr;  // its thread, if known; only of a return
+};
+
+// What sys_exit says.
+struct CallReturn {
+  uint32_t abi = 0;
+  int32_t nr = 0;
+  int64_t ret = 0;
+  CallRecord at;
+};
+
+enum class CallEnd : uint8_t {
+  returned,        // with sys_exit
+  child_returned,  // a new thread returned from the call of its creator: no call of its own
+  other_returned,  // the next event of its thread is the sys_exit of another call
+  unseen,          // not in the trace: then its thread began another call, or another thread its id
+  thread_ended,    // sched_process_exit, or execve in another thread of its process
+  not_followed,    // evicted: too many calls were running
+  trace_ended,     // it was running at the end of the trace
+};
+
+// A call, or the part of it that is in the trace.
+struct CallInterval {
+  uint32_t tid = 0;            // the thread, under its id at the end
+  const Call* call = nullptr;  // null: its beginning is not in the trace
+  CallEnd end = CallEnd::returned;
+  const CallReturn* returned = nullptr;  // of the CallEnds that are a return
+  uint64_t end_ns = 0;
+  // Why it is not known that the call lasted from its beginning to `end_ns`.
+  Unknown unknown = Unknown::none;
+
+  [[nodiscard]] bool known() const { return call != nullptr && unknown == Unknown::none; }
+};
+
+// Receives calls from a CallTracker. What the arguments refer to is valid during the call.
+class CallSink {
+ public:
+  virtual ~CallSink() = default;
+  // `unknown`: why the end of this call will not be known.
+  virtual void on_begin(const Call& call, const CallRecord& at, Unknown unknown) = 0;
+  virtual void on_end(const CallInterval& interval) = 0;
+  // The ends of all running calls will not be known. They are still given to on_end().
+  virtual void on_interrupt(uint64_t /*ts*/, Unknown /*why*/) {}
+  // By execve, thread `from` has got the id `to`, under which its call continues.
+  virtual void on_new_id(uint32_t /*from*/, uint32_t /*to*/, uint64_t /*ts*/) {}
+};
+
+// Turns sys_enter, sys_exit, sched_process_exec and sched_process_exit into calls. Each call that
+// begins also ends. A call is known only if nothing was lost or changed while it ran. A thread is
+// its id and its start time: a thread that is younger than a call does not return from it. Memory:
+// at most `max_threads` threads; then those that are in no call are evicted, and if these are few,
+// the older half of the calls.
+class CallTracker : public Analysis {
+ public:
+  static constexpr size_t kMaxThreads = 262144;
+
+  explicit CallTracker(size_t max_threads = kMaxThreads) : max_threads_(max_threads) {}
+  // `sink` must outlive the last event. Sinks get each call in the order in which they were added.
+  void add_sink(CallSink& sink) { sinks_.push_back(&sink); }
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  // Call after the last record: ends the calls that are running.
+  void finish(uint64_t end_ns);
+
+  // There is a record of this CPU, which was left out.
+  void see(uint32_t cpu) { continuity_.see(cpu); }
+  // Events of this CPU are missing from now until its next record.
+  void lose(uint32_t cpu, uint64_t ts);
+  // Events of any CPU may be missing before now.
+  void interrupt(uint64_t ts, Unknown why);
+
+  // Events sys_enter and sys_exit that were lost.
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
+ private:
+  struct Plan {
+    enum class Kind : uint8_t { other, enter, exit, exec, thread_end } kind = Kind::other;
+    std::optional<Field> nr, abi, args, ret, old_pid;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+  struct Thread {
+    Call call;
+    uint64_t since = 0;  // continuity_.now() when it began
+    bool in_call = false;
+  };
+  static Plan plan_of(const Event& event);
+
+  void on_enter(const Plan& plan, const CallRecord& at);
+  void on_exit(const Plan& plan, CallRecord at);
+  void on_exec(const Plan& plan, RecordView record);
+  void on_thread_end(RecordView record);
+  void make_room(uint64_t ts);
+  // Ends the call of a thread, if it has one.
+  void end(uint32_t tid, CallEnd how, uint64_t ts);
+  void end(uint32_t tid, Thread& thread, CallEnd how, uint64_t ts,
+           const CallReturn* returned = nullptr);
+  void give(const CallInterval& interval) {
+    for (CallSink* sink : sinks_) sink->on_end(interval);
+  }
+
+  size_t max_threads_;
+  std::vector<CallSink*> sinks_;
+  std::vector<Source> sources_;
+  std::optional<TraceConfig> config_;
+  CallKinds kinds_;
+  std::unordered_map<uint32_t, Thread> threads_;  // in a call, or between two
+  Continuity continuity_;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace ktraced

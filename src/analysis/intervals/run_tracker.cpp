@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/intervals/run_tracker.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/coverage/event_fields.h"
+
+namespace ktraced {
+namespace {
+
+constexpr std::string_view kRunEvents[] = {"sched_switch"};
+
+// Thread ids and states have 32 bits.
+uint32_t number_in(const std::optional<Field>& field, RecordView record) {
+  return static_cast<uint32_t>(value_or_zero(field, record));
+}
+
+}  // namespace
+
+void RunTracker::add_source(const Schema& schema, const NameTable& names) {
+  sources_.push_back(
+      {EventTable<Plan>(schema, [](const Event& event) { return plan_of(event); }), &names});
+}
+
+RunTracker::Plan RunTracker::plan_of(const Event& event) {
+  Plan plan{.of_current = ThreadCoverage::is_of_current(event),
+            .prev_pid = field_named(event, "prev_pid"),
+            .prev_state = field_named(event, "prev_state"),
+            .next_pid = field_named(event, "next_pid"),
+            .parent_pid = field_named(event, "parent_pid"),
+            .child_pid = field_named(event, "child_pid")};
+  if (event.name == "sched_switch")
+    plan.kind = Plan::Kind::switched;
+  else if (event.name == "sched_process_fork")
+    plan.kind = Plan::Kind::forked;
+  return plan;
+}
+
+void RunTracker::on_record(const RecordOrigin& from, RecordView record) {
+  const Source& source = sources_[from.source];
+  const Plan* plan = source.plans.find(record.id());
+  if (plan == nullptr) return;
+  if (plan->of_current) coverage_.note(record.tid());
+  if (plan->kind == Plan::Kind::switched)
+    on_switch(*plan, from.cpu, record, *source.names);
+  else if (plan->kind == Plan::Kind::forked)
+    coverage_.note_fork(number_in(plan->parent_pid, record), number_in(plan->child_pid, record),
+                        record.ts(), *source.names);
+}
+
+void RunTracker::on_switch(const Plan& plan, uint32_t number, RecordView record,
+                           const NameTable& names) {
+  Switch change{.cpu = number,
+                .ts = record.ts(),
+                .prev = number_in(plan.prev_pid, record),
+                .prev_state = number_in(plan.prev_state, record),
+                .next = number_in(plan.next_pid, record),
+                .names = names};
+  coverage_.note_switch(change.prev, change.next, change.ts, names);
+  Cpu& cpu = cpus_[number];
+  if (cpu.tid) {
+    const Unknown unknown = end_of_run(cpu, change.prev, change.ts, names);
+    if (unknown == Unknown::none)
+      give_run(number, cpu, change.ts, true, Unknown::none);
+    else
+      interrupt(number, cpu, std::nullopt, unknown);
+  }
+  if (!cpu.tid) give_unknown(number, cpu, change.ts);
+  change.next_covered = coverage_.has(change.next, change.ts, names);
+  cpu = {.tid = change.next, .covered = change.next_covered, .since = change.ts};
+  for (RunSink* sink : sinks_) sink->on_switch(change);
+}
+
+// Why a switch from thread `prev` does not end the run of a CPU: another thread ran in between, or
+// a thread that the filter rejects, so the switch between is not in the trace.
+Unknown RunTracker::end_of_run(const Cpu& cpu, uint32_t prev, uint64_t ts,
+                               const NameTable& names) const {
+  if (!coverage_.has(*cpu.tid, ts, names)) return Unknown::filter;
+  if (*cpu.tid != prev) return Unknown::unseen;
+  const TaskName* task = names.task_at(prev, ts);
+  const bool is_younger = task != nullptr && task->start_time > cpu.since;
+  return is_younger ? Unknown::unseen : Unknown::none;
+}
+
+void RunTracker::on_loss(const LossItem& loss) {
+  const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
+  if (plan == nullptr || plan->kind != Plan::Kind::switched) return;
+  // Before a loss nothing is missing. Before the beginning of a history, events may be missing.
+  interrupt(loss.cpu, cpus_[loss.cpu], loss.count != 0 ? std::optional(loss.ts) : std::nullopt,
+            Unknown::lost);
+}
+
+// It is unknown which threads run after the change. Up to the change it is known, unless tracing
+// was paused, which is reported before.
+void RunTracker::on_config_change(uint64_t ts, const TraceConfig& scope) {
+  if (!coverage_.change(scope, kRunEvents)) return;
+  for (auto& [number, cpu] : cpus_) interrupt(number, cpu, ts, Unknown::config_change);
+}
+
+// It is unknown what the CPU runs from `known_until` on, or, without it, since the last switch.
+void RunTracker::interrupt(uint32_t number, Cpu& cpu, std::optional<uint64_t> known_until,
+                           Unknown why) {
+  if (!cpu.tid) return;
+  const bool known = known_until && cpu.covered;
+  const uint64_t end = known ? std::max(cpu.since, *known_until) : cpu.since;
+  give_run(number, cpu, end, known, why);
+  cpu = {.tid = std::nullopt, .since = end, .why = why};
+}
+
+void RunTracker::give_run(uint32_t number, const Cpu& cpu, uint64_t end, bool known, Unknown then) {
+  const RunInterval interval{.cpu = number,
+                             .tid = *cpu.tid,
+                             .begin_ns = cpu.since,
+                             .end_ns = std::max(cpu.since, end),
+                             .known = known,
+                             .then = then};
+  for (RunSink* sink : sinks_) sink->on_run(interval);
+}
+
+void RunTracker::give_unknown(uint32_t number, const Cpu& cpu, uint64_t end) {
+  const UnknownInterval interval{
+      .cpu = number, .begin_ns = cpu.since, .end_ns = std::max(cpu.since, end), .why = cpu.why};
+  for (RunSink* sink : sinks_) sink->on_unknown(interval);
+}
+
+void RunTracker::finish(uint64_t end_ns) {
+  for (auto& [number, cpu] : cpus_) {
+    if (cpu.tid && cpu.covered) {
+      give_run(number, cpu, end_ns, true, Unknown::trace_end);
+      continue;
+    }
+    interrupt(number, cpu, std::nullopt, Unknown::filter);
+    give_unknown(number, cpu, end_ns);
+  }
+  cpus_.clear();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which thread each CPU runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/coverage/event_table.h"
+#include "analysis/coverage/thread_coverage.h"
+#include "analysis/intervals/unknown.h"
+
+namespace ktraced {
+
+// A sched_switch.
+struct Switch {
+  uint32_t cpu = 0;
+  uint64_t ts = 0;
+  uint32_t prev = 0;  // threads; 0: the idle task
+  uint32_t prev_state = 0;
+  uint32_t next = 0;
+  bool next_covered = false;  // every switch from and to it is in the trace
+  const NameTable& names;
+};
+
+// A time in which a CPU ran a thread.
+struct RunInterval {
+  uint32_t cpu = 0;
+  uint32_t tid = 0;  // 0: the idle task
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  // True if the thread certainly ran from `begin_ns` to `end_ns`. False if nothing is known after
+  // `begin_ns`, which is also `end_ns` then.
+  bool known = true;
+  // Why nothing is known from `end_ns` on; none: the CPU was switched to another thread.
+  Unknown then = Unknown::none;
+};
+
+// A time in which it is not known what a CPU ran. The first one of a CPU begins at 0.
+struct UnknownInterval {
+  uint32_t cpu = 0;
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  Unknown why = Unknown::none;
+};
+
+// Receives intervals from a RunTracker. Those of one CPU come in time order, without gaps.
+class RunSink {
+ public:
+  virtual ~RunSink() = default;
+  virtual void on_run(const RunInterval& interval) = 0;
+  virtual void on_unknown(const UnknownInterval& /*interval*/) {}
+  // `next` runs now. Called after the previous interval has been given.
+  virtual void on_switch(const Switch& /*what*/) {}
+};
+
+// Turns sched_switch into intervals. A run is known if it begins and ends with a switch of the same
+// thread, no switches were lost in between, and the filter accepts the thread. A thread is its id
+// and its start time.
+class RunTracker : public Analysis {
+ public:
+  // `sink` must outlive the last event. Sinks get each interval in the order in which they were
+  // added.
+  void add_sink(RunSink& sink) { sinks_.push_back(&sink); }
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  // Call after the last record. Running threads run until `end_ns`.
+  void finish(uint64_t end_ns);
+
+ private:
+  struct Plan {
+    enum class Kind : uint8_t { other, switched, forked } kind = Kind::other;
+    bool of_current = false;  // see ThreadCoverage::is_of_current()
+    std::optional<Field> prev_pid, prev_state, next_pid, parent_pid, child_pid;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+  struct Cpu {
+    std::optional<uint32_t> tid;          // the running thread, if known
+    bool covered = false;                 // known to match the filter at its start
+    uint64_t since = 0;                   // start of the run or of the unknown time
+    Unknown why = Unknown::before_trace;  // it is unknown
+  };
+  static Plan plan_of(const Event& event);
+
+  void on_switch(const Plan& plan, uint32_t number, RecordView record, const NameTable& names);
+  [[nodiscard]] Unknown end_of_run(const Cpu& cpu, uint32_t prev, uint64_t ts,
+                                   const NameTable& names) const;
+  void interrupt(uint32_t number, Cpu& cpu, std::optional<uint64_t> known_until, Unknown why);
+  void give_run(uint32_t number, const Cpu& cpu, uint64_t end, bool known, Unknown then);
+  void give_unknown(uint32_t number, const Cpu& cpu, uint64_t end);
+
+  std::vector<RunSink*> sinks_;
+  std::vector<Source> sources_;
+  ThreadCoverage coverage_;
+  std::map<uint32_t, Cpu> cpus_;
+};
+
+}  // namespace ktraced
