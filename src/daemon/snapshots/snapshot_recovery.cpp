@@ -29,7 +29,7 @@ Result<> Snapshots::begin() {
     if (!claimed) spdlog::warn("snapshots cannot be written: {}", claimed.error().message);
   }
   store_->finish_removals();
-  unsaved_ = tracer_.flight().unfinished();
+  unsaved_ = tracer_.rings().flight().unfinished();
   recover();
   // Unfinished snapshots of earlier daemons, whose banks no longer exist.
   const auto unfinished = store_->list_unfinished("");
@@ -69,7 +69,7 @@ bool Snapshots::is_saved(const FlightRecorder::Frozen& frozen) {
   const auto name = find_snapshot(*store_, boot_id(), frozen.swap_ts);
   if (!name) return false;
   spdlog::info("{} holds what an earlier daemon has frozen", store_->path_of(*name).string());
-  tracer_.flight().release(frozen.bank);
+  tracer_.rings().flight().release(frozen.bank);
   return true;
 }
 
