@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/files/read_file.h"
@@ -19,8 +18,6 @@
 
 namespace ktraced {
 namespace {
-
-using nlohmann::json;
 
 constexpr size_t kMeminfoBytes = 64U << 10;
 
@@ -73,32 +70,27 @@ std::string path_of_probe(const Config& config, const std::string& definition) {
 
 // Collects the events that this kernel has but that could not be attached.
 void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& findings) {
-  const json status = tracer.status();
-  const json& events = status.at("events");
+  const TraceStatus status = tracer.status();
   const std::set<std::string> builtin(config.events.begin(), config.events.end());
-  for (const auto& [name, event] : events.items()) {
+  for (const auto& [name, event] : status.events) {
     const bool configured = builtin.contains(name) || name.contains(':');
-    if (!configured || event.at("available").get<bool>()) continue;
-    const std::string reason = event.value("reason", std::string());
-    const std::string line = fmt::format("event {} is not available: {}", name, reason);
+    if (!configured || !event.reason) continue;
+    const std::string line = fmt::format("event {} is not available: {}", name, *event.reason);
     if (std::ranges::find(findings.warnings, line) == findings.warnings.end())
       findings.problems.push_back(line);
   }
   for (size_t i = 0; i < config.tracepoints.size(); ++i) {
     const std::string& name = config.tracepoints[i];
-    if (!events.contains(name) && !name.contains('*') && !name.contains('?'))
-      if (auto enabled = tracer.set_enabled({name}, true); !enabled)
+    if (!status.events.contains(name) && !name.contains('*') && !name.contains('?'))
+      if (auto enabled = tracer.events().set_enabled({name}, true); !enabled)
         findings.problems.push_back(
             fmt::format("events.tracepoints[{}]: {}", i, enabled.error().message));
   }
-  const json probes = tracer.probes();
-  for (const json& probe : probes.at("probes")) {
-    if (probe.value("available", false)) continue;
-    const std::string definition = probe.value("definition", std::string());
-    findings.problems.push_back(fmt::format("{}: {}: {}", path_of_probe(config, definition),
-                                            definition,
-                                            probe.value("reason", std::string("not available"))));
-  }
+  for (const ProbeInfo& probe : tracer.probes().list())
+    if (!probe.available())
+      findings.problems.push_back(
+          fmt::format("{}: {}: {}", path_of_probe(config, probe.definition), probe.definition,
+                      probe.reason.empty() ? "not available" : probe.reason));
 }
 
 // Collects the log of the trial. Only problems are shown, unless details are requested.
@@ -179,7 +171,8 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
                                 tracer.error().message);
     return findings;
   }
-  (*tracer)->set_streaming(true);  // attaches all programs, even if the flight recorder is off
+  // Attaches all programs, even if the flight recorder is off.
+  (*tracer)->stream().set_subscribed(true);
   collect_failures(**tracer, trial, findings);
   (*tracer)->shut_down(false);
   return findings;

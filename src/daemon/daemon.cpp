@@ -57,10 +57,10 @@ Result<> Daemon::start() {
   server_ = std::move(*server);
   server_->on_closed([this] { heap_.note_use(); });
 
-  auto subscribers =
-      Subscribers::create(loop_, {.on_any = [this](bool any) { tracer_->set_streaming(any); },
-                                  .request_batch = [this] { tracer_->request_batch(); },
-                                  .on_gone = [this] { heap_.note_use(); }});
+  auto subscribers = Subscribers::create(
+      loop_, {.on_any = [this](bool any) { tracer_->stream().set_subscribed(any); },
+              .request_batch = [this] { tracer_->stream().drain().request_batch(); },
+              .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
@@ -100,7 +100,7 @@ void Daemon::watch_kernel() {
     spdlog::warn("{}; without it no other tracepoints than ktraced's own events can be enabled",
                  tracefs.error().message);
   auto watch = UeventWatch::start(loop_, [this](const KernelChanges& changes) {
-    if (changes.cpus) tracer_->look_for_new_cpus();
+    if (changes.cpus) tracer_->add_new_cpus();
     // Addresses of an unloaded module keep their names until other code can have these addresses.
     if (changes.modules_came) symbols_.refresh();
     if (changes.modules()) note_modules(changes);
@@ -109,14 +109,14 @@ void Daemon::watch_kernel() {
     uevent_watch_ = std::move(*watch);
   else
     spdlog::warn("{}; those that come later are not traced", watch.error().message);
-  tracer_->look_for_new_cpus();  // a CPU that came before the watch started
+  tracer_->add_new_cpus();  // a CPU that came before the watch started
 }
 
 void Daemon::note_modules(const KernelChanges& changes) {
   commands_.run([this, changes](const CommandQueue::Token& token) {
     tracer_->note_modules(changes);
-    tracer_->when_attached([this, token](const Result<>& attached) {
-      if (attached) tracer_->check_modules();
+    tracer_->attacher().when_attached([this, token](const Result<>& attached) {
+      if (attached) tracer_->probes().retry_failed();
     });
   });
 }
@@ -124,21 +124,21 @@ void Daemon::note_modules(const KernelChanges& changes) {
 // The recorder queries the tracer only while something is published, so while there is a tracer.
 void Daemon::make_recorder() {
   recorder_ = std::make_unique<StreamRecorder>(
-      TraceFacts{.manifest = [this] { return tracer_->manifest(); },
-                 .current_config = [this] { return tracer_->current_config(); },
-                 .missed = [this] { return tracer_->missed(); },
+      TraceFacts{.manifest = [this] { return tracer_->metadata().manifest(); },
+                 .current_config = [this] { return tracer_->metadata().current_config(); },
+                 .missed = [this] { return tracer_->metadata().missed(); },
                  .follow_lost = [this] { return tracer_->follow_lost(); },
-                 .names = [this] { return tracer_->metadata_records(); },
+                 .names = [this] { return tracer_->metadata().records(); },
                  .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
-                 .account = [this] { return tracer_ ? &tracer_->account() : nullptr; },
-                 .lost_before = [this] { return tracer_->lost_before(); }});
+                 .account = [this] { return tracer_ ? &tracer_->rings().account() : nullptr; },
+                 .lost_before = [this] { return tracer_->rings().lost_before(); }});
 }
 
 // The recorder is registered before the stream starts, and removed after the stream has ended.
 void Daemon::apply_output(const std::optional<StreamOutput>& output) {
-  tracer_->set_recording(output.has_value());
+  tracer_->stream().set_recording(output.has_value());
   recorder_->apply(output);
-  if (output) tracer_->request_batch();
+  if (output) tracer_->stream().drain().request_batch();
 }
 
 Result<> Daemon::watch_signals() {
@@ -174,18 +174,20 @@ void Daemon::reload(OnReloaded then) {
     auto config = read_config();
     if (!config) return then(propagate(config));
     const auto tracepoints = config->tracepoints;
-    tracer_->prepare_tracepoints(tracepoints, [this, then, token, config = std::move(*config)](
-                                                  const Tracepoints::Kept& kept) {
-      tracer_->prepare_probes(
-          config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
-            if (!probes) return then(std::unexpected(probes.error()));
-            const auto changed = put_into_use(config);
-            tracer_->when_attached([then, token, changed, kept, probes](const Result<>& attached) {
-              if (!attached) return then(std::unexpected(attached.error()));
-              then(changed);
-            });
-          });
-    });
+    tracer_->resolver().prepare_tracepoints(
+        tracepoints,
+        [this, then, token, config = std::move(*config)](const Tracepoints::Kept& kept) {
+          tracer_->probe_lookup().prepare(
+              config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
+                if (!probes) return then(std::unexpected(probes.error()));
+                const auto changed = put_into_use(config);
+                tracer_->attacher().when_attached(
+                    [then, token, changed, kept, probes](const Result<>& attached) {
+                      if (!attached) return then(std::unexpected(attached.error()));
+                      then(changed);
+                    });
+              });
+        });
   });
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "daemon/capture/tracer.h"
-#include "daemon/capture/uevent_watch.h"
 #include "daemon/config/config.h"
 #include "daemon/control/command_queue.h"
 #include "daemon/control/control_server.h"
@@ -19,6 +18,7 @@
 #include "daemon/runtime/event_loop.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "daemon/runtime/heap_trimmer.h"
+#include "daemon/runtime/uevent_watch.h"
 #include "daemon/snapshots/snapshots.h"
 #include "kernel/symbols/symbols.h"
 

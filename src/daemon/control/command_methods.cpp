@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "daemon/control/trace_json.h"
 #include "kernel/probes/probe_grammar.h"
 
 namespace ktraced {
@@ -22,12 +23,12 @@ constexpr size_t kNameBytesMax = 256;
 // The second half of a command. The command ends when `token` is released.
 void finish_command(Tracer& tracer, const CommandQueue::Token& token, const Reply& reply,
                     const Result<FinishCommand>& begun) {
-  tracer.when_attached([&tracer, token, reply, begun](const Result<>& attached) {
+  tracer.attacher().when_attached([&tracer, token, reply, begun](const Result<>& attached) {
     if (!begun) return reply(std::unexpected(begun.error()));
     if (!attached) return reply(std::unexpected(attached.error()));
     const auto answer = (*begun)();
     // A command that failed may have undone its changes.
-    tracer.when_attached([token, reply, answer](const Result<>&) { reply(answer); });
+    tracer.attacher().when_attached([token, reply, answer](const Result<>&) { reply(answer); });
   });
 }
 
@@ -37,10 +38,10 @@ FinishCommand answer_with(json answer) {
 
 Result<FinishCommand> begin_enabling(Tracer& tracer, const std::vector<std::string>& names,
                                      const Tracepoints::Kept& kept) {
-  auto chosen = tracer.set_enabled(names, true);
+  auto chosen = tracer.events().set_enabled(names, true);
   if (!chosen) return propagate(chosen);
   return [&tracer, names, kept, chosen = std::move(*chosen)]() -> Result<json> {
-    auto checked = tracer.check_enabled(names, chosen);
+    auto checked = tracer.events().check_enabled(names, chosen);
     if (!checked) return propagate(checked);
     json answer = {{"events", checked->events}};
     if (!checked->skipped.empty()) answer["skipped"] = checked->skipped;
@@ -53,7 +54,7 @@ void enable(const MethodTargets& t, const json& params, const Reply& reply) {
   if (!names) return reply(propagate(names));
   t.commands.run(
       [&tracer = t.tracer, reply, names = std::move(*names)](const CommandQueue::Token& token) {
-        tracer.prepare_tracepoints(
+        tracer.resolver().prepare_tracepoints(
             names, [&tracer, reply, names, token](const Tracepoints::Kept& kept) {
               finish_command(tracer, token, reply, begin_enabling(tracer, names, kept));
             });
@@ -63,14 +64,14 @@ void enable(const MethodTargets& t, const json& params, const Reply& reply) {
 Result<FinishCommand> disable(Tracer& tracer, const json& params) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
-  auto chosen = tracer.set_enabled(*names, false);
+  auto chosen = tracer.events().set_enabled(*names, false);
   if (!chosen) return propagate(chosen);
   return answer_with({{"events", chosen->events}});
 }
 
 Result<FinishCommand> set_paused(Tracer& tracer, bool paused, const Peer& peer) {
   spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
-  tracer.set_paused(paused);
+  tracer.reconciler().set_paused(paused);
   return answer_with({{"state", paused ? "paused" : "running"}});
 }
 
@@ -108,9 +109,15 @@ Result<ProbesToAdd> probes_to_add(const json& params) {
 Result<FinishCommand> begin_adding(Tracer& tracer, const ProbesToAdd& probes, const Reply& reply,
                                    const Result<Probes::Kept>& kept) {
   if (!kept) return std::unexpected(kept.error());
-  auto added = tracer.add_probes(probes.commands, probes.progress ? progress_to(reply) : nullptr);
+  auto added = tracer.probes().add(probes.commands, probes.progress ? progress_to(reply) : nullptr);
   if (!added) return propagate(added);
-  return [&tracer, change = *added, kept] { return tracer.check_added(*change); };
+  return [&tracer, change = *added, kept]() -> Result<json> {
+    auto checked = tracer.probes().check_added(*change);
+    if (!checked) return propagate(checked);
+    json list = json::array();
+    for (const ProbeInfo& probe : *checked) list.push_back(probe_json(tracer, probe));
+    return json{{"added", std::move(list)}, {"removed", change->removed}};
+  };
 }
 
 void add_probes(const MethodTargets& t, const json& params, const Reply& reply) {
@@ -121,7 +128,7 @@ void add_probes(const MethodTargets& t, const json& params, const Reply& reply) 
     std::vector<ProbeDefinition> definitions;
     for (const ProbeCommand& command : probes.commands)
       if (const auto* probe = std::get_if<ProbeDefinition>(&command)) definitions.push_back(*probe);
-    tracer.prepare_probes(
+    tracer.probe_lookup().prepare(
         std::move(definitions), [&tracer, reply, probes, token](const Result<Probes::Kept>& kept) {
           finish_command(tracer, token, reply, begin_adding(tracer, probes, reply, kept));
         });
@@ -131,9 +138,9 @@ void add_probes(const MethodTargets& t, const json& params, const Reply& reply) 
 Result<FinishCommand> remove_probes(Tracer& tracer, const json& params) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
-  auto removed = tracer.remove_probes(*names);
+  auto removed = tracer.probes().remove(*names);
   if (!removed) return propagate(removed);
-  return answer_with(std::move(*removed));
+  return answer_with({{"removed", *removed}});
 }
 
 }  // namespace
@@ -202,7 +209,7 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     return remove_probes(tracer, params);
   });
   add("probe.clear", [&tracer](const json&, const Peer&, const Reply&) -> Result<FinishCommand> {
-    return answer_with(tracer.clear_probes());
+    return answer_with({{"removed", tracer.probes().clear()}});
   });
 }
 

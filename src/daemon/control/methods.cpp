@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/snapshot_methods.h"
+#include "daemon/control/trace_json.h"
 #include "daemon/runtime/json_text.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
@@ -32,23 +34,31 @@ void list_events(const MethodTargets& t, const json& params, const Reply& reply)
   CommandQueue& queue = patterns.empty() ? t.lists : t.searches;
   queue.run([t, reply, patterns](const CommandQueue::Token& token) {
     if (!reply.connected()) return;
-    t.tracer.list_events(patterns, [reply, token](const Result<std::string>& text) {
-      if (!text) return reply(std::unexpected(text.error()));
-      reply.text(*text);
-    });
+    auto text = std::make_shared<std::string>(R"({"events":[)");
+    t.tracer.event_list().list(
+        patterns,
+        [text](const ListedEvent& event) {
+          if (text->back() != '[') *text += ',';
+          *text += json_text(listed_event_json(event));
+        },
+        [reply, token, text](const Result<>& listed) {
+          if (!listed) return reply(std::unexpected(listed.error()));
+          reply.text(*text + "]}");
+        });
   });
 }
 
 Result<json> reset(Tracer& tracer, const json& params) {
   auto keep = flag_parameter(params, "keep_history");
   if (!keep) return propagate(keep);
-  auto discarded = tracer.reset(*keep);
+  auto discarded = tracer.accounts().reset(tracer.stream().drain(), *keep);
   if (!discarded) return propagate(discarded);
   return json{{"discarded", discarded->unread}, {"history_discarded", discarded->history}};
 }
 
 json show_filter(const Tracer& tracer) {
-  return {{"filter", filter_to_json(tracer.filter())}, {"temporary", tracer.temporary_filter()}};
+  return {{"filter", filter_to_json(tracer.filter().current())},
+          {"temporary", temporary_filter_json(tracer.filter())}};
 }
 
 // Sets the lasting filter, or a temporary filter until the client disconnects.
@@ -57,19 +67,19 @@ Result<json> set_filter(Tracer& tracer, const json& params, const Peer& peer, Se
   if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
   auto temporary = flag_parameter(params, "while_connected");
   if (!temporary) return propagate(temporary);
-  auto settings = merge_filter(tracer.filter(), *patch);
+  auto settings = merge_filter(tracer.filter().current(), *patch);
   if (!settings) return propagate(settings);
   if (!*temporary) {
-    if (auto applied = tracer.set_filter(*settings); !applied) return propagate(applied);
+    if (auto applied = tracer.filter().set(*settings); !applied) return propagate(applied);
     return show_filter(tracer);
   }
   const void* key = &session;
   auto applied =
-      tracer.set_temporary_filter(*settings, {.key = key, .pid = peer.pid, .uid = peer.uid});
+      tracer.filter().set_temporary(*settings, {.key = key, .pid = peer.pid, .uid = peer.uid});
   if (!applied) return propagate(applied);
   if (!session.keeps_something())
     session.keep(std::shared_ptr<void>(
-        nullptr, [&tracer, key](void*) { tracer.end_temporary_filter(key); }));
+        nullptr, [&tracer, key](void*) { tracer.filter().end_temporary(key); }));
   return show_filter(tracer);
 }
 
@@ -79,10 +89,10 @@ Result<json> clear_filter(Tracer& tracer, const json& params) {
   if (auto keys = params.find("keys"); keys != params.end()) {
     auto names = names_parameter(params, "keys");
     if (!names) return propagate(names);
-    cleared = without_keys(tracer.filter(), *names);
+    cleared = without_keys(tracer.filter().current(), *names);
   }
   if (!cleared) return propagate(cleared);
-  if (auto applied = tracer.set_filter(*cleared); !applied) return propagate(applied);
+  if (auto applied = tracer.filter().set(*cleared); !applied) return propagate(applied);
   return show_filter(tracer);
 }
 
@@ -129,7 +139,7 @@ void resolve(const MethodTargets& t, const json& params, const Reply& reply) {
 }
 
 json status(const MethodTargets& t, const json& snapshots) {
-  json status = t.tracer.status();
+  json status = status_json(t.tracer);
   status["flight"].update(snapshots);
   status["stream"]["output"] = t.recorder.status();
   status["subscribers"] = t.subscribers.status();
@@ -141,11 +151,11 @@ json status(const MethodTargets& t, const json& snapshots) {
 json subscription(const Tracer& tracer, bool backlog) {
   const uint64_t now = boottime_ns();
   return {{"protocol", kProtocolVersion},
-          {"uuid", uuid_text(tracer.uuid())},
+          {"uuid", uuid_text(tracer.metadata().uuid())},
           {"schema", schema_to_json(tracer.schema())},
           {"clock", {{"boottime_ns", now}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
-          {"backlog_until_ns", backlog && tracer.has_backlog() ? json(now) : json()},
-          {"kernel", tracer.kernel_release()}};
+          {"backlog_until_ns", backlog && tracer.stream().has_backlog() ? json(now) : json()},
+          {"kernel", tracer.metadata().kernel_release()}};
 }
 
 void add_queries(ControlServer& server, const MethodTargets& t) {
@@ -160,7 +170,8 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
       [t](const json& params, const Peer&, const Reply& reply) { list_events(t, params, reply); });
   server.add("filter.show", Role::read,
              [t](const json&, const Peer&) { return show_filter(t.tracer); });
-  server.add("probe.list", Role::read, [t](const json&, const Peer&) { return t.tracer.probes(); });
+  server.add("probe.list", Role::read,
+             [t](const json&, const Peer&) { return probes_json(t.tracer); });
   server.add_deferred(
       {"symbols.resolve", {"addresses"}}, Role::read,
       [t](const json& params, const Peer&, const Reply& reply) { resolve(t, params, reply); });
@@ -184,10 +195,10 @@ struct Subscribing {
 };
 
 void add_subscriber(const MethodTargets& t, Fd connection, const Peer& peer, bool backlog) {
-  if (!backlog) t.tracer.prepare_reader();
+  if (!backlog) t.tracer.stream().prepare_reader();
   auto added =
-      t.subscribers.add(std::move(connection), peer, [&] { return t.tracer.metadata_packets(); });
-  t.tracer.request_batch();
+      t.subscribers.add(std::move(connection), peer, [&] { return t.tracer.metadata().packets(); });
+  t.tracer.stream().drain().request_batch();
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
 }
 
@@ -195,15 +206,16 @@ void add_subscriber(const MethodTargets& t, Fd connection, const Peer& peer, boo
 // active. A backlog waits for its first reader: the stream starts once there is one.
 void subscribe(const MethodTargets& t, const std::shared_ptr<Subscribing>& waiting, Fd connection,
                const Peer& peer, bool wants_backlog) {
-  const bool backlog = wants_backlog && t.tracer.has_backlog();
-  if (!backlog) t.tracer.prepare_reader();
+  const bool backlog = wants_backlog && t.tracer.stream().has_backlog();
+  if (!backlog) t.tracer.stream().prepare_reader();
   ++waiting->count;
   auto fd = std::make_shared<Fd>(std::move(connection));
-  auto expected = t.tracer.expect_reader();
-  t.tracer.when_attached([t, waiting, fd, peer, backlog, expected](const Result<>& attached) {
-    --waiting->count;
-    if (attached) add_subscriber(t, std::move(*fd), peer, backlog);
-  });
+  auto expected = t.tracer.stream().expect_reader();
+  t.tracer.attacher().when_attached(
+      [t, waiting, fd, peer, backlog, expected](const Result<>& attached) {
+        --waiting->count;
+        if (attached) add_subscriber(t, std::move(*fd), peer, backlog);
+      });
 }
 
 void add_subscription(ControlServer& server, const MethodTargets& t) {

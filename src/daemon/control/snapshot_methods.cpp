@@ -71,7 +71,8 @@ Result<FinishCommand> turn_flight(Tracer& tracer, bool enabled, const Peer& peer
   if (auto done = tracer.set_flight(enabled); !done) return propagate(done);
   spdlog::info("flight recorder turned {} by {}", enabled ? "on" : "off", text_of(peer));
   return [&tracer]() -> Result<json> {
-    return json{{"enabled", tracer.flight().enabled()}, {"bytes", tracer.flight().memory()}};
+    const FlightRecorder& flight = tracer.rings().flight();
+    return json{{"enabled", flight.enabled()}, {"bytes", flight.memory()}};
   };
 }
 

@@ -23,7 +23,7 @@
 
 namespace ktraced {
 
-// The trace config: see Tracer::current_config().
+// The trace config: see TraceMetadata::current_config().
 using SharedConfig = std::shared_ptr<const nlohmann::json>;
 
 // Starts a series of traces, with every record from `begin_ns` on (ns, CLOCK_BOOTTIME). `missed`

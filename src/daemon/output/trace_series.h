@@ -33,7 +33,7 @@ struct TraceFacts {
   std::function<std::vector<std::byte>()> names;
   std::function<std::optional<std::string>(uint64_t address)> symbol;
   std::function<StreamAccount*()> account = nullptr;
-  // As Tracer::lost_before().
+  // As Rings::lost_before().
   std::function<std::optional<uint64_t>()> lost_before = nullptr;
 };
 

@@ -110,7 +110,7 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   if (auto checked = check_request_name(named.name); !checked) return propagate(checked);
   if (auto checked = check_reason(named.reason); !checked) return propagate(checked);
   if (auto ready = check_ready(); !ready) return propagate(ready);
-  FlightRecorder& flight = tracer_.flight();
+  FlightRecorder& flight = tracer_.rings().flight();
   // Before the swap: history that cannot be written must stay where it is.
   if (auto claimed = store_->claim(); !claimed) return propagate(claimed);
   if (auto room = store_->check_room(flight.history_bytes()); !room) return propagate(room);
@@ -120,8 +120,8 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
 }
 
 Result<> Snapshots::check_ready() const {
-  const auto ready = tracer_.flight().ready();
-  if (!ready && tracer_.flight().enabled() && !unsaved_.empty())
+  const auto ready = tracer_.rings().flight().ready();
+  if (!ready && tracer_.rings().flight().enabled() && !unsaved_.empty())
     return fail(ready.error().code,
                 "no spare bank: what an earlier daemon recorded waits to be written: {}",
                 unsaved_because_);
@@ -130,7 +130,7 @@ Result<> Snapshots::check_ready() const {
 
 // Snapshots that are being written report their own losses.
 LostByCpu Snapshots::unrecorded() const {
-  LostByCpu lost = tracer_.flight_drops();
+  LostByCpu lost = tracer_.rings().flight_drops();
   for (const auto& [id, writing] : writing_)
     if (!writing.recovery) subtract(writing.unrecorded, lost);
   return lost;
@@ -147,12 +147,12 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .unrecorded = lost,
                   .recovery = recovery,
                   .on_written = std::move(on_written)};
-  tracer_.flight().set_name(frozen.bank, snapshot.name);
-  KernelNames::History names = tracer_.names_since(frozen.begin_ts);
+  tracer_.rings().flight().set_name(frozen.bank, snapshot.name);
+  KernelNames::History names = tracer_.metadata().names_since(frozen.begin_ts);
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
                                                        .frozen = frozen,
                                                        .unrecorded = lost,
-                                                       .manifest = tracer_.manifest(),
+                                                       .manifest = tracer_.metadata().manifest(),
                                                        .names = std::move(names.records),
                                                        .names_since = names.complete_since});
   job->manifest.config = tracer_.trace_configs().since(frozen.begin_ts);
@@ -179,10 +179,10 @@ void Snapshots::on_written(uint64_t id, const Result<SnapshotSummary>& result) {
     return call_if_finished();
   }
   const auto written = result ? result : failed(done.snapshot, result.error());
-  tracer_.flight().release(done.frozen.bank);
+  tracer_.rings().flight().release(done.frozen.bank);
   // The losses in a recovered snapshot may have happened after it, so the next snapshot reports
   // them too.
-  if (result && !done.recovery) tracer_.report_flight_drops(done.unrecorded);
+  if (result && !done.recovery) tracer_.rings().report_flight_drops(done.unrecorded);
   log_written(done.snapshot, done.reason, written);
   if (done.on_written) done.on_written(written);
   call_if_finished();

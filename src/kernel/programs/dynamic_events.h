@@ -7,8 +7,8 @@
 //     the program puts into the record;
 //  2. derive from DynamicKind: prepare() fills that map, load() gives the event a copy of the
 //     program, attach() makes the links;
-//  3. hand the kind to DynamicEvents::add_kind() before DynamicEvents::adopt(), in Tracer;
-//  4. define() an event on demand; Tracer::take_definition() then announces it (schema, readers of
+//  3. hand the kind to DynamicEvents::add_kind() before DynamicEvents::adopt(), in the daemon;
+//  4. define() an event on demand; the daemon then announces it (schema, readers of
 //     the stream, traces being written). From then on it is enabled and disabled like a built-in
 //     event.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/capture/uevent_watch.h"
+#include "daemon/runtime/uevent_watch.h"
 
 #include <linux/netlink.h>
 #include <sys/epoll.h>

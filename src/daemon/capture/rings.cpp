@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/capture/rings.h"
+
+#include <spdlog/spdlog.h>
+
+#include <map>
+
+#include "daemon/capture/crash_losses.h"
+
+namespace ktraced {
+
+Rings::Rings(const BpfObject& object, const Sizes& sizes, const Schema& schema, Counters counters,
+             BankLog::CountMissed count_missed)
+    : object_(object),
+      counters_(std::move(counters)),
+      stream_(object, sizes.stream_bytes),
+      account_(StreamAccount::open(object.pins(), counters_.cpus())),
+      flight_(object, sizes.flight, schema, counters_, std::move(count_missed)) {}
+
+Result<> Rings::open() {
+  if (auto adopted = stream_.adopt(); !adopted) return adopted;
+  for (uint32_t cpu : online_cpus())
+    if (auto added = stream_.add_cpu(cpu); !added) return added;
+  return {};
+}
+
+LostByCpu Rings::resume_account() {
+  std::map<uint32_t, uint64_t> consumed;
+  for (const auto& [cpu, ring] : stream_.rings()) consumed[cpu] = ring.consumed();
+  auto unwritten = account_.resume(
+      consumed, [this](uint32_t cpu, uint16_t event) { return counters_.reported(cpu, event); });
+  auto lost = unwritten ? crash_losses(std::move(*unwritten)) : std::nullopt;
+  if (!lost) return {};
+  lost_before_ = 0;
+  for (const auto& [cpu, events] : *lost)
+    for (const Lost& each : events) *lost_before_ += each.count;
+  return std::move(*lost);
+}
+
+// All CPUs with a stream ring.
+std::vector<uint32_t> Rings::cpus() const {
+  std::vector<uint32_t> cpus;
+  for (const auto& [cpu, ring] : stream_.rings()) cpus.push_back(cpu);
+  return cpus;
+}
+
+Result<> Rings::switch_flight(bool enabled) {
+  // An earlier daemon may have left it on.
+  if (!enabled && !flight_.enabled() && object_.control().flight != 0) {
+    spdlog::warn("discarded the history of an earlier daemon: \"flight.enabled\" is false");
+    if (auto adopted = flight_.enable(cpus()); !adopted) return adopted;
+    flight_.disable();
+  }
+  if (enabled == flight_.enabled()) return {};
+  if (enabled) return flight_.enable(cpus());
+  if (flight_.any_frozen())
+    return fail(ExitCode::unavailable,
+                "the flight recorder cannot be turned off while a snapshot is being written or "
+                "pending");
+  flight_.disable();
+  return {};
+}
+
+Result<uint64_t> Rings::empty_flight() {
+  auto history = flight_.empty();
+  if (!history)
+    return fail(history.error().code,
+                "the flight recorder cannot be emptied, and nothing is reset: {}; or keep its "
+                "history (--keep-history)",
+                history.error().message);
+  // A snapshot that is being written reports the drops before it.
+  if (!flight_.any_frozen()) report_flight_drops(flight_drops());
+  return history;
+}
+
+void Rings::add_new_cpus(Drain& drain) {
+  for (uint32_t cpu : online_cpus()) {
+    if (stream_.rings().contains(cpu) && (!flight_.enabled() || flight_.has_cpu(cpu))) continue;
+    // The stream comes last: records in the stream rings but not in the flight recorder would be
+    // reported to readers as lost.
+    Result<> added;
+    if (flight_.enabled()) added = flight_.add_cpu(cpu);
+    if (added) added = drain.add_cpu(cpu);
+    if (added)
+      spdlog::info("CPU {} has come online and has got its rings", cpu);
+    else
+      spdlog::error("{}", added.error().message);
+  }
+}
+
+LostByCpu Rings::flight_drops() const {
+  LostByCpu drops;
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+    if (auto lost = counters_.flight_drops(cpu); !lost.empty()) drops.emplace(cpu, std::move(lost));
+  return drops;
+}
+
+void Rings::report_flight_drops(const LostByCpu& lost) {
+  for (const auto& [cpu, events] : lost) counters_.report_flight_drops(cpu, events);
+}
+
+}  // namespace ktraced

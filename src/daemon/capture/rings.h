@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The rings that programs write to, and their counters.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "daemon/capture/drain.h"
+#include "kernel/programs/bpf_object.h"
+#include "kernel/rings/counters.h"
+#include "kernel/rings/flight_recorder.h"
+#include "kernel/rings/stream_account.h"
+#include "kernel/rings/stream_rings.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Owns the stream rings, the flight recorder and the counters, for all CPUs that are or were
+// online. An offline CPU keeps its rings and their history. Belongs to the main thread.
+class Rings {
+ public:
+  struct Sizes {
+    BpfSizes flight;          // those that the object was loaded with
+    size_t stream_bytes = 0;  // of each stream ring
+  };
+
+  // `object` and `schema` must outlive this.
+  Rings(const BpfObject& object, const Sizes& sizes, const Schema& schema, Counters counters,
+        BankLog::CountMissed count_missed);
+  Rings(const Rings&) = delete;
+  Rings& operator=(const Rings&) = delete;
+
+  // Adopts the stream rings of an earlier daemon, and creates those that are missing. Fails with
+  // ExitCode::os.
+  Result<> open();
+  // Continues the account of an earlier daemon. Returns the events that a killed daemon had read
+  // and not written, as far as that is known.
+  LostByCpu resume_account();
+  // Their number: the stream begins with this loss. Nothing if it is unknown. Thread-safe.
+  [[nodiscard]] std::optional<uint64_t> lost_before() const { return lost_before_; }
+
+  [[nodiscard]] StreamRings& stream() { return stream_; }
+  [[nodiscard]] const StreamRings& stream() const { return stream_; }
+  [[nodiscard]] FlightRecorder& flight() { return flight_; }
+  [[nodiscard]] const FlightRecorder& flight() const { return flight_; }
+  [[nodiscard]] Counters& counters() { return counters_; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  // Which part of the stream is in the traces of stream.output. Used by the threads named there.
+  [[nodiscard]] StreamAccount& account() { return account_; }
+
+  // Turns the flight recorder on or off, and leaves the programs as they are. Fails with
+  // ExitCode::os, or with ExitCode::unavailable while a snapshot is being written.
+  Result<> switch_flight(bool enabled);
+  // Discards the history, and returns the number of its records. Fails with ExitCode::unavailable
+  // while the flight recorder has no spare bank.
+  Result<uint64_t> empty_flight();
+  // Events dropped on new CPUs before the flight recorder had a ring for them, by CPU, until a
+  // snapshot has reported them. Kept across restarts of the daemon.
+  [[nodiscard]] LostByCpu flight_drops() const;
+  void report_flight_drops(const LostByCpu& lost);
+  // Creates rings for CPUs that have come online. `drain` reads them.
+  void add_new_cpus(Drain& drain);
+
+ private:
+  [[nodiscard]] std::vector<uint32_t> cpus() const;
+
+  const BpfObject& object_;
+  Counters counters_;
+  StreamRings stream_;
+  StreamAccount account_;
+  std::optional<uint64_t> lost_before_;
+  FlightRecorder flight_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Metadata for readers and traces: names, event definitions, origin and trace config.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/capture/missed_hits.h"
+#include "daemon/capture/trace_config_history.h"
+#include "daemon/events/event_catalog.h"
+#include "kernel/symbols/kernel_names.h"
+#include "trace/directory/manifest.h"
+#include "trace/packet/packet_builder.h"
+
+namespace ktraced {
+
+class TraceMetadata {
+ public:
+  // All must outlive this.
+  TraceMetadata(const EventCatalog& catalog, const KernelNames& names,
+                const TraceConfigHistory& history);
+
+  // Identifies the traces of this daemon.
+  [[nodiscard]] const Uuid& uuid() const { return uuid_; }
+  [[nodiscard]] const std::string& kernel_release() const { return kernel_release_; }
+
+  // All names known now and until a moment ago: as metadata records, or as a first batch for a new
+  // reader. Thread-safe.
+  [[nodiscard]] std::vector<std::byte> records() const;
+  // All names known of the time since `ns`.
+  [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
+  // The first packets for a new reader. Main thread.
+  [[nodiscard]] std::vector<PacketBytes> packets() const;
+  // A manifest with origin, schema and trace config. Thread-safe.
+  [[nodiscard]] Manifest manifest() const;
+  // Hits that the kernel has missed so far, by event, without zero counts. Thread-safe.
+  [[nodiscard]] HitCounts missed() const { return catalog_.missed(); }
+  // The current trace config, for a manifest's `config`. Thread-safe.
+  [[nodiscard]] TraceConfigHistory::Config current_config() const { return history_.current(); }
+
+ private:
+  const EventCatalog& catalog_;
+  const KernelNames& names_;
+  const TraceConfigHistory& history_;
+  Uuid uuid_;
+  std::string kernel_release_;
+};
+
+}  // namespace ktraced

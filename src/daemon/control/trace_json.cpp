@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/control/trace_json.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "daemon/config/config.h"
+#include "schema/schema_json.h"
+#include "trace/packet/protocol_version.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+json counts_json(const EventCounts& counts) {
+  return {
+      {"recorded", counts.recorded}, {"filtered", counts.filtered}, {"dropped", counts.dropped}};
+}
+
+json counters_json(const EventCounters& counters) {
+  json out = counts_json(counters.counts);
+  out["missed"] = counters.missed;
+  out["overwritten"] = counters.overwritten;
+  return out;
+}
+
+json event_json(const EventStatus& event) {
+  json out = counters_json(event.counters);
+  out["enabled"] = event.enabled;
+  out["available"] = !event.reason;
+  if (event.reason) out["reason"] = *event.reason;
+  out["attached"] = event.attached;
+  json per_cpu = json::array();
+  for (const auto& [cpu, counts] : event.per_cpu) {
+    json entry = counts_json(counts);
+    entry["cpu"] = cpu;
+    per_cpu.push_back(std::move(entry));
+  }
+  out["per_cpu"] = std::move(per_cpu);
+  return out;
+}
+
+json stream_json(const StreamStatus& stream) {
+  json cpus = json::array();
+  for (const StreamRingStatus& ring : stream.rings)
+    cpus.push_back({{"cpu", ring.cpu},
+                    {"ring_bytes", ring.ring_bytes},
+                    {"consumed", ring.consumed},
+                    {"produced", ring.produced}});
+  return {{"on", stream.on},
+          {"ring_bytes", stream.ring_bytes},
+          {"max_latency_ms", stream.max_latency_ms},
+          {"late_records", stream.late_records},
+          {"names_dropped", stream.names_dropped},
+          {"cpus", std::move(cpus)}};
+}
+
+json flight_json(const FlightStatus& flight) {
+  const uint64_t now = boottime_ns();
+  return {{"enabled", flight.enabled},
+          {"bytes", flight.bytes},
+          {"since_ns", flight.since_ns},
+          {"reach_ns", flight.since_ns == 0 ? 0 : now - std::min(now, flight.since_ns)}};
+}
+
+json filter_status_json(const Tracer& tracer) {
+  const FilterSettings& current = tracer.filter().current();
+  json filter = filter_to_json(current);
+  filter.erase("syscall");
+  filter["syscalls_only"] = current.syscall;
+  filter["follow_lost"] = tracer.follow_lost();
+  filter["temporary"] = temporary_filter_json(tracer.filter());
+  return filter;
+}
+
+}  // namespace
+
+json status_json(const Tracer& tracer) {
+  const TraceStatus status = tracer.status();
+  json events = json::object();
+  for (const auto& [name, event] : status.events) events[name] = event_json(event);
+  return {{"state", tracer.reconciler().paused() ? "paused" : "running"},
+          {"version", KTRACED_VERSION},
+          {"protocol", kProtocolVersion},
+          {"pid", ::getpid()},
+          {"kernel", tracer.metadata().kernel_release()},
+          {"events", std::move(events)},
+          {"totals", counters_json(status.totals)},
+          {"stream", stream_json(status.stream)},
+          {"flight", flight_json(status.flight)},
+          {"persistent", tracer.persistent()},
+          {"filter", filter_status_json(tracer)}};
+}
+
+json temporary_filter_json(const FilterControl& filter) {
+  const auto& temporary = filter.temporary();
+  if (!temporary) return nullptr;
+  return {{"pid", temporary->owner.pid},
+          {"uid", temporary->owner.uid},
+          {"before", filter_to_json(temporary->lasting)}};
+}
+
+json probe_json(const Tracer& tracer, const ProbeInfo& probe) {
+  json out = {{"definition", probe.definition},
+              {"event", probe.event},
+              {"configured", probe.configured},
+              {"available", probe.available()}};
+  if (!probe.note.empty()) out["note"] = probe.note;
+  if (!probe.reason.empty()) out["reason"] = probe.reason;
+  const Event* event = probe.id == 0 ? nullptr : tracer.schema().find(probe.id);
+  if (event == nullptr) return out;
+  const EventStatus status = tracer.status_of(*event);
+  const EventCounts& counts = status.counters.counts;
+  out["id"] = event->id;
+  out["enabled"] = status.enabled;
+  out["attached"] = status.attached;
+  out["hits"] = counts.recorded + counts.filtered + counts.dropped;
+  out["missed"] = status.counters.missed;
+  out["misses_known"] = probe.misses_known;
+  if (!probe.skipped.empty()) out["skipped"] = probe.skipped;
+  return out;
+}
+
+json probes_json(const Tracer& tracer) {
+  json list = json::array();
+  for (const ProbeInfo& probe : tracer.probes().list()) list.push_back(probe_json(tracer, probe));
+  json out = {{"probes", std::move(list)}};
+  if (const std::string reason = Probes::unavailable(); !reason.empty()) out["reason"] = reason;
+  return out;
+}
+
+json listed_event_json(const ListedEvent& listed) {
+  json entry = listed.event != nullptr ? event_to_json(*listed.event)
+                                       : json{{"name", listed.name}, {"group", listed.group}};
+  entry["available"] = !listed.reason;
+  entry["enabled"] = listed.enabled;
+  if (listed.reason) entry["reason"] = *listed.reason;
+  return entry;
+}
+
+}  // namespace ktraced

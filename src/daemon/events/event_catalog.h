@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The events that exist: built in, or defined while the daemon runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/config/config.h"
+#include "kernel/probes/probes.h"
+#include "kernel/programs/bpf_object.h"
+#include "kernel/programs/dynamic_events.h"
+#include "kernel/tracepoints/tracepoints.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Names of events.
+using EventSet = std::set<std::string>;
+
+// Owns the schema and the dynamic events. Belongs to the main thread, except for the functions
+// marked otherwise.
+class EventCatalog {
+ public:
+  // Adopts the dynamic events of an earlier daemon. `object` and `symbols` must outlive this.
+  EventCatalog(Schema schema, const BpfObject& object, KernelSymbols& symbols);
+  EventCatalog(const EventCatalog&) = delete;
+  EventCatalog& operator=(const EventCatalog&) = delete;
+
+  [[nodiscard]] const Schema& schema() const { return schema_; }
+  // Thread-safe.
+  [[nodiscard]] Schema schema_copy() const;
+
+  [[nodiscard]] Tracepoints& tracepoints() { return tracepoints_; }
+  [[nodiscard]] const Tracepoints& tracepoints() const { return tracepoints_; }
+  [[nodiscard]] Probes& probes() { return probes_; }
+  [[nodiscard]] DynamicEvents& dynamic() { return dynamic_; }
+  [[nodiscard]] const DynamicEvents& dynamic() const { return dynamic_; }
+  // The newest definition of a tracepoint; null if `name` is none, or was never defined.
+  [[nodiscard]] const DynamicEvent* tracepoint(const std::string& name) const;
+
+  // Metadata records go to `announce` from now on.
+  using Announce = std::function<void(std::span<const std::byte> records)>;
+  void announce_with(Announce announce) { announce_ = std::move(announce); }
+  // Announces newly defined dynamic events to all readers, before there are records of them.
+  void add_defined(const std::vector<const DynamicEvent*>& events);
+  // The definitions of all dynamic events as metadata records.
+  [[nodiscard]] std::vector<std::byte> definitions() const;
+
+  [[nodiscard]] bool attached(const Event& event) const;
+  // Hits that the kernel has missed so far, sum of all CPUs. Thread-safe.
+  [[nodiscard]] uint64_t missed(const Event& event) const;
+  // The same by event, without zero counts. Thread-safe.
+  [[nodiscard]] std::map<std::string, uint64_t> missed() const;
+
+ private:
+  mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
+  Schema schema_;
+  const BpfObject& object_;
+  Tracepoints tracepoints_;
+  Probes probes_;
+  DynamicEvents dynamic_;
+  Announce announce_;
+};
+
+// Built-in events by group, for the configuration.
+[[nodiscard]] EventGroups event_groups(const Schema& schema);
+
+}  // namespace ktraced

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/programs/task_tracking.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+constexpr std::array kNameTrackers = {"sched_process_fork", "sched_process_exec", "task_rename"};
+
+// Two programs that have no event.
+constexpr const char* kChildBorn = "child_born";
+constexpr const char* kEvictFollowed = "evict_followed";
+
+}  // namespace
+
+bool TaskTracking::tracks_names(const std::string& event) {
+  return std::ranges::find(kNameTrackers, event) != kNameTrackers.end();
+}
+
+std::vector<std::string> TaskTracking::helpers() { return {kChildBorn, kEvictFollowed}; }
+
+std::vector<ProgramNeed> TaskTracking::helper_needs(bool tracking, bool following) const {
+  std::vector<ProgramNeed> needs;
+  for (const auto& [name, needed] :
+       {std::pair(kChildBorn, tracking), std::pair(kEvictFollowed, following)})
+    if (availability_.supports(name))
+      needs.push_back({.program = {.name = name}, .needed = needed, .first = true});
+  return needs;
+}
+
+void TaskTracking::begin() {
+  if (check_due_ || all_attached()) return;
+  check_due_ = true;
+  names_.begin();
+}
+
+void TaskTracking::check_if_attached() {
+  if (check_due_ && all_attached()) finish();
+}
+
+void TaskTracking::finish() {
+  if (std::exchange(check_due_, false)) names_.check();
+}
+
+void TaskTracking::attach_now(ProgramAttacher& attacher) {
+  const bool check = !all_attached();
+  if (check) names_.begin();
+  for (const char* program : kNameTrackers)
+    if (availability_.supports(program)) attacher.attach_now({.name = program});
+  for (const std::string& program : helpers())
+    if (availability_.supports(program)) attacher.attach_now({.name = program});
+  if (check) names_.check();
+}
+
+bool TaskTracking::all_attached() const {
+  auto attached = [this](const std::string& program) {
+    return object_.attached(program) || !availability_.supports(program);
+  };
+  return attached(kChildBorn) && std::ranges::all_of(kNameTrackers, attached);
+}
+
+}  // namespace ktraced

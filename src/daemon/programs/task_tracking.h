@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The programs that track task names and followed processes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/programs/availability.h"
+#include "daemon/programs/program_attacher.h"
+#include "kernel/programs/bpf_object.h"
+#include "kernel/symbols/kernel_names.h"
+
+namespace ktraced {
+
+// These programs run whether or not their event is enabled. If one of them was detached, names may
+// have changed unnoticed: they are compared with the kernel's when the programs are attached again.
+// Belongs to the main thread.
+class TaskTracking {
+ public:
+  // All must outlive this.
+  TaskTracking(const BpfObject& object, const KernelNames& names, const Availability& availability)
+      : object_(object), names_(names), availability_(availability) {}
+
+  // True for an event whose program tracks names.
+  [[nodiscard]] static bool tracks_names(const std::string& event);
+  // The needs of those programs that belong to no event.
+  [[nodiscard]] std::vector<ProgramNeed> helper_needs(bool tracking, bool following) const;
+  // Names of these helper programs.
+  [[nodiscard]] static std::vector<std::string> helpers();
+
+  // To be called before the programs are attached.
+  void begin();
+  // To be called after each attached program: checks the names as soon as it is possible.
+  void check_if_attached();
+  // To be called when no program remains to be attached.
+  void finish();
+  // Attaches all of them at once: a filter with "follow" needs them from the next fork on.
+  void attach_now(ProgramAttacher& attacher);
+
+ private:
+  [[nodiscard]] bool all_attached() const;
+
+  const BpfObject& object_;
+  const KernelNames& names_;
+  const Availability& availability_;
+  bool check_due_ = false;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/programs/program_attacher.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+
+namespace ktraced {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A kernel that only keeps account of what is attached.
+class ProgramAttacherTest : public testing::Test {
+ protected:
+  ProgramNeed need(const std::string& name, bool needed = true, bool first = false) {
+    return {.program = {.name = name}, .needed = needed, .first = first};
+  }
+  bool run_until(const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000 && !condition(); ++i) loop_->run_once(10ms).value();
+    return condition();
+  }
+
+  const Availability::Reasons unsupported_;
+  Availability availability_{unsupported_};
+  std::unique_ptr<EventLoop> loop_ = EventLoop::create().value();
+  std::string log_;  // the calls, in order
+  std::set<std::string> attached_;
+  std::set<std::string> detaching_;
+  std::map<std::string, std::string> errors_;  // program → why it cannot be attached
+  std::chrono::milliseconds cost_{0};          // of attaching one program
+  int changes_ = 0;
+  int finished_ = 0;
+  ProgramAttacher attacher_{
+      {.attached = [this](const Program& program) { return attached_.contains(program.name); },
+       .detaching = [this](const Program& program) { return detaching_.contains(program.name); },
+       .attach = [this](const Program& program) -> Result<> {
+         std::this_thread::sleep_for(cost_);
+         log_ += "+" + program.name;
+         if (auto error = errors_.find(program.name); error != errors_.end())
+           return fail(ExitCode::unavailable, "{}", error->second);
+         attached_.insert(program.name);
+         return {};
+       },
+       .detach =
+           [this](const Program& program) {
+             log_ += "-" + program.name;
+             attached_.erase(program.name);
+           },
+       .try_attach = [this](const std::string& event) { log_ += "?" + event; }},
+      {.changed = [this] { ++changes_; }, .finished = [this] { ++finished_; }},
+      availability_};
+};
+
+TEST_F(ProgramAttacherTest, DetachesFirstThenAttachesThoseThatOthersNeed) {
+  attached_ = {"old", "kept"};
+  attacher_.start({need("a"), need("old", false), need("kept"), need("b"), need("x", false),
+                   need("first", true, true), need("second", true, true)});
+  EXPECT_EQ(log_, "-old+second+first+a+b");
+  EXPECT_EQ(changes_, 5);
+  EXPECT_EQ(finished_, 1);
+  EXPECT_FALSE(attacher_.running());
+}
+
+TEST_F(ProgramAttacherTest, RecordsAFailureAndAttachesTheOthers) {
+  errors_ = {{"a", "no memory"}};
+  attacher_.start({need("a"), need("b")});
+  EXPECT_EQ(attached_, std::set<std::string>{"b"});
+  ASSERT_NE(availability_.failure("a"), nullptr);
+  EXPECT_EQ(*availability_.failure("a"), "no memory");
+  errors_.clear();
+  attacher_.start({need("a"), need("b")});
+  EXPECT_EQ(availability_.failure("a"), nullptr);
+  EXPECT_EQ(log_, "+a+b+a");
+}
+
+TEST_F(ProgramAttacherTest, WaitsForAProgramThatIsStillDetaching) {
+  attacher_.work_in(*loop_);
+  detaching_ = {"a"};
+  attacher_.start({need("a"), need("b")});
+  EXPECT_TRUE(run_until([&] { return attached_.contains("b"); }));
+  loop_->run_once(20ms).value();
+  EXPECT_EQ(log_, "+b");
+  EXPECT_TRUE(attacher_.running());
+  detaching_.clear();
+  EXPECT_TRUE(run_until([&] { return !attacher_.running(); }));
+  EXPECT_EQ(log_, "+b+a");
+}
+
+TEST_F(ProgramAttacherTest, TriesEventsWhenTheNeededProgramsAreAttached) {
+  attacher_.try_later({"probe:b", "probe:a"});
+  attacher_.start({need("x")});
+  EXPECT_EQ(log_, "+x?probe:a?probe:b");
+  attacher_.try_later({"probe:c"});
+  attacher_.drop_tries();
+  attacher_.start({need("x")});
+  EXPECT_EQ(log_, "+x?probe:a?probe:b");
+}
+
+TEST_F(ProgramAttacherTest, CallsBackInALaterTurnWhenEverythingIsAttached) {
+  bool called = false;
+  attacher_.when_attached([&](const Result<>& attached) { called = attached.has_value(); });
+  EXPECT_TRUE(called) << "nothing is pending";
+
+  attacher_.work_in(*loop_);
+  cost_ = 20ms;
+  attacher_.start({need("a"), need("b")});
+  ASSERT_TRUE(attacher_.running());
+  called = false;
+  attacher_.when_attached([&](const Result<>&) { called = attached_.contains("b"); });
+  EXPECT_FALSE(called);
+  EXPECT_TRUE(run_until([&] { return called; }));
+}
+
+TEST_F(ProgramAttacherTest, ReplacesWhatIsNotDoneYet) {
+  attacher_.work_in(*loop_);
+  cost_ = 20ms;
+  attacher_.start({need("a"), need("b"), need("c")});
+  attacher_.start({need("a"), need("c")});
+  EXPECT_TRUE(run_until([&] { return !attacher_.running(); }));
+  EXPECT_EQ(log_, "+a+c");
+  EXPECT_EQ(finished_, 1);
+}
+
+TEST_F(ProgramAttacherTest, FailsThoseWhoWaitWhenTheDaemonEnds) {
+  attacher_.work_in(*loop_);
+  detaching_ = {"a"};
+  attacher_.start({need("a")});
+  Result<> result;
+  attacher_.when_attached([&](const Result<>& attached) { result = attached; });
+  attacher_.cancel();
+  EXPECT_FALSE(attacher_.running());
+  EXPECT_TRUE(result) << "not called yet";
+  attacher_.fail_waiting();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ExitCode::unavailable);
+  EXPECT_EQ(finished_, 0);
+}
+
+}  // namespace
+}  // namespace ktraced
