@@ -13,7 +13,7 @@
 #include "base/print_stderr.h"
 #include "base/text/error_lines.h"
 #include "base/text/plain_text.h"
-#include "ctl/commands/command_line.h"
+#include "ctl/command_line/command_line.h"
 #include "ctl/commands/commands.h"
 #include "ctl/commands/export.h"
 #include "ctl/commands/probe_commands.h"

@@ -39,7 +39,8 @@ ROOMS = {
     "kernel/probes": {"kernel/programs", "kernel/symbols"},
     "daemon/programs": {"daemon/runtime"},
     "daemon/events": {"daemon/config", "daemon/programs", "daemon/runtime"},
-    "daemon/capture": {"daemon/config", "daemon/events", "daemon/programs", "daemon/runtime"},
+    "daemon/stream": {"daemon/programs", "daemon/runtime"},
+    "daemon/capture": {"daemon/config", "daemon/events", "daemon/programs", "daemon/runtime", "daemon/stream"},
     "daemon/output": {"daemon/capture", "daemon/config", "daemon/runtime"},
     "daemon/snapshots": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime"},
     "daemon/control": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime", "daemon/snapshots"},
@@ -58,8 +59,9 @@ ROOMS = {
     "ctl/printing": {"ctl/input", "ctl/live"},
     "ctl/reports": {"ctl/input", "ctl/live", "ctl/terminal"},
     "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
+    "ctl/command_line": {"ctl/commands", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports"},
     "ctl/commands": {"ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/terminal", "ctl/views"},
-    "ctl": {"ctl/commands", "ctl/reports", "ctl/terminal"},
+    "ctl": {"ctl/command_line", "ctl/commands", "ctl/reports", "ctl/terminal"},
 }
 # Sources of one room, at most; more hold a second idea.
 ROOM_SIZE = 30

@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "daemon/capture/rings.h"
 #include "daemon/events/event_catalog.h"
+#include "daemon/stream/rings.h"
 
 namespace ktraced {
 

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/capture/rings.h"
-#include "daemon/capture/stream_control.h"
 #include "daemon/capture/trace_config_history.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
 #include "daemon/programs/config_applier.h"
 #include "daemon/programs/program_attacher.h"
 #include "daemon/programs/task_tracking.h"
+#include "daemon/stream/rings.h"
+#include "daemon/stream/stream_control.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {

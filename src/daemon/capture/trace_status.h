@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "daemon/capture/event_accounts.h"
-#include "daemon/capture/rings.h"
-#include "daemon/capture/stream_control.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
+#include "daemon/stream/rings.h"
+#include "daemon/stream/stream_control.h"
 
 namespace ktraced {
 

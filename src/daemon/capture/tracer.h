@@ -10,8 +10,6 @@
 #include "daemon/capture/event_accounts.h"
 #include "daemon/capture/filter_control.h"
 #include "daemon/capture/reconciler.h"
-#include "daemon/capture/rings.h"
-#include "daemon/capture/stream_control.h"
 #include "daemon/capture/trace_config_history.h"
 #include "daemon/capture/trace_metadata.h"
 #include "daemon/capture/trace_status.h"
@@ -22,6 +20,8 @@
 #include "daemon/programs/program_attacher.h"
 #include "daemon/programs/task_tracking.h"
 #include "daemon/runtime/uevent_watch.h"
+#include "daemon/stream/rings.h"
+#include "daemon/stream/stream_control.h"
 #include "kernel/filters/filters.h"
 #include "kernel/programs/persistence.h"
 

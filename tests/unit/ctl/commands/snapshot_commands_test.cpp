@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ctl/commands/command_line.h"
+#include "ctl/command_line/command_line.h"
 #include "ctl/views/snapshot_list_view.h"
 
 namespace ktraced {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "ctl/commands/command_line.h"
+#include "ctl/command_line/command_line.h"
 
 namespace ktraced::command_line_test {
 

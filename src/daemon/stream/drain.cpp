@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/capture/drain.h"
+#include "daemon/stream/drain.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

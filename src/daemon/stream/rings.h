@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/capture/drain.h"
+#include "daemon/stream/drain.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/rings/counters.h"
 #include "kernel/rings/flight_recorder.h"

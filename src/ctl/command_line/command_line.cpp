@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/command_line.h"
+#include "ctl/command_line/command_line.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/install_paths.h"
 #include "base/text/option_messages.h"
-#include "ctl/commands/help.h"
-#include "ctl/commands/view_command_line.h"
+#include "ctl/command_line/help.h"
+#include "ctl/command_line/view_command_line.h"
 #include "ctl/input/filter_args.h"
 #include "ctl/live/rpc_client.h"
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "daemon/capture/drain.h"
 #include "daemon/programs/config_applier.h"
+#include "daemon/stream/drain.h"
 
 namespace ktraced {
 

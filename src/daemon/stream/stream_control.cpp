@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/capture/stream_control.h"
+#include "daemon/stream/stream_control.h"
 
 #include <spdlog/spdlog.h>
 

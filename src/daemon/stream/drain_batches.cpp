@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/capture/drain.h"
+#include "daemon/stream/drain.h"
 
 namespace ktraced {
 namespace {

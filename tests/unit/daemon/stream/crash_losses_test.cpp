@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/capture/crash_losses.h"
+#include "daemon/stream/crash_losses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/view_command_line.h"
+#include "ctl/command_line/view_command_line.h"
 
 #include <fmt/ranges.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/command_line.h"
+#include "ctl/command_line/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/install_paths.h"
-#include "unit/ctl/commands/command_line_fixture.h"
+#include "unit/ctl/command_line/command_line_fixture.h"
 
 namespace ktraced {
 namespace {

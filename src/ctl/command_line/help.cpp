@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/help.h"
+#include "ctl/command_line/help.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

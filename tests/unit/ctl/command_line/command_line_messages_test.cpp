@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "unit/ctl/commands/command_line_fixture.h"
+#include "unit/ctl/command_line/command_line_fixture.h"
 
 namespace ktraced {
 namespace {

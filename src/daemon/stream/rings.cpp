@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/capture/rings.h"
+#include "daemon/stream/rings.h"
 
 #include <spdlog/spdlog.h>
 
 #include <map>
 
-#include "daemon/capture/crash_losses.h"
+#include "daemon/stream/crash_losses.h"
 
 namespace ktraced {
 
