@@ -57,10 +57,12 @@ void RunTracker::on_switch(const Plan& plan, uint32_t number, RecordView record,
                 .prev_state = number_in(plan.prev_state, record),
                 .next = number_in(plan.next_pid, record),
                 .names = names};
+  if (change.prev != 0) change.prev_task = names.task_at(change.prev, change.ts);
+  if (change.next != 0) change.next_task = names.task_at(change.next, change.ts);
   coverage_.note_switch(change.prev, change.next, change.ts, names);
   Cpu& cpu = cpus_[number];
   if (cpu.tid) {
-    const Unknown unknown = end_of_run(cpu, change.prev, change.ts, names);
+    const Unknown unknown = end_of_run(cpu, change);
     if (unknown == Unknown::none)
       give_run(number, cpu, change.ts, true, Unknown::none);
     else
@@ -74,11 +76,10 @@ void RunTracker::on_switch(const Plan& plan, uint32_t number, RecordView record,
 
 // Why a switch from thread `prev` does not end the run of a CPU: another thread ran in between, or
 // a thread that the filter rejects, so the switch between is not in the trace.
-Unknown RunTracker::end_of_run(const Cpu& cpu, uint32_t prev, uint64_t ts,
-                               const NameTable& names) const {
-  if (!coverage_.has(*cpu.tid, ts, names)) return Unknown::filter;
-  if (*cpu.tid != prev) return Unknown::unseen;
-  const TaskName* task = names.task_at(prev, ts);
+Unknown RunTracker::end_of_run(const Cpu& cpu, const Switch& change) const {
+  if (!coverage_.has(*cpu.tid, change.ts, change.names)) return Unknown::filter;
+  if (*cpu.tid != change.prev) return Unknown::unseen;
+  const TaskName* task = change.prev_task;
   const bool is_younger = task != nullptr && task->start_time > cpu.since;
   return is_younger ? Unknown::unseen : Unknown::none;
 }

@@ -21,7 +21,9 @@ struct Switch {
   uint32_t prev = 0;  // threads; 0: the idle task
   uint32_t prev_state = 0;
   uint32_t next = 0;
-  bool next_covered = false;  // every switch from and to it is in the trace
+  bool next_covered = false;            // every switch from and to it is in the trace
+  const TaskName* prev_task = nullptr;  // null: unknown, or idle
+  const TaskName* next_task = nullptr;
   const NameTable& names;
 };
 
@@ -91,8 +93,7 @@ class RunTracker : public Analysis {
   static Plan plan_of(const Event& event);
 
   void on_switch(const Plan& plan, uint32_t number, RecordView record, const NameTable& names);
-  [[nodiscard]] Unknown end_of_run(const Cpu& cpu, uint32_t prev, uint64_t ts,
-                                   const NameTable& names) const;
+  [[nodiscard]] Unknown end_of_run(const Cpu& cpu, const Switch& change) const;
   void interrupt(uint32_t number, Cpu& cpu, std::optional<uint64_t> known_until, Unknown why);
   void give_run(uint32_t number, const Cpu& cpu, uint64_t end, bool known, Unknown then);
   void give_unknown(uint32_t number, const Cpu& cpu, uint64_t end);

@@ -47,7 +47,7 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (plan->kind == Plan::Kind::woken)
     on_woken(tid, record.ts());
   else
-    ++rows_[row_of(tid, record.ts(), *source.names)].migrations;
+    ++rows_[row_of(tid, source.names->task_at(tid, record.ts()))].migrations;
 }
 
 void SchedAnalysis::on_loss(const LossItem& loss) {
@@ -92,7 +92,7 @@ void SchedAnalysis::on_switch(const Switch& what) {
 
 void SchedAnalysis::switch_out(const Switch& what) {
   const bool runnable = what.prev_state == kRunning || what.prev_state == kPreempted;
-  SchedRow& row = rows_[row_of(what.prev, what.ts, what.names)];
+  SchedRow& row = rows_[row_of(what.prev, what.prev_task)];
   ++(runnable ? row.preempted : row.slept);
   waiting_.erase(what.prev);
   if (runnable) wait(what.prev, {.since = what.ts, .gaps = continuity_.now(), .woken = false});
@@ -107,7 +107,7 @@ void SchedAnalysis::wait(uint32_t tid, const Waiting& waiting) {
 void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
   cpu.tid = what.next;
   if (what.next == 0) return;
-  cpu.row = row_of(what.next, what.ts, what.names);
+  cpu.row = row_of(what.next, what.next_task);
   SchedRow& row = rows_[cpu.row];
   ++row.switched_in;
   row.measured |= what.next_covered;
@@ -173,8 +173,7 @@ void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) cons
 }
 
 // The index of a thread's row.
-uint32_t SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const NameTable& names) {
-  const TaskName* task = names.task_at(tid, ts);
+uint32_t SchedAnalysis::row_of(uint32_t tid, const TaskName* task) {
   const auto number = threads_.number_of(tid, task != nullptr ? task->start_time : 0);
   if (!number) {
     if (!rows_.back().others) rows_.emplace_back().others = true;

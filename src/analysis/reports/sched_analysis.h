@@ -135,7 +135,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   void end_wait(const Waiting& waiting, const Switch& what, SchedRow& row);
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
-  uint32_t row_of(uint32_t tid, uint64_t ts, const NameTable& names);
+  uint32_t row_of(uint32_t tid, const TaskName* task);
   [[nodiscard]] bool runs(uint32_t tid) const;
 
   size_t max_waiting_;

@@ -71,11 +71,15 @@ void PerfettoSyscalls::on_begin(const Call& call, const CallRecord& at, Unknown 
     end_unknown(track, call.begin_ns, end_text(unknown));
 }
 
+uint64_t PerfettoSyscalls::title_of(const Call& call) {
+  uint64_t& title = titles_[uint64_t{call.abi} << 32 | static_cast<uint32_t>(call.nr)];
+  if (title == 0) title = packets_.event_name(name_of(call.abi, call.nr));
+  return title;
+}
+
 void PerfettoSyscalls::draw_begin(const Call& call, uint64_t track) {
-  const PerfettoPackets::Mark mark{.ts = call.begin_ns,
-                                   .track = track,
-                                   .name = packets_.event_name(name_of(call.abi, call.nr)),
-                                   .category = category_};
+  const PerfettoPackets::Mark mark{
+      .ts = call.begin_ns, .track = track, .name = title_of(call), .category = category_};
   packets_.mark(pb::track_event::kBegin, mark, [&](pbf_writer& event) {
     pbf_writer annotation(event, pb::track_event::kAnnotation);
     annotation.add_uint64(pb::annotation::kNameIid, args_);

@@ -37,10 +37,12 @@ class PerfettoSyscalls : public CallSink {
   void end_unknown(uint64_t track, uint64_t ts, std::string_view why);
   void add_result(int64_t ret, protozero::pbf_writer& event);
   void intern();
+  uint64_t title_of(const Call& call);
 
   PerfettoPackets& packets_;
   PerfettoNames& names_;
   uint64_t category_ = 0, args_ = 0, ret_ = 0, error_ = 0, end_ = 0;  // interned
+  std::unordered_map<uint64_t, uint64_t> titles_;                     // interned, by ABI and number
   std::unordered_map<uint32_t, uint64_t> drawn_;                      // tracks, by thread in a call
 };
 
