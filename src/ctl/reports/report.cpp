@@ -136,17 +136,26 @@ Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                           {.report = kind.needs.who, .events = kind.uses});
 }
 
+// The first reasons why a trace is incomplete; `ktracectl --json` has all of them.
+std::string incompleteness(const std::vector<std::string>& reasons) {
+  constexpr size_t kShown = 3;
+  const size_t shown = std::min(reasons.size(), kShown);
+  std::string text = fmt::format(
+      "incomplete: {}",
+      fmt::join(reasons.begin(), reasons.begin() + static_cast<ptrdiff_t>(shown), "; "));
+  if (shown < reasons.size()) text += fmt::format("; and {} more", reasons.size() - shown);
+  return text;
+}
+
 // The sources of the events and the time window.
 std::string heading_of(const json& report) {
   std::string out;
   for (const json& source : list_at(report, "sources"))
-    out += fmt::format(
-        "{}: {} of {}, {}\n", printable(text_at(source, "path")), text_at(source, "kind"),
-        printable(text_at(source, "host")),
-        flag_at(source, "complete")
-            ? "complete"
-            : printable(fmt::format("incomplete: {}",
-                                    fmt::join(texts_at(source, "incomplete_because"), "; "))));
+    out += fmt::format("{}: {} of {}, {}\n", printable(text_at(source, "path")),
+                       text_at(source, "kind"), printable(text_at(source, "host")),
+                       flag_at(source, "complete")
+                           ? "complete"
+                           : printable(incompleteness(texts_at(source, "incomplete_because"))));
   const json& window = member(report, "window");
   const uint64_t begin = number_at(window, "begin_ns"), end = number_at(window, "end_ns");
   return out + fmt::format("{:.3f} s, from {:.6f} to {:.6f} after boot\n\n",
