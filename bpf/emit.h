@@ -246,6 +246,8 @@ static __always_inline bool matches_by_current(u32 id, const u64 *args __attribu
 		return matches(EVENT_##name, args, other);                                         \
 	}
 
+/* The two ways share no value: after the filter the task is asked for again, so that the
+ * fast path keeps neither the task nor a record across the call. */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
 #define DEFINE_EVENT_OF(section, name, matched_by, matches, other, ...)                                 \
 	DECLARE_EVENT_OF(name, matched_by, matches, other)                                              \

@@ -63,7 +63,7 @@ struct Field {
 
 // Which tasks decide whether a hit matches the filter.
 enum class MatchedBy : uint8_t {
-  unknown,  // in traces of versions that did not store it
+  unknown,  // of tracepoints, probes, and traces of versions that did not store it
   current,  // the current task only
   pair,     // the current task or another one
 };

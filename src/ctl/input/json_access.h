@@ -21,7 +21,7 @@ namespace ktraced {
 
 [[nodiscard]] inline uint64_t number_at(const nlohmann::json& object, std::string_view key) {
   const nlohmann::json& value = member(object, key);
-  return value.is_number() ? value.get<uint64_t>() : 0;
+  return value.is_number_integer() ? value.get<uint64_t>() : 0;
 }
 
 [[nodiscard]] inline bool flag_at(const nlohmann::json& object, std::string_view key) {

@@ -32,27 +32,22 @@ EventCounts EventAccounts::since_reset(uint32_t cpu, uint16_t event) const {
           .dropped = now.dropped - before.dropped};
 }
 
-EventCounters EventAccounts::of(const Event& event, uint64_t overwritten) const {
-  EventCounters out;
-  for (uint32_t cpu = 0; cpu < rings_.counters().cpus(); ++cpu)
-    out.counts += since_reset(cpu, event.id);
+EventAccounts::Reading EventAccounts::read(const Event& event, uint64_t overwritten) const {
+  Reading reading;
+  EventCounters& out = reading.counters;
+  for (uint32_t cpu = 0; cpu < rings_.counters().cpus(); ++cpu) {
+    const EventCounts counts = since_reset(cpu, event.id);
+    out.counts += counts;
+    if (rings_.stream().rings().contains(cpu) || counts != EventCounts{})
+      reading.per_cpu.push_back({.cpu = cpu, .counts = counts});
+  }
   const auto found = baselines_.find(event.id);
   const Baseline* before = found == baselines_.end() ? nullptr : &found->second;
   out.missed = catalog_.missed(event) - (before != nullptr ? before->missed : 0);
   // A read of a ring that is being written can briefly be too low: never report less than zero.
   out.overwritten =
       overwritten - std::min(overwritten, before != nullptr ? before->overwritten : 0);
-  return out;
-}
-
-std::vector<CpuEventCounts> EventAccounts::per_cpu(const Event& event) const {
-  std::vector<CpuEventCounts> out;
-  for (uint32_t cpu = 0; cpu < rings_.counters().cpus(); ++cpu) {
-    const EventCounts counts = since_reset(cpu, event.id);
-    if (rings_.stream().rings().contains(cpu) || counts.dropped != 0)
-      out.push_back({.cpu = cpu, .counts = counts});
-  }
-  return out;
+  return reading;
 }
 
 bool EventAccounts::any_hit(const Event& event) const {

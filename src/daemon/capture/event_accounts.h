@@ -32,11 +32,14 @@ class EventAccounts {
   // Both must outlive this.
   EventAccounts(const EventCatalog& catalog, Rings& rings) : catalog_(catalog), rings_(rings) {}
 
-  // Counts since the last reset. `overwritten`: since the flight recorder was created, as its
-  // Reach has it.
-  [[nodiscard]] EventCounters of(const Event& event, uint64_t overwritten) const;
-  // The same for each CPU that has a ring or has dropped events.
-  [[nodiscard]] std::vector<CpuEventCounts> per_cpu(const Event& event) const;
+  // Counts since the last reset: sums, and the counts of each CPU that has a ring or any count.
+  // Both are from one reading, so they agree while programs count.
+  struct Reading {
+    EventCounters counters;
+    std::vector<CpuEventCounts> per_cpu;
+  };
+  // `overwritten`: since the flight recorder was created, as its Reach has it.
+  [[nodiscard]] Reading read(const Event& event, uint64_t overwritten) const;
   // True if there was any hit, regardless of resets. Does not count missed hits: reading them takes
   // a system call.
   [[nodiscard]] bool any_hit(const Event& event) const;

@@ -5,11 +5,12 @@ namespace ktraced {
 
 EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
   const std::string* reason = availability_.why_not(event.name);
+  EventAccounts::Reading reading = accounts_.read(event, overwritten);
   return {.enabled = enabled_.contains(event.name) && reason == nullptr,
           .attached = catalog_.attached(event),
           .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
-          .counters = accounts_.of(event, overwritten),
-          .per_cpu = accounts_.per_cpu(event)};
+          .counters = reading.counters,
+          .per_cpu = std::move(reading.per_cpu)};
 }
 
 StreamStatus StatusReader::stream() const {

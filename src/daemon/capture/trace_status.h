@@ -68,7 +68,7 @@ class StatusReader {
         stream_(stream) {}
 
   [[nodiscard]] TraceStatus read() const;
-  // `overwritten`: as for EventAccounts::of().
+  // `overwritten`: as for EventAccounts::read().
   [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten) const;
 
  private:

@@ -56,7 +56,7 @@ void PerfettoNames::see(const NameTable& names, uint32_t tid, uint32_t cpu, uint
   thread.name = *task;
   // A process has the name of its first thread.
   if (and_leader && task->tgid != tid) see(names, task->tgid, cpu, ts, false);
-  tell(tid, *task, ts);
+  announce(tid, *task, ts);
 }
 
 // Perfetto treats an id as the same thread or process until it is freed.
@@ -68,7 +68,7 @@ void PerfettoNames::end(uint32_t tid, const TaskName& task, uint32_t cpu, uint64
   });
 }
 
-void PerfettoNames::tell(uint32_t tid, const TaskName& task, uint64_t ts) {
+void PerfettoNames::announce(uint32_t tid, const TaskName& task, uint64_t ts) {
   packets_.add(ts, [&](pbf_writer& packet) {
     pbf_writer tree(packet, pb::packet::kProcessTree);
     if (task.tgid == tid) add_process(tree, task);

@@ -35,7 +35,7 @@ class PerfettoNames {
   // process.
   void see(const NameTable& names, uint32_t tid, uint32_t cpu, uint64_t ts, bool and_leader);
   void end(uint32_t tid, const TaskName& task, uint32_t cpu, uint64_t ts);
-  void tell(uint32_t tid, const TaskName& task, uint64_t ts);
+  void announce(uint32_t tid, const TaskName& task, uint64_t ts);
 
   PerfettoPackets& packets_;
   PerfettoBundles& bundles_;

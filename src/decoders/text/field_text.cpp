@@ -9,11 +9,11 @@
 namespace ktraced {
 
 std::optional<Field> context_of(const Event& event, Meaning meaning) {
-  auto wanted = meaning == Meaning::syscall_nr ? Meaning::syscall_abi
-                : meaning == Meaning::sig_code ? Meaning::signo
-                                               : Meaning::number;
-  auto found = std::ranges::find(event.fields, wanted, &Field::meaning);
-  if (wanted == Meaning::number || found == event.fields.end()) return std::nullopt;
+  auto context = meaning == Meaning::syscall_nr ? Meaning::syscall_abi
+                 : meaning == Meaning::sig_code ? Meaning::signo
+                                                : Meaning::number;
+  auto found = std::ranges::find(event.fields, context, &Field::meaning);
+  if (context == Meaning::number || found == event.fields.end()) return std::nullopt;
   return *found;
 }
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLock = "lock";  // names in a BPF file system have no dots
 
 bool is_bpffs(int fd) {
-  struct statfs info {};
+  struct statfs info{};
   return ::fstatfs(fd, &info) == 0 && info.f_type == BPF_FS_MAGIC;
 }
 
@@ -51,10 +51,9 @@ Result<Fd> open_parent(const fs::path& path, PinRoot::IfMissing if_missing) {
 // Names of all entries of a directory, of any kind.
 Result<std::vector<std::string>> names_in(int directory) {
   std::vector<std::string> names;
-  const auto read =
-      for_each_entry("/proc/self/fd/" + std::to_string(directory),
-                     [&](const auto& entry) { names.push_back(entry.path().filename()); });
-  if (!read) spdlog::warn("some pinned objects may be left: {}", read.error().message);
+  auto read = for_each_entry("/proc/self/fd/" + std::to_string(directory),
+                             [&](const auto& entry) { names.push_back(entry.path().filename()); });
+  if (!read) return propagate(read);
   return names;
 }
 

@@ -21,6 +21,7 @@ struct EventCounts {
   uint64_t dropped = 0;
 
   EventCounts& operator+=(const EventCounts& other);
+  bool operator==(const EventCounts&) const = default;
 };
 
 // Events lost, by CPU.

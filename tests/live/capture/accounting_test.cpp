@@ -227,14 +227,15 @@ TEST(Accounting, TotalsAreTheSumsOverCpus) {
                      {"stream", {{"buffer_kb", 64}}}});
   Stream stream(daemon, {"--event", "mark_victim"});
   run_truth({"switch", "500", "1"});
+  const json while_counting = daemon.call("status");
   daemon.disable({"sched", "kmem", "syscalls"});
-  json status = daemon.call("status");
-  for (const auto& [name, event] : status["events"].items())
-    for (const char* counter : {"recorded", "filtered", "dropped"}) {
-      uint64_t sum = 0;
-      for (const json& cpu : event["per_cpu"]) sum += cpu[counter].get<uint64_t>();
-      EXPECT_EQ(sum, event[counter].get<uint64_t>()) << name << "." << counter;
-    }
+  for (const json& status : {while_counting, daemon.call("status")})
+    for (const auto& [name, event] : status["events"].items())
+      for (const char* counter : {"recorded", "filtered", "dropped"}) {
+        uint64_t sum = 0;
+        for (const json& cpu : event["per_cpu"]) sum += cpu[counter].get<uint64_t>();
+        EXPECT_EQ(sum, event[counter].get<uint64_t>()) << name << "." << counter;
+      }
   stream.finish();
 }
 
