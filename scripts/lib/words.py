@@ -21,6 +21,7 @@ WORDS = {
     "sibling siblings": "annotation",
     "mend mends mended anew whoever": "plain words",
     "going": "detaching, removing",
+    "scope": "trace config, config change",
     "promise promises promised": "watermark",
 }
 # Other patterns → what to write.
@@ -41,6 +42,7 @@ ALLOWED = (
     ("", r"WantedBy="),  # of systemd
     ("", r"std::promise|\bPromise\b|awaitPromise|fs/promises|timers/promises"),  # of the languages
     ("", r"going on"),
+    ("html/", r"\bscope: \"col\""),  # of HTML
 )
 SUFFIXES = (".h", ".c", ".cpp", ".md", ".py", ".sh", ".js", ".mjs", ".css", ".html", ".json", ".txt", ".in")
 SCRIPTS = ("scripts/", "tests/", ".ci/")  # their files without a suffix are scripts

@@ -18,7 +18,7 @@ class Analysis : public MergeSink {
   virtual void add_source(const Schema& schema, const NameTable& names) = 0;
   // Sets the trace config from `ts` on. Called before the first event and after each config change.
   // Intervals that contain a change cannot be measured.
-  virtual void on_config_change(uint64_t /*ts*/, const TraceConfig& /*scope*/) {}
+  virtual void on_config_change(uint64_t /*ts*/, const TraceConfig& /*config*/) {}
 };
 
 }  // namespace ktraced

@@ -3,10 +3,10 @@
 
 namespace ktraced {
 
-bool ThreadCoverage::change(const TraceConfig& scope, std::span<const std::string_view> events) {
-  const bool changed = config_ && !scope.same_for(*config_, events);
-  config_ = scope;
-  if (changed) passing_.clear();
+bool ThreadCoverage::change(const TraceConfig& config, std::span<const std::string_view> events) {
+  const bool changed = config_ && !config.same_for(*config_, events);
+  config_ = config;
+  if (changed) matching_.clear();
   return changed;
 }
 
@@ -15,7 +15,7 @@ bool ThreadCoverage::is_of_current(const Event& event) {
 }
 
 void ThreadCoverage::note(uint32_t tid) {
-  if (filtered() && passing_.size() < kMaxPassing) passing_.insert(tid);
+  if (filtered() && matching_.size() < kMaxMatching) matching_.insert(tid);
 }
 
 void ThreadCoverage::note_switch(uint32_t prev, uint32_t next, uint64_t ts,
@@ -39,7 +39,7 @@ void ThreadCoverage::note_fork(uint32_t parent, uint32_t child, uint64_t ts,
 
 bool ThreadCoverage::has(uint32_t tid, uint64_t ts, const NameTable& names) const {
   if (!filtered()) return true;
-  return passing_.contains(tid) ||
+  return matching_.contains(tid) ||
          config_->filter.matches(tid, names.task_at(tid, ts)).value_or(false);
 }
 

@@ -15,14 +15,14 @@ namespace ktraced {
 
 // Switches between two rejected threads are not in the trace, so it is not known when these threads
 // ran. If the filter alone cannot decide which threads match, because it selects control groups or
-// children, this is learned from events. Memory: at most kMaxPassing thread ids.
+// children, this is learned from events. Memory: at most kMaxMatching thread ids.
 class ThreadCoverage {
  public:
-  static constexpr size_t kMaxPassing = 8192;
+  static constexpr size_t kMaxMatching = 8192;
 
   // Sets the trace config from now on. If it differs for `events`, discards what is known and
   // returns true.
-  bool change(const TraceConfig& scope, std::span<const std::string_view> events);
+  bool change(const TraceConfig& config, std::span<const std::string_view> events);
   // True if an event is recorded only when the current thread matches the filter. False if the
   // trace does not say so.
   [[nodiscard]] static bool is_of_current(const Event& event);
@@ -40,7 +40,7 @@ class ThreadCoverage {
   [[nodiscard]] bool filtered() const { return config_ && config_->filter.any(); }
 
   std::optional<TraceConfig> config_;
-  std::unordered_set<uint32_t> passing_;
+  std::unordered_set<uint32_t> matching_;
 };
 
 }  // namespace ktraced

@@ -120,14 +120,14 @@ std::optional<bool> TaskFilter::matches(const std::vector<std::optional<bool>>& 
 
 TraceConfig TraceConfig::of(const json& config) {
   const json& filter = member_of(config, "filter");
-  TraceConfig scope{.running = member_of(config, "state") != json("paused"),
-                    .events = enabled_of(member_of(config, "events")),
-                    .syscalls = set_of(member_of(config, "syscalls_only")),
-                    .filter = TaskFilter::of(filter)};
+  TraceConfig parsed{.running = member_of(config, "state") != json("paused"),
+                     .events = enabled_of(member_of(config, "events")),
+                     .syscalls = set_of(member_of(config, "syscalls_only")),
+                     .filter = TaskFilter::of(filter)};
   // Old and new filters use different names.
   for (const char* key : {"syscall", "syscalls_only"})
-    scope.syscalls.merge(set_of(member_of(filter, key)));
-  return scope;
+    parsed.syscalls.merge(set_of(member_of(filter, key)));
+  return parsed;
 }
 
 bool TraceConfig::same_for(const TraceConfig& other,

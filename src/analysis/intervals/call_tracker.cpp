@@ -77,9 +77,9 @@ void CallTracker::interrupt(uint64_t ts, Unknown why) {
   for (CallSink* sink : sinks_) sink->on_interrupt(ts, why);
 }
 
-void CallTracker::on_config_change(uint64_t ts, const TraceConfig& scope) {
-  if (config_ && !scope.same_for(*config_, kCallEvents)) interrupt(ts, Unknown::config_change);
-  config_ = scope;
+void CallTracker::on_config_change(uint64_t ts, const TraceConfig& config) {
+  if (config_ && !config.same_for(*config_, kCallEvents)) interrupt(ts, Unknown::config_change);
+  config_ = config;
 }
 
 void CallTracker::on_enter(const Plan& plan, const CallRecord& at) {

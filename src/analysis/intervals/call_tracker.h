@@ -93,7 +93,7 @@ class CallTracker : public Analysis {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  void on_config_change(uint64_t ts, const TraceConfig& config) override;
   // Call after the last record: ends the calls that are running.
   void finish(uint64_t end_ns);
 

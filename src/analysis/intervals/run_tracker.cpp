@@ -94,8 +94,8 @@ void RunTracker::on_loss(const LossItem& loss) {
 
 // It is unknown which threads run after the change. Up to the change it is known, unless tracing
 // was paused, which is reported before.
-void RunTracker::on_config_change(uint64_t ts, const TraceConfig& scope) {
-  if (!coverage_.change(scope, kRunEvents)) return;
+void RunTracker::on_config_change(uint64_t ts, const TraceConfig& config) {
+  if (!coverage_.change(config, kRunEvents)) return;
   for (auto& [number, cpu] : cpus_) interrupt(number, cpu, ts, Unknown::config_change);
 }
 

@@ -70,7 +70,7 @@ class RunTracker : public Analysis {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  void on_config_change(uint64_t ts, const TraceConfig& config) override;
   // Call after the last record. Running threads run until `end_ns`.
   void finish(uint64_t end_ns);
 

@@ -23,8 +23,8 @@ class FanOut : public Analysis {
   void on_loss(const LossItem& loss) override {
     for (Analysis* each : analyses_) each->on_loss(loss);
   }
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override {
-    for (Analysis* each : analyses_) each->on_config_change(ts, scope);
+  void on_config_change(uint64_t ts, const TraceConfig& config) override {
+    for (Analysis* each : analyses_) each->on_config_change(ts, config);
   }
 
  private:

@@ -148,10 +148,10 @@ void KmemAnalysis::on_loss(const LossItem& loss) {
 }
 
 // Frees of earlier allocations may be unrecorded.
-void KmemAnalysis::on_config_change(uint64_t ts, const TraceConfig& scope) {
-  if (config_ && !scope.same_for(*config_, kKmemEvents))
+void KmemAnalysis::on_config_change(uint64_t ts, const TraceConfig& config) {
+  if (config_ && !config.same_for(*config_, kKmemEvents))
     for (uint64_t& until : frees_lost_until_) until = std::max(until, ts);
-  config_ = scope;
+  config_ = config;
 }
 
 // Events lost on a CPU were lost before its next record.

@@ -74,7 +74,7 @@ class KmemAnalysis : public Analysis {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  void on_config_change(uint64_t ts, const TraceConfig& config) override;
   // Call after the last record; the window ends at `end_ns`. Frees of allocations before
   // `sure_since_ns` may be missing; UINT64_MAX: those of any allocation.
   void finish(uint64_t end_ns, uint64_t sure_since_ns);

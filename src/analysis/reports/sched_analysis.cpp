@@ -58,10 +58,10 @@ void SchedAnalysis::on_loss(const LossItem& loss) {
 }
 
 // Threads may have been woken unrecorded.
-void SchedAnalysis::on_config_change(uint64_t /*ts*/, const TraceConfig& scope) {
-  if (config_ && !scope.same_for(*config_, kSchedEvents))
+void SchedAnalysis::on_config_change(uint64_t /*ts*/, const TraceConfig& config) {
+  if (config_ && !config.same_for(*config_, kSchedEvents))
     continuity_.interrupt(Unknown::config_change);
-  config_ = scope;
+  config_ = config;
 }
 
 // Counts a finished run, and stores it for the threads that waited meanwhile.

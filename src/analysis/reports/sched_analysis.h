@@ -82,7 +82,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
-  void on_config_change(uint64_t ts, const TraceConfig& scope) override;
+  void on_config_change(uint64_t ts, const TraceConfig& config) override;
   void on_run(const RunInterval& interval) override;
   void on_switch(const Switch& what) override;
   // Call after that of the tracker.

@@ -20,7 +20,7 @@ class AnalysisFeed : public MergeSink {
 
   // The trace config from `ts` on: given before the first event that is not older. Add changes in
   // time order, and before the events of that time are taken.
-  void add_change(uint64_t ts, TraceConfig scope) { changes_.emplace_back(ts, std::move(scope)); }
+  void add_change(uint64_t ts, TraceConfig config) { changes_.emplace_back(ts, std::move(config)); }
   // The history of `source` begins in the middle: `losses`, whose times are set, are given before
   // its first record.
   void add_beginning(uint32_t source, std::vector<LossItem> losses) {

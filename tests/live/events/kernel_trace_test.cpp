@@ -30,7 +30,7 @@ struct BothTraces {
   json status;  // of the daemon
 };
 
-enum class Scope { of_the_program, of_all };
+enum class Traced { the_program, everything };
 
 // The events of a group; each is named after its tracepoint.
 std::vector<std::string> events_of(std::string_view group) {
@@ -42,11 +42,11 @@ std::vector<std::string> events_of(std::string_view group) {
   return names;
 }
 
-BothTraces both_traces(const char* group, Scope scope, const Command& words) {
+BothTraces both_traces(const char* group, Traced traced, const Command& words) {
   TempDir directory;
   WaitingTruth truth(words);
   std::vector<pid_t> pids;
-  if (scope == Scope::of_the_program) pids.push_back(truth.pid());
+  if (traced == Traced::the_program) pids.push_back(truth.pid());
   Daemon daemon(
       {{"events", {{group, true}}},
        {"filter", {{"pid", pids}}},
@@ -121,7 +121,7 @@ void expect_same(const BothTraces& both) {
 }
 
 TEST(KernelTrace, AgreesOnAllocations) {
-  BothTraces both = both_traces("kmem", Scope::of_the_program, {"kmem", "50"});
+  BothTraces both = both_traces("kmem", Traced::the_program, {"kmem", "50"});
   // Values that the records do not contain.
   for (TraceLine& line : both.kernels)
     if (line.event != "kmalloc") leave_out(" accounted=(true|false)| pfn=0x[0-9a-f]+", line);
@@ -134,20 +134,20 @@ TEST(KernelTrace, AgreesOnAllocations) {
 }
 
 TEST(KernelTrace, AgreesOnSystemCalls) {
-  expect_same(both_traces("syscalls", Scope::of_the_program, {"syscalls"}));
+  expect_same(both_traces("syscalls", Traced::the_program, {"syscalls"}));
 }
 
 TEST(KernelTrace, AgreesOnSignals) {
-  expect_same(both_traces("signal", Scope::of_the_program, {"signal"}));
+  expect_same(both_traces("signal", Traced::the_program, {"signal"}));
 }
 
 TEST(KernelTrace, AgreesOnTheScheduler) {
-  expect_same(naming("same-sched", both_traces("sched", Scope::of_all,
+  expect_same(naming("same-sched", both_traces("sched", Traced::everything,
                                                {"--comm", "same-sched", "switch", "500", "1"})));
 }
 
 TEST(KernelTrace, AgreesOnProcesses) {
-  expect_same(naming("same-process", both_traces("process", Scope::of_all,
+  expect_same(naming("same-process", both_traces("process", Traced::everything,
                                                  {"--comm", "same-process", "fork", "4", "3"})));
 }
 

@@ -18,7 +18,7 @@ std::chrono::milliseconds longest_wait(const std::string& socket, const std::fun
   RpcConnection connection(socket);
   connection.call(method);
   {
-    // Ends with the scope, also when `work` throws.
+    // Ends with this block, also when `work` throws.
     const std::jthread client([&](const std::stop_token& end) {
       try {
         while (!end.stop_requested()) {

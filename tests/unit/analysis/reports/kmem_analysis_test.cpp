@@ -283,14 +283,14 @@ TEST_F(KmemAnalysisTest, DistinguishesUnnamedCachesBySize) {
 }
 
 TEST_F(KmemAnalysisTest, MarksMemoryAllocatedBeforeAPauseUncertain) {
-  auto scope = [&](uint64_t ts, const char* config) {
+  auto change_config = [&](uint64_t ts, const char* config) {
     analysis_->on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
   };
-  scope(0, R"({"state":"running"})");
+  change_config(0, R"({"state":"running"})");
   kmalloc(1, 0x1000);
   kmalloc(2, 0x2000);
-  scope(10, R"({"state":"paused"})");
-  scope(20, R"({"state":"running"})");
+  change_config(10, R"({"state":"paused"})");
+  change_config(20, R"({"state":"running"})");
   kmalloc(30, 0x3000);
   kfree(40, 0x2000, 1);  // perhaps of an object allocated here during the pause
   analysis_->finish(kEnd, 0);

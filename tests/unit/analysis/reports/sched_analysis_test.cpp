@@ -30,7 +30,7 @@ class SchedAnalysisTest : public DecoderTest {
   void lose(uint32_t cpu, uint32_t event = EVENT_sched_switch) {
     all_.on_loss({.ts = 1, .cpu = cpu, .event_id = event, .count = 4});
   }
-  void scope(uint64_t ts, const char* config) {
+  void change_config(uint64_t ts, const char* config) {
     all_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
   }
   const SchedRow& thread(int32_t tid) {
@@ -160,7 +160,7 @@ TEST_F(SchedAnalysisTest, MeasuresRunsButNoDelaysAcrossALossOfWakeups) {
 // The trace contains only events of A (3352, of process 3350). The CPU is not idle when nothing is
 // known of it, and B did not run all the time between two switches that involve A.
 TEST_F(SchedAnalysisTest, MeasuresOnlyAcceptedTasksUnderAFilter) {
-  scope(0, R"({"filter":{"pid":[3350]}})");
+  change_config(0, R"({"filter":{"pid":[3350]}})");
   change(100, 0, 0, kGoesOn, kA);
   change(150, 0, kA, kSleeps, 0);  // then 0 to B and back, perhaps
   wake(190, kA);
@@ -185,7 +185,7 @@ TEST_F(SchedAnalysisTest, MeasuresOnlyAcceptedTasksUnderAFilter) {
 // The trace does not say which threads a follow filter accepts. A switch from or to the idle task
 // is recorded because the other thread is accepted; so are events of the thread itself.
 TEST_F(SchedAnalysisTest, RecognizesAcceptedTasksUnderAFollowFilter) {
-  scope(0, R"({"filter":{"follow":[77]}})");
+  change_config(0, R"({"filter":{"follow":[77]}})");
   change(100, 0, 0, kGoesOn, kA);
   change(110, 0, kA, kSleeps, kB);
   change(130, 0, kB, kSleeps, kC);  // either of the two may be the accepted one
@@ -200,7 +200,7 @@ TEST_F(SchedAnalysisTest, RecognizesAcceptedTasksUnderAFollowFilter) {
 
 // Switches between a child and others of which the trace does not say whether they match.
 TEST_F(SchedAnalysisTest, KnowsAChildOfAFollowedThreadFromItsFork) {
-  scope(0, R"({"filter":{"follow":[4000]}})");
+  change_config(0, R"({"filter":{"follow":[4000]}})");
   auto fork = [&](uint64_t ts, int32_t parent, int32_t child) {
     take(0, make_record(EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
                         rec_sched_process_fork{
@@ -233,13 +233,13 @@ TEST_F(SchedAnalysisTest, MeasuresNothingAcrossAMissingSwitch) {
 }
 
 TEST_F(SchedAnalysisTest, MeasuresNothingAcrossAConfigChange) {
-  scope(0, R"({"state":"running","events":["sched_switch"]})");
+  change_config(0, R"({"state":"running","events":["sched_switch"]})");
   change(100, 0, 0, kGoesOn, kA);
   wake(110, kB);
-  scope(150, R"({"state":"running","events":["sched_switch","kmalloc"]})");
+  change_config(150, R"({"state":"running","events":["sched_switch","kmalloc"]})");
   EXPECT_EQ(analysis_.uncertain(), 0U) << "of no consequence here";
-  scope(160, R"({"state":"paused","events":["sched_switch","kmalloc"]})");
-  scope(900, R"({"state":"running","events":["sched_switch","kmalloc"]})");
+  change_config(160, R"({"state":"paused","events":["sched_switch","kmalloc"]})");
+  change_config(900, R"({"state":"running","events":["sched_switch","kmalloc"]})");
   change(1000, 0, kA, kSleeps, kB);
   finish(1100);
   EXPECT_EQ(thread(kA).on_cpu_ns, 0U);
@@ -249,10 +249,10 @@ TEST_F(SchedAnalysisTest, MeasuresNothingAcrossAConfigChange) {
 }
 
 TEST_F(SchedAnalysisTest, MeasuresRunsButNoDelaysWhenWakeupsAreEnabled) {
-  scope(0, R"({"events":["sched_switch"]})");
+  change_config(0, R"({"events":["sched_switch"]})");
   change(100, 0, 0, kGoesOn, kA);
   change(150, 0, kA, kPreempted, 0);
-  scope(160, R"({"events":["sched_switch","sched_wakeup"]})");
+  change_config(160, R"({"events":["sched_switch","sched_wakeup"]})");
   change(200, 0, 0, kGoesOn, kA);
   EXPECT_EQ(thread(kA).on_cpu_ns, 50U);
   EXPECT_EQ(analysis_.cpus().at(0).idle_ns, 50U);

@@ -188,13 +188,13 @@ TEST_F(SyscallAnalysisTest, MeasuresExecByAThread) {
 }
 
 TEST_F(SyscallAnalysisTest, MeasuresNothingAcrossAConfigChange) {
-  auto scope = [&](uint64_t ts, const char* config) {
+  auto change_config = [&](uint64_t ts, const char* config) {
     tracker_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
   };
-  scope(0, R"({"state":"running"})");
+  change_config(0, R"({"state":"running"})");
   enter(100, kWorker, kRead);
-  scope(150, R"({"state":"paused"})");
-  scope(900, R"({"state":"running"})");
+  change_config(150, R"({"state":"paused"})");
+  change_config(900, R"({"state":"running"})");
   exit(1000, kWorker, kRead);  // perhaps of another call
   enter(1100, kWorker, kRead);
   exit(1200, kWorker, kRead);

@@ -22,7 +22,7 @@ class FedAnalysis : public Analysis {
   void on_loss(const LossItem& loss) override {
     given.push_back(fmt::format("{}: {} lost on CPU {}", loss.ts, loss.count, loss.cpu));
   }
-  void on_config_change(uint64_t ts, const TraceConfig& /*scope*/) override {
+  void on_config_change(uint64_t ts, const TraceConfig& /*config*/) override {
     given.push_back(fmt::format("change {}", ts));
   }
   std::vector<std::string> given;
