@@ -13,21 +13,31 @@ bool Reconciler::tracing() const {
   return (p_.stream.on() || p_.rings.flight().enabled()) && !paused_;
 }
 
+bool Reconciler::on(const Event& event) const {
+  return tracing() && p_.enabled.contains(event.name);
+}
+
+// Programs that are attached ignore the hits of events that are off, so that an event ends at once
+// and not when its program is detached.
+void Reconciler::switch_events() {
+  auto& event_on = p_.object.control().event_on;
+  for (const Event& event : p_.catalog.schema().events())
+    if (event.id < std::size(event_on))
+      std::atomic_ref(event_on[event.id]).store(on(event) ? 1 : 0);
+}
+
 std::vector<ProgramNeed> Reconciler::needs() const {
   const bool following = p_.filters.following();
   const bool tracking = tracing() || following;
-  auto& event_on = p_.object.control().event_on;
   std::vector<ProgramNeed> needs;
   for (const Event& event : p_.catalog.schema().events()) {
-    const bool on = tracing() && p_.enabled.contains(event.name);
-    if (event.id < std::size(event_on)) std::atomic_ref(event_on[event.id]).store(on ? 1 : 0);
     const bool tracker = TaskTracking::tracks_names(event.name);
     if (is_dynamic(event))  // if a name has several definitions, the newest is used
       needs.push_back({.program = {.name = event.name, .dynamic_id = event.id},
-                       .needed = on && p_.catalog.schema().find(event.name) == &event});
+                       .needed = on(event) && p_.catalog.schema().find(event.name) == &event});
     else if (p_.availability.supports(event.name))
       needs.push_back({.program = {.name = event.name},
-                       .needed = on || (tracking && tracker),
+                       .needed = on(event) || (tracking && tracker),
                        .first = tracker});  // events need thread names
   }
   std::ranges::move(p_.tracking.helper_needs(tracking, following), std::back_inserter(needs));
@@ -38,6 +48,7 @@ void Reconciler::reconcile() {
   if (closed_) return;
   const TraceConfigHistory::Change change(p_.history);
   if (tracing() || p_.filters.following()) p_.tracking.begin();
+  switch_events();
   p_.attacher.start(needs());
   // Without the programs still to be attached. A first reader gets nothing before that.
   if (p_.attacher.running() && !changing_) changing_.emplace(p_.history);

@@ -61,6 +61,8 @@ class Reconciler final : public ConfigApplier {
 
  private:
   [[nodiscard]] bool tracing() const;
+  [[nodiscard]] bool on(const Event& event) const;
+  void switch_events();
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
   [[nodiscard]] EventSet traced_events() const;
 

@@ -71,7 +71,7 @@ void ProbeRegistry::define_configured(const std::vector<std::string>& lines) {
     }
     auto defined = define(probe, true);
     if (defined) {
-      if (const std::string note = info(entries_.at(name)).note; !note.empty())
+      if (const std::string note = note_on(probe); !note.empty())
         spdlog::warn("probe {}: {}", text_of(probe), note);
       continue;
     }

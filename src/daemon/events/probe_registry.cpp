@@ -22,16 +22,15 @@ ProbeRemoval removal_of(const std::string& name) {
   return {.group = name.substr(0, split), .event = name.substr(split + 1)};
 }
 
-// The option of a definition that has no effect, and why; empty if there is none.
-std::string note_on(const ProbeDefinition& probe) {
+}  // namespace
+
+std::string ProbeRegistry::note_on(const ProbeDefinition& probe) {
   if (probe.maxactive == 0) return {};
   return fmt::format(
       "maxactive {} has no effect: the kernel chooses how many returns it waits for, and BPF "
       "programs cannot set it",
       probe.maxactive);
 }
-
-}  // namespace
 
 // Defines a probe that is known to be possible. It is not attached yet.
 Result<> ProbeRegistry::define(const ProbeDefinition& probe, bool configured) {

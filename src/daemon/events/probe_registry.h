@@ -90,6 +90,8 @@ class ProbeRegistry {
   [[nodiscard]] std::vector<ProbeInfo> list() const;
 
  private:
+  // The option of a definition that has no effect, and why; empty if there is none.
+  static std::string note_on(const ProbeDefinition& probe);
   Result<std::shared_ptr<Change>> add(const std::vector<ProbeCommand>& commands);
   void undo(const Change& change);
   Result<> define(const ProbeDefinition& probe, bool configured);

@@ -72,6 +72,7 @@ void PerfettoSyscalls::on_begin(const Call& call, const CallRecord& at, Unknown 
 }
 
 uint64_t PerfettoSyscalls::title_of(const Call& call) {
+  if (titles_.size() >= kMaxTitles) return packets_.event_name(name_of(call.abi, call.nr));
   uint64_t& title = titles_[uint64_t{call.abi} << 32 | static_cast<uint32_t>(call.nr)];
   if (title == 0) title = packets_.event_name(name_of(call.abi, call.nr));
   return title;

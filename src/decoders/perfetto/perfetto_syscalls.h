@@ -2,6 +2,7 @@
 // System calls as slices in a Perfetto trace.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
@@ -14,9 +15,11 @@ namespace ktraced {
 
 // Draws the calls of a CallTracker, on the tracks of their threads. A call whose end will not be
 // known ends at the last time when it was known to run, and the return is a separate instant.
-// Memory: the calls that are drawn and have not ended.
+// Memory: the calls that are drawn and have not ended, and at most kMaxTitles titles.
 class PerfettoSyscalls : public CallSink {
  public:
+  static constexpr size_t kMaxTitles = 4096;
+
   // Takes the calls of `tracker`, which must not get events after the end of this. Threads must be
   // known to `names` before their calls begin.
   PerfettoSyscalls(CallTracker& tracker, PerfettoPackets& packets, PerfettoNames& names)
