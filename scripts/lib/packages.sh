@@ -16,7 +16,7 @@ test_packages=(
 	babeltrace2 libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
 	python3 python3-jsonschema procps
 )
-lint_packages=(clang-format-19 clang-tidy-19 shellcheck)
+lint_packages=(clang-format-19 clang-tidy-19 git shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)
 
