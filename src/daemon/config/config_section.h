@@ -29,7 +29,7 @@ struct TextRule {
   std::string_view pattern;  // ECMA 262; empty: any text without NUL
   size_t max_bytes = SIZE_MAX;
   // What is wrong with a text; empty: nothing.
-  std::function<std::string(std::string_view)> problem_of = {};
+  std::function<std::string(std::string_view)> problem_of;
 };
 
 // A list, with the schema of its elements.

@@ -196,6 +196,7 @@ ProbeInfo ProbeRegistry::info(const Entry& entry) const {
 
 std::vector<ProbeInfo> ProbeRegistry::list() const {
   std::vector<ProbeInfo> list;
+  list.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) list.push_back(info(entry));
   return list;
 }
