@@ -20,8 +20,8 @@ namespace ktraced {
 struct NumberRule {
   uint32_t min;
   uint32_t max;
-  bool power_of_two = false;      // then `min` is one, too
-  std::string_view why_max;  // explains the limit; ends the message about a larger number
+  bool power_of_two = false;  // then `min` is one, too
+  std::string_view why_max;   // explains the limit; ends the message about a larger number
 };
 
 inline constexpr NumberRule kUid{.min = 0, .max = UINT32_MAX - 1};  // (uid_t)-1 is no user
