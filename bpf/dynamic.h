@@ -8,12 +8,13 @@
  *	int some_event(void *ctx)
  *	{
  *		u32 id = bpf_get_attach_cookie(ctx);
+ *		u32 sessions = wanting_hit(id);
  *		union dynamic_record *r;
  *
- *		if (!hit_matches(id) || !(r = dynamic_record()))
+ *		if (!sessions || !(r = dynamic_record()))
  *			return 0;
  *		… fill r->bytes from DYNAMIC_PAYLOAD on …
- *		return emit_dynamic(r, id, size);
+ *		return emit_dynamic(r, id, size, sessions);
  *	}
  */
 #ifndef KTRACED_BPF_DYNAMIC_H
@@ -53,14 +54,14 @@ static __always_inline union dynamic_record *dynamic_record(void)
 }
 
 /* Emits the first `size` bytes, the header included; pads them with zeros. */
-static __always_inline int emit_dynamic(union dynamic_record *r, u32 id, u32 size)
+static __always_inline int emit_dynamic(union dynamic_record *r, u32 id, u32 size, u32 sessions)
 {
 	if (size > RECORD_MAX - sizeof(u64))
 		size = RECORD_MAX - sizeof(u64);
 	__builtin_memset(r->bytes + size, 0, sizeof(u64));
 	size = (size + 7) & ~7U;
 	barrier_var(size); /* the verifier must see the bound on the value that is used */
-	return size <= RECORD_MAX ? emit(&r->h, id, size) : 0;
+	return size <= RECORD_MAX ? emit(&r->h, id, size, sessions) : 0;
 }
 
 #endif

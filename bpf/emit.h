@@ -34,41 +34,44 @@ struct hit {
 	struct task_struct *current; /* the running task */
 };
 
-static __always_inline bool count_filtered(u32 id)
+/* The sessions that have the event on. Counts the hit, also when there is none: a
+ * detached program may still run for some milliseconds. */
+static __always_inline u32 sessions_on(u32 id)
 {
-	u32 cpu = bpf_get_smp_processor_id();
+	u32 cpu = bpf_get_smp_processor_id(), way;
 	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
 
-	if (state && id < EVENT_ID_MAX)
-		__sync_fetch_and_add(&state->events[id].filtered, 1);
-	return false;
+	if (!state || id >= EVENT_ID_MAX)
+		return 0;
+	way = control.event_ways[id];
+	__sync_fetch_and_add(&state->hits[way >> WAY_COUNTER_SHIFT & (WAY_COUNTERS - 1)][id], 1);
+	return way & WAY_SESSIONS;
 }
 
-/* A detached program may still run for some milliseconds; its hits are then ignored. */
-static __always_inline bool event_on(u32 id)
+/* The sessions that want this hit of the current task. */
+static __always_inline u32 wanting_hit(u32 id)
 {
-	return id >= sizeof(control.event_on) || control.event_on[id];
-}
+	u32 sessions = sessions_on(id);
 
-/* Does this hit of the current task match? Counts it as filtered if not. */
-static __always_inline bool hit_matches(u32 id)
-{
-	return (event_on(id) && current_matches()) || count_filtered(id);
+	return sessions ? wanted_by_current(sessions) : 0;
 }
 
 /* The same for an event that is also about another task: argument number `other`. */
-static __always_inline bool pair_hit_matches(u32 id, const u64 *args, u32 other)
+static __always_inline u32 wanting_pair(u32 id, const u64 *args, u32 other)
 {
-	return (event_on(id) && pair_matches(args, other)) || count_filtered(id);
+	u32 sessions = sessions_on(id);
+
+	return sessions ? wanted_by_pair(sessions, args, other) : 0;
 }
 
 /* Wakes the reader after every wakeup_bytes bytes, not after each record: a wake-up
  * costs several times as much as a record. */
-static __always_inline u64 wakeup_flag(struct cpu_state *state, u32 size)
+static __always_inline u64 wakeup_flag(struct session_state *state, u32 session, u32 size)
 {
 	u64 before = __sync_fetch_and_add(&state->stream_bytes, size);
 
-	return (before ^ (before + size)) & control.wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return (before ^ (before + size)) & control.wakeup_bytes[session] ? BPF_RB_FORCE_WAKEUP :
+									    BPF_RB_NO_WAKEUP;
 }
 
 /* Reserves space for a record in the flight ring of this CPU; null if the CPU has no
@@ -111,69 +114,77 @@ static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32
 	return true;
 }
 
-static __always_inline bool stream_store(struct cpu_state *state, struct record *r, u32 size, u32 cpu)
+/* Counts what a session did with a record. */
+static __always_inline void account(struct session_state *state, u32 id, bool stored)
 {
-	void *ring = bpf_map_lookup_elem(&stream_rings, &cpu);
+	struct session_counters *counters = &state->events[id];
 
-	return ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, size));
+	if (stored) {
+		__sync_fetch_and_add(&counters->recorded, 1);
+		return;
+	}
+	__sync_fetch_and_add(&counters->dropped, 1);
+	__sync_fetch_and_add(&state->dropped_total, 1);
 }
 
-/* Stores the record in every enabled ring. It counts as recorded only if all of them
- * took it. */
-static __always_inline int emit(struct record *r, u32 id, u32 size)
+/* Stores the record in the stream ring of each of these sessions. A separate function: one
+ * copy of it serves all programs. */
+static __noinline int stream_store(struct record *r, u32 id, u32 size, u32 cpu, u32 sessions)
+{
+	for (u32 session = SESSION_RECORDER + 1; session < SESSIONS_MAX; session++) {
+		u32 index = session * layout.cpus + cpu;
+		struct session_state *state;
+		void *ring;
+
+		if (!(sessions >> session))
+			break;
+		if (!(sessions >> session & 1))
+			continue;
+		state = bpf_map_lookup_elem(&session_states, &index);
+		if (!state || id >= EVENT_ID_MAX)
+			continue;
+		ring = bpf_map_lookup_elem(&stream_rings, &index);
+		account(state, id,
+			ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, session, size)));
+	}
+	return 0;
+}
+
+/* Stores the record for each of these sessions. */
+static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
-	bool stored = true, counted = false;
 
-	if (!state || id >= EVENT_ID_MAX)
+	if (id >= EVENT_ID_MAX)
 		return 0;
 	r->ts = bpf_ktime_get_boot_ns();
 	r->id = id;
 	r->size = size;
 	r->tid = current_task()->pid;
-	if (control.flight) {
-		stored = counted = flight_store(r, id, size, cpu);
-		if (!stored)
-			__sync_fetch_and_add(&state->flight_drops[id].count, 1);
+	if (sessions & WAY_RECORDER) {
+		struct session_state *state = bpf_map_lookup_elem(&session_states, &cpu);
+		bool stored = flight_store(r, id, size, cpu);
+
+		if (state)
+			account(state, id, stored);
 	}
-	if (control.stream)
-		stored &= stream_store(state, r, size, cpu);
-	/* The flight ring has already counted what it stored. */
-	if (stored != counted)
-		__sync_fetch_and_add(&state->events[id].recorded, stored ? 1 : -1);
-	if (!stored) {
-		__sync_fetch_and_add(&state->events[id].dropped, 1);
-		__sync_fetch_and_add(&state->dropped_total, 1);
-	}
+	if (sessions & ~WAY_RECORDER)
+		stream_store(r, id, size, cpu, sessions);
 	return 0;
 }
 
-#define EMIT(name, rec) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)))
-
-/* True for the most common trace config: only the flight recorder is on, without a
- * filter and without a stream reader. */
-static __always_inline bool only_flight(const struct control *c)
-{
-	typedef u64 __attribute__((may_alias)) settings;
-
-	_Static_assert(__builtin_offsetof(struct control, stream) % sizeof(u64) == 0 &&
-			       __builtin_offsetof(struct control, flight) ==
-				       __builtin_offsetof(struct control, stream) + sizeof(u16),
-		       "only_flight() reads these four settings as one word");
-	return *(const settings *)&c->stream == 1UL << 16;
-}
+#define EMIT(name, rec, sessions) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)), sessions)
 
 /* Where to store the record of a hit that needs no further checks; its header is already
  * there. Null for other hits. */
-static __always_inline void *begin_flight_only(struct task_struct *current, u32 id, u32 size)
+static __always_inline void *begin_direct(struct task_struct *current, u32 id, u32 size)
 {
 	const struct control *c = &control;
 	struct record *r;
 	u64 ts;
 
 	barrier_var(c); /* load its address once */
-	if (!c->event_on[id] || !only_flight(c) || (u32)current->tgid == c->self_tgid)
+	if (!(c->event_ways[id] & WAY_DIRECT) || (u32)current->tgid == c->self_tgid)
 		return NULL;
 	ts = bpf_ktime_get_boot_ns();
 	r = flight_place(id, size, bpf_get_smp_processor_id());
@@ -198,7 +209,7 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
  * OF_CURRENT, OF_PAIR(N) or OF_CURRENT_IF(function). The parameters of the body follow.
  *
  * The fast path stores straight into the flight ring. Otherwise the hit is first
- * matched against the filter.
+ * matched against the filters of the sessions.
  */
 #define EVENT(name, of, ...) DEFINE_EVENT("?raw_tp/" #name, name, of, __VA_ARGS__)
 
@@ -212,24 +223,24 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 #define TYPED_EVENT(name, of, ...) DEFINE_EVENT("?raw_tracepoint/" #name, name, of, __VA_ARGS__)
 
 /* The same with the whole program as body, for one that does more than to write the
- * event, or whose record is of variable length. It calls matches_NAME(args). */
+ * event, or whose record is of variable length. It calls sessions_of_NAME(args). */
 #define EVENT_PROGRAM(name, of, ...) \
 	DECLARE_EVENT(name, of)      \
 	SEC("?raw_tp/" #name)        \
 	int name(__VA_ARGS__)
 
 /* The hit matches if the current task does. */
-#define OF_CURRENT "current", matches_by_current, 0
+#define OF_CURRENT "current", wanting_current, 0
 /* The hit matches if the current task or the task in argument N does. */
-#define OF_PAIR(n) "pair", pair_hit_matches, n
-/* The hit matches if the current task does and `function`, like matches_by_current(),
+#define OF_PAIR(n) "pair", wanting_pair, n
+/* The hit matches if the current task does and `function`, like wanting_current(),
  * finds nothing that excludes the hit. */
 #define OF_CURRENT_IF(function) "current", function, 0
 
-static __always_inline bool matches_by_current(u32 id, const u64 *args __attribute__((unused)),
-					       u32 other __attribute__((unused)))
+static __always_inline u32 wanting_current(u32 id, const u64 *args __attribute__((unused)),
+					   u32 other __attribute__((unused)))
 {
-	return hit_matches(id);
+	return wanting_hit(id);
 }
 
 /*
@@ -238,23 +249,23 @@ static __always_inline bool matches_by_current(u32 id, const u64 *args __attribu
  * and the schema have it from the same words.
  */
 #define DECLARE_EVENT(...) DECLARE_EVENT_OF(__VA_ARGS__)
-#define DECLARE_EVENT_OF(name, matched_by, matches, other)                                         \
+#define DECLARE_EVENT_OF(name, matched_by, wanting, other)                                         \
 	const struct rec_##name *const record_of_##name                                            \
 		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0; \
-	static __always_inline bool matches_##name(const u64 *args)                                \
+	static __always_inline u32 sessions_of_##name(const u64 *args)                             \
 	{                                                                                          \
-		return matches(EVENT_##name, args, other);                                         \
+		return wanting(EVENT_##name, args, other);                                         \
 	}
 
 /* The two ways share no value: after the filter the task is asked for again, so that the
  * fast path keeps neither the task nor a record across the call. */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
-#define DEFINE_EVENT_OF(section, name, matched_by, matches, other, ...)                                 \
-	DECLARE_EVENT_OF(name, matched_by, matches, other)                                              \
+#define DEFINE_EVENT_OF(section, name, matched_by, wanting, other, ...)                                 \
+	DECLARE_EVENT_OF(name, matched_by, wanting, other)                                              \
 	static __always_inline void fill_##name(__VA_ARGS__);                                           \
 	static __always_inline bool record_##name(const struct hit *hit)                                \
 	{                                                                                               \
-		void *place = begin_flight_only(hit->current, EVENT_##name, sizeof(struct rec_##name)); \
+		void *place = begin_direct(hit->current, EVENT_##name, sizeof(struct rec_##name));      \
 		struct rec_##name r = {};                                                               \
                                                                                                         \
 		if (!place)                                                                             \
@@ -268,15 +279,18 @@ static __always_inline bool matches_by_current(u32 id, const u64 *args __attribu
 	{                                                                                               \
 		struct hit hit = { ctx, current_task() };                                               \
                                                                                                         \
-		if (record_##name(&hit) || !matches_##name(ctx))                                        \
-			return 0;                                                                       \
-                                                                                                        \
-		struct rec_##name r = {};                                                               \
-                                                                                                        \
-		hit.current = current_task();                                                           \
-		fill_##name(&r, &hit);                                                                  \
-		return EMIT(name, &r);                                                                  \
-	}                                                                                               \
+		if (record_##name(&hit))                                                                        \
+			return 0;                                                                               \
+                                                                                                                \
+		u32 sessions = sessions_of_##name(ctx);                                                         \
+		struct rec_##name r = {};                                                                       \
+                                                                                                                \
+		if (!sessions)                                                                                  \
+			return 0;                                                                               \
+		hit.current = current_task();                                                                   \
+		fill_##name(&r, &hit);                                                                          \
+		return EMIT(name, &r, sessions);                                                                \
+	}                                                                                                       \
 	static __always_inline void fill_##name(__VA_ARGS__)
 
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decides which hits match the filter, before anything is written.
+ * Decides which sessions want a hit, before anything is written.
  *
- * A task matches when, for every included kind of value, at least one value matches,
- * and no excluded value does. Events about two tasks (switch, wake-up, signal) match
- * when either task does. An excluded task therefore still appears in events whose other
- * task matches.
+ * Each session has a filter. A task matches when, for every included kind of value, at
+ * least one value matches, and no excluded value does. Events about two tasks (switch,
+ * wake-up, signal) match when either task does. An excluded task therefore still appears
+ * in events whose other task matches.
+ *
+ * Filters are about threads, and what they match changes rarely: when a thread is made,
+ * when it is renamed or moved to another control group, when a filter is set. So the
+ * result is kept in the table of threads, and a hit only loads it.
  */
 #ifndef KTRACED_BPF_FILTER_H
 #define KTRACED_BPF_FILTER_H
@@ -19,12 +23,28 @@ static __always_inline bool id_hinted(const struct filter_side *side, u32 value)
 	return side->id_hints[value / 64 % (FILTER_HINTS / 64)] >> (value % 64) & 1;
 }
 
-static __always_inline bool id_listed(const struct filter_side *side, u32 slot, u32 kind, u32 exclude,
-				      u32 value)
-{
-	struct filter_id_key key = { .slot = slot, .kind = kind, .exclude = exclude, .value = value };
+/* One side of the filter of a session, as it is in use now. */
+struct side {
+	const struct filter_side *values;
+	u32 owner, exclude; /* see struct filter_id_key */
+};
 
-	return id_hinted(side, value) && bpf_map_lookup_elem(&filter_ids, &key) != NULL;
+static __always_inline struct side side_of(u32 session, u32 exclude)
+{
+	const struct session_filter *filter = &control.filters[session & (SESSIONS_MAX - 1)];
+	u32 slot = filter->slot & 1;
+	const struct filter *now = &filter->slots[slot];
+
+	return (struct side){ exclude ? &now->exclude : &now->include, FILTER_OWNER(session, slot), exclude };
+}
+
+static __always_inline bool id_listed(const struct side *side, u32 kind, u32 value)
+{
+	struct filter_id_key key = {
+		.owner = side->owner, .kind = kind, .exclude = side->exclude, .value = value
+	};
+
+	return id_hinted(side->values, value) && bpf_map_lookup_elem(&filter_ids, &key) != NULL;
 }
 
 static __always_inline bool comm_matches(const struct filter_side *side, const u64 comm[2])
@@ -59,129 +79,186 @@ static __always_inline bool follow_matches(const struct filter_side *side, u32 t
 	return roots && (*roots & side->follow_roots);
 }
 
-static __always_inline const struct filter_side *filter_side(u32 slot, u32 exclude)
+/* The name of a thread. A rename is noted before the kernel carries it out, so what was
+ * noted is newer than what the task says. The idle tasks have no entry. */
+static __always_inline void comm_of(struct task_struct *task, u32 tid, u64 comm[2])
 {
-	const struct filter *filter = &control.filter[slot & 1];
+	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
 
-	return exclude ? &filter->exclude : &filter->include;
+	if (tid && known && known->start_time == READ(task, start_boottime))
+		__builtin_memcpy(comm, known->comm, 2 * sizeof(u64));
+	else
+		bpf_core_read(comm, 2 * sizeof(u64), &task->comm);
 }
 
-/* The task to match, with the ids that every filter needs. */
-struct subject {
-	struct task_struct *task; /* an address, not a typed pointer */
-	u32 tid, tgid;
-};
-
-/* The kinds of one side that have a value matching the task. This is a global function
- * because the verifier checks those once, not at each call; their arguments must be
- * scalars. */
-__noinline u32 matching_kinds(u64 task_address, u32 tid, u32 tgid, u32 slot, u32 exclude)
+/* The kinds of one side, of those in `asked`, that have a value matching the task. This
+ * is a global function because the verifier checks those once, not at each call; their
+ * arguments must be scalars. */
+__noinline u32 matching_kinds(u64 task_address, u32 session, u32 exclude, u32 asked)
 {
-	const struct filter_side *side = filter_side(slot, exclude);
 	struct task_struct *task = (void *)task_address;
-	u32 kinds = side->kinds, matching = 0;
+	struct side side = side_of(session, exclude);
+	u32 kinds = side.values->kinds & asked, matching = 0, tid = READ(task, pid), tgid = READ(task, tgid);
 
-	if (kinds & FILTER_PID && (id_listed(side, slot, FILTER_PID, exclude, tgid) ||
-				   id_listed(side, slot, FILTER_PID, exclude, tid)))
+	if (kinds & FILTER_PID && (id_listed(&side, FILTER_PID, tgid) || id_listed(&side, FILTER_PID, tid)))
 		matching |= FILTER_PID;
-	if (kinds & FILTER_UID && id_listed(side, slot, FILTER_UID, exclude, READ(task, cred, uid.val)))
+	if (kinds & FILTER_UID && id_listed(&side, FILTER_UID, READ(task, cred, uid.val)))
 		matching |= FILTER_UID;
 	if (kinds & FILTER_COMM) {
 		u64 comm[2] = {};
 
-		bpf_core_read(comm, sizeof(comm), &task->comm);
-		if (comm_matches(side, comm))
+		comm_of(task, tid, comm);
+		if (comm_matches(side.values, comm))
 			matching |= FILTER_COMM;
 	}
-	if (kinds & FILTER_FOLLOW && follow_matches(side, tgid))
+	if (kinds & FILTER_FOLLOW && follow_matches(side.values, tgid))
 		matching |= FILTER_FOLLOW;
-	if (kinds & FILTER_CGROUP && cgroup_matches(side, task))
+	if (kinds & FILTER_CGROUP && cgroup_matches(side.values, task))
 		matching |= FILTER_CGROUP;
 	return matching;
 }
 
-static __always_inline u32 matching(const struct subject *s, u32 slot, u32 exclude)
+/* What the filters say about a thread, one bit a session: included in the lowest 8 bits,
+ * excluded above them. As in the table of threads. */
+typedef u32 verdict_t;
+
+#define VERDICT(included, excluded) ((included) | (excluded) << THREAD_EXCLUDED_SHIFT)
+#define INCLUDED(verdict) ((verdict) & WAY_SESSIONS)
+#define EXCLUDED(verdict) ((verdict) >> THREAD_EXCLUDED_SHIFT & WAY_SESSIONS)
+
+/* For the sessions in `sessions`, by the kinds in `asked`. */
+static __always_inline verdict_t judge(u64 task, u32 sessions, u32 asked)
 {
-	return matching_kinds((u64)s->task, s->tid, s->tgid, slot, exclude);
+	u32 included = 0, excluded = 0;
+
+	for (u32 session = 0; session < SESSIONS_MAX; session++) {
+		u32 bit = 1 << session, wanted, unwanted;
+
+		if (!(sessions & bit))
+			continue;
+		wanted = side_of(session, 0).values->kinds & asked;
+		unwanted = side_of(session, 1).values->kinds & asked;
+		if (!wanted || matching_kinds(task, session, 0, asked) == wanted)
+			included |= bit;
+		if (unwanted && matching_kinds(task, session, 1, asked))
+			excluded |= bit;
+	}
+	return VERDICT(included, excluded);
 }
 
-static __always_inline bool task_included(const struct subject *s, u32 slot)
+/* Computes a word of the table of threads. It is kept unless the thread has changed
+ * meanwhile: then forget_thread() has replaced the old word. */
+__noinline u32 judge_thread(u64 task_address, u32 key)
 {
-	const struct filter_side *side = filter_side(slot, 0);
+	u64 *place = &threads[key & (THREAD_SLOTS - 1)];
+	u64 old = *(volatile u64 *)place, generation = *(volatile u64 *)&control.generation;
+	struct task_struct *task = (void *)task_address;
+	verdict_t verdict;
 
-	if (!side->kinds)
-		return true;
-	/* Rejects most tasks early when the filter includes only a few processes. */
-	if (side->kinds & FILTER_PID && !id_hinted(side, s->tgid) && !id_hinted(side, s->tid))
-		return false;
-	return matching(s, slot, 0) == side->kinds;
+	barrier();
+	verdict = judge(task_address, WAY_SESSIONS, ~control.kinds_at_hit);
+	if ((u32)READ(task, tgid) == control.self_tgid)
+		verdict |= VERDICT(0, WAY_SESSIONS);
+	__sync_val_compare_and_swap(place, old, generation | (u64)key << THREAD_KEY_SHIFT | verdict);
+	return verdict;
 }
 
-static __always_inline bool task_excluded(const struct subject *s, u32 slot)
+/* By the kinds whose changes no hook reports. Only for the sessions that filter by one. */
+__noinline u32 judge_at_hit(u64 task_address, u32 sessions)
 {
-	return filter_side(slot, 1)->kinds && matching(s, slot, 1);
+	return judge(task_address, sessions, control.kinds_at_hit);
 }
 
-static __always_inline struct subject current_subject(void)
+/* What a thread is has changed, or it has ended. The new word fits no thread, and differs
+ * from each one before it, see judge_thread(). */
+static __always_inline void forget_thread(u32 tid)
 {
-	struct task_struct *current = current_task();
+	*(volatile u64 *)&threads[tid & (THREAD_SLOTS - 1)] =
+		bpf_ktime_get_ns() & ((1UL << THREAD_GENERATION_SHIFT) - 1);
+}
 
-	return (struct subject){ (void *)bpf_get_current_task(), current->pid, current->tgid };
+static __always_inline u32 thread_key(u32 tid)
+{
+	return tid ? tid : THREAD_IDLE | bpf_get_smp_processor_id();
+}
+
+/* Is this the word of the thread with this key, and not outdated? */
+static __always_inline bool word_fits(u64 word, u32 key)
+{
+	return !((word ^ (control.generation | (u64)key << THREAD_KEY_SHIFT)) >> THREAD_KEY_SHIFT);
+}
+
+/* Adds what is asked at the hit to a verdict. */
+static __always_inline verdict_t asked_at_hit(u64 task, u32 sessions, verdict_t verdict)
+{
+	verdict_t now = judge_at_hit(task, sessions);
+
+	return (verdict & (now | VERDICT(~sessions & WAY_SESSIONS, WAY_SESSIONS))) |
+	       VERDICT(0, EXCLUDED(now) & sessions);
+}
+
+static __always_inline verdict_t current_verdict(u32 sessions)
+{
+	u32 key = thread_key(current_task()->pid), at_hit = sessions & control.sessions_at_hit;
+	u64 word = threads[key & (THREAD_SLOTS - 1)];
+	verdict_t verdict = word;
+
+	if (!word_fits(word, key))
+		verdict = judge_thread(bpf_get_current_task(), key);
+	if (at_hit)
+		verdict = asked_at_hit(bpf_get_current_task(), at_hit, verdict);
+	return verdict;
 }
 
 /* A task that is an argument of the program. In a typed program the verifier treats it
- * as a pointer, so the address is read as a scalar. */
-static __always_inline struct subject argument_subject(const u64 *args, u32 argument)
+ * as a pointer, so its address is read as a scalar. */
+static __always_inline u64 argument_address(const u64 *args, u32 argument)
 {
-	struct task_struct *task = (void *)args[argument];
-	struct subject s = { NULL, READ(task, pid), READ(task, tgid) };
+	u64 address = 0;
 
 	barrier_var(args); /* the verifier refuses context loads at a computed address */
-	bpf_probe_read_kernel(&s.task, sizeof(s.task), args + argument);
-	return s;
+	bpf_probe_read_kernel(&address, sizeof(address), args + argument);
+	return address;
 }
 
-/* For an event about the current task only. */
-static __always_inline bool current_matches(void)
+static __always_inline verdict_t argument_verdict(u32 sessions, const u64 *args, u32 argument)
 {
-	if ((u32)current_task()->tgid == control.self_tgid)
-		return false;
-	if (!control.filtering)
-		return true;
+	struct task_struct *task = (void *)args[argument];
+	u32 key = thread_key(READ(task, pid)), at_hit = sessions & control.sessions_at_hit;
+	u64 word = threads[key & (THREAD_SLOTS - 1)];
+	verdict_t verdict = word;
 
-	struct subject current = current_subject();
-	u32 slot = control.filter_slot;
-
-	return task_included(&current, slot) && !task_excluded(&current, slot);
+	if (!word_fits(word, key))
+		verdict = judge_thread(argument_address(args, argument), key);
+	if (at_hit)
+		verdict = asked_at_hit(argument_address(args, argument), at_hit, verdict);
+	return verdict;
 }
 
-/* For an event of the current task that is also about another task: argument
- * `argument`. */
-static __always_inline bool pair_matches(const u64 *args, u32 argument)
+/* Of `sessions`, those that want an event about the current task only. */
+static __always_inline u32 wanted_by_current(u32 sessions)
 {
-	u32 tgid = current_task()->tgid;
-	bool current_is_self = tgid == control.self_tgid;
+	verdict_t verdict = current_verdict(sessions);
 
-	if (current_is_self && (u32)READ((struct task_struct *)args[argument], tgid) == tgid)
-		return false;
-	if (!control.filtering)
-		return true;
-
-	struct subject current = current_subject(), other = argument_subject(args, argument);
-	u32 slot = control.filter_slot;
-
-	if (!task_included(&current, slot) && !task_included(&other, slot))
-		return false;
-	return !(current_is_self || task_excluded(&current, slot)) || !task_excluded(&other, slot);
+	return sessions & INCLUDED(verdict) & ~EXCLUDED(verdict);
 }
 
-static __always_inline bool syscall_selected(u32 abi, u32 nr)
+/* Of `sessions`, those that want an event of the current task that is also about another
+ * task: argument `argument`. */
+static __always_inline u32 wanted_by_pair(u32 sessions, const u64 *args, u32 argument)
 {
-	if (!control.select_syscalls)
-		return true;
+	verdict_t current = current_verdict(sessions);
+	verdict_t other = argument_verdict(sessions, args, argument);
+
+	return sessions & (INCLUDED(current) | INCLUDED(other)) & ~(EXCLUDED(current) & EXCLUDED(other));
+}
+
+/* The sessions that want this system call. */
+static __always_inline u32 call_sessions(u32 abi, u32 nr)
+{
 	if (abi >= SYSCALL_ABIS || nr >= SYSCALL_MAX)
-		return false;
-	return control.syscalls[abi][nr / 64] >> (nr % 64) & 1;
+		return control.other_call_sessions;
+	return control.call_sessions[abi][nr];
 }
 
 #endif

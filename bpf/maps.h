@@ -11,7 +11,7 @@
 
 struct control control SEC(".data.control") = {};
 
-/* Stream rings: index = CPU; a CPU without a ring drops and counts. */
+/* Stream rings: index = session × CPUs + CPU; a CPU without a ring drops and counts. */
 struct stream_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -24,7 +24,7 @@ struct {
 	__array(values, struct stream_ring);
 } stream_rings SEC(".maps");
 
-const volatile struct layout layout SEC(".rodata.layout") = { .flight_mask = 65535 };
+const volatile struct layout layout SEC(".rodata.layout") = { .cpus = 1, .flight_mask = 65535 };
 
 /* Flight rings: index = bank × CPUs + CPU; see struct flight_header. */
 struct flight_ring {
@@ -60,6 +60,15 @@ struct {
 	__type(value, struct cpu_state);
 } cpu_states SEC(".maps");
 
+/* Counters of the sessions: index = session × CPUs + CPU, read by the daemon through mmap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct session_state);
+} session_states SEC(".maps");
+
 /* Metadata records for readers of the stream: new tasks, renames, slab caches. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -93,10 +102,14 @@ struct {
 /* Caches whose name is already known, by hash of their address. */
 u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
 
-/* Pids and uids of both filter slots. */
+/* Which sessions want a thread: see THREAD_SLOTS. In .bss, the only large section that needs
+ * no room in the object file. */
+u64 threads[THREAD_SLOTS] = {};
+
+/* Pids and uids of all filters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2 * FILTER_IDS_MAX);
+	__uint(max_entries, FILTER_IDS_TOTAL);
 	__type(key, struct filter_id_key);
 	__type(value, u8);
 } filter_ids SEC(".maps");

@@ -145,10 +145,10 @@ static __always_inline void fetch_one(struct fetch_state *s, union dynamic_recor
 static __always_inline int probe_hit(void *ctx)
 {
 	union dynamic_record *r = dynamic_record();
-	u32 zero = 0, id = fetch.id, failed_at = fetch.failed_at;
+	u32 zero = 0, id = fetch.id, failed_at = fetch.failed_at, sessions = wanting_hit(id);
 	struct fetch_state *s = bpf_map_lookup_elem(&fetch_states, &zero);
 
-	if (!r || !s || !hit_matches(id))
+	if (!r || !s || !sessions)
 		return 0;
 	s->failed = 0;
 	s->end = fetch.size;
@@ -163,7 +163,7 @@ static __always_inline int probe_hit(void *ctx)
 	}
 	if (failed_at)
 		*(u64 *)(r->bytes + (failed_at & (RECORD_MAX - 1))) = s->failed;
-	return emit_dynamic(r, id, s->end);
+	return emit_dynamic(r, id, s->end, sessions);
 }
 
 SEC("?kprobe")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Process events. These programs also maintain the task names and the followed trees,
- * so fork, exec and rename stay attached while anything is traced. control.event_on
- * decides whether they also write an event.
+ * so fork, exec and rename stay attached while anything is traced. The sessions decide
+ * whether they also write an event.
  */
 #include "emit.h"
 #include "task_names.h"
@@ -34,6 +34,7 @@ int child_born(u64 *ctx)
 
 	inherit_follow(bpf_get_current_pid_tgid() >> 32, tgid);
 	task_named(child, tid, (void *)&child->comm);
+	forget_thread(tid);
 	return 0;
 }
 
@@ -50,13 +51,15 @@ EVENT_PROGRAM(sched_process_fork, OF_PAIR(1), u64 *ctx)
 		__sync_fetch_and_add(&control.follow_lost, 1);
 	if (!task_known(child, r.child_pid))
 		task_named(child, r.child_pid, (void *)&child->comm);
-	if (!control.event_on[EVENT_sched_process_fork] || !matches_sched_process_fork(ctx))
-		return 0;
-	return EMIT(sched_process_fork, &r);
+	forget_thread(r.child_pid);
+
+	u32 sessions = sessions_of_sched_process_fork(ctx);
+
+	return sessions ? EMIT(sched_process_fork, &r, sessions) : 0;
 }
 
 /* A separate function: the stack has no room for both its record and the filter. */
-static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_tid)
+static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_tid, u32 sessions)
 {
 	char buffer[sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN] __attribute__((aligned(8))) = {};
 	struct rec_sched_process_exec *r = (void *)buffer;
@@ -69,7 +72,7 @@ static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_ti
 		length = 1; /* unreadable: a negative error */
 	size = (sizeof(*r) + length + 7) & ~7UL;
 	barrier_var(size); /* the verifier must see the bound on the value that is used */
-	return size <= sizeof(buffer) ? emit(&r->h, EVENT_sched_process_exec, size) : 0;
+	return size <= sizeof(buffer) ? emit(&r->h, EVENT_sched_process_exec, size, sessions) : 0;
 }
 
 /* sched_process_exec(task, old_pid, bprm) */
@@ -81,9 +84,11 @@ EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 	/* Another thread may have taken over the leader's id, and set-user-id programs
 	 * change the user. */
 	task_named(task, tid, (void *)&task->comm);
-	if (!control.event_on[EVENT_sched_process_exec] || !matches_sched_process_exec(ctx))
-		return 0;
-	return record_exec((void *)ctx[2], tid, ctx[1]);
+	forget_thread(tid);
+
+	u32 sessions = sessions_of_sched_process_exec(ctx);
+
+	return sessions ? record_exec((void *)ctx[2], tid, ctx[1], sessions) : 0;
 }
 
 /* sched_process_exit(task, group_dead); before 6.15 without group_dead */
@@ -103,28 +108,39 @@ EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	const char *comm = (const char *)ctx[1];
+	u32 sessions = sessions_of_task_rename(ctx); /* by the old name */
 	struct rec_task_rename r = {};
 
 	r.pid = READ(task, pid);
 	task_named(task, r.pid, comm);
-	if (!control.event_on[EVENT_task_rename] || !matches_task_rename(ctx))
+	forget_thread(r.pid);
+	if (!sessions)
 		return 0;
 	r.oom_score_adj = READ(task, signal, oom_score_adj);
 	bpf_core_read(r.oldcomm, sizeof(r.oldcomm), &task->comm);
 	bpf_probe_read_kernel_str(r.newcomm, sizeof(r.newcomm), comm);
-	return EMIT(task_rename, &r);
+	return EMIT(task_rename, &r, sessions);
 }
 
-/* Not an event: removes a followed process when its leader is freed, which is after its
- * last switch and exit. */
+/* Not an event: forgets a thread when it is freed, which is after its last switch and
+ * exit. A followed process is freed with its leader. */
 SEC("?raw_tp/sched_process_free")
-int evict_followed(u64 *ctx)
+int task_freed(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = READ(task, pid), tgid = READ(task, tgid);
 
-	if (tid == tgid)
+	forget_thread(tid);
+	if (control.following && tid == tgid)
 		bpf_map_delete_elem(&followed, &tgid);
+	return 0;
+}
+
+/* Not an event: a task, or a whole process, was moved to another control group. */
+SEC("?raw_tp/cgroup_attach_task")
+int cgroup_changed(u64 *ctx __attribute__((unused)))
+{
+	__sync_fetch_and_add(&control.generation, 1UL << THREAD_GENERATION_SHIFT);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * State shared between the BPF programs and the daemon: what the daemon sets
  * before loading (features), what it changes at run time (control, filters),
- * and what the programs count (cpu_state).
+ * and what the programs count (cpu_state, session_state).
  */
 #ifndef KTRACED_BPF_SHARED_STATE_H
 #define KTRACED_BPF_SHARED_STATE_H
@@ -10,9 +10,14 @@
 #include "records.h"
 
 enum {
+	SESSIONS_MAX = 8,         /* one bit each */
+	SESSION_RECORDER = 0,     /* writes to the flight rings; the others have stream rings */
+	SESSION_OUTPUT = 1,       /* the daemon's own trace files */
+	SESSION_CLIENT_FIRST = 2, /* sessions of clients */
 	FILTER_COMM_MAX = 16,     /* task name patterns per include or exclude list */
 	FILTER_CGROUP_MAX = 16,   /* control groups per include or exclude list */
 	FILTER_IDS_MAX = 4096,    /* pids and uids over all lists of one filter */
+	FILTER_IDS_TOTAL = 32768, /* of all filters, and of those that are being replaced */
 	FOLLOW_ROOTS_MAX = 64,    /* followed processes: one bit each */
 	FOLLOWED_MAX = 16384,     /* live processes of all followed trees */
 	TASKS_MAX = 32768,        /* names kept, of live and ended threads */
@@ -45,6 +50,7 @@ struct features {
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */
 struct layout {
 	u32 zero;        /* always 0: the key of maps with one element */
+	u32 cpus;        /* possible CPUs */
 	u32 flight_mask; /* data bytes of a flight ring, a power of two, minus 1 */
 };
 
@@ -54,28 +60,51 @@ enum cache_free_arg {
 	CACHE_FREE_CACHE = 2, /* const struct kmem_cache * (6.1) */
 };
 
-/* Counted per CPU and event, with atomic adds because programs nest in interrupts.
- * hits = recorded + filtered + dropped + missed; the kernel counts missed. */
-struct event_counters {
-	u64 recorded; /* except what flight rings count, see flight_header; may be negative */
-	u64 filtered;
-	u64 dropped;  /* stream ring full, or no ring for this CPU yet */
-	u64 reported; /* part of dropped that the daemon has reported; only it writes this */
-};
-
-/* Hits on a CPU that had no flight ring yet. */
-struct flight_drop {
-	u64 count;
-	u64 reported; /* part of count that snapshots have reported; only the daemon writes this */
+/*
+ * Which sessions have an event on, as programs read it: one word for each event.
+ *
+ * The low byte has a bit for each session. A program that loads the word counts its hit
+ * in the counter that the word names (WAY_COUNTER). The daemon names another counter
+ * with each change of the sessions, so it knows which hits each session saw.
+ */
+enum event_way {
+	WAY_SESSIONS = 0xff,
+	WAY_RECORDER = 1 << SESSION_RECORDER,
+	WAY_COUNTER_SHIFT = 8,
+	WAY_COUNTERS = 4, /* the first two are used while the recorder has the event off */
+	WAY_COUNTER = (WAY_COUNTERS - 1) << WAY_COUNTER_SHIFT,
+	/* Only the recorder has the event on, and it has no filter: such a hit is stored at
+	 * once. It is counted by the flight ring, and not as a hit. */
+	WAY_DIRECT = 1 << 10,
 };
 
 struct cpu_state {
+	u64 names_dropped; /* metadata records lost; the daemon then rereads the tables */
+	u64 reserved[7];
+	/* By counter and event: hits that were not stored directly. */
+	u64 hits[WAY_COUNTERS][EVENT_ID_MAX];
+	/* By event: records counted by flight rings that are no more. Only the daemon writes
+	 * this. */
+	u64 released[EVENT_ID_MAX];
+};
+
+/*
+ * What a session did with the hits of one event on one CPU. Atomic adds, because programs
+ * nest in interrupts. Of the hits while it had the event on:
+ * hits = recorded + filtered + dropped + missed; the kernel counts missed, and filtered is
+ * what remains.
+ */
+struct session_counters {
+	u64 recorded; /* the recorder: without what it stored directly */
+	u64 dropped;  /* ring full, or no ring for this CPU yet */
+	u64 reported; /* part of dropped that the daemon has reported; only it writes this */
+};
+
+struct session_state {
 	u64 dropped_total; /* sum of events[].dropped: one read shows whether there are new ones */
 	u64 stream_bytes;  /* bytes ever offered to the stream ring; drives the wake-ups */
-	u64 names_dropped; /* metadata records lost; the daemon then rereads the tables */
-	u64 reserved[5];
-	struct event_counters events[EVENT_ID_MAX];
-	struct flight_drop flight_drops[EVENT_ID_MAX];
+	u64 reserved[6];
+	struct session_counters events[EVENT_ID_MAX];
 };
 
 /*
@@ -153,33 +182,66 @@ struct filter {
 	struct filter_side exclude;
 };
 
-/* Key of the map filter_ids, which holds the pids and uids of both filter slots. */
+/* The filter of a session. A change fills the slot that is not in use; storing its number
+ * then switches atomically. */
+struct session_filter {
+	u32 slot; /* in use */
+	u32 reserved;
+	struct filter slots[2];
+};
+
+/* Which filter a key of filter_ids belongs to: FILTER_OWNER(session, slot). */
+#define FILTER_OWNER(session, slot) ((session) * 2 + ((slot) & 1))
+
+/* Key of the map filter_ids, which holds the pids and uids of all filters. */
 struct filter_id_key {
-	u32 slot;
+	u32 owner;   /* FILTER_OWNER() */
 	u32 kind;    /* FILTER_PID or FILTER_UID */
 	u32 exclude; /* 0 include, 1 exclude */
 	u32 value;
 };
 
-/* The daemon changes this at run time. It first fills the unused filter slot; storing
- * that slot's number in filter_slot then switches atomically. */
+/*
+ * Which sessions' filters match a thread. This changes rarely, so it is kept: in a table
+ * of words, directly addressed by the lowest bits of the tid. A word is
+ *
+ *	generation (24 bits) | key (24 bits) | excluded (8 bits) | included (8 bits)
+ *
+ * A word with another generation or key is computed again. The key is the tid, or
+ * THREAD_IDLE and the CPU for the idle tasks, which share a tid but not a name.
+ */
+enum {
+	THREAD_SLOTS = 131072, /* power of two */
+	THREAD_EXCLUDED_SHIFT = 8,
+	THREAD_KEY_SHIFT = 16,
+	THREAD_GENERATION_SHIFT = 40,
+	THREAD_IDLE = 1 << 23, /* above every tid */
+};
+
+/* The daemon changes this at run time. */
 struct control {
-	/* only_flight() reads these four as one word. */
-	u16 stream;          /* 1: the stream rings have a reader */
+	u16 stream;          /* 1: at least one stream has a reader, who needs names */
 	u16 flight;          /* 1: the flight recorder is on */
-	u16 filtering;       /* 1: the filter in use has at least one value */
-	u16 select_syscalls; /* 1: only calls whose bit is set in syscalls[] */
 	u32 flight_slots;    /* index in flight_rings of the first ring of the bank that is written to;
 			      * storing that of another bank is a snapshot */
-	u32 filter_slot;     /* filter in use */
 	u32 self_tgid;       /* the daemon, never traced */
 	u32 following;       /* 1: a process tree is followed; forks are inherited */
 	u64 follow_lost;     /* processes that did not fit into the map followed */
-	u64 wakeup_bytes;    /* wake the reader each time this many bytes (a power of two) were written */
-	/* By event id; set before its program is attached, cleared before it is detached. */
-	u8 event_on[EVENT_ID_MAX];
-	u64 syscalls[SYSCALL_ABIS][SYSCALL_MAX / 64];
-	struct filter filter[2];
+	/* In the place of the generation in a word of the table of threads. Whoever changes
+	 * what a filter matches increases it afterwards. */
+	u64 generation;
+	u32 kinds_at_hit;    /* enum filter_kind: what no hook reports the change of */
+	u32 sessions_at_hit; /* sessions that filter by one of these kinds */
+	/* By session: wake the reader each time this many bytes (a power of two) were written. */
+	u64 wakeup_bytes[SESSIONS_MAX];
+	/* By event id: enum event_way. Set before its program is attached, cleared before it is
+	 * detached. */
+	u16 event_ways[EVENT_ID_MAX];
+	/* By system call: the sessions that want it. */
+	u8 call_sessions[SYSCALL_ABIS][SYSCALL_MAX];
+	u32 other_call_sessions; /* sessions that want the calls that have no place above */
+	u32 reserved;
+	struct session_filter filters[SESSIONS_MAX];
 	/* The programs that track names have been attached without a gap since this
 	 * time; ns, CLOCK_BOOTTIME. Set before they are attached. */
 	u64 names_since;

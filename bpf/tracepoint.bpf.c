@@ -35,11 +35,11 @@ static __always_inline void copy_located(void *ctx, union dynamic_record *r, u32
 SEC("?tp/any")
 int tracepoint_event(void *ctx)
 {
-	u32 id = bpf_get_attach_cookie(ctx), fixed, end;
+	u32 id = bpf_get_attach_cookie(ctx), sessions = wanting_hit(id), fixed, end;
 	struct tracepoint_layout *layout = bpf_map_lookup_elem(&tracepoint_layouts, &id);
 	union dynamic_record *r = dynamic_record();
 
-	if (!layout || !r || !hit_matches(id))
+	if (!layout || !r || !sessions)
 		return 0;
 	fixed = layout->fixed;
 	if (fixed > TRACEPOINT_FIXED_MAX)
@@ -52,5 +52,5 @@ int tracepoint_event(void *ctx)
 		copy_located(ctx, r, &end, layout->field[i].at, layout->field[i].relative,
 			     layout->field[i].size_log2);
 	}
-	return emit_dynamic(r, id, end);
+	return emit_dynamic(r, id, end, sessions);
 }

@@ -172,7 +172,9 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
     return findings;
   }
   // Attaches all programs, even if the flight recorder is off.
-  (*tracer)->stream().set_subscribed(true);
+  const auto session = (*tracer)->session_control().open(
+      {}, [](uint32_t) { return [](std::span<const PacketBytes>) {}; });
+  if (!session) findings.problems.push_back(session.error().message);
   collect_failures(**tracer, trial, findings);
   (*tracer)->shut_down(false);
   return findings;

@@ -58,26 +58,25 @@ Result<> Daemon::start() {
   server_->on_closed([this] { heap_.note_use(); });
 
   auto subscribers = Subscribers::create(
-      loop_, {.on_any = [this](bool any) { tracer_->stream().set_subscribed(any); },
-              .request_batch = [this] { tracer_->stream().drain().request_batch(); },
+      loop_, {.request_batch =
+                  [this](uint32_t session) {
+                    tracer_->session_control().drain().request_batch(session);
+                  },
               .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
   auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch) {
-    // A failure in one consumer does not affect the other. The readers of the failed one detect
-    // missing packets by their sequence numbers.
-    publishing_.run([&] { recorder_->publish(batch); });
-    publishing_.run([&] { subscribers_->publish(batch); });
+    recorder_->publish(batch);
   });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
-  tracer_->on_change(
+  tracer_->on_output_change(
       [this](const auto& current_config) { recorder_->note_change(current_config); });
   snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
-  apply_output(config_.stream.output);
+  if (auto set = apply_output(config_.stream.output); !set) return set;
 
   add_methods(*server_, {.tracer = *tracer_,
                          .subscribers = *subscribers_,
@@ -124,8 +123,8 @@ void Daemon::note_modules(const KernelChanges& changes) {
 // The recorder queries the tracer only while something is published, so while there is a tracer.
 void Daemon::make_recorder() {
   recorder_ = std::make_unique<StreamRecorder>(
-      TraceFacts{.manifest = [this] { return tracer_->metadata().manifest(); },
-                 .current_config = [this] { return tracer_->metadata().current_config(); },
+      TraceFacts{.manifest = [this] { return tracer_->metadata().manifest(SESSION_OUTPUT); },
+                 .current_config = [this] { return tracer_->reconciler().config_of(SESSION_OUTPUT); },
                  .missed = [this] { return tracer_->metadata().missed(); },
                  .follow_lost = [this] { return tracer_->follow_lost(); },
                  .names = [this] { return tracer_->metadata().records(); },
@@ -135,10 +134,11 @@ void Daemon::make_recorder() {
 }
 
 // The recorder is registered before the stream starts, and removed after the stream has ended.
-void Daemon::apply_output(const std::optional<StreamOutput>& output) {
-  tracer_->stream().set_recording(output.has_value());
+Result<> Daemon::apply_output(const std::optional<StreamOutput>& output) {
+  if (auto set = tracer_->session_control().set_output(output.has_value()); !set) return set;
   recorder_->apply(output);
-  if (output) tracer_->stream().drain().request_batch();
+  if (output) tracer_->session_control().drain().request_batch(SESSION_OUTPUT);
+  return {};
 }
 
 Result<> Daemon::watch_signals() {
@@ -217,7 +217,7 @@ Result<std::vector<std::string>> Daemon::put_into_use(Config config) {
       config.control.admin_uids != config_.control.admin_uids)
     changed->emplace_back("control");
   snapshots_->apply(config.flight);
-  apply_output(config.stream.output);
+  if (auto set = apply_output(config.stream.output); !set) return propagate(set);
   add_if_changed(*changed, "log", config_.log.level, config.log.level);
   spdlog::set_level(spdlog::level::from_str(config.log.level));
   config_ = std::move(config);

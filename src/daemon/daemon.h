@@ -16,7 +16,6 @@
 #include "daemon/output/subscribers.h"
 #include "daemon/runtime/background_work.h"
 #include "daemon/runtime/event_loop.h"
-#include "daemon/runtime/failure_barrier.h"
 #include "daemon/runtime/heap_trimmer.h"
 #include "daemon/runtime/uevent_watch.h"
 #include "daemon/snapshots/snapshots.h"
@@ -44,7 +43,7 @@ class Daemon {
   Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
   Result<> start();
   void make_recorder();
-  void apply_output(const std::optional<StreamOutput>& output);
+  Result<> apply_output(const std::optional<StreamOutput>& output);
   Result<> watch_signals();
   void watch_kernel();
   void take_snapshot_on_signal();
@@ -61,7 +60,6 @@ class Daemon {
   KernelSymbols symbols_;
   std::unique_ptr<Subscribers> subscribers_;
   std::unique_ptr<StreamRecorder> recorder_;
-  FailureBarrier publishing_{"publishing the stream"};
   std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;

@@ -2,69 +2,71 @@
 #include "daemon/capture/reconciler.h"
 
 #include <algorithm>
-#include <atomic>
 #include <iterator>
+#include <utility>
 
+#include "base/clock.h"
 #include "daemon/config/config.h"
 
 namespace ktraced {
 
-bool Reconciler::tracing() const {
-  return (p_.stream.on() || p_.rings.flight().enabled()) && !paused_;
-}
-
-bool Reconciler::on(const Event& event) const {
-  return tracing() && p_.enabled.contains(event.name);
+// Only the recorder may want the event, without asking for the thread or the system call.
+bool Reconciler::direct(const Event& event) const {
+  const Session& recorder = p_.sessions.recorder();
+  const bool is_call = event.name == "sys_enter" || event.name == "sys_exit";
+  return (p_.filters.filtering() & recorder.bit()) == 0 &&
+         !(is_call && !p_.sessions.filter_of(recorder).syscall.empty());
 }
 
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
 // and not when its program is detached.
 void Reconciler::switch_events() {
-  auto& event_on = p_.object.control().event_on;
-  for (const Event& event : p_.catalog.schema().events())
-    if (event.id < std::size(event_on))
-      std::atomic_ref(event_on[event.id]).store(on(event) ? 1 : 0);
+  std::vector<SessionHits::Wanted> events;
+  for (const Event& event : p_.catalog.schema().events()) {
+    if (event.id >= EVENT_ID_MAX) continue;
+    const uint32_t sessions = p_.sessions.wanting(event.name);
+    events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
+    p_.accounts.note_on(event, sessions);
+  }
+  p_.hits.change(events);
 }
 
 std::vector<ProgramNeed> Reconciler::needs() const {
-  const bool following = p_.filters.following();
-  const bool tracking = tracing() || following;
+  const TaskTracking::Wanted wanted{
+      .names = p_.sessions.any_records() || p_.filters.following(),
+      .threads = p_.filters.following() || p_.filters.filtering() != 0,
+      .cgroups = p_.filters.by_cgroup() != 0};
   std::vector<ProgramNeed> needs;
   for (const Event& event : p_.catalog.schema().events()) {
     const bool tracker = TaskTracking::tracks_names(event.name);
+    const bool on = p_.sessions.wanting(event.name) != 0;
     if (is_dynamic(event))  // if a name has several definitions, the newest is used
       needs.push_back({.program = {.name = event.name, .dynamic_id = event.id},
-                       .needed = on(event) && p_.catalog.schema().find(event.name) == &event});
+                       .needed = on && p_.catalog.schema().find(event.name) == &event});
     else if (p_.availability.supports(event.name))
       needs.push_back({.program = {.name = event.name},
-                       .needed = on(event) || (tracking && tracker),
+                       .needed = on || (wanted.names && tracker),
                        .first = tracker});  // events need thread names
   }
-  std::ranges::move(p_.tracking.helper_needs(tracking, following), std::back_inserter(needs));
+  std::ranges::move(p_.tracking.helper_needs(wanted), std::back_inserter(needs));
   return needs;
 }
 
 void Reconciler::reconcile() {
   if (closed_) return;
   const TraceConfigHistory::Change change(p_.history);
-  if (tracing() || p_.filters.following()) p_.tracking.begin();
+  if (p_.sessions.any_records() || p_.filters.following()) p_.tracking.begin();
   switch_events();
   p_.attacher.start(needs());
-  // Without the programs still to be attached. A first reader gets nothing before that.
+  // Without the programs still to be attached.
   if (p_.attacher.running() && !changing_) changing_.emplace(p_.history);
-  if (p_.attacher.running() && (p_.rings.flight().enabled() || p_.stream.has_reader()))
-    note_config();
+  if (p_.attacher.running()) note_config();
 }
 
 void Reconciler::note_attached() {
   p_.tracking.finish();
   note_config();
   changing_.reset();
-}
-
-void Reconciler::set_paused(bool paused) {
-  paused_ = paused;
-  reconcile();
 }
 
 std::shared_ptr<void> Reconciler::begin_change() {
@@ -79,28 +81,54 @@ void Reconciler::drop_work() {
 }
 
 // An enabled event is traced from when it is attached.
-EventSet Reconciler::traced_events() const {
-  EventSet traced = p_.enabled;
+EventSet Reconciler::traced_events(const Session& session) const {
+  EventSet traced = p_.sessions.events_of(session);
   std::erase_if(traced, [&](const std::string& name) {
     if (p_.availability.why_not(name) != nullptr) return true;
     const DynamicEvent* dynamic = p_.catalog.dynamic().find(name);
-    return tracing() &&
+    return p_.sessions.records(session) &&
            !(dynamic != nullptr ? p_.catalog.attached(dynamic->event) : p_.object.attached(name));
   });
   return traced;
 }
 
+nlohmann::json Reconciler::describe(const Session& session) const {
+  const FilterSettings& filter = p_.sessions.filter_of(session);
+  const bool paused = session.paused || (p_.sessions.follows_recorder(session) &&
+                                         p_.sessions.recorder().paused);
+  return {{"events", traced_events(session)},
+          {"syscalls_only", filter.syscall},
+          {"filter", filter_to_json(filter)},
+          {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
+          {"stream", {{"buffer_kb", session.ring_bytes / 1024}}},
+          {"state", paused ? "paused" : "running"}};
+}
+
 // Called after every possible change of the trace config, even if nothing has changed.
 void Reconciler::note_config() {
-  const FilterSettings& filter = p_.filters.current();
-  nlohmann::json now = {
-      {"events", traced_events()},
-      {"syscalls_only", filter.syscall},
-      {"filter", filter_to_json(filter)},
-      {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
-      {"stream", {{"buffer_kb", p_.rings.stream().ring_bytes() / 1024}}},
-      {"state", paused_ ? "paused" : "running"}};
-  if (const auto ns = p_.history.note(std::move(now))) on_change_(p_.history.current(), *ns);
+  if (const auto ns = p_.history.note(describe(p_.sessions.recorder())))
+    on_change_(SESSION_RECORDER, p_.history.current(), *ns);
+  std::map<uint32_t, SharedConfig> now;
+  for (const Session& session : p_.sessions.all())
+    if (!session.is_recorder())
+      now[session.number] = std::make_shared<const nlohmann::json>(describe(session));
+  std::map<uint32_t, SharedConfig> before;
+  {
+    std::lock_guard lock(mutex_);
+    before = std::exchange(configs_, now);
+  }
+  const uint64_t ns = boottime_ns();
+  for (const auto& [number, config] : now)
+    if (const auto old = before.find(number); old == before.end() || *old->second != *config)
+      on_change_(number, config, ns);
+}
+
+Reconciler::SharedConfig Reconciler::config_of(uint32_t session) const {
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = configs_.find(session); found != configs_.end()) return found->second;
+  }
+  return p_.history.current();
 }
 
 }  // namespace ktraced

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,14 +17,14 @@
 #include "daemon/programs/config_applier.h"
 #include "daemon/programs/program_attacher.h"
 #include "daemon/programs/task_tracking.h"
-#include "daemon/stream/rings.h"
-#include "daemon/stream/stream_control.h"
+#include "daemon/sessions/session_accounts.h"
+#include "daemon/sessions/session_set.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {
 
-// Lets the attacher attach exactly the programs that the enabled events, their readers and the
-// filter need, and keeps the history of the trace config. Belongs to the main thread.
+// Lets the attacher attach exactly the programs that the sessions and their filters need, and keeps
+// the history of the trace config. Belongs to the main thread.
 class Reconciler final : public ConfigApplier {
  public:
   // What it depends on; all outlive it.
@@ -29,18 +32,19 @@ class Reconciler final : public ConfigApplier {
     const BpfObject& object;
     const Availability& availability;
     const EventCatalog& catalog;
-    const EventSet& enabled;
+    const SessionSet& sessions;
+    SessionHits& hits;
+    SessionAccounts& accounts;
     const Filters& filters;
-    const Rings& rings;
-    const StreamControl& stream;
     TaskTracking& tracking;
     ProgramAttacher& attacher;
     TraceConfigHistory& history;
   };
   using SharedConfig = TraceConfigHistory::Config;
-  using OnChange = std::function<void(const SharedConfig& config, uint64_t ns)>;
+  using OnChange =
+      std::function<void(uint32_t session, const SharedConfig& config, uint64_t ns)>;
 
-  // `sizes`: of the flight recorder. `on_change` is called after each config change.
+  // `sizes`: of the flight recorder. `on_change` is called after each config change of a session.
   Reconciler(const Parts& parts, const BpfSizes& sizes, OnChange on_change)
       : p_(parts), sizes_(sizes), on_change_(std::move(on_change)) {}
 
@@ -48,9 +52,8 @@ class Reconciler final : public ConfigApplier {
   void note_config() override;
   [[nodiscard]] std::shared_ptr<void> begin_change() override;
 
-  // While paused, no event is recorded.
-  void set_paused(bool paused);
-  [[nodiscard]] bool paused() const { return paused_; }
+  // The trace config of a session; of the recorder, if the session does not exist. Thread-safe.
+  [[nodiscard]] SharedConfig config_of(uint32_t session) const;
 
   // To be called when the attacher has finished.
   void note_attached();
@@ -60,18 +63,19 @@ class Reconciler final : public ConfigApplier {
   void close() { closed_ = true; }
 
  private:
-  [[nodiscard]] bool tracing() const;
-  [[nodiscard]] bool on(const Event& event) const;
   void switch_events();
+  [[nodiscard]] bool direct(const Event& event) const;
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
-  [[nodiscard]] EventSet traced_events() const;
+  [[nodiscard]] EventSet traced_events(const Session& session) const;
+  [[nodiscard]] nlohmann::json describe(const Session& session) const;
 
   Parts p_;
   BpfSizes sizes_;
   OnChange on_change_;
-  bool paused_ = false;
   bool closed_ = false;
   std::optional<TraceConfigHistory::Change> changing_;  // while programs remain to be attached
+  mutable std::mutex mutex_;
+  std::map<uint32_t, SharedConfig> configs_;  // of sessions but the recorder; guarded by mutex_
 };
 
 }  // namespace ktraced

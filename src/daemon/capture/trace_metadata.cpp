@@ -31,10 +31,10 @@ std::string running_release() {
 }  // namespace
 
 TraceMetadata::TraceMetadata(const EventCatalog& catalog, const KernelNames& names,
-                             const TraceConfigHistory& history)
+                             const Reconciler& configs)
     : catalog_(catalog),
       names_(names),
-      history_(history),
+      configs_(configs),
       uuid_(random_uuid()),
       kernel_release_(running_release()) {}
 
@@ -50,19 +50,19 @@ KernelNames::History TraceMetadata::names_since(uint64_t ns) const {
   return names_.history(ns);
 }
 
-std::vector<PacketBytes> TraceMetadata::packets() const {
+std::vector<PacketBytes> TraceMetadata::packets(uint32_t session) const {
   std::vector<std::byte> records = this->records();
   // Includes events that were defined after the schema was sent.
   const auto definitions = catalog_.definitions();
   records.insert(records.end(), definitions.begin(), definitions.end());
-  const auto config = config_record(*current_config(), 0);
+  const auto config = config_record(*configs_.config_of(session), 0);
   records.insert(records.end(), config.begin(), config.end());
   // Nothing has been sent yet: these packets do not advance the watermark or the sequence number.
   uint64_t sequence = 0;
   return build_metadata_packets(uuid_, sequence, 0, records);
 }
 
-Manifest TraceMetadata::manifest() const {
+Manifest TraceMetadata::manifest(uint32_t session) const {
   Manifest manifest;
   manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
   manifest.origin = {.uuid = uuid_,
@@ -72,7 +72,7 @@ Manifest TraceMetadata::manifest() const {
                                         static_cast<int64_t>(boottime_ns()),
                      .boot_id = boot_id()};
   manifest.schema = catalog_.schema_copy();
-  manifest.config = *current_config();
+  manifest.config = *configs_.config_of(session);
   return manifest;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/capture/missed_hits.h"
-#include "daemon/capture/trace_config_history.h"
+#include "daemon/capture/reconciler.h"
 #include "daemon/events/event_catalog.h"
 #include "kernel/symbols/kernel_names.h"
 #include "trace/directory/manifest.h"
@@ -19,8 +19,7 @@ namespace ktraced {
 class TraceMetadata {
  public:
   // All must outlive this.
-  TraceMetadata(const EventCatalog& catalog, const KernelNames& names,
-                const TraceConfigHistory& history);
+  TraceMetadata(const EventCatalog& catalog, const KernelNames& names, const Reconciler& configs);
 
   // Identifies the traces of this daemon.
   [[nodiscard]] const Uuid& uuid() const { return uuid_; }
@@ -31,19 +30,17 @@ class TraceMetadata {
   [[nodiscard]] std::vector<std::byte> records() const;
   // All names known of the time since `ns`.
   [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
-  // The first packets for a new reader. Main thread.
-  [[nodiscard]] std::vector<PacketBytes> packets() const;
-  // A manifest with origin, schema and trace config. Thread-safe.
-  [[nodiscard]] Manifest manifest() const;
+  // The first packets for a new reader of a session. Main thread.
+  [[nodiscard]] std::vector<PacketBytes> packets(uint32_t session) const;
+  // A manifest with origin, schema and the trace config of a session. Thread-safe.
+  [[nodiscard]] Manifest manifest(uint32_t session) const;
   // Hits that the kernel has missed so far, by event, without zero counts. Thread-safe.
   [[nodiscard]] HitCounts missed() const { return catalog_.missed(); }
-  // The current trace config, for a manifest's `config`. Thread-safe.
-  [[nodiscard]] TraceConfigHistory::Config current_config() const { return history_.current(); }
 
  private:
   const EventCatalog& catalog_;
   const KernelNames& names_;
-  const TraceConfigHistory& history_;
+  const Reconciler& configs_;
   Uuid uuid_;
   std::string kernel_release_;
 };

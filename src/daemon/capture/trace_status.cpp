@@ -3,35 +3,81 @@
 
 namespace ktraced {
 
-EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
+EventStatus StatusReader::status(const Session& session, const Event& event,
+                                 SessionAccounts::Reading reading) const {
   const std::string* reason = availability_.why_not(event.name);
-  EventAccounts::Reading reading = accounts_.read(event, overwritten);
-  return {.enabled = enabled_.contains(event.name) && reason == nullptr,
-          .attached = catalog_.attached(event),
-          .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
-          .counters = reading.counters,
-          .per_cpu = std::move(reading.per_cpu)};
+  EventStatus status{
+      .enabled = sessions_.events_of(session).contains(event.name) && reason == nullptr,
+      .attached = catalog_.attached(event),
+      .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
+      .counters = reading.counters,
+      .per_cpu = {}};
+  for (uint32_t cpu = 0; cpu < reading.per_cpu.size(); ++cpu)
+    if (rings_.cpus().contains(cpu) || reading.per_cpu[cpu] != EventCounts{})
+      status.per_cpu.push_back({.cpu = cpu, .counts = reading.per_cpu[cpu]});
+  return status;
+}
+
+EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
+  const Session& recorder = sessions_.recorder();
+  return status(recorder, event,
+                recorder.has_sink ? accounts_.read(SESSION_RECORDER, event, overwritten)
+                                  : accounts_.read_streams(event));
+}
+
+SessionStatus StatusReader::of(const Session& session) const {
+  SessionStatus out{.name = session.name,
+                    .owner = session.owner,
+                    .since_ns = session.since_ns,
+                    .recording = sessions_.records(session),
+                    .paused = session.paused,
+                    .own_events = session.own_events.has_value(),
+                    .own_filter = session.own_filter.has_value(),
+                    .event_names = sessions_.events_of(session),
+                    .filter = sessions_.filter_of(session),
+                    .ring_bytes = session.ring_bytes,
+                    .rings = {},
+                    .events = {},
+                    .totals = {}};
+  if (const StreamRings* rings = control_.drain().rings(session.number))
+    for (const auto& [cpu, ring] : rings->rings()) {
+      // Read `consumed` first, so that it never exceeds `produced`.
+      const uint64_t consumed = ring.consumed();
+      out.rings.push_back({.cpu = cpu,
+                           .ring_bytes = ring.size(),
+                           .consumed = consumed,
+                           .produced = ring.produced()});
+    }
+  const std::vector<uint64_t> overwritten =
+      session.is_recorder() && rings_.flight().enabled() ? rings_.flight().reach().overwritten
+                                                         : std::vector<uint64_t>(EVENT_ID_MAX);
+  for (const Event& event : catalog_.schema().events()) {
+    if (is_unused(event)) continue;
+    EventStatus now =
+        status(session, event, accounts_.read(session.number, event, overwritten[event.id]));
+    if (!now.counters.any()) continue;
+    out.totals += now.counters;
+    if (auto earlier = out.events.find(event.name); earlier != out.events.end())
+      now.counters += earlier->second.counters;
+    out.events[event.name] = std::move(now);
+  }
+  return out;
 }
 
 StreamStatus StatusReader::stream() const {
-  StreamStatus status{.on = stream_.on(),
-                      .ring_bytes = rings_.stream().ring_bytes(),
-                      .max_latency_ms = 0,  // of the configuration
-                      .late_records = stream_.drain().late_records(),
+  StreamStatus status{.max_latency_ms = 0,  // of the configuration
+                      .late_records = control_.drain().late_records(),
                       .names_dropped = rings_.counters().names_dropped(),
-                      .rings = {}};
-  for (const auto& [cpu, ring] : rings_.stream().rings()) {
-    // Read `consumed` first, so that it never exceeds `produced`.
-    const uint64_t consumed = ring.consumed();
-    status.rings.push_back(
-        {.cpu = cpu, .ring_bytes = ring.size(), .consumed = consumed, .produced = ring.produced()});
-  }
+                      .total_bytes = 0};
+  for (const Session& session : sessions_.all())
+    status.total_bytes += session.ring_bytes * rings_.cpus().size();
   return status;
 }
 
 // Thousands of events may be defined, and reading the misses of one takes a system call.
 bool StatusReader::is_unused(const Event& event) const {
-  return is_dynamic(event) && !enabled_.contains(event.name) &&
+  return is_dynamic(event) && sessions_.wanting(event.name) == 0 &&
+         !sessions_.events_of(sessions_.recorder()).contains(event.name) &&
          !catalog_.dynamic().loaded(event.id) && !accounts_.any_hit(event);
 }
 

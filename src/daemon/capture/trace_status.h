@@ -8,14 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "daemon/capture/event_accounts.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
+#include "daemon/sessions/session_accounts.h"
+#include "daemon/sessions/session_set.h"
+#include "daemon/capture/session_control.h"
 #include "daemon/stream/rings.h"
-#include "daemon/stream/stream_control.h"
 
 namespace ktraced {
 
+struct CpuEventCounts {
+  uint32_t cpu = 0;
+  EventCounts counts;
+};
+
+// An event of the recorder. The counts are those of the recorder or, if the flight recorder is
+// off, the sum of the other sessions.
 struct EventStatus {
   bool enabled = false;  // and available
   bool attached = false;
@@ -32,12 +40,26 @@ struct StreamRingStatus {
 };
 
 struct StreamStatus {
-  bool on = false;
-  size_t ring_bytes = 0;
   uint32_t max_latency_ms = 0;
   uint64_t late_records = 0;
   uint64_t names_dropped = 0;
+  size_t total_bytes = 0;  // of the stream rings of all sessions
+};
+
+struct SessionStatus {
+  std::string name;
+  SessionOwner owner;
+  uint64_t since_ns = 0;  // CLOCK_BOOTTIME; 0: it has never recorded
+  bool recording = false;
+  bool paused = false;
+  bool own_events = false;
+  bool own_filter = false;
+  EventSet event_names;
+  FilterSettings filter;
+  size_t ring_bytes = 0;
   std::vector<StreamRingStatus> rings;
+  std::map<std::string, EventStatus> events;  // with any count
+  EventCounters totals;
 };
 
 struct FlightStatus {
@@ -58,29 +80,33 @@ class StatusReader {
  public:
   // All must outlive this.
   StatusReader(const EventCatalog& catalog, const Availability& availability,
-               const EventSet& enabled, const EventAccounts& accounts, const Rings& rings,
-               const StreamControl& stream)
+               const SessionSet& sessions, const SessionAccounts& accounts, const Rings& rings,
+               const SessionControl& control)
       : catalog_(catalog),
         availability_(availability),
-        enabled_(enabled),
+        sessions_(sessions),
         accounts_(accounts),
         rings_(rings),
-        stream_(stream) {}
+        control_(control) {}
 
   [[nodiscard]] TraceStatus read() const;
-  // `overwritten`: as for EventAccounts::read().
+  // `overwritten`: as for SessionAccounts::read().
   [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten) const;
+  // A session with its rings and counts.
+  [[nodiscard]] SessionStatus of(const Session& session) const;
 
  private:
   [[nodiscard]] bool is_unused(const Event& event) const;
+  [[nodiscard]] EventStatus status(const Session& session, const Event& event,
+                                   SessionAccounts::Reading reading) const;
   [[nodiscard]] StreamStatus stream() const;
 
   const EventCatalog& catalog_;
   const Availability& availability_;
-  const EventSet& enabled_;
-  const EventAccounts& accounts_;
+  const SessionSet& sessions_;
+  const SessionAccounts& accounts_;
   const Rings& rings_;
-  const StreamControl& stream_;
+  const SessionControl& control_;
 };
 
 }  // namespace ktraced

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <utility>
 
+#include "base/clock.h"
 #include "kernel/programs/features.h"
 #include "kernel/symbols/gfp_flags.h"
-#include "schema/names.h"
 #include "schema/schema_from_btf.h"
 #include "trace/metadata/event_records.h"
 
@@ -28,7 +28,10 @@ BpfSizes sizes(const Config& config) {
   return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
 }
 
-size_t stream_bytes(const Config& config) { return size_t{config.stream.buffer_kb} * 1024; }
+RingBudget ring_budget(const Config& config) {
+  return {.ring_bytes = size_t{config.stream.buffer_kb} << 10,
+          .total_bytes = size_t{config.stream.total_mb} << 20};
+}
 
 FilterSettings filter_of(const Config& config) {
   FilterSettings filter = config.filter;
@@ -36,20 +39,10 @@ FilterSettings filter_of(const Config& config) {
   return filter;
 }
 
-// The numbers of system calls in each ABI.
-std::map<uint32_t, std::vector<uint32_t>> numbers_of(const std::vector<std::string>& names) {
-  std::map<uint32_t, std::vector<uint32_t>> numbers;
-  for (const std::string& name : names)
-    for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
-      if (auto number = syscall_number(abi, name))
-        numbers[abi].push_back(static_cast<uint32_t>(*number));
-  return numbers;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbols& symbols,
-                                               Drain::Publish publish) {
+                                               SessionStream::Publish publish_output) {
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return propagate(schema);
   auto features = probe_features(*schema);
@@ -66,7 +59,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
 
   std::unique_ptr<Tracer> tracer(
       new Tracer(std::move(*schema), std::move(*acquired), std::move(*counters), config, symbols));
-  if (auto started = tracer->start(config, std::move(publish)); !started) return propagate(started);
+  if (auto started = tracer->start(config, std::move(publish_output)); !started) return propagate(started);
   return tracer;
 }
 
@@ -79,10 +72,12 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       object_(std::move(acquired.object)),
       availability_(object_.unavailable()),
       catalog_(std::move(schema), object_, symbols),
-      rings_(object_, {.flight = sizes(config), .stream_bytes = stream_bytes(config)},
-             catalog_.schema(), std::move(counters),
+      rings_(object_, sizes(config), catalog_.schema(), std::move(counters),
              [this](const Event& event) { return catalog_.missed(event); }),
-      filters_(object_),
+      filters_(object_, availability_.supports("cgroup_changed")),
+      sessions_(enabled_),
+      hits_(hit_counters()),
+      accounts_(catalog_, rings_.counters(), rings_.flight(), hits_),
       names_(object_),
       history_(object_, adopted_),
       tracking_(object_, names_, availability_),
@@ -93,26 +88,37 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       reconciler_({.object = object_,
                    .availability = availability_,
                    .catalog = catalog_,
-                   .enabled = enabled_,
+                   .sessions = sessions_,
+                   .hits = hits_,
+                   .accounts = accounts_,
                    .filters = filters_,
-                   .rings = rings_,
-                   .stream = stream_,
                    .tracking = tracking_,
                    .attacher = attacher_,
                    .history = history_},
                   sizes(config),
-                  [this](const auto& now, uint64_t ns) { announce_config(now, ns); }),
+                  [this](uint32_t session, const auto& now, uint64_t ns) {
+                    announce_config(session, now, ns);
+                  }),
       probes_(catalog_, availability_, enabled_, attacher_, reconciler_),
       resolver_(catalog_, availability_, probes_),
       selection_(catalog_, availability_, enabled_, resolver_, probes_, reconciler_),
       event_list_(catalog_, availability_, enabled_, resolver_),
-      filter_(filter_functions(), reconciler_),
-      accounts_(catalog_, rings_),
-      metadata_(catalog_, names_, history_),
-      status_(catalog_, availability_, enabled_, accounts_, rings_, stream_),
-      stream_(reconciler_),
+      metadata_(catalog_, names_, reconciler_),
+      control_({.object = object_,
+                .sessions = sessions_,
+                .accounts = accounts_,
+                .filters = filters_,
+                .rings = rings_,
+                .applier = reconciler_,
+                .attach_followers =
+                    [this] {
+                      if (filters_.following() || filters_.by_cgroup() != 0)
+                        tracking_.attach_now(attacher_);
+                    }}),
+      status_(catalog_, availability_, sessions_, accounts_, rings_, control_),
       probe_lookup_(catalog_, probes_) {
-  catalog_.announce_with([this](std::span<const std::byte> records) { stream_.announce(records); });
+  catalog_.announce_with(
+      [this](std::span<const std::byte> records) { control_.announce(records); });
   if (adopted_ && !catalog_.dynamic().misses_kept())
     history_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
 }
@@ -143,23 +149,16 @@ ProgramAttacher::Kernel Tracer::attach_functions() {
           .try_attach = [this](const std::string& event) { probes_.try_attach(event); }};
 }
 
-FilterControl::Kernel Tracer::filter_functions() {
-  return {
-      .apply = [this](const FilterSettings& settings,
-                      const FilterSettings* parked) { return filters_.apply(settings, parked); },
-      .select_syscalls =
-          [this](const std::vector<std::string>& names) {
-            filters_.select_syscalls(numbers_of(names));
-          },
-      .attach_followers =
-          [this] {
-            if (filters_.following()) tracking_.attach_now(attacher_);
-          }};
+SessionHits::Kernel Tracer::hit_counters() {
+  return {.ways = object_.control().event_ways,
+          .cpus = rings_.counters().cpus(),
+          .count = [this](uint32_t cpu, uint32_t counter,
+                          uint16_t event) { return rings_.counters().hits(cpu, counter, event); },
+          .wait = [this] { barrier_.wait(); }};
 }
 
-Result<> Tracer::start(const Config& config, Drain::Publish publish) {
-  if (auto opened = rings_.open(); !opened) return opened;
-  if (auto started = start_stream(config, std::move(publish)); !started) return started;
+Result<> Tracer::start(const Config& config, SessionStream::Publish publish_output) {
+  if (auto started = start_stream(config, std::move(publish_output)); !started) return started;
   const auto before = history_.current();
   const auto kept = catalog_.tracepoints().keep_formats();
   if (auto applied = apply(config); !applied) return propagate(applied);
@@ -171,24 +170,21 @@ Result<> Tracer::start(const Config& config, Drain::Publish publish) {
   return {};
 }
 
-// Records that an earlier daemon left unread wait for the first reader. Before any program can be
-// detached, so that the records of the own recording continue those of the earlier daemon without a
-// gap.
-Result<> Tracer::start_stream(const Config& config, Drain::Publish publish) {
-  const bool unread = object_.control().stream != 0;
-  const bool recording = config.stream.output.has_value();
-  if (!recording) std::atomic_ref(object_.control().stream).store(0);
-  LostByCpu lost = rings_.resume_account();
-  auto drain = Drain::start(object_, rings_.counters(), rings_.stream(), rings_.account(),
-                            {.uuid = metadata_.uuid(),
-                             .max_latency_ms = config.stream.max_latency_ms,
-                             .resume = unread,
-                             .all_names = [this] { return metadata_.records(); },
-                             .lost_before = recording ? std::move(lost) : LostByCpu{}},
-                            std::move(publish));
+// The sessions of an earlier daemon's clients have ended with it. Before any program can be
+// detached, so that the records of the output continue those of the earlier daemon without a gap.
+Result<> Tracer::start_stream(const Config& config, SessionStream::Publish publish_output) {
+  const bool output = config.stream.output.has_value();
+  for (uint32_t session = SESSION_CLIENT_FIRST; session < SESSIONS_MAX; ++session)
+    hits_.drop(session);
+  if (!output) hits_.drop(SESSION_OUTPUT);
+  if (!output) std::atomic_ref(object_.control().stream).store(0);
+  auto drain = Drain::start(object_, rings_.counters(),
+                            {.max_latency_ms = config.stream.max_latency_ms,
+                             .all_names = [this] { return metadata_.records(); }});
   if (!drain) return propagate(drain);
-  stream_.start(std::move(*drain), recording);
-  return {};
+  control_.start(std::move(*drain), metadata_.uuid(), std::move(publish_output));
+  if (auto set = control_.set_budget(ring_budget(config)); !set) return set;
+  return control_.adopt_output(output);
 }
 
 // If startup fails, the kernel state stays as it was found.
@@ -197,23 +193,29 @@ Tracer::~Tracer() {
   if (!adopted_ && !shut_down_ && object_.pins() != nullptr) object_.pins()->remove();
 }
 
+// No program stores records for the recorder when its rings go.
+Result<> Tracer::switch_flight(bool enabled) {
+  if (!enabled) hits_.drop(SESSION_RECORDER);
+  auto switched = rings_.switch_flight(enabled);
+  Session& recorder = sessions_.recorder();
+  recorder.has_sink = rings_.flight().enabled();
+  if (recorder.has_sink && recorder.since_ns == 0) recorder.since_ns = boottime_ns();
+  return switched;
+}
+
 // The steps that can fail. They are undone if a later one fails. No program is attached or detached
 // here: a program that an earlier daemon left attached must record every hit.
 Result<> Tracer::change_kernel(const Config& config) {
-  const FilterSettings filter_before = filter_.lasting();
+  const FilterSettings filter_before = sessions_.filter_of(sessions_.recorder());
   const bool flight_before = rings_.flight().enabled();
-  if (auto applied = filter_.set_lasting(filter_of(config)); !applied) return applied;
-  if (auto switched = rings_.switch_flight(config.flight.enabled); !switched) {
-    static_cast<void>(filter_.set_lasting(filter_before));
-    return switched;
-  }
-  if (stream_bytes(config) == rings_.stream().ring_bytes()) return {};
-  if (auto resized = stream_.drain().resize(stream_bytes(config)); !resized) {
-    static_cast<void>(filter_.set_lasting(filter_before));
-    static_cast<void>(rings_.switch_flight(flight_before));
-    return resized;
-  }
-  return {};
+  if (auto applied = control_.set_recorder_filter(filter_of(config)); !applied) return applied;
+  auto changed = switch_flight(config.flight.enabled);
+  if (changed) changed = control_.set_budget(ring_budget(config));
+  if (changed) return changed;
+  static_cast<void>(control_.set_recorder_filter(filter_before));
+  static_cast<void>(switch_flight(flight_before));
+  reconciler_.reconcile();
+  return changed;
 }
 
 Result<std::vector<std::string>> Tracer::apply(const Config& config) {
@@ -223,10 +225,9 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
                 "flight.buffer_kb, flight.banks and bpffs cannot be changed while the daemon runs: "
                 "restart it");
   const TraceConfigHistory::Change change(history_);
-  const FilterSettings before = filter_.lasting();
+  const FilterSettings before = sessions_.filter_of(sessions_.recorder());
   if (auto changed = change_kernel(config); !changed) return propagate(changed);
-  stream_.drain().set_max_latency(config.stream.max_latency_ms);
-  filter_.select_syscalls();
+  control_.drain().set_max_latency(config.stream.max_latency_ms);
 
   std::vector<std::string> changed;
   if (selection_.apply(config) || config.syscalls_only != before.syscall)
@@ -241,15 +242,16 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   return changed;
 }
 
-void Tracer::announce_config(const Reconciler::SharedConfig& config, uint64_t ns) {
-  if (stream_.on()) stream_.announce(config_record(*config, ns));
-  if (on_change_) on_change_(config);
+void Tracer::announce_config(uint32_t session, const Reconciler::SharedConfig& config,
+                             uint64_t ns) {
+  control_.announce(session, config_record(*config, ns));
+  if (session == SESSION_OUTPUT && on_output_change_) on_output_change_(config);
 }
 
 Result<> Tracer::set_flight(bool enabled) {
-  if (auto switched = rings_.switch_flight(enabled); !switched) return switched;
+  auto switched = switch_flight(enabled);
   reconciler_.reconcile();
-  return {};
+  return switched;
 }
 
 void Tracer::note_modules(const KernelChanges& changes) {
@@ -280,7 +282,7 @@ TraceStatus Tracer::status() const {
 
 // At the end of the daemon: dynamic events are not detached one by one.
 void Tracer::detach_all() {
-  for (auto& on : object_.control().event_on) std::atomic_ref(on).store(0);
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session) hits_.drop(session);
   for (const Event& event : schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);
   for (const std::string& program : TaskTracking::helpers()) object_.detach(program);
@@ -289,19 +291,17 @@ void Tracer::detach_all() {
 
 void Tracer::shut_down(bool persist) {
   drop_work();
-  if (const auto& temporary = filter_.temporary()) filter_.end_temporary(temporary->owner.key);
   shut_down_ = true;
-  reconciler_.close();
-  stream_.close();
-  drop_work();
   // The next daemon continues recording where this one ends.
-  stream_.finish(persist);
+  control_.shut_down(persist);
+  reconciler_.close();
+  drop_work();
   if (persist) {
     // The kernel may soon reuse the number for another process. 0 is the number of the idle task.
     object_.control().self_tgid = UINT32_MAX;
     return;
   }
-  static_cast<void>(filters_.apply({}));
+  static_cast<void>(filters_.apply((1U << SESSIONS_MAX) - 1, {}));
   detach_all();
   rings_.flight().disable();
   if (object_.pins() != nullptr) object_.pins()->remove();

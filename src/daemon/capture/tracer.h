@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/capture/event_accounts.h"
-#include "daemon/capture/filter_control.h"
 #include "daemon/capture/reconciler.h"
+#include "daemon/capture/session_control.h"
 #include "daemon/capture/trace_config_history.h"
 #include "daemon/capture/trace_metadata.h"
 #include "daemon/capture/trace_status.h"
@@ -20,23 +19,23 @@
 #include "daemon/programs/program_attacher.h"
 #include "daemon/programs/task_tracking.h"
 #include "daemon/runtime/uevent_watch.h"
+#include "daemon/sessions/session_accounts.h"
+#include "daemon/sessions/session_set.h"
 #include "daemon/stream/rings.h"
-#include "daemon/stream/stream_control.h"
 #include "kernel/filters/filters.h"
 #include "kernel/programs/persistence.h"
 
 namespace ktraced {
 
-// Owns everything that is in the kernel. A program is attached only while its event is enabled and
-// its records have a destination: a reader of the stream or the flight recorder. So tracing costs
-// nothing that was not requested. Belongs to the main thread, except for the functions of its parts
+// Owns everything that is in the kernel. A program is attached only while a session that records
+// has its event on. So tracing costs nothing that was not requested. Belongs to the main thread, except for the functions of its parts
 // that are marked otherwise.
 class Tracer {
  public:
-  // Loads the programs, or adopts those of an earlier daemon, and applies `config`. `publish` is
-  // called in the drain thread. `symbols` must outlive it.
+  // Loads the programs, or adopts those of an earlier daemon, and applies `config`.
+  // `publish_output` gets the stream of the output, in the drain thread. `symbols` must outlive it.
   static Result<std::unique_ptr<Tracer>> create(const Config& config, KernelSymbols& symbols,
-                                                Drain::Publish publish);
+                                                SessionStream::Publish publish_output);
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
   ~Tracer();
@@ -50,13 +49,13 @@ class Tracer {
   // tracepoints that the configuration contains.
   void note_modules(const KernelChanges& changes);
   // Creates rings for CPUs that have come online.
-  void add_new_cpus() { rings_.add_new_cpus(stream_.drain()); }
+  void add_new_cpus() { rings_.add_new_cpus(control_.drain()); }
 
   // From now on programs are attached and detached in slices, between the turns of this loop.
   void work_in(EventLoop& loop);
-  // `callback` is called after each config change from now on.
-  void on_change(std::function<void(const Reconciler::SharedConfig&)> callback) {
-    on_change_ = std::move(callback);
+  // `callback` is called after each config change of the output from now on.
+  void on_output_change(std::function<void(const Reconciler::SharedConfig&)> callback) {
+    on_output_change_ = std::move(callback);
   }
   // Cancels all pending attaching and detaching.
   void drop_work();
@@ -66,6 +65,13 @@ class Tracer {
 
   [[nodiscard]] TraceStatus status() const;
   [[nodiscard]] EventStatus status_of(const Event& event) const { return status_.of(event, 0); }
+  [[nodiscard]] SessionStatus status_of(const Session& session) const {
+    return status_.of(session);
+  }
+  // Why the event of this name could not be attached; null if it is no dynamic event, or is.
+  [[nodiscard]] const std::string* why_not_attached(const std::string& event) const {
+    return catalog_.dynamic().find(event) != nullptr ? availability_.failure(event) : nullptr;
+  }
   // True if everything outlives this daemon.
   [[nodiscard]] bool persistent() const { return unpinned_because_.empty(); }
   // Processes that could not be followed so far. Thread-safe.
@@ -77,17 +83,17 @@ class Tracer {
   [[nodiscard]] const Reconciler& reconciler() const { return reconciler_; }
   [[nodiscard]] ProgramAttacher& attacher() { return attacher_; }
   [[nodiscard]] EventSelection& events() { return selection_; }
+  // The enabled events of the recorder.
+  [[nodiscard]] EventSet& recorder_events() { return enabled_; }
   [[nodiscard]] EventResolver& resolver() { return resolver_; }
   [[nodiscard]] EventList& event_list() { return event_list_; }
   [[nodiscard]] ProbeRegistry& probes() { return probes_; }
   [[nodiscard]] const ProbeRegistry& probes() const { return probes_; }
   [[nodiscard]] ProbeLookup& probe_lookup() { return probe_lookup_; }
-  [[nodiscard]] FilterControl& filter() { return filter_; }
-  [[nodiscard]] const FilterControl& filter() const { return filter_; }
-  [[nodiscard]] StreamControl& stream() { return stream_; }
-  [[nodiscard]] const StreamControl& stream() const { return stream_; }
+  [[nodiscard]] SessionSet& sessions() { return sessions_; }
+  [[nodiscard]] const SessionSet& sessions() const { return sessions_; }
+  [[nodiscard]] SessionControl& session_control() { return control_; }
   [[nodiscard]] Rings& rings() { return rings_; }
-  [[nodiscard]] EventAccounts& accounts() { return accounts_; }
   [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
   [[nodiscard]] const TraceConfigHistory& trace_configs() const { return history_; }
 
@@ -95,11 +101,12 @@ class Tracer {
   Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config,
          KernelSymbols& symbols);
   [[nodiscard]] ProgramAttacher::Kernel attach_functions();
-  [[nodiscard]] FilterControl::Kernel filter_functions();
-  Result<> start(const Config& config, Drain::Publish publish);
-  Result<> start_stream(const Config& config, Drain::Publish publish);
+  [[nodiscard]] SessionHits::Kernel hit_counters();
+  Result<> start(const Config& config, SessionStream::Publish publish_output);
+  Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
   Result<> change_kernel(const Config& config);
-  void announce_config(const Reconciler::SharedConfig& config, uint64_t ns);
+  Result<> switch_flight(bool enabled);
+  void announce_config(uint32_t session, const Reconciler::SharedConfig& config, uint64_t ns);
   void detach_all();
 
   DirectoryLock pins_lock_;
@@ -107,13 +114,17 @@ class Tracer {
   bool adopted_;
   bool shut_down_ = false;
   Config config_;
-  std::function<void(const Reconciler::SharedConfig&)> on_change_;
+  std::function<void(const Reconciler::SharedConfig&)> on_output_change_;
   BpfObject object_;
   Availability availability_;
   EventCatalog catalog_;
   EventSet enabled_;
   Rings rings_;
   Filters filters_;
+  SessionSet sessions_;
+  ProgramBarrier barrier_;
+  SessionHits hits_;
+  SessionAccounts accounts_;
   KernelNames names_;
   TraceConfigHistory history_;
   TaskTracking tracking_;
@@ -123,11 +134,9 @@ class Tracer {
   EventResolver resolver_;
   EventSelection selection_;
   EventList event_list_;
-  FilterControl filter_;
-  EventAccounts accounts_;
   TraceMetadata metadata_;
+  SessionControl control_;    // its thread uses the rest
   StatusReader status_;
-  StreamControl stream_;      // its thread uses the rest
   ProbeLookup probe_lookup_;  // likewise
 };
 

@@ -40,7 +40,8 @@ struct FlightConfig {
 
 // The rings from which the stream is read.
 struct StreamConfig {
-  uint32_t buffer_kb = 4096;  // per CPU; a power of two
+  uint32_t buffer_kb = 4096;  // per CPU and session, if it fits; a power of two
+  uint32_t total_mb = 256;    // all rings of all sessions together, at most
   uint32_t max_latency_ms = 100;
   std::optional<StreamOutput> output;  // nothing: no trace files
 

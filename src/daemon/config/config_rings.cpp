@@ -32,7 +32,10 @@ void describe_output(ConfigSection& section, StreamOutput& output) {
 }  // namespace
 
 void describe_stream(ConfigSection& stream, StreamConfig& config) {
-  stream.number({"buffer_kb", "KiB for each CPU."}, kStreamKb, config.buffer_kb);
+  stream.number({"buffer_kb", "KiB for each CPU and session; less if total_mb has no room."},
+                kStreamKb, config.buffer_kb);
+  stream.number({"total_mb", "MiB of the rings of all sessions together, at most."}, kMegabytes,
+                config.total_mb);
   stream.number({"max_latency_ms", "Longest wait of an event in its ring, in milliseconds."},
                 kLatencyMs, config.max_latency_ms);
   stream.section(

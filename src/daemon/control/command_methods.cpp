@@ -36,12 +36,25 @@ FinishCommand answer_with(json answer) {
   return [answer = std::move(answer)] { return answer; };
 }
 
+// The events of a session as commands change them.
+EventSet& events_to_change(Tracer& tracer, Session& session) {
+  if (session.is_recorder()) return tracer.recorder_events();
+  if (!session.own_events) session.own_events = tracer.recorder_events();
+  return *session.own_events;
+}
+
 Result<FinishCommand> begin_enabling(Tracer& tracer, const std::vector<std::string>& names,
-                                     const Tracepoints::Kept& kept) {
-  auto chosen = tracer.events().set_enabled(names, true);
+                                     const json& params, const Tracepoints::Kept& kept) {
+  auto session = session_parameter(tracer, params);
+  if (!session) return propagate(session);
+  auto chosen = tracer.events().set_enabled(names, true, events_to_change(tracer, **session));
   if (!chosen) return propagate(chosen);
-  return [&tracer, names, kept, chosen = std::move(*chosen)]() -> Result<json> {
-    auto checked = tracer.events().check_enabled(names, chosen);
+  return [&tracer, names, params, kept, chosen = std::move(*chosen)]() -> Result<json> {
+    // It may have ended meanwhile.
+    auto changed = session_parameter(tracer, params);
+    if (!changed) return propagate(changed);
+    auto checked =
+        tracer.events().check_enabled(names, chosen, events_to_change(tracer, **changed));
     if (!checked) return propagate(checked);
     json answer = {{"events", checked->events}};
     if (!checked->skipped.empty()) answer["skipped"] = checked->skipped;
@@ -53,10 +66,11 @@ void enable(const MethodTargets& t, const json& params, const Reply& reply) {
   auto names = names_parameter(params, "names");
   if (!names) return reply(propagate(names));
   t.commands.run(
-      [&tracer = t.tracer, reply, names = std::move(*names)](const CommandQueue::Token& token) {
+      [&tracer = t.tracer, reply, params, names = std::move(*names)](
+          const CommandQueue::Token& token) {
         tracer.resolver().prepare_tracepoints(
-            names, [&tracer, reply, names, token](const Tracepoints::Kept& kept) {
-              finish_command(tracer, token, reply, begin_enabling(tracer, names, kept));
+            names, [&tracer, reply, params, names, token](const Tracepoints::Kept& kept) {
+              finish_command(tracer, token, reply, begin_enabling(tracer, names, params, kept));
             });
       });
 }
@@ -64,14 +78,20 @@ void enable(const MethodTargets& t, const json& params, const Reply& reply) {
 Result<FinishCommand> disable(Tracer& tracer, const json& params) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
-  auto chosen = tracer.events().set_enabled(*names, false);
+  auto session = session_parameter(tracer, params);
+  if (!session) return propagate(session);
+  auto chosen = tracer.events().set_enabled(*names, false, events_to_change(tracer, **session));
   if (!chosen) return propagate(chosen);
   return answer_with({{"events", chosen->events}});
 }
 
-Result<FinishCommand> set_paused(Tracer& tracer, bool paused, const Peer& peer) {
-  spdlog::info("{} by pid {} (uid {})", paused ? "paused" : "resumed", peer.pid, peer.uid);
-  tracer.reconciler().set_paused(paused);
+Result<FinishCommand> set_paused(Tracer& tracer, bool paused, const json& params,
+                                 const Peer& peer) {
+  auto session = session_parameter(tracer, params);
+  if (!session) return propagate(session);
+  spdlog::info("session {} {} by pid {} (uid {})", (*session)->name,
+               paused ? "paused" : "resumed", peer.pid, peer.uid);
+  tracer.session_control().set_paused(**session, paused);
   return answer_with({{"state", paused ? "paused" : "running"}});
 }
 
@@ -145,6 +165,13 @@ Result<FinishCommand> remove_probes(Tracer& tracer, const json& params) {
 
 }  // namespace
 
+Result<Session*> session_parameter(Tracer& tracer, const json& params) {
+  const auto name = params.find("session");
+  if (name == params.end()) return &tracer.sessions().recorder();
+  if (!name->is_string()) return fail(ExitCode::usage, "'session' must be the name of a session");
+  return tracer.sessions().named(name->get<std::string>());
+}
+
 Result<bool> flag_parameter(const json& params, const char* key) {
   auto value = params.find(key);
   if (value == params.end()) return false;
@@ -188,14 +215,14 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     add_command(server, tracer, t.commands, std::move(name), std::move(begin));
   };
   server.add_deferred(
-      {"events.enable", {"names"}}, Role::admin,
+      {"events.enable", {"names", "session"}}, Role::admin,
       [t](const json& params, const Peer&, const Reply& reply) { enable(t, params, reply); });
-  add({"events.disable", {"names"}},
+  add({"events.disable", {"names", "session"}},
       [&tracer](const json& params, const Peer&, const Reply&) { return disable(tracer, params); });
   for (bool paused : {true, false})
-    add(paused ? "pause" : "resume",
-        [&tracer, paused](const json&, const Peer& peer, const Reply&) {
-          return set_paused(tracer, paused, peer);
+    add({paused ? "pause" : "resume", {"session"}},
+        [&tracer, paused](const json& params, const Peer& peer, const Reply&) {
+          return set_paused(tracer, paused, params, peer);
         });
   server.add_deferred("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
     t.reload([reply](const Result<std::vector<std::string>>& changed) {

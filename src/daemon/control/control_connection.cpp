@@ -49,7 +49,7 @@ ControlConnection::ControlConnection(Fd fd, const Peer& peer, Admission::Share s
       limits_(limits) {
   set_patience(limits.first_request);
   // Errors of sending are handled after the request has been answered.
-  session_->set_output([this](const std::string& line) {
+  source_of_requests_->set_output([this](const std::string& line) {
     output_ += line;
     broken_ |= !flush();
   });
@@ -153,11 +153,10 @@ void ControlConnection::answer_requests() {
       break;
     }
     awaiting_ = true;
-    auto answer = methods_.answer(line, peer_, *session_, answer_later());
+    auto answer = methods_.answer(line, peer_, *source_of_requests_, answer_later());
     awaiting_ &= answer.deferred;
     output_ += answer.line;
     share_.set_unread(output_.size() - sent_);
-    takeover_ = std::move(answer.takeover);
     set_patience(limits_.idle);
   }
   answering_ = false;
@@ -174,12 +173,13 @@ bool ControlConnection::answerable() {
 
 // Sends the answer of the current request later.
 Reply::Send ControlConnection::answer_later() {
-  return [weak = std::weak_ptr(self_)](const std::string& line) {
+  return [weak = std::weak_ptr(self_)](const std::string& line, Takeover takeover) {
     auto self = weak.lock();
     if (!self) return;
     ControlConnection& connection = **self;
     connection.awaiting_ = false;
     connection.output_ += line;
+    connection.takeover_ = std::move(takeover);
     connection.set_patience(connection.limits_.idle);
     if (!connection.answering_) connection.proceed();  // may destroy it
   };
@@ -230,7 +230,6 @@ void ControlConnection::update_interest() {
 
 void ControlConnection::check_deadline(Clock::time_point now) {
   if (now < deadline_ || awaiting_) return;
-  if (session_->keeps_something() && !refusing_ && !takeover_) return;
   if (refusing_ || takeover_) {
     broken_ = true;
     return finish();

@@ -82,7 +82,7 @@ class ControlConnection {
   bool awaiting_ = false;   // a deferred request has not been answered: no other request starts
   bool answering_ = false;  // in answer_requests()
   Takeover takeover_;       // due when all output is sent
-  std::shared_ptr<Session> session_ = std::make_shared<Session>();
+  std::shared_ptr<RequestSource> source_of_requests_ = std::make_shared<RequestSource>();
   // For deferred answers: points to this object while it exists.
   std::shared_ptr<ControlConnection*> self_ = std::make_shared<ControlConnection*>(this);
 };

@@ -75,16 +75,8 @@ void ControlServer::add(MethodName name, Role role, Handler handler) {
   methods_.add(std::move(name), role, std::move(handler));
 }
 
-void ControlServer::add_session(MethodName name, Role role, SessionHandler handler) {
-  methods_.add_session(std::move(name), role, std::move(handler));
-}
-
 void ControlServer::add_deferred(MethodName name, Role role, DeferredHandler handler) {
   methods_.add_deferred(std::move(name), role, std::move(handler));
-}
-
-void ControlServer::add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade) {
-  methods_.add_upgrade(std::move(name), role, std::move(handler), std::move(upgrade));
 }
 
 Result<> ControlServer::set_access(AccessRules rules) {

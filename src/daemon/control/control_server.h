@@ -36,15 +36,12 @@ class ControlServer {
   ~ControlServer() = default;
 
   void add(MethodName name, Role role, Handler handler);
-  void add_session(MethodName name, Role role, SessionHandler handler);
   // `handler` answers when it has the result. Later requests of that connection wait for it; those
-  // of other connections do not.
+  // of other connections do not. With Reply::hand_over() the server no longer manages the
+  // connection, which is non-blocking, once the answer has been sent.
   void add_deferred(MethodName name, Role role, DeferredHandler handler);
-  // After the answer of a successful `handler` has been sent, `takeover` gets the connection
-  // (non-blocking), and the server no longer manages it.
-  void add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade);
 
-  // Called whenever a connection has ended or has left the server by an upgrade.
+  // Called whenever a connection has ended or was handed over.
   void on_closed(std::function<void()> callback) { on_closed_ = std::move(callback); }
 
   // Applies to new connections and to the socket file.

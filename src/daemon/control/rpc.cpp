@@ -131,12 +131,6 @@ void call_deferred(const DeferredHandler& handler, const json& params, const Pee
   if (!done) reply(done);
 }
 
-SessionHandler without_session(Handler handler) {
-  return [handler = std::move(handler)](const json& params, const Peer& peer, Session&) {
-    return handler(params, peer);
-  };
-}
-
 Error not_permitted(std::string_view method, Role role) {
   if (role != Role::admin) return no_role_error();
   return {ExitCode::no_permission,
@@ -164,7 +158,13 @@ struct Reply::State {
     if (id)
       line = result ? result_line(*result, *id)
                     : error_line(code_of(result.error()), result.error(), *id);
-    std::exchange(send, nullptr)(line);
+    std::exchange(send, nullptr)(line, nullptr);
+  }
+
+  void hand_over(const json& result, Takeover takeover) {
+    if (!send) return;
+    std::string line = id ? result_line(result, *id) : std::string();
+    std::exchange(send, nullptr)(std::move(line), std::move(takeover));
   }
 
   void answer_text(std::string_view result) {
@@ -173,55 +173,49 @@ struct Reply::State {
     if (id)
       line =
           fmt::format("{{\"id\":{},\"jsonrpc\":\"2.0\",\"result\":{}}}\n", json_text(*id), result);
-    std::exchange(send, nullptr)(line);
+    std::exchange(send, nullptr)(line, nullptr);
   }
 
   Send send;               // none: answered, or the client has disconnected
   std::optional<json> id;  // none: a notification
 };
 
-Reply::Reply(Send send, std::optional<json> id, std::weak_ptr<const Session> session)
+Reply::Reply(Send send, std::optional<json> id, std::weak_ptr<const RequestSource> source)
     : state_(std::make_shared<State>(std::move(send), std::move(id))),
-      session_(std::move(session)) {}
+      source_(std::move(source)) {}
 
 void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
+
+void Reply::hand_over(const json& result, Takeover takeover) const {
+  state_->hand_over(result, std::move(takeover));
+}
 
 void Reply::text(std::string_view result) const { state_->answer_text(result); }
 
 void Reply::notify(std::string_view method, const json& params) const {
-  if (const auto session = session_.lock()) session->notify(method, params);
+  if (const auto source = source_.lock()) source->notify(method, params);
 }
 
-void Session::notify(std::string_view method, const json& params) const {
+void RequestSource::notify(std::string_view method, const json& params) const {
   if (output_) output_(to_line({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
 }
 
 void Methods::add(MethodName name, Role role, Handler handler) {
-  add_session(std::move(name), role, without_session(std::move(handler)));
-}
-
-void Methods::add_session(MethodName name, Role role, SessionHandler handler) {
-  methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role,
-                                                         std::move(handler), nullptr, nullptr});
-}
-
-void Methods::add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade) {
-  methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role,
-                                                         without_session(std::move(handler)),
-                                                         std::move(upgrade), nullptr});
+  methods_.insert_or_assign(std::move(name.name),
+                            Method{std::move(name.params), role, std::move(handler), nullptr});
 }
 
 void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {
-  methods_.insert_or_assign(std::move(name.name), Method{std::move(name.params), role, nullptr,
-                                                         nullptr, std::move(handler)});
+  methods_.insert_or_assign(std::move(name.name),
+                            Method{std::move(name.params), role, nullptr, std::move(handler)});
 }
 
 // Handlers have their own guard. This one catches failures to parse the request or to serialize
 // the answer.
-Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session& session,
+Methods::Answer Methods::answer(std::string_view text, const Peer& peer, RequestSource& source,
                                 Reply::Send send_later) const {
   try {
-    return answer_unguarded(text, peer, session, std::move(send_later));
+    return answer_unguarded(text, peer, source, std::move(send_later));
   } catch (...) {
     const Error error = unexpected_error();
     spdlog::error("a request could not be answered: {}", error.message);
@@ -229,7 +223,7 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Session
   }
 }
 
-Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& peer, Session& session,
+Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& peer, RequestSource& source,
                                           Reply::Send send_later) const {
   Request request;
   auto refusal = read_request(text, request);
@@ -253,19 +247,12 @@ Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& pee
     return refuse(RpcCode::bad_params, known.error());
   if (method->second.deferred) {
     call_deferred(method->second.deferred, request.params, peer,
-                  Reply(std::move(send_later), request.id, session.weak_from_this()));
-    return {.line = {}, .takeover = nullptr, .deferred = true};
+                  Reply(std::move(send_later), request.id, source.weak_from_this()));
+    return {.line = {}, .deferred = true};
   }
-  auto result = guarded([&] { return method->second.handler(request.params, peer, session); });
+  auto result = guarded([&] { return method->second.handler(request.params, peer); });
   if (!result) return refuse(code_of(result.error()), result.error());
-  Takeover takeover;
-  if (method->second.upgrade)
-    takeover = [upgrade = method->second.upgrade, params = std::move(request.params)](
-                   Fd connection, const Peer& from) {
-      upgrade(std::move(connection), from, params);
-    };
-  return {.line = answered ? result_line(std::move(*result), id) : std::string(),
-          .takeover = std::move(takeover)};
+  return {.line = answered ? result_line(std::move(*result), id) : std::string()};
 }
 
 RpcCode code_of(const Error& error) {

@@ -22,18 +22,13 @@ namespace ktraced {
 // parameters, ExitCode::no_permission a rejection; both keep their exit code.
 using Handler =
     std::function<Result<nlohmann::json>(const nlohmann::json& params, const Peer& peer)>;
-class Session;
-// Implements a method that needs the connection of its request.
-using SessionHandler = std::function<Result<nlohmann::json>(const nlohmann::json& params,
-                                                            const Peer& peer, Session& session)>;
 class Reply;
 // Implements a method whose answer takes time. Other connections do not wait for it.
 using DeferredHandler =
     std::function<void(const nlohmann::json& params, const Peer& peer, Reply reply)>;
 // Gets the connection once the answer has been sent.
 using Takeover = std::function<void(Fd connection, const Peer& peer)>;
-// The same, with the parameters of the request.
-using Upgrade = std::function<void(Fd connection, const Peer& peer, const nlohmann::json& params)>;
+class RequestSource;
 
 // Error numbers of JSON-RPC, and our own.
 enum class RpcCode : int {
@@ -51,23 +46,26 @@ enum class RpcCode : int {
 // thread.
 class Reply {
  public:
-  // Sends the line of an answer; empty: sends nothing.
-  using Send = std::function<void(std::string line)>;
+  // Sends the line of an answer; empty: sends nothing. With `takeover`, the answer ends JSON-RPC on
+  // this connection.
+  using Send = std::function<void(std::string line, Takeover takeover)>;
 
   // Without an id, for a notification, the line is empty.
-  Reply(Send send, std::optional<nlohmann::json> id, std::weak_ptr<const Session> session = {});
+  Reply(Send send, std::optional<nlohmann::json> id, std::weak_ptr<const RequestSource> source = {});
   void operator()(const Result<nlohmann::json>& result) const;
+  // Answers, and hands over the connection afterwards, unless the client disconnects before.
+  void hand_over(const nlohmann::json& result, Takeover takeover) const;
   // Answers with a result that is already JSON text.
   void text(std::string_view result) const;
   // False once the client has disconnected.
-  [[nodiscard]] bool connected() const { return !session_.expired(); }
+  [[nodiscard]] bool connected() const { return !source_.expired(); }
   // Sends a notification to the client that waits, if it still does.
   void notify(std::string_view method, const nlohmann::json& params) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
-  std::weak_ptr<const Session> session_;
+  std::weak_ptr<const RequestSource> source_;
 };
 
 // A method's name and the names of its parameters; a request with others is rejected. `add("pause",
@@ -80,13 +78,9 @@ struct MethodName {
   std::vector<std::string_view> params;  // with static lifetime
 };
 
-// A connection while it carries requests: until either side closes it, or it is upgraded.
-class Session : public std::enable_shared_from_this<Session> {
+// A connection while it carries requests: until either side closes it, or it is handed over.
+class RequestSource : public std::enable_shared_from_this<RequestSource> {
  public:
-  // Keeps `thing` until the session ends. A session that keeps something has no idle timeout.
-  void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
-  [[nodiscard]] bool keeps_something() const { return kept_.use_count() != 0; }
-
   // Sends a progress notification for the current request at once. It is lost if the client does
   // not read.
   void notify(std::string_view method, const nlohmann::json& params) const;
@@ -97,39 +91,33 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   std::function<void(const std::string& line)> output_;
-  std::shared_ptr<void> kept_;
 };
 
 // The methods of a server.
 class Methods {
  public:
   void add(MethodName name, Role role, Handler handler);
-  void add_session(MethodName name, Role role, SessionHandler handler);
-  // Adds a method whose successful answer ends JSON-RPC on this connection.
-  void add_upgrade(MethodName name, Role role, Handler handler, Upgrade upgrade);
-
-  // Adds a method that answers later, or before its handler returns.
+  // Adds a method that answers later, or before its handler returns. Its answer may end JSON-RPC on
+  // this connection.
   void add_deferred(MethodName name, Role role, DeferredHandler handler);
 
   struct Answer {
     std::string line;       // with its newline; empty for a notification
-    Takeover takeover;      // set after a successful upgrade
     bool deferred = false;  // the line is or was given to `send_later`
   };
   // Never fails: the answer reports errors of the request. Of a deferred method
   // the answer is given to `send_later`; that of a notification is empty.
-  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer, Session& session,
-                              Reply::Send send_later = nullptr) const;
+  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer,
+                              RequestSource& source, Reply::Send send_later = nullptr) const;
 
  private:
   [[nodiscard]] Answer answer_unguarded(std::string_view request, const Peer& peer,
-                                        Session& session, Reply::Send send_later) const;
+                                        RequestSource& source, Reply::Send send_later) const;
 
   struct Method {
     std::vector<std::string_view> params;
     Role role;
-    SessionHandler handler;
-    Upgrade upgrade;
+    Handler handler;
     DeferredHandler deferred;  // instead of handler
   };
   std::map<std::string, Method, std::less<>> methods_;

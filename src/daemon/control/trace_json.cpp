@@ -43,19 +43,21 @@ json event_json(const EventStatus& event) {
   return out;
 }
 
-json stream_json(const StreamStatus& stream) {
+json rings_json(const std::vector<StreamRingStatus>& rings) {
   json cpus = json::array();
-  for (const StreamRingStatus& ring : stream.rings)
+  for (const StreamRingStatus& ring : rings)
     cpus.push_back({{"cpu", ring.cpu},
                     {"ring_bytes", ring.ring_bytes},
                     {"consumed", ring.consumed},
                     {"produced", ring.produced}});
-  return {{"on", stream.on},
-          {"ring_bytes", stream.ring_bytes},
-          {"max_latency_ms", stream.max_latency_ms},
+  return cpus;
+}
+
+json stream_json(const StreamStatus& stream) {
+  return {{"max_latency_ms", stream.max_latency_ms},
           {"late_records", stream.late_records},
           {"names_dropped", stream.names_dropped},
-          {"cpus", std::move(cpus)}};
+          {"total_bytes", stream.total_bytes}};
 }
 
 json flight_json(const FlightStatus& flight) {
@@ -67,13 +69,19 @@ json flight_json(const FlightStatus& flight) {
 }
 
 json filter_status_json(const Tracer& tracer) {
-  const FilterSettings& current = tracer.filter().current();
+  const FilterSettings& current = tracer.sessions().filter_of(tracer.sessions().recorder());
   json filter = filter_to_json(current);
   filter.erase("syscall");
   filter["syscalls_only"] = current.syscall;
   filter["follow_lost"] = tracer.follow_lost();
-  filter["temporary"] = temporary_filter_json(tracer.filter());
   return filter;
+}
+
+json sessions_json(const Tracer& tracer) {
+  json list = json::array();
+  for (const Session& session : tracer.sessions().all())
+    if (session.has_sink) list.push_back(session_json(tracer, session, false));
+  return list;
 }
 
 }  // namespace
@@ -82,7 +90,7 @@ json status_json(const Tracer& tracer) {
   const TraceStatus status = tracer.status();
   json events = json::object();
   for (const auto& [name, event] : status.events) events[name] = event_json(event);
-  return {{"state", tracer.reconciler().paused() ? "paused" : "running"},
+  return {{"state", tracer.sessions().recorder().paused ? "paused" : "running"},
           {"version", KTRACED_VERSION},
           {"protocol", kProtocolVersion},
           {"pid", ::getpid()},
@@ -90,17 +98,34 @@ json status_json(const Tracer& tracer) {
           {"events", std::move(events)},
           {"totals", counters_json(status.totals)},
           {"stream", stream_json(status.stream)},
+          {"sessions", sessions_json(tracer)},
           {"flight", flight_json(status.flight)},
           {"persistent", tracer.persistent()},
           {"filter", filter_status_json(tracer)}};
 }
 
-json temporary_filter_json(const FilterControl& filter) {
-  const auto& temporary = filter.temporary();
-  if (!temporary) return nullptr;
-  return {{"pid", temporary->owner.pid},
-          {"uid", temporary->owner.uid},
-          {"before", filter_to_json(temporary->lasting)}};
+json session_json(const Tracer& tracer, const Session& session, bool counts) {
+  const SessionStatus status = tracer.status_of(session);
+  const uint64_t now = boottime_ns();
+  json out = {{"name", status.name},
+              {"pid", status.owner.pid},
+              {"uid", status.owner.uid},
+              {"age_ns", status.since_ns == 0 ? 0 : now - std::min(now, status.since_ns)},
+              {"state", !session.has_sink  ? "off"
+                        : status.recording ? "recording"
+                                           : "paused"},
+              {"own_events", status.own_events},
+              {"own_filter", status.own_filter},
+              {"events", status.event_names},
+              {"filter", filter_to_json(status.filter)},
+              {"ring_bytes", status.ring_bytes},
+              {"rings", rings_json(status.rings)},
+              {"totals", counters_json(status.totals)}};
+  if (!counts) return out;
+  json events = json::object();
+  for (const auto& [name, event] : status.events) events[name] = event_json(event);
+  out["counts"] = std::move(events);
+  return out;
 }
 
 json probe_json(const Tracer& tracer, const ProbeInfo& probe) {

@@ -11,9 +11,9 @@ namespace ktraced {
 // The tracer's part of `status`.
 [[nodiscard]] nlohmann::json status_json(const Tracer& tracer);
 
-// For `filter.show` and `status`: the owner of the temporary filter and the lasting filter; null
-// if there is none.
-[[nodiscard]] nlohmann::json temporary_filter_json(const FilterControl& filter);
+// A session: who, since when, events, filter, rings and totals; with `counts` each event's.
+[[nodiscard]] nlohmann::json session_json(const Tracer& tracer, const Session& session,
+                                          bool counts);
 
 // One entry of `probe.list` and of the answer of `probe.add`.
 [[nodiscard]] nlohmann::json probe_json(const Tracer& tracer, const ProbeInfo& probe);

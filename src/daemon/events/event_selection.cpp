@@ -11,15 +11,15 @@
 namespace ktraced {
 
 Result<ChosenEvents> EventSelection::set_enabled(const std::vector<std::string>& names,
-                                                 bool enabled) {
+                                                 bool enabled, EventSet& set) {
   ChosenEvents chosen;
   for (const std::string& name : names)
     if (auto found = resolver_.choose(name, enabled, chosen); !found) return propagate(found);
   for (const std::string& event : chosen.events) {
     if (enabled)
-      enabled_.insert(event);
+      set.insert(event);
     else
-      enabled_.erase(event);
+      set.erase(event);
   }
   applier_.reconcile();
   return chosen;
@@ -27,12 +27,12 @@ Result<ChosenEvents> EventSelection::set_enabled(const std::vector<std::string>&
 
 // Dynamic events that could not be attached are disabled again. Built-in events stay enabled.
 Result<ChosenEvents> EventSelection::check_enabled(const std::vector<std::string>& names,
-                                                   ChosenEvents chosen) {
+                                                   ChosenEvents chosen, EventSet& set) {
   std::erase_if(chosen.events, [&](const std::string& event) {
     const std::string* failure = availability_.failure(event);
     if (failure == nullptr || catalog_.dynamic().find(event) == nullptr) return false;
     chosen.skipped.emplace(event, *failure);
-    enabled_.erase(event);
+    set.erase(event);
     availability_.clear_failure(event);
     return true;
   });

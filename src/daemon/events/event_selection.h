@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/config/config.h"
@@ -30,12 +31,20 @@ class EventSelection {
   // The events enabled now. Some may not be available.
   [[nodiscard]] const EventSet& enabled() const { return enabled_; }
 
-  // Enables or disables events by name, by group or by pattern ("sched_*", "irq:*"), all or none.
-  // Fails as EventResolver::choose().
-  Result<ChosenEvents> set_enabled(const std::vector<std::string>& names, bool enabled);
+  // Enables or disables events of a set, by name, by group or by pattern ("sched_*", "irq:*"), all
+  // or none. Fails as EventResolver::choose().
+  Result<ChosenEvents> set_enabled(const std::vector<std::string>& names, bool enabled,
+                                   EventSet& set);
+  Result<ChosenEvents> set_enabled(const std::vector<std::string>& names, bool enabled) {
+    return set_enabled(names, enabled, enabled_);
+  }
   // To be called when the events of set_enabled() are attached: returns the result. Fails with
   // ExitCode::unavailable if one of `names` could not be attached.
-  Result<ChosenEvents> check_enabled(const std::vector<std::string>& names, ChosenEvents chosen);
+  Result<ChosenEvents> check_enabled(const std::vector<std::string>& names, ChosenEvents chosen,
+                                     EventSet& set);
+  Result<ChosenEvents> check_enabled(const std::vector<std::string>& names, ChosenEvents chosen) {
+    return check_enabled(names, std::move(chosen), enabled_);
+  }
 
   // Enables what a configuration contains and nothing else; the caller reconciles. Returns true if
   // that changes anything. Unavailable events are logged.

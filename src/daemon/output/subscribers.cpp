@@ -30,8 +30,10 @@ constexpr size_t kBytesPerTurn = 2U << 20;  // then other descriptors are served
 // main thread.
 class Subscribers::Subscriber {
  public:
-  Subscriber(Fd fd, const Peer& peer, const SubscriberLimits& limits)
-      : fd_(std::move(fd)), peer_(peer), queue(limits.event_bytes, limits.name_bytes) {}
+  Subscriber(Fd fd, Reader reader, const SubscriberLimits& limits)
+      : fd_(std::move(fd)),
+        reader_(std::move(reader)),
+        queue(limits.event_bytes, limits.name_bytes) {}
 
   Result<> watch(EventLoop& loop, std::function<void(uint32_t)> callback) {
     auto source = loop.add_io(fd_.get(), EPOLLIN, std::move(callback));
@@ -45,7 +47,8 @@ class Subscribers::Subscriber {
   [[nodiscard]] pollfd awaited() const {
     return {.fd = fd_.get(), .events = POLLOUT, .revents = 0};
   }
-  [[nodiscard]] const Peer& peer() const { return peer_; }
+  [[nodiscard]] const Peer& peer() const { return reader_.peer; }
+  [[nodiscard]] uint32_t session() const { return reader_.session; }
   [[nodiscard]] bool blocked() const { return blocked_; }
   [[nodiscard]] bool input_ended() const { return input_ended_; }
   [[nodiscard]] bool broken() const { return broken_; }
@@ -55,7 +58,7 @@ class Subscribers::Subscriber {
 
  private:
   Fd fd_;
-  Peer peer_;
+  Reader reader_;
   EventSource source_;
   Clock::time_point since_ = Clock::now();
   bool blocked_ = false;      // the socket buffer is full; epoll reports when it is not
@@ -121,15 +124,13 @@ Result<std::unique_ptr<Subscribers>> Subscribers::create(EventLoop& loop, Hooks 
   return subscribers;
 }
 
-Result<> Subscribers::add(Fd connection, const Peer& peer,
+Result<> Subscribers::add(Fd connection, Reader reader,
                           const std::function<std::vector<PacketBytes>()>& first_packets) {
-  if (auto room = check_room(peer); !room) return room;
   std::list<Subscriber> added;
-  Subscriber& subscriber = added.emplace_back(std::move(connection), peer, limits_);
+  Subscriber& subscriber = added.emplace_back(std::move(connection), std::move(reader), limits_);
   auto watched =
       subscriber.watch(loop_, [this, &subscriber](uint32_t events) { on_io(subscriber, events); });
   if (!watched) return watched;
-  if (subscribers_.empty()) hooks_.on_any(true);
   {
     std::lock_guard lock(mutex_);
     subscribers_.splice(subscribers_.end(), added);
@@ -142,7 +143,7 @@ Result<> Subscribers::add(Fd connection, const Peer& peer,
     std::lock_guard lock(mutex_);
     subscriber.queue.prepend(first);
   }
-  spdlog::debug("pid {} reads the stream", peer.pid);
+  spdlog::debug("pid {} reads the stream", subscriber.peer().pid);
   published_.notify();
   return {};
 }
@@ -155,41 +156,23 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
       std::lock_guard lock(mutex_);
       subscriber.end_ts = boottime_ns();
     }
-    hooks_.request_batch();
+    hooks_.request_batch(subscriber.session());
   }
   subscriber.write(mutex_);
   remove_finished();  // may destroy `subscriber`
 }
 
-Result<> Subscribers::check_room(const Peer& peer, size_t expected) const {
-  if (count() + expected >= limits_.count)
-    return fail(ExitCode::unavailable,
-                "all {} subscriptions are in use; 'ktracectl status' lists them", limits_.count);
-  if (peer.uid == 0 || peer.uid == ::geteuid()) return {};
-  const auto own = std::ranges::count_if(subscribers_, [&](const Subscriber& subscriber) {
-    return subscriber.peer().uid == peer.uid;
-  });
-  if (static_cast<size_t>(own) < limits_.per_user) return {};
-  return fail(ExitCode::unavailable,
-              "uid {} has {} subscriptions, the limit of one user; 'ktracectl status' lists them",
-              peer.uid, own);
-}
-
-size_t Subscribers::count() const { return subscribers_.size(); }
-
-void Subscribers::publish(std::span<const PacketBytes> batch) {
+void Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch) {
   std::vector<PublishedPacket> packets(batch.begin(), batch.end());
   if (packets.empty()) return;
   const uint64_t complete_until = packets.back().header().timestamp_end;
   {
     std::lock_guard lock(mutex_);
-    if (subscribers_.empty()) return;
-    for (Subscriber& subscriber : subscribers_) {
-      if (subscriber.ended) continue;
-      bool last = subscriber.end_ts && complete_until >= *subscriber.end_ts;
-      subscriber.overflown = !subscriber.queue.push_batch(packets, last);
-      subscriber.ended = last || subscriber.overflown;
-    }
+    const auto found = std::ranges::find(subscribers_, session, &Subscriber::session);
+    if (found == subscribers_.end() || found->ended) return;
+    const bool last = found->end_ts && complete_until >= *found->end_ts;
+    found->overflown = !found->queue.push_batch(packets, last);
+    found->ended = last || found->overflown;
   }
   published_.notify();
 }
@@ -221,14 +204,14 @@ void Subscribers::remove_finished() {
   }
   finished.clear();
   if (hooks_.on_gone) hooks_.on_gone();
-  if (subscribers_.empty()) hooks_.on_any(false);
 }
 
 nlohmann::json Subscribers::status() const {
   auto list = nlohmann::json::array();
   std::lock_guard lock(mutex_);
   for (const Subscriber& subscriber : subscribers_)
-    list.push_back({{"pid", subscriber.peer().pid},
+    list.push_back({{"session", subscriber.session()},
+                    {"pid", subscriber.peer().pid},
                     {"uid", subscriber.peer().uid},
                     {"queued_bytes", subscriber.queue.queued_bytes()},
                     {"sent_packets", subscriber.queue.sent_packets()},

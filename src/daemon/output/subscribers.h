@@ -24,21 +24,17 @@
 namespace ktraced {
 
 struct SubscriberLimits {
-  size_t count = 64;
-  size_t per_user = 16;            // of one uid; not for root and the daemon's uid
   size_t event_bytes = 16U << 20;  // queued event packets of one subscriber
   size_t name_bytes = 8U << 20;    // queued metadata and loss packets; above: closed
 };
 
+// One subscriber for each session of a client.
 class Subscribers {
  public:
   // Called in the main thread, without locks held.
   struct Hooks {
-    // true: the first subscriber comes. Called before anything is sent to it: its first packet
-    // shows that tracing is active. false: the last subscriber has gone.
-    std::function<void(bool any)> on_any;
-    // A subscriber requests everything up to now: publish a batch soon.
-    std::function<void()> request_batch;
+    // The subscriber of this session requests everything up to now: publish a batch soon.
+    std::function<void(uint32_t session)> request_batch;
     // A subscriber has gone.
     std::function<void()> on_gone = nullptr;
   };
@@ -50,25 +46,25 @@ class Subscribers {
   Subscribers& operator=(const Subscribers&) = delete;
   ~Subscribers();
 
-  // Takes ownership of a connection; it gets the batches published from now on. `first_packets`
-  // returns metadata packets with all known names, which are sent before. Batches may be published
-  // while it runs. Fails, and closes the connection, when there are too many subscribers. Main
-  // thread.
-  Result<> add(Fd connection, const Peer& peer,
+  // Who reads, and what.
+  struct Reader {
+    uint32_t session = 0;
+    Peer peer;
+    std::shared_ptr<const void> keep;  // destroyed when the reader has gone
+  };
+  // Takes ownership of a connection; it gets the batches of its session published from now on.
+  // `first_packets` returns metadata packets with all known names, which are sent before. Batches
+  // may be published while it runs. Fails with ExitCode::os, and closes the connection. Main thread.
+  Result<> add(Fd connection, Reader reader,
                const std::function<std::vector<PacketBytes>()>& first_packets);
 
-  // Fails with ExitCode::unavailable if there is no room for this client and `expected` others that
-  // are about to be added. Call it before answering a subscribe request. Main thread.
-  [[nodiscard]] Result<> check_room(const Peer& peer, size_t expected = 0) const;
-  [[nodiscard]] size_t count() const;
-
-  // Queues one whole batch: event packets, then one metadata packet. Must be called regularly, with
+  // Queues one whole batch of a session: event packets, then one metadata packet. Must be called regularly, with
   // a metadata packet alone if there were no events. A batch also carries losses that no later
   // packet of their CPU could report. It also ends the streams of readers that requested it.
   // Thread-safe.
-  void publish(std::span<const PacketBytes> batch);
+  void publish(uint32_t session, std::span<const PacketBytes> batch);
 
-  // [{"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}]; lost_events are the
+  // [{"session":number,"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}]; lost_events are the
   // events lost here because the reader was too slow. Main thread.
   [[nodiscard]] nlohmann::json status() const;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 
 namespace ktraced {
@@ -10,9 +11,10 @@ namespace {
 
 constexpr std::array kNameTrackers = {"sched_process_fork", "sched_process_exec", "task_rename"};
 
-// Two programs that have no event.
+// Programs that have no event.
 constexpr const char* kChildBorn = "child_born";
-constexpr const char* kEvictFollowed = "evict_followed";
+constexpr const char* kTaskFreed = "task_freed";
+constexpr const char* kCgroupChanged = "cgroup_changed";
 
 }  // namespace
 
@@ -20,12 +22,13 @@ bool TaskTracking::tracks_names(const std::string& event) {
   return std::ranges::find(kNameTrackers, event) != kNameTrackers.end();
 }
 
-std::vector<std::string> TaskTracking::helpers() { return {kChildBorn, kEvictFollowed}; }
+std::vector<std::string> TaskTracking::helpers() { return {kChildBorn, kTaskFreed, kCgroupChanged}; }
 
-std::vector<ProgramNeed> TaskTracking::helper_needs(bool tracking, bool following) const {
+std::vector<ProgramNeed> TaskTracking::helper_needs(const Wanted& wanted) const {
   std::vector<ProgramNeed> needs;
   for (const auto& [name, needed] :
-       {std::pair(kChildBorn, tracking), std::pair(kEvictFollowed, following)})
+       {std::pair(kChildBorn, wanted.names), std::pair(kTaskFreed, wanted.threads),
+        std::pair(kCgroupChanged, wanted.cgroups)})
     if (availability_.supports(name))
       needs.push_back({.program = {.name = name}, .needed = needed, .first = true});
   return needs;
@@ -37,12 +40,18 @@ void TaskTracking::begin() {
   names_.begin();
 }
 
+// While no program was attached, threads may have changed: what their filters say is asked again.
+void TaskTracking::check_names() {
+  std::atomic_ref(object_.control().generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
+  names_.check();
+}
+
 void TaskTracking::check_if_attached() {
   if (check_due_ && all_attached()) finish();
 }
 
 void TaskTracking::finish() {
-  if (std::exchange(check_due_, false)) names_.check();
+  if (std::exchange(check_due_, false)) check_names();
 }
 
 void TaskTracking::attach_now(ProgramAttacher& attacher) {
@@ -52,7 +61,10 @@ void TaskTracking::attach_now(ProgramAttacher& attacher) {
     if (availability_.supports(program)) attacher.attach_now({.name = program});
   for (const std::string& program : helpers())
     if (availability_.supports(program)) attacher.attach_now({.name = program});
-  if (check) names_.check();
+  if (check)
+    check_names();
+  else
+    std::atomic_ref(object_.control().generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
 }
 
 bool TaskTracking::all_attached() const {

@@ -23,8 +23,14 @@ class TaskTracking {
 
   // True for an event whose program tracks names.
   [[nodiscard]] static bool tracks_names(const std::string& event);
+  // What must be tracked.
+  struct Wanted {
+    bool names = false;    // of threads
+    bool threads = false;  // their ends: filters match threads, or follow processes
+    bool cgroups = false;  // moves between control groups
+  };
   // The needs of those programs that belong to no event.
-  [[nodiscard]] std::vector<ProgramNeed> helper_needs(bool tracking, bool following) const;
+  [[nodiscard]] std::vector<ProgramNeed> helper_needs(const Wanted& wanted) const;
   // Names of these helper programs.
   [[nodiscard]] static std::vector<std::string> helpers();
 
@@ -34,11 +40,13 @@ class TaskTracking {
   void check_if_attached();
   // To be called when no program remains to be attached.
   void finish();
-  // Attaches all of them at once: a filter with "follow" needs them from the next fork on.
+  // Attaches all of them at once: a filter with "follow" needs them from the next fork on, and one
+  // with "cgroup" from the next move on.
   void attach_now(ProgramAttacher& attacher);
 
  private:
   [[nodiscard]] bool all_attached() const;
+  void check_names();
 
   const BpfObject& object_;
   const KernelNames& names_;

@@ -152,7 +152,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{.path = snapshot.path,
                                                        .frozen = frozen,
                                                        .unrecorded = lost,
-                                                       .manifest = tracer_.metadata().manifest(),
+                                                       .manifest = tracer_.metadata().manifest(SESSION_RECORDER),
                                                        .names = std::move(names.records),
                                                        .names_since = names.complete_since});
   job->manifest.config = tracer_.trace_configs().since(frozen.begin_ts);

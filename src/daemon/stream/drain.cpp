@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <limits>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -27,47 +28,38 @@ void wait_for_late_records(uint64_t ts) {
 
 }  // namespace
 
-Drain::Drain(const BpfObject& object, Counters& counters, StreamRings& rings,
-             StreamAccount& account, const Options& options, Publish publish)
+Drain::Drain(const BpfObject& object, Counters& counters, const Options& options)
     : counters_(counters),
       control_(object.control()),
-      rings_(rings),
-      account_(account),
-      lost_before_(options.lost_before),
-      uuid_(options.uuid),
-      publish_(std::move(publish)),
-      names_map_(object.map_fd("metadata_records")),
       all_names_(options.all_names),
-      resume_(options.resume),
+      names_map_(object.map_fd("metadata_records")),
+      names_bytes_(object.map_capacity("metadata_records")),
       max_latency_ms_(static_cast<int>(options.max_latency_ms)) {}
 
 Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, Counters& counters,
-                                            StreamRings& rings, StreamAccount& account,
-                                            const Options& options, Publish publish) {
-  std::unique_ptr<Drain> drain(
-      new Drain(object, counters, rings, account, options, std::move(publish)));
-  auto names =
-      RingReader::open(Fd(::dup(drain->names_map_)), object.map_capacity("metadata_records"));
-  if (!names) return propagate(names);
-  drain->names_ = std::make_unique<RingReader>(std::move(*names));
-  if (auto opened = drain->open(); !opened) return propagate(opened);
+                                            const Options& options) {
+  std::unique_ptr<Drain> drain(new Drain(object, counters, options));
+  if (auto started = drain->start(); !started) return propagate(started);
   drain->thread_ = std::thread([self = drain.get()] { self->run(); });
   ::pthread_setname_np(drain->thread_.native_handle(), "ktraced-drain");
   return drain;
 }
 
-Result<> Drain::open() {
+Result<> Drain::start() {
+  auto names = RingReader::open(Fd(::dup(names_map_)), names_bytes_);
+  if (!names) return propagate(names);
+  names_ = std::make_unique<RingReader>(std::move(*names));
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
   if (!epoll_ || !wake_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0)
     return fail(ExitCode::os, "cannot set up the drain thread: {}", errno_text(errno));
-  return watch_rings();
+  return {};
 }
 
 // Edge-triggered: a ring that holds records becomes ready only when a program requests a wakeup.
-Result<> Drain::watch_rings() {
-  for (const auto& [cpu, ring] : rings_.rings()) {
+Result<> Drain::watch(const SessionStream& stream) {
+  for (const auto& [cpu, ring] : stream.rings().rings()) {
     epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = cpu + 1U}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring.map_fd(), &event) != 0 && errno != EEXIST)
       return fail(ExitCode::os, "cannot wait for the ring of CPU {}: {}", cpu, errno_text(errno));
@@ -81,18 +73,26 @@ Drain::~Drain() {
   thread_.join();
 }
 
+int Drain::timeout() const {
+  int timeout = -1;
+  for (const auto& [session, stream] : streams_) {
+    if (!stream->flowing()) continue;
+    if (stream->requested()) return kSoonMs;
+    timeout = max_latency_ms_;
+  }
+  return timeout;
+}
+
 void Drain::run() {
   std::array<epoll_event, 16> events{};
   while (!stop_) {
-    const bool soon = flowing_ && watermark_ < requested_.load();
-    const int timeout = !streaming_ ? -1 : soon ? kSoonMs : max_latency_ms_;
-    ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+    ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout());
     carry_out_requests();
-    if (!streaming_ || !flowing_) continue;
     const uint64_t until = boottime_ns() - kReorderWindowNs;
-    // If a batch fails, the records it has read stay in the packet builders. Readers detect lost
-    // packets by their sequence numbers.
-    barrier_.run([&] { run_batch(until, std::max(until, watermark_)); });
+    barrier_.run([this] { collect_names(); });
+    for (const auto& [session, stream] : streams_)
+      if (stream->flowing())
+        barrier_.run([&] { stream->publish(until, std::max(until, stream->watermark())); });
   }
 }
 
@@ -119,9 +119,70 @@ void Drain::call(const std::function<void()>& task) {
   if (auto failure = std::exchange(task_failure_, nullptr)) std::rethrow_exception(failure);
 }
 
-void Drain::request_batch() {
-  requested_.store(boottime_ns());
-  flowing_.store(true);
+void Drain::call(uint32_t session, const std::function<void(SessionStream& stream)>& task) {
+  const auto found = streams_.find(session);
+  if (found != streams_.end()) call([&] { task(*found->second); });
+}
+
+// Names that lie in the ring were meant for earlier readers: each reader begins with all names.
+Result<> Drain::open(std::unique_ptr<SessionStream> stream, const LostByCpu* resume) {
+  Result<> result;
+  call([&] {
+    result = watch(*stream);
+    if (!result) return;
+    if (resume != nullptr)
+      stream->resume(*resume);
+    else
+      stream->begin();
+    if (streams_.empty()) {
+      if (resume == nullptr) names_->release(names_->produced());
+      std::atomic_ref(control_.stream).store(1);
+    }
+    streams_[stream->rings().session()] = std::move(stream);
+  });
+  return result;
+}
+
+void Drain::close(uint32_t session, Last last) {
+  std::unique_ptr<SessionStream> closed;
+  call(session, [&](SessionStream& stream) {
+    const uint64_t now = boottime_ns();
+    if (last != Last::nothing && stream.flowing()) {
+      wait_for_late_records(now);
+      collect_names();
+      stream.publish(kEverything, now);
+    }
+    late_before_ += stream.late_records();
+    closed = std::move(streams_[session]);
+    streams_.erase(session);
+    if (streams_.empty() && last != Last::leave) std::atomic_ref(control_.stream).store(0);
+  });
+  if (closed && last != Last::leave) closed->rings().retire();
+}
+
+void Drain::flush(uint32_t session) {
+  const uint64_t now = boottime_ns();
+  call(session, [&](SessionStream& stream) {
+    wait_for_late_records(now);
+    collect_names();
+    stream.publish(now, now);
+  });
+}
+
+void Drain::announce(std::span<const std::byte> names) {
+  call([&] {
+    for (const auto& [session, stream] : streams_) stream->announce(names);
+  });
+}
+
+void Drain::announce(uint32_t session, std::span<const std::byte> names) {
+  call(session, [&](SessionStream& stream) { stream.announce(names); });
+}
+
+void Drain::request_batch(uint32_t session) {
+  const auto found = streams_.find(session);
+  if (found == streams_.end()) return;
+  found->second->request();
   ::eventfd_write(wake_.get(), 1);
 }
 
@@ -129,128 +190,29 @@ void Drain::set_max_latency(uint32_t milliseconds) {
   call([&] { max_latency_ms_ = static_cast<int>(milliseconds); });
 }
 
-void Drain::set_streaming(bool on, bool leave_on) {
-  call([&] {
-    if (on == streaming_) return;
-    if (on) {
-      begin_stream();
-      flowing_.store(false);
-    }
-    const uint64_t now = boottime_ns();
-    if (!leave_on) std::atomic_ref(control_.stream).store(on ? 1 : 0);
-    if (!on) {
-      wait_for_late_records(now);
-      run_batch(kEverything, now);
-    }
-    streaming_ = on;
-  });
-}
-
-void Drain::flush() {
-  const uint64_t now = boottime_ns();
-  call([&] {
-    if (!streaming_) return;
-    wait_for_late_records(now);
-    run_batch(now, now);
-  });
-}
-
-// Publishes batches of metadata only, which do not advance the watermark.
-void Drain::announce(std::span<const std::byte> names) {
-  call([&] {
-    if (!streaming_) return;
-    for (const PacketBytes& packet :
-         build_metadata_packets(uuid_, metadata_sequence_, watermark_, names))
-      publish_(std::span(&packet, 1));
-  });
-}
-
-void Drain::make_cpus(uint64_t start) {
-  for (const Cpu& cpu : cpus_) late_before_ += cpu.builder.late_records();
-  cpus_.clear();
-  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
-    cpus_.emplace_back(uuid_, counters_, cpu, start);
-}
-
-void Drain::begin_stream() {
-  if (!resume_) {
-    make_cpus(boottime_ns());
-    empty_rings();
-    begin_account({});
-  } else if (cpus_.empty()) {
-    resume_cpus();
-  }
-  resume_ = false;
-}
-
-void Drain::begin_account(const LostByCpu& known_lost) {
-  account_.begin([this](uint32_t cpu, uint16_t event) { return counters_.reported(cpu, event); },
-                 known_lost);
-}
-
-// Reports the losses of the earlier daemon first.
-void Drain::resume_cpus() {
-  make_cpus(0);
-  begin_account(lost_before_);
-  for (const auto& [cpu, lost] : lost_before_) cpus_[cpu].builder.lose(lost);
-}
-
 Result<> Drain::add_cpu(uint32_t cpu) {
   Result<> result;
   call([&] {
-    result = rings_.add_cpu(cpu);
-    if (result) result = watch_rings();
+    for (const auto& [session, stream] : streams_) {
+      if (result) result = stream->add_cpu(cpu);
+      if (result) result = watch(*stream);
+    }
   });
   return result;
 }
 
-Result<> Drain::resize(size_t ring_bytes) {
+Result<> Drain::resize(uint32_t session, size_t ring_bytes) {
   Result<> result;
-  call([&] {
-    auto old = rings_.resize(ring_bytes);
-    if (!old) {
-      result = propagate(old);
-      return;
-    }
-    // Unread records, also those of an earlier daemon, move into the packet builders.
-    if (resume_ && cpus_.empty()) resume_cpus();
-    if (streaming_ || resume_)
-      for (auto& [number, ring] : *old) {
-        drain_cpu(ring, cpus_[number]);
-        report_losses(cpus_[number], std::numeric_limits<uint64_t>::max());
-      }
-    for (const auto& [number, ring] : rings_.rings()) account_.restart(number);
-    result = watch_rings();
+  call(session, [&](SessionStream& stream) {
+    result = stream.resize(ring_bytes);
+    if (result) result = watch(stream);
   });
   return result;
 }
 
-bool Drain::has_backlog() {
-  bool found = false;
-  call([&] {
-    // After resize() the backlog is in the packet builders.
-    found = resume_ && (!cpus_.empty() || std::ranges::any_of(rings_.rings(), [](const auto& ring) {
-              return ring.second.produced() != ring.second.consumed();
-            }));
-  });
-  return found;
-}
-
-void Drain::discard_backlog() {
-  call([&] { resume_ = false; });
-}
-
-uint64_t Drain::discard() {
+uint64_t Drain::discard(uint32_t session) {
   uint64_t discarded = 0;
-  call([&] {
-    resume_ = false;
-    if (!streaming_) return empty_rings();
-    for (auto& [number, ring] : rings_.rings()) {
-      Cpu& cpu = cpus_[number];
-      drain_cpu(ring, cpu);
-      discarded += cpu.builder.discard();
-    }
-  });
+  call(session, [&](SessionStream& stream) { discarded = stream.discard(); });
   return discarded;
 }
 
@@ -258,9 +220,29 @@ uint64_t Drain::late_records() {
   uint64_t sum = 0;
   call([&] {
     sum = late_before_;
-    for (const Cpu& cpu : cpus_) sum += cpu.builder.late_records();
+    for (const auto& [session, stream] : streams_) sum += stream->late_records();
   });
   return sum;
+}
+
+const StreamRings* Drain::rings(uint32_t session) const {
+  const auto found = streams_.find(session);
+  return found == streams_.end() ? nullptr : &found->second->rings();
+}
+
+// The names go to all readers.
+void Drain::collect_names() {
+  if (streams_.empty()) return;
+  std::vector<std::byte> records;
+  if (const uint64_t dropped = counters_.names_dropped(); dropped != names_dropped_) {
+    names_dropped_ = dropped;
+    records = all_names_();
+  }
+  const uint64_t end = names_->read(
+      names_->consumed(), names_->produced(),
+      [&](uint64_t, auto bytes) { records.insert(records.end(), bytes.begin(), bytes.end()); });
+  names_->release(end);
+  for (const auto& [session, stream] : streams_) stream->add_names(records);
 }
 
 }  // namespace ktraced

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The drain thread: from the rings to packets.
+// The drain thread: reads the rings of all streams.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -11,125 +10,86 @@
 #include <mutex>
 #include <span>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/fd.h"
 #include "daemon/runtime/failure_barrier.h"
-#include "kernel/rings/counters.h"
-#include "kernel/rings/stream_account.h"
-#include "kernel/rings/stream_rings.h"
-#include "trace/packet/packet_builder.h"
+#include "daemon/stream/session_stream.h"
+#include "kernel/programs/bpf_object.h"
 
 namespace ktraced {
 
-// Empties the stream rings in batches: when a ring reaches its wakeup threshold, when the latency
-// limit has passed, or on request. A batch is event packets followed by one metadata packet. The
-// timestamp_end of the metadata packet is the watermark: everything before it has been sent.
-//
-// The thread blocks without a timer while there is no reader.
+// Publishes batches of each stream: when a ring reaches its wakeup threshold, when the latency
+// limit has passed, or on request. A failure in one stream does not affect the others. The thread
+// blocks without a timer while there is no reader.
 class Drain {
  public:
-  using Publish = std::function<void(std::span<const PacketBytes> batch)>;
-
   struct Options {
-    Uuid uuid{};
     uint32_t max_latency_ms = 100;
-    bool resume = false;  // keep what an earlier daemon left unread in the rings
     std::function<std::vector<std::byte>()> all_names;  // called when metadata records were lost
-    LostByCpu lost_before;  // losses of the earlier daemon: reported first
   };
 
-  // `publish` is called in the drain thread. Everything referred to must outlive this. Fails with
-  // ExitCode::os.
+  // Everything referred to must outlive this. Fails with ExitCode::os.
   static Result<std::unique_ptr<Drain>> start(const BpfObject& object, Counters& counters,
-                                              StreamRings& rings, StreamAccount& account,
-                                              const Options& options, Publish publish);
+                                              const Options& options);
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
   ~Drain();
 
   // One other thread at a time may call the functions below. All but request_batch() return when
-  // the drain thread has completed them, or rethrow its exception.
+  // the drain thread has completed them, or rethrow its exception. A session without a stream is no
+  // error.
 
-  // Turns the stream path in the kernel on, with empty rings, or off, with a last batch whose
-  // watermark is now. After turning on, nothing is read before the first request_batch(), because
-  // the reader may not be registered yet. With `leave_on` the programs keep writing for the next
+  // Adds the stream of a session, which begins now, or with `resume` where an earlier daemon has
+  // ended, with its losses. Programs may write for it from now on. Fails with ExitCode::os.
+  Result<> open(std::unique_ptr<SessionStream> stream, const LostByCpu* resume = nullptr);
+  // Removes the stream of a session. No program may write for it any more. With `publish` it ends
+  // with a batch whose watermark is now. With `leave` the programs go on writing for the next
   // daemon: what is not in the last batch stays in the rings.
-  void set_streaming(bool on, bool leave_on = false);
+  enum class Last { nothing, publish, leave };
+  void close(uint32_t session, Last last);
   // Publishes a batch whose watermark is now, then returns.
-  void flush();
-  // Publishes metadata records at once, before any record that the programs write after this
-  // returns. Without a reader they are lost.
+  void flush(uint32_t session);
+  // Publishes metadata records at once to all, or to one, before any record that the programs write
+  // after this returns. Without a reader they are lost.
   void announce(std::span<const std::byte> names);
+  void announce(uint32_t session, std::span<const std::byte> names);
   // Requests a batch whose watermark is now.
-  void request_batch();
+  void request_batch(uint32_t session);
   void set_max_latency(uint32_t milliseconds);
+  // Creates rings for a CPU in all streams.
   Result<> add_cpu(uint32_t cpu);
-  Result<> resize(size_t ring_bytes);
-  // True if records that an earlier daemon left unread wait for set_streaming().
-  [[nodiscard]] bool has_backlog();
-  // Discards those records without publishing them.
-  void discard_backlog();
-  // Empties the rings and reports the records as lost in the stream. Returns their number.
-  uint64_t discard();
+  Result<> resize(uint32_t session, size_t ring_bytes);
+  // As SessionStream::discard().
+  uint64_t discard(uint32_t session);
 
-  // Records that reached the ring so late that their time had to be changed.
+  // Records that reached a ring so late that their time had to be changed.
   [[nodiscard]] uint64_t late_records();
+  // The rings of a session; null if it has none. Their positions may be read, until the next call.
+  [[nodiscard]] const StreamRings* rings(uint32_t session) const;
 
  private:
-  struct Cpu {
-    Cpu(const Uuid& uuid, Counters& counters, uint32_t cpu, uint64_t start)
-        : number(cpu), builder(uuid, cpu, start), losses(counters, cpu) {}
-    uint32_t number;
-    PacketBuilder builder;
-    LossTracker losses;
-    // Losses not yet reported, each with the ring position where it happened.
-    std::deque<std::pair<uint64_t, std::vector<Lost>>> pending;
-  };
-
-  Drain(const BpfObject& object, Counters& counters, StreamRings& rings, StreamAccount& account,
-        const Options& options, Publish publish);
-  Result<> open();
+  Drain(const BpfObject& object, Counters& counters, const Options& options);
+  Result<> start();
   void run();
+  [[nodiscard]] int timeout() const;
   void carry_out_requests();
   void call(const std::function<void()>& task);
-  Result<> watch_rings();
-
-  void make_cpus(uint64_t start);
-  void resume_cpus();
-  void begin_stream();
-  void begin_account(const LostByCpu& known_lost);
-  void empty_rings();
-  // Publishes the records up to `until`. All records up to `watermark` have then been sent.
-  void run_batch(uint64_t until, uint64_t watermark);
-  void drain_cpu(RingReader& ring, Cpu& cpu);
-  void release(RingReader& ring, uint32_t cpu, uint64_t to);
-  uint64_t take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until);
-  void note_losses(const RingReader& ring, Cpu& cpu);
-  static void report_losses(Cpu& cpu, uint64_t position);
-  std::vector<std::byte> drain_names();
+  void call(uint32_t session, const std::function<void(SessionStream& stream)>& task);
+  Result<> watch(const SessionStream& stream);
+  void collect_names();
 
   Counters& counters_;
   struct control& control_;
-  StreamRings& rings_;
-  StreamAccount& account_;
-  LostByCpu lost_before_;
-  Uuid uuid_;
-  Publish publish_;
-  int names_map_;
-  std::unique_ptr<RingReader> names_;
-  std::vector<Cpu> cpus_;  // by number
   std::function<std::vector<std::byte>()> all_names_;
-  uint64_t metadata_sequence_ = 0;
+  int names_map_;
+  size_t names_bytes_;
+  std::unique_ptr<RingReader> names_;
   uint64_t names_dropped_ = 0;
-  uint64_t late_before_ = 0;
-  bool streaming_ = false;
-  bool resume_;
+  uint64_t late_before_ = 0;  // of streams that have ended
   int max_latency_ms_;
-  uint64_t watermark_ = 0;  // timestamp_end of the last batch
-  std::atomic<uint64_t> requested_{0};
-  std::atomic<bool> flowing_{false};
+  // By session. Changed only while the other thread waits, so that it may read the keys.
+  std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
 
   Fd epoll_;
   Fd wake_;

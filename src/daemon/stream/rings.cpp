@@ -8,27 +8,26 @@
 #include "daemon/stream/crash_losses.h"
 
 namespace ktraced {
+namespace {
 
-Rings::Rings(const BpfObject& object, const Sizes& sizes, const Schema& schema, Counters counters,
-             BankLog::CountMissed count_missed)
+std::set<uint32_t> as_set(const std::vector<uint32_t>& cpus) { return {cpus.begin(), cpus.end()}; }
+
+}  // namespace
+
+Rings::Rings(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
+             Counters counters, BankLog::CountMissed count_missed)
     : object_(object),
+      cpus_(as_set(online_cpus())),
       counters_(std::move(counters)),
-      stream_(object, sizes.stream_bytes),
       account_(StreamAccount::open(object.pins(), counters_.cpus())),
-      flight_(object, sizes.flight, schema, counters_, std::move(count_missed)) {}
+      flight_(object, sizes, schema, counters_, std::move(count_missed)) {}
 
-Result<> Rings::open() {
-  if (auto adopted = stream_.adopt(); !adopted) return adopted;
-  for (uint32_t cpu : online_cpus())
-    if (auto added = stream_.add_cpu(cpu); !added) return added;
-  return {};
-}
-
-LostByCpu Rings::resume_account() {
+LostByCpu Rings::resume_account(const StreamRings& output) {
   std::map<uint32_t, uint64_t> consumed;
-  for (const auto& [cpu, ring] : stream_.rings()) consumed[cpu] = ring.consumed();
-  auto unwritten = account_.resume(
-      consumed, [this](uint32_t cpu, uint16_t event) { return counters_.reported(cpu, event); });
+  for (const auto& [cpu, ring] : output.rings()) consumed[cpu] = ring.consumed();
+  auto unwritten = account_.resume(consumed, [this](uint32_t cpu, uint16_t event) {
+    return counters_.reported(SESSION_OUTPUT, cpu, event);
+  });
   auto lost = unwritten ? crash_losses(std::move(*unwritten)) : std::nullopt;
   if (!lost) return {};
   lost_before_ = 0;
@@ -37,22 +36,15 @@ LostByCpu Rings::resume_account() {
   return std::move(*lost);
 }
 
-// All CPUs with a stream ring.
-std::vector<uint32_t> Rings::cpus() const {
-  std::vector<uint32_t> cpus;
-  for (const auto& [cpu, ring] : stream_.rings()) cpus.push_back(cpu);
-  return cpus;
-}
-
 Result<> Rings::switch_flight(bool enabled) {
   // An earlier daemon may have left it on.
   if (!enabled && !flight_.enabled() && object_.control().flight != 0) {
     spdlog::warn("discarded the history of an earlier daemon: \"flight.enabled\" is false");
-    if (auto adopted = flight_.enable(cpus()); !adopted) return adopted;
+    if (auto adopted = flight_.enable({cpus_.begin(), cpus_.end()}); !adopted) return adopted;
     flight_.disable();
   }
   if (enabled == flight_.enabled()) return {};
-  if (enabled) return flight_.enable(cpus());
+  if (enabled) return flight_.enable({cpus_.begin(), cpus_.end()});
   if (flight_.any_frozen())
     return fail(ExitCode::unavailable,
                 "the flight recorder cannot be turned off while a snapshot is being written or "
@@ -75,12 +67,11 @@ Result<uint64_t> Rings::empty_flight() {
 
 void Rings::add_new_cpus(Drain& drain) {
   for (uint32_t cpu : online_cpus()) {
-    if (stream_.rings().contains(cpu) && (!flight_.enabled() || flight_.has_cpu(cpu))) continue;
-    // The stream comes last: records in the stream rings but not in the flight recorder would be
-    // reported to readers as lost.
+    if (cpus_.contains(cpu) && (!flight_.enabled() || flight_.has_cpu(cpu))) continue;
     Result<> added;
     if (flight_.enabled()) added = flight_.add_cpu(cpu);
     if (added) added = drain.add_cpu(cpu);
+    if (added) cpus_.insert(cpu);
     if (added)
       spdlog::info("CPU {} has come online and has got its rings", cpu);
     else

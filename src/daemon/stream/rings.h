@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The rings that programs write to, and their counters.
+// The flight recorder, and the counters of all rings.
 #pragma once
 
 #include <optional>
-#include <vector>
+#include <set>
 
 #include "daemon/stream/drain.h"
 #include "kernel/programs/bpf_object.h"
@@ -15,32 +15,24 @@
 
 namespace ktraced {
 
-// Owns the stream rings, the flight recorder and the counters, for all CPUs that are or were
-// online. An offline CPU keeps its rings and their history. Belongs to the main thread.
+// Owns the flight recorder and the counters, for all CPUs that are or were online. An offline CPU
+// keeps its rings and their history. Belongs to the main thread.
 class Rings {
  public:
-  struct Sizes {
-    BpfSizes flight;          // those that the object was loaded with
-    size_t stream_bytes = 0;  // of each stream ring
-  };
-
-  // `object` and `schema` must outlive this.
-  Rings(const BpfObject& object, const Sizes& sizes, const Schema& schema, Counters counters,
+  // `sizes`: those that the object was loaded with. `object` and `schema` must outlive this.
+  Rings(const BpfObject& object, const BpfSizes& sizes, const Schema& schema, Counters counters,
         BankLog::CountMissed count_missed);
   Rings(const Rings&) = delete;
   Rings& operator=(const Rings&) = delete;
 
-  // Adopts the stream rings of an earlier daemon, and creates those that are missing. Fails with
-  // ExitCode::os.
-  Result<> open();
-  // Continues the account of an earlier daemon. Returns the events that a killed daemon had read
-  // and not written, as far as that is known.
-  LostByCpu resume_account();
+  // All CPUs that need rings: those that are or were online.
+  [[nodiscard]] const std::set<uint32_t>& cpus() const { return cpus_; }
+  // Continues the account of an earlier daemon, whose stream rings of the output these are. Returns
+  // the events that a killed daemon had read and not written, as far as that is known.
+  LostByCpu resume_account(const StreamRings& output);
   // Their number: the stream begins with this loss. Nothing if it is unknown. Thread-safe.
   [[nodiscard]] std::optional<uint64_t> lost_before() const { return lost_before_; }
 
-  [[nodiscard]] StreamRings& stream() { return stream_; }
-  [[nodiscard]] const StreamRings& stream() const { return stream_; }
   [[nodiscard]] FlightRecorder& flight() { return flight_; }
   [[nodiscard]] const FlightRecorder& flight() const { return flight_; }
   [[nodiscard]] Counters& counters() { return counters_; }
@@ -62,11 +54,9 @@ class Rings {
   void add_new_cpus(Drain& drain);
 
  private:
-  [[nodiscard]] std::vector<uint32_t> cpus() const;
-
   const BpfObject& object_;
+  std::set<uint32_t> cpus_;
   Counters counters_;
-  StreamRings stream_;
   StreamAccount account_;
   std::optional<uint64_t> lost_before_;
   FlightRecorder flight_;

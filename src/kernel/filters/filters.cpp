@@ -3,11 +3,15 @@
 
 #include <bpf/bpf.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
+#include <bitset>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
 #include "base/files/read_file.h"
 #include "kernel/programs/map_elements.h"
@@ -54,31 +58,51 @@ Result<> check_count(size_t count, size_t limit, const char* what) {
 
 }  // namespace
 
-// A filter ready to be written, except for the slot number in the keys.
+// A filter ready to be written, except for the owner in the keys.
 struct Filters::Compiled {
   struct filter filter{};
   std::vector<filter_id_key> keys;
-  std::map<uint32_t, uint32_t> roots;  // followed process → bit
-  uint64_t used_bits = 0;              // of the current roots and of those above
+  Roots roots;
+  uint64_t used_bits = 0;  // of the current roots and of those above
 };
 
-Filters::Filters(const BpfObject& object)
+// Hits ask for the user each time, because no hook reports that it has changed.
+Filters::Filters(const BpfObject& object, bool cgroup_moves_seen)
     : control_(object.control()),
       ids_map_(object.map_fd("filter_ids")),
-      followed_map_(object.map_fd("followed")) {}
+      followed_map_(object.map_fd("followed")) {
+  store(control_.kinds_at_hit, FILTER_UID | (cgroup_moves_seen ? 0 : FILTER_CGROUP));
+  adopt_ids();
+  forget_threads();
+}
 
-Result<Filters::Compiled> Filters::compile(const FilterSettings& settings,
-                                           const FilterSettings* parked) const {
+// Of the ids that an earlier daemon has left, the recorder's filter uses those of its slot until it
+// is replaced.
+void Filters::adopt_ids() {
+  const uint32_t used = FILTER_OWNER(SESSION_RECORDER, slot_of(SESSION_RECORDER));
+  std::vector<filter_id_key> unused;
+  for_each_element<filter_id_key, uint8_t>(ids_map_, [&](const filter_id_key& key, uint8_t) {
+    if (key.owner == used)
+      sessions_[SESSION_RECORDER].ids[slot_of(SESSION_RECORDER)].push_back(key);
+    else
+      unused.push_back(key);
+  });
+  for (const filter_id_key& key : unused) bpf_map_delete_elem(ids_map_, &key);
+}
+
+Result<Filters::Compiled> Filters::compile(Sessions sessions,
+                                           const FilterSettings& settings) const {
   Compiled out;
   for (const auto& [tgid, bit] : roots_) out.used_bits |= 1ULL << bit;
   if (auto ok = compile_sides(settings, out); !ok) return propagate(ok);
-  if (parked == nullptr) return out;
-  Compiled rest;  // only its roots are used
-  rest.roots = out.roots;
-  rest.used_bits = out.used_bits;
-  if (auto ok = compile_sides(*parked, rest); !ok) return propagate(ok);
-  out.roots = std::move(rest.roots);
-  out.used_bits = rest.used_bits;
+  size_t others = 0;
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
+    if ((sessions >> session & 1) == 0) others += sessions_[session].ids[slot_of(session)].size();
+  // Both slots of each of `sessions` are in the map for a moment.
+  const size_t needed = out.keys.size() * 2 * static_cast<size_t>(std::popcount(sessions)) + others;
+  if (auto ok = check_count(needed, FILTER_IDS_TOTAL, "process and user ids, with other sessions'");
+      !ok)
+    return propagate(ok);
   return out;
 }
 
@@ -91,8 +115,8 @@ Result<> Filters::compile_sides(const FilterSettings& settings, Compiled& out) c
 Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                                Compiled& out) const {
   to.kinds = kinds_of(from);
-  for (uint32_t pid : from.pid) out.keys.push_back({0, FILTER_PID, exclude, pid});
-  for (uint32_t uid : from.uid) out.keys.push_back({0, FILTER_UID, exclude, uid});
+  for (uint32_t pid : from.pid) out.keys.push_back({.owner = 0, .kind = FILTER_PID, .exclude = exclude, .value = pid});
+  for (uint32_t uid : from.uid) out.keys.push_back({.owner = 0, .kind = FILTER_UID, .exclude = exclude, .value = uid});
   for (uint32_t pid : from.pid) hint(pid, to);
   for (uint32_t uid : from.uid) hint(uid, to);
 
@@ -133,49 +157,102 @@ Result<uint32_t> Filters::root_bit(uint32_t id, Compiled& out) const {
   return out.roots[*tgid];
 }
 
-Result<> Filters::apply(const FilterSettings& settings, const FilterSettings* parked) {
-  auto compiled = compile(settings, parked);
+Result<> Filters::apply(Sessions sessions, const FilterSettings& settings) {
+  auto compiled = compile(sessions, settings);
   if (!compiled) return propagate(compiled);
 
   // From 7.0 on, a program may be preempted while it reads the previously used slot.
   barrier_.wait();
-  const uint32_t slot = 1 - control_.filter_slot;
-  if (auto ok = replace_ids(slot, compiled->keys); !ok) return ok;
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
+    if ((sessions >> session & 1) != 0)
+      if (auto ok = fill(session, *compiled); !ok) return ok;
   for (const auto& [tgid, bit] : compiled->roots)
     if (!roots_.contains(tgid))
-      if (auto ok = plant_root(tgid, bit); !ok) return ok;
-  control_.filter[slot] = compiled->filter;
-
-  const bool any = compiled->filter.include.kinds != 0 || compiled->filter.exclude.kinds != 0;
-  store(control_.filter_slot, slot);
-  store(control_.filtering, any ? 1 : 0);
-  store(control_.following, compiled->roots.empty() ? 0 : 1);
-
-  uint64_t gone = 0;
-  for (const auto& [tgid, bit] : roots_)
-    if (!compiled->roots.contains(tgid)) gone |= 1ULL << bit;
-  if (gone != 0) uproot(gone);
-  roots_ = std::move(compiled->roots);
-  current_ = settings;
+      if (auto ok = add_root(tgid, bit); !ok) return ok;
+  roots_.insert(compiled->roots.begin(), compiled->roots.end());
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
+    if ((sessions >> session & 1) != 0) put_in_force(session, settings, compiled->roots);
+  store(control_.following, 1);
+  update_kinds_at_hit();
+  forget_threads();
+  remove_unused_roots();
   return {};
 }
 
+void Filters::release(uint32_t session) {
+  // Without values nothing can fail.
+  static_cast<void>(apply(1U << session, {}));
+  select_syscalls(1U << session, {});
+  for (uint32_t slot = 0; slot < 2; ++slot)
+    static_cast<void>(replace_ids(session, slot, {}));
+}
+
+Result<> Filters::fill(uint32_t session, const Compiled& compiled) {
+  const uint32_t slot = 1 - slot_of(session);
+  if (auto ok = replace_ids(session, slot, compiled.keys); !ok) return ok;
+  control_.filters[session].slots[slot] = compiled.filter;
+  return {};
+}
+
+void Filters::put_in_force(uint32_t session, const FilterSettings& settings, const Roots& roots) {
+  store(control_.filters[session].slot, 1 - slot_of(session));
+  sessions_[session].settings = settings;
+  sessions_[session].roots = roots;
+}
+
+uint32_t Filters::slot_of(uint32_t session) const { return control_.filters[session].slot & 1; }
+
+// A program that computes with the old filters meanwhile keeps its result under the old generation.
+void Filters::forget_threads() {
+  std::atomic_ref(control_.generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
+}
+
+Filters::Sessions Filters::filtering() const {
+  Sessions sessions = 0;
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
+    if (const FilterSettings& settings = sessions_[session].settings;
+        !settings.include.empty() || !settings.exclude.empty())
+      sessions |= 1U << session;
+  return sessions;
+}
+
+Filters::Sessions Filters::by_cgroup() const {
+  Sessions sessions = 0;
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
+    if (const FilterSettings& settings = sessions_[session].settings;
+        !settings.include.cgroup.empty() || !settings.exclude.cgroup.empty())
+      sessions |= 1U << session;
+  return sessions;
+}
+
+void Filters::update_kinds_at_hit() {
+  Sessions sessions = 0;
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session) {
+    const FilterSettings& settings = sessions_[session].settings;
+    if (((kinds_of(settings.include) | kinds_of(settings.exclude)) & control_.kinds_at_hit) != 0)
+      sessions |= 1U << session;
+  }
+  store(control_.sessions_at_hit, sessions);
+}
+
 // Fills an unused slot; after a failure the next call cleans it.
-Result<> Filters::replace_ids(uint32_t slot, const std::vector<filter_id_key>& keys) {
-  for (const filter_id_key& key : ids_[slot]) bpf_map_delete_elem(ids_map_, &key);
-  ids_[slot].clear();
+Result<> Filters::replace_ids(uint32_t session, uint32_t slot,
+                              const std::vector<filter_id_key>& keys) {
+  std::vector<filter_id_key>& stored = sessions_[session].ids[slot];
+  for (const filter_id_key& key : stored) bpf_map_delete_elem(ids_map_, &key);
+  stored.clear();
   for (filter_id_key key : keys) {
-    key.slot = slot;
+    key.owner = FILTER_OWNER(session, slot);
     const uint8_t present = 1;
     if (bpf_map_update_elem(ids_map_, &key, &present, BPF_ANY) != 0)
       return fail(ExitCode::os, "cannot store the filter: {}", errno_text(errno));
-    ids_[slot].push_back(key);
+    stored.push_back(key);
   }
   return {};
 }
 
-Result<> Filters::plant_root(uint32_t tgid, uint32_t bit) {
-  uproot(1ULL << bit);  // a child may have inherited the bit while its previous owner was removed
+Result<> Filters::add_root(uint32_t tgid, uint32_t bit) {
+  remove_roots(1ULL << bit);  // a child may have inherited the bit while its owner was removed
   uint64_t bits = 0;
   if (bpf_map_lookup_elem(followed_map_, &tgid, &bits) != 0) bits = 0;
   bits |= 1ULL << bit;
@@ -184,7 +261,20 @@ Result<> Filters::plant_root(uint32_t tgid, uint32_t bit) {
   return {};
 }
 
-void Filters::uproot(uint64_t bits) {
+void Filters::remove_unused_roots() {
+  uint64_t unused = 0;
+  for (auto root = roots_.begin(); root != roots_.end();) {
+    const auto [tgid, bit] = *root;
+    const bool used = std::ranges::any_of(
+        sessions_, [tgid](const Session& session) { return session.roots.contains(tgid); });
+    if (!used) unused |= 1ULL << bit;
+    root = used ? std::next(root) : roots_.erase(root);
+  }
+  store(control_.following, roots_.empty() ? 0 : 1);
+  if (unused != 0) remove_roots(unused);
+}
+
+void Filters::remove_roots(uint64_t bits) {
   std::vector<std::pair<uint32_t, uint64_t>> members;
   for_each_element<uint32_t, uint64_t>(followed_map_, [&](uint32_t tgid, uint64_t roots) {
     if ((roots & bits) != 0) members.emplace_back(tgid, roots & ~bits);
@@ -197,19 +287,25 @@ void Filters::uproot(uint64_t bits) {
   }
 }
 
-void Filters::select_syscalls(const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi) {
-  // Bits change word by word, so selection is turned off first: a call that is selected before and
-  // after is always recorded.
-  if (numbers_by_abi.empty()) return store(control_.select_syscalls, 0);
+// A call that is selected before and after is always recorded.
+void Filters::select_syscalls(Sessions sessions,
+                              const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi) {
+  const bool all = numbers_by_abi.empty();
+  auto put = [sessions](auto& shared, bool wanted) {
+    std::atomic_ref place(shared);
+    const uint32_t others = place.load() & ~sessions;
+    place.store(static_cast<std::remove_reference_t<decltype(shared)>>(
+        wanted ? others | sessions : others));
+  };
+  put(control_.other_call_sessions, all);
   for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi) {
-    uint64_t words[SYSCALL_MAX / 64] = {};
+    std::bitset<SYSCALL_MAX> selected;
     if (auto numbers = numbers_by_abi.find(abi); numbers != numbers_by_abi.end())
       for (uint32_t nr : numbers->second)
-        if (nr < SYSCALL_MAX) words[nr / 64] |= 1ULL << (nr % 64);
-    for (size_t i = 0; i < SYSCALL_MAX / 64; ++i)
-      std::atomic_ref(control_.syscalls[abi][i]).store(words[i], std::memory_order_release);
+        if (nr < SYSCALL_MAX) selected.set(nr);
+    for (uint32_t nr = 0; nr < SYSCALL_MAX; ++nr)
+      put(control_.call_sessions[abi][nr], all || selected.test(nr));
   }
-  store(control_.select_syscalls, 1);
 }
 
 comm_pattern compile_comm(std::string_view pattern) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Applies the operator's filter in the kernel.
+// Applies the filters of sessions in the kernel.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "bpf/shared_state.h"
@@ -14,44 +14,73 @@
 
 namespace ktraced {
 
-// Keeps two filter slots in the kernel: a change fills the one not in use and then
-// switches to it with a single store, so no hit ever sees half a filter.
+// The filter of each session. Two slots for each in the kernel: a change fills the one not in use
+// and then switches to it with a single store, so no hit ever sees half a filter.
 class Filters {
  public:
-  explicit Filters(const BpfObject& object);
+  // Sessions by number: bit 1 << number.
+  using Sessions = uint32_t;
 
-  // Applies `settings`, or changes nothing: ExitCode::usage for a process or control group that
-  // does not exist, or for more values than the maps can hold. Processes that `parked` follows stay
-  // followed, so that `parked` can be applied again later; fails if it could not be applied now.
-  Result<> apply(const FilterSettings& settings, const FilterSettings* parked = nullptr);
-  [[nodiscard]] const FilterSettings& current() const { return current_; }
+  // `cgroup_moves_seen`: whether the program that notices moves between control groups can be
+  // attached. Otherwise each hit asks for the control group of its thread.
+  Filters(const BpfObject& object, bool cgroup_moves_seen);
 
-  // System call numbers that are traced, by ABI (values of syscall_abi_t); none: all.
-  void select_syscalls(const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi);
+  // Gives all of `sessions` this filter, except for its system calls, or changes nothing:
+  // ExitCode::usage for a process or control group that does not exist, or for more values than the
+  // maps can hold.
+  Result<> apply(Sessions sessions, const FilterSettings& settings);
+  // The session ends: its processes are no longer followed.
+  void release(uint32_t session);
+  [[nodiscard]] const FilterSettings& of(uint32_t session) const {
+    return sessions_[session].settings;
+  }
 
+  // System call numbers that the sessions want, by ABI (values of syscall_abi_t); none: all.
+  void select_syscalls(Sessions sessions,
+                       const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi);
+
+  // What the programs know of threads is computed again: changes may have gone unnoticed.
+  void forget_threads();
+
+  // Sessions whose filter has at least one value, not counting system calls.
+  [[nodiscard]] Sessions filtering() const;
+  // Sessions that filter by control group.
+  [[nodiscard]] Sessions by_cgroup() const;
   // Are process trees followed, so that fork events are needed?
   [[nodiscard]] bool following() const { return !roots_.empty(); }
   // Processes that were not followed because the map was full.
   [[nodiscard]] uint64_t follow_lost() const { return control_.follow_lost; }
 
  private:
+  using Roots = std::map<uint32_t, uint32_t>;  // followed process → bit
   struct Compiled;
-  Result<Compiled> compile(const FilterSettings& settings, const FilterSettings* parked) const;
+  struct Session {
+    FilterSettings settings;
+    Roots roots;
+    std::vector<filter_id_key> ids[2];  // the keys of each slot in the map
+  };
+
+  void adopt_ids();
+  Result<Compiled> compile(Sessions sessions, const FilterSettings& settings) const;
   Result<> compile_sides(const FilterSettings& settings, Compiled& out) const;
   Result<> compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                         Compiled& out) const;
   Result<uint32_t> root_bit(uint32_t id, Compiled& out) const;
-  Result<> replace_ids(uint32_t slot, const std::vector<filter_id_key>& keys);
-  Result<> plant_root(uint32_t tgid, uint32_t bit);
-  void uproot(uint64_t bits);
+  [[nodiscard]] uint32_t slot_of(uint32_t session) const;
+  Result<> fill(uint32_t session, const Compiled& compiled);
+  Result<> replace_ids(uint32_t session, uint32_t slot, const std::vector<filter_id_key>& keys);
+  void put_in_force(uint32_t session, const FilterSettings& settings, const Roots& roots);
+  void update_kinds_at_hit();
+  Result<> add_root(uint32_t tgid, uint32_t bit);
+  void remove_unused_roots();
+  void remove_roots(uint64_t bits);
 
   struct control& control_;
   ProgramBarrier barrier_;
   int ids_map_;
   int followed_map_;
-  FilterSettings current_;
-  std::vector<filter_id_key> ids_[2];   // the keys of each slot in the map
-  std::map<uint32_t, uint32_t> roots_;  // followed process → bit
+  std::array<Session, SESSIONS_MAX> sessions_;
+  Roots roots_;  // of all sessions
 };
 
 // Finds a control group in the v2 hierarchy. `path` is absolute or relative to its mount. Fails

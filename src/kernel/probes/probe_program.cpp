@@ -55,7 +55,7 @@ Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& progra
                               const std::function<void(bpf_program*)>& prepare) {
   const LibbpfLog log_not_printed;
   const auto bytes = probe_object_bytes();
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced_probe");
+  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
   const LoadedObject object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
   if (!object) return fail(ExitCode::software, "the built-in BPF object of probes is not valid");
   if (auto shared = share_maps(object.get(), main); !shared) return propagate(shared);

@@ -53,10 +53,12 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
   auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
   auto* layout = variable<struct layout>(map(".rodata.layout"));
   if (layout == nullptr) return false;
-  layout->flight_mask = sizes.flight_bytes - 1;
   const auto cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  return bpf_map__set_max_entries(map("stream_rings"), cpus) == 0 &&
+  layout->cpus = cpus;
+  layout->flight_mask = sizes.flight_bytes - 1;
+  return bpf_map__set_max_entries(map("stream_rings"), SESSIONS_MAX * cpus) == 0 &&
          bpf_map__set_max_entries(map("cpu_states"), cpus) == 0 &&
+         bpf_map__set_max_entries(map("session_states"), SESSIONS_MAX * cpus) == 0 &&
          bpf_map__set_max_entries(map("flight_banks"), sizes.flight_banks) == 0 &&
          bpf_map__set_max_entries(map("flight_rings"), cpus * sizes.flight_banks) == 0;
 }

@@ -15,34 +15,44 @@ uint64_t load(const u64& counter) {
 
 }  // namespace
 
-EventCounts& EventCounts::operator+=(const EventCounts& other) {
-  recorded += other.recorded;
-  filtered += other.filtered;
-  dropped += other.dropped;
-  return *this;
-}
-
 Result<Counters> Counters::open(const BpfObject& object) {
-  const uint32_t cpus = object.map_capacity("cpu_states");
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t size = (cpus * sizeof(cpu_state) + page - 1) / page * page;
-  auto mapping = Mapping::map(object.map_fd("cpu_states"), size, PROT_READ | PROT_WRITE);
-  if (!mapping) return propagate(mapping);
-  return Counters(std::move(*mapping), cpus);
+  auto map = [&](const char* name, size_t size) {
+    return Mapping::map(object.map_fd(name), (size + page - 1) / page * page,
+                        PROT_READ | PROT_WRITE);
+  };
+  const uint32_t cpus = object.map_capacity("cpu_states");
+  auto cpu_states = map("cpu_states", cpus * sizeof(cpu_state));
+  if (!cpu_states) return propagate(cpu_states);
+  auto session_states = map("session_states", SESSIONS_MAX * cpus * sizeof(session_state));
+  if (!session_states) return propagate(session_states);
+  return Counters(std::move(*cpu_states), std::move(*session_states), cpus);
 }
 
-EventCounts Counters::of(uint32_t cpu, uint16_t event) const {
-  const event_counters& counters = state(cpu).events[event];
-  return {.recorded = load(counters.recorded),
-          .filtered = load(counters.filtered),
-          .dropped = load(counters.dropped)};
+uint64_t Counters::hits(uint32_t cpu, uint32_t counter, uint16_t event) const {
+  return load(state(cpu).hits[counter][event]);
 }
 
-void Counters::add_recorded(uint32_t cpu, uint16_t event, uint64_t records) {
-  std::atomic_ref(state(cpu).events[event].recorded).fetch_add(records, std::memory_order_relaxed);
+Counters::Stored Counters::of(uint32_t session, uint32_t cpu, uint16_t event) const {
+  const session_counters& counters = state(session, cpu).events[event];
+  return {.recorded = load(counters.recorded), .dropped = load(counters.dropped)};
 }
 
-uint64_t Counters::dropped_total(uint32_t cpu) const { return load(state(cpu).dropped_total); }
+void Counters::clear(uint32_t session) {
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) state(session, cpu) = {};
+}
+
+uint64_t Counters::released(uint32_t cpu, uint16_t event) const {
+  return load(state(cpu).released[event]);
+}
+
+void Counters::add_released(uint32_t cpu, uint16_t event, uint64_t records) {
+  std::atomic_ref(state(cpu).released[event]).fetch_add(records, std::memory_order_relaxed);
+}
+
+uint64_t Counters::dropped_total(uint32_t session, uint32_t cpu) const {
+  return load(state(session, cpu).dropped_total);
+}
 
 uint64_t Counters::names_dropped() const {
   uint64_t sum = 0;
@@ -53,28 +63,28 @@ uint64_t Counters::names_dropped() const {
 std::vector<Lost> Counters::flight_drops(uint32_t cpu) const {
   std::vector<Lost> lost;
   for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
-    const flight_drop& drop = state(cpu).flight_drops[event];
-    const uint64_t count = load(drop.count);
-    if (count != drop.reported)
-      lost.push_back({.count = count - drop.reported, .event_id = event, .reserved = 0});
+    const session_counters& counters = state(SESSION_RECORDER, cpu).events[event];
+    const uint64_t count = load(counters.dropped);
+    if (count != counters.reported)
+      lost.push_back({.count = count - counters.reported, .event_id = event, .reserved = 0});
   }
   return lost;
 }
 
 void Counters::report_flight_drops(uint32_t cpu, std::span<const Lost> lost) {
-  for (const Lost& each : lost) state(cpu).flight_drops[each.event_id].reported += each.count;
+  for (const Lost& each : lost) reported(SESSION_RECORDER, cpu, each.event_id) += each.count;
 }
 
 std::vector<Lost> LossTracker::unreported() {
   // dropped_total is incremented after dropped, so the reads below include every drop in the total.
-  const uint64_t total = counters_->dropped_total(cpu_);
+  const uint64_t total = counters_->dropped_total(session_, cpu_);
   std::atomic_thread_fence(std::memory_order_acquire);
   std::vector<Lost> lost;
   if (total == total_) return lost;
   total_ = 0;
-  for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
-    const uint64_t dropped = counters_->of(cpu_, static_cast<uint16_t>(event)).dropped;
-    u64& reported = counters_->reported(cpu_, static_cast<uint16_t>(event));
+  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event) {
+    const uint64_t dropped = counters_->of(session_, cpu_, event).dropped;
+    u64& reported = counters_->reported(session_, cpu_, event);
     if (dropped != reported)
       lost.push_back({.count = dropped - reported, .event_id = event, .reserved = 0});
     reported = dropped;

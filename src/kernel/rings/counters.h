@@ -14,30 +14,34 @@
 
 namespace ktraced {
 
-// Counts of one event. The kernel counts misses for all CPUs together.
-struct EventCounts {
-  uint64_t recorded = 0;  // in Counters: without those counted by flight rings; may wrap below 0
-  uint64_t filtered = 0;
-  uint64_t dropped = 0;
-
-  EventCounts& operator+=(const EventCounts& other);
-  bool operator==(const EventCounts&) const = default;
-};
-
 // Events lost, by CPU.
 using LostByCpu = std::map<uint32_t, std::vector<Lost>>;
 
 // The per-CPU counters. Reading costs no system call and may be done on any thread.
 class Counters {
  public:
+  // What a session did with hits of one event on one CPU. See struct session_counters.
+  struct Stored {
+    uint64_t recorded = 0;  // the recorder: without what it stored directly
+    uint64_t dropped = 0;
+  };
+
   // Fails with ExitCode::os.
   static Result<Counters> open(const BpfObject& object);
 
   [[nodiscard]] uint32_t cpus() const { return cpus_; }
-  [[nodiscard]] EventCounts of(uint32_t cpu, uint16_t event) const;
+  // Hits counted by one of WAY_COUNTERS counters.
+  [[nodiscard]] uint64_t hits(uint32_t cpu, uint32_t counter, uint16_t event) const;
+  [[nodiscard]] Stored of(uint32_t session, uint32_t cpu, uint16_t event) const;
+  // Sets the counts of a session to zero. No program may be counting for it.
+  void clear(uint32_t session);
+
+  // Records that were counted by flight rings which have been released.
+  [[nodiscard]] uint64_t released(uint32_t cpu, uint16_t event) const;
   // Adds the count of a flight ring that is being released.
-  void add_recorded(uint32_t cpu, uint16_t event, uint64_t records);
-  [[nodiscard]] uint64_t dropped_total(uint32_t cpu) const;
+  void add_released(uint32_t cpu, uint16_t event, uint64_t records);
+
+  [[nodiscard]] uint64_t dropped_total(uint32_t session, uint32_t cpu) const;
   [[nodiscard]] uint64_t names_dropped() const;
   // Hits of one CPU, by event, for which the flight recorder had no ring and that no snapshot has
   // reported yet.
@@ -45,35 +49,41 @@ class Counters {
   // A snapshot has reported these. For one thread.
   void report_flight_drops(uint32_t cpu, std::span<const Lost> lost);
   // Drops reported to readers; see LossTracker.
-  [[nodiscard]] u64& reported(uint32_t cpu, uint16_t event) {
-    return state(cpu).events[event].reported;
+  [[nodiscard]] u64& reported(uint32_t session, uint32_t cpu, uint16_t event) {
+    return state(session, cpu).events[event].reported;
   }
 
  private:
-  Counters(Mapping mapping, uint32_t cpus) : mapping_(std::move(mapping)), cpus_(cpus) {}
-  [[nodiscard]] const cpu_state& state(uint32_t cpu) const {
-    return reinterpret_cast<const cpu_state*>(mapping_.data())[cpu];
+  Counters(Mapping cpu_states, Mapping session_states, uint32_t cpus)
+      : cpu_states_(std::move(cpu_states)),
+        session_states_(std::move(session_states)),
+        cpus_(cpus) {}
+  [[nodiscard]] cpu_state& state(uint32_t cpu) const {
+    return reinterpret_cast<cpu_state*>(cpu_states_.data())[cpu];
   }
-  [[nodiscard]] cpu_state& state(uint32_t cpu) {
-    return reinterpret_cast<cpu_state*>(mapping_.data())[cpu];
+  [[nodiscard]] session_state& state(uint32_t session, uint32_t cpu) const {
+    return reinterpret_cast<session_state*>(session_states_.data())[session * cpus_ + cpu];
   }
 
-  Mapping mapping_;
+  Mapping cpu_states_;
+  Mapping session_states_;
   uint32_t cpus_;
 };
 
-// Returns how many events a CPU dropped since the last call. The reported numbers are stored with
-// the counters, so a daemon that adopts them continues where the last one ended. Used by one
-// thread.
+// Returns how many events a session dropped on a CPU since the last call. The reported numbers are
+// stored with the counters, so a daemon that adopts them continues where the last one ended. Used
+// by one thread.
 class LossTracker {
  public:
-  LossTracker(Counters& counters, uint32_t cpu) : counters_(&counters), cpu_(cpu) {}
+  LossTracker(Counters& counters, uint32_t session, uint32_t cpu)
+      : counters_(&counters), session_(session), cpu_(cpu) {}
 
   // Losses since the last call, by event; empty when there were none.
   [[nodiscard]] std::vector<Lost> unreported();
 
  private:
   Counters* counters_;
+  uint32_t session_;
   uint32_t cpu_;
   uint64_t total_ = 0;
 };

@@ -108,7 +108,7 @@ void FlightRecorder::give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring
   if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
   for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
     if (const uint64_t records = ring.ever_written(event); records != 0)
-      counters_.add_recorded(cpu, event, records);
+      counters_.add_released(cpu, event, records);
   const uint32_t index = bank * possible_cpus_ + cpu;
   bpf_map_delete_elem(object_.map_fd("flight_rings"), &index);
 }

@@ -4,8 +4,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <utility>
 
 #include "base/files/read_file.h"
 
@@ -31,13 +33,26 @@ std::string pin_name(uint32_t cpu) { return fmt::format("stream_{}", cpu); }
 
 }  // namespace
 
-StreamRings::StreamRings(const BpfObject& object, size_t ring_bytes)
-    : object_(object), ring_bytes_(ring_bytes) {
-  object.control().wakeup_bytes = ring_bytes / kWakeupsPerRing;
+StreamRings::StreamRings(const BpfObject& object, uint32_t session, size_t ring_bytes, bool pinned)
+    : object_(object),
+      session_(session),
+      cpus_(possible_cpus()),
+      ring_bytes_(ring_bytes),
+      pinned_(pinned && object.pins() != nullptr) {
+  note_ring_bytes(ring_bytes);
+}
+
+StreamRings::~StreamRings() {
+  if (!pinned_) retire();
+}
+
+void StreamRings::note_ring_bytes(size_t ring_bytes) {
+  ring_bytes_ = ring_bytes;
+  std::atomic_ref(object_.control().wakeup_bytes[session_]).store(ring_bytes / kWakeupsPerRing);
 }
 
 Result<> StreamRings::adopt() {
-  for (uint32_t cpu = 0; object_.pins() != nullptr && cpu < possible_cpus(); ++cpu) {
+  for (uint32_t cpu = 0; pinned_ && cpu < cpus_; ++cpu) {
     Fd map = object_.pins()->get(Pins::Kind::ring, pin_name(cpu));
     bpf_map_info info{};
     uint32_t length = sizeof(info);
@@ -47,24 +62,33 @@ Result<> StreamRings::adopt() {
     ring_bytes_ = ring->size();
     rings_.emplace(cpu, std::move(*ring));
   }
-  object_.control().wakeup_bytes = ring_bytes_ / kWakeupsPerRing;
+  note_ring_bytes(ring_bytes_);
   return {};
 }
 
+void StreamRings::retire() {
+  for (const auto& [cpu, ring] : rings_) {
+    if (pinned_) object_.pins()->unpin(Pins::Kind::ring, pin_name(cpu));
+    const uint32_t slot = index(cpu);
+    bpf_map_delete_elem(object_.map_fd("stream_rings"), &slot);
+  }
+  pinned_ = false;
+}
+
 // Updating a slot of a map of maps waits until no program uses the old map.
-Result<> StreamRings::put_into_use(uint32_t cpu, const RingReader& ring) {
+Result<> StreamRings::install(uint32_t cpu, const RingReader& ring) {
   const int fd = ring.map_fd();
-  if (bpf_map_update_elem(object_.map_fd("stream_rings"), &cpu, &fd, BPF_ANY) != 0)
+  const uint32_t slot = index(cpu);
+  if (bpf_map_update_elem(object_.map_fd("stream_rings"), &slot, &fd, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot give CPU {} its stream ring: {}", cpu, errno_text(errno));
-  return object_.pins() == nullptr ? Result<>()
-                                   : object_.pins()->pin(Pins::Kind::ring, pin_name(cpu), fd);
+  return pinned_ ? object_.pins()->pin(Pins::Kind::ring, pin_name(cpu), fd) : Result<>();
 }
 
 Result<> StreamRings::add_cpu(uint32_t cpu) {
   if (rings_.contains(cpu)) return {};
   auto ring = make_ring(cpu, ring_bytes_);
   if (!ring) return propagate(ring);
-  if (auto used = put_into_use(cpu, *ring); !used) return used;
+  if (auto used = install(cpu, *ring); !used) return used;
   rings_.emplace(cpu, std::move(*ring));
   return {};
 }
@@ -77,14 +101,12 @@ Result<std::map<uint32_t, RingReader>> StreamRings::resize(size_t ring_bytes) {
     rings.emplace(cpu, std::move(*replacement));
   }
   for (const auto& [cpu, ring] : rings) {
-    auto used = put_into_use(cpu, ring);
+    auto used = install(cpu, ring);
     if (used) continue;
-    for (const auto& [old_cpu, old_ring] : rings_)
-      static_cast<void>(put_into_use(old_cpu, old_ring));
+    for (const auto& [old_cpu, old_ring] : rings_) static_cast<void>(install(old_cpu, old_ring));
     return propagate(used);
   }
-  ring_bytes_ = ring_bytes;
-  object_.control().wakeup_bytes = ring_bytes / kWakeupsPerRing;
+  note_ring_bytes(ring_bytes);
   return std::exchange(rings_, std::move(rings));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The stream rings: one BPF ring buffer for each CPU.
+// The stream rings of a session: one BPF ring buffer for each CPU.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,23 @@
 
 namespace ktraced {
 
-// Owns the rings and keeps them in the programs' map of rings. A CPU gets its ring when it comes
-// online, and keeps it when it goes offline. Rings are pinned with the object; rings that are
-// already pinned are adopted with their content.
+// Owns the rings of one session and keeps them in the programs' map of rings. A CPU gets its ring
+// when it comes online, and keeps it when it goes offline.
 class StreamRings {
  public:
-  // `ring_bytes`: size of each new ring, a power of two and a multiple of the page size.
+  // `ring_bytes`: size of each new ring, a power of two and a multiple of the page size. `pinned`:
+  // the rings are pinned with the object, for the next daemon to adopt with their content.
   // `object` must outlive this.
-  StreamRings(const BpfObject& object, size_t ring_bytes);
+  StreamRings(const BpfObject& object, uint32_t session, size_t ring_bytes, bool pinned);
+  StreamRings(StreamRings&& other) noexcept = default;
+  StreamRings& operator=(StreamRings&&) = delete;
+  // The programs keep using pinned rings.
+  ~StreamRings();
 
   // Adopts the pinned rings. Fails with ExitCode::os.
   Result<> adopt();
+  // Removes the pins and takes the rings from the programs; only they can still be read.
+  void retire();
 
   // Creates a ring for `cpu` if it has none. Fails with ExitCode::os.
   Result<> add_cpu(uint32_t cpu);
@@ -29,15 +35,21 @@ class StreamRings {
   // writes any more; on failure (ExitCode::os) they stay active.
   Result<std::map<uint32_t, RingReader>> resize(size_t ring_bytes);
 
+  [[nodiscard]] uint32_t session() const { return session_; }
   [[nodiscard]] std::map<uint32_t, RingReader>& rings() { return rings_; }
   [[nodiscard]] const std::map<uint32_t, RingReader>& rings() const { return rings_; }
   [[nodiscard]] size_t ring_bytes() const { return ring_bytes_; }
 
  private:
-  Result<> put_into_use(uint32_t cpu, const RingReader& ring);
+  [[nodiscard]] uint32_t index(uint32_t cpu) const { return session_ * cpus_ + cpu; }
+  Result<> install(uint32_t cpu, const RingReader& ring);
+  void note_ring_bytes(size_t ring_bytes);
 
   const BpfObject& object_;
+  uint32_t session_;
+  uint32_t cpus_;
   size_t ring_bytes_;
+  bool pinned_;
   std::map<uint32_t, RingReader> rings_;
 };
 

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/capture/session_control.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/clock.h"
+#include "schema/names.h"
+
+namespace ktraced {
+namespace {
+
+constexpr size_t kSmallestRing = 64U << 10;
+
+}  // namespace
+
+std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(const std::vector<std::string>& names) {
+  std::map<uint32_t, std::vector<uint32_t>> numbers;
+  for (const std::string& name : names)
+    for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+      if (auto number = syscall_number(abi, name))
+        numbers[abi].push_back(static_cast<uint32_t>(*number));
+  return numbers;
+}
+
+void SessionControl::start(std::unique_ptr<Drain> drain, const Uuid& uuid, Publish publish_output) {
+  drain_ = std::move(drain);
+  uuid_ = uuid;
+  publish_output_ = std::move(publish_output);
+}
+
+void SessionControl::announce(uint32_t session, std::span<const std::byte> records) {
+  if (drain_) drain_->announce(session, records);
+}
+
+void SessionControl::announce(std::span<const std::byte> records) {
+  if (drain_) drain_->announce(records);
+}
+
+size_t SessionControl::used_bytes() const {
+  size_t sum = 0;
+  for (const Session& session : p_.sessions.all())
+    sum += session.ring_bytes * p_.rings.cpus().size();
+  return sum;
+}
+
+// Without a size, a session gets at most half of what is left, so that there is room for others.
+Result<size_t> SessionControl::ring_bytes_for(const SessionRequest& request) const {
+  const size_t cpus = std::max<size_t>(p_.rings.cpus().size(), 1);
+  const size_t left = budget_.total_bytes - std::min(budget_.total_bytes, used_bytes());
+  const size_t most = left / cpus;
+  const size_t wanted =
+      request.ring_bytes != 0
+          ? request.ring_bytes
+          : std::max(kSmallestRing, std::min(budget_.ring_bytes, std::bit_floor(most / 2)));
+  if (wanted <= most) return wanted;
+  return fail(ExitCode::unavailable,
+              "there is no room for stream rings of {} KiB on {} CPUs: {} MiB of stream.total_mb "
+              "({} MiB) are in use",
+              wanted >> 10, cpus, used_bytes() >> 20, budget_.total_bytes >> 20);
+}
+
+std::unique_ptr<SessionStream> SessionControl::make_stream(StreamRings rings,
+                                                           StreamAccount* account,
+                                                           Publish publish) const {
+  return std::make_unique<SessionStream>(
+      std::move(rings), p_.rings.counters(),
+      SessionStream::Options{.uuid = uuid_, .account = account, .publish = std::move(publish)});
+}
+
+Result<> SessionControl::open_stream(Session& session, size_t ring_bytes, Publish publish) {
+  const bool output = session.number == SESSION_OUTPUT;
+  StreamRings rings(p_.object, session.number, ring_bytes, output);
+  for (const uint32_t cpu : p_.rings.cpus())
+    if (auto added = rings.add_cpu(cpu); !added) {
+      rings.retire();
+      return added;
+    }
+  auto stream =
+      make_stream(std::move(rings), output ? &p_.rings.account() : nullptr, std::move(publish));
+  if (auto opened = drain_->open(std::move(stream)); !opened) return opened;
+  session.ring_bytes = ring_bytes;
+  return {};
+}
+
+Result<SessionControl::Open> SessionControl::open(
+    const SessionRequest& request, const std::function<Publish(uint32_t)>& publish) {
+  auto ring_bytes = ring_bytes_for(request);
+  if (!ring_bytes) return propagate(ring_bytes);
+  auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
+  if (!added) return propagate(added);
+  Session& session = **added;
+  session.own_events = request.events;
+  session.own_filter = request.filter;
+  const auto change = p_.applier.begin_change();
+  p_.accounts.begin(session.number);
+  auto ready = apply_filter(session.bit(), p_.sessions.filter_of(session));
+  if (ready) ready = open_stream(session, *ring_bytes, publish(session.number));
+  if (!ready) {
+    close(session.number);
+    return propagate(ready);
+  }
+  session.has_sink = true;
+  p_.applier.reconcile();
+  return Open(&session, [number = session.number,
+                         weak = std::weak_ptr(self_)](const Session*) {
+    if (const auto self = weak.lock()) (*self)->close(number);
+  });
+}
+
+// First no program writes for it, then its rings go.
+void SessionControl::close(uint32_t number) {
+  Session* session = p_.sessions.find(number);
+  if (session == nullptr) return;
+  const auto change = p_.applier.begin_change();
+  const bool recorded = std::exchange(session->has_sink, false);
+  if (recorded) p_.applier.reconcile();
+  if (drain_) drain_->close(number, Drain::Last::nothing);
+  p_.accounts.end(number);
+  p_.filters.release(number);
+  p_.sessions.remove(number);
+  if (recorded) p_.applier.reconcile();  // following may have ended
+}
+
+Result<> SessionControl::apply_filter(uint32_t sessions, const FilterSettings& settings) {
+  if (auto applied = p_.filters.apply(sessions, settings); !applied) return applied;
+  p_.filters.select_syscalls(sessions, syscall_numbers(settings.syscall));
+  p_.attach_followers();
+  return {};
+}
+
+Result<> SessionControl::set_recorder_filter(const FilterSettings& settings) {
+  if (auto applied = apply_filter(p_.sessions.following_recorder(), settings); !applied)
+    return applied;
+  p_.sessions.set_recorder_filter(settings);
+  return {};
+}
+
+Result<> SessionControl::set_filter(Session& session, const FilterSettings& settings) {
+  const auto change = p_.applier.begin_change();
+  Result<> applied;
+  if (session.is_recorder()) {
+    applied = set_recorder_filter(settings);
+  } else {
+    applied = apply_filter(session.bit(), settings);
+    if (applied) session.own_filter = settings;
+  }
+  p_.applier.reconcile();  // following may have ended
+  return applied;
+}
+
+void SessionControl::set_paused(Session& session, bool paused) {
+  session.paused = paused;
+  p_.applier.reconcile();
+}
+
+void SessionControl::set_recorder(bool on) {
+  if (p_.sessions.recorder().has_sink == on) return;
+  p_.sessions.recorder().has_sink = on;
+  if (on && p_.sessions.recorder().since_ns == 0) p_.sessions.recorder().since_ns = boottime_ns();
+  p_.applier.reconcile();
+}
+
+Result<> SessionControl::set_output(bool on) {
+  Session& output = p_.sessions.output();
+  if (on == output.has_sink) return {};
+  if (!on) {
+    output.has_sink = false;
+    p_.applier.reconcile();
+    drain_->close(SESSION_OUTPUT, Drain::Last::publish);
+    p_.accounts.end(SESSION_OUTPUT);
+    output.ring_bytes = 0;
+    return {};
+  }
+  auto ring_bytes = ring_bytes_for({});
+  if (!ring_bytes) return propagate(ring_bytes);
+  p_.accounts.begin(SESSION_OUTPUT);
+  if (auto opened = open_stream(output, *ring_bytes, publish_output_); !opened) return opened;
+  output.has_sink = true;
+  output.since_ns = boottime_ns();
+  p_.applier.reconcile();
+  return {};
+}
+
+Result<> SessionControl::adopt_output(bool on) {
+  StreamRings rings(p_.object, SESSION_OUTPUT, budget_.ring_bytes, true);
+  if (auto adopted = rings.adopt(); !adopted) return adopted;
+  if (!on || rings.rings().empty()) {
+    rings.retire();
+    return {};
+  }
+  for (const uint32_t cpu : p_.rings.cpus())
+    if (auto added = rings.add_cpu(cpu); !added) return added;
+  Session& output = p_.sessions.output();
+  output.ring_bytes = rings.ring_bytes();
+  output.has_sink = true;
+  output.since_ns = boottime_ns();
+  p_.accounts.begin(SESSION_OUTPUT, true);
+  const LostByCpu lost = p_.rings.resume_account(rings);
+  return drain_->open(make_stream(std::move(rings), &p_.rings.account(), publish_output_), &lost);
+}
+
+Result<> SessionControl::set_budget(const RingBudget& budget) {
+  Session& output = p_.sessions.output();
+  if (drain_ && output.has_sink && budget.ring_bytes != output.ring_bytes) {
+    if (auto resized = drain_->resize(SESSION_OUTPUT, budget.ring_bytes); !resized) return resized;
+    output.ring_bytes = budget.ring_bytes;
+  }
+  budget_ = budget;
+  return {};
+}
+
+Result<SessionControl::Discarded> SessionControl::reset(const Session& session, bool keep_history) {
+  Discarded discarded;
+  if (!session.is_recorder()) {
+    discarded.unread = drain_->discard(session.number);
+    p_.accounts.reset(session.number);
+    return discarded;
+  }
+  const bool empties = !keep_history && p_.rings.flight().enabled();
+  if (empties) {
+    auto history = p_.rings.empty_flight();
+    if (!history) return propagate(history);
+    discarded.history = *history;
+  }
+  for (const Session& other : p_.sessions.all())
+    if (!other.is_recorder() && p_.sessions.follows_recorder(other)) {
+      discarded.unread += drain_->discard(other.number);
+      p_.accounts.reset(other.number);
+    }
+  p_.accounts.reset_ended();
+  p_.accounts.reset(SESSION_RECORDER, empties);
+  return discarded;
+}
+
+void SessionControl::shut_down(bool persist) {
+  self_.reset();
+  for (Session& session : p_.sessions.all())
+    if (session.is_client()) session.has_sink = false;
+  if (!persist) p_.sessions.output().has_sink = false;
+  p_.applier.reconcile();
+  std::vector<uint32_t> open;
+  for (const Session& session : p_.sessions.all()) open.push_back(session.number);
+  for (const uint32_t number : open)
+    drain_->close(number, persist && number == SESSION_OUTPUT ? Drain::Last::leave
+                                                              : Drain::Last::publish);
+  drain_.reset();
+}
+
+}  // namespace ktraced

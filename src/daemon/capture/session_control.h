@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Opens, changes and closes sessions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/programs/config_applier.h"
+#include "daemon/sessions/session_accounts.h"
+#include "daemon/sessions/session_set.h"
+#include "daemon/stream/drain.h"
+#include "daemon/stream/rings.h"
+#include "kernel/filters/filters.h"
+
+namespace ktraced {
+
+// What a client asks for.
+struct SessionRequest {
+  std::string name;  // empty: the daemon chooses one
+  SessionOwner owner;
+  std::optional<EventSet> events;        // nothing: those of the recorder
+  std::optional<FilterSettings> filter;  // nothing: that of the recorder
+  size_t ring_bytes = 0;                 // a power of two; 0: as much as fits
+};
+
+// How much memory the stream rings may use.
+struct RingBudget {
+  size_t ring_bytes = 0;   // of each ring, where it fits
+  size_t total_bytes = 0;  // of all stream rings of all sessions
+
+  bool operator==(const RingBudget&) const = default;
+};
+
+// Belongs to the main thread.
+class SessionControl {
+ public:
+  // What it depends on; all outlive it.
+  struct Parts {
+    const BpfObject& object;
+    SessionSet& sessions;
+    SessionAccounts& accounts;
+    Filters& filters;
+    Rings& rings;
+    ConfigApplier& applier;
+    // Attaches the programs that follow processes, if a filter needs them.
+    std::function<void()> attach_followers;
+  };
+  using Publish = SessionStream::Publish;
+
+  explicit SessionControl(Parts parts) : p_(std::move(parts)) {}
+
+  // Called once, before the first session is opened. `uuid`: of the packets.
+  void start(std::unique_ptr<Drain> drain, const Uuid& uuid, Publish publish_output);
+  // From start() to shut_down().
+  [[nodiscard]] Drain& drain() const { return *drain_; }
+  // Publishes metadata records to the readers of one session or of all, if the drain thread runs.
+  void announce(uint32_t session, std::span<const std::byte> records);
+  void announce(std::span<const std::byte> records);
+
+  // An open session of a client. It ends with the last copy.
+  using Open = std::shared_ptr<const Session>;
+  // Opens a session with stream rings of its own; nothing is read from them before the first
+  // Drain::request_batch(). Starts to attach its programs. Fails as SessionSet::add(),
+  // Filters::apply(), or with ExitCode::unavailable when there is no room for its rings.
+  Result<Open> open(const SessionRequest& request, const std::function<Publish(uint32_t)>& publish);
+
+  // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. Fails
+  // as Filters::apply().
+  Result<> set_filter(Session& session, const FilterSettings& settings);
+  // The same for the recorder, without reconciling.
+  Result<> set_recorder_filter(const FilterSettings& settings);
+  // Pauses or resumes a session: while paused it records nothing.
+  void set_paused(Session& session, bool paused);
+
+  // Turns the session of stream.output on or off. When turned off, everything up to now has been
+  // published on return. When turned on, the stream starts with the next request_batch(). Fails
+  // with ExitCode::os.
+  Result<> set_output(bool on);
+  // Adopts or removes what an earlier daemon has left of that session.
+  Result<> adopt_output(bool on);
+  // The flight recorder has been turned on, or is about to be turned off.
+  void set_recorder(bool on);
+  // Takes effect for new sessions, and for the output at once. Fails as Drain::resize().
+  Result<> set_budget(const RingBudget& budget);
+
+  // The number of records that reset() has discarded.
+  struct Discarded {
+    uint64_t unread = 0;   // in the stream rings
+    uint64_t history = 0;  // in the flight recorder
+  };
+  // Sets the counts of a session to zero and empties its rings; for the recorder, also those of the
+  // sessions that follow it. Unless `keep_history`, empties the flight recorder. Fails with
+  // ExitCode::unavailable, and changes nothing, while the flight recorder has no spare bank.
+  Result<Discarded> reset(const Session& session, bool keep_history);
+
+  // The daemon ends: publishes the rest of all streams. `persist`: the output stays for the next
+  // daemon.
+  void shut_down(bool persist);
+
+ private:
+  void close(uint32_t number);
+  [[nodiscard]] Result<size_t> ring_bytes_for(const SessionRequest& request) const;
+  [[nodiscard]] size_t used_bytes() const;
+  [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings, StreamAccount* account,
+                                                           Publish publish) const;
+  Result<> open_stream(Session& session, size_t ring_bytes, Publish publish);
+  Result<> apply_filter(uint32_t sessions, const FilterSettings& settings);
+
+  Parts p_;
+  RingBudget budget_;
+  Uuid uuid_{};
+  Publish publish_output_;
+  std::unique_ptr<Drain> drain_;
+  // Clients' sessions may end after this object.
+  std::shared_ptr<SessionControl*> self_ = std::make_shared<SessionControl*>(this);
+};
+
+// The numbers of system calls in each ABI (values of syscall_abi_t).
+[[nodiscard]] std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(
+    const std::vector<std::string>& names);
+
+}  // namespace ktraced

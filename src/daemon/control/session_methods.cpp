@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/control/session_methods.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text/plain_text.h"
+#include "daemon/config/config.h"
+#include "daemon/control/command_methods.h"
+#include "daemon/control/trace_json.h"
+#include "schema/schema_json.h"
+#include "trace/directory/ctf_metadata.h"
+#include "trace/packet/protocol_version.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kRingKbMin = 64;
+constexpr uint64_t kRingKbMax = 1U << 20;
+
+// What a client asks for, as it has written it.
+struct Wish {
+  SessionRequest request;
+  std::vector<std::string> events;  // names, groups and patterns; empty: those of the recorder
+  Role role = Role::read;
+};
+
+Result<std::string> name_parameter(const json& params) {
+  const auto name = params.find("name");
+  if (name == params.end()) return std::string();
+  if (!name->is_string() || name->get<std::string>().empty())
+    return fail(ExitCode::usage, "'name' must be the name of the new session");
+  return name->get<std::string>();
+}
+
+Result<size_t> ring_parameter(const json& params) {
+  const auto kb = params.find("buffer_kb");
+  if (kb == params.end()) return 0;
+  if (!kb->is_number_unsigned() || kb->get<uint64_t>() < kRingKbMin ||
+      kb->get<uint64_t>() > kRingKbMax || !std::has_single_bit(kb->get<uint64_t>()))
+    return fail(ExitCode::usage, "'buffer_kb' must be a power of two from {} to {}", kRingKbMin,
+                kRingKbMax);
+  return static_cast<size_t>(kb->get<uint64_t>()) << 10;
+}
+
+Result<Wish> read_wish(const json& params, const Peer& peer) {
+  Wish wish{.request = {}, .events = {}, .role = peer.role};
+  wish.request.owner = {.pid = peer.pid, .uid = peer.uid};
+  auto name = name_parameter(params);
+  if (!name) return propagate(name);
+  wish.request.name = std::move(*name);
+  auto ring_bytes = ring_parameter(params);
+  if (!ring_bytes) return propagate(ring_bytes);
+  wish.request.ring_bytes = *ring_bytes;
+  if (params.contains("events")) {
+    auto events = names_parameter(params, "events");
+    if (!events) return propagate(events);
+    wish.events = std::move(*events);
+  }
+  if (const auto filter = params.find("filter"); filter != params.end()) {
+    auto settings = merge_filter({}, *filter);
+    if (!settings) return propagate(settings);
+    wish.request.filter = std::move(*settings);
+  }
+  return wish;
+}
+
+// Whoever may only read cannot load programs into the kernel: other tracepoints must have been
+// enabled by an administrator.
+Result<> check_known(const Schema& schema, const std::string& name) {
+  const bool built_in_pattern = name.contains('*') && !name.contains(':');
+  if (built_in_pattern || schema.find(name) != nullptr ||
+      std::ranges::any_of(schema.events(), [&](const Event& event) {
+        return !is_dynamic(event) && event.group == name;
+      }))
+    return {};
+  return fail(ExitCode::no_permission,
+              "'{}' is no event that has been enabled; others are for administrators: root, or a "
+              "uid of control.admin_uids in the configuration",
+              printable(name));
+}
+
+Result<> choose_events(Tracer& tracer, Wish& wish) {
+  if (wish.events.empty()) return {};
+  ChosenEvents chosen;
+  for (const std::string& name : wish.events) {
+    if (wish.role != Role::admin)
+      if (auto known = check_known(tracer.schema(), name); !known) return known;
+    if (auto found = tracer.resolver().choose(name, true, chosen); !found) return found;
+  }
+  wish.request.events = EventSet(chosen.events.begin(), chosen.events.end());
+  return {};
+}
+
+json description(const Tracer& tracer, const Session& session) {
+  const uint64_t now = boottime_ns();
+  return {{"protocol", kProtocolVersion},
+          {"session", session.name},
+          {"uuid", uuid_text(tracer.metadata().uuid())},
+          {"schema", schema_to_json(tracer.schema())},
+          {"clock", {{"boottime_ns", now}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
+          {"kernel", tracer.metadata().kernel_release()}};
+}
+
+void add_subscriber(const MethodTargets& t, const SessionControl::Open& session, Fd connection,
+                    const Peer& peer) {
+  const uint32_t number = session->number;
+  auto added = t.subscribers.add(std::move(connection),
+                                 {.session = number, .peer = peer, .keep = session},
+                                 [&] { return t.tracer.metadata().packets(number); });
+  t.tracer.session_control().drain().request_batch(number);
+  if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
+}
+
+// The events that a client has named must be attached. Those of a pattern need not.
+Result<> check_attached(Tracer& tracer, const Wish& wish, const Session& session) {
+  if (!session.own_events) return {};
+  for (const std::string& name : wish.events)
+    if (const std::string* failure = tracer.why_not_attached(name))
+      return fail(ExitCode::unavailable, "{}", *failure);
+  return {};
+}
+
+// The answer comes when the programs are attached: from then on the session has every event. A
+// client that disconnects before takes its session with it.
+void open_session(const MethodTargets& t, Wish wish, const Reply& reply,
+                  const CommandQueue::Token& token) {
+  if (!reply.connected()) return;
+  if (auto chosen = choose_events(t.tracer, wish); !chosen) return reply(propagate(chosen));
+  auto opened = t.tracer.session_control().open(wish.request, [&t](uint32_t session) {
+    return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch) {
+      subscribers.publish(session, batch);
+    };
+  });
+  if (!opened) return reply(propagate(opened));
+  t.tracer.attacher().when_attached([t, wish = std::move(wish), reply, token,
+                                     session = *opened](const Result<>& attached) {
+    if (!attached) return reply(std::unexpected(attached.error()));
+    if (auto checked = check_attached(t.tracer, wish, *session); !checked)
+      return reply(propagate(checked));
+    reply.hand_over(description(t.tracer, *session),
+                    [t, session](Fd connection, const Peer& peer) {
+                      add_subscriber(t, session, std::move(connection), peer);
+                    });
+  });
+}
+
+void subscribe(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
+  auto wish = read_wish(params, peer);
+  if (!wish) return reply(propagate(wish));
+  t.commands.run([t, wish = std::move(*wish), reply](const CommandQueue::Token& token) {
+    if (wish.role != Role::admin || wish.events.empty())
+      return open_session(t, wish, reply, token);
+    t.tracer.resolver().prepare_tracepoints(
+        wish.events, [t, wish, reply, token](const Tracepoints::Kept&) {
+          open_session(t, wish, reply, token);
+        });
+  });
+}
+
+json list_sessions(const Tracer& tracer) {
+  json list = json::array();
+  for (const Session& session : tracer.sessions().all())
+    if (session.has_sink) list.push_back(session_json(tracer, session, false));
+  return {{"sessions", std::move(list)}};
+}
+
+}  // namespace
+
+void add_session_methods(ControlServer& server, const MethodTargets& t) {
+  server.add("session.list", Role::read,
+             [t](const json&, const Peer&) { return list_sessions(t.tracer); });
+  server.add({"session.show", {"session"}}, Role::read,
+             [t](const json& params, const Peer&) -> Result<json> {
+               auto session = session_parameter(t.tracer, params);
+               if (!session) return propagate(session);
+               return session_json(t.tracer, **session, true);
+             });
+  server.add_deferred({"stream.subscribe", {"name", "events", "filter", "buffer_kb"}}, Role::read,
+                      [t](const json& params, const Peer& peer, const Reply& reply) {
+                        subscribe(t, params, peer, reply);
+                      });
+}
+
+}  // namespace ktraced

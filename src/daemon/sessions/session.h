@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What one asks for, and where it goes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bpf/shared_state.h"
+#include "daemon/events/event_catalog.h"
+#include "kernel/filters/filter_settings.h"
+
+namespace ktraced {
+
+// Whose connection a session belongs to.
+struct SessionOwner {
+  pid_t pid = 0;  // 0: the daemon itself
+  uid_t uid = 0;
+};
+
+// An event set, a filter and a sink of its own. The kernel knows it by its number: a program writes
+// a record for each session that has its event on and whose filter matches.
+struct Session {
+  uint32_t number = 0;  // SESSION_RECORDER, SESSION_OUTPUT, or of a client
+  std::string name;
+  SessionOwner owner;
+  uint64_t since_ns = 0;  // CLOCK_BOOTTIME
+  // What it asked for. Nothing: what the recorder has, also when that changes.
+  std::optional<EventSet> own_events;
+  std::optional<FilterSettings> own_filter;
+  bool has_sink = false;  // its records go somewhere
+  bool paused = false;
+  size_t ring_bytes = 0;  // of each of its stream rings; 0: it has none
+
+  [[nodiscard]] uint32_t bit() const { return 1U << number; }
+  [[nodiscard]] bool is_recorder() const { return number == SESSION_RECORDER; }
+  [[nodiscard]] bool is_client() const { return number >= SESSION_CLIENT_FIRST; }
+};
+
+}  // namespace ktraced

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/sessions/session_accounts.h"
+
+#include <algorithm>
+
+namespace ktraced {
+
+EventCounts& EventCounts::operator+=(const EventCounts& other) {
+  recorded += other.recorded;
+  filtered += other.filtered;
+  dropped += other.dropped;
+  return *this;
+}
+
+EventCounters& EventCounters::operator+=(const EventCounters& other) {
+  counts += other.counts;
+  missed += other.missed;
+  overwritten += other.overwritten;
+  return *this;
+}
+
+bool EventCounters::any() const {
+  return counts.recorded + counts.filtered + counts.dropped + missed + overwritten != 0;
+}
+
+SessionAccounts::Reading& SessionAccounts::Reading::operator+=(const Reading& other) {
+  counters += other.counters;
+  per_cpu.resize(std::max(per_cpu.size(), other.per_cpu.size()));
+  for (size_t cpu = 0; cpu < other.per_cpu.size(); ++cpu) per_cpu[cpu] += other.per_cpu[cpu];
+  return *this;
+}
+
+// Hits are counted before what becomes of them, so they are read last: nothing is below zero.
+EventCounts SessionAccounts::total(uint32_t session, uint32_t cpu, uint16_t event) const {
+  const Counters::Stored stored = counters_.of(session, cpu, event);
+  EventCounts counts{.recorded = stored.recorded, .filtered = 0, .dropped = stored.dropped};
+  counts.filtered = hits_.seen(session, cpu, event) - stored.recorded - stored.dropped;
+  if (session == SESSION_RECORDER)
+    counts.recorded = counters_.released(cpu, event) + flight_.recorded(cpu, event);
+  return counts;
+}
+
+uint64_t SessionAccounts::missed(uint32_t session, const Event& event) const {
+  const auto found = missed_.find({session, event.id});
+  const Missed missed = found == missed_.end() ? Missed{} : found->second;
+  if (session == SESSION_RECORDER) return catalog_.missed(event) - missed.before;
+  return missed.earlier + (missed.on ? catalog_.missed(event) - missed.before : 0);
+}
+
+SessionAccounts::Reading SessionAccounts::read(uint32_t session, const Event& event,
+                                               uint64_t overwritten) const {
+  Reading reading;
+  const auto found = baselines_.find({session, event.id});
+  const Baseline* base = found == baselines_.end() ? nullptr : &found->second;
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
+    EventCounts counts = total(session, cpu, event.id);
+    if (base != nullptr)
+      counts = {.recorded = counts.recorded - base->per_cpu[cpu].recorded,
+                .filtered = counts.filtered - base->per_cpu[cpu].filtered,
+                .dropped = counts.dropped - base->per_cpu[cpu].dropped};
+    reading.counters.counts += counts;
+    reading.per_cpu.push_back(counts);
+  }
+  reading.counters.missed = missed(session, event);
+  // A read of a ring that is being written can briefly be too low: never report less than zero.
+  reading.counters.overwritten =
+      overwritten - std::min(overwritten, base != nullptr ? base->overwritten : 0);
+  return reading;
+}
+
+SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const {
+  Reading sum;
+  if (const auto ended = ended_.find(event.id); ended != ended_.end()) sum = ended->second;
+  for (uint32_t session = SESSION_RECORDER + 1; session < SESSIONS_MAX; ++session)
+    sum += read(session, event);
+  return sum;
+}
+
+bool SessionAccounts::any_hit(const Event& event) const {
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
+    uint64_t sum = counters_.released(cpu, event.id) + flight_.recorded(cpu, event.id);
+    for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
+      sum += counters_.hits(cpu, counter, event.id);
+    if (sum != 0) return true;
+  }
+  return false;
+}
+
+void SessionAccounts::begin(uint32_t session, bool adopted) {
+  hits_.forget(session);
+  if (!adopted) counters_.clear(session);
+  std::erase_if(baselines_, [session](const auto& entry) { return entry.first.first == session; });
+  std::erase_if(missed_, [session](const auto& entry) { return entry.first.first == session; });
+  if (adopted)
+    for (const Event& event : catalog_.schema().events()) set_baseline(session, event, false, 0);
+}
+
+void SessionAccounts::note_on(const Event& event, uint32_t sessions) {
+  for (uint32_t session = SESSION_RECORDER + 1; session < SESSIONS_MAX; ++session) {
+    const bool on = (sessions >> session & 1) != 0;
+    const Key key{session, event.id};
+    const auto found = missed_.find(key);
+    if (on == (found != missed_.end() && found->second.on)) continue;
+    Missed& missed = missed_[key];
+    const uint64_t now = catalog_.missed(event);
+    if (!on) missed.earlier += now - missed.before;
+    missed.before = now;
+    missed.on = on;
+  }
+}
+
+void SessionAccounts::end(uint32_t session) {
+  for (const Event& event : catalog_.schema().events())
+    if (Reading reading = read(session, event); reading.counters.any()) ended_[event.id] += reading;
+  begin(session);
+}
+
+void SessionAccounts::set_baseline(uint32_t session, const Event& event, bool emptied,
+                                   uint64_t overwritten) {
+  Baseline baseline{.per_cpu = {}, .overwritten = overwritten};
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
+    EventCounts counts = total(session, cpu, event.id);
+    if (emptied)
+      counts.recorded =
+          counters_.released(cpu, event.id) + flight_.recorded_before(cpu, event.id);
+    baseline.per_cpu.push_back(counts);
+  }
+  baselines_[{session, event.id}] = std::move(baseline);
+}
+
+// Programs record during a reset. Records written after the flight recorder was emptied are in it,
+// so they are counted.
+void SessionAccounts::reset(uint32_t session, bool emptied) {
+  std::vector<uint64_t> overwritten(EVENT_ID_MAX);
+  if (session == SESSION_RECORDER && flight_.enabled())
+    overwritten = emptied ? flight_.overwritten_before() : flight_.reach().overwritten;
+  for (const Event& event : catalog_.schema().events()) {
+    set_baseline(session, event, emptied, overwritten[event.id]);
+    if (const auto found = missed_.find({session, event.id}); found != missed_.end())
+      found->second.earlier = 0;
+    if (session == SESSION_RECORDER || missed_.contains({session, event.id}))
+      missed_[{session, event.id}].before = catalog_.missed(event);
+  }
+}
+
+}  // namespace ktraced

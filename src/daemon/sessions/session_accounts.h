@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What became of the hits of each session.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "daemon/events/event_catalog.h"
+#include "daemon/sessions/session_hits.h"
+#include "kernel/rings/counters.h"
+#include "kernel/rings/flight_recorder.h"
+
+namespace ktraced {
+
+// Counts of one event.
+struct EventCounts {
+  uint64_t recorded = 0;
+  uint64_t filtered = 0;
+  uint64_t dropped = 0;
+
+  EventCounts& operator+=(const EventCounts& other);
+  bool operator==(const EventCounts&) const = default;
+};
+
+// What happened to the hits of one event while it was on.
+struct EventCounters {
+  EventCounts counts;
+  uint64_t missed = 0;       // sum of all CPUs
+  uint64_t overwritten = 0;  // records in the flight recorder, sum of all CPUs
+
+  EventCounters& operator+=(const EventCounters& other);
+  [[nodiscard]] bool any() const;
+};
+
+// For each session, CPU and event: hits = recorded + filtered + dropped + missed. Belongs to the
+// main thread.
+class SessionAccounts {
+ public:
+  // All must outlive this.
+  SessionAccounts(const EventCatalog& catalog, Counters& counters, const FlightRecorder& flight,
+                  SessionHits& hits)
+      : catalog_(catalog), counters_(counters), flight_(flight), hits_(hits) {}
+
+  // Counts since the session began, or since its last reset: sums, and the counts of each CPU, by
+  // number. Both are from one reading, so they agree while programs count.
+  struct Reading {
+    EventCounters counters;
+    std::vector<EventCounts> per_cpu;
+
+    Reading& operator+=(const Reading& other);
+  };
+  // `overwritten`: since the flight recorder was created, as its Reach has it; for the recorder.
+  [[nodiscard]] Reading read(uint32_t session, const Event& event, uint64_t overwritten = 0) const;
+  // The sum of all sessions but the recorder, also of those that have ended, since reset_ended().
+  [[nodiscard]] Reading read_streams(const Event& event) const;
+  // True if there was any hit, regardless of resets. Does not count missed hits: reading them takes
+  // a system call.
+  [[nodiscard]] bool any_hit(const Event& event) const;
+
+  // A session gets this number: it counts from zero. With `adopted` its counters stay as an earlier
+  // daemon has left them, for LossTracker.
+  void begin(uint32_t session, bool adopted = false);
+  // These sessions have the event on from now on; the others have it off.
+  void note_on(const Event& event, uint32_t sessions);
+  // The session ends; no program counts for it any more.
+  void end(uint32_t session);
+
+  // From now on a session counts from zero. `emptied`: the flight recorder has just been emptied;
+  // then the recorder counts what it has recorded since.
+  void reset(uint32_t session, bool emptied = false);
+  void reset_ended() { ended_.clear(); }
+
+ private:
+  struct Baseline {
+    std::vector<EventCounts> per_cpu;
+    uint64_t overwritten = 0;
+  };
+  // Missed hits while a session had the event on. The recorder has all.
+  struct Missed {
+    uint64_t earlier = 0;
+    uint64_t before = 0;
+    bool on = false;
+  };
+  using Key = std::pair<uint32_t, uint16_t>;  // session and event
+
+  [[nodiscard]] EventCounts total(uint32_t session, uint32_t cpu, uint16_t event) const;
+  [[nodiscard]] uint64_t missed(uint32_t session, const Event& event) const;
+  void set_baseline(uint32_t session, const Event& event, bool emptied, uint64_t overwritten);
+
+  const EventCatalog& catalog_;
+  Counters& counters_;
+  const FlightRecorder& flight_;
+  SessionHits& hits_;
+  std::map<Key, Baseline> baselines_;
+  std::map<Key, Missed> missed_;
+  std::map<uint16_t, Reading> ended_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/sessions/session_hits.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+uint32_t counter_of(uint32_t way) { return (way & WAY_COUNTER) >> WAY_COUNTER_SHIFT; }
+
+// Two counters for hits that the recorder sees, and two for the others.
+bool counts_for_recorder(uint32_t counter) { return counter >= WAY_COUNTERS / 2; }
+
+// A counter for these sessions that is not `used`.
+uint32_t other_counter(uint32_t sessions, uint32_t used) {
+  const uint32_t first = (sessions & WAY_RECORDER) != 0 ? WAY_COUNTERS / 2 : 0;
+  return first == used ? first + 1 : first;
+}
+
+}  // namespace
+
+SessionHits::SessionHits(Kernel kernel) : kernel_(std::move(kernel)) {
+  for (uint16_t event = 0; event < kernel_.ways.size(); ++event)
+    if (const uint32_t way = kernel_.ways[event]; (way & WAY_SESSIONS) != 0)
+      histories_[event].now = begin(event, way & WAY_SESSIONS, counter_of(way));
+}
+
+SessionHits::Period SessionHits::begin(uint16_t event, uint32_t sessions, uint32_t counter) const {
+  Period period{.sessions = sessions, .counter = counter, .before = {}};
+  for (uint32_t cpu = 0; cpu < kernel_.cpus; ++cpu)
+    period.before.push_back(kernel_.count(cpu, counter, event));
+  return period;
+}
+
+// No program counts for the last period any more: its hits are final.
+void SessionHits::settle(uint16_t event, History& history) {
+  const Period& last = history.last;
+  for (uint32_t session = SESSION_RECORDER + 1; session < SESSIONS_MAX; ++session) {
+    if ((last.sessions >> session & 1) == 0) continue;
+    std::vector<uint64_t>& seen = history.seen[session];
+    seen.resize(kernel_.cpus);
+    for (uint32_t cpu = 0; cpu < kernel_.cpus; ++cpu)
+      seen[cpu] += kernel_.count(cpu, last.counter, event) - last.before[cpu];
+  }
+  history.last = {};
+}
+
+void SessionHits::change(std::span<const Wanted> events) {
+  const bool any = std::ranges::any_of(events, [this](const Wanted& wanted) {
+    return (kernel_.ways[wanted.event] & WAY_SESSIONS) != wanted.sessions;
+  });
+  if (any) kernel_.wait();
+  for (const Wanted& wanted : events) change(wanted);
+}
+
+void SessionHits::change(const Wanted& wanted) {
+  std::atomic_ref<u16> way(kernel_.ways[wanted.event]);
+  const uint32_t old = way.load();
+  uint32_t counter = counter_of(old);
+  if ((old & WAY_SESSIONS) != wanted.sessions) {
+    History& history = histories_[wanted.event];
+    settle(wanted.event, history);
+    counter = other_counter(wanted.sessions, counter);
+    history.last = std::exchange(history.now, begin(wanted.event, wanted.sessions, counter));
+  }
+  const bool direct = wanted.direct && wanted.sessions == WAY_RECORDER;
+  const uint32_t now =
+      wanted.sessions | counter << WAY_COUNTER_SHIFT | (direct ? uint32_t{WAY_DIRECT} : 0U);
+  if (now != old) way.store(static_cast<u16>(now));
+}
+
+void SessionHits::drop(uint32_t session) {
+  std::vector<Wanted> events;
+  for (uint16_t event = 0; event < kernel_.ways.size(); ++event)
+    if (const uint32_t sessions = kernel_.ways[event] & WAY_SESSIONS; (sessions >> session & 1) != 0)
+      events.push_back({.event = event, .sessions = sessions & ~(1U << session), .direct = false});
+  change(events);
+}
+
+uint64_t SessionHits::seen(uint32_t session, uint32_t cpu, uint16_t event) const {
+  uint64_t sum = 0;
+  if (session == SESSION_RECORDER) {
+    for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
+      if (counts_for_recorder(counter)) sum += kernel_.count(cpu, counter, event);
+    return sum;
+  }
+  const auto found = histories_.find(event);
+  if (found == histories_.end()) return 0;
+  const History& history = found->second;
+  for (const Period* period : {&history.last, &history.now})
+    if ((period->sessions >> session & 1) != 0)
+      sum += kernel_.count(cpu, period->counter, event) - period->before[cpu];
+  return sum + (history.seen[session].empty() ? 0 : history.seen[session][cpu]);
+}
+
+void SessionHits::forget(uint32_t session) {
+  for (auto& [event, history] : histories_) {
+    history.seen[session].clear();
+    history.last.sessions &= ~(1U << session);
+  }
+}
+
+}  // namespace ktraced

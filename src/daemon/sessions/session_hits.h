@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How many hits each session saw.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "bpf/shared_state.h"
+
+namespace ktraced {
+
+// Chooses the word of each event that programs read (enum event_way), and knows from the counters
+// that it names which hits each session saw: exactly those that loaded a word with the session in
+// it. The counters that the kernel has of the recorder outlive the daemon; what is known of other
+// sessions does not. Belongs to the main thread.
+class SessionHits {
+ public:
+  // What it needs of the kernel.
+  struct Kernel {
+    std::span<u16> ways;  // by event id
+    uint32_t cpus = 0;
+    // One of the WAY_COUNTERS counters of hits.
+    std::function<uint64_t(uint32_t cpu, uint32_t counter, uint16_t event)> count;
+    // Waits for all programs that run now.
+    std::function<void()> wait;
+  };
+  // Continues with the words that an earlier daemon has left.
+  explicit SessionHits(Kernel kernel);
+
+  struct Wanted {
+    uint16_t event = 0;
+    uint32_t sessions = 0;  // bits of the sessions that record it from now on
+    bool direct = false;    // WAY_DIRECT, if only the recorder is among them
+  };
+  // Changes the sessions of these events. May wait for programs.
+  void change(std::span<const Wanted> events);
+
+  // Takes a session out of all events.
+  void drop(uint32_t session);
+
+  // Hits of this CPU that the session has seen, without those that the recorder stored directly:
+  // of the recorder since its counters exist, of others since forget().
+  [[nodiscard]] uint64_t seen(uint32_t session, uint32_t cpu, uint16_t event) const;
+  // The number of a session begins a new life.
+  void forget(uint32_t session);
+
+ private:
+  // The counts of one counter since it was chosen, for these sessions. By CPU.
+  struct Period {
+    uint32_t sessions = 0;
+    uint32_t counter = 0;
+    std::vector<uint64_t> before;
+  };
+  struct History {
+    Period last;  // programs that loaded its word may still count
+    Period now;
+    std::array<std::vector<uint64_t>, SESSIONS_MAX> seen;  // in earlier periods, by CPU
+  };
+  [[nodiscard]] Period begin(uint16_t event, uint32_t sessions, uint32_t counter) const;
+  void settle(uint16_t event, History& history);
+  void change(const Wanted& wanted);
+
+  Kernel kernel_;
+  std::map<uint16_t, History> histories_;  // of the events that any session has had
+};
+
+}  // namespace ktraced

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/sessions/session_set.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text/plain_text.h"
+
+namespace ktraced {
+namespace {
+
+constexpr ptrdiff_t kSessionsPerUser = 3;  // not for root and the daemon's uid
+
+Result<> check_name(const std::string& name) {
+  const bool fits = name.size() <= kSessionNameMax && std::ranges::all_of(name, [](char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                             (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+                    });
+  if (fits && !name.empty()) return {};
+  return fail(ExitCode::usage,
+              "the name of a session must have 1 to {} letters, digits, '-', '_' or '.'",
+              kSessionNameMax);
+}
+
+}  // namespace
+
+SessionSet::SessionSet(const EventSet& recorder_events) : recorder_events_(recorder_events) {
+  Session& recorder = sessions_.emplace_back();
+  recorder.name = "recorder";
+  recorder.own_filter.emplace();
+  Session& output = sessions_.emplace_back();
+  output.number = SESSION_OUTPUT;
+  output.name = "output";
+}
+
+Result<Session*> SessionSet::add(const std::string& name, const SessionOwner& owner,
+                                 uint64_t now_ns) {
+  const std::string used = name.empty() ? fmt::format("client-{}", clients_ + 1) : name;
+  if (auto fits = check_name(used); !fits) return propagate(fits);
+  if (named(used))
+    return fail(ExitCode::usage, "there is a session '{}' already: choose another name", used);
+  uint32_t number = SESSION_CLIENT_FIRST;
+  auto place = std::ranges::next(sessions_.begin(), SESSION_CLIENT_FIRST);
+  for (; place != sessions_.end() && place->number == number; ++place) ++number;
+  if (number == SESSIONS_MAX)
+    return fail(ExitCode::unavailable,
+                "all {} sessions of clients are in use; 'ktracectl session list' shows whose",
+                SESSIONS_MAX - SESSION_CLIENT_FIRST);
+  const auto own = std::ranges::count_if(sessions_, [&](const Session& session) {
+    return session.is_client() && session.owner.uid == owner.uid;
+  });
+  if (owner.uid != 0 && owner.uid != ::geteuid() && own >= kSessionsPerUser)
+    return fail(ExitCode::unavailable,
+                "uid {} has {} sessions, the limit of one user; 'ktracectl session list' shows them",
+                owner.uid, own);
+  ++clients_;
+  Session session;
+  session.number = number;
+  session.name = used;
+  session.owner = owner;
+  session.since_ns = now_ns;
+  return &*sessions_.insert(place, std::move(session));
+}
+
+void SessionSet::remove(uint32_t number) {
+  sessions_.remove_if([number](const Session& session) { return session.number == number; });
+}
+
+const Session* SessionSet::find(uint32_t number) const {
+  const auto found = std::ranges::find(sessions_, number, &Session::number);
+  return found == sessions_.end() ? nullptr : &*found;
+}
+
+Session* SessionSet::find(uint32_t number) {
+  return const_cast<Session*>(static_cast<const SessionSet&>(*this).find(number));
+}
+
+Result<Session*> SessionSet::named(const std::string& name) {
+  const auto found = std::ranges::find(sessions_, name, &Session::name);
+  if (found != sessions_.end()) return &*found;
+  return fail(ExitCode::usage, "there is no session '{}'; 'ktracectl session list' shows all",
+              printable(name));
+}
+
+const FilterSettings& SessionSet::filter_of(const Session& session) const {
+  return session.own_filter ? *session.own_filter : *recorder().own_filter;
+}
+
+uint32_t SessionSet::following_recorder() const {
+  uint32_t sessions = recorder().bit();
+  for (const Session& session : sessions_)
+    if (!session.own_filter) sessions |= session.bit();
+  return sessions;
+}
+
+bool SessionSet::any_records() const {
+  return std::ranges::any_of(sessions_,
+                             [this](const Session& session) { return records(session); });
+}
+
+uint32_t SessionSet::wanting(const std::string& event) const {
+  uint32_t sessions = 0;
+  for (const Session& session : sessions_)
+    if (records(session) && events_of(session).contains(event)) sessions |= session.bit();
+  return sessions;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/stream/session_stream.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/clock.h"
+
+namespace ktraced {
+namespace {
+
+// Space is released in steps of this many bytes, so that a full ring accepts new records before all
+// of it has been read.
+constexpr uint64_t kStepBytes = 64U << 10;
+
+}  // namespace
+
+SessionStream::SessionStream(StreamRings rings, Counters& counters, Options options)
+    : rings_(std::move(rings)), counters_(counters), options_(std::move(options)) {}
+
+void SessionStream::make_cpus(uint64_t start) {
+  cpus_.clear();
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+    cpus_.emplace_back(options_.uuid, counters_, rings_.session(), cpu, start);
+}
+
+void SessionStream::begin_account(const LostByCpu& known_lost) {
+  if (options_.account == nullptr) return;
+  options_.account->begin(
+      [this](uint32_t cpu, uint16_t event) {
+        return counters_.reported(rings_.session(), cpu, event);
+      },
+      known_lost);
+}
+
+void SessionStream::begin() {
+  make_cpus(boottime_ns());
+  for (auto& [cpu, ring] : rings_.rings()) release(ring, cpu, ring.produced());
+  for (Cpu& cpu : cpus_) static_cast<void>(cpu.losses.unreported());
+  begin_account({});
+}
+
+void SessionStream::resume(const LostByCpu& lost_before) {
+  make_cpus(0);
+  begin_account(lost_before);
+  for (const auto& [cpu, lost] : lost_before) cpus_[cpu].builder.lose(lost);
+}
+
+void SessionStream::request() {
+  requested_.store(boottime_ns());
+  flowing_.store(true);
+}
+
+void SessionStream::add_names(std::span<const std::byte> records) {
+  names_.insert(names_.end(), records.begin(), records.end());
+}
+
+void SessionStream::announce(std::span<const std::byte> records) {
+  for (const PacketBytes& packet :
+       build_metadata_packets(options_.uuid, metadata_sequence_, watermark_, records))
+    options_.publish(std::span(&packet, 1));
+}
+
+void SessionStream::publish(uint64_t until, uint64_t watermark) {
+  std::vector<PacketBytes> packets;
+  for (auto& [number, ring] : rings_.rings()) drain_cpu(ring, cpus_[number]);
+  for (Cpu& cpu : cpus_) {
+    if (!rings_.rings().contains(cpu.number)) cpu.builder.lose(cpu.losses.unreported());
+    cpu.builder.take(until, packets);
+  }
+  watermark_ = watermark;
+  // The metadata packet comes last, so that it names everything that the events refer to.
+  packets.push_back(
+      build_metadata_packet(options_.uuid, metadata_sequence_++, watermark_, std::exchange(names_, {})));
+  options_.publish(packets);
+}
+
+void SessionStream::release(RingReader& ring, uint32_t cpu, uint64_t to) {
+  if (options_.account != nullptr) options_.account->commit(cpu, to);
+  ring.release(to);
+}
+
+void SessionStream::drain_cpu(RingReader& ring, Cpu& cpu) {
+  const uint64_t until = ring.produced();
+  uint64_t at = ring.consumed();
+  while (at < until) {
+    const uint64_t step = std::min(until, at + kStepBytes);
+    const uint64_t next = take_step(ring, cpu, at, step);
+    note_losses(ring, cpu);
+    release(ring, cpu.number, next);
+    const bool busy = next < step;
+    at = next;
+    if (busy) break;
+  }
+  note_losses(ring, cpu);
+  report_losses(cpu, at);
+}
+
+// If this fails halfway, the records read so far are released: they are in the builder.
+uint64_t SessionStream::take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until) {
+  uint64_t at = from;
+  try {
+    return ring.read(from, until, [&](uint64_t position, auto bytes) {
+      at = position;
+      report_losses(cpu, position);
+      cpu.builder.add(bytes);
+      if (options_.account != nullptr)
+        options_.account->take(cpu.number, RecordView(bytes.data()).id());
+    });
+  } catch (...) {
+    release(ring, cpu.number, at);
+    throw;
+  }
+}
+
+// While the ring is full every new record is dropped. So everything dropped since the last release
+// belongs right after what is now the last record.
+void SessionStream::note_losses(const RingReader& ring, Cpu& cpu) {
+  if (auto unreported = cpu.losses.unreported(); !unreported.empty())
+    cpu.pending.emplace_back(ring.produced(), std::move(unreported));
+}
+
+void SessionStream::report_losses(Cpu& cpu, uint64_t position) {
+  for (; !cpu.pending.empty() && cpu.pending.front().first <= position; cpu.pending.pop_front())
+    cpu.builder.lose(cpu.pending.front().second);
+}
+
+Result<> SessionStream::resize(size_t ring_bytes) {
+  auto old = rings_.resize(ring_bytes);
+  if (!old) return propagate(old);
+  for (auto& [number, ring] : *old) {
+    drain_cpu(ring, cpus_[number]);
+    report_losses(cpus_[number], std::numeric_limits<uint64_t>::max());
+  }
+  if (options_.account != nullptr)
+    for (const auto& [number, ring] : rings_.rings()) options_.account->restart(number);
+  return {};
+}
+
+uint64_t SessionStream::discard() {
+  uint64_t discarded = 0;
+  for (auto& [number, ring] : rings_.rings()) {
+    drain_cpu(ring, cpus_[number]);
+    discarded += cpus_[number].builder.discard();
+  }
+  return discarded;
+}
+
+uint64_t SessionStream::late_records() const {
+  uint64_t sum = 0;
+  for (const Cpu& cpu : cpus_) sum += cpu.builder.late_records();
+  return sum;
+}
+
+}  // namespace ktraced
