@@ -88,25 +88,18 @@ class ControlServerTest : public testing::Test {
                          [this](const nlohmann::json&, const Peer&, Reply reply) {
                            replies.push_back(std::move(reply));
                          });
-    server->add_session(
-        "keep", Role::read,
-        [this](const nlohmann::json&, const Peer&, Session& session) -> Result<nlohmann::json> {
-          kept = std::make_shared<int>(1);
-          session.keep(kept);
-          return nlohmann::json::object();
-        });
-    server->add_session(
-        "notify", Role::read,
-        [](const nlohmann::json&, const Peer&, Session& session) -> Result<nlohmann::json> {
-          session.notify("progress", {{"done", 1}});
-          return nlohmann::json::object();
-        });
-    server->add_upgrade(
-        "stream.subscribe", Role::read,
-        [](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {
-          return nlohmann::json{{"uuid", "u"}};
-        },
-        [this](Fd fd, const Peer&, const nlohmann::json&) { taken.set_value(std::move(fd)); });
+    server->add_deferred("notify", Role::read,
+                         [](const nlohmann::json&, const Peer&, const Reply& reply) {
+                           reply.notify("progress", {{"done", 1}});
+                           reply(nlohmann::json::object());
+                         });
+    server->add_deferred("stream.subscribe", Role::read,
+                         [this](const nlohmann::json&, const Peer&, const Reply& reply) {
+                           kept = std::make_shared<int>(1);
+                           reply.hand_over({{"uuid", "u"}}, [this, kept = kept](Fd fd, const Peer&) {
+                             taken.set_value(std::move(fd));
+                           });
+                         });
     thread = std::thread([this] { EXPECT_EQ(loop->run().value(), 0); });
   }
   void stop() {

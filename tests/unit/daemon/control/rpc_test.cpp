@@ -27,17 +27,10 @@ class RpcTest : public testing::Test {
     methods.add(
         {"careless", {"missing", "needless"}}, Role::read,
         [](const json& params, const Peer&) -> Result<json> { return params.at("missing"); });
-    methods.add_upgrade(
-        "stream.subscribe", Role::read,
-        [this](const json&, const Peer&) -> Result<json> {
-          if (refuse_stream) return fail(ExitCode::unavailable, "too many");
-          return json{{"uuid", "1"}};
-        },
-        [](Fd, const Peer&, const json&) {});
   }
 
   std::string line(std::string_view request, Role role = Role::admin) {
-    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, session)
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, source)
         .line;
   }
   json answer(std::string_view request, Role role = Role::admin) {
@@ -51,9 +44,8 @@ class RpcTest : public testing::Test {
   }
 
   Methods methods;
-  Session session;
+  RequestSource source;
   int pauses = 0;
-  bool refuse_stream = false;
 };
 
 TEST_F(RpcTest, AnswersWithTheIdAndTheResult) {
@@ -124,16 +116,6 @@ TEST_F(RpcTest, EnforcesRoles) {
             77);
 }
 
-TEST_F(RpcTest, HandsTheConnectionOverOnlyOnASuccessfulUpgrade) {
-  Peer peer{.role = Role::read};
-  auto request = R"({"jsonrpc":"2.0","id":1,"method":"stream.subscribe"})";
-  EXPECT_TRUE(methods.answer(request, peer, session).takeover);
-  EXPECT_FALSE(
-      methods.answer(R"({"jsonrpc":"2.0","id":1,"method":"echo"})", peer, session).takeover);
-  refuse_stream = true;
-  EXPECT_FALSE(methods.answer(request, peer, session).takeover);
-}
-
 class DeferredTest : public RpcTest {
  protected:
   DeferredTest() {
@@ -147,9 +129,10 @@ class DeferredTest : public RpcTest {
                          });
   }
   Methods::Answer ask(std::string_view request, Role role = Role::admin) {
-    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, session,
-                          [this](std::string text) {
+    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, source,
+                          [this](const std::string& text, Takeover takeover) {
                             ++sends;
+                            handed_over = static_cast<bool>(takeover);
                             if (!text.empty()) sent.push_back(json::parse(text));
                           });
   }
@@ -157,6 +140,7 @@ class DeferredTest : public RpcTest {
   std::vector<Reply> replies;
   std::vector<json> sent;
   size_t sends = 0;  // including empty lines
+  bool handed_over = false;
 };
 
 TEST_F(DeferredTest, AnswersLaterAndOnlyOnce) {
@@ -187,6 +171,22 @@ TEST_F(DeferredTest, AnswersErrorsAndBadParameters) {
   EXPECT_EQ(sent[1].at("error").at("code"), -32602);
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"later"})", Role::read), -32001);
   EXPECT_EQ(replies.size(), 1U);
+}
+
+TEST_F(DeferredTest, HandsTheConnectionOverOnlyOnSuccess) {
+  ask(R"({"jsonrpc":"2.0","id":1,"method":"later"})");
+  ask(R"({"jsonrpc":"2.0","id":2,"method":"later"})");
+  ask(R"({"jsonrpc":"2.0","id":3,"method":"later"})");
+  const Takeover take_over = [](Fd, const Peer&) {};
+  replies[0](fail(ExitCode::unavailable, "too many"));
+  replies[0].hand_over({{"uuid", "1"}}, take_over);
+  EXPECT_FALSE(handed_over) << "it was answered before";
+  replies[1].hand_over({{"uuid", "1"}}, take_over);
+  EXPECT_TRUE(handed_over);
+  replies[2](json::object());
+  EXPECT_FALSE(handed_over);
+  ASSERT_EQ(sent.size(), 3U);
+  EXPECT_EQ(sent[1], json::parse(R"({"jsonrpc":"2.0","id":2,"result":{"uuid":"1"}})"));
 }
 
 TEST_F(DeferredTest, AnswersADroppedRequestWithAnError) {

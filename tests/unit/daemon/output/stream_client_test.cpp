@@ -36,19 +36,19 @@ class StreamClientTest : public testing::Test {
   void SetUp() override {
     char name[] = "/tmp/ktraced-test-XXXXXX";
     directory = ::mkdtemp(name);
-    subscribers = Subscribers::create(
-                      *loop, {.on_any = [](bool) {}, .request_batch = [this] { publish_end(); }})
-                      .value();
+    subscribers =
+        Subscribers::create(*loop, {.request_batch = [this](uint32_t) { publish_end(); }}).value();
     server = ControlServer::listen(*loop, directory / "s", AccessRules{}).value();
-    server->add_upgrade(
-        "stream.subscribe", Role::read,
-        [this](const json&, const Peer&) -> Result<json> {
-          return json{
-              {"protocol", kProtocolVersion}, {"uuid", "0"}, {"schema", schema_to_json(schema)}};
-        },
-        [this](Fd fd, const Peer& peer, const json&) {
-          ASSERT_TRUE(subscribers->add(std::move(fd), peer, [this] { return first_names(); }));
-          publish_events();
+    server->add_deferred(
+        "stream.subscribe", Role::read, [this](const json&, const Peer&, const Reply& reply) {
+          reply.hand_over(
+              {{"protocol", kProtocolVersion}, {"uuid", "0"}, {"schema", schema_to_json(schema)}},
+              [this](Fd fd, const Peer& peer) {
+                ASSERT_TRUE(subscribers->add(std::move(fd),
+                                             {.session = 2, .peer = peer, .keep = nullptr},
+                                             [this] { return first_names(); }));
+                publish_events();
+              });
         });
   }
   void TearDown() override { fs::remove_all(directory); }
@@ -126,11 +126,11 @@ class StreamClientTest : public testing::Test {
     cpu1.take(UINT64_MAX, batch);
     cpu0.take(UINT64_MAX, batch);
     batch.push_back(build_metadata_packet(uuid, 1, 400, names));  // 500 is after the watermark
-    subscribers->publish(batch);
-    subscribers->publish(std::array{build_metadata_packet(uuid, 2, 600, {})});
+    subscribers->publish(2, batch);
+    subscribers->publish(2, std::array{build_metadata_packet(uuid, 2, 600, {})});
   }
   void publish_end() {
-    subscribers->publish(std::array{build_metadata_packet(uuid, 3, boottime_ns(), {})});
+    subscribers->publish(2, std::array{build_metadata_packet(uuid, 3, boottime_ns(), {})});
   }
 
   Uuid uuid{1};

@@ -18,25 +18,32 @@ using namespace std::chrono_literals;
 using test::FakeDrain;
 using test::StreamChecker;
 
+constexpr uint32_t kSession = 3;
+constexpr uint32_t kOtherSession = 5;
+
 class SubscribersTest : public testing::Test {
  protected:
   void create(SubscriberLimits limits = {}) {
-    subscribers = Subscribers::create(*loop,
-                                      {.on_any = [this](bool any) { any_calls.push_back(any); },
-                                       .request_batch = [this] { ++requests; }},
-                                      limits)
-                      .value();
+    subscribers =
+        Subscribers::create(
+            *loop, {.request_batch = [this](uint32_t session) { requests.push_back(session); }},
+            limits)
+            .value();
   }
   // The reader's end of a new subscription.
-  Fd subscribe() {
+  Fd subscribe(uint32_t session = kSession, std::shared_ptr<const void> keep = nullptr) {
     int fds[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    auto added = subscribers->add(Fd(fds[0]), Peer{.pid = 42, .uid = 7}, [] {
-      return std::vector<PacketBytes>{build_metadata_packet(Uuid{1, 2, 3}, 0, 0, {})};
-    });
+    auto added = subscribers->add(
+        Fd(fds[0]),
+        {.session = session, .peer = {.pid = 42, .uid = 7}, .keep = std::move(keep)}, [] {
+          return std::vector<PacketBytes>{build_metadata_packet(Uuid{1, 2, 3}, 0, 0, {})};
+        });
     EXPECT_TRUE(added) << added.error().message;
     return Fd(fds[1]);
   }
+  [[nodiscard]] size_t count() const { return subscribers->status().size(); }
+  void publish(std::span<const PacketBytes> batch) { subscribers->publish(kSession, batch); }
   void turn(std::chrono::milliseconds timeout = 0ms) { ASSERT_TRUE(loop->run_once(timeout)); }
   void turns() {
     for (int i = 0; i < 10; ++i) turn();
@@ -58,8 +65,7 @@ class SubscribersTest : public testing::Test {
   }
 
   std::unique_ptr<EventLoop> loop = EventLoop::create().value();
-  std::vector<bool> any_calls;
-  int requests = 0;
+  std::vector<uint32_t> requests;  // by session
   std::unique_ptr<Subscribers> subscribers;
 };
 
@@ -71,7 +77,7 @@ TEST_F(SubscribersTest, SendsFirstPacketsThenBatches) {
   turn();
   read_some(reader, checker);
   EXPECT_EQ(checker.packets(), 1U);
-  subscribers->publish(drain.batch(100));
+  publish(drain.batch(100));
   turn();
   read_some(reader, checker);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
@@ -87,19 +93,33 @@ TEST_F(SubscribersTest, SendsFirstPacketsThenBatches) {
   EXPECT_GE(status[0].at("since_s"), 0);
 }
 
-TEST_F(SubscribersTest, ReportsTheFirstSubscriptionAndTheLastEnd) {
+TEST_F(SubscribersTest, KeepsASessionAsLongAsItsReader) {
   create();
-  Fd first = subscribe();
-  Fd second = subscribe();
+  auto one = std::make_shared<int>(1), other = std::make_shared<int>(2);
+  Fd first = subscribe(kSession, one), second = subscribe(kOtherSession, other);
   turns();
   first.reset();
   turns();
-  EXPECT_EQ(any_calls, (std::vector<bool>{true}));
-  EXPECT_EQ(subscribers->count(), 1U);
+  EXPECT_EQ(one.use_count(), 1);
+  EXPECT_EQ(other.use_count(), 2);
+  EXPECT_EQ(count(), 1U);
   second.reset();
   turns();
-  EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
-  EXPECT_EQ(subscribers->count(), 0U);
+  EXPECT_EQ(other.use_count(), 1);
+  EXPECT_EQ(count(), 0U);
+}
+
+TEST_F(SubscribersTest, SendsABatchToItsSessionOnly) {
+  create();
+  Fd reader = subscribe(), other = subscribe(kOtherSession);
+  FakeDrain drain(4, 3);
+  StreamChecker checker, other_checker;
+  publish(drain.batch(100));
+  turn();
+  read_some(reader, checker);
+  read_some(other, other_checker);
+  EXPECT_EQ(checker.shown_and_lost(), drain.happened());
+  EXPECT_EQ(other_checker.packets(), 1U) << "only the first names";
 }
 
 TEST_F(SubscribersTest, EndsAfterABatchThatCoversTheRequest) {
@@ -108,32 +128,35 @@ TEST_F(SubscribersTest, EndsAfterABatchThatCoversTheRequest) {
   FakeDrain drain(4, 2);
   StreamChecker checker;
   ::shutdown(reader.get(), SHUT_WR);
-  for (int i = 0; i < 20 && requests == 0; ++i) turn(100ms);
-  EXPECT_EQ(requests, 1);
-  subscribers->publish(drain.batch(100));  // its watermark is long before the request
+  for (int i = 0; i < 20 && requests.empty(); ++i) turn(100ms);
+  EXPECT_EQ(requests, std::vector{kSession});
+  publish(drain.batch(100));  // its watermark is long before the request
   turns();
-  EXPECT_EQ(subscribers->count(), 1U);
+  EXPECT_EQ(count(), 1U);
   uint64_t now = boottime_ns();
-  subscribers->publish(drain.batch(100, now));
+  publish(drain.batch(100, now));
   FakeDrain after(1, 1);
-  subscribers->publish(after.batch(100, now + 1));  // no longer for this subscriber
+  publish(after.batch(100, now + 1));  // no longer for this subscriber
   EXPECT_TRUE(read_to_end(reader, checker));
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
   EXPECT_EQ(checker.watermark(), now);
   EXPECT_TRUE(checker.at_end_of_batch());
-  EXPECT_EQ(requests, 1);
-  EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
+  EXPECT_EQ(requests, std::vector{kSession});
 }
 
 TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
   for (unsigned seed = 1; seed <= 5; ++seed) {
-    create({.count = 4, .event_bytes = 60'000, .name_bytes = 1U << 20});
+    create({.event_bytes = 60'000, .name_bytes = 1U << 20});
     Fd slow = subscribe();
-    Fd fast = subscribe();
+    Fd fast = subscribe(kOtherSession);
+    auto publish_to_both = [this](std::span<const PacketBytes> batch) {
+      publish(batch);
+      subscribers->publish(kOtherSession, batch);
+    };
     FakeDrain drain(8, seed);
     StreamChecker slow_checker, fast_checker;
     for (int i = 0; i < 200; ++i) {
-      subscribers->publish(drain.batch(200));
+      publish_to_both(drain.batch(200));
       turn();
       read_some(fast, fast_checker);
       if (drain.below(8) == 0) read_some(slow, slow_checker, 1 + drain.below(50'000));
@@ -143,7 +166,7 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
     EXPECT_LT(status[0].at("queued_bytes"), 200'000);
     for (const Fd* fd : {&slow, &fast}) ::shutdown(fd->get(), SHUT_WR);
     turns();
-    subscribers->publish(drain.batch(200, boottime_ns()));
+    publish_to_both(drain.batch(200, boottime_ns()));
     EXPECT_TRUE(read_to_end(slow, slow_checker));
     EXPECT_TRUE(read_to_end(fast, fast_checker));
     EXPECT_EQ(slow_checker.shown_and_lost(), drain.happened()) << seed;
@@ -158,37 +181,22 @@ TEST_F(SubscribersTest, RemovesADisconnectedReaderWithoutASignal) {
   FakeDrain drain(4, 5);
   reader.reset();
   for (int i = 0; i < 10; ++i) {
-    subscribers->publish(drain.batch(1000));
+    publish(drain.batch(1000));
     turns();
   }
-  EXPECT_EQ(subscribers->count(), 0U);
+  EXPECT_EQ(count(), 0U);
 }
 
 TEST_F(SubscribersTest, ClosesAReaderThatNeverReadsWhenNamesOverflow) {
-  create({.count = 4, .event_bytes = 100'000, .name_bytes = 10'000});
+  create({.event_bytes = 100'000, .name_bytes = 10'000});
   Fd reader = subscribe();
   FakeDrain drain(4, 6);
-  for (int i = 0; i < 10'000 && subscribers->count() > 0; ++i) {
-    subscribers->publish(drain.batch(500));
+  for (int i = 0; i < 10'000 && count() > 0; ++i) {
+    publish(drain.batch(500));
     turn();
     for (const auto& one : subscribers->status()) ASSERT_LT(one.at("queued_bytes"), 120'000);
   }
-  EXPECT_EQ(subscribers->count(), 0U);
-  EXPECT_EQ(any_calls, (std::vector<bool>{true, false}));
-}
-
-TEST_F(SubscribersTest, RefusesMoreThanItsLimit) {
-  create({.count = 2});
-  Fd one = subscribe(), two = subscribe();
-  EXPECT_FALSE(subscribers->check_room(Peer{}));
-  int fds[2];
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-  Fd theirs(fds[1]);
-  auto third = subscribers->add(Fd(fds[0]), Peer{}, [] { return std::vector<PacketBytes>{}; });
-  ASSERT_FALSE(third);
-  EXPECT_EQ(third.error().code, ExitCode::unavailable);
-  char c = 0;
-  EXPECT_EQ(::recv(theirs.get(), &c, 1, 0), 0);
+  EXPECT_EQ(count(), 0U);
 }
 
 TEST_F(SubscribersTest, IgnoresDataFromReaders) {
@@ -196,15 +204,15 @@ TEST_F(SubscribersTest, IgnoresDataFromReaders) {
   Fd reader = subscribe();
   ASSERT_EQ(::send(reader.get(), "nonsense\n", 9, 0), 9);
   turns();
-  EXPECT_EQ(subscribers->count(), 1U);
-  EXPECT_EQ(requests, 0);
+  EXPECT_EQ(count(), 1U);
+  EXPECT_TRUE(requests.empty());
 }
 
 TEST_F(SubscribersTest, FinishAllSendsQueuedPacketsAndLosses) {
-  create({.count = 4, .event_bytes = 50'000, .name_bytes = 1U << 20});
+  create({.event_bytes = 50'000, .name_bytes = 1U << 20});
   Fd reader = subscribe();
   FakeDrain drain(8, 7);
-  for (int i = 0; i < 100; ++i) subscribers->publish(drain.batch(200));
+  for (int i = 0; i < 100; ++i) publish(drain.batch(200));
   StreamChecker checker;
   std::thread reading([&] {
     timeval timeout{.tv_sec = 10, .tv_usec = 0};
@@ -215,7 +223,7 @@ TEST_F(SubscribersTest, FinishAllSendsQueuedPacketsAndLosses) {
   });
   subscribers->finish_all(10s);
   reading.join();
-  EXPECT_EQ(subscribers->count(), 0U);
+  EXPECT_EQ(count(), 0U);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
   EXPECT_TRUE(checker.at_end_of_batch());
 }
@@ -224,24 +232,24 @@ TEST_F(SubscribersTest, FinishAllDoesNotExceedItsTimeout) {
   create();
   Fd reader = subscribe();
   FakeDrain drain(8, 8);
-  for (int i = 0; i < 200; ++i) subscribers->publish(drain.batch(1000));
+  for (int i = 0; i < 200; ++i) publish(drain.batch(1000));
   auto start = std::chrono::steady_clock::now();
   subscribers->finish_all(100ms);
   auto took = std::chrono::steady_clock::now() - start;
   EXPECT_GE(took, 100ms);
   EXPECT_LT(took, 5s);
-  EXPECT_EQ(subscribers->count(), 0U);
+  EXPECT_EQ(count(), 0U);
 }
 
 TEST_F(SubscribersTest, PublishesFromAnotherThread) {
-  create({.count = 4, .event_bytes = 200'000, .name_bytes = 1U << 20});
+  create({.event_bytes = 200'000, .name_bytes = 1U << 20});
   Fd reader = subscribe();
   FakeDrain drain(8, 9);
   std::atomic<bool> stop = false;
   std::thread publisher([&] {
-    for (int i = 0; i < 500; ++i) subscribers->publish(drain.batch(500));
+    for (int i = 0; i < 500; ++i) publish(drain.batch(500));
     while (!stop) {
-      subscribers->publish(drain.batch(0, boottime_ns()));
+      publish(drain.batch(0, boottime_ns()));
       std::this_thread::sleep_for(1ms);
     }
   });

@@ -36,10 +36,10 @@ class Barrier : public testing::Test {
 
   [[nodiscard]] std::string log() const { return log_.str(); }
   static Result<json> answer(Methods& methods, const std::string& method) {
-    Session session;
+    RequestSource source;
     const json request = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}};
     const Peer peer{.pid = 1, .uid = 0, .gid = 0, .role = Role::admin};
-    return json::parse(methods.answer(request.dump(), peer, session).line);
+    return json::parse(methods.answer(request.dump(), peer, source).line);
   }
 
  private:

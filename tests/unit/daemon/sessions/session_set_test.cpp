@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/sessions/session_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace ktraced {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionSetTest : public testing::Test {
+ protected:
+  // A session that records.
+  Session& open(const std::string& name = {}, uid_t uid = 0) {
+    Session& session = **sessions.add(name, {.pid = 1, .uid = uid}, 100);
+    session.has_sink = true;
+    return session;
+  }
+  std::string error(const std::string& name, uid_t uid = 0) {
+    auto added = sessions.add(name, {.pid = 1, .uid = uid}, 100);
+    return added ? "" : added.error().message;
+  }
+
+  EventSet enabled{"kfree", "sched_switch"};
+  SessionSet sessions{enabled};
+};
+
+TEST_F(SessionSetTest, HasTheRecorderAndTheOutputFromTheBeginning) {
+  EXPECT_EQ(sessions.recorder().name, "recorder");
+  EXPECT_EQ(sessions.output().name, "output");
+  EXPECT_FALSE(sessions.any_records());
+  EXPECT_EQ(sessions.wanting("kfree"), 0U);
+}
+
+TEST_F(SessionSetTest, GivesEachSessionANumberOfItsOwnAndReusesIt) {
+  std::set<uint32_t> numbers;
+  for (int i = SESSION_CLIENT_FIRST; i < SESSIONS_MAX; ++i) numbers.insert(open().number);
+  EXPECT_EQ(numbers.size(), size_t{SESSIONS_MAX - SESSION_CLIENT_FIRST});
+  EXPECT_THAT(error(""), HasSubstr("all 6 sessions of clients are in use"));
+  sessions.remove(4);
+  const Session& next = open("again");
+  EXPECT_EQ(next.number, 4U);
+  EXPECT_EQ(sessions.find(4), &next);
+}
+
+TEST_F(SessionSetTest, RefusesBadAndUsedNames) {
+  open("mine");
+  EXPECT_THAT(error("mine"), HasSubstr("there is a session 'mine' already"));
+  EXPECT_THAT(error("recorder"), HasSubstr("already"));
+  EXPECT_THAT(error("a b"), HasSubstr("letters, digits"));
+  EXPECT_THAT(error(std::string(65, 'a')), HasSubstr("1 to 64"));
+  EXPECT_EQ(error(std::string(64, 'a')), "");
+  EXPECT_THAT(sessions.named("nobody").error().message, HasSubstr("no session 'nobody'"));
+}
+
+TEST_F(SessionSetTest, LimitsTheSessionsOfAUser) {
+  for (int i = 0; i < 3; ++i) open("", 4711);
+  EXPECT_THAT(error("", 4711), HasSubstr("uid 4711 has 3 sessions"));
+  EXPECT_EQ(error("", 4712), "");
+  EXPECT_EQ(error("", 0), "");
+}
+
+TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
+  sessions.recorder().has_sink = true;
+  sessions.set_recorder_filter({.include = {.pid = {5}}});
+  Session& plain = open();
+  Session& own = open();
+  own.own_events = EventSet{"sys_enter"};
+  own.own_filter.emplace();
+  EXPECT_EQ(sessions.wanting("kfree"), sessions.recorder().bit() | plain.bit());
+  EXPECT_EQ(sessions.wanting("sys_enter"), own.bit());
+  EXPECT_EQ(sessions.filter_of(plain).include.pid, std::vector<uint32_t>{5});
+  EXPECT_TRUE(sessions.filter_of(own).include.pid.empty());
+  EXPECT_EQ(sessions.following_recorder() & (plain.bit() | own.bit()), plain.bit());
+  enabled.erase("kfree");
+  EXPECT_EQ(sessions.wanting("kfree"), 0U);
+}
+
+TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
+  sessions.recorder().has_sink = true;
+  Session& plain = open();
+  Session& own = open();
+  own.own_events = EventSet{"sched_switch"};
+  sessions.recorder().paused = true;
+  EXPECT_FALSE(sessions.records(plain));
+  EXPECT_EQ(sessions.wanting("sched_switch"), own.bit());
+  own.paused = true;
+  EXPECT_FALSE(sessions.any_records());
+}
+
+}  // namespace
+}  // namespace ktraced
