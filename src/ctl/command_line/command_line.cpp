@@ -108,24 +108,33 @@ void add_filter(CLI::App& app, Command& command) {
   });
 }
 
+void add_snapshot_take(CLI::App* take, const std::shared_ptr<SnapshotCommand>& options) {
+  auto* name = take->add_option("NAME", options->name, "Its name (default: made from the time)");
+  take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
+  take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  take->add_flag_callback(
+      "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
+}
+
 void add_snapshot(CLI::App& app, Command& command) {
   using Action = SnapshotCommand::Action;
   auto* sub = app.add_subcommand("snapshot", "Save what the flight recorder holds");
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<SnapshotCommand>();
   const auto add = actions_of(sub, options);
-  auto* take = add("take", "Save the history up to now; tracing goes on", Action::take);
-  auto* name = take->add_option("NAME", options->name, "Its name (default: made from the time)");
-  take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
-  take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
-  take->add_flag_callback(
-      "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
+  add_snapshot_take(add("take", "Save the history up to now; tracing goes on", Action::take),
+                    options);
   auto* list = add("list", "Snapshots, and how complete they are (the default)", Action::list);
   list->add_flag("--per-cpu", options->per_cpu, "Window and counts of each CPU");
   list->add_flag("-v,--verbose", options->verbose, "Whole names, reasons and counts");
-  add("delete", "Delete snapshots", Action::remove)
-      ->add_option("NAME", options->names, "Their names, as in the list")
-      ->required();
+  auto add_names = [&](CLI::App* child) {
+    child->add_option("NAME", options->names, "Their names, as in the list")->required();
+  };
+  auto* keep = add("keep", "Protect snapshots from flight.max_snapshots and flight.max_total_mb",
+                   Action::keep);
+  add_names(keep);
+  keep->add_flag("--undo", options->undo, "No longer protect them");
+  add_names(add("delete", "Delete snapshots", Action::remove));
   add("enable", "Turn the flight recorder on", Action::enable);
   add("disable", "Turn it off and give its memory back", Action::disable);
   sub->final_callback([options, &command] { command = *options; });

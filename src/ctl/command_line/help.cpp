@@ -65,6 +65,8 @@ constexpr Examples kExamples[] = {
     {"snapshot list", R"(  ktracectl snapshot list
   ktracectl snapshot list --verbose
   ktracectl snapshot list --per-cpu)"},
+    {"snapshot keep", R"(  ktracectl snapshot keep incident-7
+  ktracectl snapshot keep --undo incident-7)"},
     {"snapshot delete", "  ktracectl snapshot delete NAME NAME2"},
     {"snapshot enable", "  ktracectl snapshot enable"},
     {"snapshot disable", "  ktracectl snapshot disable"},

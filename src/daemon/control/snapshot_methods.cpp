@@ -22,6 +22,12 @@ Result<std::string> text_parameter(const json& params, const char* name, std::st
 
 std::string text_of(const Peer& peer) { return fmt::format("pid {} (uid {})", peer.pid, peer.uid); }
 
+// A parameter that is true or false; `fallback` if it is missing.
+Result<bool> flag_or(const json& params, const char* name, bool fallback) {
+  if (!params.contains(name)) return fallback;
+  return flag_parameter(params, name);
+}
+
 struct TakeParameters {
   SnapshotRequest request;
   bool wait = true;
@@ -37,11 +43,10 @@ Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
   if (reason->size() > kReasonMax)
     return fail(ExitCode::usage, "'reason' has {} bytes; at most {} are possible", reason->size(),
                 kReasonMax);
-  auto wait = params.find("wait");
-  if (wait != params.end() && !wait->is_boolean())
-    return fail(ExitCode::usage, "'wait' must be true or false");
-  return TakeParameters{{.name = *name, .reason = *reason, .requested_by = text_of(peer)},
-                        wait == params.end() || wait->get<bool>()};
+  auto wait = flag_or(params, "wait", true);
+  if (!wait) return propagate(wait);
+  return TakeParameters{
+      .request = {.name = *name, .reason = *reason, .requested_by = text_of(peer)}, .wait = *wait};
 }
 
 json to_json(const SnapshotTaken& snapshot) {
@@ -87,6 +92,19 @@ void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
   if (!begun) reply(propagate(begun));
 }
 
+void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Reply& reply) {
+  auto name = text_parameter(params, "name", "");
+  if (!name) return reply(propagate(name));
+  auto kept = flag_or(params, "kept", true);
+  if (!kept) return reply(propagate(kept));
+  snapshots.set_kept(
+      *name, *kept, [reply, name = *name, kept = *kept, by = text_of(peer)](const Result<>& done) {
+        if (!done) return reply(std::unexpected(done.error()));
+        spdlog::info("snapshot {} {}, by {}", name, kept ? "is kept" : "is no longer kept", by);
+        reply(json{{"name", name}, {"kept", kept}});
+      });
+}
+
 }  // namespace
 
 void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
@@ -98,6 +116,10 @@ void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& t
   server.add_deferred({"snapshot.delete", {"name"}}, Role::admin,
                       [&snapshots](const json& params, const Peer&, const Reply& reply) {
                         remove(snapshots, params, reply);
+                      });
+  server.add_deferred({"snapshot.keep", {"name", "kept"}}, Role::admin,
+                      [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
+                        keep(snapshots, params, peer, reply);
                       });
   server.add_deferred("snapshot.list", Role::read,
                       [&snapshots](const json&, const Peer&, const Reply& reply) {

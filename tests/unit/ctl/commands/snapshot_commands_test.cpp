@@ -55,6 +55,15 @@ TEST(SnapshotCommandLine, TakeAcceptsOptions) {
       parse_command_line(static_cast<int>(twice.size()), twice.data())));
 }
 
+TEST(SnapshotCommandLine, KeepTakesNamesAndUndo) {
+  const SnapshotCommand keep = command({"keep", "a", "b"});
+  EXPECT_EQ(keep.action, Action::keep);
+  EXPECT_EQ(keep.names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(keep.undo);
+  EXPECT_TRUE(command({"keep", "--undo", "a"}).undo);
+  EXPECT_TRUE(command({"keep", "a", "--undo"}).undo);
+}
+
 json snapshot(const char* name, json because) {
   return {{"name", name},
           {"complete", because.empty()},
@@ -99,6 +108,16 @@ TEST(SnapshotListView, ShowsCompletenessOrLosses) {
             "no snapshots\n");
 }
 
+TEST(SnapshotListView, ShowsWhichSnapshotsAreKept) {
+  json kept = snapshot("one", json::array()), other = snapshot("two", json::array());
+  kept["kept"] = true;
+  other["kept"] = false;
+  EXPECT_EQ(snapshot_list_view({{"snapshots", {kept, other}}}, {}, Colours(false)),
+            "NAME  TAKEN (UTC)          FROM (s)    TO (s)  RECORDS       SIZE  STATE\n"
+            "one   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete, kept\n"
+            "two   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete\n");
+}
+
 TEST(SnapshotListView, ShowsDetailsWhenVerbose) {
   const std::string text =
       snapshot_list_view({{"snapshots", {snapshot("two", {"the kernel skipped 3 hits of kfree"})}}},
@@ -139,9 +158,14 @@ TEST(SnapshotListView, FitsALineOf120Columns) {
   json wide = snapshot(std::string(200, 'n').c_str(), json::array());
   wide["window"] = {{"begin_ns", 9'999'999'000'000'001U}, {"end_ns", 9'999'999'999'999'999U}};
   wide["records"] = 999'999'999;
+  json kept = wide;
+  kept["complete"] = false;
+  kept["kept"] = true;
   json bad = unreadable(std::string(100, '\xff'));
   bad["incomplete_because"] = {std::string(500, 'x')};
-  const std::string text = snapshot_list_view({{"snapshots", {wide, bad}}}, {}, Colours(false));
+  const std::string text =
+      snapshot_list_view({{"snapshots", {wide, kept, bad}}}, {}, Colours(false)) +
+      snapshot_list_view({{"snapshots", {wide, bad}}}, {}, Colours(false));
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
     EXPECT_LE(end - at, 120U) << text.substr(at, end - at);
