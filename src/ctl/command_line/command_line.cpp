@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <sstream>
 
@@ -18,6 +19,9 @@
 namespace ktraced {
 
 namespace {
+
+// The longest time that the daemon waits for a spare bank.
+constexpr std::chrono::hours kLongestTimeout{1};
 
 void add_status(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("status", "Show what is traced and what was counted");
@@ -112,8 +116,13 @@ void add_snapshot_take(CLI::App* take, const std::shared_ptr<SnapshotCommand>& o
   auto* name = take->add_option("NAME", options->name, "Its name (default: made from the time)");
   take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
   take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  auto* timeout = add_duration(
+      take, options->timeout_s,
+      "Wait this long for a bank if others are being written (default: 10s)", "--timeout");
   take->add_flag_callback(
-      "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
+          "--no-wait", [options] { options->wait = false; },
+          "Wait for nothing: fail if no bank is spare, and return before it is safe on disk")
+      ->excludes(timeout);
 }
 
 void add_snapshot(CLI::App& app, Command& command) {
@@ -137,7 +146,11 @@ void add_snapshot(CLI::App& app, Command& command) {
   add_names(add("delete", "Delete snapshots", Action::remove));
   add("enable", "Turn the flight recorder on", Action::enable);
   add("disable", "Turn it off and give its memory back", Action::disable);
-  sub->final_callback([options, &command] { command = *options; });
+  sub->final_callback([options, &command] {
+    if (options->timeout_s > std::chrono::duration<double>(kLongestTimeout).count())
+      throw CLI::ValidationError("--timeout is at most 1h");
+    command = *options;
+  });
 }
 
 void add_probe(CLI::App& app, Command& command) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ctl/input/json_access.h"
@@ -37,6 +38,8 @@ json params_of(const SnapshotCommand& command) {
   if (command.name) params["name"] = *command.name;
   if (command.reason) params["reason"] = *command.reason;
   if (command.action == SnapshotAction::take) params["wait"] = command.wait;
+  if (command.timeout_s)
+    params["timeout_ms"] = static_cast<uint64_t>(std::ceil(*command.timeout_s * 1000));
   return params;
 }
 
@@ -105,6 +108,9 @@ Result<std::string> run_on_each(const SnapshotCommand& command, bool as_json, Rp
 Result<std::string> run(const SnapshotCommand& command, bool json, RpcClient& client) {
   if (command.action == SnapshotAction::remove || command.action == SnapshotAction::keep)
     return run_on_each(command, json, client);
+  if (command.timeout_s)
+    client.set_patience(kSnapshotPatience +
+                        std::chrono::seconds(static_cast<int64_t>(std::ceil(*command.timeout_s))));
   auto answer = client.call(method_of(command.action), params_of(command));
   if (!answer) return propagate(answer);
   if (!json) return text_of(command, *answer);

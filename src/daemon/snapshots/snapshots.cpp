@@ -65,6 +65,11 @@ Snapshots::Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols,
       symbols_(symbols),
       config_(config),
       store_(std::make_shared<TraceStore>(config.directory)),
+      waiting_(loop,
+               [this] {
+                 const auto ready = check_ready();
+                 return ready ? Error{ExitCode::unavailable, "a bank is spare"} : ready.error();
+               }),
       reader_(loop, "ktraced-reader"),
       thread_(loop, "ktraced-writer") {}
 
@@ -73,11 +78,13 @@ void Snapshots::apply(const FlightConfig& config) {
     store_ = std::make_shared<TraceStore>(config.directory);
   config_ = config;
   recover();
+  serve_waiting();
 }
 
 std::string Snapshots::free_name(std::string_view prefix) const {
-  return trace_name(prefix, clock_ns(CLOCK_REALTIME),
-                    [&](const std::string& name) { return writing(name) || store_->taken(name); });
+  return trace_name(prefix, clock_ns(CLOCK_REALTIME), [&](const std::string& name) {
+    return writing(name) || waiting_.contains(name) || store_->taken(name);
+  });
 }
 
 bool Snapshots::writing(const std::string& name) const {
@@ -89,6 +96,9 @@ Result<> Snapshots::check_request_name(const std::string& name) const {
   if (auto checked = check_trace_name(name); !checked) return checked;
   if (writing(name))
     return fail(ExitCode::usage, "a snapshot '{}' is being written already: choose another name",
+                name);
+  if (waiting_.contains(name))
+    return fail(ExitCode::usage, "a snapshot '{}' waits for a spare bank: choose another name",
                 name);
   if (store_->taken(name))
     return fail(ExitCode::usage, "there is a snapshot '{}' already: choose another name", name);
@@ -114,6 +124,30 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   auto frozen = flight.swap();
   if (!frozen) return propagate(frozen);
   return write(*frozen, named, std::move(on_written), false);
+}
+
+void Snapshots::take_or_wait(const SnapshotRequest& request, std::chrono::milliseconds timeout,
+                             const std::function<bool()>& connected, const OnTaken& on_taken,
+                             const OnWritten& on_written) {
+  if (timeout.count() == 0) return on_taken(take(request, on_written));
+  if (auto checked = check_request(request); !checked) return on_taken(propagate(checked));
+  auto added = waiting_.add(
+      {.name = request.name,
+       .connected = connected,
+       .take = [this, request, on_taken, on_written] { on_taken(take(request, on_written)); },
+       .fail = [on_taken](const Error& error) { on_taken(std::unexpected(error)); }},
+      timeout);
+  if (!added) return on_taken(propagate(added));
+  serve_waiting();
+}
+
+// Call it whenever a bank may have become spare. While the recorder is off, take() fails with the
+// reason.
+void Snapshots::serve_waiting() {
+  waiting_.serve([this] {
+    const FlightRecorder& flight = tracer_.rings().flight();
+    return !flight.enabled() || flight.ready();
+  });
 }
 
 Result<> Snapshots::check_ready() const {
@@ -184,6 +218,7 @@ void Snapshots::on_written(uint64_t id, const Result<Written>& result) {
   log_written(done.snapshot, done.reason, written);
   if (result) retention_log_.add(result->enforced);
   if (done.on_written) done.on_written(written);
+  serve_waiting();
   call_if_finished();
 }
 
@@ -191,6 +226,7 @@ void Snapshots::finish(bool persist, std::function<void()> done) {
   stop_reading_.request_stop();
   finished_ = std::move(done);
   persist_ = persist;
+  waiting_.fail_all(stopping());
   recover();
   retry_.reset();
   call_if_finished();

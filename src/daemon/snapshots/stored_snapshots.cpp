@@ -67,6 +67,7 @@ json Snapshots::status_now() const {
                  {"directory", store_->directory().string()},
                  {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
                  {"frozen", writing_.size() + unsaved_.size()},
+                 {"waiting", waiting_.size()},
                  {"unsaved", unsaved_.empty() ? json() : json(unsaved_because_)},
                  {"snapshots", sum_ ? json(sum_->count) : json()},
                  {"snapshots_bytes", sum_ ? json(sum_->bytes) : json()},

@@ -50,9 +50,21 @@ TEST(SnapshotCommandLine, TakeAcceptsOptions) {
   EXPECT_EQ(full.reason, "why not");
   EXPECT_FALSE(full.wait);
   EXPECT_EQ(command({"take", "b"}).name, "b");
-  std::vector<const char*> twice = {"ktracectl", "snapshot", "take", "a", "--name", "b"};
-  EXPECT_TRUE(std::holds_alternative<NothingToRun>(
-      parse_command_line(static_cast<int>(twice.size()), twice.data())));
+  EXPECT_EQ(plain.timeout_s, std::nullopt);
+  EXPECT_EQ(command({"take", "--timeout", "500ms"}).timeout_s, 0.5);
+  EXPECT_TRUE(command({"take", "--timeout", "1h"}).wait);
+}
+
+TEST(SnapshotCommandLine, TakeRefusesContradictingOptions) {
+  for (std::vector<const char*> words : {std::vector{"take", "a", "--name", "b"},
+                                         {"take", "--timeout", "5s", "--no-wait"},
+                                         {"take", "--timeout", "0"},
+                                         {"take", "--timeout", "61m"}}) {
+    words.insert(words.begin(), {"ktracectl", "snapshot"});
+    EXPECT_TRUE(std::holds_alternative<NothingToRun>(
+        parse_command_line(static_cast<int>(words.size()), words.data())))
+        << words.back();
+  }
 }
 
 TEST(SnapshotCommandLine, KeepTakesNamesAndUndo) {
