@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 #include <sstream>
 
@@ -18,6 +19,9 @@
 namespace ktraced {
 
 namespace {
+
+// The longest time that the daemon waits for a spare bank.
+constexpr std::chrono::hours kLongestTimeout{1};
 
 void add_status(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("status", "Show what is traced and what was counted");
@@ -108,27 +112,45 @@ void add_filter(CLI::App& app, Command& command) {
   });
 }
 
+void add_snapshot_take(CLI::App* take, const std::shared_ptr<SnapshotCommand>& options) {
+  auto* name = take->add_option("NAME", options->name, "Its name (default: made from the time)");
+  take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
+  take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
+  auto* timeout = add_duration(
+      take, options->timeout_s,
+      "Wait this long for a bank if others are being written (default: 10s)", "--timeout");
+  take->add_flag_callback(
+          "--no-wait", [options] { options->wait = false; },
+          "Wait for nothing: fail if no bank is spare, and return before it is safe on disk")
+      ->excludes(timeout);
+}
+
 void add_snapshot(CLI::App& app, Command& command) {
   using Action = SnapshotCommand::Action;
   auto* sub = app.add_subcommand("snapshot", "Save what the flight recorder holds");
   sub->require_subcommand(0, 1);
   auto options = std::make_shared<SnapshotCommand>();
   const auto add = actions_of(sub, options);
-  auto* take = add("take", "Save the history up to now; tracing goes on", Action::take);
-  auto* name = take->add_option("NAME", options->name, "Its name (default: made from the time)");
-  take->add_option("--name", options->name, "The same")->type_name("NAME")->excludes(name);
-  take->add_option("--reason", options->reason, "Why, to be read later")->type_name("TEXT");
-  take->add_flag_callback(
-      "--no-wait", [options] { options->wait = false; }, "Do not wait until it is safe on disk");
+  add_snapshot_take(add("take", "Save the history up to now; tracing goes on", Action::take),
+                    options);
   auto* list = add("list", "Snapshots, and how complete they are (the default)", Action::list);
   list->add_flag("--per-cpu", options->per_cpu, "Window and counts of each CPU");
   list->add_flag("-v,--verbose", options->verbose, "Whole names, reasons and counts");
-  add("delete", "Delete snapshots", Action::remove)
-      ->add_option("NAME", options->names, "Their names, as in the list")
-      ->required();
+  auto add_names = [&](CLI::App* child) {
+    child->add_option("NAME", options->names, "Their names, as in the list")->required();
+  };
+  auto* keep = add("keep", "Protect snapshots from flight.max_snapshots and flight.max_total_mb",
+                   Action::keep);
+  add_names(keep);
+  keep->add_flag("--undo", options->undo, "No longer protect them");
+  add_names(add("delete", "Delete snapshots", Action::remove));
   add("enable", "Turn the flight recorder on", Action::enable);
   add("disable", "Turn it off and give its memory back", Action::disable);
-  sub->final_callback([options, &command] { command = *options; });
+  sub->final_callback([options, &command] {
+    if (options->timeout_s > std::chrono::duration<double>(kLongestTimeout).count())
+      throw CLI::ValidationError("--timeout is at most 1h");
+    command = *options;
+  });
 }
 
 void add_probe(CLI::App& app, Command& command) {

@@ -61,10 +61,13 @@ constexpr Examples kExamples[] = {
   ktracectl snapshot list)"},
     {"snapshot take", R"(  ktracectl snapshot take
   ktracectl snapshot take incident-7
+  ktracectl snapshot take --timeout 1m    waits longer for a bank
   ktracectl snapshot take --reason 'latency alert' --no-wait)"},
     {"snapshot list", R"(  ktracectl snapshot list
   ktracectl snapshot list --verbose
   ktracectl snapshot list --per-cpu)"},
+    {"snapshot keep", R"(  ktracectl snapshot keep incident-7
+  ktracectl snapshot keep --undo incident-7)"},
     {"snapshot delete", "  ktracectl snapshot delete NAME NAME2"},
     {"snapshot enable", "  ktracectl snapshot enable"},
     {"snapshot disable", "  ktracectl snapshot disable"},

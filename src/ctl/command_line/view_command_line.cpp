@@ -169,10 +169,11 @@ void add_html_report(CLI::App* report, Command& command) {
 
 }  // namespace
 
-CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description) {
+CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description,
+                          const char* name) {
   return sub
       ->add_option_function<std::string>(
-          "--duration",
+          name,
           [&seconds](const std::string& text) {
             if (auto duration = parse_duration(text))
               seconds = std::chrono::duration<double>(*duration).count();

@@ -19,7 +19,8 @@ void add_show(CLI::App& app, Command& command);
 void add_report(CLI::App& app, Command& command);
 void add_export(CLI::App& app, Command& command);
 
-// The option --duration TIME.
-CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description);
+// The option `name` TIME, by default --duration.
+CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description,
+                          const char* name = "--duration");
 
 }  // namespace ktraced

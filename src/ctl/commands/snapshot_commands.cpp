@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ctl/input/json_access.h"
@@ -37,6 +38,8 @@ json params_of(const SnapshotCommand& command) {
   if (command.name) params["name"] = *command.name;
   if (command.reason) params["reason"] = *command.reason;
   if (command.action == SnapshotAction::take) params["wait"] = command.wait;
+  if (command.timeout_s)
+    params["timeout_ms"] = static_cast<uint64_t>(std::ceil(*command.timeout_s * 1000));
   return params;
 }
 
@@ -46,6 +49,8 @@ const char* method_of(SnapshotAction action) {
       return "snapshot.take";
     case SnapshotAction::list:
       return "snapshot.list";
+    case SnapshotAction::keep:
+      return "snapshot.keep";
     case SnapshotAction::remove:
       return "snapshot.delete";
     case SnapshotAction::enable:
@@ -63,6 +68,9 @@ std::string text_of(const SnapshotCommand& command, const json& answer) {
     case SnapshotAction::list:
       return snapshot_list_view(answer, {.per_cpu = command.per_cpu, .verbose = command.verbose},
                                 Colours::of(STDOUT_FILENO));
+    case SnapshotAction::keep:
+      return fmt::format("{}: {}\n", flag_at(answer, "kept") ? "kept" : "no longer kept",
+                         printable(text_at(answer, "name")));
     case SnapshotAction::remove:
       return fmt::format("deleted: {}\n", printable(text_at(answer, "deleted")));
     case SnapshotAction::enable:
@@ -74,27 +82,35 @@ std::string text_of(const SnapshotCommand& command, const json& answer) {
              : "flight recorder: off\n";
 }
 
-// Deletes one after the other, and stops at the first failure.
-Result<std::string> remove_each(const SnapshotCommand& command, bool as_json, RpcClient& client) {
-  json deleted = json::array();
+// Keeps or deletes one after the other, and stops at the first failure.
+Result<std::string> run_on_each(const SnapshotCommand& command, bool as_json, RpcClient& client) {
+  const bool keep = command.action == SnapshotAction::keep;
+  std::vector<std::string> done;
   std::string text;
   for (const std::string& name : command.names) {
-    auto answer = client.call(method_of(command.action), {{"name", name}});
-    if (!answer && deleted.empty()) return propagate(answer);
+    json params = {{"name", name}};
+    if (keep) params["kept"] = !command.undo;
+    auto answer = client.call(method_of(command.action), params);
+    if (!answer && done.empty()) return propagate(answer);
     if (!answer)
-      return fail(answer.error().code, "{}; deleted before it: {}", answer.error().message,
-                  fmt::join(deleted.get<std::vector<std::string>>(), ", "));
-    deleted.push_back(name);
+      return fail(answer.error().code, "{}; {} before it: {}", answer.error().message,
+                  keep ? "changed" : "deleted", fmt::join(done, ", "));
+    done.push_back(name);
     text += text_of(command, *answer);
   }
   if (!as_json) return text;
-  return json_text({{"deleted", deleted.size() == 1 ? deleted.front() : deleted}});
+  if (keep) return json_text({{"names", done}, {"kept", !command.undo}});
+  return json_text({{"deleted", done.size() == 1 ? json(done.front()) : json(done)}});
 }
 
 }  // namespace
 
 Result<std::string> run(const SnapshotCommand& command, bool json, RpcClient& client) {
-  if (command.action == SnapshotAction::remove) return remove_each(command, json, client);
+  if (command.action == SnapshotAction::remove || command.action == SnapshotAction::keep)
+    return run_on_each(command, json, client);
+  if (command.timeout_s)
+    client.set_patience(kSnapshotPatience +
+                        std::chrono::seconds(static_cast<int64_t>(std::ceil(*command.timeout_s))));
   auto answer = client.call(method_of(command.action), params_of(command));
   if (!answer) return propagate(answer);
   if (!json) return text_of(command, *answer);

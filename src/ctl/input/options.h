@@ -99,11 +99,13 @@ struct RecordCommand {
 };
 
 struct SnapshotCommand {
-  enum class Action { take, list, remove, enable, disable } action = Action::list;
+  enum class Action { take, list, keep, remove, enable, disable } action = Action::list;
   std::optional<std::string> name;    // of take
-  std::vector<std::string> names;     // of delete
+  std::vector<std::string> names;     // of keep and delete
   std::optional<std::string> reason;  // of take
-  bool wait = true;                   // of take: until the snapshot has been synced to disk
+  bool wait = true;                   // of take: for a spare bank, and until it is on disk
+  std::optional<double> timeout_s;    // of take: for a spare bank, in seconds; else the default
+  bool undo = false;                  // of keep: no longer
   bool per_cpu = false;               // of list: with one row per CPU
   bool verbose = false;               // of list: with full names, reasons and counts
 };

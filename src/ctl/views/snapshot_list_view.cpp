@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <ctime>
 
 #include "ctl/input/json_access.h"
@@ -46,17 +48,20 @@ std::string state_word(const json& snapshot) {
   return flag_at(snapshot, "complete") ? "complete" : "incomplete";
 }
 
-std::vector<Table::Cell> row_of(const json& snapshot, bool whole_names, const Colours& colours) {
+std::string state_text(const json& snapshot) {
+  return state_word(snapshot) + (flag_at(snapshot, "kept") ? ", kept" : "");
+}
+
+std::vector<Table::Cell> row_of(const json& snapshot, size_t name_width, const Colours& colours) {
   const bool complete = flag_at(snapshot, "complete");
   const json& window = member(snapshot, "window");
-  const std::string name = printable(text_at(snapshot, "name"));
-  return {{whole_names ? name : cut_text(name, kNameWidth)},
+  return {{cut_text(printable(text_at(snapshot, "name")), name_width)},
           {time_text(number_at(snapshot, "taken_realtime_ns"))},
           {seconds_text(number_at(window, "begin_ns")), true},
           {seconds_text(number_at(window, "end_ns")), true},
           {grouped(number_at(snapshot, "records")), true},
           {bytes_text(number_at(snapshot, "bytes")), true},
-          {.text = state_word(snapshot), .paint = [complete, &colours](std::string_view text) {
+          {.text = state_text(snapshot), .paint = [complete, &colours](std::string_view text) {
              return complete ? colours.green(text) : colours.red(text);
            }}};
 }
@@ -113,14 +118,23 @@ std::string unreadable_text(const json& snapshot) {
          "\n";
 }
 
-std::string table_text(const json& snapshots, bool whole_names, const Colours& colours) {
+std::string table_text(const json& snapshots, size_t name_width, const Colours& colours) {
   std::vector<Table::Cell> head;
   add_headings(head, {"NAME", "TAKEN (UTC)"}, false, colours);
   add_headings(head, {"FROM (s)", "TO (s)", "RECORDS", "SIZE"}, true, colours);
   add_headings(head, {"STATE"}, false, colours);
   Table table(std::move(head));
-  for (const json& snapshot : snapshots) table.add(row_of(snapshot, whole_names, colours));
+  for (const json& snapshot : snapshots) table.add(row_of(snapshot, name_width, colours));
   return table.text();
+}
+
+// The width of names with which no line of the table is longer than kListWidth.
+size_t fitting_name_width(const json& snapshots) {
+  const std::string text = table_text(snapshots, kNameWidth, Colours(false));
+  size_t longest = 0;
+  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
+    longest = std::max(longest, end - at);
+  return kNameWidth - std::min(kNameWidth / 2, longest - std::min(longest, kListWidth));
 }
 
 }  // namespace
@@ -128,7 +142,10 @@ std::string table_text(const json& snapshots, bool whole_names, const Colours& c
 std::string snapshot_list_view(const json& answer, const SnapshotListOptions& options,
                                const Colours& colours) {
   const json& snapshots = list_at(answer, "snapshots");
-  std::string out = snapshots.empty() ? "" : table_text(snapshots, options.verbose, colours);
+  std::string out;
+  if (!snapshots.empty())
+    out =
+        table_text(snapshots, options.verbose ? SIZE_MAX : fitting_name_width(snapshots), colours);
   for (const json& snapshot : snapshots) {
     if (!options.per_cpu && !options.verbose) {
       out += unreadable_text(snapshot);

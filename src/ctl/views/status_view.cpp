@@ -117,15 +117,28 @@ std::string reach_text(uint64_t ns) {
   return fmt::format("holds the last {:.1f} h", seconds / 3600);
 }
 
+// What the limits for snapshots have done; empty if nothing.
+std::string retention_text(const json& flight, const Colours& colours) {
+  std::string out;
+  if (const uint64_t evicted = number_at(flight, "evicted"); evicted != 0)
+    out = fmt::format("removed by flight.max_snapshots or flight.max_total_mb: {} snapshots, {}\n",
+                      grouped(evicted), bytes_text(number_at(flight, "evicted_bytes")));
+  if (const uint64_t exceeded = number_at(flight, "limits_exceeded"); exceeded != 0)
+    out +=
+        colours.red(fmt::format("kept snapshots exceeded the limits {} times", grouped(exceeded))) +
+        "\n";
+  return out;
+}
+
 std::string flight_text(const json& flight, const Colours& colours) {
-  if (!flag_at(flight, "enabled")) return "off\n";
+  if (!flag_at(flight, "enabled")) return "off\n" + retention_text(flight, colours);
   std::string out = fmt::format("on, {}, {}\n", bytes_text(number_at(flight, "bytes")),
                                 reach_text(number_at(flight, "reach_ns")));
   if (const std::string unsaved = text_at(flight, "unsaved"); !unsaved.empty())
     out += colours.red("what an earlier daemon recorded is not on disk yet: " + unsaved) + "\n";
   if (const std::string unknown = text_at(flight, "snapshots_unknown"); !unknown.empty())
     out += colours.red("how many snapshots there are is unknown: " + unknown) + "\n";
-  return out;
+  return out + retention_text(flight, colours);
 }
 
 std::string output_text(const json& output, const Colours& colours) {

@@ -11,6 +11,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kReasonMax = 1000;  // bytes
+// How long a request waits for a spare bank.
+constexpr uint64_t kTimeoutMs = 10'000, kTimeoutMsMax = 3'600'000;
 
 // A text parameter; `fallback` if it is missing.
 Result<std::string> text_parameter(const json& params, const char* name, std::string fallback) {
@@ -22,9 +24,26 @@ Result<std::string> text_parameter(const json& params, const char* name, std::st
 
 std::string text_of(const Peer& peer) { return fmt::format("pid {} (uid {})", peer.pid, peer.uid); }
 
+// A parameter that is true or false; `fallback` if it is missing.
+Result<bool> flag_or(const json& params, const char* name, bool fallback) {
+  if (!params.contains(name)) return fallback;
+  return flag_parameter(params, name);
+}
+
+// `wait`: also until the snapshot is on disk. A client that does not wait for that does not wait
+// for a bank either, unless it says so.
+Result<std::chrono::milliseconds> timeout_parameter(const json& params, bool wait) {
+  auto value = params.find("timeout_ms");
+  if (value == params.end()) return std::chrono::milliseconds(wait ? kTimeoutMs : 0);
+  if (!value->is_number_unsigned() || value->get<uint64_t>() > kTimeoutMsMax)
+    return fail(ExitCode::usage, "'timeout_ms' must be a whole number from 0 to {}", kTimeoutMsMax);
+  return std::chrono::milliseconds(value->get<uint64_t>());
+}
+
 struct TakeParameters {
   SnapshotRequest request;
-  bool wait = true;
+  bool wait = true;                     // until it is on disk
+  std::chrono::milliseconds timeout{};  // for a spare bank
 };
 
 Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
@@ -37,11 +56,14 @@ Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
   if (reason->size() > kReasonMax)
     return fail(ExitCode::usage, "'reason' has {} bytes; at most {} are possible", reason->size(),
                 kReasonMax);
-  auto wait = params.find("wait");
-  if (wait != params.end() && !wait->is_boolean())
-    return fail(ExitCode::usage, "'wait' must be true or false");
-  return TakeParameters{{.name = *name, .reason = *reason, .requested_by = text_of(peer)},
-                        wait == params.end() || wait->get<bool>()};
+  auto wait = flag_or(params, "wait", true);
+  if (!wait) return propagate(wait);
+  auto timeout = timeout_parameter(params, *wait);
+  if (!timeout) return propagate(timeout);
+  return TakeParameters{
+      .request = {.name = *name, .reason = *reason, .requested_by = text_of(peer)},
+      .wait = *wait,
+      .timeout = *timeout};
 }
 
 json to_json(const SnapshotTaken& snapshot) {
@@ -61,10 +83,14 @@ void take(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
       (*answer)["records"] = written->records;
       reply(*answer);
     };
-  auto taken = snapshots.take(parameters->request, std::move(on_written));
-  if (!taken) return reply(propagate(taken));
-  *answer = to_json(*taken);
-  if (!parameters->wait) reply(*answer);
+  snapshots.take_or_wait(
+      parameters->request, parameters->timeout, [reply] { return reply.connected(); },
+      [reply, answer, wait = parameters->wait](const Result<SnapshotTaken>& taken) {
+        if (!taken) return reply(std::unexpected(taken.error()));
+        *answer = to_json(*taken);
+        if (!wait) reply(*answer);
+      },
+      on_written);
 }
 
 Result<FinishCommand> turn_flight(Tracer& tracer, bool enabled, const Peer& peer) {
@@ -87,17 +113,34 @@ void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
   if (!begun) reply(propagate(begun));
 }
 
+void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Reply& reply) {
+  auto name = text_parameter(params, "name", "");
+  if (!name) return reply(propagate(name));
+  auto kept = flag_or(params, "kept", true);
+  if (!kept) return reply(propagate(kept));
+  snapshots.set_kept(
+      *name, *kept, [reply, name = *name, kept = *kept, by = text_of(peer)](const Result<>& done) {
+        if (!done) return reply(std::unexpected(done.error()));
+        spdlog::info("snapshot {} {}, by {}", name, kept ? "is kept" : "is no longer kept", by);
+        reply(json{{"name", name}, {"kept", kept}});
+      });
+}
+
 }  // namespace
 
 void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
                           CommandQueue& commands) {
-  server.add_deferred({"snapshot.take", {"name", "reason", "wait"}}, Role::admin,
+  server.add_deferred({"snapshot.take", {"name", "reason", "wait", "timeout_ms"}}, Role::admin,
                       [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
                         take(snapshots, params, peer, reply);
                       });
   server.add_deferred({"snapshot.delete", {"name"}}, Role::admin,
                       [&snapshots](const json& params, const Peer&, const Reply& reply) {
                         remove(snapshots, params, reply);
+                      });
+  server.add_deferred({"snapshot.keep", {"name", "kept"}}, Role::admin,
+                      [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
+                        keep(snapshots, params, peer, reply);
                       });
   server.add_deferred("snapshot.list", Role::read,
                       [&snapshots](const json&, const Peer&, const Reply& reply) {

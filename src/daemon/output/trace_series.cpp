@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/files/host.h"
+#include "daemon/output/retention.h"
 #include "trace/directory/manifest_file.h"
 #include "trace/metadata/kernel_text.h"
 

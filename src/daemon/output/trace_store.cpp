@@ -17,7 +17,7 @@
 #include "base/files/directory.h"
 #include "base/text/plain_text.h"
 #include "base/text/suggest.h"
-#include "trace/directory/manifest_file.h"
+#include "daemon/output/keep_mark.h"
 
 namespace ktraced {
 namespace {
@@ -44,16 +44,9 @@ bool is_trace(const fs::path& path) {
   return S_ISDIR(status_of(path).st_mode) && status_of(path / kManifest).st_mode != 0;
 }
 
-// A trace whose manifest says that it is a snapshot. Unreadable traces must not be deleted as
-// snapshots.
-bool is_snapshot(const fs::path& trace) {
-  auto directory = TraceDirectory::open(trace);
-  return directory && read_kind(*directory) == TraceKind::snapshot;
-}
-
 // The files of a trace.
-constexpr std::array<std::string_view, 5> kParts = {"manifest.json", "tasks.json", "caches.json",
-                                                    "symbols.json", "ctf"};
+constexpr std::array<std::string_view, 6> kParts = {"manifest.json", "tasks.json", "caches.json",
+                                                    "symbols.json",  "ctf",        kKeepMark};
 
 // Visits nothing if the directory does not exist yet.
 Result<> for_each_in_store(const fs::path& directory, auto&& visit) {
@@ -91,7 +84,8 @@ StoredTrace stored_trace(const fs::path& path) {
   return {.name = path.filename(),
           .bytes = bytes_of_trace(path),
           .written_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
-                        static_cast<uint64_t>(status.st_mtim.tv_nsec)};
+                        static_cast<uint64_t>(status.st_mtim.tv_nsec),
+          .kept = has_keep_mark(path).value_or(true)};
 }
 
 // Removes a trace, finished or not. It is renamed first, so that a partly removed trace is never
@@ -158,22 +152,6 @@ std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
   }
 }
 
-std::vector<std::string> superfluous(std::vector<StoredTrace> traces, const Retention& retention,
-                                     std::string_view keep) {
-  std::ranges::sort(traces, older);
-  uint64_t count = traces.size(), bytes = 0;
-  for (const StoredTrace& trace : traces) bytes += trace.bytes;
-  std::vector<std::string> names;
-  for (const StoredTrace& trace : traces) {
-    if (count <= retention.max_count && bytes <= retention.max_bytes) break;
-    if (trace.name == keep) continue;
-    names.push_back(trace.name);
-    bytes -= trace.bytes;
-    --count;
-  }
-  return names;
-}
-
 bool TraceStore::taken(const std::string& name) const {
   return status_of(path_of(name)).st_mode != 0 ||
          status_of(path_of(name + std::string(kUnfinished))).st_mode != 0;
@@ -231,32 +209,19 @@ std::unexpected<Error> TraceStore::unknown_snapshot(const std::string& name) con
                   fmt::format("'ktracectl snapshot list' lists those in {}", directory_.string())));
 }
 
-Result<> TraceStore::remove(const std::string& name) const {
+Result<> TraceStore::check_exists(const std::string& name) const {
   if (auto checked = check_trace_name(name); !checked) return checked;
-  const fs::path path = path_of(name);
-  if (!is_trace(path)) return unknown_snapshot(name);
-  return remove_at(path);
+  if (!is_trace(path_of(name))) return unknown_snapshot(name);
+  return {};
 }
 
-std::vector<std::string> TraceStore::enforce(const Retention& retention,
-                                             std::string_view keep) const {
-  auto listed = list();
-  if (!listed) {
-    spdlog::error("snapshots are not removed: {}", listed.error().message);
-    return {};
-  }
-  std::vector<StoredTrace> traces = std::move(*listed);
-  // Reads manifests only if a limit is exceeded.
-  if (superfluous(traces, retention, keep).empty()) return {};
-  std::erase_if(traces, [&](const StoredTrace& t) { return !is_snapshot(path_of(t.name)); });
-  std::vector<std::string> removed;
-  for (const std::string& name : superfluous(std::move(traces), retention, keep)) {
-    if (auto done = remove_at(path_of(name)); done)
-      removed.push_back(name);
-    else
-      spdlog::error("{}", done.error().message);
-  }
-  return removed;
+Result<> TraceStore::remove(const std::string& name) const {
+  if (auto found = check_exists(name); !found) return found;
+  return remove_at(path_of(name));
+}
+
+Result<> TraceStore::remove_listed(const std::string& name) const {
+  return remove_at(path_of(name));
 }
 
 Result<> TraceStore::claim() {

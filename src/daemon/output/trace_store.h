@@ -27,21 +27,11 @@ struct StoredTrace {
   std::string name;
   uint64_t bytes = 0;       // of all its files
   uint64_t written_ns = 0;  // CLOCK_REALTIME, of its manifest
+  bool kept = false;        // has the mark, or it cannot be determined
 };
 
 // The size of all files of a trace, finished or not.
 [[nodiscard]] uint64_t bytes_of_trace(const std::filesystem::path& trace);
-
-// Limits for the traces to keep.
-struct Retention {
-  uint64_t max_count = 0;
-  uint64_t max_bytes = 0;
-};
-
-// Names of the traces to remove, oldest first; never the one called `keep`.
-[[nodiscard]] std::vector<std::string> superfluous(std::vector<StoredTrace> traces,
-                                                   const Retention& retention,
-                                                   std::string_view keep);
 
 // One directory of traces. Everything else in it is left alone. May be used in several threads, if
 // they do not use the same trace.
@@ -66,12 +56,12 @@ class TraceStore {
   // missing. Fails with ExitCode::io or no_permission if it cannot be read.
   [[nodiscard]] Result<std::vector<StoredTrace>> list(std::string_view prefix = "") const;
 
-  // Fails with ExitCode::usage if there is no such trace, with ExitCode::io if it cannot be
-  // removed.
+  // Fails with ExitCode::usage if the name is not valid, or if there is no such whole trace.
+  [[nodiscard]] Result<> check_exists(const std::string& name) const;
+  // Fails as check_exists(), or with ExitCode::io if it cannot be removed.
   Result<> remove(const std::string& name) const;
-  // Removes the oldest snapshots beyond the limits, but never the one called `keep`. Other traces
-  // neither count nor are removed. Returns the names.
-  std::vector<std::string> enforce(const Retention& retention, std::string_view keep) const;
+  // Removes a trace that list() has found, whatever its name. Fails with ExitCode::io.
+  Result<> remove_listed(const std::string& name) const;
   // Creates the directory, and keeps other daemons from claiming it while this object exists. Fails
   // with ExitCode::unavailable if another daemon has claimed it, with no_permission if others may
   // write to it, with io if it cannot be used. Call it again before each use: the directory may

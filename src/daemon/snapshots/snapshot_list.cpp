@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/output/keep_mark.h"
 #include "trace/directory/manifest_file.h"
 
 namespace ktraced {
@@ -18,6 +19,11 @@ Result<ManifestSummary> summary_of(const std::filesystem::path& trace,
   auto directory = TraceDirectory::open(trace);
   if (!directory) return propagate(directory);
   return read_manifest_summary(*directory, stop);
+}
+
+bool is_recording(const std::filesystem::path& trace) {
+  const auto directory = TraceDirectory::open(trace);
+  return directory && read_kind(*directory) == TraceKind::recording;
 }
 
 std::string bounded(const std::string& text) {
@@ -111,6 +117,7 @@ void SnapshotList::announce(const TraceStore& store, const std::vector<StoredTra
     if (entry != nullptr && entry->entry.is_null()) continue;
     ++sum.count;
     sum.bytes += trace.bytes;
+    sum.kept += trace.kept ? 1 : 0;
   }
   if (!all_known) before_reading(sum);
 }
@@ -136,6 +143,7 @@ Result<std::vector<const json*>> SnapshotList::read(const TraceStore& store,
       const bool lasting = summary || summary.error().code == ExitCode::data;
       now = {lasting ? trace.written_ns : 0, entry_of(trace, path, summary)};
     }
+    if (!now.entry.is_null()) now.entry["kept"] = trace.kept;
     const auto [entry, added] = now_known.emplace(path, std::move(now));
     if (!entry->second.entry.is_null()) entries.push_back(&entry->second.entry);
   }
@@ -159,6 +167,7 @@ Result<SnapshotList::Sum> SnapshotList::sum(const TraceStore& store,
   for (const json* entry : *found) {
     ++sum.count;
     sum.bytes += entry->at("bytes").get<uint64_t>();
+    sum.kept += entry->at("kept").get<bool>() ? 1 : 0;
   }
   return sum;
 }
@@ -181,11 +190,25 @@ Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
 
 Result<> remove_snapshot(const TraceStore& store, const std::string& name) {
   if (auto checked = check_trace_name(name); !checked) return checked;
-  const auto directory = TraceDirectory::open(store.path_of(name));
-  if (directory && read_kind(*directory) == TraceKind::recording)
+  const std::filesystem::path path = store.path_of(name);
+  if (is_recording(path))
     return fail(ExitCode::usage, "'{}' is a recording, not a snapshot: remove {} yourself", name,
-                store.path_of(name).string());
+                path.string());
+  if (has_keep_mark(path) == true)
+    return fail(
+        ExitCode::usage,
+        "the snapshot '{}' is kept: to delete it, first run 'ktracectl snapshot keep --undo "
+        "{}'",
+        name, name);
   return store.remove(name);
+}
+
+Result<> keep_snapshot(const TraceStore& store, const std::string& name, bool kept) {
+  if (auto found = store.check_exists(name); !found) return found;
+  const std::filesystem::path path = store.path_of(name);
+  if (is_recording(path))
+    return fail(ExitCode::usage, "'{}' is a recording, not a snapshot: nothing removes it", name);
+  return set_keep_mark(path, kept);
 }
 
 }  // namespace ktraced

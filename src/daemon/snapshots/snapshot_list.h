@@ -28,6 +28,7 @@ class SnapshotList {
   struct Sum {
     size_t count = 0;
     uint64_t bytes = 0;
+    size_t kept = 0;  // of the count
   };
   // Calls `before_reading` if there are manifests to read, with a provisional sum. This counts
   // every trace that may be a snapshot.
@@ -60,7 +61,12 @@ class SnapshotList {
                                                                uint64_t end_ns);
 
 // Removes a snapshot, or an unreadable trace that may be one. Fails as TraceStore::remove(), and
-// with ExitCode::usage for a recording.
+// with ExitCode::usage for a recording or a kept snapshot.
 Result<> remove_snapshot(const TraceStore& store, const std::string& name);
+
+// Protects a snapshot, or a trace that may be one, from retention, or ends that. Does nothing if it
+// is in that state. Fails as TraceStore::check_exists() and set_keep_mark(), and with
+// ExitCode::usage for a recording.
+Result<> keep_snapshot(const TraceStore& store, const std::string& name, bool kept);
 
 }  // namespace ktraced

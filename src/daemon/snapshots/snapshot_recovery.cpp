@@ -85,8 +85,11 @@ void Snapshots::keep_unsaved(const std::string& why) {
   if (unreported)
     spdlog::error("what an earlier daemon recorded cannot be written yet, trying again: {}", why);
   if (retry_) return;
-  if (auto timer = loop_.add_repeating_timer(kRecoveryInterval, [this] { recover(); }))
-    retry_ = std::move(*timer);
+  auto timer = loop_.add_repeating_timer(kRecoveryInterval, [this] {
+    recover();
+    serve_waiting();
+  });
+  if (timer) retry_ = std::move(*timer);
 }
 
 }  // namespace ktraced

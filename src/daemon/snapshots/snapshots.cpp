@@ -14,14 +14,11 @@
 namespace ktraced {
 namespace {
 
-using nlohmann::json;
-
-// How long `status` waits for manifests to be read.
-constexpr std::chrono::milliseconds kStatusWaits{50};
-
-Retention retention_of(const FlightConfig& config) {
+Retention limits_of(const FlightConfig& config) {
   return {.max_count = config.max_snapshots, .max_bytes = uint64_t{config.max_total_mb} << 20};
 }
+
+Error stopping() { return {ExitCode::unavailable, "no snapshot is taken: the daemon is stopping"}; }
 
 Result<SnapshotSummary> failed(const SnapshotTaken& snapshot, const Error& error) {
   return fail(error.code, "snapshot {} could not be written, its history is lost: {}",
@@ -50,11 +47,6 @@ void subtract(const LostByCpu& reported, LostByCpu& from) {
   std::erase_if(from, [](const auto& cpu) { return cpu.second.empty(); });
 }
 
-void enforce(const TraceStore& store, const Retention& retention, const std::string& newest) {
-  for (const std::string& name : store.enforce(retention, newest))
-    spdlog::info("removed the snapshot {}: flight.max_snapshots or flight.max_total_mb", name);
-}
-
 // The reason is logged, so it must not forge lines of the log.
 Result<> check_reason(std::string_view reason) {
   if (auto unfit = unfit_for_a_line(reason); !unfit.empty())
@@ -73,6 +65,11 @@ Snapshots::Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols,
       symbols_(symbols),
       config_(config),
       store_(std::make_shared<TraceStore>(config.directory)),
+      waiting_(loop,
+               [this] {
+                 const auto ready = check_ready();
+                 return ready ? Error{ExitCode::unavailable, "a bank is spare"} : ready.error();
+               }),
       reader_(loop, "ktraced-reader"),
       thread_(loop, "ktraced-writer") {}
 
@@ -81,11 +78,13 @@ void Snapshots::apply(const FlightConfig& config) {
     store_ = std::make_shared<TraceStore>(config.directory);
   config_ = config;
   recover();
+  serve_waiting();
 }
 
 std::string Snapshots::free_name(std::string_view prefix) const {
-  return trace_name(prefix, clock_ns(CLOCK_REALTIME),
-                    [&](const std::string& name) { return writing(name) || store_->taken(name); });
+  return trace_name(prefix, clock_ns(CLOCK_REALTIME), [&](const std::string& name) {
+    return writing(name) || waiting_.contains(name) || store_->taken(name);
+  });
 }
 
 bool Snapshots::writing(const std::string& name) const {
@@ -98,17 +97,25 @@ Result<> Snapshots::check_request_name(const std::string& name) const {
   if (writing(name))
     return fail(ExitCode::usage, "a snapshot '{}' is being written already: choose another name",
                 name);
+  if (waiting_.contains(name))
+    return fail(ExitCode::usage, "a snapshot '{}' waits for a spare bank: choose another name",
+                name);
   if (store_->taken(name))
     return fail(ExitCode::usage, "there is a snapshot '{}' already: choose another name", name);
   return {};
 }
 
+Result<> Snapshots::check_request(const SnapshotRequest& request) const {
+  if (finished_) return std::unexpected(stopping());
+  if (!request.name.empty())
+    if (auto checked = check_request_name(request.name); !checked) return checked;
+  return check_reason(request.reason);
+}
+
 Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten on_written) {
-  if (finished_) return fail(ExitCode::unavailable, "no snapshot is taken: the daemon is stopping");
+  if (auto checked = check_request(request); !checked) return propagate(checked);
   SnapshotRequest named = request;
   if (named.name.empty()) named.name = free_name("snapshot");
-  if (auto checked = check_request_name(named.name); !checked) return propagate(checked);
-  if (auto checked = check_reason(named.reason); !checked) return propagate(checked);
   if (auto ready = check_ready(); !ready) return propagate(ready);
   FlightRecorder& flight = tracer_.rings().flight();
   // Before the swap: history that cannot be written must stay where it is.
@@ -117,6 +124,30 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   auto frozen = flight.swap();
   if (!frozen) return propagate(frozen);
   return write(*frozen, named, std::move(on_written), false);
+}
+
+void Snapshots::take_or_wait(const SnapshotRequest& request, std::chrono::milliseconds timeout,
+                             const std::function<bool()>& connected, const OnTaken& on_taken,
+                             const OnWritten& on_written) {
+  if (timeout.count() == 0) return on_taken(take(request, on_written));
+  if (auto checked = check_request(request); !checked) return on_taken(propagate(checked));
+  auto added = waiting_.add(
+      {.name = request.name,
+       .connected = connected,
+       .take = [this, request, on_taken, on_written] { on_taken(take(request, on_written)); },
+       .fail = [on_taken](const Error& error) { on_taken(std::unexpected(error)); }},
+      timeout);
+  if (!added) return on_taken(propagate(added));
+  serve_waiting();
+}
+
+// Call it whenever a bank may have become spare. While the recorder is off, take() fails with the
+// reason.
+void Snapshots::serve_waiting() {
+  waiting_.serve([this] {
+    const FlightRecorder& flight = tracer_.rings().flight();
+    return !flight.enabled() || flight.ready();
+  });
 }
 
 Result<> Snapshots::check_ready() const {
@@ -161,16 +192,16 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
   thread_.run(
-      [this, job, store = store_, retention = retention_of(config_)] {
-        auto written = as_result([&] { return write_snapshot(*job, symbols_); });
-        if (written) enforce(*store, retention, job->manifest.name);
-        return written;
+      [this, job, store = store_, limits = limits_of(config_)]() -> Result<Written> {
+        auto summary = write_snapshot(*job, symbols_);
+        if (!summary) return propagate(summary);
+        return Written{std::move(*summary), enforce(*store, limits, job->manifest.name)};
       },
-      [this, id](const Result<SnapshotSummary>& written) { this->on_written(id, written); });
+      [this, id](const Result<Written>& written) { this->on_written(id, written); });
   return snapshot;
 }
 
-void Snapshots::on_written(uint64_t id, const Result<SnapshotSummary>& result) {
+void Snapshots::on_written(uint64_t id, const Result<Written>& result) {
   auto entry = writing_.extract(id);
   const Writing& done = entry.mapped();
   if (!result && done.recovery) {
@@ -178,76 +209,24 @@ void Snapshots::on_written(uint64_t id, const Result<SnapshotSummary>& result) {
     keep_unsaved(result.error().message);
     return call_if_finished();
   }
-  const auto written = result ? result : failed(done.snapshot, result.error());
+  const auto written =
+      result ? Result<SnapshotSummary>(result->summary) : failed(done.snapshot, result.error());
   tracer_.rings().flight().release(done.frozen.bank);
   // The losses in a recovered snapshot may have happened after it, so the next snapshot reports
   // them too.
   if (result && !done.recovery) tracer_.rings().report_flight_drops(done.unrecorded);
   log_written(done.snapshot, done.reason, written);
+  if (result) retention_log_.add(result->enforced);
   if (done.on_written) done.on_written(written);
+  serve_waiting();
   call_if_finished();
-}
-
-Result<> Snapshots::remove(const std::string& name, OnDeleted on_deleted) {
-  if (auto checked = check_trace_name(name); !checked) return checked;
-  if (writing(name))
-    return fail(ExitCode::usage, "the snapshot '{}' is being written: delete it when it is done",
-                name);
-  // One thread writes and removes snapshots, so that removals never race with writing.
-  thread_.run([name, store = store_] { return remove_snapshot(*store, name); },
-              std::move(on_deleted));
-  return {};
-}
-
-void Snapshots::list(OnListed then) {
-  reader_.run([this, store = store_]() -> Result<json> { return list_.entries(*store); },
-              [this, store = store_, then = std::move(then)](Result<json> entries) {
-                if (!entries) return then(propagate(entries));
-                json names = json::array();
-                for (const auto& [id, writing] : writing_) names.push_back(writing.snapshot.name);
-                then(json{{"directory", store->directory().string()},
-                          {"snapshots", std::move(*entries)},
-                          {"writing", std::move(names)}});
-              });
-}
-
-void Snapshots::status(OnRead then) {
-  const uint64_t id = ++last_id_;
-  auto timer = loop_.add_timer(kStatusWaits, [this, id] { answer_status(id); });
-  if (!timer) return then(status_now());
-  status_requests_[id] = {.then = std::move(then), .timer = std::move(*timer)};
-  reader_.run(
-      [this, store = store_]() -> Result<SnapshotList::Sum> {
-        return list_.sum(*store, [this](const SnapshotList::Sum& sum) {
-          loop_.post([this, sum] { sum_ = sum; });
-        });
-      },
-      [this, id](const Result<SnapshotList::Sum>& sum) {
-        if (!stop_reading_.stop_requested()) sum_ = sum;
-        answer_status(id);
-      });
-}
-
-// Answers once: when all manifests are read, or after kStatusWaits.
-void Snapshots::answer_status(uint64_t id) {
-  if (const auto request = status_requests_.extract(id)) request.mapped().then(status_now());
-}
-
-json Snapshots::status_now() const {
-  return {{"banks", config_.banks},
-          {"directory", store_->directory().string()},
-          {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
-          {"frozen", writing_.size() + unsaved_.size()},
-          {"unsaved", unsaved_.empty() ? json() : json(unsaved_because_)},
-          {"snapshots", sum_ ? json(sum_->count) : json()},
-          {"snapshots_bytes", sum_ ? json(sum_->bytes) : json()},
-          {"snapshots_unknown", sum_ ? json() : json(sum_.error().message)}};
 }
 
 void Snapshots::finish(bool persist, std::function<void()> done) {
   stop_reading_.request_stop();
   finished_ = std::move(done);
   persist_ = persist;
+  waiting_.fail_all(stopping());
   recover();
   retry_.reset();
   call_if_finished();

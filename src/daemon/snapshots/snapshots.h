@@ -2,6 +2,7 @@
 // Takes, keeps, lists and deletes snapshots of the flight recorder.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,8 @@
 #include "daemon/output/trace_store.h"
 #include "daemon/runtime/background_work.h"
 #include "daemon/runtime/event_loop.h"
+#include "daemon/snapshots/bank_queue.h"
+#include "daemon/snapshots/retention_log.h"
 #include "daemon/snapshots/snapshot_list.h"
 #include "daemon/snapshots/snapshot_writer.h"
 #include "kernel/symbols/symbols.h"
@@ -40,7 +43,8 @@ class Snapshots {
  public:
   // Called once, when the snapshot has been synced to disk or has failed.
   using OnWritten = std::function<void(const Result<SnapshotSummary>& written)>;
-  using OnDeleted = std::function<void(const Result<>& deleted)>;
+  using OnTaken = std::function<void(const Result<SnapshotTaken>& taken)>;
+  using OnDone = std::function<void(const Result<>& done)>;
 
   // All must outlive this.
   Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols, const FlightConfig& config);
@@ -60,9 +64,18 @@ class Snapshots {
   // ExitCode::io if the directory is not writable, ExitCode::unavailable if the recorder is off or
   // has no spare bank. A failure changes nothing, and `on_written` is not called.
   Result<SnapshotTaken> take(const SnapshotRequest& request, OnWritten on_written);
+  // The same, but waits up to `timeout` for a spare bank; requests are served in order. `on_taken`
+  // is called once, perhaps before this returns, and gets the errors of take() and the timeout. A
+  // request is dropped when `connected` returns false.
+  void take_or_wait(const SnapshotRequest& request, std::chrono::milliseconds timeout,
+                    const std::function<bool()>& connected, const OnTaken& on_taken,
+                    const OnWritten& on_written);
   // Fails at once with ExitCode::usage if the snapshot is being written. `on_deleted` gets all
   // other errors, in the main thread.
-  Result<> remove(const std::string& name, OnDeleted on_deleted);
+  Result<> remove(const std::string& name, OnDone on_deleted);
+  // Protects a snapshot from retention, or ends that. One that is being written is kept when it is
+  // written. `on_done` gets the result, in the main thread.
+  void set_kept(const std::string& name, bool kept, OnDone on_done);
 
   // For the method `snapshot.list`, and for the snapshot part of `status`. Called in the main
   // thread, when unknown manifests have been read. `status` does not wait for long ones: it then
@@ -72,8 +85,8 @@ class Snapshots {
   void list(OnListed then);
   void status(OnRead then);
 
-  // Takes no more snapshots, and calls `done` when none is being written any more. `persist`: banks
-  // that cannot be written are left for the next daemon.
+  // Takes no more snapshots, fails requests that wait, and calls `done` when none is being written
+  // any more. `persist`: banks that cannot be written are left for the next daemon.
   void finish(bool persist, std::function<void()> done);
 
  private:
@@ -86,6 +99,11 @@ class Snapshots {
     OnWritten on_written;
   };
 
+  struct Written {
+    SnapshotSummary summary;
+    Enforced enforced;
+  };
+
   struct StatusRequest {
     OnRead then;
     EventSource timer;
@@ -96,8 +114,10 @@ class Snapshots {
   void call_if_finished();
   [[nodiscard]] std::string free_name(std::string_view prefix) const;
   [[nodiscard]] bool writing(const std::string& name) const;
-  Result<> check_request_name(const std::string& name) const;
-  Result<> check_ready() const;
+  [[nodiscard]] Result<> check_request(const SnapshotRequest& request) const;
+  [[nodiscard]] Result<> check_request_name(const std::string& name) const;
+  [[nodiscard]] Result<> check_ready() const;
+  void serve_waiting();
   [[nodiscard]] LostByCpu unrecorded() const;
   SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
                       OnWritten on_written, bool recovery);
@@ -105,7 +125,7 @@ class Snapshots {
   void recover();
   [[nodiscard]] Result<bool> is_saved(const FlightRecorder::Frozen& frozen) const;
   void keep_unsaved(const std::string& why);
-  void on_written(uint64_t id, const Result<SnapshotSummary>& result);
+  void on_written(uint64_t id, const Result<Written>& result);
 
   EventLoop& loop_;
   Tracer& tracer_;
@@ -114,6 +134,8 @@ class Snapshots {
   std::shared_ptr<TraceStore> store_;  // shared with the jobs begun in it
   Result<SnapshotList::Sum> sum_;      // as far as known
   std::map<uint64_t, Writing> writing_;
+  BankQueue waiting_;
+  RetentionLog retention_log_;
   std::map<uint64_t, StatusRequest> status_requests_;
   std::vector<FlightRecorder::Frozen> unsaved_;  // frozen by an earlier daemon; not being written
   std::string unsaved_because_;                  // last reported reason; empty: none

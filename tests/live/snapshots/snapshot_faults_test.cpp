@@ -127,7 +127,7 @@ TEST(SnapshotFault, RefusesASecondSnapshotWithoutASpareBank) {
   {
     const HeldThread writer = hold_writer(daemon);
     daemon.call("snapshot.take", {{"name", "first"}, {"wait", false}});
-    const json second = daemon.call_error("snapshot.take", {{"name", "second"}});
+    const json second = daemon.call_error("snapshot.take", {{"name", "second"}, {"timeout_ms", 0}});
     EXPECT_EQ(second["data"]["exit_code"], 69);
     EXPECT_THAT(second["message"].get<std::string>(), HasSubstr("no spare bank"));
     const json disable = daemon.call_error("snapshot.disable");

@@ -50,9 +50,30 @@ TEST(SnapshotCommandLine, TakeAcceptsOptions) {
   EXPECT_EQ(full.reason, "why not");
   EXPECT_FALSE(full.wait);
   EXPECT_EQ(command({"take", "b"}).name, "b");
-  std::vector<const char*> twice = {"ktracectl", "snapshot", "take", "a", "--name", "b"};
-  EXPECT_TRUE(std::holds_alternative<NothingToRun>(
-      parse_command_line(static_cast<int>(twice.size()), twice.data())));
+  EXPECT_EQ(plain.timeout_s, std::nullopt);
+  EXPECT_EQ(command({"take", "--timeout", "500ms"}).timeout_s, 0.5);
+  EXPECT_TRUE(command({"take", "--timeout", "1h"}).wait);
+}
+
+TEST(SnapshotCommandLine, TakeRefusesContradictingOptions) {
+  for (std::vector<const char*> words : {std::vector{"take", "a", "--name", "b"},
+                                         {"take", "--timeout", "5s", "--no-wait"},
+                                         {"take", "--timeout", "0"},
+                                         {"take", "--timeout", "61m"}}) {
+    words.insert(words.begin(), {"ktracectl", "snapshot"});
+    EXPECT_TRUE(std::holds_alternative<NothingToRun>(
+        parse_command_line(static_cast<int>(words.size()), words.data())))
+        << words.back();
+  }
+}
+
+TEST(SnapshotCommandLine, KeepTakesNamesAndUndo) {
+  const SnapshotCommand keep = command({"keep", "a", "b"});
+  EXPECT_EQ(keep.action, Action::keep);
+  EXPECT_EQ(keep.names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(keep.undo);
+  EXPECT_TRUE(command({"keep", "--undo", "a"}).undo);
+  EXPECT_TRUE(command({"keep", "a", "--undo"}).undo);
 }
 
 json snapshot(const char* name, json because) {
@@ -99,6 +120,16 @@ TEST(SnapshotListView, ShowsCompletenessOrLosses) {
             "no snapshots\n");
 }
 
+TEST(SnapshotListView, ShowsWhichSnapshotsAreKept) {
+  json kept = snapshot("one", json::array()), other = snapshot("two", json::array());
+  kept["kept"] = true;
+  other["kept"] = false;
+  EXPECT_EQ(snapshot_list_view({{"snapshots", {kept, other}}}, {}, Colours(false)),
+            "NAME  TAKEN (UTC)          FROM (s)    TO (s)  RECORDS       SIZE  STATE\n"
+            "one   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete, kept\n"
+            "two   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete\n");
+}
+
 TEST(SnapshotListView, ShowsDetailsWhenVerbose) {
   const std::string text =
       snapshot_list_view({{"snapshots", {snapshot("two", {"the kernel skipped 3 hits of kfree"})}}},
@@ -139,9 +170,14 @@ TEST(SnapshotListView, FitsALineOf120Columns) {
   json wide = snapshot(std::string(200, 'n').c_str(), json::array());
   wide["window"] = {{"begin_ns", 9'999'999'000'000'001U}, {"end_ns", 9'999'999'999'999'999U}};
   wide["records"] = 999'999'999;
+  json kept = wide;
+  kept["complete"] = false;
+  kept["kept"] = true;
   json bad = unreadable(std::string(100, '\xff'));
   bad["incomplete_because"] = {std::string(500, 'x')};
-  const std::string text = snapshot_list_view({{"snapshots", {wide, bad}}}, {}, Colours(false));
+  const std::string text =
+      snapshot_list_view({{"snapshots", {wide, kept, bad}}}, {}, Colours(false)) +
+      snapshot_list_view({{"snapshots", {wide, bad}}}, {}, Colours(false));
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
     EXPECT_LE(end - at, 120U) << text.substr(at, end - at);

@@ -87,6 +87,19 @@ TEST(StatusView, ShowsWhySnapshotsCannotBeCounted) {
               HasSubstr("how many snapshots there are is unknown: why\n"));
 }
 
+TEST(StatusView, ShowsWhatRetentionRemoved) {
+  json status = kStatus;
+  status["flight"] = {
+      {"enabled", true}, {"evicted", 0}, {"evicted_bytes", 0}, {"limits_exceeded", 0}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              testing::Not(HasSubstr("flight.max_snapshots")));
+  status["flight"].update({{"evicted", 1234}, {"evicted_bytes", 3 << 20}, {"limits_exceeded", 2}});
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("removed by flight.max_snapshots or flight.max_total_mb: 1,234 snapshots, "
+                        "3 MiB\n"
+                        "kept snapshots exceeded the limits 2 times\n"));
+}
+
 TEST(StatusView, ShowsTheOwnerOfATemporaryFilter) {
   json status = kStatus;
   status["filter"]["temporary"] = {{"pid", 7}, {"uid", 0}, {"before", {{"uid", {4711}}}}};

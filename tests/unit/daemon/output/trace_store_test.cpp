@@ -77,36 +77,6 @@ TEST(TraceName, IsMadeFromTheTimeInUtcAndUnused) {
   EXPECT_TRUE(check_trace_name(*taken.begin()));
 }
 
-std::vector<StoredTrace> traces(std::initializer_list<uint64_t> sizes) {
-  std::vector<StoredTrace> list;
-  for (uint64_t size : sizes) {
-    std::string name(1, static_cast<char>('a' + list.size()));
-    list.push_back({.name = name, .bytes = size, .written_ns = list.size()});
-  }
-  return list;
-}
-
-TEST(Retention, RemovesTheOldestBeyondTheNumber) {
-  EXPECT_THAT(superfluous(traces({1, 1, 1, 1}), {.max_count = 2, .max_bytes = 100}, "d"),
-              ElementsAre("a", "b"));
-  EXPECT_THAT(superfluous(traces({1, 1}), {.max_count = 2, .max_bytes = 100}, "b"), IsEmpty());
-}
-
-TEST(Retention, RemovesTheOldestBeyondTheSize) {
-  EXPECT_THAT(superfluous(traces({50, 10, 60, 30}), {.max_count = 9, .max_bytes = 100}, "d"),
-              ElementsAre("a"));
-  EXPECT_THAT(superfluous(traces({5, 5, 90, 90}), {.max_count = 9, .max_bytes = 100}, "d"),
-              ElementsAre("a", "b", "c"));
-}
-
-TEST(Retention, NeverRemovesTheProtectedTrace) {
-  EXPECT_THAT(superfluous(traces({5, 500}), {.max_count = 9, .max_bytes = 100}, "b"),
-              ElementsAre("a"));
-  // The clock was set back: the newest one looks oldest.
-  EXPECT_THAT(superfluous(traces({500, 5, 5}), {.max_count = 2, .max_bytes = 1000}, "a"),
-              ElementsAre("b"));
-}
-
 class TraceStoreTest : public testing::Test {
  protected:
   TraceStoreTest() {
@@ -172,30 +142,6 @@ TEST_F(TraceStoreTest, RemovesOnlyTraces) {
   EXPECT_TRUE(fs::exists(root / "no-trace"));
 }
 
-TEST_F(TraceStoreTest, EnforcesLimitsAmongSnapshots) {
-  constexpr std::string_view kSnapshot = R"({"kind": "snapshot"})";
-  for (int i = 1; i <= 3; ++i) make_trace(fmt::format("s-{}", i), i, 1000, kSnapshot);
-  Retention two{.max_count = 2, .max_bytes = 1U << 30};
-  EXPECT_THAT(TraceStore(root).enforce(two, "s-3"), ElementsAre("s-1"));
-  EXPECT_THAT(TraceStore(root).enforce(two, "s-3"), IsEmpty());
-  EXPECT_THAT(TraceStore(root).enforce({.max_count = 9, .max_bytes = 1500}, "s-3"),
-              ElementsAre("s-2"));
-  EXPECT_THAT(names(), ElementsAre("s-3"));
-}
-
-TEST_F(TraceStoreTest, KeepsOtherTracesWhenEnforcingLimits) {
-  make_trace("recording", 1, 5000, R"({"kind": "recording"})");
-  make_trace("unknown", 2, 5000, R"({"kind": 7})");
-  make_trace("damaged", 3, 5000, "{");
-  make_trace("list", 4, 5000, "[]");
-  make_trace("s-1", 5, 1000, R"({"kind": "snapshot"})");
-  make_trace("s-2", 6, 1000, R"({"kind": "snapshot"})");
-  TraceStore store(root);
-  EXPECT_THAT(store.enforce({.max_count = 2, .max_bytes = 3000}, "s-2"), IsEmpty());
-  EXPECT_THAT(store.enforce({.max_count = 1, .max_bytes = 3000}, "s-2"), ElementsAre("s-1"));
-  EXPECT_THAT(names(), ElementsAre("recording", "unknown", "damaged", "list", "s-2"));
-}
-
 TEST_F(TraceStoreTest, KnowsNamesInUse) {
   make_trace("a", 1);
   make_trace("b.partial", 1);
@@ -208,6 +154,7 @@ TEST_F(TraceStoreTest, KnowsNamesInUse) {
 TEST_F(TraceStoreTest, FinishesInterruptedRemovals) {
   make_trace("a", 1);
   make_trace(".removing-b", 1);
+  std::ofstream(root / ".removing-b/kept") << "";
   make_trace(".removing-c.partial", 1);
   make_trace(".removing-mine", 1);
   std::ofstream(root / ".removing-mine/thesis.tex") << "x";

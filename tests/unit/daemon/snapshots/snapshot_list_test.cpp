@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/output/retention.h"
 #include "unit/support/hostile_files.h"
 #include "unit/support/no_descriptors.h"
 #include "unit/support/trace_directory.h"
@@ -75,8 +76,46 @@ TEST_F(SnapshotListTest, CountsSnapshotsWithDamagedManifestsForRetention) {
   manifest.erase("complete");
   add("a", manifest.dump());
   add("b", good_.dump());
-  EXPECT_EQ(store_.enforce({.max_count = 1, .max_bytes = UINT64_MAX}, "b"),
-            std::vector<std::string>{"a"});
+  const Enforced done = enforce(store_, {.max_count = 1, .max_bytes = UINT64_MAX}, "b");
+  ASSERT_EQ(done.evicted.size(), 1U);
+  EXPECT_EQ(done.evicted[0].name, "a");
+}
+
+TEST_F(SnapshotListTest, ShowsWhichSnapshotsAreKept) {
+  for (const char* name : {"a", "b"}) add(name, good_.dump());
+  EXPECT_EQ(list_.sum(store_).value().kept, 0U);
+  EXPECT_TRUE(keep_snapshot(store_, "b", true));
+  nlohmann::json entries = list_.entries(store_).value();
+  for (const nlohmann::json& entry : entries) EXPECT_EQ(entry["kept"], entry["name"] == "b");
+  EXPECT_EQ(list_.sum(store_).value().kept, 1U);
+  EXPECT_TRUE(keep_snapshot(store_, "b", false));
+  entries = list_.entries(store_).value();
+  for (const nlohmann::json& entry : entries) EXPECT_EQ(entry["kept"], false);
+}
+
+TEST_F(SnapshotListTest, RemovesAKeptSnapshotOnlyAfterUndo) {
+  add("a", good_.dump());
+  EXPECT_TRUE(keep_snapshot(store_, "a", true));
+  const auto removed = remove_snapshot(store_, "a");
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().code, ExitCode::usage);
+  EXPECT_THAT(removed.error().message, HasSubstr("'ktracectl snapshot keep --undo a'"));
+  EXPECT_TRUE(keep_snapshot(store_, "a", false));
+  EXPECT_TRUE(remove_snapshot(store_, "a"));
+}
+
+TEST_F(SnapshotListTest, KeepsSnapshotsOnly) {
+  nlohmann::json recording = good_;
+  recording["kind"] = "recording";
+  add("recording", recording.dump());
+  add("damaged", "{");
+  fs::create_directory_symlink(store_.path_of("damaged"), store_.path_of("link"));
+  for (const char* name : {"recording", "missing", "link", "../x", ".", ""}) {
+    const auto kept = keep_snapshot(store_, name, true);
+    ASSERT_FALSE(kept) << name;
+    EXPECT_EQ(kept.error().code, ExitCode::usage) << name;
+  }
+  EXPECT_TRUE(keep_snapshot(store_, "damaged", true));
 }
 
 TEST(SnapshotList, FailsToReadWhenNoDescriptorIsLeft) {
