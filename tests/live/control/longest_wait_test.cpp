@@ -81,7 +81,7 @@ Connections begin_searches(const Daemon& daemon) {
 // The last list.
 json finish_searches(const Connections& connections) {
   std::string last;
-  for (const auto& connection : connections) last = connection->read_line(60s).value();
+  for (const auto& connection : connections) last = connection->read_line(120s).value();
   return json::parse(last)["result"];
 }
 

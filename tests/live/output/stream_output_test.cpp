@@ -76,7 +76,8 @@ TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
 
 TEST(StreamOutput, KeepsTheNewestTracesWithTheirTaskNames) {
   Tmpfs disk("size=1g");
-  WaitingTruth truth({"numbered", "0"});
+  // With pauses, so that nothing is dropped while the daemon has no CPU.
+  WaitingTruth truth({"numbered", "0", "20"});
   json config = output_config(disk.path(), {{"max_file_mb", 1}, {"max_files", 3}});
   config["stream"]["max_latency_ms"] = 1;
   Daemon daemon(config);

@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "ctl/commands/child_command.h"
 #include "ctl/commands/temporary_filter.h"
 #include "ctl/live/stream_loop.h"
@@ -165,7 +167,7 @@ TEST(ChildCommand, ReportsItsEndLikeAShell) {
 
 TEST(TemporaryFilter, LastsAsLongAsItsConnection) {
   std::vector<json> set;
-  bool ended = false;
+  std::atomic<bool> ended = false;
   {
     FakeDaemon daemon([&](Peer& peer) {
       peer.answer([&](const json& request) {
