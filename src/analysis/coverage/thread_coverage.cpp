@@ -6,6 +6,7 @@ namespace ktraced {
 bool ThreadCoverage::change(const TraceConfig& config, std::span<const std::string_view> events) {
   const bool changed = config_ && !config.same_for(*config_, events);
   config_ = config;
+  filtered_ = config.filter.any();
   if (changed) matching_.clear();
   return changed;
 }

@@ -37,9 +37,10 @@ class ThreadCoverage {
   [[nodiscard]] bool has(uint32_t tid, uint64_t ts, const NameTable& names) const;
 
  private:
-  [[nodiscard]] bool filtered() const { return config_ && config_->filter.any(); }
+  [[nodiscard]] bool filtered() const { return filtered_; }
 
   std::optional<TraceConfig> config_;
+  bool filtered_ = false;  // config_ has a filter
   std::unordered_set<uint32_t> matching_;
 };
 

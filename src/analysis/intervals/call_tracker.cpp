@@ -42,7 +42,7 @@ void CallTracker::on_record(const RecordOrigin& from, RecordView record) {
   continuity_.see(from.cpu);
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
-  if (plan == nullptr) return;
+  if (plan == nullptr || plan->kind == Plan::Kind::other) return;
   const CallRecord at{.from = from, .record = record, .names = *source.names};
   switch (plan->kind) {
     case Plan::Kind::enter:

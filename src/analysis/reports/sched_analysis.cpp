@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "analysis/coverage/event_fields.h"
 #include "analysis/intervals/evict.h"
@@ -66,7 +67,7 @@ void SchedAnalysis::on_config_change(uint64_t /*ts*/, const TraceConfig& config)
 
 // Counts a finished run, and stores it for the threads that waited meanwhile.
 void SchedAnalysis::on_run(const RunInterval& interval) {
-  Cpu& state = state_[interval.cpu];
+  Cpu& state = cpu_of(interval.cpu);
   state.tid.reset();
   // Of a run that a gap has ended, the part before is not counted either.
   const bool whole = interval.then == Unknown::none || interval.then == Unknown::trace_end;
@@ -75,8 +76,7 @@ void SchedAnalysis::on_run(const RunInterval& interval) {
     return;
   }
   const uint64_t ns = interval.end_ns - interval.begin_ns;
-  SchedCpu& cpu = cpus_[interval.cpu];
-  (interval.tid == 0 ? cpu.idle_ns : cpu.busy_ns) += ns;
+  (interval.tid == 0 ? state.sums->idle_ns : state.sums->busy_ns) += ns;
   if (interval.tid != 0) rows_[state.row].on_cpu_ns += ns;
   state.slices[state.next_slice] = {interval.tid, interval.begin_ns, interval.end_ns};
   state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
@@ -84,24 +84,44 @@ void SchedAnalysis::on_run(const RunInterval& interval) {
 
 void SchedAnalysis::on_switch(const Switch& what) {
   continuity_.see(what.cpu);
-  SchedCpu& cpu = cpus_[what.cpu];
-  if (cpu.switches++ == 0) cpu.first_ns = what.ts;
+  Cpu& cpu = cpu_of(what.cpu);
+  if (cpu.sums->switches++ == 0) cpu.sums->first_ns = what.ts;
   if (what.prev != 0) switch_out(what);
-  switch_in(what, state_[what.cpu]);
+  switch_in(what, cpu);
+}
+
+SchedAnalysis::Cpu& SchedAnalysis::cpu_of(uint32_t number) {
+  Cpu& cpu = state_[number];
+  if (cpu.sums == nullptr) cpu.sums = &cpus_[number];
+  return cpu;
 }
 
 void SchedAnalysis::switch_out(const Switch& what) {
   const bool runnable = what.prev_state == kRunning || what.prev_state == kPreempted;
   SchedRow& row = rows_[row_of(what.prev, what.prev_task)];
   ++(runnable ? row.preempted : row.slept);
-  waiting_.erase(what.prev);
+  end_of_wait(what.prev);
   if (runnable) wait(what.prev, {.since = what.ts, .gaps = continuity_.now(), .woken = false});
 }
 
 void SchedAnalysis::wait(uint32_t tid, const Waiting& waiting) {
   if (waiting_.size() >= max_waiting_)
     not_followed_ += evict_older_half(waiting_, [](const Waiting& each) { return each.since; });
-  waiting_.try_emplace(tid, waiting);
+  if (spare_.empty()) {
+    waiting_.try_emplace(tid, waiting);
+    return;
+  }
+  spare_.key() = tid;
+  spare_.mapped() = waiting;
+  spare_ = waiting_.insert(std::move(spare_)).node;
+}
+
+// Removes a waiting thread; nothing if it is none.
+std::optional<SchedAnalysis::Waiting> SchedAnalysis::end_of_wait(uint32_t tid) {
+  const auto found = waiting_.find(tid);
+  if (found == waiting_.end()) return std::nullopt;
+  spare_ = waiting_.extract(found);
+  return spare_.mapped();
 }
 
 void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
@@ -111,11 +131,8 @@ void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
   SchedRow& row = rows_[cpu.row];
   ++row.switched_in;
   row.measured |= what.next_covered;
-  const auto found = waiting_.find(what.next);
-  if (found == waiting_.end()) return;
-  const Waiting waiting = found->second;
-  waiting_.erase(found);
-  if (what.next_covered) end_wait(waiting, what, row);
+  const auto waiting = end_of_wait(what.next);
+  if (waiting && what.next_covered) end_wait(*waiting, what, row);
 }
 
 void SchedAnalysis::end_wait(const Waiting& waiting, const Switch& what, SchedRow& row) {

@@ -120,6 +120,7 @@ class SchedAnalysis : public Analysis, public RunSink {
     uint64_t begin = 0, end = 0;
   };
   struct Cpu {
+    SchedCpu* sums = nullptr;              // in cpus_
     std::optional<uint32_t> tid;           // the running thread, if known
     uint32_t row = 0;                      // its index in rows_, unless it is idle
     static constexpr size_t kSlices = 64;  // number of stored runs
@@ -131,7 +132,9 @@ class SchedAnalysis : public Analysis, public RunSink {
   void switch_out(const Switch& what);
   void switch_in(const Switch& what, Cpu& cpu);
   void on_woken(uint32_t tid, uint64_t ts);
+  Cpu& cpu_of(uint32_t number);
   void wait(uint32_t tid, const Waiting& waiting);
+  std::optional<Waiting> end_of_wait(uint32_t tid);
   void end_wait(const Waiting& waiting, const Switch& what, SchedRow& row);
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
@@ -144,6 +147,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   Identities threads_{kMaxRows};
   std::vector<SchedRow> rows_;  // by number
   std::unordered_map<uint32_t, Waiting> waiting_;
+  decltype(waiting_)::node_type spare_;  // the last one removed, to be used again
   std::map<uint32_t, Cpu> state_;
   std::map<uint32_t, SchedCpu> cpus_;
   Longest<SchedDelay> longest_;

@@ -20,16 +20,22 @@ class AnalysisFeed : public MergeSink {
 
   // The trace config from `ts` on: given before the first event that is not older. Add changes in
   // time order, and before the events of that time are taken.
-  void add_change(uint64_t ts, TraceConfig config) { changes_.emplace_back(ts, std::move(config)); }
+  void add_change(uint64_t ts, TraceConfig config) {
+    changes_.emplace_back(ts, std::move(config));
+    plan_next();
+  }
   // The history of `source` begins in the middle: `losses`, whose times are set, are given before
   // its first record.
   void add_beginning(uint32_t source, std::vector<LossItem> losses) {
     beginnings_.emplace(source, std::move(losses));
+    plan_next();
   }
 
   void on_record(const RecordOrigin& from, RecordView record) override {
-    if (!beginnings_.empty()) begin(from.source, record.ts());
-    change_until(record.ts());
+    if (record.ts() >= next_ns_) [[unlikely]] {
+      begin(from.source, record.ts());
+      change_until(record.ts());
+    }
     analysis_.on_record(from, record);
   }
   void on_loss(const LossItem& loss) override {
@@ -43,6 +49,7 @@ class AnalysisFeed : public MergeSink {
   void change_until(uint64_t ts) {
     for (; !changes_.empty() && changes_.front().first <= ts; changes_.pop_front())
       analysis_.on_config_change(changes_.front().first, changes_.front().second);
+    plan_next();
   }
   void begin(uint32_t source, uint64_t ts) {
     auto beginning = beginnings_.extract(source);
@@ -53,7 +60,13 @@ class AnalysisFeed : public MergeSink {
     }
   }
 
+  void plan_next() {
+    next_ns_ = changes_.empty() ? UINT64_MAX : changes_.front().first;
+    if (!beginnings_.empty()) next_ns_ = 0;
+  }
+
   Analysis& analysis_;
+  uint64_t next_ns_ = UINT64_MAX;  // earlier records need nothing added before them
   std::deque<std::pair<uint64_t, TraceConfig>> changes_;
   std::map<uint32_t, std::vector<LossItem>> beginnings_;  // by source, until its first record
 };

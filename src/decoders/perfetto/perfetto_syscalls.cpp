@@ -71,11 +71,25 @@ void PerfettoSyscalls::on_begin(const Call& call, const CallRecord& at, Unknown 
     end_unknown(track, call.begin_ns, end_text(unknown));
 }
 
-uint64_t PerfettoSyscalls::title_of(const Call& call) {
-  if (titles_.size() >= kMaxTitles) return packets_.event_name(name_of(call.abi, call.nr));
-  uint64_t& title = titles_[uint64_t{call.abi} << 32 | static_cast<uint32_t>(call.nr)];
-  if (title == 0) title = packets_.event_name(name_of(call.abi, call.nr));
+// `text` makes a title that is not in the table.
+template <class Text>
+uint64_t PerfettoSyscalls::title_in(Titles& titles, uint32_t abi, int32_t nr, Text&& text) {
+  const uint64_t call = uint64_t{abi} << 32 | static_cast<uint32_t>(nr);
+  if (const auto found = titles.find(call); found != titles.end()) return found->second;
+  const uint64_t title = packets_.event_name(text());
+  if (titles.size() < kMaxTitles) titles.emplace(call, title);
   return title;
+}
+
+uint64_t PerfettoSyscalls::title_of(const Call& call) {
+  return title_in(titles_, call.abi, call.nr, [&] { return name_of(call.abi, call.nr); });
+}
+
+uint64_t PerfettoSyscalls::title_of(const CallReturn& returned) {
+  return title_in(return_titles_, returned.abi, returned.nr, [&] {
+    const bool unnumbered = returned.nr == kSigreturnNumber;
+    return (unnumbered ? "sigreturn" : name_of(returned.abi, returned.nr)) + " returned";
+  });
 }
 
 void PerfettoSyscalls::draw_begin(const Call& call, uint64_t track) {
@@ -106,12 +120,10 @@ void PerfettoSyscalls::on_end(const CallInterval& interval) {
 }
 
 void PerfettoSyscalls::draw_return(const CallReturn& returned, uint64_t track) {
-  const std::string name =
-      returned.nr == kSigreturnNumber ? "sigreturn" : name_of(returned.abi, returned.nr);
   packets_.mark(pb::track_event::kInstant,
                 {.ts = returned.at.record.ts(),
                  .track = track,
-                 .name = packets_.event_name(name + " returned"),
+                 .name = title_of(returned),
                  .category = category_},
                 [&](pbf_writer& event) { add_result(returned.ret, event); });
 }

@@ -15,7 +15,8 @@ namespace ktraced {
 
 // Draws the calls of a CallTracker, on the tracks of their threads. A call whose end will not be
 // known ends at the last time when it was known to run, and the return is a separate instant.
-// Memory: the calls that are drawn and have not ended, and at most kMaxTitles titles.
+// Memory: the calls that are drawn and have not ended, and at most kMaxTitles titles each of
+// calls and of returns.
 class PerfettoSyscalls : public CallSink {
  public:
   static constexpr size_t kMaxTitles = 4096;
@@ -35,18 +36,23 @@ class PerfettoSyscalls : public CallSink {
   void on_new_id(uint32_t from, uint32_t to, uint64_t ts) override;
 
  private:
+  using Titles = std::unordered_map<uint64_t, uint64_t>;  // interned, by ABI and number of the call
+
   void draw_begin(const Call& call, uint64_t track);
   void draw_return(const CallReturn& returned, uint64_t track);
   void end_unknown(uint64_t track, uint64_t ts, std::string_view why);
   void add_result(int64_t ret, protozero::pbf_writer& event);
   void intern();
+  template <class Text>
+  uint64_t title_in(Titles& titles, uint32_t abi, int32_t nr, Text&& text);
   uint64_t title_of(const Call& call);
+  uint64_t title_of(const CallReturn& returned);
 
   PerfettoPackets& packets_;
   PerfettoNames& names_;
   uint64_t category_ = 0, args_ = 0, ret_ = 0, error_ = 0, end_ = 0;  // interned
-  std::unordered_map<uint64_t, uint64_t> titles_;                     // interned, by ABI and number
-  std::unordered_map<uint32_t, uint64_t> drawn_;                      // tracks, by thread in a call
+  Titles titles_, return_titles_;
+  std::unordered_map<uint32_t, uint64_t> drawn_;  // tracks, by thread in a call
 };
 
 }  // namespace ktraced

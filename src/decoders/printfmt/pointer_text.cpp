@@ -63,7 +63,30 @@ std::string printed_uuid(const std::array<uint8_t, 16>& bytes) {
 }  // namespace
 
 bool known_pointer_kind(std::string_view kind) {
-  return std::ranges::find(kPointerKinds, kind) != kPointerKinds.end();
+  return kind == kBitList || std::ranges::find(kPointerKinds, kind) != kPointerKinds.end();
+}
+
+void append_bit_list(const PrintValue& value, size_t bits, TextBuffer& out) {
+  if (!value.bytes) return;
+  const std::span<const std::byte> bytes = *value.bytes;
+  bits = std::min(bits, bytes.size() * 8);
+  auto is_set = [&](size_t bit) {
+    return bit < bits && (bytes[bit / 8] >> (bit % 8) & std::byte{1}) != std::byte{0};
+  };
+  const char* between = "";
+  for (size_t first = 0; first < bits; ++first) {
+    if (!is_set(first)) continue;
+    size_t last = first;
+    while (is_set(last + 1)) ++last;
+    out.append(between);
+    between = ",";
+    out.append_decimal(first);
+    if (last != first) {
+      out.append('-');
+      out.append_decimal(last);
+    }
+    first = last;
+  }
 }
 
 void append_pointer(std::string_view kind, const PrintValue& value,

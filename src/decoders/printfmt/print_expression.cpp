@@ -26,6 +26,14 @@ PrintValue field_value(const Field& field, RecordView record) {
   return {.bytes = bytes.subspan(begin, size)};
 }
 
+// 0 beyond the end of the array.
+PrintValue element_value(const Field& field, uint64_t index, RecordView record) {
+  const Elements elements = elements_of(field, record);
+  if (index >= elements.count) return number(0, field.is_signed);
+  const uint64_t at = elements.offset + index * field.size;
+  return number(integer_at(field, record, at).value_or(0), field.is_signed);
+}
+
 uint64_t truncated(uint64_t value, uint64_t size, bool is_signed) {
   if (size >= sizeof(uint64_t)) return value;
   const unsigned shift = 64 - static_cast<unsigned>(size) * 8;
@@ -163,6 +171,8 @@ PrintValue value_of(const PrintNode& node, RecordView record) {
       return text(node.text);
     case PrintKind::field:
       return field_value(node.field, record);
+    case PrintKind::element:
+      return element_value(node.parts[0].field, of_part(1).number, record);
     case PrintKind::cast:
       return cast_value(node, of_part(0));
     case PrintKind::unary:

@@ -27,20 +27,35 @@ class PrintFormat {
   void append(RecordView record, const Symbol& symbol, TextBuffer& out) const;
 
  private:
-  // "%-8s" and the text before it.
+  // How many characters a conversion takes.
+  struct Layout {
+    bool left = false;  // padded on the right
+    size_t width = 0;
+    std::optional<size_t> precision;
+  };
+  // "%-8s" and the text before it. For "%*.*s", arguments replace the width and the precision.
   struct Piece {
     std::string before;
     std::string flags;
-    size_t width = 0;
-    std::optional<size_t> precision;
+    Layout layout;
+    std::optional<PrintExpression> width;
+    std::optional<PrintExpression> precision;
     unsigned bytes = 4;        // of an integer
     char conversion = 0;       // 0: none, only text
     std::string pointer_kind;  // "S" of "%pS"
     std::optional<PrintExpression> argument;
   };
-  static std::optional<Piece> parse_conversion(std::string_view& format);
+  class Arguments;
+  static std::optional<Piece> parse_piece(std::string_view& format, Arguments& arguments);
+  static bool parse_layout(std::string_view& format, Arguments& arguments, Piece& piece);
+  static bool parse_conversion(std::string_view& format, Piece& piece);
+  static Layout layout_of(const Piece& piece, RecordView record);
   static void append_piece(const Piece& piece, RecordView record, const Symbol& symbol,
                            TextBuffer& out);
+  static void append_text(const PrintValue& value, const Layout& layout, TextBuffer& out);
+  static void append_integer(const Piece& piece, uint64_t value, const Layout& layout,
+                             TextBuffer& out);
+  static void pad(std::string_view text, const Layout& layout, TextBuffer& out);
 
   std::vector<Piece> pieces_;
 };

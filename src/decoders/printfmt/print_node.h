@@ -14,10 +14,11 @@ struct PrintExpression::Node {
   enum class Kind {
     number,
     text,
-    field,   // REC->name
-    cast,    // to an integer of `size` bytes
-    unary,   // `op`
-    binary,  // `op`
+    field,    // REC->name
+    element,  // REC->name[index]
+    cast,     // to an integer of `size` bytes
+    unary,    // `op`
+    binary,   // `op`
     ternary,
     flags,         // __print_flags(value, delimiter, table)
     symbolic,      // __print_symbolic(value, table)

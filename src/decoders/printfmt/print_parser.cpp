@@ -170,7 +170,7 @@ class Parser {
     if (is_digit_char(text_.front())) return number();
     if (text_.front() == '"') return literal();
     const std::string_view word = take_word();
-    if (word == "REC") return take("->") ? field(take_word()) : std::nullopt;
+    if (word == "REC") return take("->") ? member(take_word()) : std::nullopt;
     if (word == "true" || word == "false")
       return PrintNode{
           .kind = PrintKind::number, .number = word == "true" ? 1U : 0U, .is_signed = true};
@@ -207,6 +207,15 @@ class Parser {
     text_.remove_prefix(end);
     if (!text) return std::nullopt;
     return PrintNode{.kind = PrintKind::text, .text = std::move(*text)};
+  }
+
+  std::optional<PrintNode> member(std::string_view name) {
+    auto array = field(name);
+    if (!array || !take("[")) return array;
+    auto index = ternary();
+    if (!take("]")) return std::nullopt;
+    return around(around(PrintNode{.kind = PrintKind::element}, std::move(array)),
+                  std::move(index));
   }
 
   std::optional<PrintNode> field(std::string_view name) {

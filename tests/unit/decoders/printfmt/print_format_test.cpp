@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+
+#include "decoders/text/safe_text.h"
 #include "unit/support/packets.h"
 
 namespace ktraced::test {
@@ -118,6 +122,8 @@ TEST(PrintFormat, CalculatesLikeC) {
   EXPECT_EQ(printed(R"("%d %d %d %d", 1 < 2 && 2 <= 2, 1 == 2 || !0, ~0, 6 & 3 | 8 ^ 1)"),
             "1 1 -1 11");
   EXPECT_EQ(printed(R"("%d %u", (char)(255), (u8)(REC->number))"), "-1 251");
+  EXPECT_EQ(printed(R"("%u %u %lu", (uint)(REC->number), (ushort)(REC->number), (ulong)(7))"),
+            "4294967291 65531 7");
   EXPECT_EQ(printed(R"("%d", 1 / 0)"), "0");
   EXPECT_EQ(printed(R"("%lu %lu", sizeof(u64), __builtin_expect(!!(REC->state), 1))"), "8 1");
 }
@@ -128,6 +134,41 @@ TEST(PrintFormat, EvaluatesConditionalTexts) {
   EXPECT_EQ(printed(R"("%10s|%-6s|%.2s", REC->comm, __get_str(name), "abc")"),
             "      bash|virtio|ab");
   EXPECT_EQ(printed(R"("a" " b=%d", REC->state)"), "a b=3");
+}
+
+TEST(PrintFormat, TakesWidthsAndPrecisionsFromArguments) {
+  EXPECT_EQ(printed(R"("'%.*s' '%.*s'", REC->state, __get_str(name), 2, REC->comm)"), "'vir' 'ba'");
+  EXPECT_EQ(printed(R"("%*d|%*d|%-*d|%0*d|%.*d|%*.*d", 4, 7, -4, 7, 4, 7, 4, 7, 3, 7, 5, 2, 7)"),
+            "   7|7   |7   |0007|007|   07");
+  EXPECT_EQ(printed(R"("%*s|%*.*s|%*c|%*pI4", 6, "ab", 3, 1, "ab", -2, 65, 10, REC->ip4)"),
+            "    ab|  a|A | 127.0.0.1");
+  EXPECT_EQ(printed(R"("%.*s", REC->state, 0 ? __get_str(name) : ((void *)0))"), "(nu");
+  EXPECT_EQ(printed(R"("%.*s.", 0, ((void *)0))"), ".");
+}
+
+TEST(PrintFormat, BoundsWidthsAndPrecisionsFromArguments) {
+  const std::string most = std::to_string(INT32_MAX), least = std::to_string(INT32_MIN);
+  // As in C, a negative precision is none. Precisions beyond the field end with the field.
+  for (const std::string& precision : {std::string("-1"), least, most, std::string("7")})
+    EXPECT_EQ(printed("\"%.*s\", " + precision + ", __get_str(name)"), "virtio") << precision;
+  EXPECT_EQ(printed(R"("%.*s", REC->number, REC->comm)"), "bash");
+  EXPECT_EQ(printed(R"("%.*s|%.*s", 4294967297, REC->comm, REC->comm, REC->comm)"), "b|");
+  EXPECT_EQ(printed("\"%*d\", " + most + ", 7"), std::string(8191, ' ') + "7");
+  EXPECT_EQ(printed("\"%*d\", " + least + ", 7"), "7" + std::string(8191, ' '));
+  EXPECT_EQ(printed("\"%.*d\", " + most + ", 7"), std::string(8191, '0') + "7");
+  EXPECT_EQ(printed("\"%.*d\", " + least + ", 7"), "7");
+}
+
+TEST(PrintFormat, CutsTextsBeforeEscapingThem) {
+  EXPECT_EQ(printed(R"("%.1s|%.*s|%.4s", "\n\n", 2, "a\n\n", "a\nbcd")"),
+            printable("\n") + "|" + "a" + printable("\n") + "|a" + printable("\n") + "bc");
+}
+
+TEST(PrintFormat, ListsBits) {
+  EXPECT_EQ(printed(R"("%*pbl|%*pbl", 16, REC->bytes, (1 << 10), REC->bytes)"),
+            "0-1,3,5,7-8|0-1,3,5,7-8");
+  EXPECT_EQ(printed(R"("%*pbl|%6pbl|%pbl|%*pbl", 8, REC->bytes, REC->bytes, REC->bytes, -1, 3)"),
+            "0-1,3,5,7|0-1,3,5||");
 }
 
 TEST(PrintFormat, NamesFlagsAndSymbols) {
@@ -157,12 +198,39 @@ TEST(PrintFormat, ShowsArrays) {
       "{0x1,0x20} 8");
 }
 
+TEST(PrintFormat, ShowsElementsOfArrays) {
+  EXPECT_EQ(
+      printed(R"("%02x:%02x %u %c", REC->bytes[0], REC->bytes[2 - 1], REC->ip4[3], REC->comm[1])"),
+      "ab:01 1 a");
+  EXPECT_EQ(
+      printed(
+          R"("%d %d %d %d", REC->bytes[2], REC->bytes[-1], REC->ip4[1 << 31], REC->bytes[REC->address])"),
+      "0 0 0 0");
+}
+
 TEST(PrintFormat, IsRefusedWhenAnyPartIsUnknown) {
-  for (const char* print :
-       {"", "REC->state", R"("%d")", R"("%d", REC->nothing)", R"("%d", f(REC->state))",
-        R"("%d", (REC->state)", R"("%q", 1)", R"("%pX", 1)", R"("%", 1)", R"("%d", 1, 2)",
-        R"("%s", __print_flags(REC->flags))", R"("%s", __print_symbolic(REC->state, 3))",
-        R"("%d", SOME_CONSTANT)", R"("%*d", 1, 2)", R"("unfinished)"})
+  for (const char* print : {"",
+                            "REC->state",
+                            R"("%d")",
+                            R"("%d", REC->nothing)",
+                            R"("%d", f(REC->state))",
+                            R"("%d", (REC->state)",
+                            R"("%q", 1)",
+                            R"("%pX", 1)",
+                            R"("%", 1)",
+                            R"("%d", 1, 2)",
+                            R"("%s", __print_flags(REC->flags))",
+                            R"("%s", __print_symbolic(REC->state, 3))",
+                            R"("%d", SOME_CONSTANT)",
+                            R"("%*d", 1)",
+                            R"("%.*s", 1)",
+                            R"("%*.*d", 1, 2)",
+                            R"("%*d", REC->nothing, 1)",
+                            R"("%.*s", f(1), REC->comm)",
+                            R"("%**d", 1, 2, 3)",
+                            R"("%.*s", 1, REC->comm, 2)",
+                            R"("%*pb", 8, REC->bytes)",
+                            R"("unfinished)"})
     EXPECT_EQ(printed(print), "?") << print;
 }
 
@@ -176,7 +244,8 @@ std::string repeated(std::string_view text, size_t count) {
 TEST(PrintFormat, IsRefusedWhenItWouldExhaustTheStack) {
   constexpr size_t kMany = 100'000;
   EXPECT_EQ(printed("\"%d\", " + repeated("(", kMany) + "1" + repeated(")", kMany)), "?");
-  for (const char* part : {"!", "-", "~", "& ", "(int)", "1 ? 2 : ", "1 + ", "1 * ", "1 == ("})
+  for (const char* part :
+       {"!", "-", "~", "& ", "(int)", "1 ? 2 : ", "1 + ", "1 * ", "1 == (", "REC->bytes["})
     EXPECT_EQ(printed("\"%d\", " + repeated(part, kMany) + "1"), "?") << part;
 }
 
