@@ -88,8 +88,7 @@ ordered_json text_schema(const TextRule& rule) {
   return schema;
 }
 
-std::string config_schema(const EventGroups& groups) {
-  Config defaults;
+std::string config_schema(const EventGroups& groups, Config defaults) {
   ordered_json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                          {"title", "Configuration of ktraced"}};
   schema.update(
