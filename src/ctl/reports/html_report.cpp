@@ -28,22 +28,20 @@ using nlohmann::json;
 
 // All analyses of the page, run in one pass over the events.
 struct PageAnalyses {
-  explicit PageAnalyses(size_t top) : sched(run_tracker, top), syscalls(call_tracker, top) {}
+  explicit PageAnalyses(size_t top) : sched(top), syscalls(call_tracker, top) {}
 
-  RunTracker run_tracker;
   CallTracker call_tracker;
   SummaryAnalysis summary;
   KmemAnalysis kmem;
   SchedAnalysis sched;
   SyscallAnalysis syscalls;
-  RunTimeline run{run_tracker};
+  RunTimeline run{sched.runs()};
   CallTimeline calls{call_tracker};
   LossTimeline losses;
-  FanOut all{{&summary, &kmem, &run_tracker, &sched, &call_tracker, &losses}};
+  FanOut all{{&summary, &kmem, &sched, &call_tracker, &losses}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
-    run_tracker.finish(facts.end_ns);
     sched.finish(facts.end_ns);
     call_tracker.finish(facts.end_ns);
     losses.finish(facts.end_ns);
