@@ -92,7 +92,7 @@ Result<> write_page(OutputTarget& file, const json& data) {
   return file.finish();
 }
 
-Result<> say_written(const HtmlCommand& command, const json& data, const Options& options) {
+Result<> print_result(const HtmlCommand& command, const json& data, const Options& options) {
   if (command.output == "-") return {};
   const uint64_t events = number_at(member(member(data, "summary"), "total"), "events");
   const std::string text = options.json ? json_text({{"path", command.output}, {"events", events}})
@@ -122,7 +122,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   if (auto read = (*input)->read(analyses.all); !read) return read;
   const json data = page_data(**input, analyses, command.top);
   if (auto written = write_page(*file, data); !written) return written;
-  if (auto said = say_written(command, data, options); !said) return said;
+  if (auto printed = print_result(command, data, options); !printed) return printed;
   return (*input)->verdict();
 }
 

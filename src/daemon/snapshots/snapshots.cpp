@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 // How long `status` waits for manifests to be read.
-constexpr std::chrono::milliseconds kStatusWaits{50};
+constexpr std::chrono::milliseconds kStatusTimeout{50};
 
 Retention retention_of(const FlightConfig& config) {
   return {.max_count = config.max_snapshots, .max_bytes = uint64_t{config.max_total_mb} << 20};
@@ -213,7 +213,7 @@ void Snapshots::list(OnListed then) {
 
 void Snapshots::status(OnRead then) {
   const uint64_t id = ++last_id_;
-  auto timer = loop_.add_timer(kStatusWaits, [this, id] { answer_status(id); });
+  auto timer = loop_.add_timer(kStatusTimeout, [this, id] { answer_status(id); });
   if (!timer) return then(status_now());
   status_requests_[id] = {.then = std::move(then), .timer = std::move(*timer)};
   reader_.run(
@@ -228,7 +228,7 @@ void Snapshots::status(OnRead then) {
       });
 }
 
-// Answers once: when all manifests are read, or after kStatusWaits.
+// Answers once: when all manifests are read, or after kStatusTimeout.
 void Snapshots::answer_status(uint64_t id) {
   if (const auto request = status_requests_.extract(id)) request.mapped().then(status_now());
 }
