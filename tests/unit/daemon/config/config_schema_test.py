@@ -45,7 +45,7 @@ def spelled_out(value):
 
 def groups_in(header):
     groups = {}
-    for name, _, group in re.findall(r'struct rec_(\w+) \{(.*?)^\} GROUP\("(\w+)"\)', header, re.S | re.M):
+    for name, group in re.findall(r'struct rec_(\w+) \{[^}]*^\} GROUP\("(\w+)"\)', header, re.M):
         groups.setdefault(group, []).append(name)
     return groups
 
