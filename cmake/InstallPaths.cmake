@@ -41,14 +41,19 @@ ktraced_service_directory(RuntimeDirectory ${KTRACED_RUN_DIR} /run)
 ktraced_service_directory(StateDirectory ${KTRACED_STATE_DIR} /var/lib)
 ktraced_service_directory(LogsDirectory ${KTRACED_LOG_DIR} /var/log)
 
+# The paths in the files of configs/.
+set(KTRACED_SOURCE_STATE_DIR /var/lib/ktraced)
+set(KTRACED_SOURCE_LOG_DIR /var/log/ktraced)
+set(KTRACED_SOURCE_RUN_DIR /run/ktraced)
+
 # ktraced_configure_paths(FILE): FILE of configs/ with the paths of this build, as configs/FILE of the
 # build directory. In the source they are those of the prefix /usr, so that it can be used as it is.
 function(ktraced_configure_paths file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/${file})
   file(READ ${PROJECT_SOURCE_DIR}/configs/${file} text)
-  string(REPLACE "/var/lib/ktraced" ${KTRACED_STATE_DIR} text "${text}")
-  string(REPLACE "/var/log/ktraced" ${KTRACED_LOG_DIR} text "${text}")
-  string(REPLACE "/run/ktraced" ${KTRACED_RUN_DIR} text "${text}")
+  string(REPLACE ${KTRACED_SOURCE_STATE_DIR} ${KTRACED_STATE_DIR} text "${text}")
+  string(REPLACE ${KTRACED_SOURCE_LOG_DIR} ${KTRACED_LOG_DIR} text "${text}")
+  string(REPLACE ${KTRACED_SOURCE_RUN_DIR} ${KTRACED_RUN_DIR} text "${text}")
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/configs/${file} CONTENT "${text}" @ONLY)
 endfunction()
 ktraced_configure_paths(ktraced.json)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Writes configs/ktraced.schema.json from the rules of src/daemon/config.
 //
-//   config_schema OBJECT                prints it; OBJECT: the BPF object, which has the events
-//   config_schema OBJECT --check FILE   compares it with FILE; exit code 1 if they differ
+//   config_schema OBJECT source|build [FILE]
+//
+// OBJECT: the BPF object, which has the events. source: with the paths in configs/, whatever the
+// prefix of this build; build: with those of this build. Prints the schema, or compares it with
+// FILE; exit code 1 if they differ.
 #include "daemon/config/config_schema.h"
 
 #include <cstdio>
@@ -28,14 +31,23 @@ int complain(std::string_view message) {
   return 1;
 }
 
+Config source_defaults() {
+  Config config;
+  config.control.socket = KTRACED_SOURCE_RUN_DIR / config.control.socket.filename();
+  config.flight.directory = KTRACED_SOURCE_STATE_DIR / config.flight.directory.filename();
+  return config;
+}
+
 int run(std::span<char*> arguments) {
-  const bool is_check = arguments.size() == 4 && std::string_view(arguments[2]) == "--check";
-  if (!is_check && arguments.size() != 2) return complain("usage: OBJECT [--check FILE]");
+  const std::string_view paths = arguments.size() < 3 ? "" : arguments[2];
+  if ((paths != "source" && paths != "build") || arguments.size() > 4)
+    return complain("usage: OBJECT source|build [FILE]");
   const std::string object = content_of(arguments[1]);
   auto events = schema_from_object(std::as_bytes(std::span(object)));
   if (!events) return complain(events.error().message);
-  const std::string text = config_schema(event_groups(*events));
-  if (!is_check) return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
+  const std::string text =
+      config_schema(event_groups(*events), paths == "source" ? source_defaults() : Config{});
+  if (arguments.size() == 3) return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
   if (content_of(arguments[3]) == text) return 0;
   return complain(
       fmt::format("{} differs from the rules of the daemon; update it with "

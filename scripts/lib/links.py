@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Finds links in the project's Markdown files that lead nowhere: to a missing file or heading.
+"""Finds what leads nowhere in the project's Markdown files: links to a missing file or heading, and paths of this
+tree in `code` that do not exist.
 
     links.py     names each of them; exit code 1 if there is any
 
-Pages that are installed may link only to what is installed with them.
+Pages that are installed may link only to what is installed with them. A path in code begins with a folder of the
+project, of src/, or beside the page. It may omit the suffix of a source, and capitals stand for anything in it:
+`tests/vm/verifier/SERIES.txt`.
 """
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -13,6 +17,11 @@ import sys
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`]*`")
+CODE_PATH = re.compile(r"(?<![\w./])[\w.*-]+(?:/[\w.*-]+)+")
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b")
+NOT_HERE = {  # page: paths that it rightly names although they do not exist
+    "docs/adding-an-event.md": {"tests/live/events/oom_score_adj_test.cpp"},  # which the reader writes
+}
 HEADING = re.compile(r"#{1,6} +(.*)")
 
 
@@ -65,18 +74,37 @@ def problem(root, page, target, files):
     return None
 
 
+def folders_of(files):
+    return {"/".join(parts[:length]) for parts in (file.split("/") for file in files) for length in range(1, len(parts))}
+
+
+def missing_paths(page, line, files, folders):
+    """The paths of this tree in the code of a line that do not exist."""
+    beside = "".join(page.rpartition("/")[:2])
+    for path in (path for code in CODE.findall(line) for path in CODE_PATH.findall(code)):
+        bases = [base for base in ("", "src/", beside) if base + path.split("/")[0] in folders]
+        patterns = [base + PLACEHOLDER.sub("*", path) for base in bases]
+        if patterns and path not in NOT_HERE.get(page, ()) and not any(
+                fnmatch.fnmatchcase(name, pattern + end) for pattern in patterns for name in files | folders
+                for end in ("", ".h", ".cpp")):
+            yield path
+
+
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, check=True,
                             capture_output=True, text=True).stdout.splitlines()
     files = {name for name in listed if (root / name).exists()}
-    found = 0
+    folders, found = folders_of(files), 0
     for name in sorted(file for file in files if file.endswith(".md")):
         for number, line in prose(root / name):
             for target in LINK.findall(CODE.sub("", line)):
                 if why := problem(root, root / name, target, files):
                     print(f"{name}:{number}: {target} {why}", file=sys.stderr)
                     found += 1
+            for path in missing_paths(name, line, files, folders):
+                print(f"{name}:{number}: `{path}` does not exist", file=sys.stderr)
+                found += 1
     sys.exit(found > 0)
 
 

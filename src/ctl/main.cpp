@@ -32,7 +32,7 @@ using namespace ktraced;
 
 Result<> print_answer(const auto& command, const Options& options) {
   constexpr bool kIsSnapshot = std::is_same_v<std::decay_t<decltype(command)>, SnapshotCommand>;
-  auto client = kIsSnapshot ? RpcClient::connect(options.socket, kSnapshotPatience)
+  auto client = kIsSnapshot ? RpcClient::connect(options.socket, kSnapshotTimeout)
                             : RpcClient::connect(options.socket);
   if (!client) return propagate(client);
   if (!options.json) client->show_printable();

@@ -14,7 +14,7 @@ namespace ktraced {
 namespace {
 
 // How long a stopping daemon waits until its readers have read the rest.
-constexpr std::chrono::milliseconds kGoodbye{3000};
+constexpr std::chrono::milliseconds kReaderTimeout{3000};
 
 template <class T>
 void add_if_changed(std::vector<std::string>& sections, const char* name, const T& before,
@@ -180,7 +180,7 @@ void Daemon::reload(OnReloaded then) {
           tracer_->probe_lookup().prepare(
               config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
                 if (!probes) return then(std::unexpected(probes.error()));
-                const auto changed = put_into_use(config);
+                const auto changed = apply_config(config);
                 tracer_->attacher().when_attached(
                     [then, token, changed, kept, probes](const Result<>& attached) {
                       if (!attached) return then(std::unexpected(attached.error()));
@@ -201,7 +201,7 @@ Result<Config> Daemon::read_config() {
   return config;
 }
 
-Result<std::vector<std::string>> Daemon::put_into_use(Config config) {
+Result<std::vector<std::string>> Daemon::apply_config(Config config) {
   auto rules = make_access_rules(config.control.group, config.control.admin_uids);
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
@@ -234,7 +234,7 @@ void Daemon::stop() {
 
 void Daemon::shut_down() {
   tracer_->shut_down(config_.persist);
-  subscribers_->finish_all(kGoodbye);
+  subscribers_->finish_all(kReaderTimeout);
   recorder_->finish();
   loop_.exit(0);
 }

@@ -48,7 +48,7 @@ class Daemon {
   void watch_kernel();
   void take_snapshot_on_signal();
   Result<Config> read_config();
-  Result<std::vector<std::string>> put_into_use(Config config);
+  Result<std::vector<std::string>> apply_config(Config config);
   void note_modules(const KernelChanges& changes);
   void shut_down();
 

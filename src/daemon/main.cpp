@@ -28,9 +28,9 @@ namespace {
 
 using namespace ktraced;
 
-constexpr mode_t kNotForOthers = S_IWGRP | S_IWOTH;
+constexpr mode_t kMaskedModes = S_IWGRP | S_IWOTH;
 
-constexpr std::chrono::seconds kErrorPatience{1};
+constexpr std::chrono::seconds kErrorTimeout{1};
 
 struct Options {
   std::filesystem::path config = kDefaultConfigFile;
@@ -41,7 +41,7 @@ struct Options {
 
 int report(const Error& error) {
   // Limits the wait, so that the daemon ends even if nothing reads its standard error.
-  write_stderr(error_lines("ktraced", error), kErrorPatience);
+  write_stderr(error_lines("ktraced", error), kErrorTimeout);
   return static_cast<int>(error.code);
 }
 
@@ -102,7 +102,7 @@ Result<int> run(const Options& options) {
 }
 
 // Independent of the caller's umask: no created file is writable by others.
-void narrow_umask() { ::umask(::umask(kNotForOthers) | kNotForOthers); }
+void narrow_umask() { ::umask(::umask(kMaskedModes) | kMaskedModes); }
 
 }  // namespace
 

@@ -91,7 +91,7 @@ bool is_perfetto_number(uint32_t number) {
 }
 
 // Why the field is invalid; empty if decoders can rely on it.
-std::string_view flaw(const Field& field, const Event& event, bool is_last) {
+std::string_view problem(const Field& field, const Event& event, bool is_last) {
   bool is_text = field.meaning == Meaning::text;
   bool is_integer_size = std::has_single_bit(field.size) && field.size <= sizeof(uint64_t);
   if (!is_identifier(field.name)) return "is no identifier";
@@ -138,7 +138,7 @@ Result<> add_fields(const json& list, Event& event) {
     if (!field) return propagate(field);
     if (!*field) continue;
     const std::string& name = (*field)->name;
-    auto why = flaw(**field, event, &object == &list.back());
+    auto why = problem(**field, event, &object == &list.back());
     if (!why.empty()) return bad(event.name, fmt::format("field '{}' {}", name, why));
     if (!names.insert(name).second)
       return bad(event.name, fmt::format("field '{}' is defined twice", name));

@@ -27,12 +27,12 @@ constexpr std::array<Abi, SYSCALL_ABIS> kAbis = {
 
 // Calls younger than the libseccomp of Debian 12 and 13. From 424 on a call has
 // the same number in all ABIs; the first two are for 64-bit programs alone.
-struct YoungCall {
+struct NewerCall {
   int32_t number;
   const char* name;
 };
-constexpr YoungCall kYoungNativeCalls[] = {{335, "uretprobe"}, {336, "uprobe"}};
-constexpr YoungCall kYoungCalls[] = {
+constexpr NewerCall kNewerNativeCalls[] = {{335, "uretprobe"}, {336, "uprobe"}};
+constexpr NewerCall kNewerCalls[] = {
     {451, "cachestat"},         {452, "fchmodat2"},        {453, "map_shadow_stack"},
     {454, "futex_wake"},        {455, "futex_wait"},       {456, "futex_requeue"},
     {457, "statmount"},         {458, "listmount"},        {459, "lsm_get_self_attr"},
@@ -49,9 +49,9 @@ class SyscallTable {
     for (uint32_t abi = 0; abi < kAbis.size(); abi++) {
       for (int32_t number = 0; number < SYSCALL_MAX; number++)
         names_[abi][number] = ask_seccomp(kAbis[abi], number);
-      for (const YoungCall& call : kYoungCalls) add(abi, call);
+      for (const NewerCall& call : kNewerCalls) add(abi, call);
     }
-    for (const YoungCall& call : kYoungNativeCalls) add(kNativeAbi, call);
+    for (const NewerCall& call : kNewerNativeCalls) add(kNativeAbi, call);
   }
 
   [[nodiscard]] std::string_view name(uint32_t abi, int32_t number) const {
@@ -73,7 +73,7 @@ class SyscallTable {
         seccomp_syscall_resolve_num_arch(abi.seccomp_arch, number | abi.number_bit), &std::free);
     return name ? name.get() : std::string();
   }
-  void add(uint32_t abi, const YoungCall& call) {
+  void add(uint32_t abi, const NewerCall& call) {
     std::string& name = names_[abi][call.number];
     if (name.empty()) name = call.name;
   }

@@ -12,7 +12,7 @@ const kFlags = [
   "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
   "--remote-debugging-pipe", "--window-size=1400,900",
 ];
-const kPatience = 60_000; // ms, for anything
+const kTimeout = 60_000; // ms, for anything
 
 export class Browser {
   #next = 1;
@@ -79,7 +79,7 @@ export class Browser {
   }
 
   async until(expression) {
-    const end = Date.now() + kPatience;
+    const end = Date.now() + kTimeout;
     while (!(await this.value(expression))) {
       if (Date.now() > end) throw new Error(`in vain waited for: ${expression}`);
       await sleep(20);

@@ -3,7 +3,7 @@
 """Adds the event of docs/adding-an-event.md to a copy of the sources, with the snippets of that
 document and nothing else.
 
-    adding_an_event_test.py formats BUILD-DIRECTORY BPF-COMPILER…   shows it in every format
+    adding_an_event_test.py formats BUILD-DIRECTORY BPF-COMPILER…   shows it in every format, updates generated files
     adding_an_event_test.py live BUILD-DIRECTORY BPF-COMPILER…      records it, and runs its test (root)
 
 BPF-COMPILER is the command of the BPF objects, without the source and "-o".
@@ -25,6 +25,11 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 GUIDE = SOURCE / "docs/adding-an-event.md"
 # "…`FILE`…:", an empty line, and a fenced block, which may be indented as part of a list.
 SNIPPET = re.compile(r"`([\w/.-]+\.(?:h|c|cpp))`[^\n`]*:\n\n( *)```(?:c|cpp)\n(.*?)\n\2```", re.S)
+UPDATE = re.compile(r"`cmake --build build --target ([\w ]+)`")  # of what is generated
+# The tests that compare it, and where it and they are.
+COMPARING_TESTS = ("EventsDoc.DescribesTheEventsAsTheyAre", "ConfigSchema.IsWrittenFromTheRulesOfTheDaemon",
+                   "ConfigSchema.IsAsStrictAsTheDaemon")
+COMPARED = ("docs/events.md", "configs/ktraced.schema.json", "configs/ktraced.json", "tests/unit/daemon/config")
 THREAD = 4711  # of sample_trace
 
 if len(sys.argv) < 4 or sys.argv[1] not in ("formats", "live"):
@@ -142,6 +147,40 @@ class FormatsTest(GuideTest):
                 self.assertRegex(message[1], r'\b%d: "worker"' % field["perfetto_comm"])
 
 
+class GeneratedFilesTest(GuideTest):
+    """The targets that the guide names, and the tests that compare what they write, by the programs of the build."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in COMPARED:
+            (cls.copy.path / name).parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (SOURCE / name).is_dir() else shutil.copy
+            copy(SOURCE / name, cls.copy.path / name)
+
+    def in_copy(self, command):
+        """The command of the build, for the files of the copy."""
+        command = command.replace(str(BUILD / "ktraced.bpf.o"), str(self.object))
+        for name in COMPARED:
+            command = command.replace(str(SOURCE / name), str(self.copy.path / name))
+        return command
+
+    def failing_tests(self):
+        listed = run("ctest", "--test-dir", BUILD, "--show-only=json-v1", "-R", f"^({'|'.join(COMPARING_TESTS)})$")
+        commands = {test["name"]: self.in_copy(shlex.join(test["command"])) for test in json.loads(listed)["tests"]}
+        self.assertEqual(set(commands), set(COMPARING_TESTS))
+        return {name for name, command in commands.items()
+                if subprocess.run(command, shell=True, capture_output=True, cwd=self.path).returncode != 0}
+
+    def test_are_up_to_date_after_the_targets_of_the_guide(self):
+        self.assertEqual(self.failing_tests(), set(COMPARING_TESTS))
+        for target in UPDATE.search(GUIDE.read_text())[1].split():
+            command = run("ninja", "-C", BUILD, "-t", "commands", target).splitlines()[-1]
+            run("sh", "-c", self.in_copy(command), cwd=BUILD)
+        self.assertEqual(self.failing_tests(), set())
+        self.assertIn(f"### {self.event}", (self.copy.path / "docs/events.md").read_text())
+
+
 class Daemon:
     """A daemon of the changed build."""
 
@@ -224,4 +263,5 @@ class LiveTest(GuideTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest={"formats": "FormatsTest", "live": "LiveTest"}[sys.argv[1]])
+    unittest.main(argv=sys.argv[:1],
+                  defaultTest={"formats": ["FormatsTest", "GeneratedFilesTest"], "live": ["LiveTest"]}[sys.argv[1]])

@@ -17,7 +17,7 @@ import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[2])
-PATIENCE = 100  # seconds: a machine under load takes its time
+TIMEOUT = 100  # seconds: a machine under load takes its time
 
 
 def run(*command, **options):
@@ -141,12 +141,12 @@ class Start(InDirectory):
                 self.assertIn("running", run(self.client, "--socket", socket, "status"))
             finally:
                 daemon.terminate()
-                self.assertEqual(daemon.wait(PATIENCE), 0)
+                self.assertEqual(daemon.wait(TIMEOUT), 0)
                 if os.path.isdir(pins):
                     os.rmdir(pins)
 
     def wait_for(self, socket, daemon, log):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not os.path.exists(socket):
             if daemon.poll() is not None or time.monotonic() > end:
                 log.seek(0)

@@ -31,16 +31,16 @@ class LossTimeline : public Analysis {
   [[nodiscard]] const std::vector<std::string>& events() const { return events_; }
 
  private:
-  struct Losing {
+  struct OngoingLoss {
     uint64_t since = 0;
     std::map<uint32_t, uint64_t> counts;  // by index of events_
   };
-  void end(uint32_t cpu, const Losing& losing, uint64_t ts);
+  void end(uint32_t cpu, const OngoingLoss& ongoing, uint64_t ts);
   uint32_t index_of(const std::string& event);
 
   std::vector<const Schema*> sources_;
   TimelineSlices slices_;
-  std::map<uint32_t, Losing> losing_;  // by CPU
+  std::map<uint32_t, OngoingLoss> ongoing_;  // by CPU
   std::vector<std::string> events_;
 };
 

@@ -22,6 +22,7 @@ constexpr std::string_view kSchedEvents[] = {"sched_switch", "sched_wakeup", "sc
 }  // namespace
 
 void SchedAnalysis::add_source(const Schema& schema, const NameTable& names) {
+  runs_.add_source(schema, names);
   sources_.push_back(
       {EventTable<Plan>(schema, [](const Event& event) { return plan_of(event); }), &names});
 }
@@ -39,6 +40,7 @@ SchedAnalysis::Plan SchedAnalysis::plan_of(const Event& event) {
 }
 
 void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
+  runs_.on_record(from, record);
   continuity_.see(from.cpu);
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
@@ -52,6 +54,7 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
 }
 
 void SchedAnalysis::on_loss(const LossItem& loss) {
+  runs_.on_loss(loss);
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
   if (plan == nullptr || plan->kind == Plan::Kind::other) return;
   lost_ += loss.count;
@@ -59,7 +62,8 @@ void SchedAnalysis::on_loss(const LossItem& loss) {
 }
 
 // Threads may have been woken unrecorded.
-void SchedAnalysis::on_config_change(uint64_t /*ts*/, const TraceConfig& config) {
+void SchedAnalysis::on_config_change(uint64_t ts, const TraceConfig& config) {
+  runs_.on_config_change(ts, config);
   if (config_ && !config.same_for(*config_, kSchedEvents))
     continuity_.interrupt(Unknown::config_change);
   config_ = config;
@@ -207,6 +211,7 @@ uint32_t SchedAnalysis::row_of(uint32_t tid, const TaskName* task) {
 }
 
 void SchedAnalysis::finish(uint64_t end_ns) {
+  runs_.finish(end_ns);
   for (auto& [number, cpu] : cpus_)
     cpu.unknown_ns = between(cpu.busy_ns + cpu.idle_ns, between(cpu.first_ns, end_ns));
 }

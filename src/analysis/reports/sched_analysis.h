@@ -60,21 +60,20 @@ struct SchedDelay {
   uint64_t instead_ns = 0;
 };
 
-// Sums up the runs of a RunTracker, and measures how long threads wait for a CPU, for which it uses
-// sched_wakeup, sched_wakeup_new and sched_migrate_task. Intervals across a loss are not counted.
-// With a filter, switches between two rejected threads are missing, so only times of matching
-// threads are counted. Memory: at most kMaxRows threads, with up to 8 KiB each, and kMaxWaiting
-// waiting threads.
+// Sums up the runs of its RunTracker, and measures how long threads wait for a CPU, for which it
+// uses sched_wakeup, sched_wakeup_new and sched_migrate_task. Intervals across a loss are not
+// counted. With a filter, switches between two rejected threads are missing, so only times of
+// matching threads are counted. Memory: at most kMaxRows threads, with up to 8 KiB each, and
+// kMaxWaiting waiting threads.
 class SchedAnalysis : public Analysis, public RunSink {
  public:
   static constexpr size_t kMaxRows = 8192;
   static constexpr size_t kMaxWaiting = 262144;
 
-  // Takes the runs of `tracker`, which must not get events after the end of this, and gets each
-  // event before this does.
-  SchedAnalysis(RunTracker& tracker, size_t longest, size_t max_waiting = kMaxWaiting)
+  // Keeps the `longest` longest delays.
+  explicit SchedAnalysis(size_t longest, size_t max_waiting = kMaxWaiting)
       : max_waiting_(max_waiting), longest_(longest) {
-    tracker.add_sink(*this);
+    runs_.add_sink(*this);
   }
   SchedAnalysis(const SchedAnalysis&) = delete;
   SchedAnalysis& operator=(const SchedAnalysis&) = delete;
@@ -85,9 +84,12 @@ class SchedAnalysis : public Analysis, public RunSink {
   void on_config_change(uint64_t ts, const TraceConfig& config) override;
   void on_run(const RunInterval& interval) override;
   void on_switch(const Switch& what) override;
-  // Call after that of the tracker.
+  // Call after the last record. Running threads run until `end_ns`.
   void finish(uint64_t end_ns);
 
+  // For further sinks of the runs. Gets its events from this, which handles an event only after the
+  // runs that end with it.
+  [[nodiscard]] RunTracker& runs() { return runs_; }
   [[nodiscard]] const std::vector<SchedRow>& threads() const { return rows_; }
   [[nodiscard]] const std::map<uint32_t, SchedCpu>& cpus() const { return cpus_; }
   // The longest first.
@@ -141,6 +143,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   uint32_t row_of(uint32_t tid, const TaskName* task);
   [[nodiscard]] bool runs(uint32_t tid) const;
 
+  RunTracker runs_;
   size_t max_waiting_;
   std::vector<Source> sources_;
   std::optional<TraceConfig> config_;

@@ -24,13 +24,13 @@ namespace {
 using nlohmann::json;
 
 // Attaching thousands of programs takes the kernel minutes.
-constexpr std::chrono::minutes kAttachPatience{10};
+constexpr std::chrono::minutes kAttachTimeout{10};
 
 std::string as_json(const json& value) { return json_text(value); }
 
 // Interprets names as the daemon does: an event, its group, or a pattern. A pattern without a colon
 // matches built-in events.
-bool is_meant(const json& event, const std::string& typed) {
+bool matches(const json& event, const std::string& typed) {
   const std::string name = text_at(event, "name");
   if (name == typed || text_at(event, "group") == typed) return true;
   return typed.contains(':') == name.contains(':') &&
@@ -39,7 +39,7 @@ bool is_meant(const json& event, const std::string& typed) {
 
 bool is_listed(const json& answer, const std::string& typed) {
   return std::ranges::any_of(list_at(answer, "events"),
-                             [&](const json& event) { return is_meant(event, typed); });
+                             [&](const json& event) { return matches(event, typed); });
 }
 
 // `events list NAME…`: only the events and groups named.
@@ -47,7 +47,7 @@ json chosen_events(const json& answer, const std::vector<std::string>& names) {
   json chosen = json::array();
   for (const std::string& name : names)
     for (const json& event : list_at(answer, "events"))
-      if (is_meant(event, name) && std::ranges::find(chosen, event) == chosen.end())
+      if (matches(event, name) && std::ranges::find(chosen, event) == chosen.end())
         chosen.push_back(event);
   return json{{"events", std::move(chosen)}};
 }
@@ -128,7 +128,7 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
   bool enable = command.action == EventsCommand::Action::enable;
   const auto names = split_names(command.names);
   if (!names) return std::unexpected(names.error());
-  client.set_patience(kAttachPatience);
+  client.set_answer_timeout(kAttachTimeout);
   auto answer = client.call(enable ? "events.enable" : "events.disable", {{"names", *names}});
   if (!answer) return propagate(answer);
   if (json) return as_json(*answer);
@@ -136,7 +136,7 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
 }
 
 Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client) {
-  client.set_patience(kAttachPatience);
+  client.set_answer_timeout(kAttachTimeout);
   auto answer =
       client.call(command.method, command.keep_history ? nlohmann::json{{"keep_history", true}}
                                                        : nlohmann::json::object());

@@ -38,7 +38,7 @@ using Next = StreamLoop::Next;
 using End = StreamLoop::End;
 
 // How long a command is still recorded after SIGTERM was sent to it.
-constexpr std::chrono::seconds kGrace{2};
+constexpr std::chrono::seconds kGracePeriod{2};
 
 // The daemon's counters beside the stream, at one time.
 struct Counts {
@@ -87,7 +87,7 @@ class Recording {
     loop_.watch(child.fd(), [] { return Next::finish; });
     loop_.watch(signal_fd, [this, &child] {
       child.terminate();
-      give_up_at_ = Clock::now() + kGrace;
+      give_up_at_ = Clock::now() + kGracePeriod;
       return Next::go_on;
     });
   }
@@ -252,8 +252,8 @@ int Session::end_of_command() {
   }
   if (fds[0].revents != 0) return child_->wait();
   if (!asked_to_end_) child_->terminate();
-  const std::chrono::milliseconds patience = asked_to_end_ ? std::chrono::seconds(0) : kGrace;
-  const bool ended = ::poll(fds.data(), 1, static_cast<int>(patience.count())) > 0;
+  const std::chrono::milliseconds timeout = asked_to_end_ ? std::chrono::seconds(0) : kGracePeriod;
+  const bool ended = ::poll(fds.data(), 1, static_cast<int>(timeout.count())) > 0;
   return ended ? child_->wait() : 128 + SIGTERM;
 }
 

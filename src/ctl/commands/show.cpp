@@ -55,14 +55,14 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
 
 // Prints a message for each trace that has no events for the requested format.
 void print_nothing_to_show(const ShowCommand& command, const Views& views, const History& history) {
-  std::set<std::string> said;
+  std::set<std::string> printed;
   for (size_t i = 0; i < views.size(); ++i) {
     const TraceReader& trace = history.traces()[i];
     const auto traced = traced_events(trace);
     if (!traced) continue;
     const auto problem = nothing_to_show(
         command, trace.schema(), views[i]->selection.chosen_events(), *traced, Traced::in_the_past);
-    if (problem && said.insert(*problem).second)
+    if (problem && printed.insert(*problem).second)
       print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), printable(*problem));
   }
 }

@@ -14,7 +14,7 @@
 namespace ktraced {
 
 // Writing a snapshot takes as long as the disk needs.
-inline constexpr std::chrono::seconds kSnapshotPatience{3600};
+inline constexpr std::chrono::seconds kSnapshotTimeout{3600};
 
 // The text that the command prints on stdout for the daemon's answer: JSON with `json`.
 [[nodiscard]] Result<std::string> run(const SnapshotCommand& command, bool json, RpcClient& client);

@@ -28,7 +28,7 @@ Result<fs::path> daemon_store(const std::string& socket) {
   return fs::path(text_at(member(*status, "flight"), "directory"));
 }
 
-std::unexpected<Error> nothing_named(const std::string& word, const std::string& elsewhere) {
+std::unexpected<Error> not_found(const std::string& word, const std::string& elsewhere) {
   return fail(ExitCode::data, "there is no trace directory {}, {}", word, elsewhere);
 }
 
@@ -48,26 +48,26 @@ std::unexpected<Error> unknown_trace(const std::string& word, const fs::path& st
 
 Result<std::vector<std::string>> trace_paths(const std::vector<std::string>& words,
                                              const std::string& store, const std::string& socket) {
-  if (!store.empty() && !something_at(store))
+  if (!store.empty() && !path_exists(store))
     return fail(ExitCode::data, "--directory {}: there is no such directory", store);
   std::vector<std::string> paths;
   fs::path directory = store;
   for (const std::string& word : words) {
-    const bool in_store = !store.empty() && is_name(word) && something_at(directory / word);
-    if (!in_store && (something_at(word) || something_at(word + ".partial") || !is_name(word))) {
+    const bool in_store = !store.empty() && is_name(word) && path_exists(directory / word);
+    if (!in_store && (path_exists(word) || path_exists(word + ".partial") || !is_name(word))) {
       paths.push_back(word);
       continue;
     }
     if (directory.empty()) {
       auto found = daemon_store(socket);
       if (!found)
-        return nothing_named(word, fmt::format("and the directory of snapshots is not known: {}; "
-                                               "name it with --directory",
-                                               found.error().message));
+        return not_found(word, fmt::format("and the directory of snapshots is not known: {}; "
+                                           "name it with --directory",
+                                           found.error().message));
       directory = *found;
     }
     const fs::path path = directory / word;
-    if (directory.empty() || !(something_at(path) || something_at(path.string() + ".partial")))
+    if (directory.empty() || !(path_exists(path) || path_exists(path.string() + ".partial")))
       return unknown_trace(word, directory);
     paths.push_back(path.string());
   }

@@ -75,6 +75,6 @@ Result<bool> LiveSource::read(const PacketVisitor& visit) {
 
 void LiveSource::finish() { ::shutdown(socket_.get(), SHUT_WR); }
 
-void LiveSource::hang_up() { ::shutdown(socket_.get(), SHUT_RDWR); }
+void LiveSource::disconnect() { ::shutdown(socket_.get(), SHUT_RDWR); }
 
 }  // namespace ktraced

@@ -24,7 +24,7 @@ struct StreamInfo {
 
 // A subscription. Packets come in batches: events of any CPUs, then a metadata packet. Apply its
 // metadata first. Its timestamp_end is the watermark: everything before has been received.
-// Move-only; finish() and hang_up() may be called while another thread reads.
+// Move-only; finish() and disconnect() may be called while another thread reads.
 class LiveSource {
  public:
   // Turns the connection into a stream of everything from now on; with `backlog` also of what an
@@ -44,7 +44,7 @@ class LiveSource {
   // Requests the end of the stream: the daemon sends what has happened so far and then closes.
   void finish();
   // Ends the connection; a read() in another thread returns.
-  void hang_up();
+  void disconnect();
 
  private:
   LiveSource(RpcClient::Connection connection, Schema schema, StreamInfo info)

@@ -23,7 +23,7 @@ ReadAhead::~ReadAhead() {
     stop_ = true;
   }
   room_.notify_one();
-  source_.hang_up();
+  source_.disconnect();
   thread_.join();
 }
 

@@ -97,8 +97,8 @@ Result<> RpcClient::check_protocol(const std::string& path) {
               text_at(*answer, "version"), path, theirs, KTRACED_VERSION, kProtocolVersion);
 }
 
-void RpcClient::set_patience(std::chrono::seconds patience) {
-  set_timeout(socket_.get(), SO_RCVTIMEO, patience);
+void RpcClient::set_answer_timeout(std::chrono::seconds timeout) {
+  set_timeout(socket_.get(), SO_RCVTIMEO, timeout);
 }
 
 Result<json> RpcClient::call(std::string_view method, const json& params,

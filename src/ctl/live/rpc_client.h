@@ -27,7 +27,7 @@ class RpcClient {
   // From now on strings in results are converted by printable(), for output on a terminal.
   void show_printable() { printable_ = true; }
   // Sets how long call() waits for an answer.
-  void set_patience(std::chrono::seconds patience);
+  void set_answer_timeout(std::chrono::seconds timeout);
 
   // Gets the daemon's progress during a request: the `params` of its "progress" notifications.
   using OnProgress = std::function<void(const nlohmann::json& params)>;

@@ -28,22 +28,20 @@ using nlohmann::json;
 
 // All analyses of the page, run in one pass over the events.
 struct PageAnalyses {
-  explicit PageAnalyses(size_t top) : sched(run_tracker, top), syscalls(call_tracker, top) {}
+  explicit PageAnalyses(size_t top) : sched(top), syscalls(call_tracker, top) {}
 
-  RunTracker run_tracker;
   CallTracker call_tracker;
   SummaryAnalysis summary;
   KmemAnalysis kmem;
   SchedAnalysis sched;
   SyscallAnalysis syscalls;
-  RunTimeline run{run_tracker};
+  RunTimeline run{sched.runs()};
   CallTimeline calls{call_tracker};
   LossTimeline losses;
-  FanOut all{{&summary, &kmem, &run_tracker, &sched, &call_tracker, &losses}};
+  FanOut all{{&summary, &kmem, &sched, &call_tracker, &losses}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
-    run_tracker.finish(facts.end_ns);
     sched.finish(facts.end_ns);
     call_tracker.finish(facts.end_ns);
     losses.finish(facts.end_ns);
@@ -94,7 +92,7 @@ Result<> write_page(OutputTarget& file, const json& data) {
   return file.finish();
 }
 
-Result<> say_written(const HtmlCommand& command, const json& data, const Options& options) {
+Result<> print_result(const HtmlCommand& command, const json& data, const Options& options) {
   if (command.output == "-") return {};
   const uint64_t events = number_at(member(member(data, "summary"), "total"), "events");
   const std::string text = options.json ? json_text({{"path", command.output}, {"events", events}})
@@ -124,7 +122,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   if (auto read = (*input)->read(analyses.all); !read) return read;
   const json data = page_data(**input, analyses, command.top);
   if (auto written = write_page(*file, data); !written) return written;
-  if (auto said = say_written(command, data, options); !said) return said;
+  if (auto printed = print_result(command, data, options); !printed) return printed;
   return (*input)->verdict();
 }
 

@@ -11,7 +11,6 @@
 #include <span>
 #include <utility>
 
-#include "analysis/reports/fan_out.h"
 #include "base/print_stderr.h"
 #include "ctl/input/chosen_events.h"
 #include "ctl/input/report_input.h"
@@ -56,12 +55,9 @@ Result<json> kmem(const Making& making) {
 }
 
 Result<json> sched(const Making& making) {
-  RunTracker runs;
-  SchedAnalysis analysis(runs, making.command.top);
-  FanOut both{{&runs, &analysis}};
-  if (auto read = making.input.read(both); !read) return propagate(read);
+  SchedAnalysis analysis(making.command.top);
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
   making.facts = making.input.facts(kSchedNeeds);
-  runs.finish(making.facts.end_ns);
   analysis.finish(making.facts.end_ns);
   return sched_report(analysis, making.command);
 }

@@ -56,7 +56,7 @@ FileAccess access_of_traces(const std::vector<std::string>& directories) {
 Result<NewFile> NewFile::create(const fs::path& path, const FileAccess& access) {
   fs::path partial = path;
   partial += ".partial";
-  if (something_at(path)) {
+  if (path_exists(path)) {
     auto taken = already_there(path);
     return propagate(taken);
   }

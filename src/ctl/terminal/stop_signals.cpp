@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // timeout(1) signals its command and then the command's group: two signals for one request.
-constexpr std::chrono::seconds kSameWish{1};
+constexpr std::chrono::seconds kRepeatedWithin{1};
 
 // nohup(1) ignores SIGHUP; a signalfd would receive it nevertheless.
 bool is_ignored(int signal) {
@@ -47,7 +47,7 @@ void watch(const Fd& signals, int stopped, int quit) {
     if (wait[0].revents == 0) return;
     signalfd_siginfo info;
     if (::read(signals.get(), &info, sizeof(info)) != sizeof(info)) return;
-    if (first && Clock::now() - *first >= kSameWish)
+    if (first && Clock::now() - *first >= kRepeatedWithin)
       ::_exit(128 + static_cast<int>(info.ssi_signo));
     if (first) continue;
     first = Clock::now();

@@ -29,7 +29,7 @@ Table::Cell number_cell(const json& counts, const char* counter, const Colours& 
   return cell;
 }
 
-bool is_interesting(const json& event) {
+bool is_shown(const json& event) {
   for (const char* counter : kCounters)
     if (number_at(event, counter) != 0) return true;
   return flag_at(event, "enabled");
@@ -49,7 +49,7 @@ std::string event_table(const json& status, const Colours& colours) {
     table.add(std::move(row));
   };
   for (const auto& [name, event] : member(status, "events").items())
-    if (is_interesting(event)) add(name, flag_at(event, "enabled") ? "on" : "off", event);
+    if (is_shown(event)) add(name, flag_at(event, "enabled") ? "on" : "off", event);
   add("total", "", member(status, "totals"));
   return table.text();
 }
@@ -66,7 +66,7 @@ std::string other_events(const json& status, bool verbose) {
     if (!flag_at(event, "available")) {
       ++missing;
       reasons += fmt::format("not available: {} ({})\n", name, text_at(event, "reason"));
-    } else if (!is_interesting(event)) {
+    } else if (!is_shown(event)) {
       off.push_back(name);
     }
   }
@@ -84,7 +84,7 @@ std::string cpu_event_table(const json& status, const Colours& colours) {
                heading("RECORDED", true, colours), heading("FILTERED", true, colours),
                heading("DROPPED", true, colours)});
   for (const auto& [name, event] : member(status, "events").items()) {
-    if (!is_interesting(event)) continue;
+    if (!is_shown(event)) continue;
     for (const json& counts : list_at(event, "per_cpu")) {
       std::vector<Table::Cell> row{{name}, {std::to_string(number_at(counts, "cpu")), true}};
       for (const char* counter : kCpuCounters) row.push_back(number_cell(counts, counter, colours));

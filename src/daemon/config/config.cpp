@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <array>
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include "daemon/config/config_json.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_reader.h"
+#include "daemon/config/config_text.h"
 
 namespace ktraced {
 namespace {
@@ -22,18 +22,9 @@ constexpr size_t kAdminsMax = 1024;
 constexpr std::array<std::string_view, 7> kLogLevels = {"trace", "debug",    "info", "warning",
                                                         "error", "critical", "off"};
 
-std::string socket_problem(std::string_view path) {
-  const bool is_socket = path.starts_with('/') && !path.ends_with('/');
-  return is_socket ? "" : "must be the absolute path of a socket";
-}
-
 void describe_control(ConfigSection& control, Config& config) {
   std::string socket = config.control.socket;
-  control.text({"socket", "Absolute path."},
-               {.pattern = "^/[^\\u0000]*[^/\\u0000]$",
-                .max_bytes = sizeof(sockaddr_un::sun_path) - 1,
-                .problem_of = socket_problem},
-               socket);
+  control.text({"socket", "Absolute path of at most 107 bytes."}, kSocketText, socket);
   config.control.socket = socket;
   control.text({"group", "Group whose members may read; empty: only root."}, {},
                config.control.group);

@@ -89,7 +89,7 @@ std::optional<bool> ConfigNode::boolean() const {
   return std::nullopt;
 }
 
-std::optional<std::string> ConfigNode::text() const {
+std::optional<std::string> ConfigNode::text(const TextRule& rule) const {
   if (!value_->is_string()) {
     wrong_type("a string");
     return std::nullopt;
@@ -97,6 +97,14 @@ std::optional<std::string> ConfigNode::text() const {
   auto text = value_->get<std::string>();
   if (text.find('\0') != std::string::npos) {
     problem("must not contain a NUL character");
+    return std::nullopt;
+  }
+  if (auto what = rule.problem_of == nullptr ? "" : rule.problem_of(text); !what.empty()) {
+    problem("{}", what);
+    return std::nullopt;
+  }
+  if (text.size() > rule.max_bytes) {
+    problem("is {} bytes long; at most {} are possible", text.size(), rule.max_bytes);
     return std::nullopt;
   }
   return text;

@@ -24,6 +24,15 @@ struct NumberRule {
   std::string_view why_max;   // explains the limit; ends the message about a larger number
 };
 
+// A text, with the same rule in two notations: for the JSON Schema and for the daemon.
+struct TextRule {
+  std::string_view pattern = R"(^[^\u0000]*$)";  // ECMA 262, of the whole text
+  std::string_view not_pattern = {};             // matches no part of it; empty: no such rule
+  size_t max_bytes = SIZE_MAX;
+  // What is wrong with a text; empty: nothing.
+  std::string (*problem_of)(std::string_view) = nullptr;
+};
+
 inline constexpr NumberRule kUid{.min = 0, .max = UINT32_MAX - 1};  // (uid_t)-1 is no user
 
 // A value and its path. Functions report an invalid value and then return nothing. Refers to the
@@ -43,7 +52,7 @@ class ConfigNode {
   [[nodiscard]] std::vector<ConfigNode> list(size_t max_size) const;
   [[nodiscard]] std::optional<uint32_t> number(const NumberRule& rule) const;
   [[nodiscard]] std::optional<bool> boolean() const;
-  [[nodiscard]] std::optional<std::string> text() const;  // without NUL
+  [[nodiscard]] std::optional<std::string> text(const TextRule& rule = {}) const;  // without NUL
   // A text that is one of these.
   [[nodiscard]] std::optional<std::string> choice(
       const std::vector<std::string_view>& choices) const;

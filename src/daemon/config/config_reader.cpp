@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/config/config_reader.h"
 
+#include "daemon/config/config_text.h"
+
 namespace ktraced {
 
 void ConfigReader::read(const ConfigNode& node, const Describe& describe) {
@@ -31,25 +33,16 @@ void ConfigReader::choice(const ConfigKey& key, std::span<const std::string_view
 
 void ConfigReader::text(const ConfigKey& key, const TextRule& rule, std::string& value) {
   auto member = take(key);
-  auto text = member ? member->text() : std::nullopt;
-  if (!text) return;
-  if (std::string problem = rule.problem_of ? rule.problem_of(*text) : ""; !problem.empty())
-    return member->problem("{}", problem);
-  if (text->size() > rule.max_bytes)
-    return member->problem("is {} bytes long; at most {} are possible", text->size(),
-                           rule.max_bytes);
-  value = std::move(*text);
+  auto text = member ? member->text(rule) : std::nullopt;
+  if (text) value = std::move(*text);
 }
 
 void ConfigReader::directory(const ConfigKey& key, std::filesystem::path& value,
                              std::string_view purpose) {
   auto member = take(key);
   if (!member && !purpose.empty()) node_.problem("must have \"{}\", {}", key.name, purpose);
-  auto text = member ? member->text() : std::nullopt;
-  if (!text) return;
-  if (!text->starts_with('/') || std::filesystem::path(*text).lexically_normal() == "/")
-    return member->problem("must be the absolute path of a directory");
-  value = std::move(*text);
+  auto text = member ? member->text(kDirectoryText) : std::nullopt;
+  if (text) value = std::move(*text);
 }
 
 void ConfigReader::list(const ConfigKey& key, const ListRule& rule, const ReadList& read) {

@@ -5,13 +5,12 @@
 
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_section.h"
+#include "daemon/config/config_text.h"
 
 namespace ktraced {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr std::string_view kDirectoryPattern = "^/[^\\u0000]*[^/.\\u0000][^\\u0000]*$";
 
 class SchemaWriter final : public ConfigSection {
  public:
@@ -42,7 +41,7 @@ class SchemaWriter final : public ConfigSection {
   }
   void directory(const ConfigKey& key, std::filesystem::path& value,
                  std::string_view purpose) override {
-    ordered_json& schema = add(key, text_schema({.pattern = kDirectoryPattern}));
+    ordered_json& schema = add(key, text_schema(kDirectoryText));
     if (!purpose.empty())
       required_.push_back(key.name);
     else
@@ -82,14 +81,13 @@ ordered_json number_schema(const NumberRule& rule) {
 }
 
 ordered_json text_schema(const TextRule& rule) {
-  ordered_json schema = {{"type", "string"},
-                         {"pattern", rule.pattern.empty() ? "^[^\\u0000]*$" : rule.pattern}};
+  ordered_json schema = {{"type", "string"}, {"pattern", rule.pattern}};
+  if (!rule.not_pattern.empty()) schema["not"] = {{"pattern", rule.not_pattern}};
   if (rule.max_bytes != SIZE_MAX) schema["maxLength"] = rule.max_bytes;
   return schema;
 }
 
-std::string config_schema(const EventGroups& groups) {
-  Config defaults;
+std::string config_schema(const EventGroups& groups, Config defaults) {
   ordered_json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                          {"title", "Configuration of ktraced"}};
   schema.update(

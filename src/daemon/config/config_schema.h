@@ -8,7 +8,8 @@
 
 namespace ktraced {
 
-// The text of the schema, from the same description as parse_config() reads with.
-[[nodiscard]] std::string config_schema(const EventGroups& groups);
+// The text of the schema, from the same description as parse_config() reads with. `defaults`: what
+// applies without a configuration.
+[[nodiscard]] std::string config_schema(const EventGroups& groups, Config defaults = {});
 
 }  // namespace ktraced

@@ -24,14 +24,6 @@ struct ConfigKey {
   std::string_view doc;  // one sentence, for the schema
 };
 
-// A text, with the same rule in both notations.
-struct TextRule {
-  std::string_view pattern;  // ECMA 262; empty: any text without NUL
-  size_t max_bytes = SIZE_MAX;
-  // What is wrong with a text; empty: nothing.
-  std::function<std::string(std::string_view)> problem_of;
-};
-
 // A list, with the schema of its elements.
 struct ListRule {
   size_t max_size;

@@ -10,6 +10,7 @@
 #include "bpf/shared_state.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_reader.h"
+#include "daemon/config/config_text.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -19,7 +20,6 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr NumberRule kPid{.min = 1, .max = 4U << 20};  // PID_MAX_LIMIT of the kernel
-constexpr size_t kPathMax = 4095;
 
 // Describes a list of which `read` reads one element. Keeps the values in order, each once.
 template <class T, class Read>
@@ -32,42 +32,6 @@ void describe_list(ConfigSection& side, const ConfigKey& key, const ListRule& ru
       if (value && std::ranges::find(out, *value) == out.end()) out.push_back(std::move(*value));
     }
   });
-}
-
-std::optional<std::string> read_comm(const ConfigNode& node) {
-  auto comm = node.text();
-  if (!comm) return comm;
-  std::string_view name(*comm);
-  bool beginning = name.ends_with('*');
-  if (beginning) name.remove_suffix(1);
-  if (name.empty()) {
-    node.problem("{}",
-                 beginning ? "'*' alone matches every task: leave it out" : "must not be empty");
-    return std::nullopt;
-  }
-  if (name.size() >= COMM_LEN) {
-    node.problem("is longer than the {} bytes the kernel keeps of a task's name", COMM_LEN - 1);
-    return std::nullopt;
-  }
-  if (name.find('*') != std::string_view::npos) {
-    node.problem("'*' is possible only at the end");
-    return std::nullopt;
-  }
-  return comm;
-}
-
-std::optional<std::string> read_cgroup(const ConfigNode& node) {
-  auto path = node.text();
-  if (!path) return path;
-  if (path->empty() || path->size() > kPathMax) {
-    node.problem("must be the path of a control group, of 1 to {} bytes", kPathMax);
-    return std::nullopt;
-  }
-  if (("/" + *path + "/").find("/../") != std::string::npos) {
-    node.problem("must not contain '..'");
-    return std::nullopt;
-  }
-  return path;
 }
 
 // A number, or the name of a user: names are looked up once, when they are read.
@@ -92,29 +56,25 @@ ordered_json user_schema() {
   return {{"anyOf", {number_schema(kUid), std::move(name)}}};
 }
 
-ordered_json cgroup_schema() {
-  ordered_json path = text_schema({.pattern = {}, .max_bytes = kPathMax});
-  path["minLength"] = 1;
-  path["not"] = {{"pattern", "(^|/)\\.\\.(/|$)"}};
-  return path;
-}
-
 void describe_side(ConfigSection& section, FilterSide& side) {
   const auto pid = [](const ConfigNode& element) { return element.number(kPid); };
   describe_list(section, {"pid", "Process or thread ids."}, {FILTER_IDS_MAX, number_schema(kPid)},
                 side.pid, pid);
   describe_list(section, {"uid", "Users, by number or name."}, {FILTER_IDS_MAX, user_schema()},
                 side.uid, read_user);
-  describe_list(section, {"comm", "Task names, exact or with a trailing star: \"nginx*\"."},
-                {FILTER_COMM_MAX, text_schema({.pattern = "^[^*\\u0000]{1,15}\\*?$"})}, side.comm,
-                read_comm);
+  const auto comm = [](const ConfigNode& element) { return element.text(kCommText); };
+  describe_list(
+      section,
+      {"comm", "Task names of at most 15 bytes, exact or with a trailing star: \"nginx*\"."},
+      {FILTER_COMM_MAX, text_schema(kCommText)}, side.comm, comm);
   describe_list(section,
                 {"follow", "Processes that are followed with their threads and all descendants."},
                 {FOLLOW_ROOTS_MAX, number_schema(kPid)}, side.follow, pid);
+  const auto cgroup = [](const ConfigNode& element) { return element.text(kCgroupText); };
   describe_list(
       section,
       {"cgroup", "Control groups (v2), absolute or below the cgroup mount, with those below them."},
-      {FILTER_CGROUP_MAX, cgroup_schema()}, side.cgroup, read_cgroup);
+      {FILTER_CGROUP_MAX, text_schema(kCgroupText)}, side.cgroup, cgroup);
 }
 
 json side_to_json(const FilterSide& side) {

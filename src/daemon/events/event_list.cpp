@@ -59,7 +59,7 @@ void EventList::list(const std::vector<std::string>& patterns, Visit visit, OnLi
             [this, list](const std::string& name) {
               if (!list->listed.contains(name)) visit_tracepoint(name, list->visit);
             },
-            [then](const Tracepoints::Kept&, const Result<>& meant) { then(meant); });
+            [then](const Tracepoints::Kept&, const Result<>& result) { then(result); });
       });
 }
 

@@ -66,7 +66,8 @@ std::unexpected<Error> EventResolver::unknown_event(const std::string& name) con
                            "'*:*' the tracepoints"));
 }
 
-Result<std::vector<std::string>> EventResolver::tracepoints_meant(const std::string& name) const {
+Result<std::vector<std::string>> EventResolver::matching_tracepoints(
+    const std::string& name) const {
   const Tracepoints& tracepoints = catalog_.tracepoints();
   if (name.contains(':')) return tracepoints.matching(name);
   if (is_pattern(name)) return unknown_event(name);
@@ -137,26 +138,26 @@ void EventResolver::visit_tracepoints(SlicedWork& work, const std::vector<std::s
     Tracepoints::Kept kept;
     std::deque<std::string> patterns;
     std::set<std::string> found;
-    Result<> meant;
+    Result<> result;
   };
   auto state = std::make_shared<Visit>(
       Visit{catalog_.tracepoints().keep_formats(), {patterns.begin(), patterns.end()}, {}, {}});
   work.start(
       [this, state, visit = std::move(visit)] {
         if (!state->patterns.empty()) {
-          const auto meant = tracepoints_meant(state->patterns.front());
+          const auto matching = matching_tracepoints(state->patterns.front());
           state->patterns.pop_front();
-          if (meant)
-            state->found.insert(meant->begin(), meant->end());
-          else if (state->meant)
-            state->meant = std::unexpected(meant.error());
+          if (matching)
+            state->found.insert(matching->begin(), matching->end());
+          else if (state->result)
+            state->result = std::unexpected(matching.error());
           return SlicedWork::Step::more;
         }
         if (state->found.empty()) return SlicedWork::Step::done;
         visit(state->found.extract(state->found.begin()).value());
         return SlicedWork::Step::more;
       },
-      [state, then = std::move(then)] { then(state->kept, state->meant); });
+      [state, then = std::move(then)] { then(state->kept, state->result); });
 }
 
 }  // namespace ktraced

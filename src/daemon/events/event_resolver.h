@@ -44,9 +44,9 @@ class EventResolver {
   using OnPrepared = std::function<void(const Tracepoints::Kept& kept)>;
   void prepare_tracepoints(const std::vector<std::string>& names, OnPrepared then);
 
-  // Calls `visit` in slices, with the name of each tracepoint that matches, then `then`. `meant`
+  // Calls `visit` in slices, with the name of each tracepoint that matches, then `then`. `result`
   // fails if one of the patterns matches nothing.
-  using OnVisited = std::function<void(const Tracepoints::Kept& kept, const Result<>& meant)>;
+  using OnVisited = std::function<void(const Tracepoints::Kept& kept, const Result<>& result)>;
   void visit_tracepoints(SlicedWork& work, const std::vector<std::string>& patterns,
                          std::function<void(const std::string& name)> visit, OnVisited then);
 
@@ -57,7 +57,8 @@ class EventResolver {
   Result<> choose_dynamic(const std::string& name, bool enabled, ChosenEvents& chosen);
   [[nodiscard]] std::unexpected<Error> unknown_event(const std::string& name) const;
   // Tracepoints by name, pattern ("irq:*") or group ("irq").
-  [[nodiscard]] Result<std::vector<std::string>> tracepoints_meant(const std::string& name) const;
+  [[nodiscard]] Result<std::vector<std::string>> matching_tracepoints(
+      const std::string& name) const;
 
   EventCatalog& catalog_;
   const Availability& availability_;

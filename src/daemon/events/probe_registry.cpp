@@ -10,7 +10,7 @@
 namespace ktraced {
 namespace {
 
-bool is_meant(const ProbeRemoval& removal, const ProbeDefinition& probe) {
+bool matches(const ProbeRemoval& removal, const ProbeDefinition& probe) {
   return (removal.group.empty() || removal.group == probe.group) &&
          (removal.event.empty() || removal.event == probe.event);
 }
@@ -72,7 +72,7 @@ std::string ProbeRegistry::unknown(const std::string& name) const {
 std::vector<std::string> ProbeRegistry::drop(const ProbeRemoval& removal) {
   std::vector<std::string> removed;
   std::erase_if(entries_, [&](const auto& entry) {
-    if (!is_meant(removal, entry.second.definition)) return false;
+    if (!matches(removal, entry.second.definition)) return false;
     removed.push_back(text_of(entry.second.definition));
     enabled_.erase(entry.first);
     availability_.clear_failure(entry.first);
@@ -149,7 +149,7 @@ Result<std::vector<ProbeInfo>> ProbeRegistry::check_added(const Change& change) 
 Result<std::vector<std::string>> ProbeRegistry::remove(const std::vector<std::string>& names) {
   for (const std::string& name : names)
     if (std::ranges::none_of(entries_, [&](const auto& entry) {
-          return is_meant(removal_of(name), entry.second.definition);
+          return matches(removal_of(name), entry.second.definition);
         }))
       return fail(ExitCode::usage, "{}", unknown(name));
   std::vector<std::string> removed;

@@ -44,7 +44,7 @@ void SlicedWork::slice(const std::shared_ptr<Job>& job) {
       if (step == Step::later) std::this_thread::sleep_for(kRetry);
       continue;
     }
-    if (step == Step::later) return go_on_later(job);
+    if (step == Step::later) return resume_later(job);
     if (std::chrono::steady_clock::now() - begin < kSlice) continue;
     // Continues in the next turn of the loop, after the requests of clients.
     return loop_->post([this, waiting = std::weak_ptr(job)] {
@@ -53,7 +53,7 @@ void SlicedWork::slice(const std::shared_ptr<Job>& job) {
   }
 }
 
-void SlicedWork::go_on_later(const std::shared_ptr<Job>& job) {
+void SlicedWork::resume_later(const std::shared_ptr<Job>& job) {
   auto timer = loop_->add_timer(kRetry, [this, waiting = std::weak_ptr(job)] {
     if (auto next = waiting.lock()) slice(next);
   });

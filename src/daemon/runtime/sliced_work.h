@@ -43,7 +43,7 @@ class SlicedWork {
   };
 
   void slice(const std::shared_ptr<Job>& job);
-  void go_on_later(const std::shared_ptr<Job>& job);
+  void resume_later(const std::shared_ptr<Job>& job);
 
   EventLoop* loop_ = nullptr;
   std::shared_ptr<Job> job_;

@@ -18,7 +18,7 @@ bool has_variable_size(const Event& event) {
 }
 
 // All events of one name: accounts do not distinguish several definitions of an event.
-struct Namesakes {
+struct EventsOfName {
   uint64_t written = 0;
   Bytes record{.min = UINT64_MAX, .max = 0};
 
@@ -31,7 +31,7 @@ struct Namesakes {
   }
 };
 
-void add(Bytes& sum, const Namesakes& events, uint64_t records) {
+void add(Bytes& sum, const EventsOfName& events, uint64_t records) {
   sum.min += records * events.record.min;
   sum.max += records * events.record.max;
 }
@@ -42,15 +42,15 @@ std::string on(const CpuAccount& account, std::string_view what) {
 
 }  // namespace
 
-std::vector<std::string> settle(const Schema& schema, const RingContent& ring,
-                                CpuAccount& account) {
+std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
+                                 CpuAccount& account) {
   std::vector<std::string> problems;
   auto problem = [&](std::string_view what) { problems.push_back(on(account, what)); };
   if (!ring.intact) problem("damaged bytes in the flight ring end its history early");
 
   const bool wrapped = ring.written_bytes > ring.capacity;
   Bytes overwritten;
-  std::map<std::string_view, Namesakes> by_name;
+  std::map<std::string_view, EventsOfName> by_name;
   for (const Event& event : schema.events()) by_name[event.name].add(event, ring.written[event.id]);
   for (const auto& [name, events] : by_name) {
     const auto found = account.events.find(std::string(name));

@@ -25,7 +25,7 @@ struct RingContent {
 // Computes what the ring has overwritten: written = records + overwritten, for each event.
 // `account` has the records that are in the trace. Returns contradictions, in numbers of records or
 // bytes. With any of these, the trace is not complete.
-[[nodiscard]] std::vector<std::string> settle(const Schema& schema, const RingContent& ring,
-                                              CpuAccount& account);
+[[nodiscard]] std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
+                                               CpuAccount& account);
 
 }  // namespace ktraced

@@ -45,7 +45,7 @@ class SnapshotWriter {
   Result<> write_ring(uint32_t cpu, const FlightRing& ring);
   Result<> write_losses(uint32_t cpu, std::span<const Lost> lost);
   Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
-  void settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
+  void balance_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
   static void explain_unrecorded(uint32_t number, std::span<const Lost> events, Manifest& manifest);
 
   const SnapshotJob& job_;
@@ -111,7 +111,7 @@ Manifest SnapshotWriter::manifest() const {
   manifest.end_ns = job_.frozen.swap_ts;
   manifest.missed = job_.frozen.missed;
   manifest.cpus = writer_.accounts();
-  for (const auto& [number, cpu] : cpus_) settle_cpu(number, cpu, manifest);
+  for (const auto& [number, cpu] : cpus_) balance_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
   if (const auto& known = job_.known_since; manifest.begin_ns < known.ns)
@@ -151,9 +151,9 @@ void SnapshotWriter::explain_unrecorded(uint32_t number, std::span<const Lost> e
   }
 }
 
-void SnapshotWriter::settle_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const {
+void SnapshotWriter::balance_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const {
   CpuAccount& account = account_of(number, manifest);
-  for (std::string& problem : settle(manifest.schema, cpu.content, account))
+  for (std::string& problem : balance(manifest.schema, cpu.content, account))
     manifest.incomplete_because.push_back(std::move(problem));
   if (cpu.late_records != 0)
     manifest.incomplete_because.push_back(

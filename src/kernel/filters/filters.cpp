@@ -76,16 +76,15 @@ Filters::Filters(const BpfObject& object, bool cgroup_moves_seen)
   forget_threads();
 }
 
-// Of the ids that an earlier daemon has left, the recorder's filter uses those of its slot until it
-// is replaced.
+// Of the ids that an earlier daemon has left, the filters of the recorder and the output use those
+// of their slots until they are replaced.
 void Filters::adopt_ids() {
-  const uint32_t used = FILTER_OWNER(SESSION_RECORDER, slot_of(SESSION_RECORDER));
   std::vector<filter_id_key> unused;
   for_each_element<filter_id_key, uint8_t>(ids_map_, [&](const filter_id_key& key, uint8_t) {
-    if (key.owner == used)
-      sessions_[SESSION_RECORDER].ids[slot_of(SESSION_RECORDER)].push_back(key);
-    else
-      unused.push_back(key);
+    for (const uint32_t session : {SESSION_RECORDER, SESSION_OUTPUT})
+      if (const uint32_t slot = slot_of(session); key.owner == FILTER_OWNER(session, slot))
+        return sessions_[session].ids[slot].push_back(key);
+    unused.push_back(key);
   });
   for (const filter_id_key& key : unused) bpf_map_delete_elem(ids_map_, &key);
 }

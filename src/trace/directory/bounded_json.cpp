@@ -46,7 +46,7 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
 
   // The outcome of a parser that returned `good`.
   Result<json> finish(bool good) {
-    if (!good) return fail(ExitCode::data, "{}", flaw_);
+    if (!good) return fail(ExitCode::data, "{}", problem_);
     return std::move(root_);
   }
 
@@ -56,8 +56,8 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
     std::string key;  // of the next member
   };
 
-  bool refuse(std::string flaw) {
-    flaw_ = std::move(flaw);
+  bool refuse(std::string problem) {
+    problem_ = std::move(problem);
     return false;
   }
 
@@ -118,7 +118,7 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
   bool skip_next_ = false;
   size_t values_ = 0;
   json root_;
-  std::string flaw_;
+  std::string problem_;
 };
 
 // The bytes of a file, up to its end or until `stop` is requested.

@@ -15,16 +15,16 @@
 namespace ktraced {
 
 // The first error, as one sentence about a member; empty: none.
-using JsonFlaw = std::string;
+using JsonProblem = std::string;
 
 // The members of one object. A member that is missing, of a wrong type or out of range is read as
-// an empty value and recorded as `flaw`, unless there is one already. `object` and `flaw` must
-// outlive this.
+// an empty value and recorded as `problem`, unless there is one already. `object` and `problem`
+// must outlive this.
 class JsonMembers {
  public:
   // `path` names the object: "" at the top, "cpus[3]".
-  JsonMembers(const nlohmann::json& object, std::string path, JsonFlaw& flaw)
-      : object_(object), path_(std::move(path)), flaw_(flaw) {
+  JsonMembers(const nlohmann::json& object, std::string path, JsonProblem& problem)
+      : object_(object), path_(std::move(path)), problem_(problem) {
     if (!object.is_object())
       note(path_.empty() ? "it is no object" : fmt::format("'{}' must be an object", path_));
   }
@@ -46,8 +46,8 @@ class JsonMembers {
 
   // "cpus[3].first_ns" for the member of this object.
   [[nodiscard]] std::string path_of(std::string_view key) const;
-  void note(std::string flaw) {
-    if (flaw_.empty()) flaw_ = std::move(flaw);
+  void note(std::string problem) {
+    if (problem_.empty()) problem_ = std::move(problem);
   }
 
  private:
@@ -57,7 +57,7 @@ class JsonMembers {
 
   const nlohmann::json& object_;
   std::string path_;
-  JsonFlaw& flaw_;
+  JsonProblem& problem_;
 };
 
 }  // namespace ktraced

@@ -14,8 +14,8 @@ using nlohmann::json;
 constexpr size_t kCpusMax = 8192;  // the most that any kernel can be built for (NR_CPUS)
 constexpr size_t kReasonsMax = 1U << 20;
 
-std::unexpected<Error> manifest_damage(std::string_view flaw) {
-  return fail(ExitCode::data, "it is damaged: {}; babeltrace2 reads the trace without it", flaw);
+std::unexpected<Error> manifest_damage(std::string_view problem) {
+  return fail(ExitCode::data, "it is damaged: {}; babeltrace2 reads the trace without it", problem);
 }
 
 EventAccount account_from(JsonMembers members) {
@@ -28,26 +28,27 @@ EventAccount account_from(JsonMembers members) {
 
 // Calls `take(JsonMembers&, number)` for each CPU; each number may occur once.
 template <class Take>
-void for_each_cpu(JsonMembers& top, JsonFlaw& flaw, Take&& take) {
+void for_each_cpu(JsonMembers& top, JsonProblem& problem, Take&& take) {
   std::bitset<kCpusMax> known;
   size_t index = 0;
   for (const json& cpu : top.list("cpus", kCpusMax)) {
-    JsonMembers members(cpu, fmt::format("cpus[{}]", index++), flaw);
+    JsonMembers members(cpu, fmt::format("cpus[{}]", index++), problem);
     uint32_t number = 0;
     members.take("cpu", number, kCpusMax - 1);
-    if (!flaw.empty()) return;
+    if (!problem.empty()) return;
     if (known[number]) return members.note(fmt::format("CPU {} is listed twice", number));
     known.set(number);
     take(members, number);
   }
 }
 
-CpuAccount cpu_from(JsonMembers& members, uint32_t number, JsonFlaw& flaw) {
+CpuAccount cpu_from(JsonMembers& members, uint32_t number, JsonProblem& problem) {
   CpuAccount cpu{.cpu = number, .events = {}};
   members.take("first_ns", cpu.first_ns);
   members.take("last_ns", cpu.last_ns);
   for (const auto& [name, account] : members.object("events").items())
-    cpu.events.emplace(name, account_from({account, members.path_of("events") + "." + name, flaw}));
+    cpu.events.emplace(name,
+                       account_from({account, members.path_of("events") + "." + name, problem}));
   return cpu;
 }
 
@@ -115,10 +116,10 @@ void take_head(JsonMembers& top, Manifest& manifest) {
   take_missed(top, manifest);
 }
 
-Result<> check_format(JsonMembers& top, const JsonFlaw& flaw) {
+Result<> check_format(JsonMembers& top, const JsonProblem& problem) {
   uint64_t format = 0;
   top.take("format", format);
-  if (!flaw.empty()) return manifest_damage(flaw);
+  if (!problem.empty()) return manifest_damage(problem);
   if (format >= Manifest::kOldestFormat && format <= Manifest::kFormat) return {};
   return fail(ExitCode::data,
               "the trace has format {}, this program reads {} to {}: use {} ktracectl", format,
@@ -129,17 +130,17 @@ Result<> check_format(JsonMembers& top, const JsonFlaw& flaw) {
 }  // namespace
 
 Result<Manifest> manifest_from_json(const json& document) {
-  JsonFlaw flaw;
-  JsonMembers top(document, "", flaw);
-  if (auto good = check_format(top, flaw); !good) return propagate(good);
+  JsonProblem problem;
+  JsonMembers top(document, "", problem);
+  if (auto good = check_format(top, problem); !good) return propagate(good);
   Manifest manifest;
   take_head(top, manifest);
-  for_each_cpu(top, flaw, [&](JsonMembers& members, uint32_t number) {
-    manifest.cpus.push_back(cpu_from(members, number, flaw));
+  for_each_cpu(top, problem, [&](JsonMembers& members, uint32_t number) {
+    manifest.cpus.push_back(cpu_from(members, number, problem));
   });
   manifest.config = top.any("config");
   const json& schema = top.object("schema");
-  if (!flaw.empty()) return manifest_damage(flaw);
+  if (!problem.empty()) return manifest_damage(problem);
   auto events = schema_from_json(schema);
   if (!events) return manifest_damage(events.error().message);
   manifest.schema = std::move(*events);
@@ -147,15 +148,15 @@ Result<Manifest> manifest_from_json(const json& document) {
 }
 
 Result<ManifestSummary> manifest_summary_from_json(const json& document) {
-  JsonFlaw flaw;
-  JsonMembers top(document, "", flaw);
-  if (auto good = check_format(top, flaw); !good) return propagate(good);
+  JsonProblem problem;
+  JsonMembers top(document, "", problem);
+  if (auto good = check_format(top, problem); !good) return propagate(good);
   ManifestSummary summary;
   take_head(top, summary.manifest);
-  for_each_cpu(top, flaw, [&](JsonMembers& members, uint32_t number) {
+  for_each_cpu(top, problem, [&](JsonMembers& members, uint32_t number) {
     summary.cpus.push_back(cpu_summary_from(members, number));
   });
-  if (!flaw.empty()) return manifest_damage(flaw);
+  if (!problem.empty()) return manifest_damage(problem);
   return summary;
 }
 

@@ -22,7 +22,7 @@ std::unexpected<Error> not_opened(const fs::path& path, const NotOpened& why) {
 
 }  // namespace
 
-bool something_at(const fs::path& path) {
+bool path_exists(const fs::path& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
 }

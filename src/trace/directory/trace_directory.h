@@ -14,7 +14,7 @@
 namespace ktraced {
 
 // Does anything with this name exist, even a dangling link?
-[[nodiscard]] bool something_at(const std::filesystem::path& path);
+[[nodiscard]] bool path_exists(const std::filesystem::path& path);
 
 // An open directory; it stays the same one if it is renamed. Move-only.
 class TraceDirectory {

@@ -59,7 +59,7 @@ Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfin
 Result<Manifest> manifest_of_trace(const TraceDirectory& trace) {
   auto manifest = read_manifest(trace);
   const fs::path file = trace.path() / "manifest.json";
-  if (manifest || something_at(file)) return manifest;
+  if (manifest || path_exists(file)) return manifest;
   if (!has_directory(trace.path())) return std::unexpected(removed(trace.path()));
   return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
               trace.path().string());
@@ -94,7 +94,7 @@ Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfi
 void TraceReader::read_names(const TraceDirectory& trace) {
   auto take = [&](const char* name, auto&& read, auto& into) {
     const fs::path file = path_ / name;
-    if (unfinished_ && !something_at(file)) return;
+    if (unfinished_ && !path_exists(file)) return;
     if (auto done = read(trace, into); !done) note(file, std::move(done.error()));
   };
   take(kTasksFile, read_tasks, names_);
@@ -103,7 +103,7 @@ void TraceReader::read_names(const TraceDirectory& trace) {
 }
 
 void TraceReader::note(const fs::path& file, Error damage) {
-  if (something_at(file) || has_directory(path_)) {
+  if (path_exists(file) || has_directory(path_)) {
     damage_.push_back(std::move(damage));
   } else if (!removed_) {
     removed_ = true;

@@ -79,9 +79,9 @@ void TraceWriter::note_fields(const Event& event) {
 }
 
 Result<> TraceWriter::check_free(const fs::path& path) {
-  if (something_at(path))
+  if (path_exists(path))
     return fail(ExitCode::usage, "cannot write the trace {}: it exists already", path.string());
-  if (something_at(partial_of(path)))
+  if (path_exists(partial_of(path)))
     return fail(ExitCode::usage,
                 "cannot write the trace {}: {} exists, because another is being written there or "
                 "was not finished; remove it or choose another name",

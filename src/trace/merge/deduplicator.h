@@ -15,7 +15,7 @@ namespace ktraced {
 class Deduplicator : public MergeSink {
  public:
   // Sets the sink that gets the remaining records. Call it before the first record.
-  void pass_to(MergeSink& next) { next_ = &next; }
+  void set_next(MergeSink& next) { next_ = &next; }
 
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override { next_->on_loss(loss); }

@@ -49,7 +49,7 @@ bool History::read(MergeSink& sink) {
   begin_traces();
   refill();
   const uint64_t until = complete_until();
-  if (overlapping_) deduplicator_.pass_to(sink);
+  if (overlapping_) deduplicator_.set_next(sink);
   merger_.release(until, overlapping_ ? static_cast<MergeSink&>(deduplicator_) : sink);
   released_until_ = until;
   return !streams_.empty() || begun_ < traces_.size();

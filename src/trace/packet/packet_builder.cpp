@@ -50,8 +50,8 @@ void PacketBuilder::take(uint64_t up_to, std::vector<PacketBytes>& out) {
 
 void PacketBuilder::take_segment(Segment& segment, uint64_t up_to, std::vector<PacketBytes>& out) {
   auto& entries = segment.entries;
-  auto young = std::ranges::find_if(entries, [&](const Entry& entry) { return entry.ts > up_to; });
-  const auto ready = static_cast<size_t>(young - entries.begin());
+  auto later = std::ranges::find_if(entries, [&](const Entry& entry) { return entry.ts > up_to; });
+  const auto ready = static_cast<size_t>(later - entries.begin());
   if (ready == 0) {
     if (!segment.lost_before.empty()) out.push_back(build(segment, 0, 0));
     return;
@@ -63,7 +63,7 @@ void PacketBuilder::take_segment(Segment& segment, uint64_t up_to, std::vector<P
     out.push_back(build(segment, first, last));
     first = last;
   }
-  entries.erase(entries.begin(), young);
+  entries.erase(entries.begin(), later);
   if (entries.empty()) return;
   // Few records remain: move them to the front of a new buffer.
   std::vector<std::byte> rest;

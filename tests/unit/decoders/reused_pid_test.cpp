@@ -4,7 +4,6 @@
 
 #include "analysis/coverage/identities.h"
 #include "analysis/intervals/timeline_tasks.h"
-#include "analysis/reports/fan_out.h"
 #include "analysis/reports/kmem_analysis.h"
 #include "analysis/reports/sched_analysis.h"
 #include "analysis/reports/summary_analysis.h"
@@ -82,14 +81,12 @@ TEST_F(ReusedPid, IsTwoProcessesOfKernelMemory) {
 }
 
 TEST_F(ReusedPid, IsTwoThreadsOfTheScheduler) {
-  RunTracker tracker;
-  SchedAnalysis analysis(tracker, 2);
-  FanOut both{{&tracker, &analysis}};
-  both.add_source(schema_, names_);
+  SchedAnalysis analysis(2);
+  analysis.add_source(schema_, names_);
   const auto pid = static_cast<int32_t>(kPid);
   for (uint64_t ts : {200, 700}) {
-    take(both, EVENT_sched_switch, ts, 0, rec_sched_switch{.next_pid = pid});
-    take(both, EVENT_sched_switch, ts + 30, kPid,
+    take(analysis, EVENT_sched_switch, ts, 0, rec_sched_switch{.next_pid = pid});
+    take(analysis, EVENT_sched_switch, ts + 30, kPid,
          rec_sched_switch{.prev_pid = pid, .prev_state = 1});
   }
   ASSERT_EQ(analysis.threads().size(), 2U);

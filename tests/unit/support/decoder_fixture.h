@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "bpf/records.h"
 #include "decoders/text/decoder.h"
@@ -54,6 +55,9 @@ class DecoderTest : public ::testing::Test {
     return std::string(out.view());
   }
 
+  // The special ones and one of every event.
+  [[nodiscard]] std::vector<Bytes> all_records() const;
+
   Schema schema_ = built_schema();
   NameTable names_;
   FewSymbols symbols_;
@@ -84,24 +88,17 @@ inline Bytes rename_record(std::string_view from, std::string_view to) {
   return by_bash(EVENT_task_rename, rename);
 }
 
-// Records by the name of their event, with the values that the tests of decoders expect.
-inline std::map<std::string, Bytes> some_records() {
+// Records with values that are shown in a special way, by the name of their event. Records of all
+// events: sample_records().
+inline std::map<std::string, Bytes> special_records() {
   return {
       {"sched_switch", by_bash(EVENT_sched_switch, rec_sched_switch{.prev_pid = 3352,
                                                                     .prev_prio = 120,
                                                                     .prev_state = 1,
                                                                     .next_pid = 0,
                                                                     .next_prio = 120})},
-      {"sched_waking",
-       by_bash(EVENT_sched_waking, rec_sched_waking{.pid = 812, .prio = 120, .target_cpu = 1})},
       {"sched_wakeup",
        by_bash(EVENT_sched_wakeup, rec_sched_wakeup{.pid = 812, .prio = -1, .target_cpu = 6})},
-      {"sched_wakeup_new",
-       by_bash(EVENT_sched_wakeup_new,
-               rec_sched_wakeup_new{.pid = 4000, .prio = 120, .target_cpu = 0})},
-      {"sched_migrate_task",
-       by_bash(EVENT_sched_migrate_task,
-               rec_sched_migrate_task{.pid = 812, .prio = 120, .orig_cpu = 0, .dest_cpu = 3})},
       {"sched_process_fork",
        by_bash(EVENT_sched_process_fork,
                rec_sched_process_fork{.parent_pid = 3352, .child_pid = 4000, .child_tgid = 4000})},
@@ -146,8 +143,14 @@ inline std::map<std::string, Bytes> some_records() {
       // Without designators: <signal.h> makes sa_handler a macro.
       {"signal_deliver",
        by_bash(EVENT_signal_deliver, rec_signal_deliver{{}, 11, 2, 1, 0, 0x14000000})},
-      {"mark_victim", by_bash(EVENT_mark_victim, rec_mark_victim{.pid = 812, .uid = 33})},
   };
+}
+
+inline std::vector<Bytes> DecoderTest::all_records() const {
+  std::vector<Bytes> all;
+  for (const auto& records : {special_records(), sample_records(schema_, 3352)})
+    for (const auto& [event, record] : records) all.push_back(record);
+  return all;
 }
 
 }  // namespace ktraced::test

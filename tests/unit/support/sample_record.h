@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A record of any event, made from its schema.
+// Records of any event, made from its schema.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "schema/schema.h"
@@ -14,7 +16,8 @@ namespace ktraced::test {
 
 inline constexpr uint64_t kSampleTime = 18440883932456;  // ns
 
-// Text is "text", threads are `tid`, and each other byte is its place in the record.
+// Text is "text" and threads are `tid`. Other integers differ from each other: each byte is its
+// place in the record, and those that can be negative are.
 inline Bytes sample_record(const Event& event, uint32_t tid) {
   constexpr std::string_view kText = "text";
   const bool has_rest = !event.fields.empty() && event.fields.back().count == 0;
@@ -23,6 +26,9 @@ inline Bytes sample_record(const Event& event, uint32_t tid) {
   for (size_t i = sizeof(record); i < size; ++i) bytes[i] = std::byte(i);
   for (const Field& field : event.fields) {
     if (field.meaning == Meaning::tid) std::memcpy(&bytes[field.offset], &tid, field.size);
+    if (field.meaning == Meaning::tid) continue;
+    for (size_t i = 1; field.is_signed && i <= field.count; ++i)
+      bytes[field.offset + field.size * i - 1] |= std::byte{0x80};
     if (field.meaning != Meaning::text) continue;
     const size_t length = field.count == 0 ? size - field.offset : field.count;
     std::fill_n(&bytes[field.offset], length, std::byte{0});
@@ -32,6 +38,13 @@ inline Bytes sample_record(const Event& event, uint32_t tid) {
       .ts = kSampleTime, .id = event.id, .size = static_cast<u16>(size), .tid = tid};
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;
+}
+
+// A record of every event, by name.
+inline std::map<std::string, Bytes> sample_records(const Schema& schema, uint32_t tid) {
+  std::map<std::string, Bytes> records;
+  for (const Event& event : schema.events()) records[event.name] = sample_record(event, tid);
+  return records;
 }
 
 }  // namespace ktraced::test

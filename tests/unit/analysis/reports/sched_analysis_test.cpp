@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/reports/fan_out.h"
 #include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -16,9 +15,9 @@ constexpr uint32_t kSleeps = 1, kGoesOn = 0, kPreempted = 0x100;
 
 class SchedAnalysisTest : public DecoderTest {
  protected:
-  SchedAnalysisTest() { all_.add_source(schema_, names_); }
+  SchedAnalysisTest() { analysis_.add_source(schema_, names_); }
   void take(uint32_t cpu, const Bytes& record) {
-    all_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+    analysis_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
   }
   void change(uint64_t ts, uint32_t cpu, int32_t from, uint32_t state, int32_t to) {
     take(cpu, make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
@@ -28,10 +27,10 @@ class SchedAnalysisTest : public DecoderTest {
     take(cpu, make_record(event, ts, 0, rec_sched_wakeup{.pid = tid}));
   }
   void lose(uint32_t cpu, uint32_t event = EVENT_sched_switch) {
-    all_.on_loss({.ts = 1, .cpu = cpu, .event_id = event, .count = 4});
+    analysis_.on_loss({.ts = 1, .cpu = cpu, .event_id = event, .count = 4});
   }
   void change_config(uint64_t ts, const char* config) {
-    all_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
+    analysis_.on_config_change(ts, TraceConfig::of(nlohmann::json::parse(config)));
   }
   const SchedRow& thread(int32_t tid) {
     for (const SchedRow& row : analysis_.threads())
@@ -41,14 +40,9 @@ class SchedAnalysisTest : public DecoderTest {
     return kNone;
   }
 
-  void finish(uint64_t end_ns) {
-    tracker_.finish(end_ns);
-    analysis_.finish(end_ns);
-  }
+  void finish(uint64_t end_ns) { analysis_.finish(end_ns); }
 
-  RunTracker tracker_;
-  SchedAnalysis analysis_{tracker_, 2};
-  FanOut all_{{&tracker_, &analysis_}};
+  SchedAnalysis analysis_{2};
 };
 
 TEST_F(SchedAnalysisTest, CountsTimeOnTheCpu) {
@@ -261,13 +255,11 @@ TEST_F(SchedAnalysisTest, MeasuresRunsButNoDelaysWhenWakeupsAreEnabled) {
 }
 
 TEST_F(SchedAnalysisTest, EvictsAndReportsTheLongestWaitingBeyondTheLimit) {
-  RunTracker tracker;
-  SchedAnalysis small(tracker, 2, 4);
-  FanOut both{{&tracker, &small}};
-  both.add_source(schema_, names_);
+  SchedAnalysis small(2, 4);
+  small.add_source(schema_, names_);
   auto record = [&](uint16_t id, uint64_t ts, auto body) {
     const Bytes bytes = make_record(id, ts, 0, body);
-    both.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
+    small.on_record({.source = 0, .cpu = 0}, RecordView(bytes.data()));
   };
   for (int32_t i = 1; i <= 5; ++i)
     record(EVENT_sched_wakeup, static_cast<uint64_t>(i), rec_sched_wakeup{.pid = 100 + i});

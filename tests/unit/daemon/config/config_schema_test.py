@@ -3,8 +3,8 @@
 """configs/ktraced.schema.json, which is written from the rules that the daemon checks, is as
 strict as the daemon: it accepts the installed configuration, refuses the bad ones, and names all existing events.
 
-A JSON Schema cannot express cases that begin with "// not in the schema"; the schema must
-accept them.
+A JSON Schema cannot express cases that begin with "// not in the schema", nor can it count the bytes of a
+text, as for "refused_for_bytes" in text_values.json; the schema must accept them.
 """
 import json
 import pathlib
@@ -17,6 +17,13 @@ import jsonschema
 SOURCE = pathlib.Path(__file__).resolve().parents[4]
 CASES = SOURCE / "tests/unit/daemon/config/config_cases"
 SCHEMA = json.loads((SOURCE / "configs/ktraced.schema.json").read_text())
+TEXT_VALUES = json.loads((CASES.parent / "text_values.json").read_text())
+TEXT_KEYS = {  # as in config_text_test.cpp
+    "directory": [("flight", "directory"), ("stream", "output", "directory"), ("bpffs",)],
+    "socket": [("control", "socket")],
+    "comm": [("filter", "comm", 0), ("filter", "exclude", "comm", 0)],
+    "cgroup": [("filter", "cgroup", 0), ("filter", "exclude", "cgroup", 0)],
+}
 STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.S)
 
 
@@ -25,9 +32,20 @@ def load(file):
     return json.loads(STRING_OR_COMMENT.sub(lambda match: match.group(1) or " ", text))
 
 
+def config_with(path, text):
+    """The configuration that has only this value, at this path; 0 stands for a list."""
+    for key in reversed(path):
+        text = [text] if key == 0 else {key: text}
+    return text
+
+
+def spelled_out(value):
+    return value if isinstance(value, str) else value["before"] + value["text"] * value["times"]
+
+
 def groups_in(header):
     groups = {}
-    for name, _, group in re.findall(r'struct rec_(\w+) \{(.*?)^\} GROUP\("(\w+)"\)', header, re.S | re.M):
+    for name, group in re.findall(r'struct rec_(\w+) \{[^}]*^\} GROUP\("(\w+)"\)', header, re.M):
         groups.setdefault(group, []).append(name)
     return groups
 
@@ -63,6 +81,13 @@ class ConfigSchemaTest(unittest.TestCase):
                     continue
                 beyond = file.read_text().startswith("// not in the schema")
                 self.assertEqual(self.validator.is_valid(config), beyond)
+
+    def test_accepts_the_texts_that_the_daemon_accepts(self):
+        for rule, paths in TEXT_KEYS.items():
+            for verdict, values in TEXT_VALUES[rule].items():
+                for path, value in ((path, spelled_out(value)) for path in paths for value in values):
+                    with self.subTest(path=path, verdict=verdict, value=value):
+                        self.assertEqual(self.validator.is_valid(config_with(path, value)), verdict != "refused")
 
     def test_names_the_events_that_there_are(self):
         events = SCHEMA["properties"]["events"]["properties"]

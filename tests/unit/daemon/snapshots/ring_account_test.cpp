@@ -30,13 +30,13 @@ class RingAccountTest : public testing::Test {
                                    bool intact = true) {
     written[kFixed] = counted;
     account.events["kmalloc"].records = in_trace;
-    return settle(schema,
-                  {.capacity = capacity,
-                   .written = written,
-                   .written_bytes = counted * kFixedBytes,
-                   .found_bytes = in_trace * kFixedBytes,
-                   .intact = intact},
-                  account);
+    return balance(schema,
+                   {.capacity = capacity,
+                    .written = written,
+                    .written_bytes = counted * kFixedBytes,
+                    .found_bytes = in_trace * kFixedBytes,
+                    .intact = intact},
+                   account);
   }
 
   Schema schema;
@@ -59,7 +59,7 @@ TEST_F(RingAccountTest, ReportsAnEventWhoseRecordsAreAllOverwritten) {
   account.events["kmalloc"].records = 10;
   written[kFixed] = 10;
   EXPECT_THAT(
-      settle(
+      balance(
           schema,
           {.capacity = 480, .written = written, .written_bytes = 480 + 2 * 40, .found_bytes = 480},
           account),
@@ -86,12 +86,12 @@ TEST_F(RingAccountTest, ReportsDamage) {
 TEST_F(RingAccountTest, ReportsBytesThatCountersDoNotExplain) {
   written[kFixed] = 1000;
   account.events["kmalloc"].records = 85;
-  auto problems = settle(schema,
-                         {.capacity = 4096,
-                          .written = written,
-                          .written_bytes = 1000 * kFixedBytes + 8,
-                          .found_bytes = 85 * kFixedBytes},
-                         account);
+  auto problems = balance(schema,
+                          {.capacity = 4096,
+                           .written = written,
+                           .written_bytes = 1000 * kFixedBytes + 8,
+                           .found_bytes = 85 * kFixedBytes},
+                          account);
   EXPECT_THAT(problems,
               ElementsAre("CPU 3: 43928 bytes were overwritten, but the counters say 43920"));
 }
@@ -103,12 +103,12 @@ TEST_F(RingAccountTest, AcceptsAnyPossibleSizeOfRecordsWithText) {
                              {2 * RECORD_MAX + 8, false}}) {
     CpuAccount empty{.cpu = 0, .events = {}};
     written[kText] = 2;
-    auto problems = settle(schema,
-                           {.capacity = 8,
-                            .written = written,
-                            .written_bytes = static_cast<uint64_t>(bytes),
-                            .found_bytes = 0},
-                           empty);
+    auto problems = balance(schema,
+                            {.capacity = 8,
+                             .written = written,
+                             .written_bytes = static_cast<uint64_t>(bytes),
+                             .found_bytes = 0},
+                            empty);
     EXPECT_EQ(problems.empty(), good) << bytes;
   }
 }

@@ -29,11 +29,11 @@ class HostileTrace : public HistoryTest {
 
 TEST_F(HostileTrace, ReportsEveryFlawOfAManifestWithFileAndMember) {
   const auto good = nlohmann::json::parse(read_file(path_ / "manifest.json"));
-  for (const auto& [flaw, content] : bad_manifests(good)) {
+  for (const auto& [problem, content] : bad_manifests(good)) {
     const Error error = error_with("manifest.json", content);
-    EXPECT_EQ(error.code, ExitCode::data) << flaw;
-    EXPECT_THAT(error.message, AllOf(HasSubstr((path_ / "manifest.json").string()), HasSubstr(flaw),
-                                     HasSubstr("babeltrace2 reads")));
+    EXPECT_EQ(error.code, ExitCode::data) << problem;
+    EXPECT_THAT(error.message, AllOf(HasSubstr((path_ / "manifest.json").string()),
+                                     HasSubstr(problem), HasSubstr("babeltrace2 reads")));
   }
   auto no_schema = good;
   no_schema.erase("schema");
