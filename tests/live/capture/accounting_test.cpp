@@ -28,8 +28,9 @@ json getppid_with_ring(int buffer_kb) {
 long ring_bytes_waiting(Daemon& daemon) {
   long waiting = 0;
   json status = daemon.call("status");
-  for (const json& cpu : status["stream"]["cpus"])
-    waiting += cpu["produced"].get<long>() - cpu["consumed"].get<long>();
+  for (const json& session : status["sessions"])
+    for (const json& cpu : session["rings"])
+      waiting += cpu["produced"].get<long>() - cpu["consumed"].get<long>();
   return waiting;
 }
 
@@ -241,11 +242,11 @@ TEST(Accounting, TotalsAreTheSumsOverCpus) {
 
 TEST(Accounting, ShowsRingSizesAndPositionsForEachCpu) {
   Daemon daemon(json{{"events", {{"syscalls", true}}}, {"stream", {{"buffer_kb", 256}}}});
-  Stream stream(daemon, {"--event", "mark_victim"});
+  Stream stream(daemon);
   for (long cpu = 0; cpu < ::sysconf(_SC_NPROCESSORS_ONLN); ++cpu)
     run_truth({"--cpu", std::to_string(cpu), "getppid", "100"});
   daemon.disable({"syscalls"});
-  json cpus = daemon.call("status")["stream"]["cpus"];
+  json cpus = daemon.call("session.list")["sessions"].back()["rings"];
   ASSERT_EQ(cpus.size(), static_cast<size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   for (const json& cpu : cpus) {
     EXPECT_EQ(cpu["ring_bytes"], 256 * 1024);

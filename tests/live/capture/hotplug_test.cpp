@@ -33,7 +33,7 @@ std::vector<uint64_t> shown_numbers(const Trace& trace, pid_t pid) {
 }
 
 bool has_rings(Daemon& daemon, int cpu) {
-  const json cpus = daemon.call("status")["stream"]["cpus"];
+  const json cpus = daemon.call("status")["events"]["sys_enter"]["per_cpu"];
   return std::ranges::any_of(cpus, [&](const json& entry) { return entry["cpu"] == cpu; });
 }
 

@@ -288,7 +288,7 @@ TimesByCpu times_in_manifest(const json& manifest) {
 
 TEST(SnapshotReading, TimesOfEachCpuAreThoseOfItsRecords) {
   Daemon daemon(flight_config({{"buffer_kb", 64}}));
-  const json cpus = daemon.call("status")["stream"]["cpus"];
+  const json cpus = daemon.call("status")["events"]["sys_enter"]["per_cpu"];
   for (const json& cpu : cpus)  // more than fits, on one CPU after the other
     run_truth({"--cpu", cpu["cpu"].dump(), "numbered", "20000"});
   const fs::path path = daemon.call("snapshot.take")["path"].get<std::string>();
