@@ -11,6 +11,7 @@ EventStatus StatusReader::status(const Session& session, const Event& event,
       .attached = catalog_.attached(event),
       .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
       .counters = reading.counters,
+      .ignored = accounts_.ignored(event),
       .per_cpu = {}};
   for (uint32_t cpu = 0; cpu < reading.per_cpu.size(); ++cpu)
     if (rings_.cpus().contains(cpu) || reading.per_cpu[cpu] != EventCounts{})
@@ -21,7 +22,7 @@ EventStatus StatusReader::status(const Session& session, const Event& event,
 EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
   const Session& recorder = sessions_.recorder();
   return status(recorder, event,
-                recorder.has_sink ? accounts_.read(SESSION_RECORDER, event, overwritten)
+                recorder.since_ns != 0 ? accounts_.read(SESSION_RECORDER, event, overwritten)
                                   : accounts_.read_streams(event));
 }
 

@@ -22,13 +22,14 @@ struct CpuEventCounts {
   EventCounts counts;
 };
 
-// An event of the recorder. The counts are those of the recorder or, if the flight recorder is
-// off, the sum of the other sessions.
+// An event of the recorder. The counts are those of the recorder or, if it has never recorded, the
+// sum of the other sessions.
 struct EventStatus {
   bool enabled = false;  // and available
   bool attached = false;
   std::optional<std::string> reason;  // why it is not available; none: it is
   EventCounters counters;
+  uint64_t ignored = 0;  // hits while no session had it on, since its program was loaded
   std::vector<CpuEventCounts> per_cpu;
 };
 

@@ -29,6 +29,7 @@ json counters_json(const EventCounters& counters) {
 
 json event_json(const EventStatus& event) {
   json out = counters_json(event.counters);
+  out["ignored"] = event.ignored;
   out["enabled"] = event.enabled;
   out["available"] = !event.reason;
   if (event.reason) out["reason"] = *event.reason;

@@ -76,6 +76,12 @@ SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const
   return sum;
 }
 
+uint64_t SessionAccounts::ignored(const Event& event) const {
+  uint64_t sum = 0;
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) sum += hits_.ignored(cpu, event.id);
+  return sum;
+}
+
 bool SessionAccounts::any_hit(const Event& event) const {
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
     uint64_t sum = counters_.released(cpu, event.id) + flight_.recorded(cpu, event.id);

@@ -56,6 +56,8 @@ class SessionAccounts {
   [[nodiscard]] Reading read(uint32_t session, const Event& event, uint64_t overwritten = 0) const;
   // The sum of all sessions but the recorder, also of those that have ended, since reset_ended().
   [[nodiscard]] Reading read_streams(const Event& event) const;
+  // As SessionHits::ignored(), sum of all CPUs.
+  [[nodiscard]] uint64_t ignored(const Event& event) const;
   // True if there was any hit, regardless of resets. Does not count missed hits: reading them takes
   // a system call.
   [[nodiscard]] bool any_hit(const Event& event) const;

@@ -34,15 +34,31 @@ SessionHits::Period SessionHits::begin(uint16_t event, uint32_t sessions, uint32
   return period;
 }
 
+// An event that no session has had yet has always been counted by the counter of its word.
+SessionHits::History& SessionHits::history_of(uint16_t event) {
+  const auto [found, is_new] = histories_.try_emplace(event);
+  if (is_new)
+    found->second.now = {.sessions = 0,
+                         .counter = counter_of(kernel_.ways[event]),
+                         .before = std::vector<uint64_t>(kernel_.cpus)};
+  return found->second;
+}
+
+// What a session, or nobody, saw in this period.
+uint64_t SessionHits::count(const Period& period, uint32_t session, uint32_t cpu,
+                            uint16_t event) const {
+  const bool saw = session == kNobody ? period.sessions == 0 : (period.sessions >> session & 1) != 0;
+  if (!saw || period.counter == kNoCounter) return 0;
+  return kernel_.count(cpu, period.counter, event) - period.before[cpu];
+}
+
 // No program counts for the last period any more: its hits are final.
 void SessionHits::settle(uint16_t event, History& history) {
-  const Period& last = history.last;
-  for (uint32_t session = SESSION_RECORDER + 1; session < SESSIONS_MAX; ++session) {
-    if ((last.sessions >> session & 1) == 0) continue;
+  for (uint32_t session = SESSION_RECORDER + 1; session <= kNobody; ++session) {
     std::vector<uint64_t>& seen = history.seen[session];
     seen.resize(kernel_.cpus);
     for (uint32_t cpu = 0; cpu < kernel_.cpus; ++cpu)
-      seen[cpu] += kernel_.count(cpu, last.counter, event) - last.before[cpu];
+      seen[cpu] += count(history.last, session, cpu, event);
   }
   history.last = {};
 }
@@ -60,7 +76,7 @@ void SessionHits::change(const Wanted& wanted) {
   const uint32_t old = way.load();
   uint32_t counter = counter_of(old);
   if ((old & WAY_SESSIONS) != wanted.sessions) {
-    History& history = histories_[wanted.event];
+    History& history = history_of(wanted.event);
     settle(wanted.event, history);
     counter = other_counter(wanted.sessions, counter);
     history.last = std::exchange(history.now, begin(wanted.event, wanted.sessions, counter));
@@ -87,11 +103,10 @@ uint64_t SessionHits::seen(uint32_t session, uint32_t cpu, uint16_t event) const
     return sum;
   }
   const auto found = histories_.find(event);
-  if (found == histories_.end()) return 0;
+  if (found == histories_.end())
+    return session == kNobody ? kernel_.count(cpu, counter_of(kernel_.ways[event]), event) : 0;
   const History& history = found->second;
-  for (const Period* period : {&history.last, &history.now})
-    if ((period->sessions >> session & 1) != 0)
-      sum += kernel_.count(cpu, period->counter, event) - period->before[cpu];
+  sum = count(history.last, session, cpu, event) + count(history.now, session, cpu, event);
   return sum + (history.seen[session].empty() ? 0 : history.seen[session][cpu]);
 }
 

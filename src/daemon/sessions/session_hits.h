@@ -45,22 +45,33 @@ class SessionHits {
   // Hits of this CPU that the session has seen, without those that the recorder stored directly:
   // of the recorder since its counters exist, of others since forget().
   [[nodiscard]] uint64_t seen(uint32_t session, uint32_t cpu, uint16_t event) const;
+  // Hits of this CPU while no session had the event on: of a program that was being detached, or
+  // that is attached for other reasons. Since the counters exist.
+  [[nodiscard]] uint64_t ignored(uint32_t cpu, uint16_t event) const {
+    return seen(kNobody, cpu, event);
+  }
   // The number of a session begins a new life.
   void forget(uint32_t session);
 
  private:
+  static constexpr uint32_t kNobody = SESSIONS_MAX;  // stands for the lack of a session
+  static constexpr uint32_t kNoCounter = WAY_COUNTERS;
+
   // The counts of one counter since it was chosen, for these sessions. By CPU.
   struct Period {
     uint32_t sessions = 0;
-    uint32_t counter = 0;
+    uint32_t counter = kNoCounter;
     std::vector<uint64_t> before;
   };
   struct History {
     Period last;  // programs that loaded its word may still count
     Period now;
-    std::array<std::vector<uint64_t>, SESSIONS_MAX> seen;  // in earlier periods, by CPU
+    std::array<std::vector<uint64_t>, SESSIONS_MAX + 1> seen;  // in earlier periods, by CPU
   };
   [[nodiscard]] Period begin(uint16_t event, uint32_t sessions, uint32_t counter) const;
+  [[nodiscard]] History& history_of(uint16_t event);
+  [[nodiscard]] uint64_t count(const Period& period, uint32_t session, uint32_t cpu,
+                               uint16_t event) const;
   void settle(uint16_t event, History& history);
   void change(const Wanted& wanted);
 

@@ -29,6 +29,7 @@ class SessionHitsTest : public testing::Test {
       ++counters[cpu][(way & WAY_COUNTER) >> WAY_COUNTER_SHIFT];
       for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
         if ((way >> session & 1) != 0) ++expected[session][cpu];
+      if ((way & WAY_SESSIONS) == 0) ++ignored[cpu];
     }
     running.clear();
   }
@@ -46,11 +47,14 @@ class SessionHitsTest : public testing::Test {
       for (uint32_t cpu = 0; cpu < kCpus; ++cpu)
         EXPECT_EQ(hits.seen(session, cpu, kEvent), expected[session][cpu])
             << when << ": session " << session << ", CPU " << cpu;
+    for (uint32_t cpu = 0; cpu < kCpus; ++cpu)
+      EXPECT_EQ(hits.ignored(cpu, kEvent), ignored[cpu]) << when << ": CPU " << cpu;
   }
 
   std::array<u16, EVENT_ID_MAX> ways{};
   std::array<std::array<uint64_t, WAY_COUNTERS>, kCpus> counters{};
   std::array<std::array<uint64_t, kCpus>, SESSIONS_MAX> expected{};
+  std::array<uint64_t, kCpus> ignored{};
   std::vector<Running> running;
   int waits = 0;
   SessionHits::Kernel kernel{.ways = ways,
