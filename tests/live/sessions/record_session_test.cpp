@@ -101,8 +101,9 @@ TEST(RecordSession, EndsWhenItsClientIsKilled) {
   Daemon daemon(flight_of_numbered_calls());
   const fs::path path = daemon.directory() / "recording";
   Process recording(daemon.ctl_command({"record", "-o", path, "--name", "mine", "--", "cat"}));
-  const auto session = [&] {
-    for (const json& each : daemon.call("session.list")["sessions"])
+  const auto session = [&]() -> json {
+    const json list = daemon.call("session.list")["sessions"];
+    for (const json& each : list)
       if (each["name"] == "mine") return each;
     return json();
   };
