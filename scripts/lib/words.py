@@ -15,7 +15,7 @@ import sys
 WORDS = {
     "told untold tell tells telling news": "report, announce",
     "wanted": "matches, needed, requested, expected",
-    "loan loans loaned lend lends lent borrow borrows borrowed borrower": "temporary filter, owner",
+    "loan loans loaned lend lends lent borrow borrows borrowed borrower": "session, owner",
     "forget forgets forgot forgotten": "evict",
     "doubt doubts doubted unsure": "caveats; uncertain",
     "sibling siblings": "annotation",

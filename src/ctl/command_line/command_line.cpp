@@ -43,6 +43,11 @@ auto actions_of(CLI::App* sub, const std::shared_ptr<Options>& options) {
       };
 }
 
+// --session NAME of a command that changes or shows a session.
+void add_session_option(CLI::App* sub, std::optional<std::string>& session) {
+  sub->add_option("--session", session, "Of this session (default: recorder)")->type_name("NAME");
+}
+
 void add_events(CLI::App& app, Command& command) {
   using Action = EventsCommand::Action;
   auto* sub = app.add_subcommand("events", "List events, or turn them on and off");
@@ -58,14 +63,31 @@ void add_events(CLI::App& app, Command& command) {
   auto* list = add("list", "Events, their groups and states (the default)", Action::list);
   add_names(list);
   list->add_flag("-v,--verbose", options->verbose, kVerbose);
-  add_names(add("enable", "Start tracing events or groups", Action::enable))->required();
-  add_names(add("disable", "Stop tracing events or groups", Action::disable))->required();
+  auto* enable = add("enable", "Start tracing events or groups", Action::enable);
+  auto* disable = add("disable", "Stop tracing events or groups", Action::disable);
+  for (CLI::App* changing : {enable, disable}) {
+    add_names(changing)->required();
+    add_session_option(changing, options->session);
+  }
   sub->final_callback([options, &command] { command = *options; });
 }
 
-void add_plain(CLI::App& app, Command& command, const char* method, const char* description) {
+CLI::App* add_plain(CLI::App& app, const std::shared_ptr<PlainCommand>& options, Command& command,
+                    const char* method, const char* description) {
   auto* sub = app.add_subcommand(method, description);
-  sub->callback([method, &command] { command = PlainCommand{.method = method}; });
+  sub->callback([method, options, &command] {
+    options->method = method;
+    command = *options;
+  });
+  return sub;
+}
+
+void add_pause_and_resume(CLI::App& app, Command& command) {
+  auto options = std::make_shared<PlainCommand>();
+  for (CLI::App* sub :
+       {add_plain(app, options, command, "pause", "Stop recording; counters and settings stay"),
+        add_plain(app, options, command, "resume", "Go on recording")})
+    add_session_option(sub, options->session);
 }
 
 void add_reset(CLI::App& app, Command& command) {
@@ -74,6 +96,7 @@ void add_reset(CLI::App& app, Command& command) {
   auto options = std::make_shared<PlainCommand>(PlainCommand{.method = "reset"});
   sub->add_flag("--keep-history", options->keep_history,
                 "Leave the flight recorder as it is; zero the counters only");
+  add_session_option(sub, options->session);
   sub->callback([options, &command] { command = *options; });
 }
 
@@ -92,6 +115,7 @@ void add_filter(CLI::App& app, Command& command) {
   auto options = std::make_shared<FilterCommand>();
   auto args = std::make_shared<std::vector<std::string>>();
   const auto add = actions_of(sub, options);
+  add_session_option(sub, options->session);
   add("show", "Print the filter as arguments of 'filter set' (the default)", Action::show);
   add("clear", "Record all tasks and system calls, or remove only the keys given", Action::clear)
       ->add_option("KEY", options->keys, "pid, exclude.uid, syscall …, as in 'filter set'")
@@ -123,6 +147,19 @@ void add_snapshot_take(CLI::App* take, const std::shared_ptr<SnapshotCommand>& o
           "--no-wait", [options] { options->wait = false; },
           "Wait for nothing: fail if no bank is spare, and return before it is safe on disk")
       ->excludes(timeout);
+}
+
+void add_session(CLI::App& app, Command& command) {
+  using Action = SessionCommand::Action;
+  auto* sub = app.add_subcommand("session", "Show who records what");
+  sub->require_subcommand(0, 1);
+  auto options = std::make_shared<SessionCommand>();
+  const auto add = actions_of(sub, options);
+  add("list", "Sessions: owner, age, events, filter, rings and counts (the default)", Action::list);
+  add("show", "One session, with its counts by event", Action::show)
+      ->add_option("NAME", options->name, "Its name, as in the list")
+      ->required();
+  sub->final_callback([options, &command] { command = *options; });
 }
 
 void add_snapshot(CLI::App& app, Command& command) {
@@ -190,6 +227,7 @@ void add_record(CLI::App& app, Command& command) {
   sub->add_option("COMMAND", options->command,
                   "After '--': a command to be run; only it and its descendants are recorded")
       ->type_name("");
+  add_record_selection(sub, *options);
   sub->callback([options, &command] {
     if (options->directory.empty())
       throw CLI::ValidationError("record needs --output DIR (-o DIR), the directory to be made");
@@ -249,11 +287,12 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   app.fallthrough();
   add_status(app, options.command);
   add_events(app, options.command);
-  add_plain(app, options.command, "pause", "Stop recording; counters and settings stay");
-  add_plain(app, options.command, "resume", "Go on recording");
+  add_pause_and_resume(app, options.command);
   add_reset(app, options.command);
-  add_plain(app, options.command, "reload", "Read the configuration file again");
+  add_plain(app, std::make_shared<PlainCommand>(), options.command, "reload",
+            "Read the configuration file again");
   add_filter(app, options.command);
+  add_session(app, options.command);
   add_snapshot(app, options.command);
   add_probe(app, options.command);
   add_stream(app, options.command);

@@ -38,7 +38,8 @@ constexpr Examples kExamples[] = {
     {"events enable", R"(  ktracectl events enable syscalls kmem
   ktracectl events enable 'sched_*'       built-in events by pattern
   ktracectl events enable irq             all tracepoints of a group
-  ktracectl events enable block:block_rq_issue 'net:*')"},
+  ktracectl events enable block:block_rq_issue 'net:*'
+  ktracectl events enable kmem --session client-1)"},
     {"events disable", R"(  ktracectl events disable kmem
   ktracectl events disable '*:*'          all tracepoints and probes)"},
     {"pause", "  ktracectl pause; ktracectl resume"},
@@ -54,9 +55,14 @@ constexpr Examples kExamples[] = {
   ktracectl filter set follow=4711               a process and all its descendants
   ktracectl filter set comm='nginx*' exclude.uid=0
   ktracectl filter set uid=alice,1001
-  ktracectl filter set syscall=openat,execve)"},
+  ktracectl filter set syscall=openat,execve
+  ktracectl filter set pid=812 --session client-1)"},
     {"filter clear", R"(  ktracectl filter clear                  the selection of system calls too
   ktracectl filter clear comm exclude.uid no longer by name, nor without that user)"},
+    {"session", "  ktracectl session list"},
+    {"session list", R"(  ktracectl session list
+  ktracectl --json session list | jq '.sessions[].name')"},
+    {"session show", "  ktracectl session show recorder"},
     {"snapshot", R"(  ktracectl snapshot take --reason 'latency alert'
   ktracectl snapshot list)"},
     {"snapshot take", R"(  ktracectl snapshot take
@@ -84,7 +90,7 @@ constexpr Examples kExamples[] = {
     {"stream", R"(  ktracectl stream --comm nginx --count 100
   ktracectl stream --event syscalls --pid 812 --format json
   ktracectl stream --event 'sched_*' --uid alice --duration 2s
-  ktracectl stream --backlog --count 100
+  ktracectl stream --event sys_enter,sys_exit --syscall openat --follow 4711
   ktracectl stream --count-only --duration 5s)"},
     {"show", R"(  ktracectl show DIR
   ktracectl show SNAPSHOT
@@ -108,7 +114,9 @@ constexpr Examples kExamples[] = {
     {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev
   ktracectl export DIR --to json -o - | jq .event)"},
     {"record", R"(  ktracectl record -o DIR --duration 10
-  ktracectl record -o DIR -- make -j8                  a command and its descendants)"},
+  ktracectl record -o DIR -- make -j8                  a command and its descendants
+  ktracectl record -o DIR --all -- make -j8            everything while it runs
+  ktracectl record -o DIR --event sched --cgroup /sys/fs/cgroup/system.slice --duration 1m)"},
 };
 
 // CLI11's formatter also lists which options exclude each other, in undefined order.

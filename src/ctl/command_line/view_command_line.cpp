@@ -93,16 +93,31 @@ void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
            "COMM,…");
 }
 
-// Options of commands that show events.
-void add_view_options(CLI::App* sub, ViewOptions& view) {
+// What the kernel can select beside.
+void add_session_options(CLI::App* sub, SessionArgs& session) {
+  add_list(sub, "--cgroup", session.cgroups, "Only events of tasks in these control groups",
+           "PATH,…");
+  add_list(sub, "--follow", session.follow,
+           "Only events of these processes and of what they start from now on", "PID,…");
+  add_list(sub, "--syscall", session.syscalls, "Of system calls, only these", "NAME,…");
+  sub->add_option("--buffer-kb", session.buffer_kb,
+                  "Size of the ring of each CPU, a power of two (default: what fits)")
+      ->check(check_positive)
+      ->type_name("N");
+  sub->add_option("--name", session.name, "Name of the session (default: client-N)")
+      ->type_name("NAME");
+}
+
+// Options of commands that show events. Returns --count-only.
+CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
   add_format_options(sub, view);
   add_selection_options(sub, view.selection);
   auto* count = sub->add_option("--count", view.count, "End after N events");
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
                                    "Show nothing, count events and print their numbers as JSON");
-  for (const char* name : {"--format", "--event", "--pid", "--uid", "--comm", "--count"})
-    count_only->excludes(name);
+  for (const char* name : {"--format", "--count"}) count_only->excludes(name);
+  return count_only;
 }
 
 // Adds the directories of a command that reads traces.
@@ -186,12 +201,19 @@ CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const c
       ->type_name("TIME");
 }
 
+void add_record_selection(CLI::App* sub, RecordCommand& record) {
+  add_selection_options(sub, record.selection);
+  add_session_options(sub, record.session);
+  auto* all = sub->add_flag("--all", record.session.all,
+                            "All tasks, not only those of COMMAND or of the recorder's filter");
+  for (const char* name : {"--pid", "--uid", "--comm", "--cgroup", "--follow"}) all->excludes(name);
+}
+
 void add_stream(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("stream", "Show events as they happen");
   auto options = std::make_shared<StreamCommand>();
   add_view_options(sub, *options);
-  sub->add_flag("--backlog", options->backlog,
-                "Begin with the unread records of an earlier daemon, marked");
+  add_session_options(sub, options->session);
   add_duration(sub, options->duration_s, "End after this time: 500ms, 2s, 1m");
   sub->callback([options, &command] {
     check_format_options(*options);
@@ -202,7 +224,8 @@ void add_stream(CLI::App& app, Command& command) {
 void add_show(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
   auto options = std::make_shared<ShowCommand>();
-  add_view_options(sub, *options);
+  auto* count_only = add_view_options(sub, *options);
+  for (const char* name : {"--event", "--pid", "--uid", "--comm"}) count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
       ->excludes("--count-only");
   add_directories(sub, *options)->required();

@@ -15,6 +15,7 @@
 #include "ctl/terminal/table.h"
 #include "ctl/terminal/terminal.h"
 #include "ctl/terminal/text_list.h"
+#include "ctl/views/session_view.h"
 #include "ctl/views/views.h"
 
 namespace ktraced {
@@ -107,11 +108,14 @@ std::string plain_text(std::string_view method, const json& result) {
 std::string filter_text(const json& result) {
   auto filter = result.find("filter");
   auto args = filter == result.end() ? std::vector<std::string>{} : filter_to_args(*filter);
-  std::string out = args.empty() ? "no filter: the events of all tasks are recorded\n"
-                                 : fmt::format("{}\n", fmt::join(args, "\n"));
-  if (const std::string temporary = temporary_text(member(result, "temporary")); !temporary.empty())
-    out += temporary + "\n";
-  return out;
+  return args.empty() ? "no filter: the events of all tasks are recorded\n"
+                      : fmt::format("{}\n", fmt::join(args, "\n"));
+}
+
+// Adds the session that a command is about; without one it is the recorder.
+json with_session(json params, const std::optional<std::string>& session) {
+  if (session) params["session"] = *session;
+  return params;
 }
 
 }  // namespace
@@ -129,7 +133,8 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
   const auto names = split_names(command.names);
   if (!names) return std::unexpected(names.error());
   client.set_answer_timeout(kAttachTimeout);
-  auto answer = client.call(enable ? "events.enable" : "events.disable", {{"names", *names}});
+  auto answer = client.call(enable ? "events.enable" : "events.disable",
+                            with_session({{"names", *names}}, command.session));
   if (!answer) return propagate(answer);
   if (json) return as_json(*answer);
   return changed_events_view(*answer, enable);
@@ -137,25 +142,34 @@ Result<std::string> run(const EventsCommand& command, bool json, RpcClient& clie
 
 Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client) {
   client.set_answer_timeout(kAttachTimeout);
-  auto answer =
-      client.call(command.method, command.keep_history ? nlohmann::json{{"keep_history", true}}
-                                                       : nlohmann::json::object());
+  auto params = with_session(nlohmann::json::object(), command.session);
+  if (command.keep_history) params["keep_history"] = true;
+  auto answer = client.call(command.method, params);
   if (!answer) return propagate(answer);
   return json ? as_json(*answer) : plain_text(command.method, *answer);
 }
 
 Result<std::string> run(const FilterCommand& command, bool json, RpcClient& client) {
   using Action = FilterCommand::Action;
-  Result<nlohmann::json> answer;
-  if (command.action == Action::set) {
-    answer = client.call("filter.set", {{"filter", command.filter}});
-  } else {
-    answer = client.call(
-        command.action == Action::clear ? "filter.clear" : "filter.show",
-        command.keys.empty() ? nlohmann::json::object() : nlohmann::json{{"keys", command.keys}});
-  }
+  auto params = with_session(nlohmann::json::object(), command.session);
+  if (command.action == Action::set) params["filter"] = command.filter;
+  if (!command.keys.empty()) params["keys"] = command.keys;
+  auto answer = client.call(command.action == Action::set     ? "filter.set"
+                            : command.action == Action::clear ? "filter.clear"
+                                                              : "filter.show",
+                            params);
   if (!answer) return propagate(answer);
   return json ? as_json(*answer) : filter_text(*answer);
+}
+
+Result<std::string> run(const SessionCommand& command, bool json, RpcClient& client) {
+  const bool all = command.action == SessionCommand::Action::list;
+  auto answer =
+      all ? client.call("session.list") : client.call("session.show", {{"session", command.name}});
+  if (!answer) return propagate(answer);
+  if (json) return as_json(*answer);
+  const Colours colours = Colours::of(STDOUT_FILENO);
+  return all ? session_list_view(*answer, colours) : session_view(*answer, colours);
 }
 
 }  // namespace ktraced

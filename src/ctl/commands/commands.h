@@ -13,5 +13,6 @@ namespace ktraced {
 [[nodiscard]] Result<std::string> run(const EventsCommand& command, bool json, RpcClient& client);
 [[nodiscard]] Result<std::string> run(const PlainCommand& command, bool json, RpcClient& client);
 [[nodiscard]] Result<std::string> run(const FilterCommand& command, bool json, RpcClient& client);
+[[nodiscard]] Result<std::string> run(const SessionCommand& command, bool json, RpcClient& client);
 
 }  // namespace ktraced

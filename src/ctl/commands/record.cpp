@@ -17,9 +17,10 @@
 
 #include "base/print_stderr.h"
 #include "ctl/commands/child_command.h"
-#include "ctl/commands/temporary_filter.h"
 #include "ctl/input/json_access.h"
+#include "ctl/live/open_session.h"
 #include "ctl/live/recorder.h"
+#include "ctl/live/session_counts.h"
 #include "ctl/live/stream_loop.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
@@ -40,41 +41,20 @@ using End = StreamLoop::End;
 // How long a command is still recorded after SIGTERM was sent to it.
 constexpr std::chrono::seconds kGracePeriod{2};
 
-// The daemon's counters beside the stream, at one time.
-struct Counts {
-  std::map<std::string, uint64_t> missed;
-  uint64_t follow_lost = 0;      // processes that could not be followed
-  json config = json::object();  // the enabled events and the filter
-};
-
-// If the request fails, the recording lacks these numbers. The stream shows whether the daemon
-// still runs.
-Counts ask_status(const std::string& socket) {
-  Counts counts;
+// Processes that the daemon could not follow so far. Nothing if it does not answer.
+std::optional<uint64_t> ask_follow_lost(const std::string& socket) {
   auto client = RpcClient::connect(socket);
-  if (!client) return counts;
+  if (!client) return std::nullopt;
   auto status = client->call("status");
-  if (!status) return counts;
-  const json& events = member(*status, "events");
-  if (!events.is_object()) return counts;
-  for (const auto& [name, event] : events.items()) {
-    counts.missed[name] = number_at(event, "missed");
-    if (flag_at(event, "enabled")) counts.config["events"].push_back(name);
-  }
-  counts.config["filter"] = member(*status, "filter");
-  counts.follow_lost = number_at(counts.config["filter"], "follow_lost");
-  return counts;
+  if (!status) return std::nullopt;
+  return number_at(member(*status, "filter"), "follow_lost");
 }
 
-// Hits missed since `before`. If the counters have been reset, they start from 0.
-std::map<std::string, uint64_t> missed_since(const Counts& before, const Counts& now) {
-  std::map<std::string, uint64_t> missed;
-  for (const auto& [name, count] : now.missed) {
-    auto old = before.missed.find(name);
-    const uint64_t base = old != before.missed.end() && old->second <= count ? old->second : 0;
-    if (count != base) missed[name] = count - base;
-  }
-  return missed;
+// The session of the recording.
+SessionArgs session_of(const RecordCommand& command, const std::optional<ChildCommand>& child) {
+  SessionArgs session = command.session;
+  if (child && !session.all) session.follow.push_back(static_cast<uint32_t>(child->pid()));
+  return session;
 }
 
 // Reads the stream into the recorder until the recording ends.
@@ -140,9 +120,9 @@ void print_summary(const std::filesystem::path& path, const Manifest& manifest, 
 }
 
 // The whole recording, from the subscription to the finished directory.
-class Session {
+class RecordRun {
  public:
-  Session(const RecordCommand& command, const Options& options)
+  RecordRun(const RecordCommand& command, const Options& options)
       : command_(command), options_(options), path_(command.directory) {}
 
   Result<int> run();
@@ -160,15 +140,15 @@ class Session {
   std::filesystem::path path_;
   std::optional<ChildCommand> child_;
   std::optional<StopSignals> signals_;
-  std::optional<TemporaryFilter> filter_;
   std::optional<LiveSource> source_;
   std::optional<Recorder> recorder_;
-  Counts before_;
+  std::optional<SessionCounts> counts_;
+  uint64_t follow_lost_ = 0;   // before
   bool asked_to_end_ = false;  // SIGTERM was sent to the command during the recording
 };
 
 // The child process is created first: it must not inherit threads and blocked signals.
-Result<> Session::prepare() {
+Result<> RecordRun::prepare() {
   if (auto free = TraceWriter::check_free(path_); !free) return free;
   if (!command_.command.empty()) {
     auto child = ChildCommand::prepare(command_.command);
@@ -178,37 +158,34 @@ Result<> Session::prepare() {
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   signals_.emplace(std::move(*signals));
-  if (child_) {
-    auto filter = TemporaryFilter::follow(options_.socket, child_->pid());
-    if (!filter) return propagate(filter);
-    filter_.emplace(std::move(*filter));
-  }
   auto client = RpcClient::connect(options_.socket);
   if (!client) return propagate(client);
-  print_hints({}, *client);
-  before_ = ask_status(options_.socket);
-  auto source = LiveSource::subscribe(std::move(*client));
+  follow_lost_ = ask_follow_lost(options_.socket).value_or(0);
+  auto source = open_session(std::move(*client), command_.selection, session_of(command_, child_));
   if (!source) return propagate(source);
   source_.emplace(std::move(*source));
-  source_->wait_until_on();  // the recording must contain the first events of the command
+  counts_.emplace(options_.socket, source_->info().session);
+  if (auto questions = RpcClient::connect(options_.socket))
+    print_hints(*questions, source_->info().session);
   auto recorder = Recorder::create(path_, *source_);
   if (!recorder) return propagate(recorder);
   recorder_.emplace(std::move(*recorder));
   return {};
 }
 
-Result<End> Session::read_stream() {
+Result<End> RecordRun::read_stream() {
   auto packets = ReadAhead::start(*source_);
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, child_ ? -1 : signals_->fd(), -1);
   Recording recording(*recorder_, loop);
+  loop.at_end([this] { counts_->ask(); });
   if (child_) recording.end_with(*child_, signals_->fd());
   auto end = recording.run(StreamLoop::duration_of(command_.duration_s));
   asked_to_end_ = recording.asked_to_end();
   return end;
 }
 
-Result<> Session::record() {
+Result<> RecordRun::record() {
   if (child_)
     if (auto started = child_->go(); !started) {
       child_.reset();
@@ -218,18 +195,19 @@ Result<> Session::record() {
 }
 
 // The recorded events are kept, whatever ended the recording.
-Result<> Session::finish(const Result<End>& end) {
-  const Counts now = ask_status(options_.socket);
-  filter_.reset();
+Result<> RecordRun::finish(const Result<End>& end) {
   const bool hung_up = end && *end == End::hung_up;
   if (!end) recorder_->add_problem(end.error().message);
-  if (hung_up) recorder_->add_problem("ktraced ended the stream");
-  recorder_->set_missed(missed_since(before_, now));
-  if (now.follow_lost > before_.follow_lost)
+  if (hung_up)
+    recorder_->add_problem("ktraced ended the stream");
+  else if (end && !counts_->known())
+    recorder_->add_problem("ktraced did not report which hits the kernel missed");
+  recorder_->set_missed(counts_->missed());
+  const uint64_t follow_lost = ask_follow_lost(options_.socket).value_or(follow_lost_);
+  if (follow_lost > follow_lost_)
     recorder_->add_problem(
-        fmt::format("{} processes could not be followed", now.follow_lost - before_.follow_lost));
-  auto manifest = recorder_->finish({.reason = reason(), .config = before_.config},
-                                    ask_daemon(options_.socket));
+        fmt::format("{} processes could not be followed", follow_lost - follow_lost_));
+  auto manifest = recorder_->finish(reason(), ask_daemon(options_.socket));
   if (!manifest)
     return fail(manifest.error().code, "{}; what has been recorded is in {}",
                 end ? manifest.error().message : end.error().message,
@@ -239,14 +217,14 @@ Result<> Session::finish(const Result<End>& end) {
   return StreamLoop::verdict_of(*end);
 }
 
-std::string Session::reason() const {
+std::string RecordRun::reason() const {
   if (!command_.reason.empty() || command_.command.empty()) return command_.reason;
   return fmt::format("{}", fmt::join(command_.command, " "));
 }
 
 // The command may run a little longer than the recording. If it ignores SIGTERM, the recording does
 // not wait for it.
-int Session::end_of_command() {
+int RecordRun::end_of_command() {
   std::array<pollfd, 2> fds{{{child_->fd(), POLLIN, 0}, {signals_->fd(), POLLIN, 0}}};
   while (::poll(fds.data(), fds.size(), -1) < 0 && errno == EINTR) {
   }
@@ -257,7 +235,7 @@ int Session::end_of_command() {
   return ended ? child_->wait() : 128 + SIGTERM;
 }
 
-Result<int> Session::run() {
+Result<int> RecordRun::run() {
   if (auto prepared = prepare(); !prepared) return propagate(prepared);
   auto recorded = record();
   const int code = child_ ? end_of_command() : 0;
@@ -268,7 +246,7 @@ Result<int> Session::run() {
 }  // namespace
 
 Result<int> run_record(const RecordCommand& command, const Options& options) {
-  return Session(command, options).run();
+  return RecordRun(command, options).run();
 }
 
 }  // namespace ktraced

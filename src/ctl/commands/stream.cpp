@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/print_stderr.h"
-#include "ctl/live/live_source.h"
+#include "ctl/live/open_session.h"
 #include "ctl/live/stream_loop.h"
 #include "ctl/printing/batch_printer.h"
 #include "ctl/printing/event_counter.h"
@@ -76,18 +76,17 @@ Result<StreamLoop::End> print_all(BatchPrinter& printer, StreamLoop& loop,
   return end;
 }
 
-Result<> run_printing(const StreamCommand& command, const Options& options, Selection& selection,
-                      LiveSource& source, const StopSignals& signals) {
+// The kernel has selected the events already.
+Result<> run_printing(const StreamCommand& command, const Options& options, LiveSource& source,
+                      const StopSignals& signals) {
+  auto everything = Selection::make({}, source.schema());
+  if (!everything) return propagate(everything);
   Schema schema = source.schema();  // grows with the stream
   NameTable names;
   RemoteSymbols symbols(ask_daemon(options.socket));
   auto decoder = make_decoder(command, options.json, {schema, names, &symbols});
-  BatchPrinter printer(schema, selection, names, &symbols, *decoder, command.count);
+  BatchPrinter printer(schema, *everything, names, &symbols, *decoder, command.count);
   decoder->header(printer.out());
-  if (const uint64_t until = source.info().backlog_until_ns; until != 0)
-    printer.begin_backlog(until);
-  else if (command.backlog)
-    print_stderr("ktracectl: there is no backlog: nothing was left unread\n");
   auto packets = ReadAhead::start(source);
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
@@ -99,6 +98,17 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Sele
   return StreamLoop::verdict_of(*end);
 }
 
+void print_stream_hints(const StreamCommand& command, const Options& options,
+                        const LiveSource& source) {
+  auto client = RpcClient::connect(options.socket);
+  if (!client) return;
+  const auto named = Selection::make({.events = command.selection.events}, source.schema());
+  const auto chosen = named ? named->chosen_events() : std::vector<std::string>();
+  print_hints(*client, source.info().session, chosen, [&](const EventNames& enabled) {
+    return nothing_to_show(command, source.schema(), chosen, enabled, Traced::now);
+  });
+}
+
 }  // namespace
 
 Result<> run_stream(const StreamCommand& command, const Options& options) {
@@ -106,17 +116,11 @@ Result<> run_stream(const StreamCommand& command, const Options& options) {
   if (!signals) return propagate(signals);
   auto client = RpcClient::connect(options.socket);
   if (!client) return propagate(client);
-  auto source = LiveSource::subscribe(std::move(*client), command.backlog);
+  auto source = open_session(std::move(*client), command.selection, command.session);
   if (!source) return propagate(source);
-  auto selection = Selection::make(command.selection, source->schema());
-  if (!selection) return propagate(selection);
-  if (auto questions = RpcClient::connect(options.socket))
-    print_hints(selection->chosen_events(), *questions, [&](const EventNames& enabled) {
-      return nothing_to_show(command, source->schema(), selection->chosen_events(), enabled,
-                             Traced::now);
-    });
+  print_stream_hints(command, options, *source);
   if (command.count_only) return run_count(command, *source, *signals);
-  return run_printing(command, options, *selection, *source, *signals);
+  return run_printing(command, options, *source, *signals);
 }
 
 }  // namespace ktraced

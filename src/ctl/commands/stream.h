@@ -7,8 +7,9 @@
 
 namespace ktraced {
 
-// Subscribes and prints until `--count`, `--duration` or a signal ends it, or until the output has
-// no reader. Fails with ExitCode::unavailable if the daemon ends the stream.
+// Opens a session with the events and the filter of the command, and prints until `--count`,
+// `--duration` or a signal ends it, or until the output has no reader. Fails with
+// ExitCode::unavailable if the daemon ends the stream.
 [[nodiscard]] Result<> run_stream(const StreamCommand& command, const Options& options);
 
 }  // namespace ktraced

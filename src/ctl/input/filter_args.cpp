@@ -13,7 +13,6 @@
 
 #include "base/text/suggest.h"
 #include "base/user_id.h"
-#include "ctl/input/json_access.h"
 #include "ctl/terminal/text_list.h"
 
 namespace ktraced {
@@ -130,14 +129,6 @@ std::vector<std::string> filter_to_args(const json& filter) {
   if (auto exclude = filter.find("exclude"); exclude != filter.end() && exclude->is_object())
     add_side(*exclude, kExclude, args);
   return args;
-}
-
-std::string temporary_text(const json& temporary) {
-  if (!temporary.is_object()) return "";
-  const auto before = filter_to_args(member(temporary, "before"));
-  return fmt::format("temporary, held by pid {} (uid {}); afterwards: {}",
-                     number_at(temporary, "pid"), number_at(temporary, "uid"),
-                     before.empty() ? "none" : fmt::format("{}", fmt::join(before, " ")));
 }
 
 }  // namespace ktraced

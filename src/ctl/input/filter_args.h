@@ -25,7 +25,4 @@ namespace ktraced {
 // The reverse: a "filter" of filter.show as arguments, without the empty lists.
 [[nodiscard]] std::vector<std::string> filter_to_args(const nlohmann::json& filter);
 
-// The owner of the temporary filter and the lasting filter; empty if `temporary` is null.
-[[nodiscard]] std::string temporary_text(const nlohmann::json& temporary);
-
 }  // namespace ktraced

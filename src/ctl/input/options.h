@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ctl/input/selection.h"
+#include "ctl/input/session_request.h"
 
 namespace ktraced {
 
@@ -21,19 +22,27 @@ struct StatusCommand {
 struct EventsCommand {
   enum class Action { list, enable, disable } action = Action::list;
   std::vector<std::string> names;
-  bool verbose = false;  // also list fields and print formats
+  bool verbose = false;                // also list fields and print formats
+  std::optional<std::string> session;  // of enable and disable; nothing: the recorder
 };
 
-// Methods without parameters: pause, resume, reload; and reset.
+// Methods without other parameters: pause, resume, reload; and reset.
 struct PlainCommand {
   std::string method;
-  bool keep_history = false;  // of reset: keep the flight recorder's history
+  bool keep_history = false;           // of reset: keep the flight recorder's history
+  std::optional<std::string> session;  // nothing: the recorder
 };
 
 struct FilterCommand {
   enum class Action { show, set, clear } action = Action::show;
-  nlohmann::json filter;          // of set: as the parameter of filter.set
-  std::vector<std::string> keys;  // of clear: only these; empty: all
+  nlohmann::json filter;               // of set: as the parameter of filter.set
+  std::vector<std::string> keys;       // of clear: only these; empty: all
+  std::optional<std::string> session;  // nothing: the recorder
+};
+
+struct SessionCommand {
+  enum class Action { list, show } action = Action::list;
+  std::string name;  // of show
 };
 
 enum class OutputFormat { ftrace, json, kmemtrace, kmemtrace_minimal, process };
@@ -50,7 +59,7 @@ struct ViewOptions {
 };
 
 struct StreamCommand : ViewOptions {
-  bool backlog = false;  // begin with the records that an earlier daemon left unread
+  SessionArgs session;
 };
 
 struct ShowCommand : ViewOptions {
@@ -95,7 +104,9 @@ struct RecordCommand {
   std::string directory;
   std::string reason;
   std::optional<double> duration_s;
-  std::vector<std::string> command;  // to run and follow; empty: everything is recorded
+  std::vector<std::string> command;  // to run and, unless the session has all tasks, to follow
+  SelectionArgs selection;
+  SessionArgs session;
 };
 
 struct SnapshotCommand {
@@ -117,8 +128,8 @@ struct ProbesCommand {
 };
 
 using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
-                             SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand,
-                             ReportCommand, HtmlCommand, ExportCommand, RecordCommand>;
+                             SessionCommand, SnapshotCommand, ProbesCommand, StreamCommand,
+                             ShowCommand, ReportCommand, HtmlCommand, ExportCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

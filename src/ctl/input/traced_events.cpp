@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "analysis/coverage/trace_config.h"
@@ -46,15 +47,21 @@ std::optional<std::string> missing_events(const EventNeed& need, const EventName
   for (const std::string_view event : need.events)
     if (!traced.contains(std::string(event))) missing.push_back(event);
   if (missing.empty() || (need.any && missing.size() < need.events.size())) return std::nullopt;
-  const char* traced_so = when == Traced::now ? "enabled" : "traced";
+  const bool live = when == Traced::now;
+  const char* state = live ? "enabled" : "traced";
+  // A session may have events that the recorder has not.
+  const auto remedy = [&](std::string names, const char* them) {
+    if (!live) return fmt::format("'ktracectl events enable {}' turns {} on", names, them);
+    std::ranges::replace(names, ' ', ',');
+    return fmt::format("'--event {}' enables {} for this command", names, them);
+  };
   if (need.any)
-    return fmt::format(
-        "{} is made from {}, of which none is {}: 'ktracectl events enable {}' turns "
-        "them on",
-        need.who, fmt::join(need.events, ", "), traced_so, need.enable);
-  return fmt::format("{} needs {}, not {}: 'ktracectl events enable {}' turns {} on", need.who,
-                     fmt::join(missing, " and "), traced_so, fmt::join(missing, " "),
-                     missing.size() == 1 ? "it" : "them");
+    return fmt::format("{} is made from {}, of which none is {}: {}", need.who,
+                       fmt::join(need.events, ", "), state,
+                       remedy(std::string(need.enable), "them"));
+  return fmt::format(
+      "{} needs {}, not {}: {}", need.who, fmt::join(missing, " and "), state,
+      remedy(fmt::format("{}", fmt::join(missing, " ")), missing.size() == 1 ? "it" : "them"));
 }
 
 }  // namespace ktraced

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "ctl/input/config_caveats.h"
-#include "ctl/input/json_access.h"
 #include "ctl/input/traced_events.h"
+#include "ctl/live/open_session.h"
 #include "ctl/live/read_ahead.h"
 #include "ctl/live/rpc_client.h"
 #include "trace/metadata/event_records.h"
@@ -18,12 +18,13 @@ namespace ktraced {
 using nlohmann::json;
 
 Result<std::unique_ptr<ReportInput>> LiveInput::subscribe(const std::string& socket,
-                                                          std::optional<double> seconds) {
+                                                          std::optional<double> seconds,
+                                                          const std::vector<std::string>& events) {
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   auto client = RpcClient::connect(socket);
   if (!client) return propagate(client);
-  auto source = LiveSource::subscribe(std::move(*client));
+  auto source = open_session(std::move(*client), {.events = events});
   if (!source) return propagate(source);
   return std::unique_ptr<ReportInput>(
       new LiveInput(socket, seconds, std::move(*signals), std::move(*source)));
@@ -36,15 +37,8 @@ LiveInput::LiveInput(std::string socket, std::optional<double> seconds, StopSign
       signals_(std::move(signals)),
       source_(std::move(source)),
       schema_(source_.schema()),
-      symbols_(ask_daemon(socket_)) {}
-
-// Null if the daemon does not answer.
-json LiveInput::status() const {
-  auto client = RpcClient::connect(socket_);
-  if (!client) return nullptr;
-  auto answer = client->call("status");
-  return answer ? std::move(*answer) : json();
-}
+      symbols_(ask_daemon(socket_)),
+      counts_(socket_, source_.info().session) {}
 
 // Applies a metadata record: a name, a new event or a config change.
 void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
@@ -62,8 +56,8 @@ void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
 Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {
   auto packets = ReadAhead::start(source_);
   if (!packets) return propagate(packets);
-  before_ = status();
   StreamLoop loop(**packets, signals_.fd(), -1);
+  loop.at_end([this] { counts_.ask(); });
   return loop.run(
       StreamLoop::duration_of(seconds_),
       {.on_packet =
@@ -84,32 +78,19 @@ Result<> LiveInput::read(Analysis& analysis) {
   merger.finish();
   feed.finish();
   end_ns_ = merger.whole_until();
-  after_ = status();
   return {};
-}
-
-// Hits that the kernel has missed during the report, by event. After a reset the counters start
-// from 0.
-json LiveInput::missed() const {
-  json missed = json::object();
-  for (const auto& [name, event] : member(after_, "events").items()) {
-    const uint64_t count = number_at(event, "missed");
-    const uint64_t earlier = number_at(member(member(before_, "events"), name), "missed");
-    if (count > earlier) missed[name] = count - earlier;
-  }
-  return missed;
 }
 
 ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   ReportFacts facts{.begin_ns = source_.info().boottime_ns, .caveats = {}};
   facts.end_ns = std::max(end_ns_, facts.begin_ns);
-  const json missed_hits = missed();
+  const json missed_hits = counts_.missed();
   facts.accounts = json::object();
   for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};
   if (!ended_) facts.caveat(ended_.error().message);
-  if (before_.is_null() || after_.is_null()) facts.caveat("the daemon did not answer");
+  if (ended_ && !counts_.known()) facts.caveat("the daemon did not answer");
   for (ConfigCaveat& caveat :
-       config_caveats(spans_of(trace_config(), facts.begin_ns, facts.end_ns), needed))
+       config_caveats(spans_of(configs_, facts.begin_ns, facts.end_ns), needed))
     facts.caveat(std::move(caveat.text), caveat.until_ns);
   caveat_missed(needed, missed_hits, facts);
   facts.sources = json::array({{{"path", socket_},
@@ -121,12 +102,7 @@ ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   return facts;
 }
 
-// For a daemon whose stream does not contain trace configs, the status is used.
-const json& LiveInput::trace_config() const { return configs_.is_null() ? before_ : configs_; }
-
-std::optional<std::set<std::string>> LiveInput::traced() const {
-  return traced_events(trace_config());
-}
+std::optional<std::set<std::string>> LiveInput::traced() const { return traced_events(configs_); }
 
 Result<std::vector<Selection>> LiveInput::select(const SelectionArgs& args) const {
   auto selection = Selection::make(args, schema_);

@@ -11,6 +11,7 @@
 #include "ctl/live/batch_merger.h"
 #include "ctl/live/live_source.h"
 #include "ctl/live/remote_symbols.h"
+#include "ctl/live/session_counts.h"
 #include "ctl/live/stream_loop.h"
 #include "ctl/terminal/stop_signals.h"
 
@@ -19,9 +20,11 @@ namespace ktraced {
 // The stream of a daemon, for a number of seconds or until a signal ends it.
 class LiveInput : public ReportInput {
  public:
-  // Subscribes. Fails if the daemon cannot be reached, or with its error.
+  // Opens a session with `events`, by name, group or pattern; without any, with those of the
+  // recorder. Fails if the daemon cannot be reached, or with its error.
   static Result<std::unique_ptr<ReportInput>> subscribe(const std::string& socket,
-                                                        std::optional<double> seconds);
+                                                        std::optional<double> seconds,
+                                                        const std::vector<std::string>& events);
 
   Result<> read(Analysis& analysis) override;
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
@@ -33,9 +36,6 @@ class LiveInput : public ReportInput {
  private:
   LiveInput(std::string socket, std::optional<double> seconds, StopSignals signals,
             LiveSource source);
-  [[nodiscard]] nlohmann::json status() const;
-  [[nodiscard]] nlohmann::json missed() const;
-  [[nodiscard]] const nlohmann::json& trace_config() const;
   Result<StreamLoop::End> run(BatchMerger& merger);
   void apply_metadata(RecordView record, AnalysisFeed& feed);
 
@@ -46,8 +46,8 @@ class LiveInput : public ReportInput {
   Schema schema_;  // grows with the stream
   NameTable names_;
   RemoteSymbols symbols_;
-  nlohmann::json before_, after_;  // the daemon's status; null: no answer
-  nlohmann::json configs_;         // the trace configs, in the format of manifests
+  SessionCounts counts_;
+  nlohmann::json configs_;  // the trace configs, in the format of manifests
   uint64_t end_ns_ = 0;
   Result<> ended_;
 };

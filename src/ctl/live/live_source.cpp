@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/live/live_source.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,31 +17,27 @@ namespace {
 
 StreamInfo info_of(const nlohmann::json& answer) {
   const nlohmann::json& clock = member(answer, "clock");
-  return {.uuid = parse_uuid(text_at(answer, "uuid")).value_or(Uuid{}),
+  return {.session = text_at(answer, "session"),
+          .uuid = parse_uuid(text_at(answer, "uuid")).value_or(Uuid{}),
           .kernel = text_at(answer, "kernel"),
           .boottime_ns = number_at(clock, "boottime_ns"),
-          .realtime_ns = number_at(clock, "realtime_ns"),
-          .backlog_until_ns = number_at(answer, "backlog_until_ns")};
+          .realtime_ns = number_at(clock, "realtime_ns")};
 }
+
+// Attaching thousands of programs takes the kernel minutes.
+constexpr std::chrono::minutes kSubscribePatience{10};
 
 }  // namespace
 
-Result<LiveSource> LiveSource::subscribe(RpcClient client, bool backlog) {
-  auto answer = client.call("stream.subscribe",
-                            backlog ? nlohmann::json{{"backlog", true}} : nlohmann::json::object());
+Result<LiveSource> LiveSource::subscribe(RpcClient client, const nlohmann::json& request) {
+  client.set_patience(kSubscribePatience);
+  auto answer = client.call("stream.subscribe", request);
   if (!answer) return propagate(answer);
   if (!answer->is_object() || !answer->contains("schema"))
     return fail(ExitCode::data, "ktraced's answer to stream.subscribe has no schema");
   auto schema = schema_from_json((*answer)["schema"]);
   if (!schema) return propagate(schema);
   return LiveSource(std::move(client).release(), std::move(*schema), info_of(*answer));
-}
-
-// read() reports errors.
-void LiveSource::wait_until_on() const {
-  pollfd wait{socket_.get(), POLLIN, 0};
-  while (unread_.empty() && ::poll(&wait, 1, -1) < 0 && errno == EINTR) {
-  }
 }
 
 Result<size_t> LiveSource::receive(std::span<std::byte> room) {

@@ -2,6 +2,7 @@
 // The live stream of a daemon.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
@@ -15,11 +16,11 @@ namespace ktraced {
 
 // Facts about a stream; zero or empty where the daemon does not report them.
 struct StreamInfo {
-  Uuid uuid{};                    // of its packets
-  std::string kernel;             // release
-  uint64_t boottime_ns = 0;       // time of the subscription, CLOCK_BOOTTIME
-  uint64_t realtime_ns = 0;       // the same time, CLOCK_REALTIME
-  uint64_t backlog_until_ns = 0;  // older records are a backlog; 0: there is none
+  std::string session;       // its name
+  Uuid uuid{};               // of its packets
+  std::string kernel;        // release
+  uint64_t boottime_ns = 0;  // time of the subscription, CLOCK_BOOTTIME
+  uint64_t realtime_ns = 0;  // the same time, CLOCK_REALTIME
 };
 
 // A subscription. Packets come in batches: events of any CPUs, then a metadata packet. Apply its
@@ -27,16 +28,14 @@ struct StreamInfo {
 // Move-only; finish() and disconnect() may be called while another thread reads.
 class LiveSource {
  public:
-  // Turns the connection into a stream of everything from now on; with `backlog` also of what an
-  // earlier daemon left unread. Fails with the daemon's error.
-  static Result<LiveSource> subscribe(RpcClient client, bool backlog = false);
+  // Turns the connection into the stream of a session of its own, of everything from now on: on
+  // return its programs are attached. `request`: as of session_request(). Fails with the daemon's
+  // error.
+  static Result<LiveSource> subscribe(RpcClient client,
+                                      const nlohmann::json& request = nlohmann::json::object());
 
   [[nodiscard]] const Schema& schema() const { return schema_; }
   [[nodiscard]] const StreamInfo& info() const { return info_; }
-
-  // Returns when everything from now on will be in the stream: the daemon answers first, then
-  // attaches its programs, and then sends all names.
-  void wait_until_on() const;
 
   // Waits for data, reads once and visits the packets that are complete. False at the end of the
   // stream. Fails with ExitCode::data on invalid or truncated packets, or as `visit` does.

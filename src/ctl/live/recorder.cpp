@@ -82,11 +82,11 @@ void Recorder::take_config(RecordView record) {
     config_["changes"].push_back({{"ns", record.ts()}, {"config", std::move(*config)}});
 }
 
-Manifest Recorder::manifest(const Purpose& purpose) const {
+Manifest Recorder::manifest(const std::string& reason) const {
   Manifest manifest;
   manifest.kind = TraceKind::recording;
   manifest.name = path_.filename();
-  manifest.reason = purpose.reason;
+  manifest.reason = reason;
   manifest.requested_by = fmt::format("pid {} (uid {})", ::getpid(), ::getuid());
   manifest.origin = origin_;
   manifest.begin_ns = source_.info().boottime_ns;
@@ -97,13 +97,13 @@ Manifest Recorder::manifest(const Purpose& purpose) const {
   manifest.incomplete_because = problems_;
   for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
   add_losses(manifest);
-  manifest.config = config_.is_null() ? purpose.config : config_;
+  manifest.config = config_.is_null() ? nlohmann::json::object() : config_;
   manifest.schema = source_.schema();
   return manifest;
 }
 
-Result<Manifest> Recorder::finish(const Purpose& purpose, RemoteSymbols::Call symbols) {
-  Manifest finished = manifest(purpose);
+Result<Manifest> Recorder::finish(const std::string& reason, RemoteSymbols::Call symbols) {
+  Manifest finished = manifest(reason);
   auto done = writer_->finish(finished, resolve(writer_->code_addresses(), std::move(symbols)));
   if (!done) return propagate(done);
   return finished;

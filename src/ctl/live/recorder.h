@@ -21,12 +21,6 @@ namespace ktraced {
 // Writes the packets of a stream, and checks that all packets and losses are accounted for.
 class Recorder {
  public:
-  // The parts of the manifest that are not in the stream.
-  struct Purpose {
-    std::string reason;
-    nlohmann::json config;  // used if the stream contains no trace config
-  };
-
   // `source` must outlive this. Fails as TraceWriter::create.
   static Result<Recorder> create(const std::filesystem::path& path, const LiveSource& source);
 
@@ -41,16 +35,16 @@ class Recorder {
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
   // Hits that the kernel missed during the recording, by event.
   void set_missed(std::map<std::string, uint64_t> missed) { missed_ = std::move(missed); }
-  // Fetches the symbols and renames the directory to its final name. Returns the manifest. Fails as
-  // TraceWriter::finish; the data then stays at unfinished().
-  Result<Manifest> finish(const Purpose& purpose, RemoteSymbols::Call symbols);
+  // Fetches the symbols and renames the directory to its final name. `reason`: of the manifest,
+  // which is returned. Fails as TraceWriter::finish; the data then stays at unfinished().
+  Result<Manifest> finish(const std::string& reason, RemoteSymbols::Call symbols);
   // Leaves a recording that cannot be finished; returns its path.
   std::filesystem::path leave_unfinished() { return writer_->keep_unfinished(); }
 
  private:
   Recorder(std::filesystem::path path, const LiveSource& source,
            std::unique_ptr<TraceWriter> writer);
-  [[nodiscard]] Manifest manifest(const Purpose& purpose) const;
+  [[nodiscard]] Manifest manifest(const std::string& reason) const;
   void take_config(RecordView record);
 
   std::filesystem::path path_;

@@ -42,8 +42,10 @@ Result<StreamLoop::Ready> StreamLoop::wait(Clock::time_point until) {
 }
 
 void StreamLoop::finish() {
-  if (!finishing_) source_.finish();
-  finishing_ = true;
+  if (std::exchange(finishing_, true)) return;
+  if (at_end_) at_end_();
+  source_.finish();
+  if (at_end_) at_end_();
 }
 
 // False: end at once.

@@ -43,7 +43,6 @@ void BatchPrinter::take(const PacketView& packet, std::shared_ptr<const void> ow
   const bool events = packet.header().stream_id != static_cast<uint32_t>(StreamId::metadata);
   if (events && symbols_ != nullptr) want_symbols(packet);
   merger_.take(packet, std::move(owner));
-  if (!events) printer_.end_backlog(packet.header().timestamp_end);
 }
 
 // Only collects the addresses: they are fetched once for the whole batch.

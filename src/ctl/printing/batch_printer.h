@@ -28,13 +28,8 @@ class BatchPrinter {
 
   // Adds a packet of the stream; `owner` keeps its bytes alive.
   void take(const PacketView& packet, std::shared_ptr<const void> owner);
-  // As of EventPrinter; before the first take().
-  void begin_backlog(uint64_t until_ns) { printer_.begin_backlog(until_ns); }
   // No more packets come.
-  void finish() {
-    merger_.finish();
-    printer_.end_backlog(UINT64_MAX);
-  }
+  void finish() { merger_.finish(); }
 
   // As of EventPrinter.
   [[nodiscard]] TextBuffer& out() { return printer_.out(); }

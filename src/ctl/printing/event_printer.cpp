@@ -3,17 +3,6 @@
 
 namespace ktraced {
 
-void EventPrinter::begin_backlog(uint64_t until_ns) {
-  backlog_until_ = until_ns;
-  sources_.front().decoder.backlog(Decoder::Backlog::begins, until_ns, out_);
-}
-
-void EventPrinter::end_backlog(uint64_t complete_until) {
-  if (!backlog_until_ || complete_until < *backlog_until_) return;
-  sources_.front().decoder.backlog(Decoder::Backlog::ends, *backlog_until_, out_);
-  backlog_until_.reset();
-}
-
 bool EventPrinter::has_ended(uint64_t ts) {
   if (!first_ts_) first_ts_ = ts;
   if (limits_.ns && ts > *first_ts_ && ts - *first_ts_ > *limits_.ns) full_ = true;
@@ -22,7 +11,6 @@ bool EventPrinter::has_ended(uint64_t ts) {
 
 void EventPrinter::on_record(const RecordOrigin& from, RecordView record) {
   const Source& source = sources_[from.source];
-  end_backlog(record.ts());
   if (has_ended(record.ts()) || !source.selection.wants(from.cpu, record, source.names)) return;
   const size_t before = out_.size();
   source.decoder.event(from.cpu, record, out_);
@@ -33,7 +21,6 @@ void EventPrinter::on_record(const RecordOrigin& from, RecordView record) {
 
 void EventPrinter::on_loss(const LossItem& loss) {
   const Source& source = sources_[loss.source];
-  end_backlog(loss.ts);
   if (has_ended(loss.ts) || !source.selection.wants_event(loss.event_id)) return;
   const size_t before = out_.size();
   source.decoder.loss(loss, out_);

@@ -46,11 +46,6 @@ class EventPrinter : public MergeSink {
   // True if a limit has been reached; further events are ignored.
   [[nodiscard]] bool full() const { return full_; }
 
-  // Marks records older than `until_ns` as a backlog. It ends with the first newer record, or with
-  // end_backlog().
-  void begin_backlog(uint64_t until_ns);
-  void end_backlog(uint64_t complete_until);
-
  private:
   [[nodiscard]] bool has_ended(uint64_t ts);
 
@@ -59,7 +54,6 @@ class EventPrinter : public MergeSink {
   TextBuffer out_;
   Totals totals_;
   std::optional<uint64_t> first_ts_;
-  std::optional<uint64_t> backlog_until_;  // until the backlog has ended
   bool full_ = false;
 };
 

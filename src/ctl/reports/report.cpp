@@ -124,8 +124,9 @@ void print_missing_events(const ReportCommand& command, const ReportInput& input
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                                               const Options& options) {
-  auto input = command.live ? LiveInput::subscribe(options.socket, command.duration_s)
-                            : TraceInput::open(command.directories, command.partial);
+  auto input = command.live
+                   ? LiveInput::subscribe(options.socket, command.duration_s, command.events)
+                   : TraceInput::open(command.directories, command.partial);
   if (!input) return input;
   const ReportKind& kind = kind_of(command);
   return ChosenEvents::of(std::move(*input), command.events,

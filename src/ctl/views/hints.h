@@ -12,16 +12,18 @@
 
 namespace ktraced {
 
-// Which of the `chosen` events are not enabled, in one sentence, and which are not available, in
-// one each; `events`: as events.list answers.
-[[nodiscard]] std::vector<std::string> disabled_events(const std::vector<std::string>& chosen,
-                                                       const nlohmann::json& events);
+// Which of the `chosen` events are not available, in a sentence each; `events`: as events.list
+// answers.
+[[nodiscard]] std::vector<std::string> unavailable_events(const std::vector<std::string>& chosen,
+                                                          const nlohmann::json& events);
 
-// Prints on stderr if no event is enabled, one that was chosen by name is not, or tracing is
-// paused; and what `also` finds wrong with the events that are enabled. Not being able to ask the
-// daemon is no reason to stop.
+// Why a session records less than its client may expect; `session`: as session.show answers.
+[[nodiscard]] std::vector<std::string> session_hints(const nlohmann::json& session);
+
+// Prints the hints on a session, which of the `chosen` events are not available, and what `also`
+// finds wrong with the session's events. Not being able to ask the daemon is no reason to stop.
 void print_hints(
-    const std::vector<std::string>& chosen_events, RpcClient& client,
+    RpcClient& client, const std::string& session, const std::vector<std::string>& chosen = {},
     const std::function<std::optional<std::string>(const EventNames& enabled)>& also = {});
 
 }  // namespace ktraced

@@ -7,6 +7,8 @@
 #include "ctl/input/filter_args.h"
 #include "ctl/input/json_access.h"
 #include "ctl/terminal/table.h"
+#include "ctl/views/count_tables.h"
+#include "ctl/views/session_view.h"
 #include "ctl/views/views.h"
 
 namespace ktraced {
@@ -15,44 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<const char*, 5> kCounters{"recorded", "filtered", "dropped", "missed",
-                                               "overwritten"};
 constexpr std::array<const char*, 3> kCpuCounters{"recorded", "filtered", "dropped"};
-
-bool is_loss(std::string_view counter) { return counter == "dropped" || counter == "missed"; }
-
-Table::Cell number_cell(const json& counts, const char* counter, const Colours& colours) {
-  uint64_t count = number_at(counts, counter);
-  Table::Cell cell{.text = grouped(count), .right = true};
-  if (count != 0 && is_loss(counter))
-    cell.paint = [&colours](std::string_view text) { return colours.red(text); };
-  return cell;
-}
-
-bool is_shown(const json& event) {
-  for (const char* counter : kCounters)
-    if (number_at(event, counter) != 0) return true;
-  return flag_at(event, "enabled");
-}
-
-std::string event_table(const json& status, const Colours& colours) {
-  std::vector<Table::Cell> head{heading("EVENT", false, colours), heading("STATE", false, colours)};
-  for (const char* counter : kCounters) {
-    std::string name = counter;
-    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
-    head.push_back(heading(std::move(name), true, colours));
-  }
-  Table table(std::move(head));
-  auto add = [&](const std::string& name, std::string state, const json& counts) {
-    std::vector<Table::Cell> row{{name}, {std::move(state)}};
-    for (const char* counter : kCounters) row.push_back(number_cell(counts, counter, colours));
-    table.add(std::move(row));
-  };
-  for (const auto& [name, event] : member(status, "events").items())
-    if (is_shown(event)) add(name, flag_at(event, "enabled") ? "on" : "off", event);
-  add("total", "", member(status, "totals"));
-  return table.text();
-}
 
 // Up to this many unavailable events are explained without --verbose.
 constexpr size_t kExplained = 4;
@@ -66,7 +31,7 @@ std::string other_events(const json& status, bool verbose) {
     if (!flag_at(event, "available")) {
       ++missing;
       reasons += fmt::format("not available: {} ({})\n", name, text_at(event, "reason"));
-    } else if (!is_shown(event)) {
+    } else if (!is_interesting(event)) {
       off.push_back(name);
     }
   }
@@ -84,28 +49,13 @@ std::string cpu_event_table(const json& status, const Colours& colours) {
                heading("RECORDED", true, colours), heading("FILTERED", true, colours),
                heading("DROPPED", true, colours)});
   for (const auto& [name, event] : member(status, "events").items()) {
-    if (!is_shown(event)) continue;
+    if (!is_interesting(event)) continue;
     for (const json& counts : list_at(event, "per_cpu")) {
       std::vector<Table::Cell> row{{name}, {std::to_string(number_at(counts, "cpu")), true}};
-      for (const char* counter : kCpuCounters) row.push_back(number_cell(counts, counter, colours));
+      for (const char* counter : kCpuCounters)
+        row.push_back(counter_cell(counts, counter, colours));
       table.add(std::move(row));
     }
-  }
-  return table.text();
-}
-
-std::string ring_table(const json& stream, const Colours& colours) {
-  Table table({heading("RING", false, colours), heading("SIZE", true, colours),
-               heading("PRODUCED", true, colours), heading("CONSUMED", true, colours),
-               heading("UNREAD", true, colours)});
-  for (const json& cpu : list_at(stream, "cpus")) {
-    uint64_t produced = number_at(cpu, "produced");
-    uint64_t consumed = number_at(cpu, "consumed");
-    table.add({{fmt::format("cpu {}", number_at(cpu, "cpu"))},
-               {bytes_text(number_at(cpu, "ring_bytes")), true},
-               {grouped(produced), true},
-               {grouped(consumed), true},
-               {grouped(produced - std::min(produced, consumed)), true}});
   }
   return table.text();
 }
@@ -168,40 +118,37 @@ std::string overview(const json& status, const Colours& colours) {
   std::string out = fmt::format("ktraced {} (pid {}) on Linux {}: {}\n", text_at(status, "version"),
                                 number_at(status, "pid"), text_at(status, "kernel"),
                                 state == "running" ? colours.green(state) : colours.red(state));
-  out +=
-      fmt::format("stream: {}, {} per CPU, latency at most {} ms\n",
-                  flag_at(stream, "on") ? "read" : "no reader",
-                  bytes_text(number_at(stream, "ring_bytes")), number_at(stream, "max_latency_ms"));
   if (const json& output = member(stream, "output"); flag_at(output, "enabled"))
     out += output_text(output, colours);
   out += "flight recorder: " + flight_text(member(status, "flight"), colours);
   auto filter = filter_to_args(member(status, "filter"));
   out += fmt::format("filter: {}\n",
                      filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));
-  if (auto temporary = temporary_text(member(member(status, "filter"), "temporary"));
-      !temporary.empty())
-    out += "the filter is " + temporary + "\n";
   if (auto only = texts_at(member(status, "filter"), "syscalls_only"); !only.empty())
     out += fmt::format("system calls: only {}\n", fmt::join(only, ", "));
   for (const json& reader : list_at(status, "subscribers")) {
-    uint64_t lost = number_at(reader, "lost_events");
-    std::string text = fmt::format("reader: pid {} (uid {}), {} waiting, {} events lost",
+    const uint64_t lost = number_at(reader, "lost_events");
+    if (lost == 0) continue;
+    out += colours.red(fmt::format("pid {} (uid {}) reads too slowly: {} waiting, {} events lost",
                                    number_at(reader, "pid"), number_at(reader, "uid"),
-                                   bytes_text(number_at(reader, "queued_bytes")), grouped(lost));
-    out += (lost == 0 ? text : colours.red(text)) + "\n";
+                                   bytes_text(number_at(reader, "queued_bytes")), grouped(lost))) +
+           "\n";
   }
-  return out;
+  const std::string sessions = session_summary(member(status, "sessions"), colours);
+  return sessions.empty() ? out : out + "\n" + sessions;
 }
 
 }  // namespace
 
 std::string status_view(const json& status, const StatusCommand& command, const Colours& colours) {
-  std::string out = fmt::format("{}\n{}{}", overview(status, colours), event_table(status, colours),
-                                other_events(status, command.verbose));
-  if (command.per_cpu)
-    out += fmt::format("\n{}\n{}", cpu_event_table(status, colours),
-                       ring_table(member(status, "stream"), colours));
-  return out;
+  std::string out =
+      fmt::format("{}\n{}{}", overview(status, colours),
+                  event_table(member(status, "events"), member(status, "totals"), colours),
+                  other_events(status, command.verbose));
+  if (!command.per_cpu) return out;
+  out += fmt::format("\n{}", cpu_event_table(status, colours));
+  const std::string rings = ring_table(list_at(status, "sessions"), colours);
+  return rings.empty() ? out : out + "\n" + rings;
 }
 
 }  // namespace ktraced

@@ -187,13 +187,6 @@ void JsonDecoder::append_annotation(const FieldPlan& plan, uint64_t value, uint3
     append_member(plan.annotation, texts_.of(plan.field, plan.context, value, cpu, record), out);
 }
 
-void JsonDecoder::backlog(Backlog mark, uint64_t until_ns, TextBuffer& out) {
-  out.append(mark == Backlog::begins ? R"({"backlog":"begin","until_ns":)"
-                                     : R"({"backlog":"end","until_ns":)");
-  out.append_decimal(until_ns);
-  out.append("}\n");
-}
-
 void JsonDecoder::loss(const LossItem& loss, TextBuffer& out) {
   out.append("{\"ts\":");
   out.append_decimal(loss.ts);

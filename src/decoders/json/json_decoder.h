@@ -22,7 +22,6 @@ class JsonDecoder : public Decoder {
   explicit JsonDecoder(const DecoderSources& sources);
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;
-  void backlog(Backlog mark, uint64_t until_ns, TextBuffer& out) override;
 
  private:
   // A field, with everything that is the same in all records.

@@ -41,9 +41,6 @@ class Decoder {
   // far as possible.
   virtual void event(uint32_t cpu, RecordView record, TextBuffer& out) = 0;
   virtual void loss(const LossItem& loss, TextBuffer& out) = 0;
-  // The backlog of a live stream, with records older than `until_ns`, begins or ends here.
-  enum class Backlog { begins, ends };
-  virtual void backlog(Backlog mark, uint64_t until_ns, TextBuffer& out);
 };
 
 }  // namespace ktraced

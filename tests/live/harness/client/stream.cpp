@@ -11,7 +11,6 @@ namespace {
 
 bool is_loss(const json& line) { return line.contains("lost"); }
 
-// Neither a loss nor a mark of the backlog.
 bool is_event(const json& line) { return line.contains("event") && !is_loss(line); }
 
 long subscribers(Daemon& daemon) {

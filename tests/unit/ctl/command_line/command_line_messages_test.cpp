@@ -38,7 +38,10 @@ TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
   usage_error({"stream", "--pid", "abc"});
   usage_error({"stream", "--pid", "-1"});
   usage_error({"stream", "--event"});
-  usage_error({"stream", "--count-only", "--event", "kfree"});
+  usage_error({"stream", "--count-only", "--count", "3"});
+  usage_error({"stream", "--backlog"});
+  usage_error({"stream", "--follow", "make"});
+  usage_error({"stream", "--buffer-kb", "0"});
   usage_error({"stream", "extra"});
 }
 
@@ -66,7 +69,7 @@ TEST(CommandLine, ReportsWrongOptionsInItsOwnWords) {
             "ktracectl: --pid: 'abc' is not a number; see 'ktracectl help stream'\n");
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}),
               HasSubstr("--duration is possible only with --live"));
-  EXPECT_THAT(usage_error({"stream", "--count-only", "--event", "kfree"}),
+  EXPECT_THAT(usage_error({"show", "/a", "--count-only", "--event", "kfree"}),
               HasSubstr("is not possible with"));
 }
 
@@ -95,8 +98,8 @@ TEST(CommandLine, HelpOnEventsListHasItsOptions) {
 TEST(CommandLine, HelpCommandEqualsTheHelpOption) {
   EXPECT_EQ(help_text({"help"}), help_text({"--help"}));
   for (const char* command :
-       {"status", "events", "pause", "resume", "reset", "reload", "filter", "snapshot", "probe",
-        "stream", "show", "report", "export", "record"}) {
+       {"status", "events", "pause", "resume", "reset", "reload", "filter", "session", "snapshot",
+        "probe", "stream", "show", "report", "export", "record"}) {
     EXPECT_EQ(help_text({"help", command}), help_text({command, "-h"}));
     EXPECT_THAT(help_text({"help", command}), Not(HasSubstr("Excludes")));
     EXPECT_THAT(help_text({"help", command}),

@@ -56,6 +56,30 @@ TEST(CommandLine, PlainMethods) {
   }
 }
 
+TEST(CommandLine, CommandsMayNameASession) {
+  EXPECT_EQ(command<EventsCommand>({"events", "enable", "x", "--session", "s"}).session, "s");
+  EXPECT_EQ(command<EventsCommand>({"events", "disable", "x", "--session", "s"}).session, "s");
+  EXPECT_EQ(command<FilterCommand>({"filter", "--session", "s"}).session, "s");
+  EXPECT_EQ(command<FilterCommand>({"filter", "show", "--session", "s"}).session, "s");
+  EXPECT_EQ(command<FilterCommand>({"filter", "set", "pid=1", "--session=s"}).session, "s");
+  EXPECT_EQ(command<FilterCommand>({"filter", "clear", "comm", "--session=s"}).session, "s");
+  for (const char* method : {"pause", "resume", "reset"}) {
+    EXPECT_EQ(command<PlainCommand>({method, "--session", "s"}).session, "s");
+    EXPECT_EQ(command<PlainCommand>({method}).session, std::nullopt) << "the recorder";
+  }
+  usage_error({"reload", "--session", "s"});
+}
+
+TEST(CommandLine, Session) {
+  using Action = SessionCommand::Action;
+  EXPECT_EQ(command<SessionCommand>({"session"}).action, Action::list);
+  EXPECT_EQ(command<SessionCommand>({"session", "list"}).action, Action::list);
+  const auto show = command<SessionCommand>({"session", "show", "client-1"});
+  EXPECT_EQ(show.action, Action::show);
+  EXPECT_EQ(show.name, "client-1");
+  EXPECT_THAT(usage_error({"session", "show"}), HasSubstr("NAME is missing"));
+}
+
 TEST(CommandLine, ShortOptionsAreVersionAndVerbose) {
   for (const char* option : {"-v", "--version"}) {
     const auto parsed = parse({option});
@@ -203,6 +227,30 @@ TEST(CommandLine, Record) {
   EXPECT_THAT(usage_error({"record", "--", "sleep", "1"}), HasSubstr("--output DIR"));
 }
 
+TEST(CommandLine, RecordSelects) {
+  const auto record = command<RecordCommand>(
+      {"record", "-o", "/a", "--event", "sched,kmalloc", "--pid", "1,2", "--uid", "root", "--comm",
+       "x*", "--cgroup", "/c", "--follow", "7", "--syscall", "openat,close", "--name", "mine"});
+  EXPECT_THAT(record.selection.events, ElementsAre("sched", "kmalloc"));
+  EXPECT_THAT(record.selection.pids, ElementsAre(1, 2));
+  EXPECT_THAT(record.selection.uids, ElementsAre(0));
+  EXPECT_THAT(record.selection.comms, ElementsAre("x*"));
+  EXPECT_THAT(record.session.cgroups, ElementsAre("/c"));
+  EXPECT_THAT(record.session.follow, ElementsAre(7));
+  EXPECT_THAT(record.session.syscalls, ElementsAre("openat", "close"));
+  EXPECT_EQ(record.session.name, "mine");
+  EXPECT_FALSE(record.session.all);
+}
+
+TEST(CommandLine, RecordAllExcludesAFilter) {
+  const auto all =
+      command<RecordCommand>({"record", "-o", "/a", "--all", "--event", "sched", "--", "make"});
+  EXPECT_TRUE(all.session.all);
+  EXPECT_THAT(all.command, ElementsAre("make"));
+  EXPECT_THAT(usage_error({"record", "-o", "/a", "--all", "--pid", "1"}),
+              HasSubstr("is not possible with"));
+}
+
 TEST(CommandLine, RecordRefusesAnEmptyCommand) {
   EXPECT_EQ(usage_error({"record", "-o", "/a", "--"}),
             "ktracectl: record -- needs a command to be run; see 'ktracectl help record'\n");
@@ -222,6 +270,16 @@ TEST(CommandLine, Stream) {
   EXPECT_EQ(all.count, 10U);
   EXPECT_EQ(all.duration_s, 0.5);
   EXPECT_TRUE(command<StreamCommand>({"stream", "--count-only", "--duration", "1"}).count_only);
+  EXPECT_TRUE(command<StreamCommand>({"stream", "--count-only", "--event", "kfree"}).count_only);
+  const auto session =
+      command<StreamCommand>({"stream", "--cgroup", "/a,/b", "--follow", "7", "--follow", "8",
+                              "--syscall", "openat", "--buffer-kb", "256", "--name", "mine"})
+          .session;
+  EXPECT_THAT(session.cgroups, ElementsAre("/a", "/b"));
+  EXPECT_THAT(session.follow, ElementsAre(7, 8));
+  EXPECT_THAT(session.syscalls, ElementsAre("openat"));
+  EXPECT_EQ(session.buffer_kb, 256U);
+  EXPECT_EQ(session.name, "mine");
 }
 
 TEST(CommandLine, FormatsOfStreamAndShow) {

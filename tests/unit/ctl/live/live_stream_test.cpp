@@ -218,6 +218,20 @@ TEST_F(LiveStream, KeepsPacketsThatArriveWithTheAnswer) {
   EXPECT_EQ(packets, 1);
 }
 
+TEST(LiveSource, SendsItsRequestAndKnowsItsSession) {
+  const json request = {{"events", {"kmem"}}, {"filter", {{"pid", {7}}}}};
+  FakeDaemon daemon([&](Peer& peer) {
+    peer.answer([&](const json& asked) {
+      EXPECT_EQ(asked["params"], request);
+      return json{
+          {"result", {{"session", "client-1"}, {"schema", schema_to_json(built_schema())}}}};
+    });
+  });
+  auto source = LiveSource::subscribe(*RpcClient::connect(daemon.socket()), request);
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->info().session, "client-1");
+}
+
 TEST(LiveSource, RefusesAnAnswerWithoutAUsableSchema) {
   for (const char* result : {"{}", "7", R"({"schema":7})", R"({"schema":{"events":[{}]}})"}) {
     FakeDaemon daemon([&](Peer& peer) {

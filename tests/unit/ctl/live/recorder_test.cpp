@@ -8,10 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
-
 #include "ctl/commands/child_command.h"
-#include "ctl/commands/temporary_filter.h"
+#include "ctl/live/session_counts.h"
 #include "ctl/live/stream_loop.h"
 #include "ctl/terminal/progress.h"
 #include "schema/schema_json.h"
@@ -64,7 +62,7 @@ class RecorderTest : public ::testing::Test {
       if (!more) return propagate(more);
       if (!*more) break;
     }
-    return recorder->finish({.reason = "a test", .config = {}}, [](const json& params) {
+    return recorder->finish("a test", [](const json& params) {
       EXPECT_EQ(params["addresses"], json::array({"0xffffffff81000001"}));
       return Result<json>(json{{"symbols", {{"0xffffffff81000001", "put_pid+0x1/0x2"}}}});
     });
@@ -165,40 +163,26 @@ TEST(ChildCommand, ReportsItsEndLikeAShell) {
   EXPECT_EQ(sleeper->wait(), 143);
 }
 
-TEST(TemporaryFilter, LastsAsLongAsItsConnection) {
-  std::vector<json> set;
-  std::atomic<bool> ended = false;
-  {
-    FakeDaemon daemon([&](Peer& peer) {
-      peer.answer([&](const json& request) {
-        set.push_back(request["params"]);
-        return json{{"result", {{"filter", json::object()}}}};
-      });
-      peer.wait_for_end();
-      ended = true;
-    });
-    auto temporary = TemporaryFilter::follow(daemon.socket(), 812);
-    ASSERT_TRUE(temporary) << temporary.error().message;
-    const TemporaryFilter moved = std::move(*temporary);
-    EXPECT_FALSE(ended);
-  }
-  EXPECT_TRUE(ended);
-  ASSERT_EQ(set.size(), 1U);
-  EXPECT_EQ(set[0]["while_connected"], true);
-  EXPECT_EQ(set[0]["filter"],
-            json::parse(R"({"pid":[],"uid":[],"comm":[],"cgroup":[],"follow":[812]})"))
-      << "exclusions stay in the filter";
-}
-
-TEST(TemporaryFilter, ReportsWhyItIsRefused) {
-  FakeDaemon daemon([](Peer& peer) {
-    peer.answer([](const json&) {
-      return json{{"error", {{"message", "no"}, {"data", {{"exit_code", 77}}}}}};
-    });
-  });
-  auto temporary = TemporaryFilter::follow(daemon.socket(), 812);
-  ASSERT_FALSE(temporary);
-  EXPECT_EQ(temporary.error().code, ExitCode::no_permission);
+TEST(SessionCounts, AreTheMissedHitsOfTheSession) {
+  int connections = 0;
+  FakeDaemon daemon(
+      [&](Peer& peer) {
+        peer.answer([&](const json& request) {
+          EXPECT_EQ(request["method"], "session.show");
+          EXPECT_EQ(request["params"]["session"], "client-1");
+          if (++connections == 2) return json{{"error", {{"message", "there is no session"}}}};
+          return json{
+              {"result", {{"counts", {{"kfree", {{"missed", 3}}}, {"kmalloc", {{"missed", 0}}}}}}}};
+        });
+      },
+      2);
+  SessionCounts counts(daemon.socket(), "client-1");
+  EXPECT_FALSE(counts.known());
+  counts.ask();
+  EXPECT_TRUE(counts.known());
+  counts.ask();
+  EXPECT_EQ(counts.missed(), (std::map<std::string, uint64_t>{{"kfree", 3}}))
+      << "kept after the session has ended";
 }
 
 TEST(StreamLoop, CallsWatchersAndTicks) {
@@ -212,10 +196,11 @@ TEST(StreamLoop, CallsWatchersAndTicks) {
   auto packets = ReadAhead::start(*source);
   StreamLoop loop(**packets, -1, -1);
   Fd event(::eventfd(1, EFD_CLOEXEC));
-  int calls = 0, ticks = 0;
+  int calls = 0, ticks = 0, ends = 0;
   loop.watch(event.get(), [&] { return ++calls, StreamLoop::Next::go_on; });
   loop.every(std::chrono::milliseconds(5),
              [&] { return ++ticks == 3 ? StreamLoop::Next::finish : StreamLoop::Next::go_on; });
+  loop.at_end([&] { ++ends; });
   auto end =
       loop.run(std::nullopt,
                {.on_packet = [](const auto&, const auto&) { return Result<>(); },
@@ -224,6 +209,7 @@ TEST(StreamLoop, CallsWatchersAndTicks) {
   EXPECT_EQ(*end, StreamLoop::End::finished);
   EXPECT_EQ(calls, 1) << "called once, although the descriptor stays readable";
   EXPECT_GE(ticks, 3);
+  EXPECT_EQ(ends, 2) << "before and after the end is requested";
 }
 
 TEST(Progress, IsOneLine) {

@@ -15,36 +15,28 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A daemon that streams the events of spec(), with `status` before and afterwards.
+// A daemon that streams the events of spec(), and has missed hits of kfree.
 class LiveReport : public ReportTest {
  protected:
   // `stays`: it streams until the client ends the stream.
-  json live(const json& before, const json& after, bool stays = true,
-            const std::vector<Bytes>& first_names = {},
+  json live(int missed, bool stays = true, const std::vector<Bytes>& first_names = {},
             const std::vector<std::string>& events = {}) {
-    int connection = 0;
+    bool subscribed = false;
     std::thread waiting;
     FakeDaemon daemon(
         [&](Peer& peer) {
-          switch (++connection) {
-            case 1:
-              stream(peer, first_names);
-              if (stays)
-                waiting = std::thread([kept = std::move(peer)]() mutable { kept.wait_for_end(); });
-              return;
-            case 2:
-              peer.answer([&](const json&) { return json{{"result", before}}; });
-              return;
-            case 3:
-              peer.answer([&](const json&) { return json{{"result", after}}; });
-              return;
-            default:
-              peer.answer([](const json& request) {
-                EXPECT_EQ(request["method"], "symbols.resolve");
-                return json::parse(
-                    R"({"result":{"symbols":{"0xffffffff81000001":"put_pid+0x1/0x2"}}})");
-              });
+          if (!std::exchange(subscribed, true)) {
+            stream(peer, first_names);
+            if (stays)
+              waiting = std::thread([kept = std::move(peer)]() mutable { kept.wait_for_end(); });
+            return;
           }
+          peer.answer([&](const json& request) {
+            if (request["method"] == "session.show") return json{{"result", counts(missed)}};
+            EXPECT_EQ(request["method"], "symbols.resolve");
+            return json::parse(
+                R"({"result":{"symbols":{"0xffffffff81000001":"put_pid+0x1/0x2"}}})");
+          });
         },
         4);
     ReportCommand report = command(ReportCommand::Kind::kmem, {});
@@ -60,10 +52,12 @@ class LiveReport : public ReportTest {
     if (waiting.joinable()) waiting.join();
     return json::parse(out_);
   }
-  static void stream(Peer& peer, const std::vector<Bytes>& first_names) {
-    peer.answer([](const json&) {
+  void stream(Peer& peer, const std::vector<Bytes>& first_names) {
+    peer.answer([this](const json& request) {
+      request_ = request["params"];
       return json{{"result",
-                   {{"schema", schema_to_json(built_schema())},
+                   {{"session", "client-1"},
+                    {"schema", schema_to_json(built_schema())},
                     {"kernel", "6.18.44"},
                     {"clock", {{"boottime_ns", kSecond}, {"realtime_ns", 1}}}}}};
     });
@@ -71,15 +65,15 @@ class LiveReport : public ReportTest {
     for (const PacketSpec& packet : spec().packets) peer.write(make_packet(packet));
     peer.write(metadata_packet(3 * kSecond, spec().names));
   }
-  static json status(int missed) {
-    return {{"events",
-             {{"kmalloc", {{"enabled", true}, {"missed", 7}}},
-              {"kfree", {{"enabled", true}, {"missed", missed}}}}}};
+  static json counts(int missed) {
+    return {{"counts", {{"kmalloc", {{"missed", 0}}}, {"kfree", {{"missed", missed}}}}}};
   }
+
+  json request_;  // of the subscription
 };
 
 TEST_F(LiveReport, EqualsTheReportOfATrace) {
-  const json actual = live(status(5), status(5));
+  const json actual = live(0);
   EXPECT_TRUE(result_);
   EXPECT_EQ(actual["sources"][0]["complete"], true);
   const json& use = actual["types"]["kmalloc"];
@@ -95,20 +89,21 @@ TEST_F(LiveReport, EqualsTheReportOfATrace) {
 }
 
 TEST_F(LiveReport, CountsOnlyChosenEvents) {
-  const json report = live(status(5), status(8), true, {}, {"kmallo?"});
+  const json report = live(3, true, {}, {"kmallo?"});
+  EXPECT_EQ(request_, json::parse(R"({"events":["kmallo?"]})"));
   EXPECT_EQ(report["types"]["kmalloc"]["count"], 2);
   EXPECT_EQ(report["types"]["kmalloc"]["frees"]["seen"], 0);
   EXPECT_THAT(report["caveats"], ElementsAre("--event leaves out kfree"));
 }
 
 TEST_F(LiveReport, HasCaveatsForHitsMissedWhileItRuns) {
-  const json actual = live(status(5), status(8));
+  const json actual = live(3);
   EXPECT_THAT(actual["caveats"], ElementsAre("the kernel skipped 3 hits of kfree"));
   EXPECT_EQ(actual["types"]["kmalloc"]["uncertain"], 1);
 }
 
 TEST_F(LiveReport, IsIncompleteIfTheDaemonEndsTheStream) {
-  const json actual = live(status(5), status(5), false);
+  const json actual = live(0, false);
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ExitCode::unavailable);
   EXPECT_EQ(actual["types"]["kmalloc"]["count"], 2) << "the events received are reported";
@@ -121,7 +116,7 @@ TEST_F(LiveReport, ReportsTheTraceConfigWhileItRuns) {
   const json running = {{"state", "running"}, {"events", {"kmalloc", "kfree"}}};
   json paused = running;
   paused["state"] = "paused";
-  const json actual = live(status(5), status(5), true,
+  const json actual = live(0, true,
                            {config_record(running, 0), config_record(paused, kSecond + 10),
                             config_record(running, kSecond + 20)});
   EXPECT_THAT(actual["caveats"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));

@@ -11,32 +11,41 @@ namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const json kListed = json::parse(R"([
   {"name": "kmalloc", "group": "kmem", "enabled": false, "available": true},
-  {"name": "kfree", "group": "kmem", "enabled": false, "available": true},
-  {"name": "sched_switch", "group": "sched", "enabled": true, "available": true},
-  {"name": "sched_waking", "group": "sched", "enabled": false, "available": true},
   {"name": "mark_victim", "group": "oom", "enabled": false, "available": false,
    "reason": "this kernel has no such tracepoint"}])");
 
-TEST(DisabledEvents, AreOneSentenceThatNamesTheWholeGroup) {
-  EXPECT_THAT(disabled_events({"kmalloc", "kfree"}, kListed),
-              ElementsAre("kmalloc, kfree are not enabled: 'ktracectl events enable kmem' enables "
-                          "them"));
-}
-
-TEST(DisabledEvents, AreNamedWhenTheirGroupHasOthers) {
-  EXPECT_THAT(disabled_events({"sched_waking", "sched_switch"}, kListed),
-              ElementsAre("sched_waking is not enabled: 'ktracectl events enable sched_waking' "
-                          "enables it"));
-}
-
-TEST(DisabledEvents, HaveTheReasonWhenTheyAreNotAvailable) {
-  EXPECT_THAT(disabled_events({"mark_victim"}, kListed),
+TEST(UnavailableEvents, HaveTheReason) {
+  EXPECT_THAT(unavailable_events({"kmalloc", "mark_victim"}, kListed),
               ElementsAre("mark_victim is not available: this kernel has no such tracepoint"));
-  EXPECT_THAT(disabled_events({}, kListed), IsEmpty());
+  EXPECT_THAT(unavailable_events({}, kListed), IsEmpty());
+}
+
+TEST(SessionHints, SayWhenNoEventIsEnabled) {
+  json session = {{"own_events", false}, {"events", json::array()}, {"state", "recording"}};
+  EXPECT_THAT(session_hints(session), ElementsAre(HasSubstr("no event is enabled")));
+  session["events"] = {"kmalloc"};
+  EXPECT_THAT(session_hints(session), IsEmpty());
+}
+
+TEST(SessionHints, SayWhenTracingIsPaused) {
+  EXPECT_THAT(session_hints({{"events", {"kmalloc"}}, {"state", "paused"}}),
+              ElementsAre("tracing is paused: 'ktracectl resume' continues it"));
+}
+
+TEST(SessionHints, NameTheFilterThatASelectionOfEventsKeeps) {
+  json session = {{"own_events", true},
+                  {"own_filter", false},
+                  {"events", {"kmalloc"}},
+                  {"filter", {{"comm", {"nginx*"}}}}};
+  EXPECT_THAT(session_hints(session),
+              ElementsAre("the filter of the recorder applies: comm=nginx*"));
+  session["own_filter"] = true;
+  EXPECT_THAT(session_hints(session), IsEmpty());
 }
 
 }  // namespace

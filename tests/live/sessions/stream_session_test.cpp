@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `ktracectl stream` has a session of its own, with what its options select.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "harness/client/stream.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The recorder records processes alone.
+json recorder_of_processes() {
+  return {{"events", {{"process", true}}}, {"flight", {{"enabled", true}}}};
+}
+
+TEST(StreamSession, EnablesItsEventsForItselfAlone) {
+  Daemon daemon(recorder_of_processes());
+  WaitingTruth chosen({"kmem", "100"}), other({"kmem", "100"});
+  Stream stream(daemon, {"--event", "kmalloc", "--pid", std::to_string(chosen.pid())});
+  other.act();
+  const json expected = chosen.act();
+  const Trace trace = stream.finish();
+  EXPECT_GT(trace.events("kmalloc", chosen.pid()).size(), 0U) << expected;
+  for (const json& line : trace.lines()) {
+    EXPECT_EQ(line["event"], "kmalloc");
+    EXPECT_EQ(line["pid"], chosen.pid());
+  }
+  EXPECT_EQ(daemon.event_status("kmalloc")["enabled"], false) << "of the recorder";
+  EXPECT_EQ(daemon.event_status("kmalloc")["recorded"], 0);
+  EXPECT_GT(daemon.event_status("sched_process_exec")["recorded"], 0);
+}
+
+TEST(StreamSession, SelectsSystemCalls) {
+  Daemon daemon(recorder_of_processes());
+  WaitingTruth truth({"numbered", "500"});
+  Stream stream(daemon, {"--event", "sys_enter", "--syscall", "getpriority", "--follow",
+                         std::to_string(truth.pid())});
+  truth.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(call_numbers(trace, truth.pid()), from_to(1, 500));
+  EXPECT_EQ(trace.lines().size(), 500U);
+}
+
+TEST(StreamSession, KeepsTheSystemCallsOfTheRecorder) {
+  Daemon daemon(json{{"events", numbered_calls()}});
+  WaitingTruth truth({"numbered", "500"});
+  Stream stream(daemon, {"--pid", std::to_string(truth.pid())});
+  truth.act();
+  EXPECT_EQ(stream.finish().events("sys_enter").size(), 500U);
+}
+
+TEST(StreamSession, ReportsAnUnknownEvent) {
+  Daemon daemon(recorder_of_processes());
+  const Finished finished = daemon.ctl({"stream", "--event", "kmaloc"});
+  EXPECT_EQ(finished.exit_code, 64);
+  EXPECT_THAT(finished.err, HasSubstr("did you mean 'kmalloc'?"));
+  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U) << "the recorder";
+}
+
+TEST(StreamSession, EndsWithASentenceWhenTheDaemonIsKilled) {
+  Daemon daemon(json{{"events", numbered_calls()}});
+  Process client(daemon.ctl_command({"stream"}));
+  ASSERT_TRUE(eventually([&] { return daemon.call("status")["subscribers"].size() == 1; }));
+  daemon.end(SIGKILL);
+  const Finished finished = client.wait();
+  EXPECT_EQ(finished.exit_code, 69);
+  EXPECT_THAT(finished.err, HasSubstr("ktraced has ended the stream"));
+  daemon.start();
+  EXPECT_THAT(daemon.call("session.list")["sessions"], IsEmpty());
+}
+
+// The rings of others still hold records.
+TEST(Stream, BeginsNowBesideAnotherReader) {
+  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"max_latency_ms", 10'000}}}});
+  WaitingTruth before({"numbered", "1000"});
+  WaitingTruth after({"numbered", "500"});
+  Stream first(daemon);
+  before.act();
+  Stream second(daemon);
+  after.act();
+  const Trace late = second.finish(), whole = first.finish();
+  EXPECT_THAT(call_numbers(late, before.pid()), IsEmpty());
+  EXPECT_EQ(call_numbers(late, after.pid()), from_to(1, 500));
+  EXPECT_EQ(call_numbers(whole, before.pid()), from_to(1, 1000));
+  EXPECT_EQ(call_numbers(whole, after.pid()), from_to(1, 500));
+}
+
+// What happened while there was no daemon is nobody's.
+TEST(Stream, BeginsNowAfterADaemonWasKilled) {
+  Daemon daemon(json{{"events", numbered_calls()}});
+  WaitingTruth during({"numbered", "2000"});
+  WaitingTruth after({"numbered", "1000"});
+  Stream interrupted(daemon);
+  daemon.end(SIGKILL);
+  during.act();
+  daemon.start();
+  Stream stream(daemon);
+  after.act();
+  const Trace trace = stream.finish();
+  EXPECT_THAT(call_numbers(trace, during.pid()), IsEmpty());
+  EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
+  EXPECT_EQ(trace.lost(), 0);
+}
+
+}  // namespace
+}  // namespace ktraced::live
