@@ -25,12 +25,12 @@ StreamInfo info_of(const nlohmann::json& answer) {
 }
 
 // Attaching thousands of programs takes the kernel minutes.
-constexpr std::chrono::minutes kSubscribePatience{10};
+constexpr std::chrono::minutes kSubscribeTimeout{10};
 
 }  // namespace
 
 Result<LiveSource> LiveSource::subscribe(RpcClient client, const nlohmann::json& request) {
-  client.set_patience(kSubscribePatience);
+  client.set_answer_timeout(kSubscribeTimeout);
   auto answer = client.call("stream.subscribe", request);
   if (!answer) return propagate(answer);
   if (!answer->is_object() || !answer->contains("schema"))
