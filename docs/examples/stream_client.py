@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 
-PROTOCOL = 2
+PROTOCOL = 3
 PACKET = struct.Struct("<I16sIQQQQQQII")  # header and context
 LOST = struct.Struct("<QII")              # count, event id, reserved
 RECORD = struct.Struct("<QHHI")           # ts, id, size, tid: every record begins with it
