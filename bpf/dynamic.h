@@ -8,7 +8,7 @@
  *	int some_event(void *ctx)
  *	{
  *		u32 id = bpf_get_attach_cookie(ctx);
- *		u32 sessions = wanting_hit(id);
+ *		u32 sessions = sessions_of_hit(id);
  *		union dynamic_record *r;
  *
  *		if (!sessions || !(r = dynamic_record()))

@@ -48,20 +48,20 @@ static __always_inline u32 sessions_on(u32 id)
 	return way & WAY_SESSIONS;
 }
 
-/* The sessions that want this hit of the current task. */
-static __always_inline u32 wanting_hit(u32 id)
+/* The sessions that a hit matches of the current task. */
+static __always_inline u32 sessions_of_hit(u32 id)
 {
 	u32 sessions = sessions_on(id);
 
-	return sessions ? wanted_by_current(sessions) : 0;
+	return sessions ? matching_current(sessions) : 0;
 }
 
 /* The same for an event that is also about another task: argument number `other`. */
-static __always_inline u32 wanting_pair(u32 id, const u64 *args, u32 other)
+static __always_inline u32 sessions_of_pair(u32 id, const u64 *args, u32 other)
 {
 	u32 sessions = sessions_on(id);
 
-	return sessions ? wanted_by_pair(sessions, args, other) : 0;
+	return sessions ? matching_pair(sessions, args, other) : 0;
 }
 
 /* Wakes the reader after every wakeup_bytes bytes, not after each record: a wake-up
@@ -70,8 +70,8 @@ static __always_inline u64 wakeup_flag(struct session_state *state, u32 session,
 {
 	u64 before = __sync_fetch_and_add(&state->stream_bytes, size);
 
-	return (before ^ (before + size)) & control.wakeup_bytes[session] ? BPF_RB_FORCE_WAKEUP :
-									    BPF_RB_NO_WAKEUP;
+	return (before ^ (before + size)) & control.wakeup_bytes[session] ? BPF_RB_FORCE_WAKEUP
+									  : BPF_RB_NO_WAKEUP;
 }
 
 /* Reserves space for a record in the flight ring of this CPU; null if the CPU has no
@@ -230,17 +230,17 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 	int name(__VA_ARGS__)
 
 /* The hit matches if the current task does. */
-#define OF_CURRENT "current", wanting_current, 0
+#define OF_CURRENT "current", sessions_of_current, 0
 /* The hit matches if the current task or the task in argument N does. */
-#define OF_PAIR(n) "pair", wanting_pair, n
-/* The hit matches if the current task does and `function`, like wanting_current(),
+#define OF_PAIR(n) "pair", sessions_of_pair, n
+/* The hit matches if the current task does and `function`, like sessions_of_current(),
  * finds nothing that excludes the hit. */
 #define OF_CURRENT_IF(function) "current", function, 0
 
-static __always_inline u32 wanting_current(u32 id, const u64 *args __attribute__((unused)),
-					   u32 other __attribute__((unused)))
+static __always_inline u32 sessions_of_current(u32 id, const u64 *args __attribute__((unused)),
+					       u32 other __attribute__((unused)))
 {
-	return wanting_hit(id);
+	return sessions_of_hit(id);
 }
 
 /*
@@ -249,48 +249,48 @@ static __always_inline u32 wanting_current(u32 id, const u64 *args __attribute__
  * and the schema have it from the same words.
  */
 #define DECLARE_EVENT(...) DECLARE_EVENT_OF(__VA_ARGS__)
-#define DECLARE_EVENT_OF(name, matched_by, wanting, other)                                         \
+#define DECLARE_EVENT_OF(name, matched_by, sessions_of, other)                                     \
 	const struct rec_##name *const record_of_##name                                            \
 		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0; \
 	static __always_inline u32 sessions_of_##name(const u64 *args)                             \
 	{                                                                                          \
-		return wanting(EVENT_##name, args, other);                                         \
+		return sessions_of(EVENT_##name, args, other);                                     \
 	}
 
 /* The two ways share no value: after the filter the task is asked for again, so that the
  * fast path keeps neither the task nor a record across the call. */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
-#define DEFINE_EVENT_OF(section, name, matched_by, wanting, other, ...)                                 \
-	DECLARE_EVENT_OF(name, matched_by, wanting, other)                                              \
-	static __always_inline void fill_##name(__VA_ARGS__);                                           \
-	static __always_inline bool record_##name(const struct hit *hit)                                \
-	{                                                                                               \
-		void *place = begin_direct(hit->current, EVENT_##name, sizeof(struct rec_##name));      \
-		struct rec_##name r = {};                                                               \
-                                                                                                        \
-		if (!place)                                                                             \
-			return false;                                                                   \
-		fill_##name(&r, hit);                                                                   \
-		store_fields(place, &r.h, sizeof(r));                                                   \
-		return true;                                                                            \
-	}                                                                                               \
-	SEC(section)                                                                                    \
-	int name(u64 *ctx)                                                                              \
-	{                                                                                               \
-		struct hit hit = { ctx, current_task() };                                               \
-                                                                                                        \
-		if (record_##name(&hit))                                                                        \
-			return 0;                                                                               \
-                                                                                                                \
-		u32 sessions = sessions_of_##name(ctx);                                                         \
-		struct rec_##name r = {};                                                                       \
-                                                                                                                \
-		if (!sessions)                                                                                  \
-			return 0;                                                                               \
-		hit.current = current_task();                                                                   \
-		fill_##name(&r, &hit);                                                                          \
-		return EMIT(name, &r, sessions);                                                                \
-	}                                                                                                       \
+#define DEFINE_EVENT_OF(section, name, matched_by, sessions_of, other, ...)                        \
+	DECLARE_EVENT_OF(name, matched_by, sessions_of, other)                                     \
+	static __always_inline void fill_##name(__VA_ARGS__);                                      \
+	static __always_inline bool record_##name(const struct hit *hit)                           \
+	{                                                                                          \
+		void *place = begin_direct(hit->current, EVENT_##name, sizeof(struct rec_##name)); \
+		struct rec_##name r = {};                                                          \
+                                                                                                   \
+		if (!place)                                                                        \
+			return false;                                                              \
+		fill_##name(&r, hit);                                                              \
+		store_fields(place, &r.h, sizeof(r));                                              \
+		return true;                                                                       \
+	}                                                                                          \
+	SEC(section)                                                                               \
+	int name(u64 *ctx)                                                                         \
+	{                                                                                          \
+		struct hit hit = { ctx, current_task() };                                          \
+                                                                                                   \
+		if (record_##name(&hit))                                                           \
+			return 0;                                                                  \
+                                                                                                   \
+		u32 sessions = sessions_of_##name(ctx);                                            \
+		struct rec_##name r = {};                                                          \
+                                                                                                   \
+		if (!sessions)                                                                     \
+			return 0;                                                                  \
+		hit.current = current_task();                                                      \
+		fill_##name(&r, &hit);                                                             \
+		return EMIT(name, &r, sessions);                                                   \
+	}                                                                                          \
 	static __always_inline void fill_##name(__VA_ARGS__)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decides which sessions want a hit, before anything is written.
+ * Decides which sessions a hit matches, before anything is written.
  *
  * Each session has a filter. A task matches when, for every included kind of value, at
  * least one value matches, and no excluded value does. Events about two tasks (switch,
@@ -132,22 +132,22 @@ static __always_inline verdict_t judge(u64 task, u32 sessions, u32 asked)
 	u32 included = 0, excluded = 0;
 
 	for (u32 session = 0; session < SESSIONS_MAX; session++) {
-		u32 bit = 1 << session, wanted, unwanted;
+		u32 bit = 1 << session, include, exclude;
 
 		if (!(sessions & bit))
 			continue;
-		wanted = side_of(session, 0).values->kinds & asked;
-		unwanted = side_of(session, 1).values->kinds & asked;
-		if (!wanted || matching_kinds(task, session, 0, asked) == wanted)
+		include = side_of(session, 0).values->kinds & asked;
+		exclude = side_of(session, 1).values->kinds & asked;
+		if (!include || matching_kinds(task, session, 0, asked) == include)
 			included |= bit;
-		if (unwanted && matching_kinds(task, session, 1, asked))
+		if (exclude && matching_kinds(task, session, 1, asked))
 			excluded |= bit;
 	}
 	return VERDICT(included, excluded);
 }
 
 /* Computes a word of the table of threads. It is kept unless the thread has changed
- * meanwhile: then forget_thread() has replaced the old word. */
+ * meanwhile: then evict_thread() has replaced the old word. */
 __noinline u32 judge_thread(u64 task_address, u32 key)
 {
 	u64 *place = &threads[key & (THREAD_SLOTS - 1)];
@@ -171,7 +171,7 @@ __noinline u32 judge_at_hit(u64 task_address, u32 sessions)
 
 /* What a thread is has changed, or it has ended. The new word fits no thread, and differs
  * from each one before it, see judge_thread(). */
-static __always_inline void forget_thread(u32 tid)
+static __always_inline void evict_thread(u32 tid)
 {
 	*(volatile u64 *)&threads[tid & (THREAD_SLOTS - 1)] =
 		bpf_ktime_get_ns() & ((1UL << THREAD_GENERATION_SHIFT) - 1);
@@ -235,17 +235,17 @@ static __always_inline verdict_t argument_verdict(u32 sessions, const u64 *args,
 	return verdict;
 }
 
-/* Of `sessions`, those that want an event about the current task only. */
-static __always_inline u32 wanted_by_current(u32 sessions)
+/* Of `sessions`, those that match an event about the current task only. */
+static __always_inline u32 matching_current(u32 sessions)
 {
 	verdict_t verdict = current_verdict(sessions);
 
 	return sessions & INCLUDED(verdict) & ~EXCLUDED(verdict);
 }
 
-/* Of `sessions`, those that want an event of the current task that is also about another
+/* Of `sessions`, those that match an event of the current task that is also about another
  * task: argument `argument`. */
-static __always_inline u32 wanted_by_pair(u32 sessions, const u64 *args, u32 argument)
+static __always_inline u32 matching_pair(u32 sessions, const u64 *args, u32 argument)
 {
 	verdict_t current = current_verdict(sessions);
 	verdict_t other = argument_verdict(sessions, args, argument);
@@ -253,7 +253,7 @@ static __always_inline u32 wanted_by_pair(u32 sessions, const u64 *args, u32 arg
 	return sessions & (INCLUDED(current) | INCLUDED(other)) & ~(EXCLUDED(current) & EXCLUDED(other));
 }
 
-/* The sessions that want this system call. */
+/* The sessions that select this system call. */
 static __always_inline u32 call_sessions(u32 abi, u32 nr)
 {
 	if (abi >= SYSCALL_ABIS || nr >= SYSCALL_MAX)

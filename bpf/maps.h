@@ -102,7 +102,7 @@ struct {
 /* Caches whose name is already known, by hash of their address. */
 u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
 
-/* Which sessions want a thread: see THREAD_SLOTS. In .bss, the only large section that needs
+/* Which sessions match a thread: see THREAD_SLOTS. In .bss, the only large section that needs
  * no room in the object file. */
 u64 threads[THREAD_SLOTS] = {};
 

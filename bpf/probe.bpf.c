@@ -145,7 +145,7 @@ static __always_inline void fetch_one(struct fetch_state *s, union dynamic_recor
 static __always_inline int probe_hit(void *ctx)
 {
 	union dynamic_record *r = dynamic_record();
-	u32 zero = 0, id = fetch.id, failed_at = fetch.failed_at, sessions = wanting_hit(id);
+	u32 zero = 0, id = fetch.id, failed_at = fetch.failed_at, sessions = sessions_of_hit(id);
 	struct fetch_state *s = bpf_map_lookup_elem(&fetch_states, &zero);
 
 	if (!r || !s || !sessions)

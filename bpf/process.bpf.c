@@ -34,7 +34,7 @@ int child_born(u64 *ctx)
 
 	inherit_follow(bpf_get_current_pid_tgid() >> 32, tgid);
 	task_named(child, tid, (void *)&child->comm);
-	forget_thread(tid);
+	evict_thread(tid);
 	return 0;
 }
 
@@ -51,7 +51,7 @@ EVENT_PROGRAM(sched_process_fork, OF_PAIR(1), u64 *ctx)
 		__sync_fetch_and_add(&control.follow_lost, 1);
 	if (!task_known(child, r.child_pid))
 		task_named(child, r.child_pid, (void *)&child->comm);
-	forget_thread(r.child_pid);
+	evict_thread(r.child_pid);
 
 	u32 sessions = sessions_of_sched_process_fork(ctx);
 
@@ -84,7 +84,7 @@ EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 	/* Another thread may have taken over the leader's id, and set-user-id programs
 	 * change the user. */
 	task_named(task, tid, (void *)&task->comm);
-	forget_thread(tid);
+	evict_thread(tid);
 
 	u32 sessions = sessions_of_sched_process_exec(ctx);
 
@@ -113,7 +113,7 @@ EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 
 	r.pid = READ(task, pid);
 	task_named(task, r.pid, comm);
-	forget_thread(r.pid);
+	evict_thread(r.pid);
 	if (!sessions)
 		return 0;
 	r.oom_score_adj = READ(task, signal, oom_score_adj);
@@ -122,7 +122,7 @@ EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 	return EMIT(task_rename, &r, sessions);
 }
 
-/* Not an event: forgets a thread when it is freed, which is after its last switch and
+/* Not an event: evicts a thread when it is freed, which is after its last switch and
  * exit. A followed process is freed with its leader. */
 SEC("?raw_tp/sched_process_free")
 int task_freed(u64 *ctx)
@@ -130,7 +130,7 @@ int task_freed(u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = READ(task, pid), tgid = READ(task, tgid);
 
-	forget_thread(tid);
+	evict_thread(tid);
 	if (control.following && tid == tgid)
 		bpf_map_delete_elem(&followed, &tgid);
 	return 0;

@@ -220,15 +220,15 @@ enum {
 
 /* The daemon changes this at run time. */
 struct control {
-	u16 stream;          /* 1: at least one stream has a reader, who needs names */
-	u16 flight;          /* 1: the flight recorder is on */
-	u32 flight_slots;    /* index in flight_rings of the first ring of the bank that is written to;
-			      * storing that of another bank is a snapshot */
-	u32 self_tgid;       /* the daemon, never traced */
-	u32 following;       /* 1: a process tree is followed; forks are inherited */
-	u64 follow_lost;     /* processes that did not fit into the map followed */
-	/* In the place of the generation in a word of the table of threads. Whoever changes
-	 * what a filter matches increases it afterwards. */
+	u16 stream;       /* 1: at least one stream has a reader, who needs names */
+	u16 flight;       /* 1: the flight recorder is on */
+	u32 flight_slots; /* index in flight_rings of the first ring of the bank that is written to;
+			   * storing that of another bank is a snapshot */
+	u32 self_tgid;    /* the daemon, never traced */
+	u32 following;    /* 1: a process tree is followed; forks are inherited */
+	u64 follow_lost;  /* processes that did not fit into the map followed */
+	/* In the place of the generation in a word of the table of threads. It is increased
+	 * after a change of what a filter matches. */
 	u64 generation;
 	u32 kinds_at_hit;    /* enum filter_kind: what no hook reports the change of */
 	u32 sessions_at_hit; /* sessions that filter by one of these kinds */
@@ -237,9 +237,9 @@ struct control {
 	/* By event id: enum event_way. Set before its program is attached, cleared before it is
 	 * detached. */
 	u16 event_ways[EVENT_ID_MAX];
-	/* By system call: the sessions that want it. */
+	/* By system call: the sessions that select it. */
 	u8 call_sessions[SYSCALL_ABIS][SYSCALL_MAX];
-	u32 other_call_sessions; /* sessions that want the calls that have no place above */
+	u32 other_call_sessions; /* sessions that select the calls that have no place above */
 	u32 reserved;
 	struct session_filter filters[SESSIONS_MAX];
 	/* The programs that track names have been attached without a gap since this

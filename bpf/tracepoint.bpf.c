@@ -35,7 +35,7 @@ static __always_inline void copy_located(void *ctx, union dynamic_record *r, u32
 SEC("?tp/any")
 int tracepoint_event(void *ctx)
 {
-	u32 id = bpf_get_attach_cookie(ctx), sessions = wanting_hit(id), fixed, end;
+	u32 id = bpf_get_attach_cookie(ctx), sessions = sessions_of_hit(id), fixed, end;
 	struct tracepoint_layout *layout = bpf_map_lookup_elem(&tracepoint_layouts, &id);
 	union dynamic_record *r = dynamic_record();
 

@@ -58,18 +58,16 @@ Result<> Daemon::start() {
   server_->on_closed([this] { heap_.note_use(); });
 
   auto subscribers = Subscribers::create(
-      loop_, {.request_batch =
-                  [this](uint32_t session) {
-                    tracer_->session_control().drain().request_batch(session);
-                  },
-              .on_gone = [this] { heap_.note_use(); }});
+      loop_,
+      {.request_batch =
+           [this](uint32_t session) { tracer_->session_control().drain().request_batch(session); },
+       .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
-  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch) {
-    recorder_->publish(batch);
-  });
+  auto tracer = Tracer::create(
+      config_, symbols_, [this](std::span<const PacketBytes> batch) { recorder_->publish(batch); });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
   tracer_->on_output_change(
@@ -122,15 +120,15 @@ void Daemon::note_modules(const KernelChanges& changes) {
 
 // The recorder queries the tracer only while something is published, so while there is a tracer.
 void Daemon::make_recorder() {
-  recorder_ = std::make_unique<StreamRecorder>(
-      TraceFacts{.manifest = [this] { return tracer_->metadata().manifest(SESSION_OUTPUT); },
-                 .current_config = [this] { return tracer_->reconciler().config_of(SESSION_OUTPUT); },
-                 .missed = [this] { return tracer_->metadata().missed(); },
-                 .follow_lost = [this] { return tracer_->follow_lost(); },
-                 .names = [this] { return tracer_->metadata().records(); },
-                 .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
-                 .account = [this] { return tracer_ ? &tracer_->rings().account() : nullptr; },
-                 .lost_before = [this] { return tracer_->rings().lost_before(); }});
+  recorder_ = std::make_unique<StreamRecorder>(TraceFacts{
+      .manifest = [this] { return tracer_->metadata().manifest(SESSION_OUTPUT); },
+      .current_config = [this] { return tracer_->reconciler().config_of(SESSION_OUTPUT); },
+      .missed = [this] { return tracer_->metadata().missed(); },
+      .follow_lost = [this] { return tracer_->follow_lost(); },
+      .names = [this] { return tracer_->metadata().records(); },
+      .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
+      .account = [this] { return tracer_ ? &tracer_->rings().account() : nullptr; },
+      .lost_before = [this] { return tracer_->rings().lost_before(); }});
 }
 
 // The recorder is registered before the stream starts, and removed after the stream has ended.

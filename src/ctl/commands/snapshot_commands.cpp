@@ -109,8 +109,8 @@ Result<std::string> run(const SnapshotCommand& command, bool json, RpcClient& cl
   if (command.action == SnapshotAction::remove || command.action == SnapshotAction::keep)
     return run_on_each(command, json, client);
   if (command.timeout_s)
-    client.set_answer_timeout(kSnapshotTimeout +
-                        std::chrono::seconds(static_cast<int64_t>(std::ceil(*command.timeout_s))));
+    client.set_answer_timeout(kSnapshotTimeout + std::chrono::seconds(static_cast<int64_t>(
+                                                     std::ceil(*command.timeout_s))));
   auto answer = client.call(method_of(command.action), params_of(command));
   if (!answer) return propagate(answer);
   if (!json) return text_of(command, *answer);

@@ -15,11 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kEventsInList = 3;
+constexpr size_t kEventsInList = 1;
 constexpr size_t kEventsInView = 40;
 constexpr size_t kFilterWidth = 40;
 
-// "kfree, kmalloc and 12 more"
+// "kfree and 12 more"
 std::string events_text(const json& session, size_t most) {
   auto names = texts_at(session, "events");
   if (names.empty()) return "none";

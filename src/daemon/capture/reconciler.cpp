@@ -21,10 +21,10 @@ bool Reconciler::direct(const Event& event) const {
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
 // and not when its program is detached.
 void Reconciler::switch_events() {
-  std::vector<SessionHits::Wanted> events;
+  std::vector<SessionHits::Target> events;
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
-    const uint32_t sessions = p_.sessions.wanting(event.name);
+    const uint32_t sessions = p_.sessions.recording(event.name);
     events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
     p_.accounts.note_on(event, sessions);
   }
@@ -32,23 +32,23 @@ void Reconciler::switch_events() {
 }
 
 std::vector<ProgramNeed> Reconciler::needs() const {
-  const TaskTracking::Wanted wanted{
+  const TaskTracking::Tracked tracked{
       .names = p_.sessions.any_records() || p_.filters.following(),
       .threads = p_.filters.following() || p_.filters.filtering() != 0,
       .cgroups = p_.filters.by_cgroup() != 0};
   std::vector<ProgramNeed> needs;
   for (const Event& event : p_.catalog.schema().events()) {
     const bool tracker = TaskTracking::tracks_names(event.name);
-    const bool on = p_.sessions.wanting(event.name) != 0;
+    const bool on = p_.sessions.recording(event.name) != 0;
     if (is_dynamic(event))  // if a name has several definitions, the newest is used
       needs.push_back({.program = {.name = event.name, .dynamic_id = event.id},
                        .needed = on && p_.catalog.schema().find(event.name) == &event});
     else if (p_.availability.supports(event.name))
       needs.push_back({.program = {.name = event.name},
-                       .needed = on || (wanted.names && tracker),
+                       .needed = on || (tracked.names && tracker),
                        .first = tracker});  // events need thread names
   }
-  std::ranges::move(p_.tracking.helper_needs(wanted), std::back_inserter(needs));
+  std::ranges::move(p_.tracking.helper_needs(tracked), std::back_inserter(needs));
   return needs;
 }
 
@@ -94,8 +94,8 @@ EventSet Reconciler::traced_events(const Session& session) const {
 
 nlohmann::json Reconciler::describe(const Session& session) const {
   const FilterSettings& filter = p_.sessions.filter_of(session);
-  const bool paused = session.paused || (p_.sessions.follows_recorder(session) &&
-                                         p_.sessions.recorder().paused);
+  const bool paused =
+      session.paused || (p_.sessions.follows_recorder(session) && p_.sessions.recorder().paused);
   return {{"events", traced_events(session)},
           {"syscalls_only", filter.syscall},
           {"filter", filter_to_json(filter)},

@@ -41,8 +41,7 @@ class Reconciler final : public ConfigApplier {
     TraceConfigHistory& history;
   };
   using SharedConfig = TraceConfigHistory::Config;
-  using OnChange =
-      std::function<void(uint32_t session, const SharedConfig& config, uint64_t ns)>;
+  using OnChange = std::function<void(uint32_t session, const SharedConfig& config, uint64_t ns)>;
 
   // `sizes`: of the flight recorder. `on_change` is called after each config change of a session.
   Reconciler(const Parts& parts, const BpfSizes& sizes, OnChange on_change)

@@ -52,15 +52,15 @@ Result<size_t> SessionControl::ring_bytes_for(const SessionRequest& request) con
   const size_t cpus = std::max<size_t>(p_.rings.cpus().size(), 1);
   const size_t left = budget_.total_bytes - std::min(budget_.total_bytes, used_bytes());
   const size_t most = left / cpus;
-  const size_t wanted =
+  const size_t size =
       request.ring_bytes != 0
           ? request.ring_bytes
           : std::max(kSmallestRing, std::min(budget_.ring_bytes, std::bit_floor(most / 2)));
-  if (wanted <= most) return wanted;
+  if (size <= most) return size;
   return fail(ExitCode::unavailable,
               "there is no room for stream rings of {} KiB on {} CPUs: {} MiB of stream.total_mb "
               "({} MiB) are in use",
-              wanted >> 10, cpus, used_bytes() >> 20, budget_.total_bytes >> 20);
+              size >> 10, cpus, used_bytes() >> 20, budget_.total_bytes >> 20);
 }
 
 std::unique_ptr<SessionStream> SessionControl::make_stream(StreamRings rings,
@@ -86,8 +86,8 @@ Result<> SessionControl::open_stream(Session& session, size_t ring_bytes, Publis
   return {};
 }
 
-Result<SessionControl::Open> SessionControl::open(
-    const SessionRequest& request, const std::function<Publish(uint32_t)>& publish) {
+Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
+                                                  const std::function<Publish(uint32_t)>& publish) {
   auto ring_bytes = ring_bytes_for(request);
   if (!ring_bytes) return propagate(ring_bytes);
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
@@ -105,8 +105,7 @@ Result<SessionControl::Open> SessionControl::open(
   }
   session.has_sink = true;
   p_.applier.reconcile();
-  return Open(&session, [number = session.number,
-                         weak = std::weak_ptr(self_)](const Session*) {
+  return Open(&session, [number = session.number, weak = std::weak_ptr(self_)](const Session*) {
     if (const auto self = weak.lock()) (*self)->close(number);
   });
 }
@@ -245,8 +244,8 @@ void SessionControl::shut_down(bool persist) {
   std::vector<uint32_t> open;
   for (const Session& session : p_.sessions.all()) open.push_back(session.number);
   for (const uint32_t number : open)
-    drain_->close(number, persist && number == SESSION_OUTPUT ? Drain::Last::leave
-                                                              : Drain::Last::publish);
+    drain_->close(number,
+                  persist && number == SESSION_OUTPUT ? Drain::Last::leave : Drain::Last::publish);
   drain_.reset();
 }
 

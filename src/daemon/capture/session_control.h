@@ -106,7 +106,8 @@ class SessionControl {
   void close(uint32_t number);
   [[nodiscard]] Result<size_t> ring_bytes_for(const SessionRequest& request) const;
   [[nodiscard]] size_t used_bytes() const;
-  [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings, StreamAccount* account,
+  [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings,
+                                                           StreamAccount* account,
                                                            Publish publish) const;
   Result<> open_stream(Session& session, size_t ring_bytes, Publish publish);
   Result<> apply_filter(uint32_t sessions, const FilterSettings& settings);

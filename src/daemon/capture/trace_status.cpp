@@ -23,7 +23,7 @@ EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
   const Session& recorder = sessions_.recorder();
   return status(recorder, event,
                 recorder.since_ns != 0 ? accounts_.read(SESSION_RECORDER, event, overwritten)
-                                  : accounts_.read_streams(event));
+                                       : accounts_.read_streams(event));
 }
 
 SessionStatus StatusReader::of(const Session& session) const {
@@ -49,9 +49,9 @@ SessionStatus StatusReader::of(const Session& session) const {
                            .consumed = consumed,
                            .produced = ring.produced()});
     }
-  const std::vector<uint64_t> overwritten =
-      session.is_recorder() && rings_.flight().enabled() ? rings_.flight().reach().overwritten
-                                                         : std::vector<uint64_t>(EVENT_ID_MAX);
+  const std::vector<uint64_t> overwritten = session.is_recorder() && rings_.flight().enabled()
+                                                ? rings_.flight().reach().overwritten
+                                                : std::vector<uint64_t>(EVENT_ID_MAX);
   for (const Event& event : catalog_.schema().events()) {
     if (is_unused(event)) continue;
     EventStatus now =
@@ -77,7 +77,7 @@ StreamStatus StatusReader::stream() const {
 
 // Thousands of events may be defined, and reading the misses of one takes a system call.
 bool StatusReader::is_unused(const Event& event) const {
-  return is_dynamic(event) && sessions_.wanting(event.name) == 0 &&
+  return is_dynamic(event) && sessions_.recording(event.name) == 0 &&
          !sessions_.events_of(sessions_.recorder()).contains(event.name) &&
          !catalog_.dynamic().loaded(event.id) && !accounts_.any_hit(event);
 }

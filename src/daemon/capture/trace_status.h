@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "daemon/capture/session_control.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
 #include "daemon/sessions/session_accounts.h"
 #include "daemon/sessions/session_set.h"
-#include "daemon/capture/session_control.h"
 #include "daemon/stream/rings.h"
 
 namespace ktraced {

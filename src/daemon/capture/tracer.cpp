@@ -59,7 +59,8 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
 
   std::unique_ptr<Tracer> tracer(
       new Tracer(std::move(*schema), std::move(*acquired), std::move(*counters), config, symbols));
-  if (auto started = tracer->start(config, std::move(publish_output)); !started) return propagate(started);
+  if (auto started = tracer->start(config, std::move(publish_output)); !started)
+    return propagate(started);
   return tracer;
 }
 

@@ -28,8 +28,8 @@
 namespace ktraced {
 
 // Owns everything that is in the kernel. A program is attached only while a session that records
-// has its event on. So tracing costs nothing that was not requested. Belongs to the main thread, except for the functions of its parts
-// that are marked otherwise.
+// has its event on. So tracing costs nothing that was not requested. Belongs to the main thread,
+// except for the functions of its parts that are marked otherwise.
 class Tracer {
  public:
   // Loads the programs, or adopts those of an earlier daemon, and applies `config`.
@@ -135,7 +135,7 @@ class Tracer {
   EventSelection selection_;
   EventList event_list_;
   TraceMetadata metadata_;
-  SessionControl control_;    // its thread uses the rest
+  SessionControl control_;  // its thread uses the rest
   StatusReader status_;
   ProbeLookup probe_lookup_;  // likewise
 };

@@ -65,14 +65,13 @@ Result<FinishCommand> begin_enabling(Tracer& tracer, const std::vector<std::stri
 void enable(const MethodTargets& t, const json& params, const Reply& reply) {
   auto names = names_parameter(params, "names");
   if (!names) return reply(propagate(names));
-  t.commands.run(
-      [&tracer = t.tracer, reply, params, names = std::move(*names)](
-          const CommandQueue::Token& token) {
-        tracer.resolver().prepare_tracepoints(
-            names, [&tracer, reply, params, names, token](const Tracepoints::Kept& kept) {
-              finish_command(tracer, token, reply, begin_enabling(tracer, names, params, kept));
-            });
-      });
+  t.commands.run([&tracer = t.tracer, reply, params,
+                  names = std::move(*names)](const CommandQueue::Token& token) {
+    tracer.resolver().prepare_tracepoints(
+        names, [&tracer, reply, params, names, token](const Tracepoints::Kept& kept) {
+          finish_command(tracer, token, reply, begin_enabling(tracer, names, params, kept));
+        });
+  });
 }
 
 Result<FinishCommand> disable(Tracer& tracer, const json& params) {
@@ -89,8 +88,8 @@ Result<FinishCommand> set_paused(Tracer& tracer, bool paused, const json& params
                                  const Peer& peer) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  spdlog::info("session {} {} by pid {} (uid {})", (*session)->name,
-               paused ? "paused" : "resumed", peer.pid, peer.uid);
+  spdlog::info("session {} {} by pid {} (uid {})", (*session)->name, paused ? "paused" : "resumed",
+               peer.pid, peer.uid);
   tracer.session_control().set_paused(**session, paused);
   return answer_with({{"state", paused ? "paused" : "running"}});
 }

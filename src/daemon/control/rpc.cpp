@@ -181,8 +181,7 @@ struct Reply::State {
 };
 
 Reply::Reply(Send send, std::optional<json> id, std::weak_ptr<const RequestSource> source)
-    : state_(std::make_shared<State>(std::move(send), std::move(id))),
-      source_(std::move(source)) {}
+    : state_(std::make_shared<State>(std::move(send), std::move(id))), source_(std::move(source)) {}
 
 void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
 
@@ -223,8 +222,8 @@ Methods::Answer Methods::answer(std::string_view text, const Peer& peer, Request
   }
 }
 
-Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& peer, RequestSource& source,
-                                          Reply::Send send_later) const {
+Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& peer,
+                                          RequestSource& source, Reply::Send send_later) const {
   Request request;
   auto refusal = read_request(text, request);
   // An unreadable line is answered with id null; a notification is not answered.

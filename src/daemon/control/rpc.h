@@ -51,7 +51,8 @@ class Reply {
   using Send = std::function<void(std::string line, Takeover takeover)>;
 
   // Without an id, for a notification, the line is empty.
-  Reply(Send send, std::optional<nlohmann::json> id, std::weak_ptr<const RequestSource> source = {});
+  Reply(Send send, std::optional<nlohmann::json> id,
+        std::weak_ptr<const RequestSource> source = {});
   void operator()(const Result<nlohmann::json>& result) const;
   // Answers, and hands over the connection afterwards, unless the client disconnects before.
   void hand_over(const nlohmann::json& result, Takeover takeover) const;
@@ -107,8 +108,8 @@ class Methods {
   };
   // Never fails: the answer reports errors of the request. Of a deferred method
   // the answer is given to `send_later`; that of a notification is empty.
-  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer,
-                              RequestSource& source, Reply::Send send_later = nullptr) const;
+  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer, RequestSource& source,
+                              Reply::Send send_later = nullptr) const;
 
  private:
   [[nodiscard]] Answer answer_unguarded(std::string_view request, const Peer& peer,

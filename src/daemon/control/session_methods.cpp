@@ -28,8 +28,8 @@ constexpr uint64_t kRingKbMin = 64;
 constexpr uint64_t kRingKbMax = 1U << 20;
 
 // What a client asks for, as it has written it.
-struct Wish {
-  SessionRequest request;
+struct StreamRequest {
+  SessionRequest session;
   std::vector<std::string> events;  // names, groups and patterns; empty: those of the recorder
   Role role = Role::read;
 };
@@ -52,29 +52,29 @@ Result<size_t> ring_parameter(const json& params) {
   return static_cast<size_t>(kb->get<uint64_t>()) << 10;
 }
 
-Result<Wish> read_wish(const json& params, const Peer& peer) {
-  Wish wish{.request = {}, .events = {}, .role = peer.role};
-  wish.request.owner = {.pid = peer.pid, .uid = peer.uid};
+Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) {
+  StreamRequest request{.session = {}, .events = {}, .role = peer.role};
+  request.session.owner = {.pid = peer.pid, .uid = peer.uid};
   auto name = name_parameter(params);
   if (!name) return propagate(name);
-  wish.request.name = std::move(*name);
+  request.session.name = std::move(*name);
   auto ring_bytes = ring_parameter(params);
   if (!ring_bytes) return propagate(ring_bytes);
-  wish.request.ring_bytes = *ring_bytes;
+  request.session.ring_bytes = *ring_bytes;
   if (params.contains("events")) {
     auto events = names_parameter(params, "events");
     if (!events) return propagate(events);
-    wish.events = std::move(*events);
+    request.events = std::move(*events);
   }
   if (const auto filter = params.find("filter"); filter != params.end()) {
     auto settings = merge_filter({}, *filter);
     if (!settings) return propagate(settings);
-    wish.request.filter = std::move(*settings);
+    request.session.filter = std::move(*settings);
   }
-  return wish;
+  return request;
 }
 
-// Whoever may only read cannot load programs into the kernel: other tracepoints must have been
+// Clients that may only read cannot load programs into the kernel: other tracepoints must have been
 // enabled by an administrator.
 Result<> check_known(const Schema& schema, const std::string& name) {
   const bool built_in_pattern = name.contains('*') && !name.contains(':');
@@ -89,15 +89,15 @@ Result<> check_known(const Schema& schema, const std::string& name) {
               printable(name));
 }
 
-Result<> choose_events(Tracer& tracer, Wish& wish) {
-  if (wish.events.empty()) return {};
+Result<> choose_events(Tracer& tracer, StreamRequest& request) {
+  if (request.events.empty()) return {};
   ChosenEvents chosen;
-  for (const std::string& name : wish.events) {
-    if (wish.role != Role::admin)
+  for (const std::string& name : request.events) {
+    if (request.role != Role::admin)
       if (auto known = check_known(tracer.schema(), name); !known) return known;
     if (auto found = tracer.resolver().choose(name, true, chosen); !found) return found;
   }
-  wish.request.events = EventSet(chosen.events.begin(), chosen.events.end());
+  request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
 }
 
@@ -114,17 +114,17 @@ json description(const Tracer& tracer, const Session& session) {
 void add_subscriber(const MethodTargets& t, const SessionControl::Open& session, Fd connection,
                     const Peer& peer) {
   const uint32_t number = session->number;
-  auto added = t.subscribers.add(std::move(connection),
-                                 {.session = number, .peer = peer, .keep = session},
-                                 [&] { return t.tracer.metadata().packets(number); });
+  auto added =
+      t.subscribers.add(std::move(connection), {.session = number, .peer = peer, .keep = session},
+                        [&] { return t.tracer.metadata().packets(number); });
   t.tracer.session_control().drain().request_batch(number);
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
 }
 
 // The events that a client has named must be attached. Those of a pattern need not.
-Result<> check_attached(Tracer& tracer, const Wish& wish, const Session& session) {
+Result<> check_attached(Tracer& tracer, const StreamRequest& request, const Session& session) {
   if (!session.own_events) return {};
-  for (const std::string& name : wish.events)
+  for (const std::string& name : request.events)
     if (const std::string* failure = tracer.why_not_attached(name))
       return fail(ExitCode::unavailable, "{}", *failure);
   return {};
@@ -132,38 +132,37 @@ Result<> check_attached(Tracer& tracer, const Wish& wish, const Session& session
 
 // The answer comes when the programs are attached: from then on the session has every event. A
 // client that disconnects before takes its session with it.
-void open_session(const MethodTargets& t, Wish wish, const Reply& reply,
+void open_session(const MethodTargets& t, StreamRequest request, const Reply& reply,
                   const CommandQueue::Token& token) {
   if (!reply.connected()) return;
-  if (auto chosen = choose_events(t.tracer, wish); !chosen) return reply(propagate(chosen));
-  auto opened = t.tracer.session_control().open(wish.request, [&t](uint32_t session) {
+  if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
+  auto opened = t.tracer.session_control().open(request.session, [&t](uint32_t session) {
     return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch) {
       subscribers.publish(session, batch);
     };
   });
   if (!opened) return reply(propagate(opened));
-  t.tracer.attacher().when_attached([t, wish = std::move(wish), reply, token,
+  t.tracer.attacher().when_attached([t, request = std::move(request), reply, token,
                                      session = *opened](const Result<>& attached) {
     if (!attached) return reply(std::unexpected(attached.error()));
-    if (auto checked = check_attached(t.tracer, wish, *session); !checked)
+    if (auto checked = check_attached(t.tracer, request, *session); !checked)
       return reply(propagate(checked));
-    reply.hand_over(description(t.tracer, *session),
-                    [t, session](Fd connection, const Peer& peer) {
-                      add_subscriber(t, session, std::move(connection), peer);
-                    });
+    reply.hand_over(description(t.tracer, *session), [t, session](Fd connection, const Peer& peer) {
+      add_subscriber(t, session, std::move(connection), peer);
+    });
   });
 }
 
 void subscribe(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
-  auto wish = read_wish(params, peer);
-  if (!wish) return reply(propagate(wish));
-  t.commands.run([t, wish = std::move(*wish), reply](const CommandQueue::Token& token) {
-    if (wish.role != Role::admin || wish.events.empty())
-      return open_session(t, wish, reply, token);
-    t.tracer.resolver().prepare_tracepoints(
-        wish.events, [t, wish, reply, token](const Tracepoints::Kept&) {
-          open_session(t, wish, reply, token);
-        });
+  auto request = read_stream_request(params, peer);
+  if (!request) return reply(propagate(request));
+  t.commands.run([t, request = std::move(*request), reply](const CommandQueue::Token& token) {
+    if (request.role != Role::admin || request.events.empty())
+      return open_session(t, request, reply, token);
+    t.tracer.resolver().prepare_tracepoints(request.events,
+                                            [t, request, reply, token](const Tracepoints::Kept&) {
+                                              open_session(t, request, reply, token);
+                                            });
   });
 }
 

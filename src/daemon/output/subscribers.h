@@ -54,18 +54,19 @@ class Subscribers {
   };
   // Takes ownership of a connection; it gets the batches of its session published from now on.
   // `first_packets` returns metadata packets with all known names, which are sent before. Batches
-  // may be published while it runs. Fails with ExitCode::os, and closes the connection. Main thread.
+  // may be published while it runs. Fails with ExitCode::os, and closes the connection. Main
+  // thread.
   Result<> add(Fd connection, Reader reader,
                const std::function<std::vector<PacketBytes>()>& first_packets);
 
-  // Queues one whole batch of a session: event packets, then one metadata packet. Must be called regularly, with
-  // a metadata packet alone if there were no events. A batch also carries losses that no later
-  // packet of their CPU could report. It also ends the streams of readers that requested it.
-  // Thread-safe.
+  // Queues one whole batch of a session: event packets, then one metadata packet. Must be called
+  // regularly, with a metadata packet alone if there were no events. A batch also carries losses
+  // that no later packet of their CPU could report. It also ends the streams of readers that
+  // requested it. Thread-safe.
   void publish(uint32_t session, std::span<const PacketBytes> batch);
 
-  // [{"session":number,"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}]; lost_events are the
-  // events lost here because the reader was too slow. Main thread.
+  // [{"session":number,"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}];
+  // lost_events are the events lost here because the reader was too slow. Main thread.
   [[nodiscard]] nlohmann::json status() const;
 
   // Writes the queued packets, waits for the readers until `timeout`, and closes all. No batch may

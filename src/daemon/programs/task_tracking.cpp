@@ -22,13 +22,15 @@ bool TaskTracking::tracks_names(const std::string& event) {
   return std::ranges::find(kNameTrackers, event) != kNameTrackers.end();
 }
 
-std::vector<std::string> TaskTracking::helpers() { return {kChildBorn, kTaskFreed, kCgroupChanged}; }
+std::vector<std::string> TaskTracking::helpers() {
+  return {kChildBorn, kTaskFreed, kCgroupChanged};
+}
 
-std::vector<ProgramNeed> TaskTracking::helper_needs(const Wanted& wanted) const {
+std::vector<ProgramNeed> TaskTracking::helper_needs(const Tracked& tracked) const {
   std::vector<ProgramNeed> needs;
   for (const auto& [name, needed] :
-       {std::pair(kChildBorn, wanted.names), std::pair(kTaskFreed, wanted.threads),
-        std::pair(kCgroupChanged, wanted.cgroups)})
+       {std::pair(kChildBorn, tracked.names), std::pair(kTaskFreed, tracked.threads),
+        std::pair(kCgroupChanged, tracked.cgroups)})
     if (availability_.supports(name))
       needs.push_back({.program = {.name = name}, .needed = needed, .first = true});
   return needs;

@@ -24,13 +24,13 @@ class TaskTracking {
   // True for an event whose program tracks names.
   [[nodiscard]] static bool tracks_names(const std::string& event);
   // What must be tracked.
-  struct Wanted {
+  struct Tracked {
     bool names = false;    // of threads
     bool threads = false;  // their ends: filters match threads, or follow processes
     bool cgroups = false;  // moves between control groups
   };
   // The needs of those programs that belong to no event.
-  [[nodiscard]] std::vector<ProgramNeed> helper_needs(const Wanted& wanted) const;
+  [[nodiscard]] std::vector<ProgramNeed> helper_needs(const Tracked& tracked) const;
   // Names of these helper programs.
   [[nodiscard]] static std::vector<std::string> helpers();
 

@@ -93,7 +93,7 @@ bool SessionAccounts::any_hit(const Event& event) const {
 }
 
 void SessionAccounts::begin(uint32_t session, bool adopted) {
-  hits_.forget(session);
+  hits_.clear(session);
   if (!adopted) counters_.clear(session);
   std::erase_if(baselines_, [session](const auto& entry) { return entry.first.first == session; });
   std::erase_if(missed_, [session](const auto& entry) { return entry.first.first == session; });
@@ -127,8 +127,7 @@ void SessionAccounts::set_baseline(uint32_t session, const Event& event, bool em
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
     EventCounts counts = total(session, cpu, event.id);
     if (emptied)
-      counts.recorded =
-          counters_.released(cpu, event.id) + flight_.recorded_before(cpu, event.id);
+      counts.recorded = counters_.released(cpu, event.id) + flight_.recorded_before(cpu, event.id);
     baseline.per_cpu.push_back(counts);
   }
   baselines_[{session, event.id}] = std::move(baseline);

@@ -47,7 +47,8 @@ SessionHits::History& SessionHits::history_of(uint16_t event) {
 // What a session, or nobody, saw in this period.
 uint64_t SessionHits::count(const Period& period, uint32_t session, uint32_t cpu,
                             uint16_t event) const {
-  const bool saw = session == kNobody ? period.sessions == 0 : (period.sessions >> session & 1) != 0;
+  const bool saw =
+      session == kNobody ? period.sessions == 0 : (period.sessions >> session & 1) != 0;
   if (!saw || period.counter == kNoCounter) return 0;
   return kernel_.count(cpu, period.counter, event) - period.before[cpu];
 }
@@ -63,34 +64,35 @@ void SessionHits::settle(uint16_t event, History& history) {
   history.last = {};
 }
 
-void SessionHits::change(std::span<const Wanted> events) {
-  const bool any = std::ranges::any_of(events, [this](const Wanted& wanted) {
-    return (kernel_.ways[wanted.event] & WAY_SESSIONS) != wanted.sessions;
+void SessionHits::change(std::span<const Target> events) {
+  const bool any = std::ranges::any_of(events, [this](const Target& target) {
+    return (kernel_.ways[target.event] & WAY_SESSIONS) != target.sessions;
   });
   if (any) kernel_.wait();
-  for (const Wanted& wanted : events) change(wanted);
+  for (const Target& target : events) change(target);
 }
 
-void SessionHits::change(const Wanted& wanted) {
-  std::atomic_ref<u16> way(kernel_.ways[wanted.event]);
+void SessionHits::change(const Target& target) {
+  std::atomic_ref<u16> way(kernel_.ways[target.event]);
   const uint32_t old = way.load();
   uint32_t counter = counter_of(old);
-  if ((old & WAY_SESSIONS) != wanted.sessions) {
-    History& history = history_of(wanted.event);
-    settle(wanted.event, history);
-    counter = other_counter(wanted.sessions, counter);
-    history.last = std::exchange(history.now, begin(wanted.event, wanted.sessions, counter));
+  if ((old & WAY_SESSIONS) != target.sessions) {
+    History& history = history_of(target.event);
+    settle(target.event, history);
+    counter = other_counter(target.sessions, counter);
+    history.last = std::exchange(history.now, begin(target.event, target.sessions, counter));
   }
-  const bool direct = wanted.direct && wanted.sessions == WAY_RECORDER;
+  const bool direct = target.direct && target.sessions == WAY_RECORDER;
   const uint32_t now =
-      wanted.sessions | counter << WAY_COUNTER_SHIFT | (direct ? uint32_t{WAY_DIRECT} : 0U);
+      target.sessions | counter << WAY_COUNTER_SHIFT | (direct ? uint32_t{WAY_DIRECT} : 0U);
   if (now != old) way.store(static_cast<u16>(now));
 }
 
 void SessionHits::drop(uint32_t session) {
-  std::vector<Wanted> events;
+  std::vector<Target> events;
   for (uint16_t event = 0; event < kernel_.ways.size(); ++event)
-    if (const uint32_t sessions = kernel_.ways[event] & WAY_SESSIONS; (sessions >> session & 1) != 0)
+    if (const uint32_t sessions = kernel_.ways[event] & WAY_SESSIONS;
+        (sessions >> session & 1) != 0)
       events.push_back({.event = event, .sessions = sessions & ~(1U << session), .direct = false});
   change(events);
 }
@@ -110,7 +112,7 @@ uint64_t SessionHits::seen(uint32_t session, uint32_t cpu, uint16_t event) const
   return sum + (history.seen[session].empty() ? 0 : history.seen[session][cpu]);
 }
 
-void SessionHits::forget(uint32_t session) {
+void SessionHits::clear(uint32_t session) {
   for (auto& [event, history] : histories_) {
     history.seen[session].clear();
     history.last.sessions &= ~(1U << session);

@@ -31,19 +31,19 @@ class SessionHits {
   // Continues with the words that an earlier daemon has left.
   explicit SessionHits(Kernel kernel);
 
-  struct Wanted {
+  struct Target {
     uint16_t event = 0;
     uint32_t sessions = 0;  // bits of the sessions that record it from now on
     bool direct = false;    // WAY_DIRECT, if only the recorder is among them
   };
   // Changes the sessions of these events. May wait for programs.
-  void change(std::span<const Wanted> events);
+  void change(std::span<const Target> events);
 
   // Takes a session out of all events.
   void drop(uint32_t session);
 
   // Hits of this CPU that the session has seen, without those that the recorder stored directly:
-  // of the recorder since its counters exist, of others since forget().
+  // of the recorder since its counters exist, of others since clear().
   [[nodiscard]] uint64_t seen(uint32_t session, uint32_t cpu, uint16_t event) const;
   // Hits of this CPU while no session had the event on: of a program that was being detached, or
   // that is attached for other reasons. Since the counters exist.
@@ -51,7 +51,7 @@ class SessionHits {
     return seen(kNobody, cpu, event);
   }
   // The number of a session begins a new life.
-  void forget(uint32_t session);
+  void clear(uint32_t session);
 
  private:
   static constexpr uint32_t kNobody = SESSIONS_MAX;  // stands for the lack of a session
@@ -73,7 +73,7 @@ class SessionHits {
   [[nodiscard]] uint64_t count(const Period& period, uint32_t session, uint32_t cpu,
                                uint16_t event) const;
   void settle(uint16_t event, History& history);
-  void change(const Wanted& wanted);
+  void change(const Target& target);
 
   Kernel kernel_;
   std::map<uint16_t, History> histories_;  // of the events that any session has had

@@ -51,9 +51,10 @@ Result<Session*> SessionSet::add(const std::string& name, const SessionOwner& ow
     return session.is_client() && session.owner.uid == owner.uid;
   });
   if (owner.uid != 0 && owner.uid != ::geteuid() && own >= kSessionsPerUser)
-    return fail(ExitCode::unavailable,
-                "uid {} has {} sessions, the limit of one user; 'ktracectl session list' shows them",
-                owner.uid, own);
+    return fail(
+        ExitCode::unavailable,
+        "uid {} has {} sessions, the limit of one user; 'ktracectl session list' shows them",
+        owner.uid, own);
   ++clients_;
   Session session;
   session.number = number;
@@ -99,7 +100,7 @@ bool SessionSet::any_records() const {
                              [this](const Session& session) { return records(session); });
 }
 
-uint32_t SessionSet::wanting(const std::string& event) const {
+uint32_t SessionSet::recording(const std::string& event) const {
   uint32_t sessions = 0;
   for (const Session& session : sessions_)
     if (records(session) && events_of(session).contains(event)) sessions |= session.bit();

@@ -58,8 +58,7 @@ class SessionSet {
   }
   // True if a session records now. A paused recorder pauses those that follow it.
   [[nodiscard]] bool records(const Session& session) const {
-    return session.has_sink && !session.paused &&
-           !(follows_recorder(session) && recorder().paused);
+    return session.has_sink && !session.paused && !(follows_recorder(session) && recorder().paused);
   }
   // Sessions whose filter is that of the recorder, by bits.
   [[nodiscard]] uint32_t following_recorder() const;
@@ -67,7 +66,7 @@ class SessionSet {
   // True if any session records.
   [[nodiscard]] bool any_records() const;
   // The sessions that record this event now, by bits.
-  [[nodiscard]] uint32_t wanting(const std::string& event) const;
+  [[nodiscard]] uint32_t recording(const std::string& event) const;
 
  private:
   const EventSet& recorder_events_;

@@ -70,8 +70,8 @@ void SessionStream::publish(uint64_t until, uint64_t watermark) {
   }
   watermark_ = watermark;
   // The metadata packet comes last, so that it names everything that the events refer to.
-  packets.push_back(
-      build_metadata_packet(options_.uuid, metadata_sequence_++, watermark_, std::exchange(names_, {})));
+  packets.push_back(build_metadata_packet(options_.uuid, metadata_sequence_++, watermark_,
+                                          std::exchange(names_, {})));
   options_.publish(packets);
 }
 

@@ -73,7 +73,7 @@ Filters::Filters(const BpfObject& object, bool cgroup_moves_seen)
       followed_map_(object.map_fd("followed")) {
   store(control_.kinds_at_hit, FILTER_UID | (cgroup_moves_seen ? 0 : FILTER_CGROUP));
   adopt_ids();
-  forget_threads();
+  evict_threads();
 }
 
 // Of the ids that an earlier daemon has left, the filters of the recorder and the output use those
@@ -114,8 +114,10 @@ Result<> Filters::compile_sides(const FilterSettings& settings, Compiled& out) c
 Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                                Compiled& out) const {
   to.kinds = kinds_of(from);
-  for (uint32_t pid : from.pid) out.keys.push_back({.owner = 0, .kind = FILTER_PID, .exclude = exclude, .value = pid});
-  for (uint32_t uid : from.uid) out.keys.push_back({.owner = 0, .kind = FILTER_UID, .exclude = exclude, .value = uid});
+  for (uint32_t pid : from.pid)
+    out.keys.push_back({.owner = 0, .kind = FILTER_PID, .exclude = exclude, .value = pid});
+  for (uint32_t uid : from.uid)
+    out.keys.push_back({.owner = 0, .kind = FILTER_UID, .exclude = exclude, .value = uid});
   for (uint32_t pid : from.pid) hint(pid, to);
   for (uint32_t uid : from.uid) hint(uid, to);
 
@@ -173,7 +175,7 @@ Result<> Filters::apply(Sessions sessions, const FilterSettings& settings) {
     if ((sessions >> session & 1) != 0) put_in_force(session, settings, compiled->roots);
   store(control_.following, 1);
   update_kinds_at_hit();
-  forget_threads();
+  evict_threads();
   remove_unused_roots();
   return {};
 }
@@ -182,8 +184,7 @@ void Filters::release(uint32_t session) {
   // Without values nothing can fail.
   static_cast<void>(apply(1U << session, {}));
   select_syscalls(1U << session, {});
-  for (uint32_t slot = 0; slot < 2; ++slot)
-    static_cast<void>(replace_ids(session, slot, {}));
+  for (uint32_t slot = 0; slot < 2; ++slot) static_cast<void>(replace_ids(session, slot, {}));
 }
 
 Result<> Filters::fill(uint32_t session, const Compiled& compiled) {
@@ -202,7 +203,7 @@ void Filters::put_in_force(uint32_t session, const FilterSettings& settings, con
 uint32_t Filters::slot_of(uint32_t session) const { return control_.filters[session].slot & 1; }
 
 // A program that computes with the old filters meanwhile keeps its result under the old generation.
-void Filters::forget_threads() {
+void Filters::evict_threads() {
   std::atomic_ref(control_.generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
 }
 
@@ -290,11 +291,11 @@ void Filters::remove_roots(uint64_t bits) {
 void Filters::select_syscalls(Sessions sessions,
                               const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi) {
   const bool all = numbers_by_abi.empty();
-  auto put = [sessions](auto& shared, bool wanted) {
+  auto put = [sessions](auto& shared, bool selects) {
     std::atomic_ref place(shared);
     const uint32_t others = place.load() & ~sessions;
-    place.store(static_cast<std::remove_reference_t<decltype(shared)>>(
-        wanted ? others | sessions : others));
+    place.store(static_cast<std::remove_reference_t<decltype(shared)>>(selects ? others | sessions
+                                                                               : others));
   };
   put(control_.other_call_sessions, all);
   for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi) {

@@ -35,12 +35,12 @@ class Filters {
     return sessions_[session].settings;
   }
 
-  // System call numbers that the sessions want, by ABI (values of syscall_abi_t); none: all.
+  // System call numbers that the sessions select, by ABI (values of syscall_abi_t); none: all.
   void select_syscalls(Sessions sessions,
                        const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi);
 
   // What the programs know of threads is computed again: changes may have gone unnoticed.
-  void forget_threads();
+  void evict_threads();
 
   // Sessions whose filter has at least one value, not counting system calls.
   [[nodiscard]] Sessions filtering() const;

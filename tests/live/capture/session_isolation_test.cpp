@@ -81,8 +81,8 @@ TEST(SessionIsolation, ThreeSessionsHaveExactlyTheirOwn) {
 // The filter is asked once a thread: it must notice when the thread changes.
 TEST(SessionIsolation, FollowsAThreadThatIsRenamed) {
   Daemon daemon(recorder_of_numbered_calls(1024));
-  Stream named(daemon, {"--name", "named", "--event", "sys_enter", "--comm", "after",
-                        "--syscall", "getpriority"});
+  Stream named(daemon, {"--name", "named", "--event", "sys_enter", "--comm", "after", "--syscall",
+                        "getpriority"});
   run_truth({"numbered", "100"});
   run_truth({"--comm", "after", "numbered", "100"});
   run_truth({"--comm", "before", "numbered", "100"});
@@ -161,12 +161,10 @@ TEST(SessionIsolation, SessionsComeAndGoWithoutATrace) {
                          {"filter", {{"pid", {truth.pid()}}}},
                          {"buffer_kb", 64}};
     if (round % 3 == 0)
-      client.send_bytes(json{{"jsonrpc", "2.0"},
-                             {"id", 1},
-                             {"method", "stream.subscribe"},
-                             {"params", params}}
-                            .dump() +
-                        "\n");  // and dies before the answer
+      client.send_bytes(
+          json{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "stream.subscribe"}, {"params", params}}
+              .dump() +
+          "\n");  // and dies before the answer
     else
       EXPECT_TRUE(subscribe(client, params).contains("result")) << round;
     if (round % 3 == 2) client.read_line(std::chrono::milliseconds(5));

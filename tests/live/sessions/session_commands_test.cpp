@@ -31,7 +31,7 @@ TEST_F(SessionCommands, ListAllWithOwnersAndCounts) {
   const std::string text = daemon_.ctl_ok({"session", "list"});
   EXPECT_THAT(text, HasSubstr("recorder  recording  ktraced"));
   EXPECT_THAT(text, HasSubstr(fmt::format("mine      recording  pid {} (uid 0)", stream.pid())));
-  EXPECT_THAT(text, HasSubstr(fmt::format("sys_enter            pid={}", truth.pid())));
+  EXPECT_THAT(text, HasSubstr(fmt::format("sys_enter             pid={}", truth.pid())));
   EXPECT_THAT(daemon_.ctl_ok({"status"}), HasSubstr("mine      recording"));
   const json list = json::parse(daemon_.ctl_ok({"--json", "session", "list"}))["sessions"];
   ASSERT_EQ(list.size(), 2U);

@@ -33,11 +33,11 @@ TEST(SessionListView, HasALineForEachSession) {
   recorder["events"] = {"a"};
   EXPECT_EQ(session_list_view({{"sessions", {recorder, a_session()}}}, Colours(false)),
             "SESSION   STATE      OWNER                  AGE       RINGS  RECORDED  FILTERED  "
-            "DROPPED  MISSED  EVENTS              FILTER\n"
+            "DROPPED  MISSED  EVENTS        FILTER\n"
             "recorder  recording  ktraced             12.3 s           -     1,234         5  "
-            "      6       7  a                   none\n"
+            "      6       7  a             none\n"
             "client-1  recording  pid 812 (uid 1000)  12.3 s  1 x 64 KiB     1,234         5  "
-            "      6       7  a, b, c and 2 more  comm=nginx*\n");
+            "      6       7  a and 4 more  comm=nginx*\n");
 }
 
 TEST(SessionListView, TruncatesLongFilters) {

@@ -96,9 +96,10 @@ class ControlServerTest : public testing::Test {
     server->add_deferred("stream.subscribe", Role::read,
                          [this](const nlohmann::json&, const Peer&, const Reply& reply) {
                            kept = std::make_shared<int>(1);
-                           reply.hand_over({{"uuid", "u"}}, [this, kept = kept](Fd fd, const Peer&) {
-                             taken.set_value(std::move(fd));
-                           });
+                           reply.hand_over({{"uuid", "u"}},
+                                           [this, kept = kept](Fd fd, const Peer&) {
+                                             taken.set_value(std::move(fd));
+                                           });
                          });
     thread = std::thread([this] { EXPECT_EQ(loop->run().value(), 0); });
   }

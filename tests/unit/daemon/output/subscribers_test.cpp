@@ -35,10 +35,8 @@ class SubscribersTest : public testing::Test {
     int fds[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     auto added = subscribers->add(
-        Fd(fds[0]),
-        {.session = session, .peer = {.pid = 42, .uid = 7}, .keep = std::move(keep)}, [] {
-          return std::vector<PacketBytes>{build_metadata_packet(Uuid{1, 2, 3}, 0, 0, {})};
-        });
+        Fd(fds[0]), {.session = session, .peer = {.pid = 42, .uid = 7}, .keep = std::move(keep)},
+        [] { return std::vector<PacketBytes>{build_metadata_packet(Uuid{1, 2, 3}, 0, 0, {})}; });
     EXPECT_TRUE(added) << added.error().message;
     return Fd(fds[1]);
   }

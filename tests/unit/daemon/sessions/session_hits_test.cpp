@@ -38,9 +38,9 @@ class SessionHitsTest : public testing::Test {
     finish_all();
   }
   void change(uint32_t sessions, bool direct = false) {
-    const std::array wanted{
-        SessionHits::Wanted{.event = kEvent, .sessions = sessions, .direct = direct}};
-    hits.change(wanted);
+    const std::array target{
+        SessionHits::Target{.event = kEvent, .sessions = sessions, .direct = direct}};
+    hits.change(target);
   }
   void expect_exact(const std::string& when) {
     for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
@@ -57,17 +57,17 @@ class SessionHitsTest : public testing::Test {
   std::array<uint64_t, kCpus> ignored{};
   std::vector<Running> running;
   int waits = 0;
-  SessionHits::Kernel kernel{.ways = ways,
-                             .cpus = kCpus,
-                             .count = [this](uint32_t cpu, uint32_t counter,
-                                             uint16_t event) -> uint64_t {
-                               return event == kEvent ? counters[cpu][counter] : 0;
-                             },
-                             .wait =
-                                 [this] {
-                                   ++waits;
-                                   finish_all();
-                                 }};
+  SessionHits::Kernel kernel{
+      .ways = ways,
+      .cpus = kCpus,
+      .count = [this](uint32_t cpu, uint32_t counter, uint16_t event) -> uint64_t {
+        return event == kEvent ? counters[cpu][counter] : 0;
+      },
+      .wait =
+          [this] {
+            ++waits;
+            finish_all();
+          }};
   SessionHits hits{kernel};
 };
 
@@ -118,12 +118,12 @@ TEST_F(SessionHitsTest, WaitsOnlyIfSessionsChange) {
   EXPECT_EQ(waits, before + 1);
 }
 
-TEST_F(SessionHitsTest, ForgetsASessionWhoseNumberIsUsedAgain) {
+TEST_F(SessionHitsTest, ClearsASessionWhoseNumberIsUsedAgain) {
   change(1U << kClient);
   hit(0);
   hits.drop(kClient);
   expect_exact("after it was dropped");
-  hits.forget(kClient);
+  hits.clear(kClient);
   EXPECT_EQ(hits.seen(kClient, 0, kEvent), 0U);
   change(1U << kClient);
   hit(0);

@@ -32,7 +32,7 @@ TEST_F(SessionSetTest, HasTheRecorderAndTheOutputFromTheBeginning) {
   EXPECT_EQ(sessions.recorder().name, "recorder");
   EXPECT_EQ(sessions.output().name, "output");
   EXPECT_FALSE(sessions.any_records());
-  EXPECT_EQ(sessions.wanting("kfree"), 0U);
+  EXPECT_EQ(sessions.recording("kfree"), 0U);
 }
 
 TEST_F(SessionSetTest, GivesEachSessionANumberOfItsOwnAndReusesIt) {
@@ -70,13 +70,13 @@ TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
   Session& own = open();
   own.own_events = EventSet{"sys_enter"};
   own.own_filter.emplace();
-  EXPECT_EQ(sessions.wanting("kfree"), sessions.recorder().bit() | plain.bit());
-  EXPECT_EQ(sessions.wanting("sys_enter"), own.bit());
+  EXPECT_EQ(sessions.recording("kfree"), sessions.recorder().bit() | plain.bit());
+  EXPECT_EQ(sessions.recording("sys_enter"), own.bit());
   EXPECT_EQ(sessions.filter_of(plain).include.pid, std::vector<uint32_t>{5});
   EXPECT_TRUE(sessions.filter_of(own).include.pid.empty());
   EXPECT_EQ(sessions.following_recorder() & (plain.bit() | own.bit()), plain.bit());
   enabled.erase("kfree");
-  EXPECT_EQ(sessions.wanting("kfree"), 0U);
+  EXPECT_EQ(sessions.recording("kfree"), 0U);
 }
 
 TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
@@ -86,7 +86,7 @@ TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
   own.own_events = EventSet{"sched_switch"};
   sessions.recorder().paused = true;
   EXPECT_FALSE(sessions.records(plain));
-  EXPECT_EQ(sessions.wanting("sched_switch"), own.bit());
+  EXPECT_EQ(sessions.recording("sched_switch"), own.bit());
   own.paused = true;
   EXPECT_FALSE(sessions.any_records());
 }
