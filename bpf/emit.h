@@ -138,7 +138,7 @@ static __noinline int stream_store(struct record *r, u32 id, u32 size, u32 cpu, 
 
 		if (!(sessions >> session))
 			break;
-		if (!(sessions >> session & 1))
+		if (!(sessions & session_bit(session)))
 			continue;
 		state = bpf_map_lookup_elem(&session_states, &index);
 		if (!state || id >= EVENT_ID_MAX)

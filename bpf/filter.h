@@ -129,10 +129,10 @@ typedef u32 verdict_t;
 /* For the sessions in `sessions`, by the kinds in `asked`. */
 static __always_inline verdict_t judge(u64 task, u32 sessions, u32 asked)
 {
-	u32 included = 0, excluded = 0;
+	u32 included = control.no_session, excluded = control.no_session;
 
 	for (u32 session = 0; session < SESSIONS_MAX; session++) {
-		u32 bit = 1 << session, include, exclude;
+		u32 bit = session_bit(session), include, exclude;
 
 		if (!(sessions & bit))
 			continue;

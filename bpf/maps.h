@@ -9,7 +9,18 @@
 #include "kernel.h"
 #include "shared_state.h"
 
-struct control control SEC(".data.control") = {};
+struct control control SEC(".data.control") = {
+	.session_bits = { 1, 2, 4, 8, 16, 32, 64, 128 },
+};
+
+_Static_assert(SESSIONS_MAX == 8, "session_bits has a bit for each session");
+
+/* 1 << session, but not known to the verifier: before 6.2 it follows each set of sessions
+ * whose bits it knows separately, which are too many. */
+static __always_inline u32 session_bit(u32 session)
+{
+	return control.session_bits[session & (SESSIONS_MAX - 1)];
+}
 
 /* Stream rings: index = session × CPUs + CPU; a CPU without a ring drops and counts. */
 struct stream_ring {

@@ -240,7 +240,9 @@ struct control {
 	/* By system call: the sessions that select it. */
 	u8 call_sessions[SYSCALL_ABIS][SYSCALL_MAX];
 	u32 other_call_sessions; /* sessions that select the calls that have no place above */
-	u32 reserved;
+	/* Constants, see session_bit(). */
+	u8 session_bits[SESSIONS_MAX];
+	u32 no_session;
 	struct session_filter filters[SESSIONS_MAX];
 	/* The programs that track names have been attached without a gap since this
 	 * time; ns, CLOCK_BOOTTIME. Set before they are attached. */

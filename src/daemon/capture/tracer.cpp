@@ -75,7 +75,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       catalog_(std::move(schema), object_, symbols),
       rings_(object_, sizes(config), catalog_.schema(), std::move(counters),
              [this](const Event& event) { return catalog_.missed(event); }),
-      filters_(object_, availability_.supports("cgroup_changed")),
+      filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
       hits_(hit_counters()),
       accounts_(catalog_, rings_.counters(), rings_.flight(), hits_),

@@ -120,9 +120,9 @@ class Tracer {
   EventCatalog catalog_;
   EventSet enabled_;
   Rings rings_;
+  ProgramBarrier barrier_;
   Filters filters_;
   SessionSet sessions_;
-  ProgramBarrier barrier_;
   SessionHits hits_;
   SessionAccounts accounts_;
   KernelNames names_;

@@ -67,8 +67,9 @@ struct Filters::Compiled {
 };
 
 // Hits ask for the user each time, because no hook reports that it has changed.
-Filters::Filters(const BpfObject& object, bool cgroup_moves_seen)
+Filters::Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_moves_seen)
     : control_(object.control()),
+      barrier_(barrier),
       ids_map_(object.map_fd("filter_ids")),
       followed_map_(object.map_fd("followed")) {
   store(control_.kinds_at_hit, FILTER_UID | (cgroup_moves_seen ? 0 : FILTER_CGROUP));

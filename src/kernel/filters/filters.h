@@ -23,7 +23,8 @@ class Filters {
 
   // `cgroup_moves_seen`: whether the program that notices moves between control groups can be
   // attached. Otherwise each hit asks for the control group of its thread.
-  Filters(const BpfObject& object, bool cgroup_moves_seen);
+  // Both must outlive this.
+  Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_moves_seen);
 
   // Gives all of `sessions` this filter, except for its system calls, or changes nothing:
   // ExitCode::usage for a process or control group that does not exist, or for more values than the
@@ -76,7 +77,7 @@ class Filters {
   void remove_roots(uint64_t bits);
 
   struct control& control_;
-  ProgramBarrier barrier_;
+  ProgramBarrier& barrier_;
   int ids_map_;
   int followed_map_;
   std::array<Session, SESSIONS_MAX> sessions_;

@@ -8,7 +8,9 @@
 
 #include "harness/client/show.h"
 #include "harness/client/stream.h"
+#include "harness/client/stream_output.h"
 #include "harness/machine/bpf_view.h"
+#include "harness/machine/temp_dir.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/truth.h"
@@ -68,7 +70,7 @@ TEST(Persistence, LeavesNoGapInTheFlightHistoryBetweenDaemons) {
   EXPECT_EQ(shown, from_to(1, shown.size()));
 }
 
-TEST(Persistence, DeliversUnreadRecordsOfAKilledDaemonExactlyOnce) {
+TEST(Persistence, EndsTheSessionsOfTheClientsOfAKilledDaemon) {
   Daemon daemon(json{{"events", numbered_calls()}});
   WaitingTruth during({"numbered", "2000"});
   WaitingTruth after({"numbered", "1000"});
@@ -76,46 +78,52 @@ TEST(Persistence, DeliversUnreadRecordsOfAKilledDaemonExactlyOnce) {
   daemon.end(SIGKILL);
   during.act();
   daemon.start();
+  EXPECT_TRUE(daemon.call("session.list")["sessions"].empty());
 
-  Stream stream(daemon, {"--backlog"});
+  Stream stream(daemon);
   after.act();
   const Trace trace = stream.finish();
-  EXPECT_EQ(call_numbers(trace, during.pid()), from_to(1, 2000));
+  EXPECT_TRUE(trace.events("sys_enter", during.pid()).empty());
   EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(trace.lost(), 0);
-
-  Stream second(daemon, {"--backlog"});
-  EXPECT_TRUE(second.finish().events("sys_enter", during.pid()).empty());
 }
 
-TEST(Persistence, KeepsUnreadRecordsWhenTheRingSizeChanges) {
-  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 1024}}}});
+json output_of_numbered_calls(const std::filesystem::path& directory, int buffer_kb) {
+  json config = output_config(directory);
+  config["stream"]["buffer_kb"] = buffer_kb;
+  return config;
+}
+
+TEST(Persistence, KeepsUnreadRecordsOfTheOutputWhenTheRingSizeChanges) {
+  TempDir directory;
+  const auto traces = directory.path() / "d";
+  Daemon daemon(output_of_numbered_calls(traces, 1024));
   WaitingTruth during({"numbered", "2000"});
-  Stream interrupted(daemon);
   daemon.end(SIGKILL);
   during.act();
-  daemon.write_config({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 256}}}});
+  daemon.write_config(output_of_numbered_calls(traces, 256));
   daemon.start();
-  Stream stream(daemon, {"--backlog"});
-  EXPECT_EQ(call_numbers(stream.finish(), during.pid()), from_to(1, 2000));
+  EXPECT_EQ(daemon.call("session.show", {{"session", "output"}})["ring_bytes"], 256 * 1024);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_EQ(show_calls(traces_in(traces), during.pid()).numbers, from_to(1, 2000));
 }
 
-TEST(Persistence, ReportsLossesBetweenTwoDaemons) {
+TEST(Persistence, ReportsLossesOfTheOutputBetweenTwoDaemons) {
   constexpr uint64_t kCalls = 20'000;
-  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"buffer_kb", 64}}}});
-  daemon.disable({"sys_exit"});
+  TempDir directory;
+  const auto traces = directory.path() / "d";
+  json config = output_of_numbered_calls(traces, 64);
   WaitingTruth during({"numbered", std::to_string(kCalls)});
-  Stream interrupted(daemon);
-  daemon.set_filter({{"pid", {during.pid()}}});
+  config["filter"] = {{"pid", {during.pid()}}};
+  Daemon daemon(config);
   daemon.end(SIGKILL);
   during.act();
   daemon.start();
-
-  Stream stream(daemon, {"--backlog"});
-  const Trace trace = stream.finish();
-  const auto shown = static_cast<long>(call_numbers(trace, during.pid()).size());
-  EXPECT_GT(trace.lost("sys_enter"), 0);
-  EXPECT_EQ(shown + trace.lost("sys_enter"), static_cast<long>(kCalls));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const auto all = traces_in(traces);
+  const ShownCalls shown = show_calls(all, during.pid());
+  EXPECT_GT(lost_in(all), 0U);
+  EXPECT_LT(shown.numbers.size(), kCalls);
 }
 
 TEST(Persistence, LeavesNothingInTheKernelAfterACleanStop) {

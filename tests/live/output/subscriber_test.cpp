@@ -98,7 +98,7 @@ TEST(Clients, AreRefusedBeyondTheLimitWhileOthersContinue) {
   EXPECT_EQ(subscribers(daemon), others.size());  // the first, and all but the last
   EXPECT_EQ(answer["error"]["data"]["exit_code"], 69) << answer;
   EXPECT_THAT(answer["error"]["message"].get<std::string>(),
-              testing::HasSubstr("subscriptions are in use"));
+              testing::HasSubstr("sessions of clients are in use"));
   run_truth({"getppid", "10"});
   EXPECT_EQ(first.finish().events("sys_enter").size(), 10U);
   others.clear();
