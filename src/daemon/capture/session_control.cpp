@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/capture/session_control.h"
 
-#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -47,11 +47,13 @@ size_t SessionControl::used_bytes() const {
   return sum;
 }
 
-// Without a size, a session gets at most half of what is left, so that there is room for others.
+// Without a size, a session gets at most half of what is left, so that there is room for others. An
+// ordinary user gets no more than that either.
 Result<size_t> SessionControl::ring_bytes_for(const SessionRequest& request) const {
   const size_t cpus = std::max<size_t>(p_.rings.cpus().size(), 1);
   const size_t left = budget_.total_bytes - std::min(budget_.total_bytes, used_bytes());
-  const size_t most = left / cpus;
+  const bool ordinary = request.owner.uid != 0 && request.owner.uid != ::geteuid();
+  const size_t most = left / cpus / (ordinary ? 2 : 1);
   const size_t size =
       request.ring_bytes != 0
           ? request.ring_bytes
