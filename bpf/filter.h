@@ -238,8 +238,11 @@ static __always_inline verdict_t argument_verdict(u32 sessions, const u64 *args,
 /* Of `sessions`, those that match an event about the current task only. */
 static __always_inline u32 matching_current(u32 sessions)
 {
-	verdict_t verdict = current_verdict(sessions);
+	verdict_t verdict;
 
+	if (!(sessions & control.filtering))
+		return (u32)current_task()->tgid == control.self_tgid ? 0 : sessions;
+	verdict = current_verdict(sessions);
 	return sessions & INCLUDED(verdict) & ~EXCLUDED(verdict);
 }
 
@@ -247,9 +250,17 @@ static __always_inline u32 matching_current(u32 sessions)
  * task: argument `argument`. */
 static __always_inline u32 matching_pair(u32 sessions, const u64 *args, u32 argument)
 {
-	verdict_t current = current_verdict(sessions);
-	verdict_t other = argument_verdict(sessions, args, argument);
+	verdict_t current, other;
 
+	if (!(sessions & control.filtering)) {
+		u32 self = control.self_tgid;
+
+		if ((u32)current_task()->tgid != self)
+			return sessions;
+		return (u32)READ((struct task_struct *)args[argument], tgid) == self ? 0 : sessions;
+	}
+	current = current_verdict(sessions);
+	other = argument_verdict(sessions, args, argument);
 	return sessions & (INCLUDED(current) | INCLUDED(other)) & ~(EXCLUDED(current) & EXCLUDED(other));
 }
 

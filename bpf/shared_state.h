@@ -230,8 +230,10 @@ struct control {
 	/* In the place of the generation in a word of the table of threads. It is increased
 	 * after a change of what a filter matches. */
 	u64 generation;
+	u32 filtering;       /* sessions whose filter has at least one value */
 	u32 kinds_at_hit;    /* enum filter_kind: what no hook reports the change of */
 	u32 sessions_at_hit; /* sessions that filter by one of these kinds */
+	u32 reserved;
 	/* By session: wake the reader each time this many bytes (a power of two) were written. */
 	u64 wakeup_bytes[SESSIONS_MAX];
 	/* By event id: enum event_way. Set before its program is attached, cleared before it is

@@ -27,7 +27,7 @@ struct NumberRule {
 // A text, with the same rule in two notations: for the JSON Schema and for the daemon.
 struct TextRule {
   std::string_view pattern = R"(^[^\u0000]*$)";  // ECMA 262, of the whole text
-  std::string_view not_pattern = {};             // matches no part of it; empty: no such rule
+  std::string_view not_pattern;                  // matches no part of it; empty: no such rule
   size_t max_bytes = SIZE_MAX;
   // What is wrong with a text; empty: nothing.
   std::string (*problem_of)(std::string_view) = nullptr;

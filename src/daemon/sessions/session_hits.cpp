@@ -22,7 +22,7 @@ uint32_t other_counter(uint32_t sessions, uint32_t used) {
 }  // namespace
 
 SessionHits::SessionHits(Kernel kernel) : kernel_(std::move(kernel)) {
-  for (uint16_t event = 0; event < kernel_.ways.size(); ++event)
+  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
     if (const uint32_t way = kernel_.ways[event]; (way & WAY_SESSIONS) != 0)
       histories_[event].now = begin(event, way & WAY_SESSIONS, counter_of(way));
 }
@@ -90,7 +90,7 @@ void SessionHits::change(const Target& target) {
 
 void SessionHits::drop(uint32_t session) {
   std::vector<Target> events;
-  for (uint16_t event = 0; event < kernel_.ways.size(); ++event)
+  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
     if (const uint32_t sessions = kernel_.ways[event] & WAY_SESSIONS;
         (sessions >> session & 1) != 0)
       events.push_back({.event = event, .sessions = sessions & ~(1U << session), .direct = false});

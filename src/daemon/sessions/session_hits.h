@@ -21,7 +21,7 @@ class SessionHits {
  public:
   // What it needs of the kernel.
   struct Kernel {
-    std::span<u16> ways;  // by event id
+    std::span<u16, EVENT_ID_MAX> ways;  // by event id
     uint32_t cpus = 0;
     // One of the WAY_COUNTERS counters of hits.
     std::function<uint64_t(uint32_t cpu, uint32_t counter, uint16_t event)> count;

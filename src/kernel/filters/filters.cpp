@@ -234,6 +234,7 @@ void Filters::update_kinds_at_hit() {
       sessions |= 1U << session;
   }
   store(control_.sessions_at_hit, sessions);
+  store(control_.filtering, filtering());
 }
 
 // Fills an unused slot; after a failure the next call cleans it.

@@ -24,7 +24,7 @@ Result<Counters> Counters::open(const BpfObject& object) {
   const uint32_t cpus = object.map_capacity("cpu_states");
   auto cpu_states = map("cpu_states", cpus * sizeof(cpu_state));
   if (!cpu_states) return propagate(cpu_states);
-  auto session_states = map("session_states", SESSIONS_MAX * cpus * sizeof(session_state));
+  auto session_states = map("session_states", size_t{SESSIONS_MAX} * cpus * sizeof(session_state));
   if (!session_states) return propagate(session_states);
   return Counters(std::move(*cpu_states), std::move(*session_states), cpus);
 }

@@ -123,7 +123,7 @@ TEST(Events, AreShownOnlyWhileEnabled) {
 TEST(Events, AreNotAttachedWhenDisabled) {
   RunStatistics counting;
   Daemon daemon(json{{"events", {{"kmem", {"kfree"}}, {"syscalls", true}}}});
-  Stream stream(daemon, {"--event", "mark_victim"});
+  Stream stream(daemon);
   EXPECT_THAT(attached_program_names(daemon.pid()), Contains("kfree"));
   EXPECT_THAT(attached_program_names(daemon.pid()), Contains("sys_enter"));
   EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("kmalloc")));
@@ -144,7 +144,7 @@ TEST(Events, AreNotAttachedWithoutSubscribers) {
   Daemon daemon(json{{"events", {{"kmem", true}, {"syscalls", true}, {"sched", true}}}});
   EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("sys_enter")));
   EXPECT_THAT(attached_program_names(daemon.pid()), Not(Contains("kmalloc")));
-  Stream stream(daemon, {"--event", "mark_victim"});
+  Stream stream(daemon);
   EXPECT_THAT(attached_program_names(daemon.pid()), Contains("sys_enter"));
   stream.finish();
   EXPECT_TRUE(
@@ -165,13 +165,17 @@ TEST(Events, AreListedAsTextAndJson) {
 
 TEST(Pause, StopsEventsAndResumeContinues) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
-  Stream stream(daemon, {"--comm", "truth", "--event", "sys_enter"});
+  Stream stream(daemon);
+  Stream own(daemon, {"--comm", "truth", "--event", "sys_enter"});
   EXPECT_EQ(daemon.call("pause")["state"], "paused");
   EXPECT_EQ(daemon.call("status")["state"], "paused");
-  run_truth({"getppid", "10"});
+  const pid_t paused = run_truth({"getppid", "10"})["pid"];
   EXPECT_EQ(daemon.call("resume")["state"], "running");
-  run_truth({"getppid", "20"});
-  EXPECT_EQ(stream.finish().events("sys_enter").size(), 20U);
+  const pid_t last = run_truth({"getppid", "20"})["pid"];
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.events("sys_enter", last).size(), 20U);
+  EXPECT_TRUE(trace.events("sys_enter", paused).empty());
+  EXPECT_EQ(own.finish().events("sys_enter").size(), 30U) << "it is not the recorder's";
 }
 
 TEST(Reset, EmptiesRingsAndZeroesCounters) {

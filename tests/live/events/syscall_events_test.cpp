@@ -118,12 +118,12 @@ TEST(Syscalls, RecordsSelectedCallsAndCountsOthersAsFiltered) {
 TEST(Syscalls, SelectionChangesOnReload) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
   WaitingTruth truth({"getppid", "100"});
-  Stream stream(daemon, {"--pid", std::to_string(truth.pid())});
+  Stream stream(daemon);
   daemon.write_config({{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
   daemon.call("reload");
   truth.act();
   Trace trace = stream.finish();
-  EXPECT_EQ(trace.events("sys_enter").size(), 100U);
+  EXPECT_EQ(trace.events("sys_enter", truth.pid()).size(), 100U);
 }
 
 TEST(Syscalls, SelectionChangesByCommand) {
