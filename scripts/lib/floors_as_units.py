@@ -16,9 +16,10 @@ import sys
 
 def flags_of(command: str, source: str) -> list[str]:
     """The compiler's options, without its name, input and output."""
-    # Only GCC has these warnings.
-    unwanted = ("-c", source, "-Wshadow=local", "-Wno-tsan")
-    words = [word for word in shlex.split(command)[1:] if word not in unwanted]
+    # Only GCC has these warnings and parameters.
+    left_out = ("-c", source, "-Wshadow=local", "-Wno-tsan")
+    words = shlex.split(command)[1:]
+    words = [word for word in words if word not in left_out and not word.startswith("--param")]
     # With a compiler cache the compiler's name is a second word.
     while words and not words[0].startswith("-"):
         words.pop(0)

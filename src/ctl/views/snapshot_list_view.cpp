@@ -48,7 +48,7 @@ std::string state_word(const json& snapshot) {
   return flag_at(snapshot, "complete") ? "complete" : "incomplete";
 }
 
-std::string state_text(const json& snapshot) {
+std::string listed_state(const json& snapshot) {
   return state_word(snapshot) + (flag_at(snapshot, "kept") ? ", kept" : "");
 }
 
@@ -61,7 +61,7 @@ std::vector<Table::Cell> row_of(const json& snapshot, size_t name_width, const C
           {seconds_text(number_at(window, "end_ns")), true},
           {grouped(number_at(snapshot, "records")), true},
           {bytes_text(number_at(snapshot, "bytes")), true},
-          {.text = state_text(snapshot), .paint = [complete, &colours](std::string_view text) {
+          {.text = listed_state(snapshot), .paint = [complete, &colours](std::string_view text) {
              return complete ? colours.green(text) : colours.red(text);
            }}};
 }
