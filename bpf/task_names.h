@@ -6,6 +6,7 @@
 #ifndef KTRACED_BPF_TASK_NAMES_H
 #define KTRACED_BPF_TASK_NAMES_H
 
+#include "filter.h"
 #include "names.h"
 
 static __always_inline bool same_name(const struct task_info *a, const struct task_info *b)
@@ -109,6 +110,7 @@ static __always_inline void check_name(struct task_struct *task)
 	if (info.since < info.start_time)
 		info.since = info.start_time;
 	put_name(tid, known, &info);
+	evict_thread(tid);
 }
 
 #endif

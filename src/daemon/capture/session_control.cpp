@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/runtime/failure_barrier.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -95,21 +96,20 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
   if (!added) return propagate(added);
   Session& session = **added;
+  const Open open(&session, [number = session.number, weak = std::weak_ptr(self_)](const Session*) {
+    if (const auto self = weak.lock())
+      FailureBarrier("closing a session").run([&] { (*self)->close(number); });
+  });
   session.own_events = request.events;
   session.own_filter = request.filter;
   const auto change = p_.applier.begin_change();
   p_.accounts.begin(session.number);
   auto ready = apply_filter(session.bit(), p_.sessions.filter_of(session));
   if (ready) ready = open_stream(session, *ring_bytes, publish(session.number));
-  if (!ready) {
-    close(session.number);
-    return propagate(ready);
-  }
+  if (!ready) return propagate(ready);
   session.has_sink = true;
   p_.applier.reconcile();
-  return Open(&session, [number = session.number, weak = std::weak_ptr(self_)](const Session*) {
-    if (const auto self = weak.lock()) (*self)->close(number);
-  });
+  return open;
 }
 
 // First no program writes for it, then its rings go.
@@ -205,12 +205,18 @@ Result<> SessionControl::adopt_output(bool on) {
 }
 
 Result<> SessionControl::set_budget(const RingBudget& budget) {
+  const RingBudget before = std::exchange(budget_, budget);
   Session& output = p_.sessions.output();
-  if (drain_ && output.has_sink && budget.ring_bytes != output.ring_bytes) {
-    if (auto resized = drain_->resize(SESSION_OUTPUT, budget.ring_bytes); !resized) return resized;
-    output.ring_bytes = budget.ring_bytes;
+  if (!drain_ || !output.has_sink) return {};
+  const size_t now = std::exchange(output.ring_bytes, 0);  // its own share is free for it
+  const auto fitting = ring_bytes_for({});
+  output.ring_bytes = now;
+  if (!fitting || *fitting == now) return {};
+  if (auto resized = drain_->resize(SESSION_OUTPUT, *fitting); !resized) {
+    budget_ = before;
+    return resized;
   }
-  budget_ = budget;
+  output.ring_bytes = *fitting;
   return {};
 }
 

@@ -175,8 +175,10 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
 // detached, so that the records of the output continue those of the earlier daemon without a gap.
 Result<> Tracer::start_stream(const Config& config, SessionStream::Publish publish_output) {
   const bool output = config.stream.output.has_value();
-  for (uint32_t session = SESSION_CLIENT_FIRST; session < SESSIONS_MAX; ++session)
+  for (uint32_t session = SESSION_CLIENT_FIRST; session < SESSIONS_MAX; ++session) {
     hits_.drop(session);
+    if (adopted_) remove_left_rings(object_, session);
+  }
   if (!output) hits_.drop(SESSION_OUTPUT);
   if (!output) std::atomic_ref(object_.control().stream).store(0);
   auto drain = Drain::start(object_, rings_.counters(),
@@ -196,7 +198,8 @@ Tracer::~Tracer() {
 
 // No program stores records for the recorder when its rings go.
 Result<> Tracer::switch_flight(bool enabled) {
-  if (!enabled) hits_.drop(SESSION_RECORDER);
+  // While a snapshot is being written, nothing is switched off.
+  if (!enabled && !rings_.flight().any_frozen()) hits_.drop(SESSION_RECORDER);
   auto switched = rings_.switch_flight(enabled);
   Session& recorder = sessions_.recorder();
   recorder.has_sink = rings_.flight().enabled();

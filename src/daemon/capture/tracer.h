@@ -68,9 +68,9 @@ class Tracer {
   [[nodiscard]] SessionStatus status_of(const Session& session) const {
     return status_.of(session);
   }
-  // Why the event of this name could not be attached; null if it is no dynamic event, or is.
+  // Why the event of this name could not be attached; null if nothing has failed.
   [[nodiscard]] const std::string* why_not_attached(const std::string& event) const {
-    return catalog_.dynamic().find(event) != nullptr ? availability_.failure(event) : nullptr;
+    return availability_.failure(event);
   }
   // True if everything outlives this daemon.
   [[nodiscard]] bool persistent() const { return unpinned_because_.empty(); }
@@ -83,8 +83,6 @@ class Tracer {
   [[nodiscard]] const Reconciler& reconciler() const { return reconciler_; }
   [[nodiscard]] ProgramAttacher& attacher() { return attacher_; }
   [[nodiscard]] EventSelection& events() { return selection_; }
-  // The enabled events of the recorder.
-  [[nodiscard]] EventSet& recorder_events() { return enabled_; }
   [[nodiscard]] EventResolver& resolver() { return resolver_; }
   [[nodiscard]] EventList& event_list() { return event_list_; }
   [[nodiscard]] ProbeRegistry& probes() { return probes_; }

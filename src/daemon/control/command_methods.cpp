@@ -36,25 +36,38 @@ FinishCommand answer_with(json answer) {
   return [answer = std::move(answer)] { return answer; };
 }
 
-// The events of a session as commands change them.
-EventSet& events_to_change(Tracer& tracer, Session& session) {
-  if (session.is_recorder()) return tracer.recorder_events();
-  if (!session.own_events) session.own_events = tracer.recorder_events();
-  return *session.own_events;
+// Changes the events of a session. One that follows the recorder gets events of its own.
+Result<ChosenEvents> change_events(Tracer& tracer, Session& session,
+                                   const std::vector<std::string>& names, bool enabled) {
+  if (session.is_recorder()) return tracer.events().set_enabled(names, enabled);
+  EventSet events = tracer.sessions().events_of(session);
+  auto chosen = tracer.events().set_enabled(names, enabled, events);
+  if (!chosen) return chosen;
+  session.own_events = std::move(events);
+  tracer.reconciler().reconcile();
+  return chosen;
+}
+
+// The session may have ended since change_events().
+Result<ChosenEvents> check_events(Tracer& tracer, const json& params,
+                                  const std::vector<std::string>& names,
+                                  const ChosenEvents& chosen) {
+  auto session = session_parameter(tracer, params);
+  if (!session) return propagate(session);
+  if ((*session)->is_recorder()) return tracer.events().check_enabled(names, chosen);
+  if (!(*session)->own_events)
+    return fail(ExitCode::unavailable, "the session '{}' has ended", (*session)->name);
+  return tracer.events().check_enabled(names, chosen, *(*session)->own_events);
 }
 
 Result<FinishCommand> begin_enabling(Tracer& tracer, const std::vector<std::string>& names,
                                      const json& params, const Tracepoints::Kept& kept) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto chosen = tracer.events().set_enabled(names, true, events_to_change(tracer, **session));
+  auto chosen = change_events(tracer, **session, names, true);
   if (!chosen) return propagate(chosen);
   return [&tracer, names, params, kept, chosen = std::move(*chosen)]() -> Result<json> {
-    // It may have ended meanwhile.
-    auto changed = session_parameter(tracer, params);
-    if (!changed) return propagate(changed);
-    auto checked =
-        tracer.events().check_enabled(names, chosen, events_to_change(tracer, **changed));
+    auto checked = check_events(tracer, params, names, chosen);
     if (!checked) return propagate(checked);
     json answer = {{"events", checked->events}};
     if (!checked->skipped.empty()) answer["skipped"] = checked->skipped;
@@ -79,7 +92,7 @@ Result<FinishCommand> disable(Tracer& tracer, const json& params) {
   if (!names) return propagate(names);
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto chosen = tracer.events().set_enabled(*names, false, events_to_change(tracer, **session));
+  auto chosen = change_events(tracer, **session, *names, false);
   if (!chosen) return propagate(chosen);
   return answer_with({{"events", chosen->events}});
 }

@@ -52,6 +52,17 @@ Result<size_t> ring_parameter(const json& params) {
   return static_cast<size_t>(kb->get<uint64_t>()) << 10;
 }
 
+// All sessions share the room for values, so clients that may only read get a part of it.
+Result<> check_few(const FilterSide& side) {
+  constexpr size_t kFollowed = 4, kIds = 512;
+  if (side.follow.size() > kFollowed || side.pid.size() + side.uid.size() > kIds)
+    return fail(ExitCode::no_permission,
+                "a filter with more than {} followed processes, or {} process and user ids, is for "
+                "administrators: root, or a uid of control.admin_uids in the configuration",
+                kFollowed, kIds);
+  return {};
+}
+
 Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) {
   StreamRequest request{.session = {}, .events = {}, .role = peer.role};
   request.session.owner = {.pid = peer.pid, .uid = peer.uid};
@@ -69,6 +80,9 @@ Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) 
   if (const auto filter = params.find("filter"); filter != params.end()) {
     auto settings = merge_filter({}, *filter);
     if (!settings) return propagate(settings);
+    if (peer.role != Role::admin)
+      for (const FilterSide* side : {&settings->include, &settings->exclude})
+        if (auto few = check_few(*side); !few) return propagate(few);
     request.session.filter = std::move(*settings);
   }
   return request;

@@ -44,8 +44,8 @@ void TaskTracking::begin() {
 
 // While no program was attached, threads may have changed: what their filters say is asked again.
 void TaskTracking::check_names() {
-  std::atomic_ref(object_.control().generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
   names_.check();
+  std::atomic_ref(object_.control().generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
 }
 
 void TaskTracking::check_if_attached() {

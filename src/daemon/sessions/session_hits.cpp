@@ -22,9 +22,13 @@ uint32_t other_counter(uint32_t sessions, uint32_t used) {
 }  // namespace
 
 SessionHits::SessionHits(Kernel kernel) : kernel_(std::move(kernel)) {
-  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-    if (const uint32_t way = kernel_.ways[event]; (way & WAY_SESSIONS) != 0)
-      histories_[event].now = begin(event, way & WAY_SESSIONS, counter_of(way));
+  for (uint16_t event = 0; event < EVENT_ID_MAX; ++event) {
+    const uint32_t way = kernel_.ways[event];
+    Period now = begin(event, way & WAY_SESSIONS, counter_of(way));
+    if (now.sessions != 0 ||
+        std::ranges::any_of(now.before, [](uint64_t count) { return count != 0; }))
+      histories_[event].now = std::move(now);
+  }
 }
 
 SessionHits::Period SessionHits::begin(uint16_t event, uint32_t sessions, uint32_t counter) const {

@@ -46,7 +46,7 @@ class SessionHits {
   // of the recorder since its counters exist, of others since clear().
   [[nodiscard]] uint64_t seen(uint32_t session, uint32_t cpu, uint16_t event) const;
   // Hits of this CPU while no session had the event on: of a program that was being detached, or
-  // that is attached for other reasons. Since the counters exist.
+  // that is attached for other reasons. Since this object exists.
   [[nodiscard]] uint64_t ignored(uint32_t cpu, uint16_t event) const {
     return seen(kNobody, cpu, event);
   }

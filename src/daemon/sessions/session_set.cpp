@@ -10,7 +10,9 @@
 namespace ktraced {
 namespace {
 
-constexpr ptrdiff_t kSessionsPerUser = 3;  // not for root and the daemon's uid
+// Not for root and the daemon's uid.
+constexpr ptrdiff_t kSessionsPerUser = 3;
+constexpr ptrdiff_t kSessionsOfUsers = SESSIONS_MAX - SESSION_CLIENT_FIRST - 1;
 
 Result<> check_name(const std::string& name) {
   const bool fits = name.size() <= kSessionNameMax && std::ranges::all_of(name, [](char c) {
@@ -36,7 +38,8 @@ SessionSet::SessionSet(const EventSet& recorder_events) : recorder_events_(recor
 
 Result<Session*> SessionSet::add(const std::string& name, const SessionOwner& owner,
                                  uint64_t now_ns) {
-  const std::string used = name.empty() ? fmt::format("client-{}", clients_ + 1) : name;
+  std::string used = name;
+  while (used.empty() || (name.empty() && named(used))) used = fmt::format("client-{}", ++clients_);
   if (auto fits = check_name(used); !fits) return propagate(fits);
   if (named(used))
     return fail(ExitCode::usage, "there is a session '{}' already: choose another name", used);
@@ -47,21 +50,36 @@ Result<Session*> SessionSet::add(const std::string& name, const SessionOwner& ow
     return fail(ExitCode::unavailable,
                 "all {} sessions of clients are in use; 'ktracectl session list' shows whose",
                 SESSIONS_MAX - SESSION_CLIENT_FIRST);
-  const auto own = std::ranges::count_if(sessions_, [&](const Session& session) {
-    return session.is_client() && session.owner.uid == owner.uid;
-  });
-  if (owner.uid != 0 && owner.uid != ::geteuid() && own >= kSessionsPerUser)
-    return fail(
-        ExitCode::unavailable,
-        "uid {} has {} sessions, the limit of one user; 'ktracectl session list' shows them",
-        owner.uid, own);
-  ++clients_;
+  if (auto room = check_room(owner); !room) return propagate(room);
   Session session;
   session.number = number;
   session.name = used;
   session.owner = owner;
   session.since_ns = now_ns;
   return &*sessions_.insert(place, std::move(session));
+}
+
+// Of ordinary users: a few sessions each, and one number is left for administrators.
+Result<> SessionSet::check_room(const SessionOwner& owner) const {
+  const auto is_ordinary = [](uid_t uid) { return uid != 0 && uid != ::geteuid(); };
+  if (!is_ordinary(owner.uid)) return {};
+  ptrdiff_t own = 0, ordinary = 0;
+  for (const Session& session : sessions_) {
+    if (!session.is_client() || !is_ordinary(session.owner.uid)) continue;
+    ++ordinary;
+    if (session.owner.uid == owner.uid) ++own;
+  }
+  if (own >= kSessionsPerUser)
+    return fail(
+        ExitCode::unavailable,
+        "uid {} has {} sessions, the limit of one user; 'ktracectl session list' shows them",
+        owner.uid, own);
+  if (ordinary >= kSessionsOfUsers)
+    return fail(
+        ExitCode::unavailable,
+        "all {} sessions of ordinary users are in use; 'ktracectl session list' shows whose",
+        kSessionsOfUsers);
+  return {};
 }
 
 void SessionSet::remove(uint32_t number) {

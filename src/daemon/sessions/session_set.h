@@ -69,6 +69,8 @@ class SessionSet {
   [[nodiscard]] uint32_t recording(const std::string& event) const;
 
  private:
+  [[nodiscard]] Result<> check_room(const SessionOwner& owner) const;
+
   const EventSet& recorder_events_;
   std::list<Session> sessions_;
   uint64_t clients_ = 0;  // so far

@@ -151,7 +151,9 @@ Result<uint32_t> Filters::root_bit(uint32_t id, Compiled& out) const {
   if (old != roots_.end()) out.roots.insert(*old);
   if (!out.roots.contains(*tgid)) {
     const auto bit = static_cast<uint32_t>(std::countr_one(out.used_bits));
-    if (auto ok = check_count(bit + 1, FOLLOW_ROOTS_MAX, "followed processes"); !ok)
+    if (auto ok =
+            check_count(bit + 1, FOLLOW_ROOTS_MAX, "followed processes, with other sessions'");
+        !ok)
       return propagate(ok);
     out.used_bits |= 1ULL << bit;
     out.roots.emplace(*tgid, bit);
@@ -273,6 +275,8 @@ void Filters::remove_unused_roots() {
     root = used ? std::next(root) : roots_.erase(root);
   }
   store(control_.following, roots_.empty() ? 0 : 1);
+  // The first time, also those that an earlier daemon has left.
+  if (roots_.empty() && !std::exchange(emptied_, true)) unused = ~0ULL;
   if (unused != 0) remove_roots(unused);
 }
 

@@ -82,6 +82,7 @@ class Filters {
   int followed_map_;
   std::array<Session, SESSIONS_MAX> sessions_;
   Roots roots_;  // of all sessions
+  bool emptied_ = false;
 };
 
 // Finds a control group in the v2 hierarchy. `path` is absolute or relative to its mount. Fails

@@ -67,6 +67,7 @@ Result<> StreamRings::adopt() {
 }
 
 void StreamRings::retire() {
+  if (std::exchange(retired_, true)) return;
   for (const auto& [cpu, ring] : rings_) {
     if (pinned_) object_.pins()->unpin(Pins::Kind::ring, pin_name(cpu));
     const uint32_t slot = index(cpu);
@@ -108,6 +109,15 @@ Result<std::map<uint32_t, RingReader>> StreamRings::resize(size_t ring_bytes) {
   }
   note_ring_bytes(ring_bytes);
   return std::exchange(rings_, std::move(rings));
+}
+
+void remove_left_rings(const BpfObject& object, uint32_t session) {
+  const int map = object.map_fd("stream_rings");
+  const uint32_t first = session * possible_cpus();
+  for (uint32_t slot = first; slot < first + possible_cpus(); ++slot) {
+    uint32_t ring = 0;
+    if (bpf_map_lookup_elem(map, &slot, &ring) == 0) bpf_map_delete_elem(map, &slot);
+  }
 }
 
 std::vector<uint32_t> online_cpus() {

@@ -50,8 +50,12 @@ class StreamRings {
   uint32_t cpus_;
   size_t ring_bytes_;
   bool pinned_;
+  bool retired_ = false;
   std::map<uint32_t, RingReader> rings_;
 };
+
+// Removes the rings that an earlier daemon has left to a session.
+void remove_left_rings(const BpfObject& object, uint32_t session);
 
 // Numbers of the CPUs that are online now, ascending.
 [[nodiscard]] std::vector<uint32_t> online_cpus();

@@ -2,9 +2,10 @@
 // Sessions do not disturb each other or the recorder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <atomic>
-#include <thread>
+#include <csignal>
+#include <memory>
 
 #include "harness/client/daemon.h"
 #include "harness/client/rpc.h"
@@ -146,6 +147,32 @@ TEST(SessionIsolation, RefusesWhatCannotBeAndLeavesNothingBehind) {
   EXPECT_THAT(refused({{"name", "recorder"}}), HasSubstr("already"));
   EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U);
   EXPECT_EQ(daemon.call("status")["stream"]["total_bytes"], 0);
+}
+
+TEST(SessionIsolation, AFailedChangeOfEventsLeavesASessionAsItWas) {
+  Daemon daemon(recorder_of_numbered_calls(64));
+  Stream follower(daemon, {"--name", "follower"});
+  daemon.call_error("events.enable", {{"names", {"nosuch"}}, {"session", "follower"}});
+  EXPECT_EQ(session(daemon, "follower")["own_events"], false);
+  daemon.call("events.enable", {{"names", {"kfree"}}, {"session", "follower"}});
+  EXPECT_EQ(session(daemon, "follower")["own_events"], true);
+  EXPECT_EQ(daemon.event_status("kfree")["enabled"], false) << "the recorder's events";
+  follower.finish();
+}
+
+TEST(SessionIsolation, AKilledDaemonsSessionsLeaveNoRings) {
+  Daemon daemon(recorder_of_numbered_calls(64));
+  const size_t before = bpf_objects_of(daemon.pid()).maps.size();
+  Stream stream(daemon, {"--name", "mine", "--event", "sys_enter"});
+  const BpfObjects with_stream = bpf_objects_of(daemon.pid());
+  EXPECT_GT(with_stream.maps.size(), before);
+  daemon.end(SIGKILL);
+  daemon.start();
+  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U);
+  const auto cpus = static_cast<size_t>(::sysconf(_SC_NPROCESSORS_ONLN));
+  EXPECT_TRUE(eventually([&] {
+    return still_there(with_stream).maps.size() + cpus <= with_stream.maps.size();
+  })) << still_there(with_stream).maps.size();
 }
 
 // Clients come and go at every point of a subscription while the recorder records.

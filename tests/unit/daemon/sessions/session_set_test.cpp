@@ -60,7 +60,15 @@ TEST_F(SessionSetTest, LimitsTheSessionsOfAUser) {
   for (int i = 0; i < 3; ++i) open("", 4711);
   EXPECT_THAT(error("", 4711), HasSubstr("uid 4711 has 3 sessions"));
   EXPECT_EQ(error("", 4712), "");
-  EXPECT_EQ(error("", 0), "");
+  EXPECT_EQ(error("", 4712), "");
+  EXPECT_THAT(error("", 4713), HasSubstr("all 5 sessions of ordinary users are in use"));
+  EXPECT_EQ(error("", 0), "") << "one is left for administrators";
+}
+
+TEST_F(SessionSetTest, FindsANameThatNobodyHasTaken) {
+  open("client-1");
+  open("client-2");
+  EXPECT_EQ(open().name, "client-3");
 }
 
 TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
