@@ -96,7 +96,7 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
   if (!added) return propagate(added);
   Session& session = **added;
-  const Open open(&session, [number = session.number, weak = std::weak_ptr(self_)](const Session*) {
+  Open open(&session, [number = session.number, weak = std::weak_ptr(self_)](const Session*) {
     if (const auto self = weak.lock())
       FailureBarrier("closing a session").run([&] { (*self)->close(number); });
   });
