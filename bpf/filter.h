@@ -267,6 +267,7 @@ static __always_inline u32 matching_pair(u32 sessions, const u64 *args, u32 argu
 /* The sessions that select this system call. */
 static __always_inline u32 call_sessions(u32 abi, u32 nr)
 {
+	barrier_var(nr); /* the verifier must see the bound on the value that is used */
 	if (abi >= SYSCALL_ABIS || nr >= SYSCALL_MAX)
 		return control.other_call_sessions;
 	return control.call_sessions[abi][nr];
