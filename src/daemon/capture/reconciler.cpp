@@ -94,14 +94,12 @@ EventSet Reconciler::traced_events(const Session& session) const {
 
 nlohmann::json Reconciler::describe(const Session& session) const {
   const FilterSettings& filter = p_.sessions.filter_of(session);
-  const bool paused =
-      session.paused || (p_.sessions.follows_recorder(session) && p_.sessions.recorder().paused);
   return {{"events", traced_events(session)},
           {"syscalls_only", filter.syscall},
           {"filter", filter_to_json(filter)},
           {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
           {"stream", {{"buffer_kb", session.ring_bytes / 1024}}},
-          {"state", paused ? "paused" : "running"}};
+          {"state", p_.sessions.paused(session) ? "paused" : "running"}};
 }
 
 // Called after every possible change of the trace config, even if nothing has changed.

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/capture/session_control.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/config/config.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "schema/names.h"
 
 namespace ktraced {
 namespace {
 
-constexpr size_t kSmallestRing = 64U << 10;
-
-}  // namespace
-
+// The numbers of system calls in each ABI (values of syscall_abi_t).
 std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(const std::vector<std::string>& names) {
   std::map<uint32_t, std::vector<uint32_t>> numbers;
   for (const std::string& name : names)
@@ -26,6 +23,8 @@ std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(const std::vector<std:
         numbers[abi].push_back(static_cast<uint32_t>(*number));
   return numbers;
 }
+
+}  // namespace
 
 void SessionControl::start(std::unique_ptr<Drain> drain, const Uuid& uuid, Publish publish_output) {
   drain_ = std::move(drain);
@@ -53,12 +52,11 @@ size_t SessionControl::used_bytes() const {
 Result<size_t> SessionControl::ring_bytes_for(const SessionRequest& request) const {
   const size_t cpus = std::max<size_t>(p_.rings.cpus().size(), 1);
   const size_t left = budget_.total_bytes - std::min(budget_.total_bytes, used_bytes());
-  const bool ordinary = request.owner.uid != 0 && request.owner.uid != ::geteuid();
-  const size_t most = left / cpus / (ordinary ? 2 : 1);
-  const size_t size =
-      request.ring_bytes != 0
-          ? request.ring_bytes
-          : std::max(kSmallestRing, std::min(budget_.ring_bytes, std::bit_floor(most / 2)));
+  const size_t most = left / cpus / (request.owner.is_ordinary_user() ? 2 : 1);
+  const size_t size = request.ring_bytes != 0
+                          ? request.ring_bytes
+                          : std::max(size_t{kStreamRingKbMin} << 10,
+                                     std::min(budget_.ring_bytes, std::bit_floor(most / 2)));
   if (size <= most) return size;
   return fail(ExitCode::unavailable,
               "there is no room for stream rings of {} KiB on {} CPUs: {} MiB of stream.total_mb "
@@ -155,13 +153,6 @@ Result<> SessionControl::set_filter(Session& session, const FilterSettings& sett
 
 void SessionControl::set_paused(Session& session, bool paused) {
   session.paused = paused;
-  p_.applier.reconcile();
-}
-
-void SessionControl::set_recorder(bool on) {
-  if (p_.sessions.recorder().has_sink == on) return;
-  p_.sessions.recorder().has_sink = on;
-  if (on && p_.sessions.recorder().since_ns == 0) p_.sessions.recorder().since_ns = boottime_ns();
   p_.applier.reconcile();
 }
 

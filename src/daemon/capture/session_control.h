@@ -83,10 +83,11 @@ class SessionControl {
   Result<> set_output(bool on);
   // Adopts or removes what an earlier daemon has left of that session.
   Result<> adopt_output(bool on);
-  // The flight recorder has been turned on, or is about to be turned off.
-  void set_recorder(bool on);
   // Takes effect for new sessions, and for the output at once. Fails as Drain::resize().
   Result<> set_budget(const RingBudget& budget);
+
+  // Memory of the stream rings of all sessions.
+  [[nodiscard]] size_t used_bytes() const;
 
   // The number of records that reset() has discarded.
   struct Discarded {
@@ -105,7 +106,6 @@ class SessionControl {
  private:
   void close(uint32_t number);
   [[nodiscard]] Result<size_t> ring_bytes_for(const SessionRequest& request) const;
-  [[nodiscard]] size_t used_bytes() const;
   [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings,
                                                            StreamAccount* account,
                                                            Publish publish) const;
@@ -120,9 +120,5 @@ class SessionControl {
   // Clients' sessions may end after this object.
   std::shared_ptr<SessionControl*> self_ = std::make_shared<SessionControl*>(this);
 };
-
-// The numbers of system calls in each ABI (values of syscall_abi_t).
-[[nodiscard]] std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(
-    const std::vector<std::string>& names);
 
 }  // namespace ktraced

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/capture/trace_status.h"
 
+#include <utility>
+
 namespace ktraced {
+namespace {
+
+using ByName = std::map<std::string, EventStatus>;
+
+// Adds an event. Its counts include those of the event's earlier definitions.
+void add(ByName& events, const std::string& name, EventStatus event) {
+  if (auto earlier = events.find(name); earlier != events.end())
+    event.counters += earlier->second.counters;
+  events[name] = std::move(event);
+}
+
+}  // namespace
 
 EventStatus StatusReader::status(const Session& session, const Event& event,
                                  SessionAccounts::Reading reading) const {
@@ -26,12 +40,33 @@ EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
                                        : accounts_.read_streams(event));
 }
 
+StatusReader::Overwritten StatusReader::overwritten() const {
+  return rings_.flight().enabled() ? rings_.flight().reach().overwritten
+                                   : Overwritten(EVENT_ID_MAX);
+}
+
 SessionStatus StatusReader::of(const Session& session) const {
+  return of(session, session.is_recorder() ? overwritten() : Overwritten(EVENT_ID_MAX));
+}
+
+std::vector<SessionStatus> StatusReader::sessions() const { return sessions(overwritten()); }
+
+std::vector<SessionStatus> StatusReader::sessions(const Overwritten& overwritten) const {
+  std::vector<SessionStatus> list;
+  for (const Session& session : sessions_.all())
+    if (session.has_sink)
+      list.push_back(of(session, session.is_recorder() ? overwritten : Overwritten(EVENT_ID_MAX)));
+  return list;
+}
+
+SessionStatus StatusReader::of(const Session& session, const Overwritten& overwritten) const {
+  using State = SessionStatus::State;
   SessionStatus out{.name = session.name,
                     .owner = session.owner,
                     .since_ns = session.since_ns,
-                    .recording = sessions_.records(session),
-                    .paused = session.paused,
+                    .state = !session.has_sink            ? State::off
+                             : sessions_.records(session) ? State::recording
+                                                          : State::paused,
                     .own_events = session.own_events.has_value(),
                     .own_filter = session.own_filter.has_value(),
                     .event_names = sessions_.events_of(session),
@@ -49,30 +84,22 @@ SessionStatus StatusReader::of(const Session& session) const {
                            .consumed = consumed,
                            .produced = ring.produced()});
     }
-  const std::vector<uint64_t> overwritten = session.is_recorder() && rings_.flight().enabled()
-                                                ? rings_.flight().reach().overwritten
-                                                : std::vector<uint64_t>(EVENT_ID_MAX);
   for (const Event& event : catalog_.schema().events()) {
     if (is_unused(event)) continue;
     EventStatus now =
         status(session, event, accounts_.read(session.number, event, overwritten[event.id]));
     if (!now.counters.any()) continue;
     out.totals += now.counters;
-    if (auto earlier = out.events.find(event.name); earlier != out.events.end())
-      now.counters += earlier->second.counters;
-    out.events[event.name] = std::move(now);
+    add(out.events, event.name, std::move(now));
   }
   return out;
 }
 
 StreamStatus StatusReader::stream() const {
-  StreamStatus status{.max_latency_ms = 0,  // of the configuration
-                      .late_records = control_.drain().late_records(),
-                      .names_dropped = rings_.counters().names_dropped(),
-                      .total_bytes = 0};
-  for (const Session& session : sessions_.all())
-    status.total_bytes += session.ring_bytes * rings_.cpus().size();
-  return status;
+  return {.max_latency_ms = 0,  // of the configuration
+          .late_records = control_.drain().late_records(),
+          .names_dropped = rings_.counters().names_dropped(),
+          .total_bytes = control_.used_bytes()};
 }
 
 // Thousands of events may be defined, and reading the misses of one takes a system call.
@@ -92,12 +119,10 @@ TraceStatus StatusReader::read() const {
     status.totals += now.counters;
     // Unused dynamic events are left out of the status.
     if (is_dynamic(event) && !now.counters.any() && !now.enabled) continue;
-    // Includes what was counted under the event's earlier definitions.
-    if (auto earlier = status.events.find(event.name); earlier != status.events.end())
-      now.counters += earlier->second.counters;
-    status.events[event.name] = std::move(now);
+    add(status.events, event.name, std::move(now));
   }
   status.stream = stream();
+  status.sessions = sessions(reach.overwritten);
   status.flight = {
       .enabled = flight.enabled(), .bytes = flight.memory(), .since_ns = reach.since_ns};
   return status;

@@ -48,11 +48,12 @@ struct StreamStatus {
 };
 
 struct SessionStatus {
+  enum class State { off, recording, paused };
+
   std::string name;
   SessionOwner owner;
   uint64_t since_ns = 0;  // CLOCK_BOOTTIME; 0: it has never recorded
-  bool recording = false;
-  bool paused = false;
+  State state = State::off;
   bool own_events = false;
   bool own_filter = false;
   EventSet event_names;
@@ -73,6 +74,7 @@ struct TraceStatus {
   std::map<std::string, EventStatus> events;  // without dynamic ones that are unused
   EventCounters totals;
   StreamStatus stream;
+  std::vector<SessionStatus> sessions;
   FlightStatus flight;
 };
 
@@ -95,11 +97,18 @@ class StatusReader {
   [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten) const;
   // A session with its rings and counts.
   [[nodiscard]] SessionStatus of(const Session& session) const;
+  // The same of all sessions that have a sink.
+  [[nodiscard]] std::vector<SessionStatus> sessions() const;
 
  private:
   [[nodiscard]] bool is_unused(const Event& event) const;
+  // The records of each event that the flight recorder has overwritten, as its Reach has them.
+  using Overwritten = std::vector<uint64_t>;
+  [[nodiscard]] Overwritten overwritten() const;
   [[nodiscard]] EventStatus status(const Session& session, const Event& event,
                                    SessionAccounts::Reading reading) const;
+  [[nodiscard]] SessionStatus of(const Session& session, const Overwritten& overwritten) const;
+  [[nodiscard]] std::vector<SessionStatus> sessions(const Overwritten& overwritten) const;
   [[nodiscard]] StreamStatus stream() const;
 
   const EventCatalog& catalog_;

@@ -68,6 +68,7 @@ class Tracer {
   [[nodiscard]] SessionStatus status_of(const Session& session) const {
     return status_.of(session);
   }
+  [[nodiscard]] std::vector<SessionStatus> session_list() const { return status_.sessions(); }
   // Why the event of this name could not be attached; null if nothing has failed.
   [[nodiscard]] const std::string* why_not_attached(const std::string& event) const {
     return availability_.failure(event);

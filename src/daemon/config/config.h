@@ -38,6 +38,10 @@ struct FlightConfig {
   bool operator==(const FlightConfig&) const = default;
 };
 
+// Sizes of stream rings, powers of two.
+inline constexpr uint32_t kStreamRingKbMin = 64;
+inline constexpr uint32_t kStreamRingKbMax = 1U << 20;
+
 // The rings from which the stream is read.
 struct StreamConfig {
   uint32_t buffer_kb = 4096;  // per CPU and session, if it fits; a power of two

@@ -6,7 +6,8 @@
 namespace ktraced {
 namespace {
 
-constexpr NumberRule kStreamKb{.min = 64, .max = 1U << 20, .power_of_two = true};
+constexpr NumberRule kStreamKb{
+    .min = kStreamRingKbMin, .max = kStreamRingKbMax, .power_of_two = true};
 constexpr NumberRule kFlightKb{
     .min = 64,
     .max = FLIGHT_BYTES_MAX >> 10,

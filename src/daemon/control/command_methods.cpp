@@ -184,9 +184,9 @@ Result<Session*> session_parameter(Tracer& tracer, const json& params) {
   return tracer.sessions().named(name->get<std::string>());
 }
 
-Result<bool> flag_parameter(const json& params, const char* key) {
+Result<bool> flag_parameter(const json& params, const char* key, bool fallback) {
   auto value = params.find(key);
-  if (value == params.end()) return false;
+  if (value == params.end()) return fallback;
   if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", key);
   return value->get<bool>();
 }

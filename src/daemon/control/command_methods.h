@@ -32,7 +32,8 @@ void add_commands(ControlServer& server, const MethodTargets& targets);
 // The session that a request names, the recorder if it names none. Fails as SessionSet::named().
 [[nodiscard]] Result<Session*> session_parameter(Tracer& tracer, const nlohmann::json& params);
 
-[[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key);
+[[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key,
+                                          bool fallback = false);
 
 // A list of names or patterns, of bounded length. Fails with ExitCode::usage.
 [[nodiscard]] Result<std::vector<std::string>> names_parameter(const nlohmann::json& params,

@@ -24,9 +24,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kRingKbMin = 64;
-constexpr uint64_t kRingKbMax = 1U << 20;
-
 // What a client asks for, as it has written it.
 struct StreamRequest {
   SessionRequest session;
@@ -45,10 +42,10 @@ Result<std::string> name_parameter(const json& params) {
 Result<size_t> ring_parameter(const json& params) {
   const auto kb = params.find("buffer_kb");
   if (kb == params.end()) return 0;
-  if (!kb->is_number_unsigned() || kb->get<uint64_t>() < kRingKbMin ||
-      kb->get<uint64_t>() > kRingKbMax || !std::has_single_bit(kb->get<uint64_t>()))
-    return fail(ExitCode::usage, "'buffer_kb' must be a power of two from {} to {}", kRingKbMin,
-                kRingKbMax);
+  if (!kb->is_number_unsigned() || kb->get<uint64_t>() < kStreamRingKbMin ||
+      kb->get<uint64_t>() > kStreamRingKbMax || !std::has_single_bit(kb->get<uint64_t>()))
+    return fail(ExitCode::usage, "'buffer_kb' must be a power of two from {} to {}",
+                kStreamRingKbMin, kStreamRingKbMax);
   return static_cast<size_t>(kb->get<uint64_t>()) << 10;
 }
 
@@ -180,23 +177,17 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
   });
 }
 
-json list_sessions(const Tracer& tracer) {
-  json list = json::array();
-  for (const Session& session : tracer.sessions().all())
-    if (session.has_sink) list.push_back(session_json(tracer, session, false));
-  return {{"sessions", std::move(list)}};
-}
-
 }  // namespace
 
 void add_session_methods(ControlServer& server, const MethodTargets& t) {
-  server.add("session.list", Role::read,
-             [t](const json&, const Peer&) { return list_sessions(t.tracer); });
+  server.add("session.list", Role::read, [t](const json&, const Peer&) {
+    return json{{"sessions", sessions_json(t.tracer.session_list())}};
+  });
   server.add({"session.show", {"session"}}, Role::read,
              [t](const json& params, const Peer&) -> Result<json> {
                auto session = session_parameter(t.tracer, params);
                if (!session) return propagate(session);
-               return session_json(t.tracer, **session, true);
+               return session_json(t.tracer.status_of(**session), true);
              });
   server.add_deferred({"stream.subscribe", {"name", "events", "filter", "buffer_kb"}}, Role::read,
                       [t](const json& params, const Peer& peer, const Reply& reply) {

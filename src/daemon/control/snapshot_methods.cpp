@@ -24,12 +24,6 @@ Result<std::string> text_parameter(const json& params, const char* name, std::st
 
 std::string text_of(const Peer& peer) { return fmt::format("pid {} (uid {})", peer.pid, peer.uid); }
 
-// A parameter that is true or false; `fallback` if it is missing.
-Result<bool> flag_or(const json& params, const char* name, bool fallback) {
-  if (!params.contains(name)) return fallback;
-  return flag_parameter(params, name);
-}
-
 // `wait`: also until the snapshot is on disk. A client that does not wait for that does not wait
 // for a bank either, unless it says so.
 Result<std::chrono::milliseconds> timeout_parameter(const json& params, bool wait) {
@@ -56,7 +50,7 @@ Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
   if (reason->size() > kReasonMax)
     return fail(ExitCode::usage, "'reason' has {} bytes; at most {} are possible", reason->size(),
                 kReasonMax);
-  auto wait = flag_or(params, "wait", true);
+  auto wait = flag_parameter(params, "wait", true);
   if (!wait) return propagate(wait);
   auto timeout = timeout_parameter(params, *wait);
   if (!timeout) return propagate(timeout);
@@ -116,7 +110,7 @@ void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
 void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Reply& reply) {
   auto name = text_parameter(params, "name", "");
   if (!name) return reply(propagate(name));
-  auto kept = flag_or(params, "kept", true);
+  auto kept = flag_parameter(params, "kept", true);
   if (!kept) return reply(propagate(kept));
   snapshots.set_kept(
       *name, *kept, [reply, name = *name, kept = *kept, by = text_of(peer)](const Result<>& done) {

@@ -78,11 +78,16 @@ json filter_status_json(const Tracer& tracer) {
   return filter;
 }
 
-json sessions_json(const Tracer& tracer) {
-  json list = json::array();
-  for (const Session& session : tracer.sessions().all())
-    if (session.has_sink) list.push_back(session_json(tracer, session, false));
-  return list;
+const char* text_of(SessionStatus::State state) {
+  switch (state) {
+    case SessionStatus::State::off:
+      return "off";
+    case SessionStatus::State::recording:
+      return "recording";
+    case SessionStatus::State::paused:
+      return "paused";
+  }
+  return "";
 }
 
 }  // namespace
@@ -99,22 +104,19 @@ json status_json(const Tracer& tracer) {
           {"events", std::move(events)},
           {"totals", counters_json(status.totals)},
           {"stream", stream_json(status.stream)},
-          {"sessions", sessions_json(tracer)},
+          {"sessions", sessions_json(status.sessions)},
           {"flight", flight_json(status.flight)},
           {"persistent", tracer.persistent()},
           {"filter", filter_status_json(tracer)}};
 }
 
-json session_json(const Tracer& tracer, const Session& session, bool counts) {
-  const SessionStatus status = tracer.status_of(session);
+json session_json(const SessionStatus& status, bool counts) {
   const uint64_t now = boottime_ns();
   json out = {{"name", status.name},
               {"pid", status.owner.pid},
               {"uid", status.owner.uid},
               {"age_ns", status.since_ns == 0 ? 0 : now - std::min(now, status.since_ns)},
-              {"state", !session.has_sink  ? "off"
-                        : status.recording ? "recording"
-                                           : "paused"},
+              {"state", text_of(status.state)},
               {"own_events", status.own_events},
               {"own_filter", status.own_filter},
               {"events", status.event_names},
@@ -127,6 +129,12 @@ json session_json(const Tracer& tracer, const Session& session, bool counts) {
   for (const auto& [name, event] : status.events) events[name] = event_json(event);
   out["counts"] = std::move(events);
   return out;
+}
+
+json sessions_json(const std::vector<SessionStatus>& sessions) {
+  json list = json::array();
+  for (const SessionStatus& session : sessions) list.push_back(session_json(session, false));
+  return list;
 }
 
 json probe_json(const Tracer& tracer, const ProbeInfo& probe) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "daemon/capture/tracer.h"
 
@@ -12,8 +13,8 @@ namespace ktraced {
 [[nodiscard]] nlohmann::json status_json(const Tracer& tracer);
 
 // A session: who, since when, events, filter, rings and totals; with `counts` each event's.
-[[nodiscard]] nlohmann::json session_json(const Tracer& tracer, const Session& session,
-                                          bool counts);
+[[nodiscard]] nlohmann::json session_json(const SessionStatus& status, bool counts);
+[[nodiscard]] nlohmann::json sessions_json(const std::vector<SessionStatus>& sessions);
 
 // One entry of `probe.list` and of the answer of `probe.add`.
 [[nodiscard]] nlohmann::json probe_json(const Tracer& tracer, const ProbeInfo& probe);

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <utility>
+
+#include "kernel/filters/filters.h"
 
 namespace ktraced {
 namespace {
@@ -45,7 +46,7 @@ void TaskTracking::begin() {
 // While no program was attached, threads may have changed: what their filters say is asked again.
 void TaskTracking::check_names() {
   names_.check();
-  std::atomic_ref(object_.control().generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
+  evict_threads(object_.control());
 }
 
 void TaskTracking::check_if_attached() {
@@ -66,7 +67,7 @@ void TaskTracking::attach_now(ProgramAttacher& attacher) {
   if (check)
     check_names();
   else
-    std::atomic_ref(object_.control().generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
+    evict_threads(object_.control());
 }
 
 bool TaskTracking::all_attached() const {

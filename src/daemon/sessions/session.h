@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What one asks for, and where it goes.
+// A session: its events, its filter and its sink.
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,9 @@ namespace ktraced {
 struct SessionOwner {
   pid_t pid = 0;  // 0: the daemon itself
   uid_t uid = 0;
+
+  // False for root and the daemon's uid.
+  [[nodiscard]] bool is_ordinary_user() const { return uid != 0 && uid != ::geteuid(); }
 };
 
 // An event set, a filter and a sink of its own. The kernel knows it by its number: a program writes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What became of the hits of each session.
+// The account of the hits of each session.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/sessions/session_set.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/text/plain_text.h"
@@ -10,7 +8,7 @@
 namespace ktraced {
 namespace {
 
-// Not for root and the daemon's uid.
+// Of ordinary users.
 constexpr ptrdiff_t kSessionsPerUser = 3;
 constexpr ptrdiff_t kSessionsOfUsers = SESSIONS_MAX - SESSION_CLIENT_FIRST - 1;
 
@@ -61,11 +59,10 @@ Result<Session*> SessionSet::add(const std::string& name, const SessionOwner& ow
 
 // Of ordinary users: a few sessions each, and one number is left for administrators.
 Result<> SessionSet::check_room(const SessionOwner& owner) const {
-  const auto is_ordinary = [](uid_t uid) { return uid != 0 && uid != ::geteuid(); };
-  if (!is_ordinary(owner.uid)) return {};
+  if (!owner.is_ordinary_user()) return {};
   ptrdiff_t own = 0, ordinary = 0;
   for (const Session& session : sessions_) {
-    if (!session.is_client() || !is_ordinary(session.owner.uid)) continue;
+    if (!session.is_client() || !session.owner.is_ordinary_user()) continue;
     ++ordinary;
     if (session.owner.uid == owner.uid) ++own;
   }

@@ -56,9 +56,13 @@ class SessionSet {
   [[nodiscard]] bool follows_recorder(const Session& session) const {
     return !session.is_recorder() && !session.own_events && !session.own_filter;
   }
-  // True if a session records now. A paused recorder pauses those that follow it.
+  // A paused recorder also pauses the sessions that follow it.
+  [[nodiscard]] bool paused(const Session& session) const {
+    return session.paused || (follows_recorder(session) && recorder().paused);
+  }
+  // True if a session records now.
   [[nodiscard]] bool records(const Session& session) const {
-    return session.has_sink && !session.paused && !(follows_recorder(session) && recorder().paused);
+    return session.has_sink && !paused(session);
   }
   // Sessions whose filter is that of the recorder, by bits.
   [[nodiscard]] uint32_t following_recorder() const;

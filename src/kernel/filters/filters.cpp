@@ -74,7 +74,7 @@ Filters::Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_m
       followed_map_(object.map_fd("followed")) {
   store(control_.kinds_at_hit, FILTER_UID | (cgroup_moves_seen ? 0 : FILTER_CGROUP));
   adopt_ids();
-  evict_threads();
+  evict_threads(control_);
 }
 
 // Of the ids that an earlier daemon has left, the filters of the recorder and the output use those
@@ -177,8 +177,8 @@ Result<> Filters::apply(Sessions sessions, const FilterSettings& settings) {
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
     if ((sessions >> session & 1) != 0) put_in_force(session, settings, compiled->roots);
   store(control_.following, 1);
-  update_kinds_at_hit();
-  evict_threads();
+  note_sessions();
+  evict_threads(control_);
   remove_unused_roots();
   return {};
 }
@@ -205,37 +205,18 @@ void Filters::put_in_force(uint32_t session, const FilterSettings& settings, con
 
 uint32_t Filters::slot_of(uint32_t session) const { return control_.filters[session].slot & 1; }
 
-// A program that computes with the old filters meanwhile keeps its result under the old generation.
-void Filters::evict_threads() {
-  std::atomic_ref(control_.generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
-}
-
-Filters::Sessions Filters::filtering() const {
-  Sessions sessions = 0;
-  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
-    if (const FilterSettings& settings = sessions_[session].settings;
-        !settings.include.empty() || !settings.exclude.empty())
-      sessions |= 1U << session;
-  return sessions;
-}
-
-Filters::Sessions Filters::by_cgroup() const {
-  Sessions sessions = 0;
-  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
-    if (const FilterSettings& settings = sessions_[session].settings;
-        !settings.include.cgroup.empty() || !settings.exclude.cgroup.empty())
-      sessions |= 1U << session;
-  return sessions;
-}
-
-void Filters::update_kinds_at_hit() {
+Filters::Sessions Filters::by_kinds(uint32_t kinds) const {
   Sessions sessions = 0;
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session) {
     const FilterSettings& settings = sessions_[session].settings;
-    if (((kinds_of(settings.include) | kinds_of(settings.exclude)) & control_.kinds_at_hit) != 0)
+    if (((kinds_of(settings.include) | kinds_of(settings.exclude)) & kinds) != 0)
       sessions |= 1U << session;
   }
-  store(control_.sessions_at_hit, sessions);
+  return sessions;
+}
+
+void Filters::note_sessions() {
+  store(control_.sessions_at_hit, by_kinds(control_.kinds_at_hit));
   store(control_.filtering, filtering());
 }
 
@@ -312,6 +293,11 @@ void Filters::select_syscalls(Sessions sessions,
     for (uint32_t nr = 0; nr < SYSCALL_MAX; ++nr)
       put(control_.call_sessions[abi][nr], all || selected.test(nr));
   }
+}
+
+// A program that computes with the old filters meanwhile keeps its result under the old generation.
+void evict_threads(struct control& control) {
+  std::atomic_ref(control.generation).fetch_add(1ULL << THREAD_GENERATION_SHIFT);
 }
 
 comm_pattern compile_comm(std::string_view pattern) {

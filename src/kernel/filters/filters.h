@@ -40,13 +40,10 @@ class Filters {
   void select_syscalls(Sessions sessions,
                        const std::map<uint32_t, std::vector<uint32_t>>& numbers_by_abi);
 
-  // What the programs know of threads is computed again: changes may have gone unnoticed.
-  void evict_threads();
-
   // Sessions whose filter has at least one value, not counting system calls.
-  [[nodiscard]] Sessions filtering() const;
+  [[nodiscard]] Sessions filtering() const { return by_kinds(UINT32_MAX); }
   // Sessions that filter by control group.
-  [[nodiscard]] Sessions by_cgroup() const;
+  [[nodiscard]] Sessions by_cgroup() const { return by_kinds(FILTER_CGROUP); }
   // Are process trees followed, so that fork events are needed?
   [[nodiscard]] bool following() const { return !roots_.empty(); }
   // Processes that were not followed because the map was full.
@@ -71,7 +68,8 @@ class Filters {
   Result<> fill(uint32_t session, const Compiled& compiled);
   Result<> replace_ids(uint32_t session, uint32_t slot, const std::vector<filter_id_key>& keys);
   void put_in_force(uint32_t session, const FilterSettings& settings, const Roots& roots);
-  void update_kinds_at_hit();
+  [[nodiscard]] Sessions by_kinds(uint32_t kinds) const;  // enum filter_kind
+  void note_sessions();
   Result<> add_root(uint32_t tgid, uint32_t bit);
   void remove_unused_roots();
   void remove_roots(uint64_t bits);
@@ -84,6 +82,9 @@ class Filters {
   Roots roots_;  // of all sessions
   bool emptied_ = false;
 };
+
+// What the programs keep of threads is computed again: changes may have gone unnoticed.
+void evict_threads(struct control& control);
 
 // Finds a control group in the v2 hierarchy. `path` is absolute or relative to its mount. Fails
 // with ExitCode::usage.

@@ -70,24 +70,6 @@ TEST(Persistence, LeavesNoGapInTheFlightHistoryBetweenDaemons) {
   EXPECT_EQ(shown, from_to(1, shown.size()));
 }
 
-TEST(Persistence, EndsTheSessionsOfTheClientsOfAKilledDaemon) {
-  Daemon daemon(json{{"events", numbered_calls()}});
-  WaitingTruth during({"numbered", "2000"});
-  WaitingTruth after({"numbered", "1000"});
-  Stream interrupted(daemon);
-  daemon.end(SIGKILL);
-  during.act();
-  daemon.start();
-  EXPECT_TRUE(daemon.call("session.list")["sessions"].empty());
-
-  Stream stream(daemon);
-  after.act();
-  const Trace trace = stream.finish();
-  EXPECT_TRUE(trace.events("sys_enter", during.pid()).empty());
-  EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
-  EXPECT_EQ(trace.lost(), 0);
-}
-
 json output_of_numbered_calls(const std::filesystem::path& directory, int buffer_kb) {
   json config = output_config(directory);
   config["stream"]["buffer_kb"] = buffer_kb;
