@@ -28,6 +28,9 @@
  * member that points to the type gives only a forward declaration. */
 const enum event_id events_declared SEC(".rodata.events") = 0;
 
+_Static_assert(sizeof(((struct cpu_state *)0)->hits[0]) == 1 << WAY_COUNTER_SHIFT,
+	       "the bits WAY_COUNTER are an offset in hits");
+
 /* What a program sees of a hit. */
 struct hit {
 	const u64 *args;             /* of the tracepoint, in the order of its prototype */
@@ -36,32 +39,28 @@ struct hit {
 
 /* The sessions that have the event on. Counts the hit, also when there is none: a
  * detached program may still run for some milliseconds. */
-static __always_inline u32 sessions_on(u32 id)
+static __always_inline u32 count_hit(u32 id)
 {
 	u32 cpu = bpf_get_smp_processor_id(), way;
 	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
+	const struct control *c = &control;
+	u64 *row;
 
 	if (!state || id >= EVENT_ID_MAX)
 		return 0;
-	way = control.event_ways[id];
-	__sync_fetch_and_add(&state->hits[way >> WAY_COUNTER_SHIFT & (WAY_COUNTERS - 1)][id], 1);
+	barrier_var(c); /* so that the direct way does not load its address for this one */
+	way = c->event_ways[id];
+	row = (void *)state->hits + (way & WAY_COUNTER);
+	__sync_fetch_and_add(&row[id], 1);
 	return way & WAY_SESSIONS;
 }
 
 /* The sessions that a hit matches of the current task. */
 static __always_inline u32 sessions_of_hit(u32 id)
 {
-	u32 sessions = sessions_on(id);
+	struct task_struct *current = current_task();
 
-	return sessions ? matching_current(sessions) : 0;
-}
-
-/* The same for an event that is also about another task: argument number `other`. */
-static __always_inline u32 sessions_of_pair(u32 id, const u64 *args, u32 other)
-{
-	u32 sessions = sessions_on(id);
-
-	return sessions ? matching_pair(sessions, args, other) : 0;
+	return matching_current(count_hit(id), current);
 }
 
 /* Wakes the reader after every wakeup_bytes bytes, not after each record: a wake-up
@@ -206,7 +205,7 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 
 /*
  * An event: its record, and the raw tracepoint program that writes it. `of` is
- * OF_CURRENT, OF_PAIR(N) or OF_CURRENT_IF(function). The parameters of the body follow.
+ * OF_CURRENT, OF_PAIR(N), OF_TYPED_PAIR(N) or OF_CURRENT_IF(function). The parameters of the body follow.
  *
  * The fast path stores straight into the flight ring. Otherwise the hit is first
  * matched against the filters of the sessions.
@@ -223,24 +222,26 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 #define TYPED_EVENT(name, of, ...) DEFINE_EVENT("?raw_tracepoint/" #name, name, of, __VA_ARGS__)
 
 /* The same with the whole program as body, for one that does more than to write the
- * event, or whose record is of variable length. It calls sessions_of_NAME(args). */
+ * event, or whose record is of variable length. It calls sessions_of_NAME(args, current_task()). */
 #define EVENT_PROGRAM(name, of, ...) \
 	DECLARE_EVENT(name, of)      \
 	SEC("?raw_tp/" #name)        \
 	int name(__VA_ARGS__)
 
 /* The hit matches if the current task does. */
-#define OF_CURRENT "current", sessions_of_current, 0
+#define OF_CURRENT "current", matching_of_current, 0
 /* The hit matches if the current task or the task in argument N does. */
-#define OF_PAIR(n) "pair", sessions_of_pair, n
-/* The hit matches if the current task does and `function`, like sessions_of_current(),
+#define OF_PAIR(n) "pair", matching_pair, n
+#define OF_TYPED_PAIR(n) "pair", matching_typed_pair, n /* in a TYPED_EVENT */
+/* The hit matches if the current task does and `function`, like matching_of_current(),
  * finds nothing that excludes the hit. */
 #define OF_CURRENT_IF(function) "current", function, 0
 
-static __always_inline u32 sessions_of_current(u32 id, const u64 *args __attribute__((unused)),
+static __always_inline u32 matching_of_current(u32 sessions, struct task_struct *current,
+					       const u64 *args __attribute__((unused)),
 					       u32 other __attribute__((unused)))
 {
-	return sessions_of_hit(id);
+	return matching_current(sessions, current);
 }
 
 /*
@@ -249,19 +250,19 @@ static __always_inline u32 sessions_of_current(u32 id, const u64 *args __attribu
  * and the schema have it from the same words.
  */
 #define DECLARE_EVENT(...) DECLARE_EVENT_OF(__VA_ARGS__)
-#define DECLARE_EVENT_OF(name, matched_by, sessions_of, other)                                     \
-	const struct rec_##name *const record_of_##name                                            \
-		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0; \
-	static __always_inline u32 sessions_of_##name(const u64 *args)                             \
-	{                                                                                          \
-		return sessions_of(EVENT_##name, args, other);                                     \
+#define DECLARE_EVENT_OF(name, matched_by, matching, other)                                         \
+	const struct rec_##name *const record_of_##name                                             \
+		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0;  \
+	static __always_inline u32 sessions_of_##name(const u64 *args, struct task_struct *current) \
+	{                                                                                           \
+		return matching(count_hit(EVENT_##name), current, args, other);                     \
 	}
 
-/* The two ways share no value: after the filter the task is asked for again, so that the
- * fast path keeps neither the task nor a record across the call. */
+/* The two ways share no value: after the direct way everything is asked for again, so that
+ * it keeps nothing for the other. */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
-#define DEFINE_EVENT_OF(section, name, matched_by, sessions_of, other, ...)                        \
-	DECLARE_EVENT_OF(name, matched_by, sessions_of, other)                                     \
+#define DEFINE_EVENT_OF(section, name, matched_by, matching, other, ...)                           \
+	DECLARE_EVENT_OF(name, matched_by, matching, other)                                        \
 	static __always_inline void fill_##name(__VA_ARGS__);                                      \
 	static __always_inline bool record_##name(const struct hit *hit)                           \
 	{                                                                                          \
@@ -278,15 +279,16 @@ static __always_inline u32 sessions_of_current(u32 id, const u64 *args __attribu
 	int name(u64 *ctx)                                                                         \
 	{                                                                                          \
 		struct hit hit = { ctx, current_task() };                                          \
+		u32 sessions;                                                                      \
                                                                                                    \
 		if (record_##name(&hit))                                                           \
 			return 0;                                                                  \
-                                                                                                   \
-		u32 sessions = sessions_of_##name(ctx);                                            \
-		struct rec_##name r = {};                                                          \
-                                                                                                   \
+		sessions = sessions_of_##name(ctx, hit.current);                                   \
 		if (!sessions)                                                                     \
 			return 0;                                                                  \
+                                                                                                   \
+		struct rec_##name r = {};                                                          \
+                                                                                                   \
 		hit.current = current_task();                                                      \
 		fill_##name(&r, &hit);                                                             \
 		return EMIT(name, &r, sessions);                                                   \

@@ -118,18 +118,15 @@ __noinline u32 matching_kinds(u64 task_address, u32 session, u32 exclude, u32 as
 	return matching;
 }
 
-/* What the filters say about a thread, one bit a session: included in the lowest 8 bits,
- * excluded above them. As in the table of threads. */
-typedef u32 verdict_t;
-
-#define VERDICT(included, excluded) ((included) | (excluded) << THREAD_EXCLUDED_SHIFT)
-#define INCLUDED(verdict) ((verdict) & WAY_SESSIONS)
-#define EXCLUDED(verdict) ((verdict) >> THREAD_EXCLUDED_SHIFT & WAY_SESSIONS)
-
-/* For the sessions in `sessions`, by the kinds in `asked`. */
-static __always_inline verdict_t judge(u64 task, u32 sessions, u32 asked)
+static __always_inline bool is_daemon(u32 tgid)
 {
-	u32 included = control.no_session, excluded = control.no_session;
+	return tgid == control.self_tgid;
+}
+
+/* Of `sessions`, those whose filter the task matches, by the kinds in `asked`. */
+static __always_inline u32 judge(u64 task, u32 sessions, u32 asked)
+{
+	u32 matching = control.no_session;
 
 	for (u32 session = 0; session < SESSIONS_MAX; session++) {
 		u32 bit = session_bit(session), include, exclude;
@@ -138,29 +135,37 @@ static __always_inline verdict_t judge(u64 task, u32 sessions, u32 asked)
 			continue;
 		include = side_of(session, 0).values->kinds & asked;
 		exclude = side_of(session, 1).values->kinds & asked;
-		if (!include || matching_kinds(task, session, 0, asked) == include)
-			included |= bit;
+		if (include && matching_kinds(task, session, 0, asked) != include)
+			continue;
 		if (exclude && matching_kinds(task, session, 1, asked))
-			excluded |= bit;
+			continue;
+		matching |= bit;
 	}
-	return VERDICT(included, excluded);
+	return matching;
+}
+
+static __always_inline u64 thread_word(u64 generation, u32 tid, u32 sessions)
+{
+	return generation | (u64)tid << THREAD_TID_SHIFT | sessions;
 }
 
 /* Computes a word of the table of threads. It is kept unless the thread has changed
  * meanwhile: then evict_thread() has replaced the old word. */
-__noinline u32 judge_thread(u64 task_address, u32 key)
+__noinline u32 judge_thread(u64 task_address, u32 tid)
 {
-	u64 *place = &threads[key & (THREAD_SLOTS - 1)];
+	u64 *place = &threads[tid & (THREAD_SLOTS - 1)];
 	u64 old = *(volatile u64 *)place, generation = *(volatile u64 *)&control.generation;
 	struct task_struct *task = (void *)task_address;
-	verdict_t verdict;
+	u32 sessions;
 
+	/* Never kept: without a filter, nothing evicts a thread of the daemon when it ends. */
+	if (is_daemon(READ(task, tgid)))
+		return 0;
 	barrier();
-	verdict = judge(task_address, WAY_SESSIONS, ~control.kinds_at_hit);
-	if ((u32)READ(task, tgid) == control.self_tgid)
-		verdict |= VERDICT(0, WAY_SESSIONS);
-	__sync_val_compare_and_swap(place, old, generation | (u64)key << THREAD_KEY_SHIFT | verdict);
-	return verdict;
+	sessions = judge(task_address, WAY_SESSIONS, ~control.kinds_at_hit);
+	if (tid || !control.idle_by_name)
+		__sync_val_compare_and_swap(place, old, thread_word(generation, tid, sessions));
+	return sessions;
 }
 
 /* By the kinds whose changes no hook reports. Only for the sessions that filter by one. */
@@ -177,37 +182,31 @@ static __always_inline void evict_thread(u32 tid)
 		bpf_ktime_get_ns() & ((1UL << THREAD_GENERATION_SHIFT) - 1);
 }
 
-static __always_inline u32 thread_key(u32 tid)
+/* The sessions that match a thread; more than WAY_SESSIONS if the table does not have it. */
+static __always_inline u64 known_sessions(u32 tid)
 {
-	return tid ? tid : THREAD_IDLE | bpf_get_smp_processor_id();
+	return threads[tid & (THREAD_SLOTS - 1)] ^ thread_word(control.generation, tid, 0);
 }
 
-/* Is this the word of the thread with this key, and not outdated? */
-static __always_inline bool word_fits(u64 word, u32 key)
+/* Of the sessions that match by what is kept, those that also do by what is asked at the
+ * hit. */
+static __always_inline u32 also_at_hit(u64 task, u32 sessions, u32 asked)
 {
-	return !((word ^ (control.generation | (u64)key << THREAD_KEY_SHIFT)) >> THREAD_KEY_SHIFT);
+	return sessions & (judge_at_hit(task, asked) | ~asked);
 }
 
-/* Adds what is asked at the hit to a verdict. */
-static __always_inline verdict_t asked_at_hit(u64 task, u32 sessions, verdict_t verdict)
+static __always_inline u32 current_sessions(u32 sessions, struct task_struct *current)
 {
-	verdict_t now = judge_at_hit(task, sessions);
+	u32 tid = current->pid, asked;
+	u64 known = known_sessions(tid);
 
-	return (verdict & (now | VERDICT(~sessions & WAY_SESSIONS, WAY_SESSIONS))) |
-	       VERDICT(0, EXCLUDED(now) & sessions);
-}
-
-static __always_inline verdict_t current_verdict(u32 sessions)
-{
-	u32 key = thread_key(current_task()->pid), at_hit = sessions & control.sessions_at_hit;
-	u64 word = threads[key & (THREAD_SLOTS - 1)];
-	verdict_t verdict = word;
-
-	if (!word_fits(word, key))
-		verdict = judge_thread(bpf_get_current_task(), key);
-	if (at_hit)
-		verdict = asked_at_hit(bpf_get_current_task(), at_hit, verdict);
-	return verdict;
+	if (known > WAY_SESSIONS)
+		known = judge_thread(bpf_get_current_task(), tid);
+	sessions &= known;
+	if (!sessions)
+		return 0;
+	asked = sessions & control.sessions_at_hit;
+	return asked ? also_at_hit(bpf_get_current_task(), sessions, asked) : sessions;
 }
 
 /* A task that is an argument of the program. In a typed program the verifier treats it
@@ -221,47 +220,57 @@ static __always_inline u64 argument_address(const u64 *args, u32 argument)
 	return address;
 }
 
-static __always_inline verdict_t argument_verdict(u32 sessions, const u64 *args, u32 argument)
+static __always_inline u32 argument_sessions(u32 sessions, const u64 *args, u32 argument, u32 tid)
 {
-	struct task_struct *task = (void *)args[argument];
-	u32 key = thread_key(READ(task, pid)), at_hit = sessions & control.sessions_at_hit;
-	u64 word = threads[key & (THREAD_SLOTS - 1)];
-	verdict_t verdict = word;
+	u64 known = known_sessions(tid);
+	u32 asked;
 
-	if (!word_fits(word, key))
-		verdict = judge_thread(argument_address(args, argument), key);
-	if (at_hit)
-		verdict = asked_at_hit(argument_address(args, argument), at_hit, verdict);
-	return verdict;
+	if (known > WAY_SESSIONS)
+		known = judge_thread(argument_address(args, argument), tid);
+	sessions &= known;
+	if (!sessions)
+		return 0;
+	asked = sessions & control.sessions_at_hit;
+	return asked ? also_at_hit(argument_address(args, argument), sessions, asked) : sessions;
 }
 
 /* Of `sessions`, those that match an event about the current task only. */
-static __always_inline u32 matching_current(u32 sessions)
+static __always_inline u32 matching_current(u32 sessions, struct task_struct *current)
 {
-	verdict_t verdict;
-
-	if (!(sessions & control.filtering))
-		return (u32)current_task()->tgid == control.self_tgid ? 0 : sessions;
-	verdict = current_verdict(sessions);
-	return sessions & INCLUDED(verdict) & ~EXCLUDED(verdict);
+	if (sessions & control.filtering)
+		return current_sessions(sessions, current);
+	return is_daemon(current->tgid) ? 0 : sessions;
 }
 
 /* Of `sessions`, those that match an event of the current task that is also about another
- * task: argument `argument`. */
-static __always_inline u32 matching_pair(u32 sessions, const u64 *args, u32 argument)
+ * task: argument `argument`, a thread with this tid. */
+static __always_inline u32 matching_tasks(u32 sessions, struct task_struct *current, const u64 *args,
+					  u32 argument, u32 tid)
 {
-	verdict_t current, other;
+	u32 matching = current_sessions(sessions, current);
 
-	if (!(sessions & control.filtering)) {
-		u32 self = control.self_tgid;
+	return matching | argument_sessions(sessions & ~matching, args, argument, tid);
+}
 
-		if ((u32)current_task()->tgid != self)
-			return sessions;
-		return (u32)READ((struct task_struct *)args[argument], tgid) == self ? 0 : sessions;
-	}
-	current = current_verdict(sessions);
-	other = argument_verdict(sessions, args, argument);
-	return sessions & (INCLUDED(current) | INCLUDED(other)) & ~(EXCLUDED(current) & EXCLUDED(other));
+static __always_inline u32 matching_pair(u32 sessions, struct task_struct *current, const u64 *args,
+					 u32 argument)
+{
+	struct task_struct *task = (void *)args[argument];
+
+	if (sessions & control.filtering)
+		return matching_tasks(sessions, current, args, argument, READ(task, pid));
+	return is_daemon(current->tgid) && is_daemon(READ(task, tgid)) ? 0 : sessions;
+}
+
+/* The same for a TYPED_EVENT. */
+static __always_inline u32 matching_typed_pair(u32 sessions, struct task_struct *current, const u64 *args,
+					       u32 argument)
+{
+	const struct task_struct *task = TYPED_ARGUMENT(args, argument, struct task_struct);
+
+	if (sessions & control.filtering)
+		return matching_tasks(sessions, current, args, argument, READ(task, pid));
+	return is_daemon(current->tgid) && is_daemon(READ(task, tgid)) ? 0 : sessions;
 }
 
 /* The sessions that select this system call. */
@@ -269,7 +278,7 @@ static __always_inline u32 call_sessions(u32 abi, u32 nr)
 {
 	barrier_var(nr); /* the verifier must see the bound on the value that is used */
 	if (abi >= SYSCALL_ABIS || nr >= SYSCALL_MAX)
-		return control.other_call_sessions;
+		return control.all_calls_sessions;
 	return control.call_sessions[abi][nr];
 }
 

@@ -53,7 +53,7 @@ EVENT_PROGRAM(sched_process_fork, OF_PAIR(1), u64 *ctx)
 		task_named(child, r.child_pid, (void *)&child->comm);
 	evict_thread(r.child_pid);
 
-	u32 sessions = sessions_of_sched_process_fork(ctx);
+	u32 sessions = sessions_of_sched_process_fork(ctx, current_task());
 
 	return sessions ? EMIT(sched_process_fork, &r, sessions) : 0;
 }
@@ -86,7 +86,7 @@ EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 	task_named(task, tid, (void *)&task->comm);
 	evict_thread(tid);
 
-	u32 sessions = sessions_of_sched_process_exec(ctx);
+	u32 sessions = sessions_of_sched_process_exec(ctx, current_task());
 
 	return sessions ? record_exec((void *)ctx[2], tid, ctx[1], sessions) : 0;
 }
@@ -108,7 +108,7 @@ EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	const char *comm = (const char *)ctx[1];
-	u32 sessions = sessions_of_task_rename(ctx); /* by the old name */
+	u32 sessions = sessions_of_task_rename(ctx, current_task()); /* by the old name */
 	struct rec_task_rename r = {};
 
 	r.pid = READ(task, pid);

@@ -3,7 +3,7 @@
 #include "emit.h"
 
 /* sched_switch(preempt, prev, next, prev_state); before 5.18 without prev_state */
-TYPED_EVENT(sched_switch, OF_PAIR(2), struct rec_sched_switch *r, const struct hit *hit)
+TYPED_EVENT(sched_switch, OF_TYPED_PAIR(2), struct rec_sched_switch *r, const struct hit *hit)
 {
 	const struct task_struct *prev = TYPED(hit, 1, struct task_struct);
 	const struct task_struct *next = TYPED(hit, 2, struct task_struct);
@@ -16,7 +16,7 @@ TYPED_EVENT(sched_switch, OF_PAIR(2), struct rec_sched_switch *r, const struct h
 }
 
 /* sched_waking(task) */
-TYPED_EVENT(sched_waking, OF_PAIR(0), struct rec_sched_waking *r, const struct hit *hit)
+TYPED_EVENT(sched_waking, OF_TYPED_PAIR(0), struct rec_sched_waking *r, const struct hit *hit)
 {
 	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
@@ -26,7 +26,7 @@ TYPED_EVENT(sched_waking, OF_PAIR(0), struct rec_sched_waking *r, const struct h
 }
 
 /* sched_wakeup(task) */
-TYPED_EVENT(sched_wakeup, OF_PAIR(0), struct rec_sched_wakeup *r, const struct hit *hit)
+TYPED_EVENT(sched_wakeup, OF_TYPED_PAIR(0), struct rec_sched_wakeup *r, const struct hit *hit)
 {
 	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
@@ -36,7 +36,7 @@ TYPED_EVENT(sched_wakeup, OF_PAIR(0), struct rec_sched_wakeup *r, const struct h
 }
 
 /* sched_wakeup_new(task) */
-TYPED_EVENT(sched_wakeup_new, OF_PAIR(0), struct rec_sched_wakeup_new *r, const struct hit *hit)
+TYPED_EVENT(sched_wakeup_new, OF_TYPED_PAIR(0), struct rec_sched_wakeup_new *r, const struct hit *hit)
 {
 	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 
@@ -46,7 +46,7 @@ TYPED_EVENT(sched_wakeup_new, OF_PAIR(0), struct rec_sched_wakeup_new *r, const 
 }
 
 /* sched_migrate_task(task, dest_cpu) */
-TYPED_EVENT(sched_migrate_task, OF_PAIR(0), struct rec_sched_migrate_task *r, const struct hit *hit)
+TYPED_EVENT(sched_migrate_task, OF_TYPED_PAIR(0), struct rec_sched_migrate_task *r, const struct hit *hit)
 {
 	const struct task_struct *task = TYPED(hit, 0, struct task_struct);
 

@@ -70,12 +70,13 @@ enum cache_free_arg {
 enum event_way {
 	WAY_SESSIONS = 0xff,
 	WAY_RECORDER = 1 << SESSION_RECORDER,
-	WAY_COUNTER_SHIFT = 8,
-	WAY_COUNTERS = 4, /* the first two are used while the recorder has the event off */
-	WAY_COUNTER = (WAY_COUNTERS - 1) << WAY_COUNTER_SHIFT,
 	/* Only the recorder has the event on, and it has no filter: such a hit is stored at
 	 * once. It is counted by the flight ring, and not as a hit. */
-	WAY_DIRECT = 1 << 10,
+	WAY_DIRECT = 1 << 8,
+	/* These bits are the offset of the counter's row in cpu_state.hits, in bytes. */
+	WAY_COUNTER_SHIFT = 14,
+	WAY_COUNTERS = 4, /* the first two are used while the recorder has the event off */
+	WAY_COUNTER = (WAY_COUNTERS - 1) << WAY_COUNTER_SHIFT,
 };
 
 struct cpu_state {
@@ -205,17 +206,14 @@ struct filter_id_key {
  * Which sessions' filters match a thread. This changes rarely, so it is kept: in a table
  * of words, directly addressed by the lowest bits of the tid. A word is
  *
- *	generation (24 bits) | key (24 bits) | excluded (8 bits) | included (8 bits)
+ *	generation (24 bits) | tid (24 bits) | 0 (8 bits) | sessions (8 bits)
  *
- * A word with another generation or key is computed again. The key is the tid, or
- * THREAD_IDLE and the CPU for the idle tasks, which share a tid but not a name.
+ * A word with another generation or tid is computed again.
  */
 enum {
 	THREAD_SLOTS = 131072, /* power of two */
-	THREAD_EXCLUDED_SHIFT = 8,
-	THREAD_KEY_SHIFT = 16,
+	THREAD_TID_SHIFT = 16,
 	THREAD_GENERATION_SHIFT = 40,
-	THREAD_IDLE = 1 << 23, /* above every tid */
 };
 
 /* The daemon changes this at run time. */
@@ -233,7 +231,7 @@ struct control {
 	u32 filtering;       /* sessions whose filter has at least one value */
 	u32 kinds_at_hit;    /* enum filter_kind: what no hook reports the change of */
 	u32 sessions_at_hit; /* sessions that filter by one of these kinds */
-	u32 reserved;
+	u32 idle_by_name;    /* 1: a filter tells the idle tasks of the CPUs apart by name */
 	/* By session: wake the reader each time this many bytes (a power of two) were written. */
 	u64 wakeup_bytes[SESSIONS_MAX];
 	/* By event id: enum event_way. Set before its program is attached, cleared before it is
@@ -241,7 +239,7 @@ struct control {
 	u16 event_ways[EVENT_ID_MAX];
 	/* By system call: the sessions that select it. */
 	u8 call_sessions[SYSCALL_ABIS][SYSCALL_MAX];
-	u32 other_call_sessions; /* sessions that select the calls that have no place above */
+	u32 all_calls_sessions; /* sessions that select all calls, also those with no place above */
 	/* Constants, see session_bit(). */
 	u8 session_bits[SESSIONS_MAX];
 	u32 no_session;

@@ -18,12 +18,11 @@ static __always_inline u32 syscall_abi(struct task_struct *current, u32 nr)
 }
 
 /* Rejects a call that is not selected at almost no cost. */
-static __always_inline u32 sessions_of_call(u32 id, u32 nr)
+static __always_inline u32 matching_call(u32 sessions, struct task_struct *current, u32 nr)
 {
-	u32 sessions = sessions_on(id);
-
-	sessions &= call_sessions(syscall_abi(current_task(), nr), nr & ~X32_SYSCALL_BIT);
-	return sessions ? matching_current(sessions) : 0;
+	if (sessions & ~control.all_calls_sessions)
+		sessions &= call_sessions(syscall_abi(current, nr), nr & ~X32_SYSCALL_BIT);
+	return sessions ? matching_current(sessions, current) : 0;
 }
 
 static __always_inline void read_args(hex_t args[6], const struct pt_regs *regs, u32 abi)
@@ -39,13 +38,14 @@ static __always_inline void read_args(hex_t args[6], const struct pt_regs *regs,
 	}
 }
 
-static __always_inline u32 sessions_of_entered_call(u32 id, const u64 *args, u32 other __attribute__((unused)))
+static __always_inline u32 matching_entered_call(u32 sessions, struct task_struct *current, const u64 *args,
+						 u32 other __attribute__((unused)))
 {
-	return sessions_of_call(id, args[1]);
+	return matching_call(sessions, current, args[1]);
 }
 
 /* sys_enter(regs, nr) */
-TYPED_EVENT(sys_enter, OF_CURRENT_IF(sessions_of_entered_call), struct rec_sys_enter *r, const struct hit *hit)
+TYPED_EVENT(sys_enter, OF_CURRENT_IF(matching_entered_call), struct rec_sys_enter *r, const struct hit *hit)
 {
 	u32 abi = syscall_abi(hit->current, hit->args[1]);
 
@@ -62,14 +62,14 @@ static __always_inline u32 returning_call(const u64 *args)
 	return READ(regs, orig_ax);
 }
 
-static __always_inline u32 sessions_of_returning_call(u32 id, const u64 *args,
-						      u32 other __attribute__((unused)))
+static __always_inline u32 matching_returning_call(u32 sessions, struct task_struct *current, const u64 *args,
+						   u32 other __attribute__((unused)))
 {
-	return sessions_of_call(id, returning_call(args));
+	return matching_call(sessions, current, returning_call(args));
 }
 
 /* sys_exit(regs, ret) */
-TYPED_EVENT(sys_exit, OF_CURRENT_IF(sessions_of_returning_call), struct rec_sys_exit *r, const struct hit *hit)
+TYPED_EVENT(sys_exit, OF_CURRENT_IF(matching_returning_call), struct rec_sys_exit *r, const struct hit *hit)
 {
 	u32 nr = returning_call(hit->args);
 

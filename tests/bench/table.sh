@@ -13,11 +13,11 @@ print_costs() {
 		!($1 in known) { known[$1] = 1; works[++work_count] = $1 }
 		!($2 in kinds) { kinds[$2] = 1; order[++kind_count] = $2 }
 		END {
-			printf "%-12s", ""
+			printf "%-14s", ""
 			for (w = 1; w <= work_count; ++w) printf "%18s", works[w]
 			print ""
 			for (k = 1; k <= kind_count; ++k) {
-				printf "%-12s", order[k]
+				printf "%-14s", order[k]
 				for (w = 1; w <= work_count; ++w) {
 					untraced = cost[works[w], "nothing"]
 					added = cost[works[w], order[k]] - untraced

@@ -49,6 +49,15 @@ uint32_t kinds_of(const FilterSide& side) {
   return kinds;
 }
 
+// The idle tasks are swapper/0, swapper/1 and so on, and share a tid. Does a pattern match some of
+// them and not others?
+bool tells_idle_tasks_apart(const std::vector<std::string>& patterns) {
+  constexpr std::string_view kCommon = "swapper/";
+  return std::ranges::any_of(patterns, [kCommon](const std::string& pattern) {
+    return pattern.starts_with(kCommon) && pattern.substr(kCommon.size()) != "*";
+  });
+}
+
 Result<> check_count(size_t count, size_t limit, const char* what) {
   if (count > limit)
     return fail(ExitCode::usage, "the filter has {} {}, at most {} are possible", count, what,
@@ -60,7 +69,7 @@ Result<> check_count(size_t count, size_t limit, const char* what) {
 
 // A filter ready to be written, except for the owner in the keys.
 struct Filters::Compiled {
-  struct filter filter{};
+  struct filter filter {};
   std::vector<filter_id_key> keys;
   Roots roots;
   uint64_t used_bits = 0;  // of the current roots and of those above
@@ -216,6 +225,11 @@ Filters::Sessions Filters::by_kinds(uint32_t kinds) const {
 }
 
 void Filters::note_sessions() {
+  const bool idle_by_name = std::ranges::any_of(sessions_, [](const Session& session) {
+    return tells_idle_tasks_apart(session.settings.include.comm) ||
+           tells_idle_tasks_apart(session.settings.exclude.comm);
+  });
+  store(control_.idle_by_name, idle_by_name ? 1 : 0);
   store(control_.sessions_at_hit, by_kinds(control_.kinds_at_hit));
   store(control_.filtering, filtering());
 }
@@ -284,7 +298,7 @@ void Filters::select_syscalls(Sessions sessions,
     place.store(static_cast<std::remove_reference_t<decltype(shared)>>(selects ? others | sessions
                                                                                : others));
   };
-  put(control_.other_call_sessions, all);
+  put(control_.all_calls_sessions, all);
   for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi) {
     std::bitset<SYSCALL_MAX> selected;
     if (auto numbers = numbers_by_abi.find(abi); numbers != numbers_by_abi.end())

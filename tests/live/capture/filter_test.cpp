@@ -2,11 +2,13 @@
 // Filters in the kernel, each kind as include and as exclude.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
 #include <set>
+#include <thread>
 
 #include "harness/client/stream.h"
 #include "harness/machine/cgroups.h"
@@ -204,6 +206,45 @@ TEST(Filter, IsShownSetAndClearedByCommand) {
   daemon.ctl_ok({"filter", "clear"});
   shown = daemon.call("filter.show")["filter"];
   EXPECT_TRUE(shown["pid"].empty() && shown["comm"].empty() && shown["exclude"]["uid"].empty());
+}
+
+// A hit about two tasks needs one that is included and not excluded.
+TEST(Filter, RejectsAHitOfAnExcludedTaskAndOneThatIsNotIncluded) {
+  Daemon daemon(json{{"events", {{"sched", {"sched_switch", "sched_waking"}}}}});
+  WaitingTruth excluded({"getppid", "100"}), included({"getppid", "100"});
+  daemon.set_filter(
+      {{"pid", {excluded.pid(), included.pid()}}, {"exclude", {{"pid", {excluded.pid()}}}}});
+  Stream stream(daemon);
+  excluded.act();
+  included.act();
+  const Trace trace = stream.finish();
+  EXPECT_FALSE(trace.lines().empty());
+  for (const json& event : trace.lines())
+    EXPECT_NE(event.dump().find(std::to_string(included.pid())), std::string::npos) << event;
+}
+
+void sleep_often_on(int cpu) {
+  std::jthread([cpu] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof(set), &set), 0);
+    for (int i = 0; i < 20; ++i) std::this_thread::sleep_for(1ms);
+  });
+}
+
+// The idle tasks share a tid.
+TEST(Filter, DistinguishesTheIdleTasksByName) {
+  Daemon daemon(json{{"events", {{"sched", {"sched_switch"}}}}});
+  daemon.set_filter({{"comm", {"swapper/0"}}});
+  Stream stream(daemon);
+  // A busy machine is seldom idle.
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (stream.lines_so_far() == 0 && std::chrono::steady_clock::now() < end)
+    for (int cpu = 0; cpu < ::sysconf(_SC_NPROCESSORS_ONLN); ++cpu) sleep_often_on(cpu);
+  const Trace trace = stream.finish();
+  EXPECT_FALSE(trace.lines().empty());
+  for (const json& event : trace.lines()) EXPECT_EQ(event["cpu"], 0) << event;
 }
 
 // The daemon is not traced even if its pid is the only one in the filter. Events of two tasks also
