@@ -22,11 +22,20 @@ void add_if_changed(std::vector<std::string>& sections, const char* name, const 
   if (before != now) sections.emplace_back(name);
 }
 
-// Bad usage in a command is a bad configuration in a file. This concerns the filter, the only part
+// Bad usage in a command is a bad configuration in a file. This concerns the filters, the only part
 // that is checked against the running system.
 Error in_file(const std::filesystem::path& file, const Error& error) {
   if (error.code != ExitCode::usage) return error;
-  return {ExitCode::config, with_place(file, "filter: " + error.message)};
+  return {ExitCode::config, with_place(file, error.message)};
+}
+
+// Patterns of tracepoints, of all sessions.
+std::vector<std::string> tracepoints_in(const Config& config) {
+  std::vector<std::string> patterns = config.events.tracepoints;
+  if (const auto& output = config.stream.output; output && output->events)
+    patterns.insert(patterns.end(), output->events->tracepoints.begin(),
+                    output->events->tracepoints.end());
+  return patterns;
 }
 
 }  // namespace
@@ -171,7 +180,7 @@ void Daemon::reload(OnReloaded then) {
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
     auto config = read_config();
     if (!config) return then(propagate(config));
-    const auto tracepoints = config->tracepoints;
+    const auto tracepoints = tracepoints_in(*config);
     tracer_->resolver().prepare_tracepoints(
         tracepoints,
         [this, then, token, config = std::move(*config)](const Tracepoints::Kept& kept) {

@@ -93,7 +93,7 @@ EventSet Reconciler::traced_events(const Session& session) const {
 }
 
 nlohmann::json Reconciler::describe(const Session& session) const {
-  const FilterSettings& filter = p_.sessions.filter_of(session);
+  const FilterSettings filter = p_.sessions.filter_of(session);
   return {{"events", traced_events(session)},
           {"syscalls_only", filter.syscall},
           {"filter", filter_to_json(filter)},

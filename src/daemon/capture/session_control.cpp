@@ -24,6 +24,12 @@ std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(const std::vector<std:
   return numbers;
 }
 
+// Names the place of a bad value in the configuration.
+Error at_key(std::string_view key, const Error& error) {
+  if (error.code != ExitCode::usage) return error;
+  return {error.code, fmt::format("{}: {}", key, error.message)};
+}
+
 }  // namespace
 
 void SessionControl::start(std::unique_ptr<Drain> drain, const Uuid& uuid, Publish publish_output) {
@@ -99,10 +105,10 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
       FailureBarrier("closing a session").run([&] { (*self)->close(number); });
   });
   session.own_events = request.events;
-  session.own_filter = request.filter;
+  if (request.filter) session.own_filter = OwnFilter::of(*request.filter);
   const auto change = p_.applier.begin_change();
   p_.accounts.begin(session.number);
-  auto ready = apply_filter(session.bit(), p_.sessions.filter_of(session));
+  auto ready = apply_own_filter(session);
   if (ready) ready = open_stream(session, *ring_bytes, publish(session.number));
   if (!ready) return propagate(ready);
   session.has_sink = true;
@@ -124,18 +130,42 @@ void SessionControl::close(uint32_t number) {
   if (recorded) p_.applier.reconcile();  // following may have ended
 }
 
-Result<> SessionControl::apply_filter(uint32_t sessions, const FilterSettings& settings) {
-  if (auto applied = p_.filters.apply(sessions, settings); !applied) return applied;
-  p_.filters.select_syscalls(sessions, syscall_numbers(settings.syscall));
+// Gives the parts of a filter to these sessions, by bits.
+Result<> SessionControl::apply_filter(uint32_t tasks_of, uint32_t syscalls_of,
+                                      const FilterSettings& settings) {
+  if (auto applied = p_.filters.apply(tasks_of, settings); !applied) return applied;
+  p_.filters.select_syscalls(syscalls_of, syscall_numbers(settings.syscall));
   p_.attach_followers();
   return {};
 }
 
+Result<> SessionControl::apply_own_filter(const Session& session) {
+  return apply_filter(session.bit(), session.bit(), p_.sessions.filter_of(session));
+}
+
 Result<> SessionControl::set_recorder_filter(const FilterSettings& settings) {
-  if (auto applied = apply_filter(p_.sessions.following_recorder(), settings); !applied)
+  if (auto applied = apply_filter(p_.sessions.with_tasks_of_recorder(),
+                                  p_.sessions.with_syscalls_of_recorder(), settings);
+      !applied)
     return applied;
   p_.sessions.set_recorder_filter(settings);
   return {};
+}
+
+// The recorder comes first, so that the processes it follows have the same numbers in each daemon.
+Result<> SessionControl::set_filters(const ConfiguredFilters& filters) {
+  Session& output = p_.sessions.output();
+  const FilterSettings recorder_before = p_.sessions.filter_of(p_.sessions.recorder());
+  const OwnFilter output_before = output.own_filter;
+  output.own_filter = filters.output.value_or(output_before);
+  auto set = set_recorder_filter(filters.recorder);
+  const char* key = set ? "stream.output.filter" : "filter";
+  if (set && filters.output) set = apply_own_filter(output);
+  if (set) return {};
+  output.own_filter = output_before;
+  static_cast<void>(set_recorder_filter(recorder_before));
+  static_cast<void>(apply_own_filter(output));
+  return std::unexpected(at_key(key, set.error()));
 }
 
 Result<> SessionControl::set_filter(Session& session, const FilterSettings& settings) {
@@ -144,8 +174,8 @@ Result<> SessionControl::set_filter(Session& session, const FilterSettings& sett
   if (session.is_recorder()) {
     applied = set_recorder_filter(settings);
   } else {
-    applied = apply_filter(session.bit(), settings);
-    if (applied) session.own_filter = settings;
+    applied = apply_filter(session.bit(), session.bit(), settings);
+    if (applied) session.own_filter = OwnFilter::of(settings);
   }
   p_.applier.reconcile();  // following may have ended
   return applied;
@@ -165,6 +195,9 @@ Result<> SessionControl::set_output(bool on) {
     drain_->close(SESSION_OUTPUT, Drain::Last::publish);
     p_.accounts.end(SESSION_OUTPUT);
     output.ring_bytes = 0;
+    output.own_events.reset();
+    output.own_filter = {};
+    static_cast<void>(apply_own_filter(output));
     return {};
   }
   auto ring_bytes = ring_bytes_for({});

@@ -36,6 +36,12 @@ struct RingBudget {
   bool operator==(const RingBudget&) const = default;
 };
 
+// The filters in the configuration.
+struct ConfiguredFilters {
+  FilterSettings recorder;
+  std::optional<OwnFilter> output;  // nothing: there is no output, and its filter stays
+};
+
 // Belongs to the main thread.
 class SessionControl {
  public:
@@ -72,8 +78,9 @@ class SessionControl {
   // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. Fails
   // as Filters::apply().
   Result<> set_filter(Session& session, const FilterSettings& settings);
-  // The same for the recorder, without reconciling.
-  Result<> set_recorder_filter(const FilterSettings& settings);
+  // Sets these, without reconciling, or changes nothing. Fails as Filters::apply(); the message of
+  // a bad value begins with its key in the configuration.
+  Result<> set_filters(const ConfiguredFilters& filters);
   // Pauses or resumes a session: while paused it records nothing.
   void set_paused(Session& session, bool paused);
 
@@ -110,7 +117,9 @@ class SessionControl {
                                                            StreamAccount* account,
                                                            Publish publish) const;
   Result<> open_stream(Session& session, size_t ring_bytes, Publish publish);
-  Result<> apply_filter(uint32_t sessions, const FilterSettings& settings);
+  Result<> apply_filter(uint32_t tasks_of, uint32_t syscalls_of, const FilterSettings& settings);
+  Result<> apply_own_filter(const Session& session);
+  Result<> set_recorder_filter(const FilterSettings& settings);
 
   Parts p_;
   RingBudget budget_;

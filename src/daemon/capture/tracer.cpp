@@ -33,10 +33,16 @@ RingBudget ring_budget(const Config& config) {
           .total_bytes = size_t{config.stream.total_mb} << 20};
 }
 
-FilterSettings filter_of(const Config& config) {
-  FilterSettings filter = config.filter;
-  filter.syscall = config.syscalls_only;
-  return filter;
+// System calls are selected in the sections "events".
+ConfiguredFilters filters_of(const Config& config) {
+  ConfiguredFilters filters{.recorder = config.filter, .output = {}};
+  filters.recorder.syscall = config.events.syscalls_only;
+  if (const auto& output = config.stream.output) {
+    filters.output.emplace();
+    if (output->filter) filters.output->tasks = output->filter->tasks();
+    if (output->events) filters.output->syscalls = output->events->syscalls_only;
+  }
+  return filters;
 }
 
 }  // namespace
@@ -102,7 +108,8 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
                   }),
       probes_(catalog_, availability_, enabled_, attacher_, reconciler_),
       resolver_(catalog_, availability_, probes_),
-      selection_(catalog_, availability_, enabled_, resolver_, probes_, reconciler_),
+      selection_(catalog_, availability_, {enabled_, sessions_.output().own_events}, resolver_,
+                 probes_, reconciler_),
       event_list_(catalog_, availability_, enabled_, resolver_),
       metadata_(catalog_, names_, reconciler_),
       control_({.object = object_,
@@ -210,13 +217,14 @@ Result<> Tracer::switch_flight(bool enabled) {
 // The steps that can fail. They are undone if a later one fails. No program is attached or detached
 // here: a program that an earlier daemon left attached must record every hit.
 Result<> Tracer::change_kernel(const Config& config) {
-  const FilterSettings filter_before = sessions_.filter_of(sessions_.recorder());
+  const ConfiguredFilters before{.recorder = sessions_.filter_of(sessions_.recorder()),
+                                 .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
-  if (auto applied = control_.set_recorder_filter(filter_of(config)); !applied) return applied;
+  if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
   auto changed = switch_flight(config.flight.enabled);
   if (changed) changed = control_.set_budget(ring_budget(config));
   if (changed) return changed;
-  static_cast<void>(control_.set_recorder_filter(filter_before));
+  static_cast<void>(control_.set_filters(before));
   static_cast<void>(switch_flight(flight_before));
   reconciler_.reconcile();
   return changed;
@@ -230,16 +238,20 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
                 "restart it");
   const TraceConfigHistory::Change change(history_);
   const FilterSettings before = sessions_.filter_of(sessions_.recorder());
+  const OwnFilter output_before = sessions_.output().own_filter;
   if (auto changed = change_kernel(config); !changed) return propagate(changed);
   control_.drain().set_max_latency(config.stream.max_latency_ms);
 
   std::vector<std::string> changed;
-  if (selection_.apply(config) || config.syscalls_only != before.syscall)
+  const EventSelection::Changed events = selection_.apply(config);
+  if (events.recorder || config.events.syscalls_only != before.syscall)
     changed.emplace_back("events");
   if (config.filter.include != before.include || config.filter.exclude != before.exclude)
     changed.emplace_back("filter");
   if (config.probes != config_.probes) changed.emplace_back("probes");
-  if (config.stream != config_.stream) changed.emplace_back("stream");
+  if (config.stream != config_.stream || events.output ||
+      sessions_.output().own_filter != output_before)
+    changed.emplace_back("stream");
   if (config.flight != config_.flight) changed.emplace_back("flight");
   config_ = config;
   reconciler_.reconcile();
