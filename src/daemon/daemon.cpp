@@ -132,7 +132,7 @@ void Daemon::make_recorder() {
   recorder_ = std::make_unique<StreamRecorder>(TraceFacts{
       .manifest = [this] { return tracer_->metadata().manifest(SESSION_OUTPUT); },
       .current_config = [this] { return tracer_->reconciler().config_of(SESSION_OUTPUT); },
-      .missed = [this] { return tracer_->metadata().missed(); },
+      .missed = [this] { return tracer_->metadata().missed(SESSION_OUTPUT); },
       .follow_lost = [this] { return tracer_->follow_lost(); },
       .names = [this] { return tracer_->metadata().records(); },
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },

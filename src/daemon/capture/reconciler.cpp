@@ -26,9 +26,10 @@ void Reconciler::switch_events() {
     if (event.id >= EVENT_ID_MAX) continue;
     const uint32_t sessions = p_.sessions.recording(event.name);
     events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
-    p_.accounts.note_on(event, sessions);
+    p_.misses.begin(event.id, sessions);
   }
   p_.hits.change(events);
+  for (const SessionHits::Target& event : events) p_.misses.end(event.event, event.sessions);
 }
 
 std::vector<ProgramNeed> Reconciler::needs() const {

@@ -79,12 +79,14 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       object_(std::move(acquired.object)),
       availability_(object_.unavailable()),
       catalog_(std::move(schema), object_, symbols),
+      kept_misses_(KeptSessionMisses::open(object_.pins())),
+      misses_(kept_misses_.entries(), [this](uint16_t event) { return catalog_.missed(event); }),
       rings_(object_, sizes(config), catalog_.schema(), std::move(counters),
-             [this](const Event& event) { return catalog_.missed(event); }),
+             [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
       hits_(hit_counters()),
-      accounts_(catalog_, rings_.counters(), rings_.flight(), hits_),
+      accounts_(catalog_, rings_.counters(), rings_.flight(), hits_, misses_),
       names_(object_),
       history_(object_, adopted_),
       tracking_(object_, names_, availability_),
@@ -97,7 +99,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
                    .catalog = catalog_,
                    .sessions = sessions_,
                    .hits = hits_,
-                   .accounts = accounts_,
+                   .misses = misses_,
                    .filters = filters_,
                    .tracking = tracking_,
                    .attacher = attacher_,
@@ -111,7 +113,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       selection_(catalog_, availability_, {enabled_, sessions_.output().own_events}, resolver_,
                  probes_, reconciler_),
       event_list_(catalog_, availability_, enabled_, resolver_),
-      metadata_(catalog_, names_, reconciler_),
+      metadata_(catalog_, names_, reconciler_, misses_),
       control_({.object = object_,
                 .sessions = sessions_,
                 .accounts = accounts_,
@@ -127,6 +129,8 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       probe_lookup_(catalog_, probes_) {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });
+  if (adopted_ && !kept_misses_.adopted())
+    misses_.adopt_without_entries(object_.control().event_ways);
   if (adopted_ && !catalog_.dynamic().misses_kept())
     history_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
 }
