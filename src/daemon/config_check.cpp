@@ -199,7 +199,7 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
   trial.bpffs.clear();  // pins nothing
   const TrialLog log(config.log.level);
   KernelSymbols symbols;
-  auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>) {});
+  auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>, bool) {});
   if (!tracer && tracer.error().code == ExitCode::no_permission) return propagate(tracer);
   if (!tracer) {
     findings.problems.push_back(tracer.error().message);
@@ -211,7 +211,7 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
     SessionRequest request;
     request.events = std::move(events);
     sessions.push_back((*tracer)->session_control().open(
-        request, [](uint32_t) { return [](std::span<const PacketBytes>) {}; }));
+        request, [](uint32_t) { return [](std::span<const PacketBytes>, bool) {}; }));
     if (!sessions.back()) findings.problems.push_back(sessions.back().error().message);
   };
   open({});

@@ -67,16 +67,15 @@ Result<> Daemon::start() {
   server_->on_closed([this] { heap_.note_use(); });
 
   auto subscribers = Subscribers::create(
-      loop_,
-      {.request_batch =
-           [this](uint32_t session) { tracer_->session_control().drain().request_batch(session); },
-       .on_gone = [this] { heap_.note_use(); }});
+      loop_, {.finish = [this](uint32_t session) { tracer_->session_control().finish(session); },
+              .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
-  auto tracer = Tracer::create(
-      config_, symbols_, [this](std::span<const PacketBytes> batch) { recorder_->publish(batch); });
+  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch, bool) {
+    recorder_->publish(batch);
+  });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
   tracer_->on_output_change(

@@ -108,9 +108,14 @@ void Reconciler::note_config() {
   if (const auto ns = p_.history.note(describe(p_.sessions.recorder())))
     on_change_(SESSION_RECORDER, p_.history.current(), *ns);
   std::map<uint32_t, SharedConfig> now;
-  for (const Session& session : p_.sessions.all())
-    if (!session.is_recorder())
-      now[session.number] = std::make_shared<const nlohmann::json>(describe(session));
+  for (const Session& session : p_.sessions.all()) {
+    if (session.is_recorder()) continue;
+    // Without a sink: what the last of its records was recorded with.
+    const auto last = session.has_sink ? configs_.end() : configs_.find(session.number);
+    now[session.number] = last != configs_.end()
+                              ? last->second
+                              : std::make_shared<const nlohmann::json>(describe(session));
+  }
   std::map<uint32_t, SharedConfig> before;
   {
     std::lock_guard lock(mutex_);

@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/capture/ring_budget.h"
 #include "daemon/programs/config_applier.h"
 #include "daemon/sessions/session_accounts.h"
 #include "daemon/sessions/session_set.h"
@@ -26,14 +28,6 @@ struct SessionRequest {
   std::optional<EventSet> events;        // nothing: those of the recorder
   std::optional<FilterSettings> filter;  // nothing: that of the recorder
   size_t ring_bytes = 0;                 // a power of two; 0: as much as fits
-};
-
-// How much memory the stream rings may use.
-struct RingBudget {
-  size_t ring_bytes = 0;   // of each ring, where it fits
-  size_t total_bytes = 0;  // of all stream rings of all sessions
-
-  bool operator==(const RingBudget&) const = default;
 };
 
 // The filters in the configuration.
@@ -68,6 +62,9 @@ class SessionControl {
   void announce(uint32_t session, std::span<const std::byte> records);
   void announce(std::span<const std::byte> records);
 
+  // Ends the recording of a client's session: publishes everything up to now, and then its account.
+  // The session itself ends with the last copy of Open.
+  void finish(uint32_t session);
   // An open session of a client. It ends with the last copy.
   using Open = std::shared_ptr<const Session>;
   // Opens a session with stream rings of its own; nothing is read from them before the first
@@ -112,7 +109,8 @@ class SessionControl {
 
  private:
   void close(uint32_t number);
-  [[nodiscard]] Result<size_t> ring_bytes_for(const SessionRequest& request) const;
+  void stop(std::span<Session* const> sessions);
+  [[nodiscard]] Result<size_t> ring_bytes_for(const RingRequest& request) const;
   [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings,
                                                            StreamAccount* account,
                                                            Publish publish) const;

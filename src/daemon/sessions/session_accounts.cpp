@@ -72,6 +72,14 @@ SessionAccounts::Reading SessionAccounts::read(uint32_t session, const Event& ev
   return reading;
 }
 
+std::map<uint16_t, SessionAccounts::Reading> SessionAccounts::read_all(uint32_t session) const {
+  std::map<uint16_t, Reading> readings;
+  for (const Event& event : catalog_.schema().events())
+    if (Reading reading = read(session, event); reading.counters.any())
+      readings.emplace(event.id, std::move(reading));
+  return readings;
+}
+
 SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const {
   Reading sum;
   if (const auto ended = ended_.find(event.id); ended != ended_.end()) sum = ended->second;
@@ -106,8 +114,7 @@ void SessionAccounts::begin(uint32_t session, bool adopted) {
 }
 
 void SessionAccounts::end(uint32_t session) {
-  for (const Event& event : catalog_.schema().events())
-    if (Reading reading = read(session, event); reading.counters.any()) ended_[event.id] += reading;
+  for (const auto& [event, reading] : read_all(session)) ended_[event] += reading;
   begin(session);
 }
 

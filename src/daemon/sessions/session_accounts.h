@@ -55,6 +55,8 @@ class SessionAccounts {
   };
   // `overwritten`: since the flight recorder was created, as its Reach has it; for the recorder.
   [[nodiscard]] Reading read(uint32_t session, const Event& event, uint64_t overwritten = 0) const;
+  // The counts of all events that have any; not for the recorder.
+  [[nodiscard]] std::map<uint16_t, Reading> read_all(uint32_t session) const;
   // The sum of all sessions but the recorder, also of those that have ended, since reset_ended().
   [[nodiscard]] Reading read_streams(const Event& event) const;
   // As SessionHits::ignored(), sum of all CPUs.
@@ -66,6 +68,8 @@ class SessionAccounts {
   // A session gets this number: it counts from zero. With `adopted` its counters stay as an earlier
   // daemon has left them, for LossTracker.
   void begin(uint32_t session, bool adopted = false);
+  // Waits for programs that run now: the counts of sessions that have no event any more are final.
+  void settle() const { hits_.settle(); }
   // The session ends; no program counts for it any more.
   void end(uint32_t session);
 
