@@ -80,12 +80,13 @@ enum event_id {
 	EVENT_mark_victim = 20,
 };
 
-/* Metadata records: not events, but names, event definitions and config changes. */
+/* Metadata records: not events, but names, event definitions, config changes and accounts. */
 enum metadata_id {
 	METADATA_task = 1,
 	METADATA_slab_cache = 2,
 	METADATA_event = 3,
 	METADATA_config = 4,
+	METADATA_account = 5,
 };
 
 /* The location word of a field of variable length, at the field's offset. Bits 0–14 are
@@ -327,6 +328,18 @@ struct rec_metadata_event {
  * zero-padded. */
 struct rec_metadata_config {
 	struct record h; /* h.id is METADATA_config */
+};
+
+/* What became of the hits of an event in the session of a stream: the last records of a
+ * stream that ends in an orderly way. */
+struct rec_metadata_account {
+	struct record h; /* h.id is METADATA_account */
+	u32 event;       /* id; 0: the sums of all events */
+	u32 reserved;
+	u64 recorded;
+	u64 filtered;
+	u64 dropped;
+	u64 missed;
 };
 
 #endif

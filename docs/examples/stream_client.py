@@ -14,11 +14,12 @@ import struct
 import sys
 import time
 
-PROTOCOL = 3
+PROTOCOL = 4
 PACKET = struct.Struct("<I16sIQQQQQQII")  # header and context
 LOST = struct.Struct("<QII")              # count, event id, reserved
 RECORD = struct.Struct("<QHHI")           # ts, id, size, tid: every record begins with it
-NAME_TASK, NAME_SLAB_CACHE, NAME_EVENT = 1, 2, 3
+ACCOUNT = struct.Struct("<IIQQQQ")        # event id, reserved, recorded, filtered, dropped, missed
+NAME_TASK, NAME_SLAB_CACHE, NAME_EVENT, SESSION_ACCOUNT = 1, 2, 3, 5
 INTEGERS = {(1, False): "B", (2, False): "H", (4, False): "I", (8, False): "Q",
             (1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}
 
@@ -74,6 +75,7 @@ class Reader:
     def __init__(self, schema, print_line):
         self.events = {event["id"]: event for event in schema["events"]}
         self.names, self.held, self.print_line = Names(), [], print_line
+        self.account = None  # of the session, when it has ended
 
     def packet(self, data):
         (_magic, _uuid, stream, begin, end, _content, _size, _seq, _discarded, cpu,
@@ -88,6 +90,10 @@ class Reader:
             if stream == 1 and record_id == NAME_EVENT:  # one that the schema does not have yet
                 event = json.loads(text(data[at + RECORD.size:at + size]))
                 self.events.setdefault(event["id"], event)
+            elif stream == 1 and record_id == SESSION_ACCOUNT:
+                event_id, _reserved, *counts = ACCOUNT.unpack_from(data, at + RECORD.size)
+                if event_id == 0:  # the sums of all events
+                    self.account = dict(zip(("recorded", "filtered", "dropped", "missed"), counts))
             elif stream == 1:
                 self.names.apply(ts, record_id, tid, data[at:at + size])
             else:
@@ -164,6 +170,8 @@ def main():
         if options.duration is not None and time.monotonic() - started >= options.duration:
             end()
     reader.release(float("inf"))
+    if reader.account:
+        print("stream_client: " + json.dumps(reader.account), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,12 @@
 #include "base/files/read_file.h"
 #include "bpf/shared_state.h"
 #include "daemon/capture/tracer.h"
+#include "kernel/probes/probe_definition.h"
+#include "kernel/probes/probe_grammar.h"
 #include "kernel/programs/features.h"
 #include "kernel/rings/stream_rings.h"
 #include "kernel/symbols/symbols.h"
+#include "kernel/tracepoints/tracefs.h"
 #include "kernel/tracepoints/tracepoints.h"
 
 namespace ktraced {
@@ -35,30 +38,62 @@ void check_memory(const Config& config, std::string_view key, std::string_view w
     problems.push_back(std::move(*problem));
 }
 
+// Calls `visit` with each section "events" and its key.
+template <class Visit>
+void visit_events(const Config& config, Visit&& visit) {
+  visit("events", config.events);
+  if (const auto& output = config.stream.output; output && output->events)
+    visit("stream.output.events", *output->events);
+}
+
+std::string tracepoint_key(std::string_view section, size_t index) {
+  return fmt::format("{}.tracepoints[{}]", section, index);
+}
+
+// All built-in events in the configuration.
+std::set<std::string> built_in(const Config& config) {
+  std::set<std::string> names;
+  visit_events(config, [&](std::string_view, const EventsConfig& events) {
+    names.insert(events.names.begin(), events.names.end());
+  });
+  return names;
+}
+
 void check_events(const Config& config, const Schema& schema, ConfigFindings& findings) {
   const auto features = probe_features(schema);
   if (!features) {
     findings.warnings.push_back("events are not checked: " + features.error().message);
     return;
   }
-  for (const std::string& event : config.events)
+  for (const std::string& event : built_in(config))
     if (const auto reason = features->unavailable.find(event);
         reason != features->unavailable.end())
       findings.warnings.push_back(
           fmt::format("event {} is not available: {}", event, reason->second));
 }
 
+// Stands the name or pattern for a probe of the configuration?
+bool matches_probe(const Config& config, const std::string& pattern) {
+  return std::ranges::any_of(config.probes, [&](const std::string& line) {
+    const auto command = parse_probe_line(line);
+    const auto* probe = command ? std::get_if<ProbeDefinition>(&*command) : nullptr;
+    return probe != nullptr && matches_pattern(event_name(*probe), pattern);
+  });
+}
+
 void check_tracepoints(const Config& config, ConfigFindings& findings) {
-  if (config.tracepoints.empty()) return;
-  const auto all = Tracepoints::all();
-  if (!all) {
-    findings.warnings.push_back("events.tracepoints is not checked: " + all.error().message);
-    return;
-  }
-  for (size_t i = 0; i < config.tracepoints.size(); ++i)
-    if (auto found = Tracepoints::matching(*all, config.tracepoints[i]); !found)
-      findings.problems.push_back(
-          fmt::format("events.tracepoints[{}]: {}", i, found.error().message));
+  visit_events(config, [&](std::string_view key, const EventsConfig& events) {
+    if (events.tracepoints.empty()) return;
+    const auto all = Tracepoints::all();
+    if (!all)
+      return findings.warnings.push_back(
+          fmt::format("{}.tracepoints is not checked: {}", key, all.error().message));
+    for (size_t i = 0; i < events.tracepoints.size(); ++i)
+      if (auto found = Tracepoints::matching(*all, events.tracepoints[i]);
+          !found && !matches_probe(config, events.tracepoints[i]))
+        findings.problems.push_back(
+            fmt::format("{}: {}", tracepoint_key(key, i), found.error().message));
+  });
 }
 
 // "probes[2]", or "probes" for one that is not written as it is listed.
@@ -71,7 +106,7 @@ std::string path_of_probe(const Config& config, const std::string& definition) {
 // Collects the events that this kernel has but that could not be attached.
 void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& findings) {
   const TraceStatus status = tracer.status();
-  const std::set<std::string> builtin(config.events.begin(), config.events.end());
+  const std::set<std::string> builtin = built_in(config);
   for (const auto& [name, event] : status.events) {
     const bool configured = builtin.contains(name) || name.contains(':');
     if (!configured || !event.reason) continue;
@@ -79,13 +114,15 @@ void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& find
     if (std::ranges::find(findings.warnings, line) == findings.warnings.end())
       findings.problems.push_back(line);
   }
-  for (size_t i = 0; i < config.tracepoints.size(); ++i) {
-    const std::string& name = config.tracepoints[i];
-    if (!status.events.contains(name) && !name.contains('*') && !name.contains('?'))
-      if (auto enabled = tracer.events().set_enabled({name}, true); !enabled)
-        findings.problems.push_back(
-            fmt::format("events.tracepoints[{}]: {}", i, enabled.error().message));
-  }
+  visit_events(config, [&](std::string_view key, const EventsConfig& events) {
+    for (size_t i = 0; i < events.tracepoints.size(); ++i) {
+      const std::string& name = events.tracepoints[i];
+      if (!status.events.contains(name) && !name.contains('*') && !name.contains('?'))
+        if (auto enabled = tracer.events().set_enabled({name}, true); !enabled)
+          findings.problems.push_back(
+              fmt::format("{}: {}", tracepoint_key(key, i), enabled.error().message));
+    }
+  });
   for (const ProbeInfo& probe : tracer.probes().list())
     if (!probe.available())
       findings.problems.push_back(
@@ -160,21 +197,25 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
   if (!findings.problems.empty()) return findings;
   Config trial = config;
   trial.bpffs.clear();  // pins nothing
-  trial.stream.output.reset();
   const TrialLog log(config.log.level);
   KernelSymbols symbols;
-  auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>) {});
+  auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>, bool) {});
   if (!tracer && tracer.error().code == ExitCode::no_permission) return propagate(tracer);
   if (!tracer) {
-    // Of what is checked against the running system, only the filter can be bad usage.
-    findings.problems.push_back((tracer.error().code == ExitCode::usage ? "filter: " : "") +
-                                tracer.error().message);
+    findings.problems.push_back(tracer.error().message);
     return findings;
   }
-  // Attaches all programs, even if the flight recorder is off.
-  const auto session = (*tracer)->session_control().open(
-      {}, [](uint32_t) { return [](std::span<const PacketBytes>) {}; });
-  if (!session) findings.problems.push_back(session.error().message);
+  // Attaches all programs, even if the flight recorder is off. The output gets no sink.
+  std::vector<Result<SessionControl::Open>> sessions;
+  const auto open = [&](std::optional<EventSet> events) {
+    SessionRequest request;
+    request.events = std::move(events);
+    sessions.push_back((*tracer)->session_control().open(
+        request, [](uint32_t) { return [](std::span<const PacketBytes>, bool) {}; }));
+    if (!sessions.back()) findings.problems.push_back(sessions.back().error().message);
+  };
+  open({});
+  if (const auto& events = (*tracer)->sessions().output().own_events) open(events);
   collect_failures(**tracer, trial, findings);
   (*tracer)->shut_down(false);
   return findings;

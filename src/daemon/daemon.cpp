@@ -22,11 +22,20 @@ void add_if_changed(std::vector<std::string>& sections, const char* name, const 
   if (before != now) sections.emplace_back(name);
 }
 
-// Bad usage in a command is a bad configuration in a file. This concerns the filter, the only part
+// Bad usage in a command is a bad configuration in a file. This concerns the filters, the only part
 // that is checked against the running system.
 Error in_file(const std::filesystem::path& file, const Error& error) {
   if (error.code != ExitCode::usage) return error;
-  return {ExitCode::config, with_place(file, "filter: " + error.message)};
+  return {ExitCode::config, with_place(file, error.message)};
+}
+
+// Patterns of tracepoints, of all sessions.
+std::vector<std::string> tracepoints_in(const Config& config) {
+  std::vector<std::string> patterns = config.events.tracepoints;
+  if (const auto& output = config.stream.output; output && output->events)
+    patterns.insert(patterns.end(), output->events->tracepoints.begin(),
+                    output->events->tracepoints.end());
+  return patterns;
 }
 
 }  // namespace
@@ -58,16 +67,15 @@ Result<> Daemon::start() {
   server_->on_closed([this] { heap_.note_use(); });
 
   auto subscribers = Subscribers::create(
-      loop_,
-      {.request_batch =
-           [this](uint32_t session) { tracer_->session_control().drain().request_batch(session); },
-       .on_gone = [this] { heap_.note_use(); }});
+      loop_, {.finish = [this](uint32_t session) { tracer_->session_control().finish(session); },
+              .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
   make_recorder();
-  auto tracer = Tracer::create(
-      config_, symbols_, [this](std::span<const PacketBytes> batch) { recorder_->publish(batch); });
+  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch, bool) {
+    recorder_->publish(batch);
+  });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);
   tracer_->on_output_change(
@@ -123,7 +131,7 @@ void Daemon::make_recorder() {
   recorder_ = std::make_unique<StreamRecorder>(TraceFacts{
       .manifest = [this] { return tracer_->metadata().manifest(SESSION_OUTPUT); },
       .current_config = [this] { return tracer_->reconciler().config_of(SESSION_OUTPUT); },
-      .missed = [this] { return tracer_->metadata().missed(); },
+      .missed = [this] { return tracer_->metadata().missed(SESSION_OUTPUT); },
       .follow_lost = [this] { return tracer_->follow_lost(); },
       .names = [this] { return tracer_->metadata().records(); },
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
@@ -171,7 +179,7 @@ void Daemon::reload(OnReloaded then) {
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
     auto config = read_config();
     if (!config) return then(propagate(config));
-    const auto tracepoints = config->tracepoints;
+    const auto tracepoints = tracepoints_in(*config);
     tracer_->resolver().prepare_tracepoints(
         tracepoints,
         [this, then, token, config = std::move(*config)](const Tracepoints::Kept& kept) {

@@ -60,7 +60,8 @@ SessionArgs session_of(const RecordCommand& command, const std::optional<ChildCo
 // Reads the stream into the recorder until the recording ends.
 class Recording {
  public:
-  Recording(Recorder& recorder, StreamLoop& loop) : recorder_(recorder), loop_(loop) {}
+  Recording(Recorder& recorder, SessionCounts& counts, StreamLoop& loop)
+      : recorder_(recorder), counts_(counts), loop_(loop) {}
 
   // Records until `child` has ended. A signal to this program terminates the child.
   void end_with(const ChildCommand& child, int signal_fd) {
@@ -81,6 +82,7 @@ class Recording {
     });
     return loop_.run(duration,
                      {.on_packet = [this](const PacketView& packet, const auto&) -> Result<> {
+                        counts_.take(packet);
                         return recorder_.take(packet);
                       },
                       .after_packets = [] { return Result<Next>(Next::go_on); }});
@@ -88,6 +90,7 @@ class Recording {
 
  private:
   Recorder& recorder_;
+  SessionCounts& counts_;
   StreamLoop& loop_;
   Progress progress_;
   Clock::time_point give_up_at_ = Clock::time_point::max();
@@ -164,7 +167,7 @@ Result<> RecordRun::prepare() {
   auto source = open_session(std::move(*client), command_.selection, session_of(command_, child_));
   if (!source) return propagate(source);
   source_.emplace(std::move(*source));
-  counts_.emplace(options_.socket, source_->info().session);
+  counts_.emplace(source_->schema());
   if (auto questions = RpcClient::connect(options_.socket))
     print_hints(*questions, source_->info().session);
   auto recorder = Recorder::create(path_, *source_);
@@ -177,8 +180,7 @@ Result<End> RecordRun::read_stream() {
   auto packets = ReadAhead::start(*source_);
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, child_ ? -1 : signals_->fd(), -1);
-  Recording recording(*recorder_, loop);
-  loop.at_end([this] { counts_->ask(); });
+  Recording recording(*recorder_, *counts_, loop);
   if (child_) recording.end_with(*child_, signals_->fd());
   auto end = recording.run(StreamLoop::duration_of(command_.duration_s));
   asked_to_end_ = recording.asked_to_end();
@@ -200,9 +202,10 @@ Result<> RecordRun::finish(const Result<End>& end) {
   if (!end) recorder_->add_problem(end.error().message);
   if (hung_up)
     recorder_->add_problem("ktraced ended the stream");
-  else if (end && !counts_->known())
+  else if (end && !counts_->total())
     recorder_->add_problem("ktraced did not report which hits the kernel missed");
   recorder_->set_missed(counts_->missed());
+  if (counts_->total()) recorder_->set_filtered(counts_->counts(&HitAccount::filtered));
   const uint64_t follow_lost = ask_follow_lost(options_.socket).value_or(follow_lost_);
   if (follow_lost > follow_lost_)
     recorder_->add_problem(

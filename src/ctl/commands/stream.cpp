@@ -10,6 +10,7 @@
 
 #include "base/print_stderr.h"
 #include "ctl/live/open_session.h"
+#include "ctl/live/session_counts.h"
 #include "ctl/live/stream_loop.h"
 #include "ctl/printing/batch_printer.h"
 #include "ctl/printing/event_counter.h"
@@ -36,6 +37,7 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
   auto packets = ReadAhead::start(source);
   if (!packets) return propagate(packets);
   EventCounter counter;
+  SessionCounts counts(source.schema());
   Schema schema = source.schema();
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
   auto start = Clock::now();
@@ -43,25 +45,32 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
       loop.run(StreamLoop::duration_of(command.duration_s),
                {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
                   counter.take(packet);
+                  counts.take(packet);
                   if (packet.header().stream_id == static_cast<uint32_t>(StreamId::metadata))
                     packet.for_each_record([&](RecordView record) { learn_event(schema, record); });
                   return {};
                 },
                 .after_packets = [] { return Result<Next>(Next::go_on); }});
   if (!end) return propagate(end);
-  auto written =
-      write_all(STDOUT_FILENO, json_text(counter.summary(schema, seconds_since(start)), -1));
+  auto summary = counter.summary(schema, seconds_since(start));
+  if (const auto& total = counts.total())
+    summary["session"] = {{"recorded", total->recorded},
+                          {"filtered", total->filtered},
+                          {"dropped", total->dropped},
+                          {"missed", total->missed}};
+  auto written = write_all(STDOUT_FILENO, json_text(summary, -1));
   if (!written) return propagate(written);
   return StreamLoop::verdict_of(*end);
 }
 
-Result<StreamLoop::End> print_all(BatchPrinter& printer, StreamLoop& loop,
+Result<StreamLoop::End> print_all(BatchPrinter& printer, SessionCounts& counts, StreamLoop& loop,
                                   std::optional<Clock::duration> duration) {
   Screen screen;
   auto enough = [&] { return screen.gone() || printer.full(); };
   auto end =
       loop.run(duration, {.on_packet = [&](const PacketView& packet,
                                            const std::shared_ptr<const void>& owner) -> Result<> {
+                            counts.take(packet);
                             if (enough()) return {};
                             printer.take(packet, owner);
                             return screen.write(printer.out(), Screen::kLargePiece);
@@ -91,9 +100,10 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Live
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, signals.fd(), STDOUT_FILENO);
   auto start = Clock::now();
-  auto end = print_all(printer, loop, StreamLoop::duration_of(command.duration_s));
-  print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
-               printer.totals().lost, seconds_since(start));
+  SessionCounts counts(source.schema());
+  auto end = print_all(printer, counts, loop, StreamLoop::duration_of(command.duration_s));
+  print_stderr("ktracectl: {} events shown, {} lost{}, in {:.3f} s\n", printer.totals().shown,
+               printer.totals().lost, counts_text(counts), seconds_since(start));
   if (!end) return propagate(end);
   return StreamLoop::verdict_of(*end);
 }

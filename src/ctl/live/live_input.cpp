@@ -38,7 +38,7 @@ LiveInput::LiveInput(std::string socket, std::optional<double> seconds, StopSign
       source_(std::move(source)),
       schema_(source_.schema()),
       symbols_(ask_daemon(socket_)),
-      counts_(socket_, source_.info().session) {}
+      counts_(source_.schema()) {}
 
 // Applies a metadata record: a name, a new event or a config change.
 void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
@@ -57,11 +57,11 @@ Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {
   auto packets = ReadAhead::start(source_);
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, signals_.fd(), -1);
-  loop.at_end([this] { counts_.ask(); });
   return loop.run(
       StreamLoop::duration_of(seconds_),
       {.on_packet =
-           [&merger](const PacketView& packet, const std::shared_ptr<const void>& owner) {
+           [this, &merger](const PacketView& packet, const std::shared_ptr<const void>& owner) {
+             counts_.take(packet);
              merger.take(packet, owner);
              return Result<>();
            },
@@ -88,7 +88,8 @@ ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   facts.accounts = json::object();
   for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};
   if (!ended_) facts.caveat(ended_.error().message);
-  if (ended_ && !counts_.known()) facts.caveat("the daemon did not answer");
+  if (ended_ && !counts_.total())
+    facts.caveat("the daemon did not report which hits the kernel missed");
   for (ConfigCaveat& caveat :
        config_caveats(spans_of(configs_, facts.begin_ns, facts.end_ns), needed))
     facts.caveat(std::move(caveat.text), caveat.until_ns);

@@ -94,6 +94,7 @@ Manifest Recorder::manifest(const std::string& reason) const {
   manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
   manifest.cpus = writer_->accounts();
   manifest.missed = missed_;
+  manifest.filtered = filtered_;
   manifest.incomplete_because = problems_;
   for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
   add_losses(manifest);

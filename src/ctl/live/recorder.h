@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class Recorder {
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
   // Hits that the kernel missed during the recording, by event.
   void set_missed(std::map<std::string, uint64_t> missed) { missed_ = std::move(missed); }
+  // Hits that the session of the recording rejected, by event.
+  void set_filtered(std::map<std::string, uint64_t> filtered) { filtered_ = std::move(filtered); }
   // Fetches the symbols and renames the directory to its final name. `reason`: of the manifest,
   // which is returned. Fails as TraceWriter::finish; the data then stays at unfinished().
   Result<Manifest> finish(const std::string& reason, RemoteSymbols::Call symbols);
@@ -54,6 +57,7 @@ class Recorder {
   StreamContinuity continuity_;
   std::vector<std::string> problems_;
   std::map<std::string, uint64_t> missed_;
+  std::optional<std::map<std::string, uint64_t>> filtered_;
   nlohmann::json config_;  // trace config with its changes; null: not received
   uint64_t complete_until_ = 0;
 };

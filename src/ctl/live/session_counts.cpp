@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/live/session_counts.h"
 
-#include "ctl/input/json_access.h"
-#include "ctl/live/rpc_client.h"
+#include <fmt/format.h>
+
+#include "decoders/text/decoder.h"
+#include "trace/metadata/event_records.h"
 
 namespace ktraced {
 
-void SessionCounts::ask() {
-  auto client = RpcClient::connect(socket_);
-  if (!client) return;
-  const auto answer = client->call("session.show", {{"session", session_}});
-  if (!answer) return;
-  const nlohmann::json& counts = member(*answer, "counts");
-  if (!counts.is_object()) return;
-  known_ = true;
-  missed_.clear();
-  for (const auto& [event, count] : counts.items())
-    if (const uint64_t missed = number_at(count, "missed"); missed != 0) missed_[event] = missed;
+void SessionCounts::take(const PacketView& packet) {
+  if (packet.header().stream_id != static_cast<uint32_t>(StreamId::metadata)) return;
+  packet.for_each_record([this](const RecordView& record) {
+    learn_event(schema_, record);
+    const auto account = account_of(record);
+    if (!account) return;
+    if (account->event == 0)
+      total_ = account->hits;
+    else
+      events_[account->event] += account->hits;
+  });
+}
+
+std::map<std::string, uint64_t> SessionCounts::counts(uint64_t HitAccount::* count) const {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [event, hits] : events_)
+    if (hits.*count != 0) counts[event_name(schema_, event)] += hits.*count;
+  return counts;
+}
+
+std::string counts_text(const SessionCounts& counts) {
+  if (!counts.total()) return "";
+  return fmt::format(", {} filtered, {} missed", counts.total()->filtered, counts.total()->missed);
 }
 
 }  // namespace ktraced

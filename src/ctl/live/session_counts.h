@@ -1,32 +1,43 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the daemon counts of the session of a stream.
+// What the daemon reports of the session of a stream at its end.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "schema/schema.h"
+#include "trace/metadata/account_record.h"
+#include "trace/packet/packet.h"
+
 namespace ktraced {
 
-// The counts begin at zero with the session. The stream does not contain them.
+// The account of the session: its last records, if the stream ends in an orderly way.
 class SessionCounts {
  public:
-  SessionCounts(std::string socket, std::string session)
-      : socket_(std::move(socket)), session_(std::move(session)) {}
+  // `schema`: of the stream.
+  explicit SessionCounts(Schema schema) : schema_(std::move(schema)) {}
 
-  // Asks the daemon. Without an answer, for instance because the session has ended, the counts stay
-  // as they are.
-  void ask();
-  // False: the daemon has not answered yet.
-  [[nodiscard]] bool known() const { return known_; }
-  // Hits that the kernel has missed while the session had the event on, by event, without zeros.
-  [[nodiscard]] const std::map<std::string, uint64_t>& missed() const { return missed_; }
+  // Takes each packet of the stream.
+  void take(const PacketView& packet);
+  // The sums of all events; nothing: the daemon has not reported them.
+  [[nodiscard]] const std::optional<HitAccount>& total() const { return total_; }
+  // A count by event, without zeros.
+  [[nodiscard]] std::map<std::string, uint64_t> counts(uint64_t HitAccount::* count) const;
+  // Hits that the kernel has missed while the session had the event on.
+  [[nodiscard]] std::map<std::string, uint64_t> missed() const {
+    return counts(&HitAccount::missed);
+  }
 
  private:
-  std::string socket_, session_;
-  bool known_ = false;
-  std::map<std::string, uint64_t> missed_;
+  Schema schema_;  // grows with the stream
+  std::map<uint32_t, HitAccount> events_;
+  std::optional<HitAccount> total_;
 };
+
+// The end of a summary line: "", or ", 1,234 filtered, 5 missed".
+[[nodiscard]] std::string counts_text(const SessionCounts& counts);
 
 }  // namespace ktraced

@@ -42,10 +42,7 @@ Result<StreamLoop::Ready> StreamLoop::wait(Clock::time_point until) {
 }
 
 void StreamLoop::finish() {
-  if (std::exchange(finishing_, true)) return;
-  if (at_end_) at_end_();
-  source_.finish();
-  if (at_end_) at_end_();
+  if (!std::exchange(finishing_, true)) source_.finish();
 }
 
 // False: end at once.

@@ -53,10 +53,6 @@ class StreamLoop {
     tick_ = std::move(tick);
   }
 
-  // Calls `at_end` when the end is requested: just before, while the daemon still has the session,
-  // and just after, when it may have ended.
-  void at_end(std::function<void()> at_end) { at_end_ = std::move(at_end); }
-
   // The value of --duration; nothing if not given.
   static std::optional<Clock::duration> duration_of(std::optional<double> seconds);
 
@@ -82,7 +78,6 @@ class StreamLoop {
   std::vector<Watched> watched_;
   Clock::duration interval_ = Clock::duration::max();
   std::function<Next()> tick_;
-  std::function<void()> at_end_;
   Clock::time_point next_tick_ = Clock::time_point::max();
   bool finishing_ = false;
 };

@@ -19,7 +19,7 @@ using HitCounts = std::map<std::string, uint64_t>;
 struct MissedReading {
   uint64_t from_ns = 0;
   uint64_t until_ns = 0;
-  HitCounts counts;  // since the programs were loaded; events without misses may be left out
+  HitCounts counts;  // so far, never less than before; events without misses may be left out
 };
 
 // Estimates how many hits were missed in a span of time. The kernel only counts missed hits; it

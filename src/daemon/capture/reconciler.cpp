@@ -26,9 +26,10 @@ void Reconciler::switch_events() {
     if (event.id >= EVENT_ID_MAX) continue;
     const uint32_t sessions = p_.sessions.recording(event.name);
     events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
-    p_.accounts.note_on(event, sessions);
+    p_.misses.begin(event.id, sessions);
   }
   p_.hits.change(events);
+  for (const SessionHits::Target& event : events) p_.misses.end(event.event, event.sessions);
 }
 
 std::vector<ProgramNeed> Reconciler::needs() const {
@@ -93,7 +94,7 @@ EventSet Reconciler::traced_events(const Session& session) const {
 }
 
 nlohmann::json Reconciler::describe(const Session& session) const {
-  const FilterSettings& filter = p_.sessions.filter_of(session);
+  const FilterSettings filter = p_.sessions.filter_of(session);
   return {{"events", traced_events(session)},
           {"syscalls_only", filter.syscall},
           {"filter", filter_to_json(filter)},
@@ -107,9 +108,14 @@ void Reconciler::note_config() {
   if (const auto ns = p_.history.note(describe(p_.sessions.recorder())))
     on_change_(SESSION_RECORDER, p_.history.current(), *ns);
   std::map<uint32_t, SharedConfig> now;
-  for (const Session& session : p_.sessions.all())
-    if (!session.is_recorder())
-      now[session.number] = std::make_shared<const nlohmann::json>(describe(session));
+  for (const Session& session : p_.sessions.all()) {
+    if (session.is_recorder()) continue;
+    // Without a sink: what the last of its records was recorded with.
+    const auto last = session.has_sink ? configs_.end() : configs_.find(session.number);
+    now[session.number] = last != configs_.end()
+                              ? last->second
+                              : std::make_shared<const nlohmann::json>(describe(session));
+  }
   std::map<uint32_t, SharedConfig> before;
   {
     std::lock_guard lock(mutex_);

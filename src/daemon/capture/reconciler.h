@@ -17,7 +17,8 @@
 #include "daemon/programs/config_applier.h"
 #include "daemon/programs/program_attacher.h"
 #include "daemon/programs/task_tracking.h"
-#include "daemon/sessions/session_accounts.h"
+#include "daemon/sessions/session_hits.h"
+#include "daemon/sessions/session_misses.h"
 #include "daemon/sessions/session_set.h"
 #include "kernel/filters/filters.h"
 
@@ -34,7 +35,7 @@ class Reconciler final : public ConfigApplier {
     const EventCatalog& catalog;
     const SessionSet& sessions;
     SessionHits& hits;
-    SessionAccounts& accounts;
+    SessionMisses& misses;
     const Filters& filters;
     TaskTracking& tracking;
     ProgramAttacher& attacher;

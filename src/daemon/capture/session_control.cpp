@@ -2,11 +2,11 @@
 #include "daemon/capture/session_control.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/capture/account_records.h"
 #include "daemon/config/config.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "schema/names.h"
@@ -22,6 +22,12 @@ std::map<uint32_t, std::vector<uint32_t>> syscall_numbers(const std::vector<std:
       if (auto number = syscall_number(abi, name))
         numbers[abi].push_back(static_cast<uint32_t>(*number));
   return numbers;
+}
+
+// Names the place of a bad value in the configuration.
+Error at_key(std::string_view key, const Error& error) {
+  if (error.code != ExitCode::usage) return error;
+  return {error.code, fmt::format("{}: {}", key, error.message)};
 }
 
 }  // namespace
@@ -47,21 +53,8 @@ size_t SessionControl::used_bytes() const {
   return sum;
 }
 
-// Without a size, a session gets at most half of what is left, so that there is room for others. An
-// ordinary user gets no more than that either.
-Result<size_t> SessionControl::ring_bytes_for(const SessionRequest& request) const {
-  const size_t cpus = std::max<size_t>(p_.rings.cpus().size(), 1);
-  const size_t left = budget_.total_bytes - std::min(budget_.total_bytes, used_bytes());
-  const size_t most = left / cpus / (request.owner.is_ordinary_user() ? 2 : 1);
-  const size_t size = request.ring_bytes != 0
-                          ? request.ring_bytes
-                          : std::max(size_t{kStreamRingKbMin} << 10,
-                                     std::min(budget_.ring_bytes, std::bit_floor(most / 2)));
-  if (size <= most) return size;
-  return fail(ExitCode::unavailable,
-              "there is no room for stream rings of {} KiB on {} CPUs: {} MiB of stream.total_mb "
-              "({} MiB) are in use",
-              size >> 10, cpus, used_bytes() >> 20, budget_.total_bytes >> 20);
+Result<size_t> SessionControl::ring_bytes_for(const RingRequest& request) const {
+  return ring_share(budget_, used_bytes(), p_.rings.cpus().size(), request);
 }
 
 std::unique_ptr<SessionStream> SessionControl::make_stream(StreamRings rings,
@@ -89,7 +82,8 @@ Result<> SessionControl::open_stream(Session& session, size_t ring_bytes, Publis
 
 Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
                                                   const std::function<Publish(uint32_t)>& publish) {
-  auto ring_bytes = ring_bytes_for(request);
+  auto ring_bytes = ring_bytes_for(
+      {.ring_bytes = request.ring_bytes, .ordinary_user = request.owner.is_ordinary_user()});
   if (!ring_bytes) return propagate(ring_bytes);
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
   if (!added) return propagate(added);
@@ -99,15 +93,31 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
       FailureBarrier("closing a session").run([&] { (*self)->close(number); });
   });
   session.own_events = request.events;
-  session.own_filter = request.filter;
+  if (request.filter) session.own_filter = OwnFilter::of(*request.filter);
   const auto change = p_.applier.begin_change();
   p_.accounts.begin(session.number);
-  auto ready = apply_filter(session.bit(), p_.sessions.filter_of(session));
+  auto ready = apply_own_filter(session);
   if (ready) ready = open_stream(session, *ring_bytes, publish(session.number));
   if (!ready) return propagate(ready);
   session.has_sink = true;
   p_.applier.reconcile();
   return open;
+}
+
+// From now on no program records for these sessions, and their counts are final.
+void SessionControl::stop(std::span<Session* const> sessions) {
+  for (Session* session : sessions) session->has_sink = false;
+  p_.applier.reconcile();
+  p_.accounts.settle();
+}
+
+void SessionControl::finish(uint32_t number) {
+  Session* session = p_.sessions.find(number);
+  if (session == nullptr || !drain_) return;
+  const auto change = p_.applier.begin_change();
+  stop(std::span(&session, 1));
+  drain_->close(number, Drain::Last::publish, account_records(p_.accounts, number));
+  session->ring_bytes = 0;
 }
 
 // First no program writes for it, then its rings go.
@@ -124,18 +134,42 @@ void SessionControl::close(uint32_t number) {
   if (recorded) p_.applier.reconcile();  // following may have ended
 }
 
-Result<> SessionControl::apply_filter(uint32_t sessions, const FilterSettings& settings) {
-  if (auto applied = p_.filters.apply(sessions, settings); !applied) return applied;
-  p_.filters.select_syscalls(sessions, syscall_numbers(settings.syscall));
+// Gives the parts of a filter to these sessions, by bits.
+Result<> SessionControl::apply_filter(uint32_t tasks_of, uint32_t syscalls_of,
+                                      const FilterSettings& settings) {
+  if (auto applied = p_.filters.apply(tasks_of, settings); !applied) return applied;
+  p_.filters.select_syscalls(syscalls_of, syscall_numbers(settings.syscall));
   p_.attach_followers();
   return {};
 }
 
+Result<> SessionControl::apply_own_filter(const Session& session) {
+  return apply_filter(session.bit(), session.bit(), p_.sessions.filter_of(session));
+}
+
 Result<> SessionControl::set_recorder_filter(const FilterSettings& settings) {
-  if (auto applied = apply_filter(p_.sessions.following_recorder(), settings); !applied)
+  if (auto applied = apply_filter(p_.sessions.with_tasks_of_recorder(),
+                                  p_.sessions.with_syscalls_of_recorder(), settings);
+      !applied)
     return applied;
   p_.sessions.set_recorder_filter(settings);
   return {};
+}
+
+// The recorder comes first, so that the processes it follows have the same numbers in each daemon.
+Result<> SessionControl::set_filters(const ConfiguredFilters& filters) {
+  Session& output = p_.sessions.output();
+  const FilterSettings recorder_before = p_.sessions.filter_of(p_.sessions.recorder());
+  const OwnFilter output_before = output.own_filter;
+  output.own_filter = filters.output.value_or(output_before);
+  auto set = set_recorder_filter(filters.recorder);
+  const char* key = set ? "stream.output.filter" : "filter";
+  if (set && filters.output) set = apply_own_filter(output);
+  if (set) return {};
+  output.own_filter = output_before;
+  static_cast<void>(set_recorder_filter(recorder_before));
+  static_cast<void>(apply_own_filter(output));
+  return std::unexpected(at_key(key, set.error()));
 }
 
 Result<> SessionControl::set_filter(Session& session, const FilterSettings& settings) {
@@ -144,8 +178,8 @@ Result<> SessionControl::set_filter(Session& session, const FilterSettings& sett
   if (session.is_recorder()) {
     applied = set_recorder_filter(settings);
   } else {
-    applied = apply_filter(session.bit(), settings);
-    if (applied) session.own_filter = settings;
+    applied = apply_filter(session.bit(), session.bit(), settings);
+    if (applied) session.own_filter = OwnFilter::of(settings);
   }
   p_.applier.reconcile();  // following may have ended
   return applied;
@@ -160,11 +194,14 @@ Result<> SessionControl::set_output(bool on) {
   Session& output = p_.sessions.output();
   if (on == output.has_sink) return {};
   if (!on) {
-    output.has_sink = false;
-    p_.applier.reconcile();
+    Session* const stopped = &output;
+    stop(std::span(&stopped, 1));
     drain_->close(SESSION_OUTPUT, Drain::Last::publish);
     p_.accounts.end(SESSION_OUTPUT);
     output.ring_bytes = 0;
+    output.own_events.reset();
+    output.own_filter = {};
+    static_cast<void>(apply_own_filter(output));
     return {};
   }
   auto ring_bytes = ring_bytes_for({});
@@ -236,15 +273,16 @@ Result<SessionControl::Discarded> SessionControl::reset(const Session& session, 
 
 void SessionControl::shut_down(bool persist) {
   self_.reset();
+  std::vector<Session*> ending;
   for (Session& session : p_.sessions.all())
-    if (session.is_client()) session.has_sink = false;
-  if (!persist) p_.sessions.output().has_sink = false;
-  p_.applier.reconcile();
-  std::vector<uint32_t> open;
-  for (const Session& session : p_.sessions.all()) open.push_back(session.number);
-  for (const uint32_t number : open)
-    drain_->close(number,
-                  persist && number == SESSION_OUTPUT ? Drain::Last::leave : Drain::Last::publish);
+    if (session.is_client() || (session.number == SESSION_OUTPUT && !persist))
+      ending.push_back(&session);
+  stop(ending);
+  for (const Session* session : ending)
+    drain_->close(session->number, Drain::Last::publish,
+                  session->is_client() ? account_records(p_.accounts, session->number)
+                                       : std::vector<std::byte>());
+  if (persist) drain_->close(SESSION_OUTPUT, Drain::Last::leave);
   drain_.reset();
 }
 

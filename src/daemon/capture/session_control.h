@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/capture/ring_budget.h"
 #include "daemon/programs/config_applier.h"
 #include "daemon/sessions/session_accounts.h"
 #include "daemon/sessions/session_set.h"
@@ -28,12 +30,10 @@ struct SessionRequest {
   size_t ring_bytes = 0;                 // a power of two; 0: as much as fits
 };
 
-// How much memory the stream rings may use.
-struct RingBudget {
-  size_t ring_bytes = 0;   // of each ring, where it fits
-  size_t total_bytes = 0;  // of all stream rings of all sessions
-
-  bool operator==(const RingBudget&) const = default;
+// The filters in the configuration.
+struct ConfiguredFilters {
+  FilterSettings recorder;
+  std::optional<OwnFilter> output;  // nothing: there is no output, and its filter stays
 };
 
 // Belongs to the main thread.
@@ -62,6 +62,9 @@ class SessionControl {
   void announce(uint32_t session, std::span<const std::byte> records);
   void announce(std::span<const std::byte> records);
 
+  // Ends the recording of a client's session: publishes everything up to now, and then its account.
+  // The session itself ends with the last copy of Open.
+  void finish(uint32_t session);
   // An open session of a client. It ends with the last copy.
   using Open = std::shared_ptr<const Session>;
   // Opens a session with stream rings of its own; nothing is read from them before the first
@@ -72,8 +75,9 @@ class SessionControl {
   // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. Fails
   // as Filters::apply().
   Result<> set_filter(Session& session, const FilterSettings& settings);
-  // The same for the recorder, without reconciling.
-  Result<> set_recorder_filter(const FilterSettings& settings);
+  // Sets these, without reconciling, or changes nothing. Fails as Filters::apply(); the message of
+  // a bad value begins with its key in the configuration.
+  Result<> set_filters(const ConfiguredFilters& filters);
   // Pauses or resumes a session: while paused it records nothing.
   void set_paused(Session& session, bool paused);
 
@@ -105,12 +109,15 @@ class SessionControl {
 
  private:
   void close(uint32_t number);
-  [[nodiscard]] Result<size_t> ring_bytes_for(const SessionRequest& request) const;
+  void stop(std::span<Session* const> sessions);
+  [[nodiscard]] Result<size_t> ring_bytes_for(const RingRequest& request) const;
   [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings,
                                                            StreamAccount* account,
                                                            Publish publish) const;
   Result<> open_stream(Session& session, size_t ring_bytes, Publish publish);
-  Result<> apply_filter(uint32_t sessions, const FilterSettings& settings);
+  Result<> apply_filter(uint32_t tasks_of, uint32_t syscalls_of, const FilterSettings& settings);
+  Result<> apply_own_filter(const Session& session);
+  Result<> set_recorder_filter(const FilterSettings& settings);
 
   Parts p_;
   RingBudget budget_;

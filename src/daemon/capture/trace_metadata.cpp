@@ -31,10 +31,11 @@ std::string running_release() {
 }  // namespace
 
 TraceMetadata::TraceMetadata(const EventCatalog& catalog, const KernelNames& names,
-                             const Reconciler& configs)
+                             const Reconciler& configs, const SessionMisses& misses)
     : catalog_(catalog),
       names_(names),
       configs_(configs),
+      misses_(misses),
       uuid_(random_uuid()),
       kernel_release_(running_release()) {}
 
@@ -60,6 +61,10 @@ std::vector<PacketBytes> TraceMetadata::packets(uint32_t session) const {
   // Nothing has been sent yet: these packets do not advance the watermark or the sequence number.
   uint64_t sequence = 0;
   return build_metadata_packets(uuid_, sequence, 0, records);
+}
+
+HitCounts TraceMetadata::missed(uint32_t session) const {
+  return catalog_.sums([&](const Event& event) { return misses_.of(session, event.id); });
 }
 
 Manifest TraceMetadata::manifest(uint32_t session) const {

@@ -19,7 +19,8 @@ namespace ktraced {
 class TraceMetadata {
  public:
   // All must outlive this.
-  TraceMetadata(const EventCatalog& catalog, const KernelNames& names, const Reconciler& configs);
+  TraceMetadata(const EventCatalog& catalog, const KernelNames& names, const Reconciler& configs,
+                const SessionMisses& misses);
 
   // Identifies the traces of this daemon.
   [[nodiscard]] const Uuid& uuid() const { return uuid_; }
@@ -34,13 +35,15 @@ class TraceMetadata {
   [[nodiscard]] std::vector<PacketBytes> packets(uint32_t session) const;
   // A manifest with origin, schema and the trace config of a session. Thread-safe.
   [[nodiscard]] Manifest manifest(uint32_t session) const;
-  // Hits that the kernel has missed so far, by event, without zero counts. Thread-safe.
-  [[nodiscard]] HitCounts missed() const { return catalog_.missed(); }
+  // Hits that the kernel has missed so far in a session of the daemon itself, by event, without
+  // zero counts. Never decreases. Thread-safe.
+  [[nodiscard]] HitCounts missed(uint32_t session) const;
 
  private:
   const EventCatalog& catalog_;
   const KernelNames& names_;
   const Reconciler& configs_;
+  const SessionMisses& misses_;
   Uuid uuid_;
   std::string kernel_release_;
 };

@@ -68,7 +68,7 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
                              : sessions_.records(session) ? State::recording
                                                           : State::paused,
                     .own_events = session.own_events.has_value(),
-                    .own_filter = session.own_filter.has_value(),
+                    .own_filter = session.own_filter.tasks.has_value(),
                     .event_names = sessions_.events_of(session),
                     .filter = sessions_.filter_of(session),
                     .ring_bytes = session.ring_bytes,

@@ -33,10 +33,16 @@ RingBudget ring_budget(const Config& config) {
           .total_bytes = size_t{config.stream.total_mb} << 20};
 }
 
-FilterSettings filter_of(const Config& config) {
-  FilterSettings filter = config.filter;
-  filter.syscall = config.syscalls_only;
-  return filter;
+// System calls are selected in the sections "events".
+ConfiguredFilters filters_of(const Config& config) {
+  ConfiguredFilters filters{.recorder = config.filter, .output = {}};
+  filters.recorder.syscall = config.events.syscalls_only;
+  if (const auto& output = config.stream.output) {
+    filters.output.emplace();
+    if (output->filter) filters.output->tasks = output->filter->tasks();
+    if (output->events) filters.output->syscalls = output->events->syscalls_only;
+  }
+  return filters;
 }
 
 }  // namespace
@@ -73,12 +79,14 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       object_(std::move(acquired.object)),
       availability_(object_.unavailable()),
       catalog_(std::move(schema), object_, symbols),
+      kept_misses_(KeptSessionMisses::open(object_.pins())),
+      misses_(kept_misses_.entries(), [this](uint16_t event) { return catalog_.missed(event); }),
       rings_(object_, sizes(config), catalog_.schema(), std::move(counters),
-             [this](const Event& event) { return catalog_.missed(event); }),
+             [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
       hits_(hit_counters()),
-      accounts_(catalog_, rings_.counters(), rings_.flight(), hits_),
+      accounts_(catalog_, rings_.counters(), rings_.flight(), hits_, misses_),
       names_(object_),
       history_(object_, adopted_),
       tracking_(object_, names_, availability_),
@@ -91,7 +99,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
                    .catalog = catalog_,
                    .sessions = sessions_,
                    .hits = hits_,
-                   .accounts = accounts_,
+                   .misses = misses_,
                    .filters = filters_,
                    .tracking = tracking_,
                    .attacher = attacher_,
@@ -102,9 +110,10 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
                   }),
       probes_(catalog_, availability_, enabled_, attacher_, reconciler_),
       resolver_(catalog_, availability_, probes_),
-      selection_(catalog_, availability_, enabled_, resolver_, probes_, reconciler_),
+      selection_(catalog_, availability_, {enabled_, sessions_.output().own_events}, resolver_,
+                 probes_, reconciler_),
       event_list_(catalog_, availability_, enabled_, resolver_),
-      metadata_(catalog_, names_, reconciler_),
+      metadata_(catalog_, names_, reconciler_, misses_),
       control_({.object = object_,
                 .sessions = sessions_,
                 .accounts = accounts_,
@@ -120,6 +129,8 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
       probe_lookup_(catalog_, probes_) {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });
+  if (adopted_ && !kept_misses_.adopted())
+    misses_.adopt_without_entries(object_.control().event_ways);
   if (adopted_ && !catalog_.dynamic().misses_kept())
     history_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
 }
@@ -210,13 +221,14 @@ Result<> Tracer::switch_flight(bool enabled) {
 // The steps that can fail. They are undone if a later one fails. No program is attached or detached
 // here: a program that an earlier daemon left attached must record every hit.
 Result<> Tracer::change_kernel(const Config& config) {
-  const FilterSettings filter_before = sessions_.filter_of(sessions_.recorder());
+  const ConfiguredFilters before{.recorder = sessions_.filter_of(sessions_.recorder()),
+                                 .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
-  if (auto applied = control_.set_recorder_filter(filter_of(config)); !applied) return applied;
+  if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
   auto changed = switch_flight(config.flight.enabled);
   if (changed) changed = control_.set_budget(ring_budget(config));
   if (changed) return changed;
-  static_cast<void>(control_.set_recorder_filter(filter_before));
+  static_cast<void>(control_.set_filters(before));
   static_cast<void>(switch_flight(flight_before));
   reconciler_.reconcile();
   return changed;
@@ -230,16 +242,20 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
                 "restart it");
   const TraceConfigHistory::Change change(history_);
   const FilterSettings before = sessions_.filter_of(sessions_.recorder());
+  const OwnFilter output_before = sessions_.output().own_filter;
   if (auto changed = change_kernel(config); !changed) return propagate(changed);
   control_.drain().set_max_latency(config.stream.max_latency_ms);
 
   std::vector<std::string> changed;
-  if (selection_.apply(config) || config.syscalls_only != before.syscall)
+  const EventSelection::Changed events = selection_.apply(config);
+  if (events.recorder || config.events.syscalls_only != before.syscall)
     changed.emplace_back("events");
   if (config.filter.include != before.include || config.filter.exclude != before.exclude)
     changed.emplace_back("filter");
   if (config.probes != config_.probes) changed.emplace_back("probes");
-  if (config.stream != config_.stream) changed.emplace_back("stream");
+  if (config.stream != config_.stream || events.output ||
+      sessions_.output().own_filter != output_before)
+    changed.emplace_back("stream");
   if (config.flight != config_.flight) changed.emplace_back("flight");
   config_ = config;
   reconciler_.reconcile();

@@ -117,6 +117,8 @@ class Tracer {
   BpfObject object_;
   Availability availability_;
   EventCatalog catalog_;
+  KeptSessionMisses kept_misses_;
+  SessionMisses misses_;
   EventSet enabled_;
   Rings rings_;
   ProgramBarrier barrier_;

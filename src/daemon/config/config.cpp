@@ -60,14 +60,18 @@ std::unexpected<Error> cannot_read(const std::filesystem::path& file, std::strin
 void describe_config(ConfigSection& root, const EventGroups& groups, Config& config) {
   std::string unused;
   root.text({"$schema", "Where this schema is, for editors."}, {}, unused);
-  describe_events(root, groups, config);
+  config.events.names = default_events(groups);
+  root.section({"events",
+                "Which events are recorded. Without this section: sched, process, signal and oom. "
+                "With it, groups not named are off."},
+               [&](ConfigSection& events) { describe_events(events, groups, config.events); });
   describe_probes(root, config);
   root.section({"filter",
                 "Whose events are recorded. An event must match one value of each list that is "
                 "not empty."},
                [&](ConfigSection& filter) { describe_filter(filter, config.filter); });
   root.section({"stream", "The rings of subscribers."},
-               [&](ConfigSection& stream) { describe_stream(stream, config.stream); });
+               [&](ConfigSection& stream) { describe_stream(stream, groups, config.stream); });
   root.section({"flight",
                 "The flight recorder: rings that always hold the newest events, and the snapshots "
                 "taken of them."},

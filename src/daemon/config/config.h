@@ -17,11 +17,26 @@
 
 namespace ktraced {
 
+// Which events are recorded: a section "events".
+struct EventsConfig {
+  // Names of built-in events, group by group, in the groups' order.
+  std::vector<std::string> names;
+  // Tracepoints of the running kernel, as names or patterns: "irq:irq_handler_entry", "block:*".
+  std::vector<std::string> tracepoints;
+  // Selected system calls by name; empty: all.
+  std::vector<std::string> syscalls_only;
+
+  bool operator==(const EventsConfig&) const = default;
+};
+
 // The stream kept in files: trace directories, one after the other.
 struct StreamOutput {
   std::filesystem::path directory;
   uint32_t max_file_mb = 256;  // size of one trace directory before rotation
   uint32_t max_files = 8;      // trace directories kept; the oldest are removed
+  // Nothing: those of the recorder.
+  std::optional<EventsConfig> events;
+  std::optional<FilterSettings> filter;
 
   bool operator==(const StreamOutput&) const = default;
 };
@@ -53,14 +68,9 @@ struct StreamConfig {
 };
 
 struct Config {
-  // Names of enabled events, group by group, in the groups' order.
-  std::vector<std::string> events;
-  // Tracepoints of the running kernel, as names or patterns: "irq:irq_handler_entry", "block:*".
-  std::vector<std::string> tracepoints;
+  EventsConfig events;
   // Kernel probes, a definition each.
   std::vector<std::string> probes;
-  // Selected system calls by name; empty: all.
-  std::vector<std::string> syscalls_only;
   FilterSettings filter;
   StreamConfig stream;
   FlightConfig flight;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is recorded: the section "events" of the configuration, and "probes".
+// What is recorded: a section "events" of the configuration, and "probes".
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -39,7 +39,7 @@ bool contains(const T& values, std::string_view value) {
 }
 
 // {"only": ["openat", …]}
-void read_syscalls_only(const ConfigNode& node, Config& config) {
+void read_syscalls_only(const ConfigNode& node, EventsConfig& config) {
   if (!node.value().is_object()) return node.wrong_type("an object");
   node.check_keys({"only"});
   auto only = node.member("only");
@@ -78,7 +78,7 @@ std::vector<std::string> read_event_list(const ConfigNode& node, const std::stri
 }
 
 void read_group(const ConfigNode& node, const std::string& group, const EventGroups& groups,
-                Config& config) {
+                EventsConfig& config) {
   bool syscalls = group == "syscalls";
   std::vector<std::string> selected;
   if (node.value().is_boolean()) {
@@ -92,7 +92,7 @@ void read_group(const ConfigNode& node, const std::string& group, const EventGro
     node.wrong_type(syscalls ? "true, false, a list of events, or {\"only\": [system calls]}"
                              : "true, false, or a list of events");
   }
-  config.events.insert(config.events.end(), selected.begin(), selected.end());
+  config.names.insert(config.names.end(), selected.begin(), selected.end());
 }
 
 // "irq", a group, is all its tracepoints. Nothing for what is neither that nor SYSTEM:NAME.
@@ -106,7 +106,7 @@ std::optional<std::string> tracepoint_pattern(const std::string& name) {
 
 // ["irq:irq_handler_entry", "block:*", "net"]; whether they exist is known to the running kernel
 // alone.
-void read_tracepoints(const std::vector<ConfigNode>& elements, Config& config) {
+void read_tracepoints(const std::vector<ConfigNode>& elements, EventsConfig& config) {
   for (const ConfigNode& element : elements) {
     auto name = element.text();
     if (!name) continue;
@@ -167,26 +167,24 @@ ordered_json group_schema(std::string_view group, const std::vector<std::string>
 
 }  // namespace
 
-void describe_events(ConfigSection& root, const EventGroups& groups, Config& config) {
+std::vector<std::string> default_events(const EventGroups& groups) {
+  std::vector<std::string> names;
   for (const auto& [group, events] : groups)
-    if (rule_of(group).is_default)
-      config.events.insert(config.events.end(), events.begin(), events.end());
-  root.section(
-      {"events",
-       "Which events are recorded. Without this section: sched, process, signal and oom. "
-       "With it, groups not named are off."},
-      [&](ConfigSection& section) {
-        config.events.clear();
-        for (const auto& [group, events] : groups)
-          section.value({group, rule_of(group).doc}, group_schema(group, events),
-                        [&](const ConfigNode& node) { read_group(node, group, groups, config); });
-        section.list({"tracepoints",
-                      "Any tracepoints of the running kernel, as GROUP:NAME, in which * stands for "
-                      "any characters, or GROUP for all of one."},
-                     {.max_size = EVENT_ID_MAX,
-                      .element = text_schema({.pattern = "^[^:*?\\[]+$|^[^:]+:.+$"})},
-                     [&](const std::vector<ConfigNode>& list) { read_tracepoints(list, config); });
-      });
+    if (rule_of(group).is_default) names.insert(names.end(), events.begin(), events.end());
+  return names;
+}
+
+void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config) {
+  config = {};
+  for (const auto& [group, members] : groups)
+    events.value({group, rule_of(group).doc}, group_schema(group, members),
+                 [&](const ConfigNode& node) { read_group(node, group, groups, config); });
+  events.list(
+      {"tracepoints",
+       "Any tracepoints of the running kernel, as GROUP:NAME, in which * stands for "
+       "any characters, or GROUP for all of one."},
+      {.max_size = EVENT_ID_MAX, .element = text_schema({.pattern = "^[^:*?\\[]+$|^[^:]+:.+$"})},
+      [&](const std::vector<ConfigNode>& list) { read_tracepoints(list, config); });
 }
 
 void describe_probes(ConfigSection& root, Config& config) {

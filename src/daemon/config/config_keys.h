@@ -12,10 +12,13 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
 
 // ---- its sections ----
 
-void describe_events(ConfigSection& root, const EventGroups& groups, Config& config);
+// Names of the events that are enabled without a section "events".
+[[nodiscard]] std::vector<std::string> default_events(const EventGroups& groups);
+// Replaces `config`.
+void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config);
 void describe_probes(ConfigSection& root, Config& config);
 void describe_filter(ConfigSection& filter, FilterSettings& settings);
-void describe_stream(ConfigSection& stream, StreamConfig& config);
+void describe_stream(ConfigSection& stream, const EventGroups& groups, StreamConfig& config);
 void describe_flight(ConfigSection& flight, FlightConfig& config);
 
 }  // namespace ktraced

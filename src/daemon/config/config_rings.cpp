@@ -18,7 +18,7 @@ constexpr NumberRule kBanks{.min = 2, .max = 8};
 constexpr NumberRule kFiles{.min = 1, .max = 100'000};
 constexpr NumberRule kMegabytes{.min = 1, .max = 1U << 30};
 
-void describe_output(ConfigSection& section, StreamOutput& output) {
+void describe_output(ConfigSection& section, const EventGroups& groups, StreamOutput& output) {
   section.directory(
       {"directory", "Absolute path of the directory of traces; not the same as flight.directory."},
       output.directory, "where the traces are written");
@@ -28,11 +28,20 @@ void describe_output(ConfigSection& section, StreamOutput& output) {
                   "Trace directories kept, with the one being written; the oldest are deleted "
                   "first."},
                  kFiles, output.max_files);
+  section.section(
+      {"events",
+       "Which events are written. Without this section: those of the recorder. With it, groups "
+       "not named are off."},
+      [&](ConfigSection& events) { describe_events(events, groups, output.events.emplace()); });
+  section.section({"filter",
+                   "Whose events are written. Without this section: those that match the filter "
+                   "of the recorder."},
+                  [&](ConfigSection& filter) { describe_filter(filter, output.filter.emplace()); });
 }
 
 }  // namespace
 
-void describe_stream(ConfigSection& stream, StreamConfig& config) {
+void describe_stream(ConfigSection& stream, const EventGroups& groups, StreamConfig& config) {
   stream.number({"buffer_kb", "KiB for each CPU and session; less if total_mb has no room."},
                 kStreamKb, config.buffer_kb);
   stream.number({"total_mb", "MiB of the rings of all sessions together, at most."}, kMegabytes,
@@ -41,7 +50,7 @@ void describe_stream(ConfigSection& stream, StreamConfig& config) {
                 kLatencyMs, config.max_latency_ms);
   stream.section(
       {"output", "Writes the stream to disk: one trace directory after the other."},
-      [&](ConfigSection& section) { describe_output(section, config.output.emplace()); });
+      [&](ConfigSection& section) { describe_output(section, groups, config.output.emplace()); });
 }
 
 void describe_flight(ConfigSection& flight, FlightConfig& config) {

@@ -148,8 +148,8 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
   if (!reply.connected()) return;
   if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
   auto opened = t.tracer.session_control().open(request.session, [&t](uint32_t session) {
-    return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch) {
-      subscribers.publish(session, batch);
+    return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch, bool last) {
+      subscribers.publish(session, batch, last);
     };
   });
   if (!opened) return reply(propagate(opened));

@@ -70,7 +70,7 @@ json flight_json(const FlightStatus& flight) {
 }
 
 json filter_status_json(const Tracer& tracer) {
-  const FilterSettings& current = tracer.sessions().filter_of(tracer.sessions().recorder());
+  const FilterSettings current = tracer.sessions().filter_of(tracer.sessions().recorder());
   json filter = filter_to_json(current);
   filter.erase("syscall");
   filter["syscalls_only"] = current.syscall;

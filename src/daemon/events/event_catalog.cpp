@@ -22,6 +22,7 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
+  for (const Event& event : schema_.events()) built_in_.emplace(event.id, event.name);
   for (const auto& [id, event] : dynamic_.all()) schema_.add(event->event);
 }
 
@@ -62,16 +63,18 @@ bool EventCatalog::attached(const Event& event) const {
   return is_dynamic(event) ? dynamic_.attached(event.id) : object_.attached(event.name);
 }
 
-uint64_t EventCatalog::missed(const Event& event) const {
-  return is_dynamic(event) ? dynamic_.missed(event.id) : object_.missed(event.name);
+uint64_t EventCatalog::missed(uint16_t event) const {
+  if (event >= DYNAMIC_ID_FIRST) return dynamic_.missed(event);
+  const auto name = built_in_.find(event);
+  return name == built_in_.end() ? 0 : object_.missed(name->second);
 }
 
-std::map<std::string, uint64_t> EventCatalog::missed() const {
-  std::map<std::string, uint64_t> counts;
+std::map<std::string, uint64_t> EventCatalog::sums(const CountOf& count) const {
+  std::map<std::string, uint64_t> sums;
   std::lock_guard lock(schema_mutex_);
   for (const Event& event : schema_.events())
-    if (const uint64_t count = missed(event); count != 0) counts[event.name] += count;
-  return counts;
+    if (const uint64_t number = count(event); number != 0) sums[event.name] += number;
+  return sums;
 }
 
 }  // namespace ktraced

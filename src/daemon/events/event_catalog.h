@@ -53,14 +53,17 @@ class EventCatalog {
   [[nodiscard]] std::vector<std::byte> definitions() const;
 
   [[nodiscard]] bool attached(const Event& event) const;
-  // Hits that the kernel has missed so far, sum of all CPUs. Thread-safe.
-  [[nodiscard]] uint64_t missed(const Event& event) const;
-  // The same by event, without zero counts. Thread-safe.
-  [[nodiscard]] std::map<std::string, uint64_t> missed() const;
+  // Hits that the kernel has missed so far at the program of an event, sum of all CPUs. Never
+  // decreases. Thread-safe.
+  [[nodiscard]] uint64_t missed(uint16_t event) const;
+  // The sums of such a count by name, for all events, without zeros. Thread-safe.
+  using CountOf = std::function<uint64_t(const Event& event)>;
+  [[nodiscard]] std::map<std::string, uint64_t> sums(const CountOf& count) const;
 
  private:
   mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
   Schema schema_;
+  std::map<uint16_t, std::string> built_in_;  // names by id; never changes
   const BpfObject& object_;
   Tracepoints tracepoints_;
   Probes probes_;

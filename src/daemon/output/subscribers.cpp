@@ -10,10 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "daemon/output/subscriber_queue.h"
 
 namespace ktraced {
@@ -66,10 +64,9 @@ class Subscribers::Subscriber {
   bool broken_ = false;
 
  public:
-  SubscriberQueue queue;           // shared
-  std::optional<uint64_t> end_ts;  // shared: close after this time (ns, CLOCK_BOOTTIME)
-  bool ended = false;              // shared: nothing more will be queued
-  bool overflown = false;          // shared: the metadata did not fit
+  SubscriberQueue queue;   // shared
+  bool ended = false;      // shared: nothing more will be queued
+  bool overflown = false;  // shared: the metadata did not fit
 };
 
 // A reader sends nothing more. It can only close its end.
@@ -151,26 +148,19 @@ Result<> Subscribers::add(Fd connection, Reader reader,
 void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
   bool had_ended = subscriber.input_ended();
   if (!had_ended || (events & (EPOLLHUP | EPOLLERR)) != 0) subscriber.discard_input(events);
-  if (subscriber.input_ended() && !had_ended) {
-    {
-      std::lock_guard lock(mutex_);
-      subscriber.end_ts = boottime_ns();
-    }
-    hooks_.request_batch(subscriber.session());
-  }
+  if (subscriber.input_ended() && !had_ended && !subscriber.broken())
+    hooks_.finish(subscriber.session());
   subscriber.write(mutex_);
   remove_finished();  // may destroy `subscriber`
 }
 
-void Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch) {
+void Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch, bool last) {
   std::vector<PublishedPacket> packets(batch.begin(), batch.end());
   if (packets.empty()) return;
-  const uint64_t complete_until = packets.back().header().timestamp_end;
   {
     std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(subscribers_, session, &Subscriber::session);
     if (found == subscribers_.end() || found->ended) return;
-    const bool last = found->end_ts && complete_until >= *found->end_ts;
     found->overflown = !found->queue.push_batch(packets, last);
     found->ended = last || found->overflown;
   }

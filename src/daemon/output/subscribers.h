@@ -33,8 +33,9 @@ class Subscribers {
  public:
   // Called in the main thread, without locks held.
   struct Hooks {
-    // The subscriber of this session requests everything up to now: publish a batch soon.
-    std::function<void(uint32_t session)> request_batch;
+    // The subscriber of this session requests the end: publish the last batch, with everything up
+    // to now.
+    std::function<void(uint32_t session)> finish;
     // A subscriber has gone.
     std::function<void()> on_gone = nullptr;
   };
@@ -61,9 +62,8 @@ class Subscribers {
 
   // Queues one whole batch of a session: event packets, then one metadata packet. Must be called
   // regularly, with a metadata packet alone if there were no events. A batch also carries losses
-  // that no later packet of their CPU could report. It also ends the streams of readers that
-  // requested it. Thread-safe.
-  void publish(uint32_t session, std::span<const PacketBytes> batch);
+  // that no later packet of their CPU could report. The `last` batch ends the stream. Thread-safe.
+  void publish(uint32_t session, std::span<const PacketBytes> batch, bool last = false);
 
   // [{"session":number,"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}];
   // lost_events are the events lost here because the reader was too slow. Main thread.

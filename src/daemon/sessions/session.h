@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bpf/shared_state.h"
 #include "daemon/events/event_catalog.h"
@@ -24,6 +25,19 @@ struct SessionOwner {
   [[nodiscard]] bool is_ordinary_user() const { return uid != 0 && uid != ::geteuid(); }
 };
 
+// The parts of a filter that a session has asked for. Nothing: those of the recorder, also when
+// they change.
+struct OwnFilter {
+  std::optional<TaskFilter> tasks;
+  std::optional<std::vector<std::string>> syscalls;
+
+  bool operator==(const OwnFilter&) const = default;
+  // Both parts.
+  [[nodiscard]] static OwnFilter of(const FilterSettings& filter) {
+    return {.tasks = filter.tasks(), .syscalls = filter.syscall};
+  }
+};
+
 // An event set, a filter and a sink of its own. The kernel knows it by its number: a program writes
 // a record for each session that has its event on and whose filter matches.
 struct Session {
@@ -33,7 +47,7 @@ struct Session {
   uint64_t since_ns = 0;  // CLOCK_BOOTTIME
   // What it asked for. Nothing: what the recorder has, also when that changes.
   std::optional<EventSet> own_events;
-  std::optional<FilterSettings> own_filter;
+  OwnFilter own_filter;
   bool has_sink = false;  // its records go somewhere
   bool paused = false;
   size_t ring_bytes = 0;  // of each of its stream rings; 0: it has none

@@ -40,11 +40,15 @@ EventCounts SessionAccounts::total(uint32_t session, uint32_t cpu, uint16_t even
   return counts;
 }
 
-uint64_t SessionAccounts::missed(uint32_t session, const Event& event) const {
-  const auto found = missed_.find({session, event.id});
-  const Missed missed = found == missed_.end() ? Missed{} : found->second;
-  if (session == SESSION_RECORDER) return catalog_.missed(event) - missed.before;
-  return missed.earlier + (missed.on ? catalog_.missed(event) - missed.before : 0);
+uint64_t SessionAccounts::missed(uint32_t session, uint16_t event) const {
+  const auto before = missed_before_.find({session, event});
+  return misses_.of(session, event) - (before == missed_before_.end() ? 0 : before->second);
+}
+
+// The session counts missed hits from zero.
+void SessionAccounts::forget_missed(uint32_t session) {
+  for (const Event& event : catalog_.schema().events())
+    missed_before_[{session, event.id}] = misses_.of(session, event.id);
 }
 
 SessionAccounts::Reading SessionAccounts::read(uint32_t session, const Event& event,
@@ -61,11 +65,19 @@ SessionAccounts::Reading SessionAccounts::read(uint32_t session, const Event& ev
     reading.counters.counts += counts;
     reading.per_cpu.push_back(counts);
   }
-  reading.counters.missed = missed(session, event);
+  reading.counters.missed = missed(session, event.id);
   // A read of a ring that is being written can briefly be too low: never report less than zero.
   reading.counters.overwritten =
       overwritten - std::min(overwritten, base != nullptr ? base->overwritten : 0);
   return reading;
+}
+
+std::map<uint16_t, SessionAccounts::Reading> SessionAccounts::read_all(uint32_t session) const {
+  std::map<uint16_t, Reading> readings;
+  for (const Event& event : catalog_.schema().events())
+    if (Reading reading = read(session, event); reading.counters.any())
+      readings.emplace(event.id, std::move(reading));
+  return readings;
 }
 
 SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const {
@@ -96,28 +108,13 @@ void SessionAccounts::begin(uint32_t session, bool adopted) {
   hits_.clear(session);
   if (!adopted) counters_.clear(session);
   std::erase_if(baselines_, [session](const auto& entry) { return entry.first.first == session; });
-  std::erase_if(missed_, [session](const auto& entry) { return entry.first.first == session; });
+  forget_missed(session);
   if (adopted)
     for (const Event& event : catalog_.schema().events()) set_baseline(session, event, false, 0);
 }
 
-void SessionAccounts::note_on(const Event& event, uint32_t sessions) {
-  for (uint32_t session = SESSION_RECORDER + 1; session < SESSIONS_MAX; ++session) {
-    const bool on = (sessions >> session & 1) != 0;
-    const Key key{session, event.id};
-    const auto found = missed_.find(key);
-    if (on == (found != missed_.end() && found->second.on)) continue;
-    Missed& missed = missed_[key];
-    const uint64_t now = catalog_.missed(event);
-    if (!on) missed.earlier += now - missed.before;
-    missed.before = now;
-    missed.on = on;
-  }
-}
-
 void SessionAccounts::end(uint32_t session) {
-  for (const Event& event : catalog_.schema().events())
-    if (Reading reading = read(session, event); reading.counters.any()) ended_[event.id] += reading;
+  for (const auto& [event, reading] : read_all(session)) ended_[event] += reading;
   begin(session);
 }
 
@@ -139,13 +136,9 @@ void SessionAccounts::reset(uint32_t session, bool emptied) {
   std::vector<uint64_t> overwritten(EVENT_ID_MAX);
   if (session == SESSION_RECORDER && flight_.enabled())
     overwritten = emptied ? flight_.overwritten_before() : flight_.reach().overwritten;
-  for (const Event& event : catalog_.schema().events()) {
+  for (const Event& event : catalog_.schema().events())
     set_baseline(session, event, emptied, overwritten[event.id]);
-    if (const auto found = missed_.find({session, event.id}); found != missed_.end())
-      found->second.earlier = 0;
-    if (session == SESSION_RECORDER || missed_.contains({session, event.id}))
-      missed_[{session, event.id}].before = catalog_.missed(event);
-  }
+  forget_missed(session);
 }
 
 }  // namespace ktraced

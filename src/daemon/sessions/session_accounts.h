@@ -10,6 +10,7 @@
 
 #include "daemon/events/event_catalog.h"
 #include "daemon/sessions/session_hits.h"
+#include "daemon/sessions/session_misses.h"
 #include "kernel/rings/counters.h"
 #include "kernel/rings/flight_recorder.h"
 
@@ -41,8 +42,8 @@ class SessionAccounts {
  public:
   // All must outlive this.
   SessionAccounts(const EventCatalog& catalog, Counters& counters, const FlightRecorder& flight,
-                  SessionHits& hits)
-      : catalog_(catalog), counters_(counters), flight_(flight), hits_(hits) {}
+                  SessionHits& hits, const SessionMisses& misses)
+      : catalog_(catalog), counters_(counters), flight_(flight), hits_(hits), misses_(misses) {}
 
   // Counts since the session began, or since its last reset: sums, and the counts of each CPU, by
   // number. Both are from one reading, so they agree while programs count.
@@ -54,6 +55,8 @@ class SessionAccounts {
   };
   // `overwritten`: since the flight recorder was created, as its Reach has it; for the recorder.
   [[nodiscard]] Reading read(uint32_t session, const Event& event, uint64_t overwritten = 0) const;
+  // The counts of all events that have any; not for the recorder.
+  [[nodiscard]] std::map<uint16_t, Reading> read_all(uint32_t session) const;
   // The sum of all sessions but the recorder, also of those that have ended, since reset_ended().
   [[nodiscard]] Reading read_streams(const Event& event) const;
   // As SessionHits::ignored(), sum of all CPUs.
@@ -65,8 +68,8 @@ class SessionAccounts {
   // A session gets this number: it counts from zero. With `adopted` its counters stay as an earlier
   // daemon has left them, for LossTracker.
   void begin(uint32_t session, bool adopted = false);
-  // These sessions have the event on from now on; the others have it off.
-  void note_on(const Event& event, uint32_t sessions);
+  // Waits for programs that run now: the counts of sessions that have no event any more are final.
+  void settle() const { hits_.settle(); }
   // The session ends; no program counts for it any more.
   void end(uint32_t session);
 
@@ -80,24 +83,20 @@ class SessionAccounts {
     std::vector<EventCounts> per_cpu;
     uint64_t overwritten = 0;
   };
-  // Missed hits while a session had the event on. The recorder has all.
-  struct Missed {
-    uint64_t earlier = 0;
-    uint64_t before = 0;
-    bool on = false;
-  };
   using Key = std::pair<uint32_t, uint16_t>;  // session and event
 
   [[nodiscard]] EventCounts total(uint32_t session, uint32_t cpu, uint16_t event) const;
-  [[nodiscard]] uint64_t missed(uint32_t session, const Event& event) const;
+  [[nodiscard]] uint64_t missed(uint32_t session, uint16_t event) const;
+  void forget_missed(uint32_t session);
   void set_baseline(uint32_t session, const Event& event, bool emptied, uint64_t overwritten);
 
   const EventCatalog& catalog_;
   Counters& counters_;
   const FlightRecorder& flight_;
   SessionHits& hits_;
+  const SessionMisses& misses_;
   std::map<Key, Baseline> baselines_;
-  std::map<Key, Missed> missed_;
+  std::map<Key, uint64_t> missed_before_;
   std::map<uint16_t, Reading> ended_;
 };
 

@@ -39,6 +39,10 @@ class SessionHits {
   // Changes the sessions of these events. May wait for programs.
   void change(std::span<const Target> events);
 
+  // Waits for programs that run now: what a session has seen of events that it has no more is
+  // final.
+  void settle() const { kernel_.wait(); }
+
   // Takes a session out of all events.
   void drop(uint32_t session);
 

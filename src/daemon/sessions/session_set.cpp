@@ -28,7 +28,7 @@ Result<> check_name(const std::string& name) {
 SessionSet::SessionSet(const EventSet& recorder_events) : recorder_events_(recorder_events) {
   Session& recorder = sessions_.emplace_back();
   recorder.name = "recorder";
-  recorder.own_filter.emplace();
+  recorder.own_filter = OwnFilter::of({});
   Session& output = sessions_.emplace_back();
   output.number = SESSION_OUTPUT;
   output.name = "output";
@@ -99,14 +99,26 @@ Result<Session*> SessionSet::named(const std::string& name) {
               printable(name));
 }
 
-const FilterSettings& SessionSet::filter_of(const Session& session) const {
-  return session.own_filter ? *session.own_filter : *recorder().own_filter;
+FilterSettings SessionSet::filter_of(const Session& session) const {
+  const OwnFilter& own = session.own_filter;
+  const OwnFilter& recorders = recorder().own_filter;
+  const TaskFilter& tasks = own.tasks ? *own.tasks : *recorders.tasks;
+  return {.include = tasks.include,
+          .exclude = tasks.exclude,
+          .syscall = own.syscalls ? *own.syscalls : *recorders.syscalls};
 }
 
-uint32_t SessionSet::following_recorder() const {
+uint32_t SessionSet::with_tasks_of_recorder() const {
   uint32_t sessions = recorder().bit();
   for (const Session& session : sessions_)
-    if (!session.own_filter) sessions |= session.bit();
+    if (!session.own_filter.tasks) sessions |= session.bit();
+  return sessions;
+}
+
+uint32_t SessionSet::with_syscalls_of_recorder() const {
+  uint32_t sessions = recorder().bit();
+  for (const Session& session : sessions_)
+    if (!session.own_filter.syscalls) sessions |= session.bit();
   return sessions;
 }
 

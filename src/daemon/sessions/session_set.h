@@ -49,12 +49,14 @@ class SessionSet {
     return session.own_events ? *session.own_events : recorder_events_;
   }
   // The filter of a session.
-  [[nodiscard]] const FilterSettings& filter_of(const Session& session) const;
+  [[nodiscard]] FilterSettings filter_of(const Session& session) const;
   // The filter of the recorder.
-  void set_recorder_filter(const FilterSettings& filter) { recorder().own_filter = filter; }
+  void set_recorder_filter(const FilterSettings& filter) {
+    recorder().own_filter = OwnFilter::of(filter);
+  }
   // True if a session has asked for nothing of its own: it shows what the recorder records.
   [[nodiscard]] bool follows_recorder(const Session& session) const {
-    return !session.is_recorder() && !session.own_events && !session.own_filter;
+    return !session.is_recorder() && !session.own_events && session.own_filter == OwnFilter{};
   }
   // A paused recorder also pauses the sessions that follow it.
   [[nodiscard]] bool paused(const Session& session) const {
@@ -64,8 +66,9 @@ class SessionSet {
   [[nodiscard]] bool records(const Session& session) const {
     return session.has_sink && !paused(session);
   }
-  // Sessions whose filter is that of the recorder, by bits.
-  [[nodiscard]] uint32_t following_recorder() const;
+  // The recorder and the sessions that have its part of the filter, by bits.
+  [[nodiscard]] uint32_t with_tasks_of_recorder() const;
+  [[nodiscard]] uint32_t with_syscalls_of_recorder() const;
 
   // True if any session records.
   [[nodiscard]] bool any_records() const;

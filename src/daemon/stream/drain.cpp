@@ -143,14 +143,15 @@ Result<> Drain::open(std::unique_ptr<SessionStream> stream, const LostByCpu* res
   return result;
 }
 
-void Drain::close(uint32_t session, Last last) {
+void Drain::close(uint32_t session, Last last, std::span<const std::byte> records) {
   std::unique_ptr<SessionStream> closed;
   call(session, [&](SessionStream& stream) {
     const uint64_t now = boottime_ns();
     if (last != Last::nothing && stream.flowing()) {
-      wait_for_late_records(now);
+      if (last == Last::leave) wait_for_late_records(now);
       collect_names();
-      stream.publish(kEverything, now);
+      stream.add_names(records);
+      stream.publish(kEverything, now, true);
     }
     late_before_ += stream.late_records();
     closed = std::move(streams_[session]);

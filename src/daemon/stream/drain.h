@@ -44,10 +44,11 @@ class Drain {
   // ended, with its losses. Programs may write for it from now on. Fails with ExitCode::os.
   Result<> open(std::unique_ptr<SessionStream> stream, const LostByCpu* resume = nullptr);
   // Removes the stream of a session. No program may write for it any more. With `publish` it ends
-  // with a batch whose watermark is now. With `leave` the programs go on writing for the next
-  // daemon: what is not in the last batch stays in the rings.
+  // with a batch whose watermark is now, and which has the metadata records `records`. With `leave`
+  // the programs go on writing for the next daemon: what is not in the last batch stays in the
+  // rings.
   enum class Last { nothing, publish, leave };
-  void close(uint32_t session, Last last);
+  void close(uint32_t session, Last last, std::span<const std::byte> records = {});
   // Publishes a batch whose watermark is now, then returns.
   void flush(uint32_t session);
   // Publishes metadata records at once to all, or to one, before any record that the programs write

@@ -58,10 +58,10 @@ void SessionStream::add_names(std::span<const std::byte> records) {
 void SessionStream::announce(std::span<const std::byte> records) {
   for (const PacketBytes& packet :
        build_metadata_packets(options_.uuid, metadata_sequence_, watermark_, records))
-    options_.publish(std::span(&packet, 1));
+    options_.publish(std::span(&packet, 1), false);
 }
 
-void SessionStream::publish(uint64_t until, uint64_t watermark) {
+void SessionStream::publish(uint64_t until, uint64_t watermark, bool last) {
   std::vector<PacketBytes> packets;
   for (auto& [number, ring] : rings_.rings()) drain_cpu(ring, cpus_[number]);
   for (Cpu& cpu : cpus_) {
@@ -72,7 +72,7 @@ void SessionStream::publish(uint64_t until, uint64_t watermark) {
   // The metadata packet comes last, so that it names everything that the events refer to.
   packets.push_back(build_metadata_packet(options_.uuid, metadata_sequence_++, watermark_,
                                           std::exchange(names_, {})));
-  options_.publish(packets);
+  options_.publish(packets, last);
 }
 
 void SessionStream::release(RingReader& ring, uint32_t cpu, uint64_t to) {

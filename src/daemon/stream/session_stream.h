@@ -22,7 +22,8 @@ namespace ktraced {
 // Belongs to the drain thread, except for the functions marked otherwise.
 class SessionStream {
  public:
-  using Publish = std::function<void(std::span<const PacketBytes> batch)>;
+  // `last`: the stream ends with this batch.
+  using Publish = std::function<void(std::span<const PacketBytes> batch, bool last)>;
 
   struct Options {
     Uuid uuid{};
@@ -50,9 +51,9 @@ class SessionStream {
   // Publishes metadata records at once, without advancing the watermark.
   void announce(std::span<const std::byte> records);
   // Publishes a batch of everything up to `until`. All records up to `watermark` have then been
-  // published. If it fails, the records it has read stay in the packet builders; readers detect
-  // lost packets by their sequence numbers.
-  void publish(uint64_t until, uint64_t watermark);
+  // published. With `last`, no other batch follows. If it fails, the records it has read stay in
+  // the packet builders; readers detect lost packets by their sequence numbers.
+  void publish(uint64_t until, uint64_t watermark, bool last = false);
   [[nodiscard]] uint64_t watermark() const { return watermark_; }
 
   Result<> add_cpu(uint32_t cpu) { return rings_.add_cpu(cpu); }

@@ -21,12 +21,21 @@ struct FilterSide {
   [[nodiscard]] bool empty() const { return *this == FilterSide{}; }
 };
 
+// Which tasks match.
+struct TaskFilter {
+  FilterSide include;
+  FilterSide exclude;
+
+  bool operator==(const TaskFilter&) const = default;
+};
+
 struct FilterSettings {
   FilterSide include;
   FilterSide exclude;
   std::vector<std::string> syscall;  // system calls recorded, by name; empty: all
 
   bool operator==(const FilterSettings&) const = default;
+  [[nodiscard]] TaskFilter tasks() const { return {.include = include, .exclude = exclude}; }
 };
 
 }  // namespace ktraced

@@ -18,7 +18,7 @@ namespace ktraced {
 // overlap: a hit missed while banks change is counted for both.
 class BankLog {
  public:
-  // Returns how many hits of an event the kernel has missed so far.
+  // Returns how many hits of an event the kernel has missed so far, while the recorder had it on.
   using CountMissed = std::function<uint64_t(const Event& event)>;
 
   // `map` is the map flight_banks. `schema` must outlive this. Fails with ExitCode::os.

@@ -41,6 +41,9 @@ class JsonMembers {
   // A member of that type; empty if it has another type or more than `max_size` entries.
   [[nodiscard]] const nlohmann::json& object(const char* key);
   [[nodiscard]] const nlohmann::json& list(const char* key, size_t max_size);
+  [[nodiscard]] bool has(const char* key) const {
+    return object_.is_object() && object_.contains(key);
+  }
   // A member of any type; null if it is missing.
   [[nodiscard]] const nlohmann::json& any(const char* key);
 

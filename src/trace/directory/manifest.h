@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,8 @@ struct Manifest {
   uint64_t taken_realtime_ns = 0;
   std::vector<CpuAccount> cpus;
   std::map<std::string, uint64_t> missed;  // event → hits that the kernel missed, sum of all CPUs
+  // Event → hits that a filter rejected, sum of all CPUs. Nothing: not known.
+  std::optional<std::map<std::string, uint64_t>> filtered;
   // Why the trace is incomplete; empty: it is complete.
   std::vector<std::string> incomplete_because;
   nlohmann::json config;  // the trace config when it was taken

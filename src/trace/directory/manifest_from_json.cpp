@@ -94,12 +94,15 @@ void take_reasons(JsonMembers& top, Manifest& manifest) {
     top.note("'complete' and 'incomplete_because' contradict each other");
 }
 
-void take_missed(JsonMembers& top, Manifest& manifest) {
-  for (const auto& [event, count] : top.object("missed").items()) {
-    if (!count.is_number_unsigned())
-      return top.note(fmt::format("'missed.{}' must be a number", event));
-    manifest.missed.emplace(event, count.get<uint64_t>());
+std::map<std::string, uint64_t> counts_from(JsonMembers& top, const char* member) {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [event, count] : top.object(member).items()) {
+    if (count.is_number_unsigned())
+      counts.emplace(event, count.get<uint64_t>());
+    else
+      top.note(fmt::format("'{}.{}' must be a number", member, event));
   }
+  return counts;
 }
 
 // Reads everything except CPUs, config and schema.
@@ -113,7 +116,8 @@ void take_head(JsonMembers& top, Manifest& manifest) {
   top.take("end_ns", manifest.end_ns);
   top.take("taken_realtime_ns", manifest.taken_realtime_ns);
   take_reasons(top, manifest);
-  take_missed(top, manifest);
+  manifest.missed = counts_from(top, "missed");
+  if (top.has("filtered")) manifest.filtered = counts_from(top, "filtered");
 }
 
 Result<> check_format(JsonMembers& top, const JsonProblem& problem) {

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The next daemon also counts hits that the kernel missed in programs that no longer exist.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/time.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 
 #include "harness/client/probes.h"
+#include "harness/client/stream.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
@@ -58,6 +65,94 @@ TEST(Probe, ReportsMissesOfARemovedProbeInTheNextDaemonsSnapshot) {
   EXPECT_EQ(snapshot["complete"], missed == 0) << snapshot;
   const json manifest = manifest_of(snapshot["path"].get<std::string>());
   EXPECT_GE(manifest["missed"].value("kprobes:inner", uint64_t{0}), missed) << manifest["missed"];
+}
+
+constexpr const char* kMissing = "kmem_cache_alloc";
+
+// Allocates, and takes timer interrupts that allocate: those that come while the event's program
+// runs are missed.
+void allocate_and_be_interrupted(std::chrono::milliseconds time) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    struct sigaction ignored{};
+    ignored.sa_handler = [](int) {};
+    ::sigaction(SIGALRM, &ignored, nullptr);
+    const itimerval interval{.it_interval = {.tv_sec = 0, .tv_usec = 20},
+                             .it_value = {.tv_sec = 0, .tv_usec = 20}};
+    ::setitimer(ITIMER_REAL, &interval, nullptr);
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end)
+      for (int i = 0; i < 100; ++i) ::close(::open("/dev/null", O_RDONLY));
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+}
+
+// Programs of tracepoints count what they miss from Linux 6.7 on.
+bool misses_are_counted() {
+  utsname names{};
+  ::uname(&names);
+  int major = 0, minor = 0;
+  std::sscanf(names.release, "%d.%d", &major, &minor);
+  return major > 6 || (major == 6 && minor >= 7);
+}
+
+class SessionMisses : public testing::Test {
+ protected:
+  uint64_t missed_of(const std::string& session) {
+    const json counts = daemon.call("session.show", {{"session", session}})["counts"];
+    return counts.contains(kMissing) ? counts[kMissing]["missed"].get<uint64_t>() : 0;
+  }
+  // Until the session has missed hits.
+  void provoke(const std::string& session) {
+    const uint64_t before = missed_of(session);
+    const auto more = [&] {
+      allocate_and_be_interrupted(std::chrono::milliseconds(200));
+      return missed_of(session) > before;
+    };
+    EXPECT_TRUE(!misses_are_counted() || eventually(more));
+  }
+  json take_manifest() {
+    return manifest_of(daemon.call("snapshot.take")["path"].get<std::string>());
+  }
+
+  Daemon daemon{flight_config()};
+};
+
+TEST_F(SessionMisses, OfAClientAreNotThoseOfTheRecorder) {
+  Stream client(daemon, {"--name", "mine", "--event", kMissing, "--comm", "nobody"});
+  provoke("mine");
+  EXPECT_EQ(missed_of("recorder"), 0U);
+  EXPECT_FALSE(take_manifest()["missed"].contains(kMissing));
+  client.finish();
+  EXPECT_EQ(missed_of("recorder"), 0U);
+
+  daemon.enable({kMissing});
+  provoke("recorder");
+  daemon.disable({kMissing});
+  const uint64_t own = missed_of("recorder");
+  EXPECT_EQ(take_manifest()["missed"].value(kMissing, uint64_t{0}), own);
+  Stream again(daemon, {"--name", "mine", "--event", kMissing, "--comm", "nobody"});
+  EXPECT_EQ(missed_of("mine"), 0U) << "counts from zero";
+  provoke("mine");
+  EXPECT_EQ(missed_of("recorder"), own);
+  again.finish();
+}
+
+TEST_F(SessionMisses, OfTheRecorderContinueInTheNextDaemon) {
+  daemon.enable({kMissing});
+  provoke("recorder");
+  daemon.disable({kMissing});
+  const uint64_t own = missed_of("recorder");
+  Stream client(daemon, {"--name", "mine", "--event", kMissing, "--comm", "nobody"});
+  provoke("mine");
+  daemon.end(SIGKILL);
+  daemon.start();
+  EXPECT_EQ(missed_of("recorder"), own);
+  EXPECT_EQ(take_manifest()["missed"].value(kMissing, uint64_t{0}), own);
+  daemon.enable({kMissing});
+  provoke("recorder");
+  EXPECT_GE(missed_of("recorder"), own);
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ void RpcConnection::send_some(std::string_view bytes) {
       ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void RpcConnection::shut_down_writing() { ::shutdown(fd_.get(), SHUT_WR); }
+
 void RpcConnection::shut_down() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
 bool RpcConnection::receive(std::chrono::milliseconds limit) {

@@ -29,6 +29,8 @@ class RpcConnection {
   std::optional<std::string> read_line(std::chrono::milliseconds limit = kNever);
   // True once the other end has closed and everything was read.
   bool closed_within(std::chrono::milliseconds limit);
+  // Sends nothing more: a reader of a stream requests its end.
+  void shut_down_writing();
   // Shuts down both directions, even while another thread is sending.
   void shut_down();
   // Calls a method and returns the whole answer.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "schema/schema_json.h"
+#include "trace/metadata/account_record.h"
 #include "trace/metadata/event_records.h"
 #include "unit/ctl/live/fake_daemon.h"
 #include "unit/ctl/reports/report_fixture.h"
@@ -19,7 +20,7 @@ using ::testing::ElementsAre;
 class LiveReport : public ReportTest {
  protected:
   // `stays`: it streams until the client ends the stream.
-  json live(int missed, bool stays = true, const std::vector<Bytes>& first_names = {},
+  json live(uint64_t missed, bool stays = true, const std::vector<Bytes>& first_names = {},
             const std::vector<std::string>& events = {}) {
     bool subscribed = false;
     std::thread waiting;
@@ -28,17 +29,19 @@ class LiveReport : public ReportTest {
           if (!std::exchange(subscribed, true)) {
             stream(peer, first_names);
             if (stays)
-              waiting = std::thread([kept = std::move(peer)]() mutable { kept.wait_for_end(); });
+              waiting = std::thread([missed, kept = std::move(peer)]() mutable {
+                kept.wait_for_end();
+                kept.write(metadata_packet(3 * kSecond, account(missed)));
+              });
             return;
           }
           peer.answer([&](const json& request) {
-            if (request["method"] == "session.show") return json{{"result", counts(missed)}};
             EXPECT_EQ(request["method"], "symbols.resolve");
             return json::parse(
                 R"({"result":{"symbols":{"0xffffffff81000001":"put_pid+0x1/0x2"}}})");
           });
         },
-        4);
+        2);
     ReportCommand report = command(ReportCommand::Kind::kmem, {});
     report.live = true;
     report.events = events;
@@ -65,8 +68,11 @@ class LiveReport : public ReportTest {
     for (const PacketSpec& packet : spec().packets) peer.write(make_packet(packet));
     peer.write(metadata_packet(3 * kSecond, spec().names));
   }
-  static json counts(int missed) {
-    return {{"counts", {{"kmalloc", {{"missed", 0}}}, {"kfree", {{"missed", missed}}}}}};
+  // The account of the session.
+  static std::vector<Bytes> account(uint64_t missed) {
+    return {account_record({.event = EVENT_kmalloc, .hits = {.recorded = 2}}, 3 * kSecond),
+            account_record({.event = EVENT_kfree, .hits = {.missed = missed}}, 3 * kSecond),
+            account_record({.event = 0, .hits = {.recorded = 2, .missed = missed}}, 3 * kSecond)};
   }
 
   json request_;  // of the subscription

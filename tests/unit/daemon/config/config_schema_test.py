@@ -66,7 +66,9 @@ class ConfigSchemaTest(unittest.TestCase):
                        "tracepoints": ["block:*", "irq:irq_handler_entry", "net"]},
             "filter": {"pid": [1], "uid": [0, "root"], "comm": ["sshd", "nginx*", "fifteen_bytes_x*"],
                        "follow": [4194304], "cgroup": ["/a..b", "c"], "exclude": {"uid": [4294967294, "daemon"]}},
-            "stream": {"buffer_kb": 64, "max_latency_ms": 10000},
+            "stream": {"buffer_kb": 64, "max_latency_ms": 10000,
+                       "output": {"directory": "/d", "events": {"kmem": True, "tracepoints": ["irq"]},
+                                  "filter": {"pid": [1], "exclude": {"comm": ["a*"]}}}},
             "control": {"socket": "/s", "group": "ktrace", "admin_uids": [0]},
             "log": {"level": "off"}})
 

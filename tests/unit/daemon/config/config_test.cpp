@@ -68,7 +68,7 @@ class ConfigTest : public testing::Test {
 
 TEST_F(ConfigTest, TracepointGroupMeansAllItsTracepoints) {
   EXPECT_THAT(
-      good(R"({"events": {"tracepoints": ["irq", "block:*", "net:netif_rx"]}})").tracepoints,
+      good(R"({"events": {"tracepoints": ["irq", "block:*", "net:netif_rx"]}})").events.tracepoints,
       ElementsAre("irq:*", "block:*", "net:netif_rx"));
 }
 
@@ -77,8 +77,8 @@ TEST_F(ConfigTest, HasDefaultsWithoutSections) {
   std::vector<std::string> events;
   for (const char* group : {"oom", "process", "sched", "signal"})
     events.insert(events.end(), groups[group].begin(), groups[group].end());
-  EXPECT_EQ(config.events, events);
-  EXPECT_TRUE(config.syscalls_only.empty());
+  EXPECT_EQ(config.events.names, events);
+  EXPECT_TRUE(config.events.syscalls_only.empty());
   EXPECT_EQ(config.filter, FilterSettings{});
   EXPECT_EQ(config.stream.buffer_kb, 4096U);
   EXPECT_EQ(config.stream.max_latency_ms, 100U);
@@ -115,8 +115,8 @@ TEST_F(ConfigTest, ReadsEverySection) {
   std::vector<std::string> events = {"kmalloc", "kfree"};
   for (const char* group : {"signal", "syscalls"})
     events.insert(events.end(), groups[group].begin(), groups[group].end());
-  EXPECT_EQ(config.events, events);
-  EXPECT_THAT(config.syscalls_only, ElementsAre("openat", "execve", "socketcall"));
+  EXPECT_EQ(config.events.names, events);
+  EXPECT_THAT(config.events.syscalls_only, ElementsAre("openat", "execve", "socketcall"));
   EXPECT_THAT(config.filter.include.pid, ElementsAre(1, 2));
   EXPECT_THAT(config.filter.include.uid, ElementsAre(0));
   EXPECT_THAT(config.filter.include.comm, ElementsAre("sshd", "nginx*"));
@@ -131,6 +131,27 @@ TEST_F(ConfigTest, ReadsEverySection) {
   EXPECT_EQ(config.log.level, "debug");
 }
 
+TEST_F(ConfigTest, TheOutputHasEventsAndAFilterOfItsOwnOnlyIfTheyAreGiven) {
+  const StreamOutput plain = *good(R"({"stream":{"output":{"directory":"/d"}}})").stream.output;
+  EXPECT_FALSE(plain.events);
+  EXPECT_FALSE(plain.filter);
+  const Config config = good(R"({"events":{"oom":true},"stream":{"output":{"directory":"/d",
+      "events":{"kmem":["kfree"],"syscalls":{"only":["openat"]},"tracepoints":["irq"]},
+      "filter":{"comm":["a*"],"exclude":{"pid":[3]}}}}})");
+  const StreamOutput& own = *config.stream.output;
+  ASSERT_TRUE(own.events);
+  EXPECT_THAT(own.events->names, ElementsAre("kfree", "sys_enter", "sys_exit"));
+  EXPECT_THAT(own.events->syscalls_only, ElementsAre("openat"));
+  EXPECT_THAT(own.events->tracepoints, ElementsAre("irq:*"));
+  ASSERT_TRUE(own.filter);
+  EXPECT_THAT(own.filter->include.comm, ElementsAre("a*"));
+  EXPECT_THAT(own.filter->exclude.pid, ElementsAre(3));
+  EXPECT_EQ(config.events.names, groups["oom"]);
+  EXPECT_EQ(config.filter, FilterSettings{});
+  EXPECT_TRUE(good(R"({"stream":{"output":{"directory":"/d","events":{}}}})")
+                  .stream.output->events->names.empty());
+}
+
 TEST_F(ConfigTest, AcceptsUsersByNumberOrName) {
   const Config config =
       good(R"({"filter":{"uid":["root",7,"7","0",4294967294],"exclude":{"uid":["daemon"]}}})");
@@ -139,11 +160,11 @@ TEST_F(ConfigTest, AcceptsUsersByNumberOrName) {
 }
 
 TEST_F(ConfigTest, DisablesGroupsThatTheEventsSectionOmits) {
-  EXPECT_THAT(good(R"({"events":{}})").events, ElementsAre());
-  EXPECT_THAT(good(R"({"events":{"oom":true}})").events, ElementsAreArray(groups["oom"]));
+  EXPECT_THAT(good(R"({"events":{}})").events.names, ElementsAre());
+  EXPECT_THAT(good(R"({"events":{"oom":true}})").events.names, ElementsAreArray(groups["oom"]));
   Config all = good(R"({"events":{"syscalls":true}})");
-  EXPECT_THAT(all.events, ElementsAre("sys_enter", "sys_exit"));
-  EXPECT_TRUE(all.syscalls_only.empty());
+  EXPECT_THAT(all.events.names, ElementsAre("sys_enter", "sys_exit"));
+  EXPECT_TRUE(all.events.syscalls_only.empty());
 }
 
 TEST_F(ConfigTest, RefusesEveryBadCaseWithItsMessage) {

@@ -37,7 +37,7 @@ class StreamClientTest : public testing::Test {
     char name[] = "/tmp/ktraced-test-XXXXXX";
     directory = ::mkdtemp(name);
     subscribers =
-        Subscribers::create(*loop, {.request_batch = [this](uint32_t) { publish_end(); }}).value();
+        Subscribers::create(*loop, {.finish = [this](uint32_t) { publish_end(); }}).value();
     server = ControlServer::listen(*loop, directory / "s", AccessRules{}).value();
     server->add_deferred(
         "stream.subscribe", Role::read, [this](const json&, const Peer&, const Reply& reply) {
@@ -130,7 +130,7 @@ class StreamClientTest : public testing::Test {
     subscribers->publish(2, std::array{build_metadata_packet(uuid, 2, 600, {})});
   }
   void publish_end() {
-    subscribers->publish(2, std::array{build_metadata_packet(uuid, 3, boottime_ns(), {})});
+    subscribers->publish(2, std::array{build_metadata_packet(uuid, 3, boottime_ns(), {})}, true);
   }
 
   Uuid uuid{1};

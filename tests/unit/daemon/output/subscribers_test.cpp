@@ -26,8 +26,7 @@ class SubscribersTest : public testing::Test {
   void create(SubscriberLimits limits = {}) {
     subscribers =
         Subscribers::create(
-            *loop, {.request_batch = [this](uint32_t session) { requests.push_back(session); }},
-            limits)
+            *loop, {.finish = [this](uint32_t session) { requests.push_back(session); }}, limits)
             .value();
   }
   // The reader's end of a new subscription.
@@ -41,7 +40,9 @@ class SubscribersTest : public testing::Test {
     return Fd(fds[1]);
   }
   [[nodiscard]] size_t count() const { return subscribers->status().size(); }
-  void publish(std::span<const PacketBytes> batch) { subscribers->publish(kSession, batch); }
+  void publish(std::span<const PacketBytes> batch, bool last = false) {
+    subscribers->publish(kSession, batch, last);
+  }
   void turn(std::chrono::milliseconds timeout = 0ms) { ASSERT_TRUE(loop->run_once(timeout)); }
   void turns() {
     for (int i = 0; i < 10; ++i) turn();
@@ -120,7 +121,7 @@ TEST_F(SubscribersTest, SendsABatchToItsSessionOnly) {
   EXPECT_EQ(other_checker.packets(), 1U) << "only the first names";
 }
 
-TEST_F(SubscribersTest, EndsAfterABatchThatCoversTheRequest) {
+TEST_F(SubscribersTest, RequestsTheEndAndClosesAfterTheLastBatch) {
   create();
   Fd reader = subscribe();
   FakeDrain drain(4, 2);
@@ -128,11 +129,11 @@ TEST_F(SubscribersTest, EndsAfterABatchThatCoversTheRequest) {
   ::shutdown(reader.get(), SHUT_WR);
   for (int i = 0; i < 20 && requests.empty(); ++i) turn(100ms);
   EXPECT_EQ(requests, std::vector{kSession});
-  publish(drain.batch(100));  // its watermark is long before the request
-  turns();
-  EXPECT_EQ(count(), 1U);
   uint64_t now = boottime_ns();
   publish(drain.batch(100, now));
+  turns();
+  EXPECT_EQ(count(), 1U);
+  publish(drain.batch(100, now), true);
   FakeDrain after(1, 1);
   publish(after.batch(100, now + 1));  // no longer for this subscriber
   EXPECT_TRUE(read_to_end(reader, checker));
@@ -147,9 +148,9 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
     create({.event_bytes = 60'000, .name_bytes = 1U << 20});
     Fd slow = subscribe();
     Fd fast = subscribe(kOtherSession);
-    auto publish_to_both = [this](std::span<const PacketBytes> batch) {
-      publish(batch);
-      subscribers->publish(kOtherSession, batch);
+    auto publish_to_both = [this](std::span<const PacketBytes> batch, bool last = false) {
+      publish(batch, last);
+      subscribers->publish(kOtherSession, batch, last);
     };
     FakeDrain drain(8, seed);
     StreamChecker slow_checker, fast_checker;
@@ -164,7 +165,7 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
     EXPECT_LT(status[0].at("queued_bytes"), 200'000);
     for (const Fd* fd : {&slow, &fast}) ::shutdown(fd->get(), SHUT_WR);
     turns();
-    publish_to_both(drain.batch(200, boottime_ns()));
+    publish_to_both(drain.batch(200), true);
     EXPECT_TRUE(read_to_end(slow, slow_checker));
     EXPECT_TRUE(read_to_end(fast, fast_checker));
     EXPECT_EQ(slow_checker.shown_and_lost(), drain.happened()) << seed;
@@ -247,7 +248,7 @@ TEST_F(SubscribersTest, PublishesFromAnotherThread) {
   std::thread publisher([&] {
     for (int i = 0; i < 500; ++i) publish(drain.batch(500));
     while (!stop) {
-      publish(drain.batch(0, boottime_ns()));
+      publish(drain.batch(0), true);
       std::this_thread::sleep_for(1ms);
     }
   });

@@ -77,14 +77,32 @@ TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
   Session& plain = open();
   Session& own = open();
   own.own_events = EventSet{"sys_enter"};
-  own.own_filter.emplace();
+  own.own_filter = OwnFilter::of({});
   EXPECT_EQ(sessions.recording("kfree"), sessions.recorder().bit() | plain.bit());
   EXPECT_EQ(sessions.recording("sys_enter"), own.bit());
   EXPECT_EQ(sessions.filter_of(plain).include.pid, std::vector<uint32_t>{5});
   EXPECT_TRUE(sessions.filter_of(own).include.pid.empty());
-  EXPECT_EQ(sessions.following_recorder() & (plain.bit() | own.bit()), plain.bit());
+  for (const uint32_t following :
+       {sessions.with_tasks_of_recorder(), sessions.with_syscalls_of_recorder()})
+    EXPECT_EQ(following & (plain.bit() | own.bit()), plain.bit());
   enabled.erase("kfree");
   EXPECT_EQ(sessions.recording("kfree"), 0U);
+}
+
+TEST_F(SessionSetTest, ASessionMayHaveOnlyOnePartOfAFilterOfItsOwn) {
+  sessions.set_recorder_filter({.include = {.pid = {5}}, .exclude = {}, .syscall = {"openat"}});
+  Session& tasks = open();
+  tasks.own_filter.tasks = TaskFilter{.include = {.pid = {6}}, .exclude = {}};
+  Session& calls = open();
+  calls.own_filter.syscalls.emplace();
+  EXPECT_EQ(sessions.filter_of(tasks),
+            (FilterSettings{.include = {.pid = {6}}, .exclude = {}, .syscall = {"openat"}}));
+  EXPECT_EQ(sessions.filter_of(calls),
+            (FilterSettings{.include = {.pid = {5}}, .exclude = {}, .syscall = {}}));
+  EXPECT_EQ(sessions.with_tasks_of_recorder() & (tasks.bit() | calls.bit()), calls.bit());
+  EXPECT_EQ(sessions.with_syscalls_of_recorder() & (tasks.bit() | calls.bit()), tasks.bit());
+  EXPECT_FALSE(sessions.follows_recorder(tasks));
+  EXPECT_FALSE(sessions.follows_recorder(calls));
 }
 
 TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {

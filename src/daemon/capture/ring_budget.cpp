@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/capture/ring_budget.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "daemon/config/config.h"
+
+namespace ktraced {
+
+Result<size_t> ring_share(const RingBudget& budget, size_t used, size_t cpus,
+                          const RingRequest& request) {
+  const size_t left = budget.total_bytes - std::min(budget.total_bytes, used);
+  const size_t most = left / std::max<size_t>(cpus, 1) / (request.ordinary_user ? 2 : 1);
+  const size_t size = request.ring_bytes != 0
+                          ? request.ring_bytes
+                          : std::max(size_t{kStreamRingKbMin} << 10,
+                                     std::min(budget.ring_bytes, std::bit_floor(most / 2)));
+  if (size <= most) return size;
+  return fail(ExitCode::unavailable,
+              "there is no room for stream rings of {} KiB on {} CPUs: {} MiB of stream.total_mb "
+              "({} MiB) are in use",
+              size >> 10, cpus, used >> 20, budget.total_bytes >> 20);
+}
+
+}  // namespace ktraced

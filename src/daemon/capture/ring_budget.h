@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How much memory a session's stream rings get.
+#pragma once
+
+#include <cstddef>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// How much memory the stream rings may use.
+struct RingBudget {
+  size_t ring_bytes = 0;   // of each ring, where it fits
+  size_t total_bytes = 0;  // of all stream rings of all sessions
+
+  bool operator==(const RingBudget&) const = default;
+};
+
+// What a session asks for.
+struct RingRequest {
+  size_t ring_bytes = 0;  // a power of two; 0: as much as fits
+  bool ordinary_user = false;
+};
+
+// The size of each ring of a new session, while those of others use `used` bytes in all. Without a
+// requested size, it gets at most half of what is left, so that there is room for others. An
+// ordinary user gets no more than that either. Fails with ExitCode::unavailable.
+[[nodiscard]] Result<size_t> ring_share(const RingBudget& budget, size_t used, size_t cpus,
+                                        const RingRequest& request);
+
+}  // namespace ktraced

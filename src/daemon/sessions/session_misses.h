@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How many hits the kernel missed of each session.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "bpf/shared_state.h"
+#include "kernel/pins/pinned_memory.h"
+#include "kernel/pins/pins.h"
+
+namespace ktraced {
+
+// The missed hits of one event in one session.
+struct SessionMissesEntry {
+  uint64_t counted = 0;  // while the session had the event on, up to `before`
+  uint64_t before = 0;   // the program's count at that time
+  uint64_t on = 0;       // 1: the session has the event on since then
+};
+
+// The kernel counts missed hits by program. A session has those counted while it had the event on.
+// The entries of the recorder and the output live as long as the programs, so that a daemon that
+// adopts them continues the counts. begin() and end() belong to one thread, of() is thread-safe.
+class SessionMisses {
+ public:
+  using Entry = SessionMissesEntry;
+  // The recorder and the output.
+  static constexpr size_t kKeptEntries = size_t{SESSION_CLIENT_FIRST} * EVENT_ID_MAX;
+  // Returns how many hits of an event its program has missed so far. It never decreases.
+  // Thread-safe.
+  using Count = std::function<uint64_t(uint16_t event)>;
+
+  // `kept`: kKeptEntries entries, all zero or left by an earlier daemon; must outlive this.
+  SessionMisses(std::span<Entry> kept, Count count) : kept_(kept), count_(std::move(count)) {}
+
+  // Continues after a daemon that has left no entries: the recorder and the output have all hits
+  // missed so far. `ways`: of the events, by id.
+  void adopt_without_entries(std::span<const u16> ways);
+  // These sessions, by bits, have the event on from now on. To be called before programs know it.
+  void begin(uint16_t event, uint32_t sessions);
+  // All but these sessions have the event off. To be called when programs know it. A daemon that is
+  // killed meanwhile may leave hits that are counted twice, but never loses any.
+  void end(uint16_t event, uint32_t others);
+  // Hits missed while the session had the event on; of its number, so of all sessions that have had
+  // the number. Never decreases.
+  [[nodiscard]] uint64_t of(uint32_t session, uint16_t event) const;
+
+ private:
+  [[nodiscard]] Entry* find(uint32_t session, uint16_t event) const;
+  [[nodiscard]] Entry& entry(uint32_t session, uint16_t event);
+  void set(uint16_t event, uint32_t sessions, bool on);
+
+  std::span<Entry> kept_;
+  Count count_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<uint32_t, uint16_t>, Entry> of_clients_;  // by session and event
+};
+
+// Memory for the entries that outlive the daemon.
+class KeptSessionMisses {
+ public:
+  // With `pins` they do.
+  static KeptSessionMisses open(const Pins* pins);
+  [[nodiscard]] std::span<SessionMissesEntry> entries();
+  // An earlier daemon has left them.
+  [[nodiscard]] bool adopted() const { return memory_.adopted; }
+
+ private:
+  PinnedMemory memory_;
+  std::vector<SessionMissesEntry> own_;  // used if the map cannot be created
+};
+
+}  // namespace ktraced

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/metadata/account_record.h"
+
+#include <gtest/gtest.h>
+
+#include "bpf/records.h"
+#include "trace/metadata/event_records.h"
+
+namespace ktraced {
+namespace {
+
+TEST(AccountRecord, IsReadAsItWasWritten) {
+  const HitAccount hits{.recorded = 1, .filtered = 2, .dropped = 3, .missed = UINT64_MAX};
+  const auto bytes = account_record({.event = 300, .hits = hits}, 77);
+  const RecordView record(bytes.data());
+  EXPECT_EQ(record.ts(), 77U);
+  EXPECT_EQ(record.bytes().size(), bytes.size());
+  const auto account = account_of(record);
+  ASSERT_TRUE(account);
+  EXPECT_EQ(account->event, 300U);
+  EXPECT_EQ(account->hits, hits);
+}
+
+TEST(AccountRecord, IsNoOtherRecord) {
+  const auto config = config_record({{"state", "running"}}, 5);
+  EXPECT_FALSE(account_of(RecordView(config.data())));
+  auto truncated = account_record({}, 5);
+  truncated.resize(sizeof(record));
+  const auto size = static_cast<u16>(sizeof(record));
+  std::memcpy(truncated.data() + offsetof(record, size), &size, sizeof(size));
+  EXPECT_FALSE(account_of(RecordView(truncated.data())));
+}
+
+}  // namespace
+}  // namespace ktraced
