@@ -18,7 +18,8 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols
       object_(object),
       tracepoints_(object),
       probes_(object, symbols),
-      dynamic_(object) {
+      dynamic_(object),
+      kept_misses_(KeptMisses::open(object.pins())) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
@@ -63,7 +64,17 @@ bool EventCatalog::attached(const Event& event) const {
 }
 
 uint64_t EventCatalog::missed(const Event& event) const {
-  return is_dynamic(event) ? dynamic_.missed(event.id) : object_.missed(event.name);
+  if (is_dynamic(event)) return dynamic_.missed(event.id);
+  std::lock_guard lock(missed_mutex_);
+  return object_.missed(event.name) + kept_misses_.of(event.id);
+}
+
+void EventCatalog::replace_programs(const std::vector<std::string>& events,
+                                    const std::function<void()>& replace) {
+  std::lock_guard lock(missed_mutex_);
+  for (const std::string& name : events)
+    if (const Event* event = schema_.find(name)) kept_misses_.add(event->id, object_.missed(name));
+  replace();
 }
 
 std::map<std::string, uint64_t> EventCatalog::missed() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "kernel/pins/kept_misses.h"
 #include "kernel/probes/probes.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/dynamic_events.h"
@@ -57,6 +58,10 @@ class EventCatalog {
   [[nodiscard]] uint64_t missed(const Event& event) const;
   // The same by event, without zero counts. Thread-safe.
   [[nodiscard]] std::map<std::string, uint64_t> missed() const;
+  // Calls `replace`, which replaces the detached programs of these built-in events, and keeps their
+  // missed hits.
+  void replace_programs(const std::vector<std::string>& events,
+                        const std::function<void()>& replace);
 
  private:
   mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
@@ -65,6 +70,8 @@ class EventCatalog {
   Tracepoints tracepoints_;
   Probes probes_;
   DynamicEvents dynamic_;
+  mutable std::mutex missed_mutex_;
+  KeptMisses kept_misses_;  // of built-in events; guarded by missed_mutex_
   Announce announce_;
 };
 
