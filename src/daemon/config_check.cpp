@@ -29,6 +29,12 @@ uint64_t machine_memory(std::string_view key) {
   return text ? meminfo_bytes(*text, key) : 0;
 }
 
+// Bytes of the flight rings of one CPU.
+uint64_t flight_memory(const FlightConfig& config) {
+  if (!config.enabled) return 0;
+  return config.banks * ((uint64_t{config.buffer_kb} << 10) + sizeof(flight_header) + FLIGHT_SPILL);
+}
+
 std::string mib(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
 
 // `key`: of /proc/meminfo.
@@ -148,11 +154,21 @@ class TrialLog {
 }  // namespace
 
 uint64_t ring_memory(const Config& config, size_t cpus) {
-  uint64_t bytes = uint64_t{config.stream.buffer_kb} << 10;
-  if (config.flight.enabled)
-    bytes += config.flight.banks *
-             ((uint64_t{config.flight.buffer_kb} << 10) + sizeof(flight_header) + FLIGHT_SPILL);
-  return cpus * bytes;
+  return cpus * ((uint64_t{config.stream.buffer_kb} << 10) + flight_memory(config.flight));
+}
+
+std::optional<std::string> flight_memory_problem(const FlightConfig& config) {
+  return flight_memory_problem(config, online_cpus().size(), machine_memory("MemAvailable"));
+}
+
+std::optional<std::string> flight_memory_problem(const FlightConfig& config, size_t cpus,
+                                                 uint64_t memory) {
+  const uint64_t needed = cpus * flight_memory(config);
+  if (memory == 0 || needed <= memory) return std::nullopt;
+  return fmt::format(
+      "the new flight rings take {} ({} CPUs x flight.banks {} x flight.buffer_kb {}), but now "
+      "there are only {}: choose smaller ones",
+      mib(needed), cpus, config.banks, config.buffer_kb, mib(memory));
 }
 
 std::optional<std::string> memory_problem(const Config& config, size_t cpus, uint64_t memory,

@@ -35,6 +35,12 @@ struct ConfigFindings {
 [[nodiscard]] std::optional<std::string> memory_problem(const Config& config, size_t cpus,
                                                         uint64_t memory, std::string_view what);
 
+// A sentence if new rings of the flight recorder do not fit into `memory` bytes (0: unknown).
+[[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config,
+                                                               size_t cpus, uint64_t memory);
+// The same for this machine, now.
+[[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config);
+
 // The value of "MemTotal" or another key in the text of /proc/meminfo, in bytes; 0 if missing.
 [[nodiscard]] uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key);
 

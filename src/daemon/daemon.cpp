@@ -7,6 +7,7 @@
 
 #include "base/text/error_lines.h"
 #include "daemon/config/config_place.h"
+#include "daemon/config_check.h"
 #include "daemon/control/methods.h"
 #include "kernel/tracepoints/tracefs.h"
 
@@ -51,6 +52,7 @@ Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem:
 }
 
 Daemon::~Daemon() {
+  loader_.reset();                     // joins its thread, which uses the tracer
   server_.reset();                     // no more commands
   snapshots_.reset();                  // joins the writer thread, which reads the tracer's rings
   if (recorder_) recorder_->finish();  // joins its thread, which uses the tracer
@@ -186,15 +188,33 @@ void Daemon::reload(OnReloaded then) {
           tracer_->probe_lookup().prepare(
               config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
                 if (!probes) return then(std::unexpected(probes.error()));
-                const auto changed = apply_config(config);
-                tracer_->attacher().when_attached(
-                    [then, token, changed, kept, probes](const Result<>& attached) {
-                      if (!attached) return then(std::unexpected(attached.error()));
-                      then(changed);
-                    });
+                make_flight(config, [this, then, token, config, kept,
+                                     probes](Result<std::optional<NewFlight>> flight) {
+                  if (!flight) return then(propagate(flight));
+                  const auto changed = apply_config(config, std::move(*flight));
+                  tracer_->attacher().when_attached(
+                      [then, token, changed, kept, probes](const Result<>& attached) {
+                        if (!attached) return then(std::unexpected(attached.error()));
+                        then(changed);
+                      });
+                });
               });
         });
   });
+}
+
+void Daemon::make_flight(const Config& config, OnFlight then) {
+  if (!tracer_->resizes(config)) return then(std::nullopt);
+  if (auto possible = snapshots_->check_resize(config.flight); !possible)
+    return then(propagate(possible));
+  if (auto problem = flight_memory_problem(config.flight))
+    return then(fail(ExitCode::unavailable, "{}", *problem));
+  if (!loader_) loader_.emplace(loop_, "ktraced-loader");
+  loader_->run(tracer_->maker_of_flight(config),
+               [then = std::move(then)](Result<NewFlight> flight) {
+                 if (!flight) return then(propagate(flight));
+                 then(std::optional(std::move(*flight)));
+               });
 }
 
 Result<Config> Daemon::read_config() {
@@ -207,14 +227,18 @@ Result<Config> Daemon::read_config() {
   return config;
 }
 
-Result<std::vector<std::string>> Daemon::apply_config(Config config) {
+Result<std::vector<std::string>> Daemon::apply_config(Config config,
+                                                      std::optional<NewFlight> flight) {
+  if (flight)
+    if (auto possible = snapshots_->check_resize(config.flight); !possible)
+      return propagate(possible);
   auto rules = make_access_rules(config.control.group, config.control.admin_uids);
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
 
   auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
   if (auto set = server_->set_access(std::move(*rules)); !set) return propagate(set);
-  auto changed = tracer_->apply(config);
+  auto changed = tracer_->apply(config, std::move(flight));
   if (!changed) {
     if (rules_before) static_cast<void>(server_->set_access(std::move(*rules_before)));
     return std::unexpected(in_file(config_file_, changed.error()));
@@ -233,6 +257,7 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config) {
 void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; tracing continues" : "stopping");
   commands_.close();
+  loader_.reset();
   tracer_->drop_work();
   // The banks must exist as long as they are read.
   snapshots_->finish(config_.persist, [this] { shut_down(); });

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,11 @@ class Daemon {
   void watch_kernel();
   void take_snapshot_on_signal();
   Result<Config> read_config();
-  Result<std::vector<std::string>> apply_config(Config config);
+  // Makes what other sizes of the flight recorder need, in another thread; `then` gets nothing if
+  // they do not change.
+  using OnFlight = std::function<void(Result<std::optional<NewFlight>> flight)>;
+  void make_flight(const Config& config, OnFlight then);
+  Result<std::vector<std::string>> apply_config(Config config, std::optional<NewFlight> flight);
   void note_modules(const KernelChanges& changes);
   void shut_down();
 
@@ -65,7 +70,9 @@ class Daemon {
   std::unique_ptr<ControlServer> server_;
   UeventWatch uevent_watch_;
   std::vector<EventSource> signals_;
-  BackgroundWork resolver_{loop_, "ktraced-symbols"};  // last: its tasks use the rest
+  // Last: their tasks use the rest.
+  BackgroundWork resolver_{loop_, "ktraced-symbols"};
+  std::optional<BackgroundWork> loader_;
 };
 
 }  // namespace ktraced

@@ -64,6 +64,11 @@ void Reconciler::reconcile() {
   if (p_.attacher.running()) note_config();
 }
 
+void Reconciler::take_events() {
+  switch_events();
+  note_config();
+}
+
 void Reconciler::note_attached() {
   p_.tracking.finish();
   note_config();

@@ -23,11 +23,6 @@ void log_acquired(const AcquiredObject& acquired) {
     spdlog::warn("history will not survive this daemon: {}", acquired.unpinned_because);
 }
 
-// The sizes of the flight recorder in a configuration.
-BpfSizes sizes(const Config& config) {
-  return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
-}
-
 RingBudget ring_budget(const Config& config) {
   return {.ring_bytes = size_t{config.stream.buffer_kb} << 10,
           .total_bytes = size_t{config.stream.total_mb} << 20};
@@ -53,7 +48,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (!schema) return propagate(schema);
   auto features = probe_features(*schema);
   if (!features) return propagate(features);
-  auto acquired = acquire_object(*schema, *features, sizes(config), config.bpffs);
+  auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs);
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired);
   auto counters = Counters::open(acquired->object);
@@ -63,25 +58,27 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (gfp.names.empty()) spdlog::warn("GFP flags are shown as numbers: {}", gfp.reason);
   schema->gfp_flags = std::move(gfp.names);
 
-  std::unique_ptr<Tracer> tracer(
-      new Tracer(std::move(*schema), std::move(*acquired), std::move(*counters), config, symbols));
+  std::unique_ptr<Tracer> tracer(new Tracer(std::move(*schema), std::move(*features),
+                                            std::move(*acquired), std::move(*counters), config,
+                                            symbols));
   if (auto started = tracer->start(config, std::move(publish_output)); !started)
     return propagate(started);
   return tracer;
 }
 
-Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config,
-               KernelSymbols& symbols)
+Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
+               const Config& config, KernelSymbols& symbols)
     : pins_lock_(std::move(acquired.lock)),
       unpinned_because_(std::move(acquired.unpinned_because)),
       adopted_(acquired.adopted),
       config_(config),
+      features_(std::move(features)),
       object_(std::move(acquired.object)),
       availability_(object_.unavailable()),
       catalog_(std::move(schema), object_, symbols),
       kept_misses_(KeptSessionMisses::open(object_.pins())),
       misses_(kept_misses_.entries(), [this](uint16_t event) { return catalog_.missed(event); }),
-      rings_(object_, sizes(config), catalog_.schema(), std::move(counters),
+      rings_(object_, sizes_of(config), catalog_.schema(), std::move(counters),
              [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
@@ -104,7 +101,7 @@ Tracer::Tracer(Schema schema, AcquiredObject acquired, Counters counters, const 
                    .tracking = tracking_,
                    .attacher = attacher_,
                    .history = history_},
-                  sizes(config),
+                  sizes_of(config),
                   [this](uint32_t session, const auto& now, uint64_t ns) {
                     announce_config(session, now, ns);
                   }),
@@ -212,20 +209,26 @@ Result<> Tracer::switch_flight(bool enabled) {
   // While a snapshot is being written, nothing is switched off.
   if (!enabled && !rings_.flight().any_frozen()) hits_.drop(SESSION_RECORDER);
   auto switched = rings_.switch_flight(enabled);
+  note_flight();
+  return switched;
+}
+
+void Tracer::note_flight() {
   Session& recorder = sessions_.recorder();
   recorder.has_sink = rings_.flight().enabled();
   if (recorder.has_sink && recorder.since_ns == 0) recorder.since_ns = boottime_ns();
-  return switched;
 }
 
 // The steps that can fail. They are undone if a later one fails. No program is attached or detached
 // here: a program that an earlier daemon left attached must record every hit.
-Result<> Tracer::change_kernel(const Config& config) {
+// `resizing`: the recorder is turned on, if at all, with its new rings.
+Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   const ConfiguredFilters before{.recorder = sessions_.filter_of(sessions_.recorder()),
                                  .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
   if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
-  auto changed = switch_flight(config.flight.enabled);
+  auto changed =
+      resizing && config.flight.enabled ? Result<>() : switch_flight(config.flight.enabled);
   if (changed) changed = control_.set_budget(ring_budget(config));
   if (changed) return changed;
   static_cast<void>(control_.set_filters(before));
@@ -234,16 +237,17 @@ Result<> Tracer::change_kernel(const Config& config) {
   return changed;
 }
 
-Result<std::vector<std::string>> Tracer::apply(const Config& config) {
-  if (config.flight.buffer_kb != config_.flight.buffer_kb ||
-      config.flight.banks != config_.flight.banks || config.bpffs != config_.bpffs)
-    return fail(ExitCode::config,
-                "flight.buffer_kb, flight.banks and bpffs cannot be changed while the daemon runs: "
-                "restart it");
+Result<std::vector<std::string>> Tracer::apply(const Config& config,
+                                               std::optional<NewFlight> flight) {
+  if (config.bpffs != config_.bpffs)
+    return fail(ExitCode::config, "bpffs cannot be changed while the daemon runs: restart it");
   const TraceConfigHistory::Change change(history_);
   const FilterSettings before = sessions_.filter_of(sessions_.recorder());
   const OwnFilter output_before = sessions_.output().own_filter;
-  if (auto changed = change_kernel(config); !changed) return propagate(changed);
+  auto resize = prepare_resize(config, std::move(flight));
+  if (!resize) return propagate(resize);
+  if (auto changed = change_kernel(config, *resize != nullptr); !changed) return propagate(changed);
+  if (*resize) commit_resize(config, **resize);
   control_.drain().set_max_latency(config.stream.max_latency_ms);
 
   std::vector<std::string> changed;
@@ -297,6 +301,7 @@ void Tracer::drop_work() {
 TraceStatus Tracer::status() const {
   TraceStatus status = status_.read();
   status.stream.max_latency_ms = config_.stream.max_latency_ms;
+  status.flight.discarded = discarded_;
   return status;
 }
 

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/capture/flight_resize.h"
 #include "daemon/capture/reconciler.h"
 #include "daemon/capture/session_control.h"
 #include "daemon/capture/trace_config_history.h"
@@ -23,9 +25,13 @@
 #include "daemon/sessions/session_set.h"
 #include "daemon/stream/rings.h"
 #include "kernel/filters/filters.h"
+#include "kernel/programs/features.h"
 #include "kernel/programs/persistence.h"
 
 namespace ktraced {
+
+// The sizes of the flight recorder in a configuration.
+[[nodiscard]] BpfSizes sizes_of(const Config& config);
 
 // Owns everything that is in the kernel. A program is attached only while a session that records
 // has its event on. So tracing costs nothing that was not requested. Belongs to the main thread,
@@ -40,9 +46,15 @@ class Tracer {
   Tracer& operator=(const Tracer&) = delete;
   ~Tracer();
 
+  // True if the flight recorder has other sizes in this configuration.
+  [[nodiscard]] bool resizes(const Config& config) const;
+  // Makes the rings and programs that apply() needs then; changes nothing. To be called in any
+  // thread, while this object exists and has no call of apply(). Fails as NewFlight::make().
+  [[nodiscard]] std::function<Result<NewFlight>()> maker_of_flight(const Config& config) const;
   // Applies another configuration, or fails and changes nothing. Returns the sections that have
-  // changed.
-  Result<std::vector<std::string>> apply(const Config& config);
+  // changed. `flight`: if resizes(config).
+  Result<std::vector<std::string>> apply(const Config& config,
+                                         std::optional<NewFlight> flight = std::nullopt);
   // Turns the flight recorder on or off. Fails as Rings::switch_flight().
   Result<> set_flight(bool enabled);
   // Handles loaded and unloaded modules: attaches probes on them again, and enables those of their
@@ -97,14 +109,18 @@ class Tracer {
   [[nodiscard]] const TraceConfigHistory& trace_configs() const { return history_; }
 
  private:
-  Tracer(Schema schema, AcquiredObject acquired, Counters counters, const Config& config,
-         KernelSymbols& symbols);
+  Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
+         const Config& config, KernelSymbols& symbols);
   [[nodiscard]] ProgramAttacher::Kernel attach_functions();
   [[nodiscard]] SessionHits::Kernel hit_counters();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
-  Result<> change_kernel(const Config& config);
+  Result<> change_kernel(const Config& config, bool resizing);
   Result<> switch_flight(bool enabled);
+  void note_flight();
+  Result<std::unique_ptr<FlightResize>> prepare_resize(const Config& config,
+                                                       std::optional<NewFlight> flight);
+  void commit_resize(const Config& config, FlightResize& resize);
   void announce_config(uint32_t session, const Reconciler::SharedConfig& config, uint64_t ns);
   void detach_all();
 
@@ -112,7 +128,9 @@ class Tracer {
   std::string unpinned_because_;
   bool adopted_;
   bool shut_down_ = false;
+  uint64_t discarded_ = 0;  // records of the flight recorder, when it was resized
   Config config_;
+  KernelFeatures features_;
   std::function<void(const Reconciler::SharedConfig&)> on_output_change_;
   BpfObject object_;
   Availability availability_;

@@ -60,6 +60,9 @@ void describe_flight(ConfigSection& flight, FlightConfig& config) {
                  "program in a map to 512 MiB."},
                 kFlightKb, config.buffer_kb);
   flight.number({"banks", "One is written to, the others are spare."}, kBanks, config.banks);
+  flight.flag({"save_on_resize",
+               "Saves the history as a snapshot when a reload changes buffer_kb or banks."},
+              config.save_on_resize);
   flight.directory({"directory", "Absolute path of the directory of snapshots."}, config.directory);
   flight.number({"max_snapshots", "Snapshots kept; the oldest are deleted first."}, kFiles,
                 config.max_snapshots);

@@ -18,7 +18,8 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols
       object_(object),
       tracepoints_(object),
       probes_(object, symbols),
-      dynamic_(object) {
+      dynamic_(object),
+      kept_misses_(KeptMisses::open(object.pins())) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
@@ -66,7 +67,17 @@ bool EventCatalog::attached(const Event& event) const {
 uint64_t EventCatalog::missed(uint16_t event) const {
   if (event >= DYNAMIC_ID_FIRST) return dynamic_.missed(event);
   const auto name = built_in_.find(event);
-  return name == built_in_.end() ? 0 : object_.missed(name->second);
+  if (name == built_in_.end()) return 0;
+  std::lock_guard lock(missed_mutex_);
+  return object_.missed(name->second) + kept_misses_.of(event);
+}
+
+void EventCatalog::replace_programs(const std::vector<std::string>& events,
+                                    const std::function<void()>& replace) {
+  std::lock_guard lock(missed_mutex_);
+  for (const std::string& name : events)
+    if (const Event* event = schema_.find(name)) kept_misses_.add(event->id, object_.missed(name));
+  replace();
 }
 
 std::map<std::string, uint64_t> EventCatalog::sums(const CountOf& count) const {

@@ -60,8 +60,10 @@ class SessionSet {
   }
   // A paused recorder also pauses the sessions that follow it.
   [[nodiscard]] bool paused(const Session& session) const {
-    return session.paused || (follows_recorder(session) && recorder().paused);
+    return suspended_ || session.paused || (follows_recorder(session) && recorder().paused);
   }
+  // Pauses all sessions, or ends that: each is then as it was.
+  void suspend(bool suspended) { suspended_ = suspended; }
   // True if a session records now.
   [[nodiscard]] bool records(const Session& session) const {
     return session.has_sink && !paused(session);
@@ -81,6 +83,7 @@ class SessionSet {
   const EventSet& recorder_events_;
   std::list<Session> sessions_;
   uint64_t clients_ = 0;  // so far
+  bool suspended_ = false;
 };
 
 }  // namespace ktraced

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/files/directory.h"
 #include "base/files/own_directory.h"
 
 namespace ktraced {
@@ -17,10 +18,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kFolders = {"maps", "programs", "links", "rings"};
+constexpr std::array kKinds = {Pins::Kind::map, Pins::Kind::program, Pins::Kind::link,
+                               Pins::Kind::ring};
+constexpr std::string_view kStaged = "staged_";  // begin of the names of staged pins
 
 std::string file_name(std::string name) {
   std::ranges::replace(name, '.', '-');
   return name;
+}
+
+std::vector<std::string> pin_names(int folder) {
+  std::vector<std::string> names;
+  static_cast<void>(
+      for_each_entry("/proc/self/fd/" + std::to_string(folder),
+                     [&](const auto& entry) { names.push_back(entry.path().filename()); }));
+  return names;
 }
 
 // The bpf system call takes paths; this path starts at a descriptor, because kernels before 6.5
@@ -58,11 +70,11 @@ int Pins::folder(Kind kind) const { return place_->folders[static_cast<size_t>(k
 Result<> Pins::pin(Kind kind, const std::string& name, int fd) const {
   unpin(kind, name);
   if (bpf_obj_pin(fd, path_at(folder(kind), name).c_str()) != 0)
-    return fail(ExitCode::os, "cannot pin {}: {}",
-                (place_->root->path() / place_->object / kFolders[static_cast<size_t>(kind)] /
-                 file_name(name))
-                    .string(),
-                errno_text(errno));
+    return fail(
+        ExitCode::os, "cannot pin {}: {}",
+        (place_->root->path() / object() / kFolders[static_cast<size_t>(kind)] / file_name(name))
+            .string(),
+        errno_text(errno));
   return {};
 }
 
@@ -74,8 +86,56 @@ void Pins::unpin(Kind kind, const std::string& name) const {
   ::unlinkat(folder(kind), file_name(name).c_str(), 0);
 }
 
+Result<> Pins::rename(Kind kind, const std::string& from, const std::string& to) const {
+  if (::renameat(folder(kind), file_name(from).c_str(), folder(kind), file_name(to).c_str()) == 0)
+    return {};
+  return fail(ExitCode::os, "cannot rename the pinned {} to {}: {}", from, to, errno_text(errno));
+}
+
+bool Pins::any() const {
+  return std::ranges::any_of(kKinds,
+                             [this](Kind kind) { return !pin_names(folder(kind)).empty(); });
+}
+
+Result<> Pins::stage(Kind kind, const std::string& name, int fd) const {
+  return pin(kind, std::string(kStaged) + name, fd);
+}
+
+std::vector<std::string> Pins::staged(Kind kind) const {
+  std::vector<std::string> names = pin_names(folder(kind));
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with(kStaged); });
+  return names;
+}
+
+Result<> Pins::commit_staged() const {
+  for (const Kind kind : kKinds)
+    for (const std::string& name : staged(kind))
+      if (auto done = rename(kind, name, name.substr(kStaged.size())); !done) return done;
+  return {};
+}
+
+void Pins::drop_staged() const {
+  for (const Kind kind : kKinds)
+    for (const std::string& name : staged(kind)) unpin(kind, name);
+}
+
+std::string Pins::object() const {
+  std::lock_guard lock(place_->mutex);
+  return place_->object;
+}
+
+Result<> Pins::rename_object(const std::string& id) const {
+  std::lock_guard lock(place_->mutex);
+  const int root = place_->root->fd();
+  if (::renameat(root, place_->object.c_str(), root, id.c_str()) != 0)
+    return fail(ExitCode::os, "cannot rename the pinned {} to {}: {}", place_->object, id,
+                errno_text(errno));
+  place_->object = id;
+  return {};
+}
+
 void Pins::remove() const {
-  if (auto removed = place_->root->remove_object(place_->object); !removed)
+  if (auto removed = place_->root->remove_object(object()); !removed)
     spdlog::warn("pinned objects may be left: {}", removed.error().message);
   place_->root->remove_if_empty();
 }

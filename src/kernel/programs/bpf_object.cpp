@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,6 +34,8 @@ class Hash {
 
 // Pinned last: if it exists, everything else is pinned too.
 constexpr const char* kControlMap = ".data.control";
+// The name of its pin while the object is being resized.
+constexpr const char* kControlWhileReplacing = "control_while_replacing";
 
 // All zero if the kernel does not report it.
 bpf_prog_info program_info(int program) {
@@ -48,6 +51,8 @@ std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& 
   Hash hash;
   hash.add(bpf_object_bytes());
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
+  const uint32_t extra_entries = sizes.log_entries() - sizes.flight_banks;
+  hash.add(std::as_bytes(std::span(&extra_entries, 1)));
   return fmt::format("{}{:016x}-{}x{}k", PinRoot::kObjectPrefix, hash.value(), sizes.flight_banks,
                      sizes.flight_bytes / 1024);
 }
@@ -99,8 +104,28 @@ Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
       self.unavailable_.emplace(event.name, "the kernel refused its program when it was loaded");
   if (auto mapped = self.map_control(); !mapped) return propagate(mapped);
   if (auto ready = self.calibrate(); !ready) return propagate(ready);
+  pins.drop_staged();
   self.pins_ = std::move(pins);
   return self;
+}
+
+bool BpfObject::was_being_resized(const Pins& pins) {
+  return static_cast<bool>(pins.get(Pins::Kind::map, kControlWhileReplacing));
+}
+
+void BpfObject::begin_replacing() const {
+  if (pins_)
+    if (auto hidden = pins_->rename(Pins::Kind::map, kControlMap, kControlWhileReplacing); !hidden)
+      spdlog::error("{}", hidden.error().message);
+}
+
+// After a failure the next daemon finds nothing that it can adopt.
+void BpfObject::end_replacing(const std::string& id) const {
+  if (!pins_) return;
+  auto done = pins_->commit_staged();
+  if (done) done = pins_->rename_object(id);
+  if (done) done = pins_->rename(Pins::Kind::map, kControlWhileReplacing, kControlMap);
+  if (!done) spdlog::error("the history will not survive this daemon: {}", done.error().message);
 }
 
 Result<> BpfObject::persist(Pins pins) {

@@ -61,6 +61,13 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
                           .replaced = std::move(replaced),
                           .unpinned_because = {},
                           .lock = std::move(*lock)};
+  if (pins->any()) {  // of a daemon that ended while it made or resized it
+    if (BpfObject::was_being_resized(*pins))
+      replaced.push_back(fmt::format("{} (an earlier daemon ended while it resized it)", identity));
+    if (auto removed = (*root)->remove_object(identity); !removed) return propagate(removed);
+    pins = Pins::open(*root, identity);
+    if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
+  }
   auto object = BpfObject::load(schema, features, sizes);
   if (!object) {
     pins->remove();

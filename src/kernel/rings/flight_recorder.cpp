@@ -11,11 +11,6 @@
 #include "kernel/rings/stream_rings.h"
 
 namespace ktraced {
-namespace {
-
-std::string pin_name(uint32_t bank, uint32_t cpu) { return fmt::format("flight_{}_{}", bank, cpu); }
-
-}  // namespace
 
 FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
                                Counters& counters, BankLog::CountMissed count_missed)
@@ -45,11 +40,16 @@ bool FlightRecorder::in_use(uint32_t bank, uint32_t cpu) const {
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   if (enabled_) return {};
   auto log =
-      BankLog::open(object_.map_fd("flight_banks"), sizes_.flight_banks, schema_, count_missed_);
+      BankLog::open(object_.map_fd("flight_banks"), sizes_.log_entries(), schema_, count_missed_);
   if (!log) return propagate(log);
   log_ = std::move(*log);
   banks_.clear();
-  banks_.resize(sizes_.flight_banks);
+  banks_.resize(sizes_.flight_banks + 1);
+  banks_.back().use = Use::none;
+  if (auto retired = adopt_retired(); !retired) {
+    disable();
+    return retired;
+  }
   for (uint32_t cpu : cpus)
     if (auto added = add_cpu(cpu); !added) {
       disable();
@@ -76,7 +76,7 @@ void FlightRecorder::write_to(uint32_t bank) {
 // A bank that is neither active nor empty was frozen; the latest of them when the active bank
 // became active.
 void FlightRecorder::find_frozen() {
-  for (uint32_t number = 0; number < banks_.size(); ++number) {
+  for (uint32_t number = 0; number < sizes_.flight_banks; ++number) {
     Bank& bank = banks_[number];
     const bool empty = std::ranges::all_of(
         bank.rings, [](const auto& entry) { return entry.second.written_bytes() == 0; });
@@ -114,7 +114,7 @@ void FlightRecorder::give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring
 }
 
 Result<> FlightRecorder::add_cpu(uint32_t cpu) {
-  for (uint32_t bank = 0; bank < banks_.size(); ++bank)
+  for (uint32_t bank = 0; bank < sizes_.flight_banks; ++bank)
     if (auto added = add_ring(bank, cpu); !added) return added;
   return {};
 }
@@ -191,6 +191,11 @@ std::vector<FlightRecorder::Frozen> FlightRecorder::unfinished() const {
 }
 
 void FlightRecorder::release(uint32_t bank) {
+  if (bank == retired_bank()) {
+    discard(bank);
+    banks_[bank] = {.use = Use::none, .counted_late = false, .rings = {}};
+    return;
+  }
   for (auto& [cpu, ring] : banks_[bank].rings) {
     ring.add_overwritten(overwritten_before_);
     ring.clear();

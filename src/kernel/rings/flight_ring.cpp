@@ -54,6 +54,16 @@ Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
   return FlightRing(std::move(map), std::move(*mapping), bytes);
 }
 
+Result<FlightRing> FlightRing::open(Fd map) {
+  bpf_map_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0)
+    return fail(ExitCode::os, "cannot read the size of a flight ring: {}", errno_text(errno));
+  constexpr size_t kOther = sizeof(flight_header) + FLIGHT_SPILL;
+  if (info.value_size <= kOther) return fail(ExitCode::os, "a pinned map is no flight ring");
+  return open(std::move(map), info.value_size - kOther);
+}
+
 FlightRing::Walk FlightRing::walk() const {
   Walk walk;
   walk.head = 0 - written_bytes();

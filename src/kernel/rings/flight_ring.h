@@ -22,6 +22,8 @@ class FlightRing {
   // Create the map of a ring, or open an existing one. Both fail with ExitCode::os.
   static Result<FlightRing> make(uint32_t cpu, uint32_t bank, size_t bytes);
   static Result<FlightRing> open(Fd map, size_t bytes);
+  // The same for a ring of unknown size.
+  static Result<FlightRing> open(Fd map);
 
   // Result of a walk from the newest to the oldest record. Uses one byte per record: a ring may
   // contain many millions.

@@ -128,15 +128,20 @@ Result<> Tracepoints::prepare(const DynamicEvent& event) {
   return stored ? Result<>() : propagate(stored);
 }
 
-Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {
+// Stubs that are loaded call it from now on.
+Result<> Tracepoints::make_callable() {
   auto program = object_.program(kProgram);
   if (!program) return propagate(program);
-  const int programs = object_.map_fd("dynamic_programs");
   const uint32_t index = DYNAMIC_PROGRAM_TRACEPOINT;
-  if (bpf_map_update_elem(programs, &index, &*program, BPF_ANY) != 0)
+  if (bpf_map_update_elem(object_.map_fd("dynamic_programs"), &index, &*program, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot make the program of tracepoints callable: {}",
                 errno_text(errno));
-  return load_tracepoint_stub(programs, DYNAMIC_PROGRAM_TRACEPOINT);
+  return {};
+}
+
+Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {
+  if (auto callable = make_callable(); !callable) return propagate(callable);
+  return load_tracepoint_stub(object_.map_fd("dynamic_programs"), DYNAMIC_PROGRAM_TRACEPOINT);
 }
 
 Result<std::vector<Fd>> Tracepoints::attach(const DynamicEvent& event, int program) {

@@ -41,6 +41,20 @@ TEST(RingMemory, IsAProblemWhenItDoesNotFit) {
       << *problem;
 }
 
+TEST(RingMemory, OfNewFlightRingsIsAProblemWhenItIsNotAvailable) {
+  FlightConfig config;
+  config.buffer_kb = 1U << 19;
+  config.banks = 8;
+  EXPECT_FALSE(flight_memory_problem(config, 2, uint64_t{9} << 30));
+  EXPECT_FALSE(flight_memory_problem(config, 2, 0));
+  const auto problem = flight_memory_problem(config, 4, uint64_t{9} << 30);
+  ASSERT_TRUE(problem);
+  EXPECT_TRUE(problem->contains(" MiB (4 CPUs x flight.banks 8 x flight.buffer_kb 524288), but"))
+      << *problem;
+  config.enabled = false;
+  EXPECT_FALSE(flight_memory_problem(config, 4, 1));
+}
+
 TEST(Meminfo, IsReadByKey) {
   const char* text = "MemTotal:        8119096 kB\nMemFree:          12 kB\nMemAvailable:   7 kB\n";
   EXPECT_EQ(meminfo_bytes(text, "MemTotal"), uint64_t{8119096} << 10);

@@ -117,5 +117,22 @@ TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
   EXPECT_FALSE(sessions.any_records());
 }
 
+TEST_F(SessionSetTest, SuspendingPausesAllAndLeavesTheirOwnPauses) {
+  sessions.recorder().has_sink = true;
+  Session& own = open();
+  own.own_events = EventSet{"sys_enter"};
+  Session& paused = open();
+  paused.own_events = EventSet{"sys_enter"};
+  paused.paused = true;
+  sessions.suspend(true);
+  EXPECT_FALSE(sessions.any_records());
+  EXPECT_EQ(sessions.recording("sys_enter"), 0U);
+  EXPECT_TRUE(sessions.paused(sessions.recorder()));
+  sessions.suspend(false);
+  EXPECT_EQ(sessions.recording("sys_enter"), own.bit());
+  EXPECT_FALSE(sessions.paused(sessions.recorder()));
+  EXPECT_TRUE(sessions.paused(paused));
+}
+
 }  // namespace
 }  // namespace ktraced
