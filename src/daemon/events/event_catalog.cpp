@@ -18,7 +18,8 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols
       object_(object),
       tracepoints_(object),
       probes_(object, symbols),
-      dynamic_(object) {
+      dynamic_(object),
+      calls_(object) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
@@ -63,7 +64,8 @@ bool EventCatalog::attached(const Event& event) const {
 }
 
 uint64_t EventCatalog::missed(const Event& event) const {
-  return is_dynamic(event) ? dynamic_.missed(event.id) : object_.missed(event.name);
+  if (is_dynamic(event)) return dynamic_.missed(event.id);
+  return object_.missed(event.name) + calls_.missed(event.id);
 }
 
 std::map<std::string, uint64_t> EventCatalog::missed() const {
