@@ -56,7 +56,7 @@ enum {
 	RECORD_MAX = 1024,      /* longest record in bytes; a multiple of 8 */
 };
 
-/* Built-in events: 1 … 255. Ids from 256 are given out at run time. */
+/* Built-in events: 1 … 253. Ids from 256 are given out at run time. */
 enum event_id {
 	EVENT_sched_switch = 1,
 	EVENT_sched_waking = 2,

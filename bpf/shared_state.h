@@ -79,6 +79,16 @@ enum event_way {
 	WAY_COUNTER = (WAY_COUNTERS - 1) << WAY_COUNTER_SHIFT,
 };
 
+/*
+ * The programs of bpf/call.bpf.c record sys_enter and sys_exit for other sessions than the
+ * tracepoints of that name. So they have words and counters of their own, in the places of
+ * ids that no event has.
+ */
+enum {
+	CALL_ENTERED = DYNAMIC_ID_FIRST - 2,
+	CALL_RETURNED = DYNAMIC_ID_FIRST - 1,
+};
+
 struct cpu_state {
 	u64 names_dropped; /* metadata records lost; the daemon then rereads the tables */
 	u64 reserved[7];

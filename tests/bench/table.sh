@@ -19,6 +19,10 @@ print_costs() {
 			for (k = 1; k <= kind_count; ++k) {
 				printf "%-14s", order[k]
 				for (w = 1; w <= work_count; ++w) {
+					if (!((works[w], order[k]) in cost)) {
+						printf "%18s", ""
+						continue
+					}
 					untraced = cost[works[w], "nothing"]
 					added = cost[works[w], order[k]] - untraced
 					if (order[k] == "nothing") printf "%11d       ", untraced

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Repeats one kind of work and measures the cost of one turn:
 //
-//   bench_work getppid|pingpong|procfile [--empty TRACEPOINT,…]
+//   bench_work getppid|pingpong|procfile|read [--empty TRACEPOINT,…]
 //
 // It prints the cycles of the time stamp counter for one turn: the median of several long
 // stretches. So it includes regular work of the kernel (ticks, RCU), and leaves out a stretch with
@@ -93,11 +93,20 @@ void open_and_close(unsigned turns) {
   }
 }
 
+void read_bytes(unsigned turns) {
+  static const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  for (unsigned i = 0; i < turns; ++i)
+    if (read(zeros, &byte, 1) != 1) give_up("/dev/zero");
+}
+
 Work work_called(const std::string& name) {
   if (name == "getppid") return {.turns = 20000, .run = getppid_calls};
   if (name == "pingpong") return {.turns = 1000, .run = ping_pong};
   if (name == "procfile") return {.turns = 1000, .run = open_and_close};
-  std::fprintf(stderr, "bench_work: knows getppid, pingpong and procfile, not %s\n", name.c_str());
+  if (name == "read") return {.turns = 20000, .run = read_bytes};
+  std::fprintf(stderr, "bench_work: knows getppid, pingpong, procfile and read, not %s\n",
+               name.c_str());
   std::exit(1);
 }
 

@@ -37,6 +37,7 @@ ROOMS = {
     "kernel/tracepoints": {"kernel/programs"},
     "kernel/symbols": {"kernel/programs", "kernel/tracepoints"},
     "kernel/probes": {"kernel/programs", "kernel/symbols"},
+    "kernel/calls": {"kernel/pins", "kernel/programs"},
     "daemon/programs": {"daemon/runtime"},
     "daemon/events": {"daemon/config", "daemon/programs", "daemon/runtime"},
     "daemon/sessions": {"daemon/events"},

@@ -46,8 +46,12 @@ void FlightResize::detach() {
   for (const std::string& name : programs_) p_.object.detach(name);
   DynamicEvents& dynamic = p_.catalog.dynamic();
   const std::vector<uint16_t> probes = dynamic.retire_all(p_.catalog.probes());
+  CallPrograms& calls = p_.catalog.calls();
+  const std::vector<std::string> functions = calls.attached();
+  calls.detach_all();
   for (const std::string& name : programs_) p_.object.wait_until_detached(name);
   for (const uint16_t id : probes) dynamic.wait_until_detached(id);
+  for (const std::string& function : functions) calls.wait_until_detached(function);
 }
 
 // If the daemon ends in between, the next one finds an incomplete object and replaces it.

@@ -7,15 +7,20 @@
 
 #include "base/clock.h"
 #include "daemon/config/config.h"
+#include "daemon/sessions/call_place.h"
 
 namespace ktraced {
+namespace {
+
+bool is_call(const std::string& event) { return event == "sys_enter" || event == "sys_exit"; }
+
+}  // namespace
 
 // Only the recorder may want the event, without asking for the thread or the system call.
 bool Reconciler::direct(const Event& event) const {
   const Session& recorder = p_.sessions.recorder();
-  const bool is_call = event.name == "sys_enter" || event.name == "sys_exit";
   return (p_.filters.filtering() & recorder.bit()) == 0 &&
-         !(is_call && !p_.sessions.filter_of(recorder).syscall.empty());
+         !(is_call(event.name) && !p_.sessions.filter_of(recorder).syscall.empty());
 }
 
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
@@ -25,9 +30,13 @@ void Reconciler::switch_events() {
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
     const uint32_t sessions = p_.sessions.recording(event.name);
-    events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
-    p_.misses.begin(event.id, sessions);
+    const uint32_t at_functions = call_place(event.id) != 0 ? sessions & p_.calls.sessions() : 0;
+    if (call_place(event.id) != 0)
+      events.push_back({.event = call_place(event.id), .sessions = at_functions, .direct = false});
+    events.push_back(
+        {.event = event.id, .sessions = sessions & ~at_functions, .direct = direct(event)});
   }
+  for (const SessionHits::Target& event : events) p_.misses.begin(event.event, event.sessions);
   p_.hits.change(events);
   for (const SessionHits::Target& event : events) p_.misses.end(event.event, event.sessions);
 }
@@ -40,7 +49,8 @@ std::vector<ProgramNeed> Reconciler::needs() const {
   std::vector<ProgramNeed> needs;
   for (const Event& event : p_.catalog.schema().events()) {
     const bool tracker = TaskTracking::tracks_names(event.name);
-    const bool on = p_.sessions.recording(event.name) != 0;
+    const uint32_t elsewhere = call_place(event.id) != 0 ? p_.calls.sessions() : 0;
+    const bool on = (p_.sessions.recording(event.name) & ~elsewhere) != 0;
     if (is_dynamic(event))  // if a name has several definitions, the newest is used
       needs.push_back({.program = {.name = event.name, .dynamic_id = event.id},
                        .needed = on && p_.catalog.schema().find(event.name) == &event});
@@ -49,6 +59,7 @@ std::vector<ProgramNeed> Reconciler::needs() const {
                        .needed = on || (tracked.names && tracker),
                        .first = tracker});  // events need thread names
   }
+  std::ranges::move(p_.calls.needs(), std::back_inserter(needs));
   std::ranges::move(p_.tracking.helper_needs(tracked), std::back_inserter(needs));
   return needs;
 }
@@ -57,7 +68,9 @@ void Reconciler::reconcile() {
   if (closed_) return;
   const TraceConfigHistory::Change change(p_.history);
   if (p_.sessions.any_records() || p_.filters.following()) p_.tracking.begin();
+  const bool moved = p_.calls.decide(p_.sessions);
   switch_events();
+  if (moved) note_config();  // until its programs are attached, a session records no calls
   p_.attacher.start(needs());
   // Without the programs still to be attached.
   if (p_.attacher.running() && !changing_) changing_.emplace(p_.history);
@@ -70,6 +83,7 @@ void Reconciler::take_events() {
 }
 
 void Reconciler::note_attached() {
+  if (p_.calls.take_failed()) return reconcile();
   p_.tracking.finish();
   note_config();
   changing_.reset();
@@ -86,14 +100,19 @@ void Reconciler::drop_work() {
   p_.attacher.fail_waiting();
 }
 
+bool Reconciler::attached(const Session& session, const std::string& event) const {
+  if (is_call(event) && (p_.calls.sessions() & session.bit()) != 0)
+    return p_.calls.attached(session);
+  const DynamicEvent* dynamic = p_.catalog.dynamic().find(event);
+  return dynamic != nullptr ? p_.catalog.attached(dynamic->event) : p_.object.attached(event);
+}
+
 // An enabled event is traced from when it is attached.
 EventSet Reconciler::traced_events(const Session& session) const {
   EventSet traced = p_.sessions.events_of(session);
   std::erase_if(traced, [&](const std::string& name) {
     if (p_.availability.why_not(name) != nullptr) return true;
-    const DynamicEvent* dynamic = p_.catalog.dynamic().find(name);
-    return p_.sessions.records(session) &&
-           !(dynamic != nullptr ? p_.catalog.attached(dynamic->event) : p_.object.attached(name));
+    return p_.sessions.records(session) && !attached(session, name);
   });
   return traced;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/capture/call_hooks.h"
 #include "daemon/capture/trace_config_history.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
@@ -34,6 +35,7 @@ class Reconciler final : public ConfigApplier {
     const Availability& availability;
     const EventCatalog& catalog;
     const SessionSet& sessions;
+    CallHooks& calls;
     SessionHits& hits;
     SessionMisses& misses;
     const Filters& filters;
@@ -69,6 +71,7 @@ class Reconciler final : public ConfigApplier {
  private:
   void switch_events();
   [[nodiscard]] bool direct(const Event& event) const;
+  [[nodiscard]] bool attached(const Session& session, const std::string& event) const;
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
   [[nodiscard]] EventSet traced_events(const Session& session) const;
   [[nodiscard]] nlohmann::json describe(const Session& session) const;

@@ -17,12 +17,16 @@ void add(ByName& events, const std::string& name, EventStatus event) {
 
 }  // namespace
 
+bool StatusReader::attached_at_functions(const Session& session, const Event& event) const {
+  return (event.id == EVENT_sys_enter || event.id == EVENT_sys_exit) && calls_.attached(session);
+}
+
 EventStatus StatusReader::status(const Session& session, const Event& event,
                                  SessionAccounts::Reading reading) const {
   const std::string* reason = availability_.why_not(event.name);
   EventStatus status{
       .enabled = sessions_.events_of(session).contains(event.name) && reason == nullptr,
-      .attached = catalog_.attached(event),
+      .attached = catalog_.attached(event) || attached_at_functions(session, event),
       .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
       .counters = reading.counters,
       .ignored = accounts_.ignored(event),
@@ -71,6 +75,8 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
                     .own_filter = session.own_filter.tasks.has_value(),
                     .event_names = sessions_.events_of(session),
                     .filter = sessions_.filter_of(session),
+                    .calls_at_functions = (calls_.sessions() & session.bit()) != 0,
+                    .calls_at_tracepoints = calls_.why_not(session),
                     .ring_bytes = session.ring_bytes,
                     .rings = {},
                     .events = {},

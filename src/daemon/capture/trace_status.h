@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/capture/call_hooks.h"
 #include "daemon/capture/session_control.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
@@ -58,6 +59,8 @@ struct SessionStatus {
   bool own_filter = false;
   EventSet event_names;
   FilterSettings filter;
+  bool calls_at_functions = false;                  // see CallHooks
+  std::optional<std::string> calls_at_tracepoints;  // the reason, if it selects calls
   size_t ring_bytes = 0;
   std::vector<StreamRingStatus> rings;
   std::map<std::string, EventStatus> events;  // with any count
@@ -84,11 +87,12 @@ class StatusReader {
  public:
   // All must outlive this.
   StatusReader(const EventCatalog& catalog, const Availability& availability,
-               const SessionSet& sessions, const SessionAccounts& accounts, const Rings& rings,
-               const SessionControl& control)
+               const SessionSet& sessions, const CallHooks& calls, const SessionAccounts& accounts,
+               const Rings& rings, const SessionControl& control)
       : catalog_(catalog),
         availability_(availability),
         sessions_(sessions),
+        calls_(calls),
         accounts_(accounts),
         rings_(rings),
         control_(control) {}
@@ -103,6 +107,7 @@ class StatusReader {
 
  private:
   [[nodiscard]] bool is_unused(const Event& event) const;
+  [[nodiscard]] bool attached_at_functions(const Session& session, const Event& event) const;
   // The records of each event that the flight recorder has overwritten, as its Reach has them.
   using Overwritten = std::vector<uint64_t>;
   [[nodiscard]] Overwritten overwritten() const;
@@ -115,6 +120,7 @@ class StatusReader {
   const EventCatalog& catalog_;
   const Availability& availability_;
   const SessionSet& sessions_;
+  const CallHooks& calls_;
   const SessionAccounts& accounts_;
   const Rings& rings_;
   const SessionControl& control_;

@@ -82,6 +82,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
              [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
+      calls_(catalog_.calls()),
       hits_(hit_counters()),
       accounts_(catalog_, rings_.counters(), rings_.flight(), hits_, misses_),
       names_(object_),
@@ -95,6 +96,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                    .availability = availability_,
                    .catalog = catalog_,
                    .sessions = sessions_,
+                   .calls = calls_,
                    .hits = hits_,
                    .misses = misses_,
                    .filters = filters_,
@@ -122,7 +124,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                       if (filters_.following() || filters_.by_cgroup() != 0)
                         tracking_.attach_now(attacher_);
                     }}),
-      status_(catalog_, availability_, sessions_, accounts_, rings_, control_),
+      status_(catalog_, availability_, sessions_, calls_, accounts_, rings_, control_),
       probe_lookup_(catalog_, probes_) {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });
@@ -135,27 +137,38 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
 ProgramAttacher::Kernel Tracer::attach_functions() {
   return {.attached =
               [this](const Program& program) {
+                if (const auto function = CallHooks::function_of(program.name))
+                  return catalog_.calls().attached(*function);
                 return program.dynamic_id != 0 ? catalog_.dynamic().attached(program.dynamic_id)
                                                : object_.attached(program.name);
               },
           .detaching =
               [this](const Program& program) {
+                if (const auto function = CallHooks::function_of(program.name))
+                  return catalog_.calls().detaching(*function);
                 return program.dynamic_id != 0 ? catalog_.dynamic().detaching(program.dynamic_id)
                                                : object_.detaching(program.name);
               },
-          .attach =
-              [this](const Program& program) {
-                return program.dynamic_id != 0 ? catalog_.dynamic().attach(program.dynamic_id)
-                                               : object_.attach(program.name);
-              },
-          .detach =
-              [this](const Program& program) {
-                if (program.dynamic_id != 0)
-                  catalog_.dynamic().detach(program.dynamic_id);
-                else
-                  object_.detach(program.name);
-              },
+          .attach = [this](const Program& program) { return attach(program); },
+          .detach = [this](const Program& program) { detach(program); },
           .try_attach = [this](const std::string& event) { probes_.try_attach(event); }};
+}
+
+Result<> Tracer::attach(const Program& program) {
+  if (program.dynamic_id != 0) return catalog_.dynamic().attach(program.dynamic_id);
+  const auto function = CallHooks::function_of(program.name);
+  if (!function) return object_.attach(program.name);
+  calls_.attach(*function);
+  return {};
+}
+
+void Tracer::detach(const Program& program) {
+  if (program.dynamic_id != 0)
+    catalog_.dynamic().detach(program.dynamic_id);
+  else if (const auto function = CallHooks::function_of(program.name))
+    catalog_.calls().detach(*function);
+  else
+    object_.detach(program.name);
 }
 
 SessionHits::Kernel Tracer::hit_counters() {
@@ -311,6 +324,7 @@ void Tracer::detach_all() {
   for (const Event& event : schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);
   for (const std::string& program : TaskTracking::helpers()) object_.detach(program);
+  catalog_.calls().detach_all();
   catalog_.dynamic().leave_to_pins();
 }
 

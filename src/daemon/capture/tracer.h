@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/capture/call_hooks.h"
 #include "daemon/capture/flight_resize.h"
 #include "daemon/capture/reconciler.h"
 #include "daemon/capture/session_control.h"
@@ -112,6 +113,8 @@ class Tracer {
   Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
          const Config& config, KernelSymbols& symbols);
   [[nodiscard]] ProgramAttacher::Kernel attach_functions();
+  Result<> attach(const Program& program);
+  void detach(const Program& program);
   [[nodiscard]] SessionHits::Kernel hit_counters();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
@@ -142,6 +145,7 @@ class Tracer {
   ProgramBarrier barrier_;
   Filters filters_;
   SessionSet sessions_;
+  CallHooks calls_;
   SessionHits hits_;
   SessionAccounts accounts_;
   KernelNames names_;

@@ -161,21 +161,29 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
       [t](const json& params, const Peer&, const Reply& reply) { resolve(t, params, reply); });
 }
 
-// Commands that attach and detach (almost) nothing.
-void add_quick_commands(ControlServer& server, const MethodTargets& t) {
-  server.add({"reset", {"keep_history", "session"}}, Role::admin,
-             [t](const json& params, const Peer&) { return reset(t.tracer, params); });
-  server.add({"filter.set", {"filter", "session"}}, Role::admin,
-             [t](const json& params, const Peer&) { return set_filter(t.tracer, params); });
-  server.add({"filter.clear", {"keys", "session"}}, Role::admin,
-             [t](const json& params, const Peer&) { return clear_filter(t.tracer, params); });
+// Other system calls may need other programs, which are attached before the answer.
+BeginCommand filter_command(Tracer& tracer, Result<json> (*change)(Tracer&, const json&)) {
+  return [&tracer, change](const json& params, const Peer&, const Reply&) -> Result<FinishCommand> {
+    auto changed = change(tracer, params);
+    if (!changed) return propagate(changed);
+    return [answer = std::move(*changed)]() -> Result<json> { return answer; };
+  };
+}
+
+void add_filter_commands(ControlServer& server, const MethodTargets& t) {
+  add_command(server, t.tracer, t.commands, {"filter.set", {"filter", "session"}},
+              filter_command(t.tracer, set_filter));
+  add_command(server, t.tracer, t.commands, {"filter.clear", {"keys", "session"}},
+              filter_command(t.tracer, clear_filter));
 }
 
 }  // namespace
 
 void add_methods(ControlServer& server, const MethodTargets& targets) {
   add_queries(server, targets);
-  add_quick_commands(server, targets);
+  server.add({"reset", {"keep_history", "session"}}, Role::admin,
+             [targets](const json& params, const Peer&) { return reset(targets.tracer, params); });
+  add_filter_commands(server, targets);
   add_commands(server, targets);
   add_snapshot_methods(server, targets.snapshots, targets.tracer, targets.commands);
   add_session_methods(server, targets);

@@ -125,6 +125,9 @@ json session_json(const SessionStatus& status, bool counts) {
               {"ring_bytes", status.ring_bytes},
               {"rings", rings_json(status.rings)},
               {"totals", counters_json(status.totals)}};
+  if (status.calls_at_functions) out["calls"] = {{"at", "functions"}};
+  if (status.calls_at_tracepoints)
+    out["calls"] = {{"at", "tracepoints"}, {"reason", *status.calls_at_tracepoints}};
   if (!counts) return out;
   json events = json::object();
   for (const auto& [name, event] : status.events) events[name] = event_json(event);

@@ -19,6 +19,7 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols
       tracepoints_(object),
       probes_(object, symbols),
       dynamic_(object),
+      calls_(object),
       kept_misses_(KeptMisses::open(object.pins())) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
@@ -66,6 +67,8 @@ bool EventCatalog::attached(const Event& event) const {
 
 uint64_t EventCatalog::missed(uint16_t event) const {
   if (event >= DYNAMIC_ID_FIRST) return dynamic_.missed(event);
+  if (event == CALL_ENTERED) return calls_.missed(EVENT_sys_enter);
+  if (event == CALL_RETURNED) return calls_.missed(EVENT_sys_exit);
   const auto name = built_in_.find(event);
   if (name == built_in_.end()) return 0;
   std::lock_guard lock(missed_mutex_);

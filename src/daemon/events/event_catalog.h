@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "kernel/calls/call_programs.h"
 #include "kernel/pins/kept_misses.h"
 #include "kernel/probes/probes.h"
 #include "kernel/programs/bpf_object.h"
@@ -40,6 +41,8 @@ class EventCatalog {
   [[nodiscard]] Tracepoints& tracepoints() { return tracepoints_; }
   [[nodiscard]] const Tracepoints& tracepoints() const { return tracepoints_; }
   [[nodiscard]] Probes& probes() { return probes_; }
+  // Programs that record sys_enter and sys_exit in the place of those of the tracepoints.
+  [[nodiscard]] CallPrograms& calls() { return calls_; }
   [[nodiscard]] DynamicEvents& dynamic() { return dynamic_; }
   [[nodiscard]] const DynamicEvents& dynamic() const { return dynamic_; }
   // The newest definition of a tracepoint; null if `name` is none, or was never defined.
@@ -73,6 +76,7 @@ class EventCatalog {
   Tracepoints tracepoints_;
   Probes probes_;
   DynamicEvents dynamic_;
+  CallPrograms calls_;
   mutable std::mutex missed_mutex_;
   KeptMisses kept_misses_;  // of built-in events; guarded by missed_mutex_
   Announce announce_;

@@ -3,7 +3,18 @@
 
 #include <algorithm>
 
+#include "daemon/sessions/call_place.h"
+
 namespace ktraced {
+namespace {
+
+// Where hits of an event are counted.
+std::vector<uint16_t> places_of(uint16_t event) {
+  if (const uint16_t place = call_place(event); place != 0) return {event, place};
+  return {event};
+}
+
+}  // namespace
 
 EventCounts& EventCounts::operator+=(const EventCounts& other) {
   recorded += other.recorded;
@@ -34,7 +45,9 @@ SessionAccounts::Reading& SessionAccounts::Reading::operator+=(const Reading& ot
 EventCounts SessionAccounts::total(uint32_t session, uint32_t cpu, uint16_t event) const {
   const Counters::Stored stored = counters_.of(session, cpu, event);
   EventCounts counts{.recorded = stored.recorded, .filtered = 0, .dropped = stored.dropped};
-  counts.filtered = hits_.seen(session, cpu, event) - stored.recorded - stored.dropped;
+  uint64_t seen = 0;
+  for (const uint16_t place : places_of(event)) seen += hits_.seen(session, cpu, place);
+  counts.filtered = seen - stored.recorded - stored.dropped;
   if (session == SESSION_RECORDER)
     counts.recorded = counters_.released(cpu, event) + flight_.recorded(cpu, event);
   return counts;
@@ -90,15 +103,17 @@ SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const
 
 uint64_t SessionAccounts::ignored(const Event& event) const {
   uint64_t sum = 0;
-  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) sum += hits_.ignored(cpu, event.id);
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
+    for (const uint16_t place : places_of(event.id)) sum += hits_.ignored(cpu, place);
   return sum;
 }
 
 bool SessionAccounts::any_hit(const Event& event) const {
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
     uint64_t sum = counters_.released(cpu, event.id) + flight_.recorded(cpu, event.id);
-    for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
-      sum += counters_.hits(cpu, counter, event.id);
+    for (const uint16_t place : places_of(event.id))
+      for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
+        sum += counters_.hits(cpu, counter, place);
     if (sum != 0) return true;
   }
   return false;

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "daemon/sessions/call_place.h"
+
 namespace ktraced {
 namespace {
 
@@ -61,11 +63,16 @@ void SessionMisses::set(uint16_t event, uint32_t sessions, bool on) {
   }
 }
 
+uint64_t SessionMisses::at(uint32_t session, uint16_t place) const {
+  const Entry* entry = find(session, place);
+  if (entry == nullptr) return 0;
+  return total(*entry, entry->on != 0 ? count_(place) : 0);
+}
+
 uint64_t SessionMisses::of(uint32_t session, uint16_t event) const {
   std::lock_guard lock(mutex_);
-  const Entry* entry = find(session, event);
-  if (entry == nullptr) return 0;
-  return total(*entry, entry->on != 0 ? count_(event) : 0);
+  const uint16_t functions = call_place(event);
+  return at(session, event) + (functions != 0 ? at(session, functions) : 0);
 }
 
 KeptSessionMisses KeptSessionMisses::open(const Pins* pins) {

@@ -31,7 +31,8 @@ class SessionMisses {
   using Entry = SessionMissesEntry;
   // The recorder and the output.
   static constexpr size_t kKeptEntries = size_t{SESSION_CLIENT_FIRST} * EVENT_ID_MAX;
-  // Returns how many hits of an event its program has missed so far. It never decreases.
+  // Returns how many hits of an event, or of a call_place(), its programs have missed so far. It
+  // never decreases.
   // Thread-safe.
   using Count = std::function<uint64_t(uint16_t event)>;
 
@@ -46,14 +47,15 @@ class SessionMisses {
   // All but these sessions have the event off. To be called when programs know it. A daemon that is
   // killed meanwhile may leave hits that are counted twice, but never loses any.
   void end(uint16_t event, uint32_t others);
-  // Hits missed while the session had the event on; of its number, so of all sessions that have had
-  // the number. Never decreases.
+  // Hits missed while the session had the event on, in both its places; of its number, so of all
+  // sessions that have had the number. Never decreases.
   [[nodiscard]] uint64_t of(uint32_t session, uint16_t event) const;
 
  private:
   [[nodiscard]] Entry* find(uint32_t session, uint16_t event) const;
   [[nodiscard]] Entry& entry(uint32_t session, uint16_t event);
   void set(uint16_t event, uint32_t sessions, bool on);
+  [[nodiscard]] uint64_t at(uint32_t session, uint16_t place) const;
 
   std::span<Entry> kept_;
   Count count_;

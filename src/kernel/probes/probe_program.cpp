@@ -23,19 +23,6 @@ namespace {
 constexpr const char* kFetchMap = ".rodata.fetch";
 constexpr size_t kLogBytes = size_t{256} * 1024;
 
-// All maps except that of the fetch program are those of the main object.
-Result<> share_maps(bpf_object* object, const BpfObject& main) {
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object) {
-    const int fd = main.map_fd(bpf_map__name(map));
-    if (fd < 0) continue;
-    if (const int error = -bpf_map__reuse_fd(map, fd); error != 0)
-      return fail(ExitCode::software, "a probe's program cannot use map {}: {}", bpf_map__name(map),
-                  errno_text(error));
-  }
-  return {};
-}
-
 Result<> set_fetch_program(bpf_object* object, const fetch_program& program) {
   bpf_map* map = bpf_object__find_map_by_name(object, kFetchMap);
   if (map == nullptr || bpf_map__set_initial_value(map, &program, sizeof(program)) != 0)

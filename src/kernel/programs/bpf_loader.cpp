@@ -164,4 +164,16 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
   }
 }
 
+Result<> share_maps(bpf_object* object, const BpfObject& main) {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    const int fd = main.map_fd(bpf_map__name(map));
+    if (fd < 0) continue;
+    if (const int error = -bpf_map__reuse_fd(map, fd); error != 0)
+      return fail(ExitCode::software, "a program cannot use map {}: {}", bpf_map__name(map),
+                  errno_text(error));
+  }
+  return {};
+}
+
 }  // namespace ktraced

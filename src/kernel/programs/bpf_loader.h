@@ -40,4 +40,8 @@ struct BpfObjectNames {
     const features& features, const BpfSizes& sizes, std::map<std::string, std::string>& left_out,
     const std::function<void(bpf_object*)>& prepare = nullptr);
 
+// Gives another built-in object the maps of the loaded `main` that have the same names. Call it
+// before loading. Fails with ExitCode::software.
+[[nodiscard]] Result<> share_maps(bpf_object* object, const BpfObject& main);
+
 }  // namespace ktraced

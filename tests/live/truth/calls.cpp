@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // System calls whose numbers, arguments and results are known.
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +12,7 @@
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
+#include <cstddef>
 #include <thread>
 
 #include "truth.h"
@@ -71,6 +75,19 @@ long ia32_call(unsigned nr, const std::array<unsigned, 5>& arguments) {
 }
 
 std::jmp_buf no_ia32;
+
+// From now on seccomp refuses this call with EPERM.
+void refuse_call(unsigned nr) {
+  std::array<sock_filter, 4> code = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter = {.len = code.size(), .filter = code.data()};
+  check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+  check(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), "seccomp");
+}
 
 }  // namespace
 
@@ -158,6 +175,24 @@ json ia32_syscall(Arguments) {
                                              0x55555555};
   long result = ia32_call(kIa32Getpid, registers);
   return {{"supported", true}, {"nr", kIa32Getpid}, {"args", registers}, {"ret", result}};
+}
+
+// harmless WORD…: a call for each word, with arguments that the kernel refuses: "0:NR" by the
+// 64-bit entry, "1:NR" by the 32-bit entry. "refuse:NR" makes seccomp refuse that call from then
+// on.
+json harmless_calls(Arguments words) {
+  json results = json::array();
+  for (const std::string& word : words) {
+    const size_t colon = word.find(':');
+    const auto nr = static_cast<unsigned>(std::stoul(word.substr(colon + 1)));
+    if (word.starts_with("refuse"))
+      refuse_call(nr);
+    else if (word.starts_with("1"))
+      results.push_back(ia32_call(nr, {~0U, 0, 0, 0, 0}));
+    else
+      results.push_back(raw_syscall(nr, {~0UL, 0, 0, 0, 0, 0}));
+  }
+  return {{"results", std::move(results)}};
 }
 
 }  // namespace truth

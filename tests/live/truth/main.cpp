@@ -19,7 +19,7 @@ const std::map<std::string_view, Action> kActions = {
     {"tree", process_tree},       {"rename", rename_threads},   {"exec", exec_chain},
     {"signal", signals},          {"switch", switches},         {"migrate", migrations},
     {"call", call_once},          {"names", changing_names},    {"kmem", kernel_memory},
-    {"oom", out_of_memory},       {"messages", leave_messages},
+    {"oom", out_of_memory},       {"messages", leave_messages}, {"harmless", harmless_calls},
 };
 
 void become_user(uid_t uid) {

@@ -30,6 +30,7 @@ json numbered_calls(Arguments);
 json load(Arguments);
 json known_syscalls(Arguments);
 json ia32_syscall(Arguments);
+json harmless_calls(Arguments);
 json fork_children(Arguments);  // tasks.cpp
 json process_tree(Arguments);
 json rename_threads(Arguments);

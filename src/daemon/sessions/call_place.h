@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where the hits of system calls are counted.
+#pragma once
+
+#include <cstdint>
+
+#include "bpf/shared_state.h"
+
+namespace ktraced {
+
+// The hits of sys_enter and sys_exit are counted under the event's id at the tracepoint, and under
+// this number at the functions of the calls. 0 for other events.
+[[nodiscard]] inline uint16_t call_place(uint16_t event) {
+  if (event == EVENT_sys_enter) return CALL_ENTERED;
+  return event == EVENT_sys_exit ? CALL_RETURNED : 0;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The programs on the functions of system calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "kernel/pins/kept_misses.h"
+#include "kernel/programs/bpf_object.h"
+#include "kernel/programs/detaching_links.h"
+
+namespace ktraced {
+
+// Attaches copies of the programs of bpf/call.bpf.c to functions, by name. They record sys_enter
+// and sys_exit for the sessions that the words CALL_ENTERED and CALL_RETURNED name. With a pinned
+// BPF object, attachments outlive the daemon. Belongs to the main thread.
+class CallPrograms {
+ public:
+  // Adopts the attachments of an earlier daemon. `object` must outlive this.
+  explicit CallPrograms(const BpfObject& object);
+
+  // Attaching twice is no error. Fails with ExitCode::no_permission if the kernel allows no such
+  // programs, or ExitCode::unavailable.
+  Result<> attach(const std::string& function);
+  void detach(const std::string& function);
+  void detach_all();
+  // Waits until programs that were detached from the function are gone.
+  void wait_until_detached(const std::string& function) { detaching_.wait(function); }
+  [[nodiscard]] bool attached(const std::string& function) const {
+    return hooks_.contains(function);
+  }
+  // Names of all functions with attached programs.
+  [[nodiscard]] std::vector<std::string> attached() const;
+  // Is it detached but may still run? attach() waits until it does not.
+  [[nodiscard]] bool detaching(const std::string& function) { return !detaching_.gone(function); }
+
+  // Hits of sys_enter or sys_exit, by event id, that the kernel missed here; of other events 0.
+  // Thread-safe.
+  [[nodiscard]] uint64_t missed(uint16_t event) const;
+
+ private:
+  // A program on a function.
+  struct Hook {
+    uint16_t place = 0;  // CALL_ENTERED or CALL_RETURNED
+    Fd program;
+    Fd link;
+  };
+  using Hooks = std::vector<Hook>;
+
+  void adopt(const std::string& function);
+  Result<> pin(const std::string& function, const Hooks& hooks) const;
+
+  const BpfObject& object_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Hooks> hooks_;  // by function; changed with mutex_ held
+  KeptMisses kept_misses_;              // guarded by mutex_
+  DetachingLinks detaching_;
+};
+
+}  // namespace ktraced
