@@ -66,7 +66,8 @@ Result<CallFunctions> CallFunctions::of_kernel() {
     const btf_type* type = btf__type_by_id(btf->get(), id);
     if (!btf_is_func(type)) continue;
     const std::string_view name = btf__name_by_offset(btf->get(), type->name_off);
-    if (name.starts_with("__x64_") || name.starts_with("__ia32_") || name.contains("sec"))
+    if (name.starts_with("__x64_") || name.starts_with("__ia32_") || name == kSecureComputing ||
+        name == kSeccompPermit)
       names.emplace(name);
   }
   return CallFunctions(std::move(names));
