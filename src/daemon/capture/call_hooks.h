@@ -26,7 +26,7 @@ class CallHooks {
   // Must outlive this.
   explicit CallHooks(CallPrograms& programs) : programs_(programs) {}
 
-  // Decides anew for all sessions. True if one that has recorded calls before records them
+  // Decides again for all sessions. True if one that has recorded calls before records them
   // elsewhere from now on.
   bool decide(const SessionSet& sessions);
   // The sessions that record at functions, by bits.
