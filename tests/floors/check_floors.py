@@ -70,7 +70,8 @@ ROOM_SIZE = 24
 # What the C++ side may see of bpf/.
 SHARED_WITH_BPF = {"bpf/types.h", "bpf/records.h", "bpf/shared_state.h", "bpf/fetch.h"}
 # Headers the build makes, and the floor that may include them.
-GENERATED = {"configured_paths.h": "base", "ktraced.skel.h": "kernel", "ktraced_probe.skel.h": "kernel"}
+GENERATED = {"configured_paths.h": "base", "ktraced.skel.h": "kernel", "ktraced_probe.skel.h": "kernel",
+             "ktraced_call.skel.h": "kernel"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 SOURCES = (".h", ".hpp", ".c", ".cpp")

@@ -12,9 +12,19 @@ namespace {
 // No event has a name with this.
 constexpr std::string_view kPrefix = "function ";
 
+// The functions where a session records; none: at the tracepoints.
+std::set<std::string> place_of(const std::map<uint32_t, std::set<std::string>>& by_session,
+                               const Session& session) {
+  const auto found = by_session.find(session.number);
+  return found == by_session.end() ? std::set<std::string>() : found->second;
+}
+
 }  // namespace
 
+// Tries the first function at once, so that no session is moved because the kernel allows no
+// programs on functions at all.
 Result<CallHooks::Functions> CallHooks::functions_for(const std::vector<std::string>& calls) {
+  if (calls.empty()) return fail(ExitCode::unavailable, "all calls are selected");
   if (!functions_ && unusable_because_.empty()) {
     auto read = CallFunctions::of_kernel();
     if (read)
@@ -25,6 +35,11 @@ Result<CallHooks::Functions> CallHooks::functions_for(const std::vector<std::str
   if (!unusable_because_.empty()) return fail(ExitCode::unavailable, "{}", unusable_because_);
   auto functions = functions_->of(calls);
   if (!functions) return functions;
+  if (!std::exchange(tried_, true)) {
+    attach(*functions->begin());
+    failed_ = false;
+    if (!unusable_because_.empty()) return fail(ExitCode::unavailable, "{}", unusable_because_);
+  }
   for (const std::string& function : *functions)
     if (const auto found = refused_.find(function); found != refused_.end())
       return fail(ExitCode::unavailable, "{}", found->second);
@@ -33,21 +48,30 @@ Result<CallHooks::Functions> CallHooks::functions_for(const std::vector<std::str
 
 bool CallHooks::decide(const SessionSet& sessions) {
   const uint32_t recording = sessions.recording("sys_enter") | sessions.recording("sys_exit");
-  const auto before = std::exchange(why_not_, {});
+  const uint32_t recorded = std::exchange(recording_, recording);
+  const auto reasons_before = std::exchange(why_not_, {});
   const auto places_before = std::exchange(by_session_, {});
+  bool moved = false;
   for (const Session& session : sessions.all()) {
+    if ((recording & session.bit()) == 0) continue;
     const std::vector<std::string>& calls = sessions.filter_of(session).syscall;
-    if ((recording & session.bit()) == 0 || calls.empty()) continue;
-    if (auto functions = functions_for(calls))
+    auto functions = functions_for(calls);
+    if (functions)
       by_session_[session.number] = std::move(*functions);
-    else
-      why_not_[session.number] = functions.error().message;
+    else if (!calls.empty())
+      note_reason(session, functions.error().message, reasons_before);
+    moved = moved || ((recorded & session.bit()) != 0 &&
+                      place_of(by_session_, session) != place_of(places_before, session));
   }
-  for (const auto& [number, why] : why_not_)
-    if (const auto old = before.find(number); old == before.end() || old->second != why)
-      spdlog::info("session '{}' records at the tracepoints of system calls: {}",
-                   sessions.find(number)->name, why);
-  return by_session_ != places_before;
+  return moved;
+}
+
+void CallHooks::note_reason(const Session& session, const std::string& reason,
+                            const std::map<uint32_t, std::string>& before) {
+  why_not_[session.number] = reason;
+  if (const auto old = before.find(session.number); old == before.end() || old->second != reason)
+    spdlog::info("session '{}' records at the tracepoints of system calls: {}", session.name,
+                 reason);
 }
 
 uint32_t CallHooks::sessions() const {

@@ -26,7 +26,8 @@ class CallHooks {
   // Must outlive this.
   explicit CallHooks(CallPrograms& programs) : programs_(programs) {}
 
-  // Decides anew for all sessions. True if one of them records elsewhere than before.
+  // Decides again for all sessions. True if one that has recorded calls before records them
+  // elsewhere from now on.
   bool decide(const SessionSet& sessions);
   // The sessions that record at functions, by bits.
   [[nodiscard]] uint32_t sessions() const;
@@ -48,6 +49,8 @@ class CallHooks {
  private:
   using Functions = std::set<std::string>;
   [[nodiscard]] Result<Functions> functions_for(const std::vector<std::string>& calls);
+  void note_reason(const Session& session, const std::string& reason,
+                   const std::map<uint32_t, std::string>& before);
 
   CallPrograms& programs_;
   std::optional<CallFunctions> functions_;      // read when first needed
@@ -55,6 +58,8 @@ class CallHooks {
   std::map<uint32_t, std::string> why_not_;     // of the others that select calls
   std::string unusable_because_;                // empty: nothing speaks against it
   std::map<std::string, std::string> refused_;  // function → reason
+  uint32_t recording_ = 0;                      // sessions that record calls, by bits
+  bool tried_ = false;
   bool failed_ = false;
 };
 

@@ -66,7 +66,8 @@ Result<CallFunctions> CallFunctions::of_kernel() {
     const btf_type* type = btf__type_by_id(btf->get(), id);
     if (!btf_is_func(type)) continue;
     const std::string_view name = btf__name_by_offset(btf->get(), type->name_off);
-    if (name.starts_with("__x64_") || name.starts_with("__ia32_") || name.contains("sec"))
+    if (name.starts_with("__x64_") || name.starts_with("__ia32_") || name == kSecureComputing ||
+        name == kSeccompPermit)
       names.emplace(name);
   }
   return CallFunctions(std::move(names));
@@ -75,22 +76,20 @@ Result<CallFunctions> CallFunctions::of_kernel() {
 Result<> CallFunctions::add_call(const std::string& call, std::set<std::string>& functions) const {
   if (!plain_calls().contains(call))
     return fail(ExitCode::unavailable, "{} may run or return outside of its function", call);
-  const size_t before = functions.size();
-  if (syscall_number(kNative, call)) {
-    if (!names_.contains(native_function(call)))
-      return fail(ExitCode::unavailable, "this kernel has no function for {}", call);
+  const bool native = syscall_number(kNative, call).has_value();
+  const bool ia32 = syscall_number(kIa32, call) && names_.contains("__ia32_sys_read");
+  bool found = false, found_ia32 = false;
+  if (native && names_.contains(native_function(call))) {
     functions.insert(native_function(call));
+    found = true;
   }
-  if (syscall_number(kIa32, call) && names_.contains("__ia32_sys_read")) {
-    const size_t native = functions.size();
-    for (const std::string& function : ia32_functions(call))
-      if (names_.contains(function)) functions.insert(function);
-    if (functions.size() == native)
-      return fail(ExitCode::unavailable, "this kernel has no function for {} of 32-bit programs",
-                  call);
-  }
-  if (functions.size() == before)
-    return fail(ExitCode::unavailable, "this kernel has no function for {}", call);
+  for (const std::string& function : ia32_functions(call))
+    if (ia32 && names_.contains(function)) {
+      functions.insert(function);
+      found_ia32 = true;
+    }
+  if ((native && !found) || (ia32 && !found_ia32) || (!native && !ia32))
+    return fail(ExitCode::unavailable, "this kernel does not show all functions for {}", call);
   return {};
 }
 

@@ -27,7 +27,7 @@ struct CallProgram {
   uint16_t place;
 };
 
-// Both are attached at once: when the kernel adds a program to a function later, it forgets to
+// Both are attached at once: when the kernel adds a program to a function later, it does not
 // report the returns of the calls that are running.
 std::vector<CallProgram> kinds_for(const std::string& function) {
   if (function == kSecureComputing) return {{"call_refused", CALL_RETURNED}};
@@ -70,7 +70,7 @@ CallPrograms::CallPrograms(const BpfObject& object)
   for (const std::string& function : CallFunctions::possible()) adopt(function);
 }
 
-// A function without all of its programs is attached anew when it is needed.
+// A function without all of its programs is attached again when it is needed.
 void CallPrograms::adopt(const std::string& function) {
   const Pins& pins = *object_.pins();
   Hooks hooks;
