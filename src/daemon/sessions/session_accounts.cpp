@@ -59,7 +59,7 @@ uint64_t SessionAccounts::missed(uint32_t session, uint16_t event) const {
 }
 
 // The session counts missed hits from zero.
-void SessionAccounts::forget_missed(uint32_t session) {
+void SessionAccounts::reset_missed(uint32_t session) {
   for (const Event& event : catalog_.schema().events())
     missed_before_[{session, event.id}] = misses_.of(session, event.id);
 }
@@ -123,7 +123,7 @@ void SessionAccounts::begin(uint32_t session, bool adopted) {
   hits_.clear(session);
   if (!adopted) counters_.clear(session);
   std::erase_if(baselines_, [session](const auto& entry) { return entry.first.first == session; });
-  forget_missed(session);
+  reset_missed(session);
   if (adopted)
     for (const Event& event : catalog_.schema().events()) set_baseline(session, event, false, 0);
 }
@@ -153,7 +153,7 @@ void SessionAccounts::reset(uint32_t session, bool emptied) {
     overwritten = emptied ? flight_.overwritten_before() : flight_.reach().overwritten;
   for (const Event& event : catalog_.schema().events())
     set_baseline(session, event, emptied, overwritten[event.id]);
-  forget_missed(session);
+  reset_missed(session);
 }
 
 }  // namespace ktraced

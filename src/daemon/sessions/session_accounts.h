@@ -87,7 +87,7 @@ class SessionAccounts {
 
   [[nodiscard]] EventCounts total(uint32_t session, uint32_t cpu, uint16_t event) const;
   [[nodiscard]] uint64_t missed(uint32_t session, uint16_t event) const;
-  void forget_missed(uint32_t session);
+  void reset_missed(uint32_t session);
   void set_baseline(uint32_t session, const Event& event, bool emptied, uint64_t overwritten);
 
   const EventCatalog& catalog_;
