@@ -15,11 +15,12 @@
 namespace ktraced {
 namespace {
 
-void log_acquired(const AcquiredObject& acquired) {
+// Without `bpffs` nothing is to be pinned.
+void log_acquired(const AcquiredObject& acquired, const std::filesystem::path& bpffs) {
   for (const std::string& old : acquired.replaced)
     spdlog::warn("replaced {}: its history is lost", old);
   if (acquired.adopted) spdlog::info("adopted what an earlier daemon left running");
-  if (!acquired.unpinned_because.empty())
+  if (!acquired.unpinned_because.empty() && !bpffs.empty())
     spdlog::warn("history will not survive this daemon: {}", acquired.unpinned_because);
 }
 
@@ -50,7 +51,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (!features) return propagate(features);
   auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs);
   if (!acquired) return propagate(acquired);
-  log_acquired(*acquired);
+  log_acquired(*acquired, config.bpffs);
   auto counters = Counters::open(acquired->object);
   if (!counters) return propagate(counters);
 

@@ -66,6 +66,13 @@ TEST_F(CheckConfig, LeavesNothingBehindWithLoad) {
   EXPECT_EQ(std::distance(begin(left), end(left)), 1) << "more than the configuration file";
 }
 
+TEST_F(CheckConfig, DoesNotWarnThatItsTrialIsNotPinned) {
+  const Finished finished =
+      check({{"log", {{"level", "debug"}}}, {"flight", {{"buffer_kb", 256}}}}, {"--load"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err + finished.out, Not(HasSubstr("not survive")));
+}
+
 TEST_F(CheckConfig, NamesAProbeThatCannotBeAttachedWithLoad) {
   json config = {{"probes", {"p:x no_such_function_at_all"}}, {"flight", {{"enabled", false}}}};
   const Finished finished = check(config, {"--load"});
