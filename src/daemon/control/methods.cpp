@@ -9,6 +9,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
+#include "daemon/control/output_json.h"
 #include "daemon/control/session_methods.h"
 #include "daemon/control/snapshot_methods.h"
 #include "daemon/control/trace_json.h"
@@ -132,11 +133,11 @@ void resolve(const MethodTargets& t, const json& params, const Reply& reply) {
       });
 }
 
-json status(const MethodTargets& t, const json& snapshots) {
+json status(const MethodTargets& t, const SnapshotsStatus& snapshots) {
   json status = status_json(t.tracer);
-  status["flight"].update(snapshots);
-  status["stream"]["output"] = t.recorder.status();
-  status["subscribers"] = t.subscribers.status();
+  status["flight"].update(snapshots_status_json(snapshots));
+  status["stream"]["output"] = output_json(t.recorder.status());
+  status["subscribers"] = subscribers_json(t.subscribers.status());
   const std::string no_symbols = t.symbols.reason();
   status["symbols"] = {{"reason", no_symbols.empty() ? json() : json(no_symbols)}};
   return status;
@@ -147,7 +148,8 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
     return json{{"version", KTRACED_VERSION}, {"protocol", kProtocolVersion}};
   });
   server.add_deferred("status", Role::read, [t](const json&, const Peer&, const Reply& reply) {
-    t.snapshots.status([t, reply](const json& snapshots) { reply(status(t, snapshots)); });
+    t.snapshots.status(
+        [t, reply](const SnapshotsStatus& snapshots) { reply(status(t, snapshots)); });
   });
   server.add_deferred(
       {"events.list", {"tracepoints"}}, Role::read,

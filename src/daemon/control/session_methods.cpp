@@ -126,7 +126,8 @@ void add_subscriber(const MethodTargets& t, const SessionControl::Open& session,
                     const Peer& peer) {
   const uint32_t number = session->number;
   auto added =
-      t.subscribers.add(std::move(connection), {.session = number, .peer = peer, .keep = session},
+      t.subscribers.add(std::move(connection),
+                        {.session = number, .name = session->name, .peer = peer, .keep = session},
                         [&] { return t.tracer.metadata().packets(number); });
   t.tracer.session_control().drain().request_batch(number);
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);

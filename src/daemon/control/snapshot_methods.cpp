@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "daemon/control/command_methods.h"
+#include "daemon/control/output_json.h"
 
 namespace ktraced {
 namespace {
@@ -138,7 +139,10 @@ void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& t
                       });
   server.add_deferred("snapshot.list", Role::read,
                       [&snapshots](const json&, const Peer&, const Reply& reply) {
-                        snapshots.list([reply](const Result<json>& answer) { reply(answer); });
+                        snapshots.list([reply](const Result<SnapshotListing>& listing) {
+                          if (!listing) return reply(std::unexpected(listing.error()));
+                          reply(listing_json(*listing));
+                        });
                       });
   for (bool enabled : {true, false})
     add_command(server, tracer, commands, enabled ? "snapshot.enable" : "snapshot.disable",

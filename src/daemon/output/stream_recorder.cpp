@@ -194,25 +194,18 @@ void StreamRecorder::show_progress() {
   if (series_) progress_.files = series_->files();
 }
 
-nlohmann::json StreamRecorder::status() const {
-  if (!settings_) return {{"enabled", false}};
+OutputStatus StreamRecorder::status() const {
+  if (!settings_) return {};
   std::lock_guard lock(mutex_);
-  nlohmann::json status = {{"enabled", true},
-                           {"directory", settings_->directory.string()},
-                           {"max_file_mb", settings_->max_file_mb},
-                           {"max_files", settings_->max_files},
-                           {"trace", nullptr},
-                           {"last_trace", nullptr},
-                           {"bytes", progress_.bytes},
-                           {"files", progress_.files},
-                           {"queued_bytes", queue_.queued_bytes()},
-                           {"lost_events", queue_.lost_events() + progress_.lost_events},
-                           {"failing", progress_.failing},
-                           {"last_error", nullptr}};
-  if (!progress_.trace.empty()) status["trace"] = progress_.trace;
-  if (!progress_.last_trace.empty()) status["last_trace"] = progress_.last_trace;
-  if (!progress_.last_error.empty()) status["last_error"] = progress_.last_error;
-  return status;
+  return {.settings = settings_,
+          .trace = progress_.trace,
+          .last_trace = progress_.last_trace,
+          .bytes = progress_.bytes,
+          .files = progress_.files,
+          .queued_bytes = queue_.queued_bytes(),
+          .lost_events = queue_.lost_events() + progress_.lost_events,
+          .failing = progress_.failing,
+          .last_error = progress_.last_error};
 }
 
 }  // namespace ktraced

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +16,19 @@
 #include "trace/packet/packet.h"
 
 namespace ktraced {
+
+// The state of the output.
+struct OutputStatus {
+  std::optional<StreamOutput> settings;  // nothing: the stream is not written
+  std::string trace;                     // being written; empty: none
+  std::string last_trace;                // written before; empty: none
+  uint64_t bytes = 0;                    // of the trace being written
+  size_t files = 0;
+  size_t queued_bytes = 0;
+  uint64_t lost_events = 0;
+  bool failing = false;
+  std::string last_error;  // empty: there was none
+};
 
 // Writes the stream into trace directories in a separate thread. The drain thread hands packets
 // over and never waits for the disk. While the disk fails, packets are queued and later dropped;
@@ -40,8 +52,8 @@ class StreamRecorder {
   // use the facts afterwards. Main thread.
   void finish();
 
-  // The state of the output, for `status`. Main thread.
-  [[nodiscard]] nlohmann::json status() const;
+  // Main thread.
+  [[nodiscard]] OutputStatus status() const;
 
  private:
   // The writer's state.

@@ -47,11 +47,12 @@ class Subscribers::Subscriber {
   }
   [[nodiscard]] const Peer& peer() const { return reader_.peer; }
   [[nodiscard]] uint32_t session() const { return reader_.session; }
+  [[nodiscard]] const std::string& session_name() const { return reader_.name; }
   [[nodiscard]] bool blocked() const { return blocked_; }
   [[nodiscard]] bool input_ended() const { return input_ended_; }
   [[nodiscard]] bool broken() const { return broken_; }
-  [[nodiscard]] int64_t age_s() const {
-    return std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - since_).count();
+  [[nodiscard]] std::chrono::seconds age() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - since_);
   }
 
  private:
@@ -196,17 +197,17 @@ void Subscribers::remove_finished() {
   if (hooks_.on_gone) hooks_.on_gone();
 }
 
-nlohmann::json Subscribers::status() const {
-  auto list = nlohmann::json::array();
+std::vector<SubscriberStatus> Subscribers::status() const {
+  std::vector<SubscriberStatus> list;
   std::lock_guard lock(mutex_);
   for (const Subscriber& subscriber : subscribers_)
-    list.push_back({{"session", subscriber.session()},
-                    {"pid", subscriber.peer().pid},
-                    {"uid", subscriber.peer().uid},
-                    {"queued_bytes", subscriber.queue.queued_bytes()},
-                    {"sent_packets", subscriber.queue.sent_packets()},
-                    {"lost_events", subscriber.queue.lost_events()},
-                    {"since_s", subscriber.age_s()}});
+    list.push_back({.session = subscriber.session_name(),
+                    .pid = subscriber.peer().pid,
+                    .uid = subscriber.peer().uid,
+                    .queued_bytes = subscriber.queue.queued_bytes(),
+                    .sent_packets = subscriber.queue.sent_packets(),
+                    .lost_events = subscriber.queue.lost_events(),
+                    .age = subscriber.age()});
   return list;
 }
 

@@ -11,8 +11,8 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -26,6 +26,17 @@ namespace ktraced {
 struct SubscriberLimits {
   size_t event_bytes = 16U << 20;  // queued event packets of one subscriber
   size_t name_bytes = 8U << 20;    // queued metadata and loss packets; above: closed
+};
+
+// A subscriber, as listed.
+struct SubscriberStatus {
+  std::string session;  // its name
+  pid_t pid = 0;
+  uid_t uid = 0;
+  size_t queued_bytes = 0;
+  uint64_t sent_packets = 0;
+  uint64_t lost_events = 0;  // lost here, because the reader was too slow
+  std::chrono::seconds age{};
 };
 
 // One subscriber for each session of a client.
@@ -50,6 +61,7 @@ class Subscribers {
   // Who reads, and what.
   struct Reader {
     uint32_t session = 0;
+    std::string name;  // of the session
     Peer peer;
     std::shared_ptr<const void> keep;  // destroyed when the reader has gone
   };
@@ -65,9 +77,8 @@ class Subscribers {
   // that no later packet of their CPU could report. The `last` batch ends the stream. Thread-safe.
   void publish(uint32_t session, std::span<const PacketBytes> batch, bool last = false);
 
-  // [{"session":number,"pid","uid","queued_bytes","sent_packets","lost_events","since_s"}];
-  // lost_events are the events lost here because the reader was too slow. Main thread.
-  [[nodiscard]] nlohmann::json status() const;
+  // Main thread.
+  [[nodiscard]] std::vector<SubscriberStatus> status() const;
 
   // Writes the queued packets, waits for the readers until `timeout`, and closes all. No batch may
   // be published afterwards, and no hook is called. Main thread.

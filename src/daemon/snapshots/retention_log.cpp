@@ -32,19 +32,13 @@ void RetentionLog::add(const Enforced& enforced) {
   for (const Eviction& eviction : enforced.evicted) {
     spdlog::info("removed the snapshot {} ({}): {}", eviction.name, size_text(eviction.bytes),
                  limit_text(eviction, enforced.limits));
-    ++evicted_;
-    evicted_bytes_ += eviction.bytes;
+    ++counts_.evicted;
+    counts_.evicted_bytes += eviction.bytes;
   }
   const bool before = std::exchange(exceeded_, enforced.excess.has_value());
   if (!enforced.excess) return;
-  ++limits_exceeded_;
+  ++counts_.limits_exceeded;
   if (!before) log_excess(*enforced.excess, enforced.limits);
-}
-
-nlohmann::json RetentionLog::counts() const {
-  return {{"evicted", evicted_},
-          {"evicted_bytes", evicted_bytes_},
-          {"limits_exceeded", limits_exceeded_}};
 }
 
 }  // namespace ktraced

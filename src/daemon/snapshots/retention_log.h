@@ -3,11 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 #include "daemon/output/retention.h"
 
 namespace ktraced {
+
+// What has happened since the daemon began.
+struct RetentionCounts {
+  uint64_t evicted = 0;
+  uint64_t evicted_bytes = 0;
+  uint64_t limits_exceeded = 0;  // snapshots after which kept ones exceeded the limits
+
+  bool operator==(const RetentionCounts&) const = default;
+};
 
 // Belongs to the main thread.
 class RetentionLog {
@@ -15,14 +23,11 @@ class RetentionLog {
   // Kept snapshots that exceed the limits are logged once, until the limits are met again.
   void add(const Enforced& enforced);
 
-  // What has happened since the daemon began, as keys of `flight` in `status`.
-  [[nodiscard]] nlohmann::json counts() const;
+  [[nodiscard]] const RetentionCounts& counts() const { return counts_; }
 
  private:
-  uint64_t evicted_ = 0;
-  uint64_t evicted_bytes_ = 0;
-  uint64_t limits_exceeded_ = 0;  // snapshots after which kept ones exceeded the limits
-  bool exceeded_ = false;         // at the last one
+  RetentionCounts counts_;
+  bool exceeded_ = false;  // at the last one
 };
 
 }  // namespace ktraced

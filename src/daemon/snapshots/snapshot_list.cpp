@@ -9,8 +9,6 @@
 namespace ktraced {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t kReasonsListed = 32;
 constexpr size_t kTextMax = 1024;  // bytes
 
@@ -30,30 +28,14 @@ std::string bounded(const std::string& text) {
   return text.size() <= kTextMax ? text : text.substr(0, kTextMax) + "...";
 }
 
-json reasons_of(const Manifest& manifest) {
+std::vector<std::string> reasons_of(const Manifest& manifest) {
   const std::vector<std::string>& reasons = manifest.incomplete_because;
-  json out = json::array();
+  std::vector<std::string> out;
   for (size_t i = 0; i < std::min(reasons.size(), kReasonsListed); ++i)
     out.push_back(bounded(reasons[i]));
   if (reasons.size() > kReasonsListed)
     out.push_back(fmt::format("and {} more reasons", reasons.size() - kReasonsListed));
   return out;
-}
-
-json counts_of(const EventAccount& account) {
-  return {
-      {"records", account.records}, {"overwritten", account.overwritten}, {"lost", account.lost}};
-}
-
-// The accounts of the CPUs, without their events.
-json cpu_accounts(const ManifestSummary& summary) {
-  json cpus = json::array();
-  for (const ManifestSummary::Cpu& cpu : summary.cpus) {
-    json entry = counts_of(cpu.total);
-    entry.update({{"cpu", cpu.cpu}, {"first_ns", cpu.first_ns}, {"last_ns", cpu.last_ns}});
-    cpus.push_back(std::move(entry));
-  }
-  return cpus;
 }
 
 EventAccount sum_of(const std::vector<ManifestSummary::Cpu>& cpus) {
@@ -66,35 +48,34 @@ EventAccount sum_of(const std::vector<ManifestSummary::Cpu>& cpus) {
   return sum;
 }
 
-json entry_of(const ManifestSummary& summary) {
+SnapshotEntry::Content content_of(const ManifestSummary& summary) {
   const Manifest& manifest = summary.manifest;
-  json entry = counts_of(sum_of(summary.cpus));
   uint64_t missed = 0;
   for (const auto& [event, count] : manifest.missed) missed += count;
-  const TraceWindow window = window_of(summary);
-  entry.update({{"kind", "snapshot"},
-                {"complete", manifest.complete()},
-                {"incomplete_because", reasons_of(manifest)},
-                {"reason", bounded(manifest.reason)},
-                {"requested_by", bounded(manifest.requested_by)},
-                {"taken_realtime_ns", manifest.taken_realtime_ns},
-                {"begin_ns", manifest.begin_ns},
-                {"end_ns", manifest.end_ns},
-                {"window", {{"begin_ns", window.begin_ns}, {"end_ns", window.end_ns}}},
-                {"missed", missed},
-                {"cpus", cpu_accounts(summary)}});
-  return entry;
+  return {.reason = bounded(manifest.reason),
+          .requested_by = bounded(manifest.requested_by),
+          .taken_realtime_ns = manifest.taken_realtime_ns,
+          .begin_ns = manifest.begin_ns,
+          .end_ns = manifest.end_ns,
+          .window = window_of(summary),
+          .total = sum_of(summary.cpus),
+          .missed = missed,
+          .cpus = summary.cpus};
 }
 
-// Null for a recording.
-json entry_of(const StoredTrace& trace, const std::filesystem::path& path,
-              const Result<ManifestSummary>& summary) {
-  if (summary && summary->manifest.kind == TraceKind::recording) return nullptr;
-  json entry = summary ? entry_of(*summary)
-                       : json{{"complete", false},
-                              {"unreadable", true},
-                              {"incomplete_because", {bounded(summary.error().message)}}};
-  entry.update({{"name", trace.name}, {"path", path.string()}, {"bytes", trace.bytes}});
+// Nothing for a recording.
+std::optional<SnapshotEntry> entry_of(const StoredTrace& trace, const std::filesystem::path& path,
+                                      const Result<ManifestSummary>& summary) {
+  if (summary && summary->manifest.kind == TraceKind::recording) return std::nullopt;
+  SnapshotEntry entry{.name = trace.name,
+                      .path = path,
+                      .bytes = trace.bytes,
+                      .kept = trace.kept,
+                      .incomplete_because = {},
+                      .content = {}};
+  if (summary) entry.content = content_of(*summary);
+  entry.incomplete_because =
+      summary ? reasons_of(summary->manifest) : std::vector{bounded(summary.error().message)};
   return entry;
 }
 
@@ -114,7 +95,7 @@ void SnapshotList::announce(const TraceStore& store, const std::vector<StoredTra
   for (const StoredTrace& trace : traces) {
     const Known* entry = known(trace, store.path_of(trace.name));
     all_known &= entry != nullptr;
-    if (entry != nullptr && entry->entry.is_null()) continue;
+    if (entry != nullptr && !entry->entry) continue;
     ++sum.count;
     sum.bytes += trace.bytes;
     sum.kept += trace.kept ? 1 : 0;
@@ -122,9 +103,9 @@ void SnapshotList::announce(const TraceStore& store, const std::vector<StoredTra
   if (!all_known) before_reading(sum);
 }
 
-Result<std::vector<const json*>> SnapshotList::read(const TraceStore& store,
-                                                    const BeforeReading& before_reading) {
-  std::vector<const json*> entries;
+Result<std::vector<const SnapshotEntry*>> SnapshotList::read(const TraceStore& store,
+                                                             const BeforeReading& before_reading) {
+  std::vector<const SnapshotEntry*> entries;
   std::map<std::string, Known> now_known;
   auto traces = store.list();
   if (!traces) return propagate(traces);
@@ -143,19 +124,19 @@ Result<std::vector<const json*>> SnapshotList::read(const TraceStore& store,
       const bool lasting = summary || summary.error().code == ExitCode::data;
       now = {lasting ? trace.written_ns : 0, entry_of(trace, path, summary)};
     }
-    if (!now.entry.is_null()) now.entry["kept"] = trace.kept;
+    if (now.entry) now.entry->kept = trace.kept;
     const auto [entry, added] = now_known.emplace(path, std::move(now));
-    if (!entry->second.entry.is_null()) entries.push_back(&entry->second.entry);
+    if (entry->second.entry) entries.push_back(&*entry->second.entry);
   }
   known_ = std::move(now_known);
   return entries;
 }
 
-Result<json> SnapshotList::entries(const TraceStore& store) {
+Result<std::vector<SnapshotEntry>> SnapshotList::entries(const TraceStore& store) {
   auto found = read(store, {});
   if (!found) return propagate(found);
-  json entries = json::array();
-  for (const json* entry : *found) entries.push_back(*entry);
+  std::vector<SnapshotEntry> entries;
+  for (const SnapshotEntry* entry : *found) entries.push_back(*entry);
   return entries;
 }
 
@@ -164,10 +145,10 @@ Result<SnapshotList::Sum> SnapshotList::sum(const TraceStore& store,
   auto found = read(store, before_reading);
   if (!found) return propagate(found);
   Sum sum;
-  for (const json* entry : *found) {
+  for (const SnapshotEntry* entry : *found) {
     ++sum.count;
-    sum.bytes += entry->at("bytes").get<uint64_t>();
-    sum.kept += entry->at("kept").get<bool>() ? 1 : 0;
+    sum.bytes += entry->bytes;
+    sum.kept += entry->kept ? 1 : 0;
   }
   return sum;
 }

@@ -2,9 +2,10 @@
 // What is reported about the snapshots on disk.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -12,8 +13,31 @@
 #include <vector>
 
 #include "daemon/output/trace_store.h"
+#include "trace/directory/manifest.h"
 
 namespace ktraced {
+
+// A snapshot, as listed.
+struct SnapshotEntry {
+  std::string name;
+  std::filesystem::path path;
+  uint64_t bytes = 0;
+  bool kept = false;
+  std::vector<std::string> incomplete_because;  // shortened; empty: it is complete
+  // Of its manifest; nothing: that cannot be read.
+  struct Content {
+    std::string reason;  // shortened, as requested_by
+    std::string requested_by;
+    uint64_t taken_realtime_ns = 0;
+    uint64_t begin_ns = 0;
+    uint64_t end_ns = 0;
+    TraceWindow window;
+    EventAccount total;
+    uint64_t missed = 0;
+    std::vector<ManifestSummary::Cpu> cpus;
+  };
+  std::optional<Content> content;
+};
 
 // Reads each manifest once: a finished trace does not change. Reading one can take seconds. When
 // `stop` is requested, unknown manifests are not read.
@@ -21,10 +45,9 @@ class SnapshotList {
  public:
   explicit SnapshotList(std::stop_token stop = {}) : stop_(std::move(stop)) {}
 
-  // One object for each snapshot of the store, oldest first: what its manifest says of window,
-  // counts and completeness, with an account of each CPU. A trace whose manifest cannot be
-  // read may be one: it is listed as incomplete, with the reason. Fails as TraceStore::list().
-  [[nodiscard]] Result<nlohmann::json> entries(const TraceStore& store);
+  // The snapshots of the store, oldest first. A trace whose manifest cannot be read may be one: it
+  // is listed as incomplete, with the reason. Fails as TraceStore::list().
+  [[nodiscard]] Result<std::vector<SnapshotEntry>> entries(const TraceStore& store);
   struct Sum {
     size_t count = 0;
     uint64_t bytes = 0;
@@ -38,11 +61,11 @@ class SnapshotList {
  private:
   struct Known {
     uint64_t written_ns = 0;
-    nlohmann::json entry;  // null: a recording
+    std::optional<SnapshotEntry> entry;  // nothing: a recording
   };
   // Of the traces of the store that are no recordings, oldest first.
-  Result<std::vector<const nlohmann::json*>> read(const TraceStore& store,
-                                                  const BeforeReading& before_reading);
+  Result<std::vector<const SnapshotEntry*>> read(const TraceStore& store,
+                                                 const BeforeReading& before_reading);
   // What is known of a trace; null if it must be read.
   [[nodiscard]] const Known* known(const StoredTrace& trace,
                                    const std::filesystem::path& path) const;

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -30,6 +29,25 @@ struct SnapshotRequest {
   std::string name;  // empty: derived from the time
   std::string reason;
   std::string requested_by;
+};
+
+// The snapshots, as listed.
+struct SnapshotListing {
+  std::filesystem::path directory;
+  std::vector<SnapshotEntry> snapshots;
+  std::vector<std::string> writing;  // names of those being written
+};
+
+// The snapshots, in short.
+struct SnapshotsStatus {
+  uint32_t banks = 0;
+  uint64_t ring_bytes = 0;  // of each CPU and bank
+  std::filesystem::path directory;
+  size_t frozen = 0;    // banks being written, or waiting for it
+  size_t waiting = 0;   // requests for a spare bank
+  std::string unsaved;  // why banks of an earlier daemon are not written yet; empty: there are none
+  Result<SnapshotList::Sum> sum;  // or why the directory cannot be read
+  RetentionCounts retention;
 };
 
 struct SnapshotTaken {
@@ -81,11 +99,10 @@ class Snapshots {
   // written. `on_done` gets the result, in the main thread.
   void set_kept(const std::string& name, bool kept, OnDone on_done);
 
-  // For the method `snapshot.list`, and for the snapshot part of `status`. Called in the main
-  // thread, when unknown manifests have been read. `status` does not wait for long ones: it then
-  // counts all traces that may be snapshots.
-  using OnRead = std::function<void(nlohmann::json answer)>;
-  using OnListed = std::function<void(Result<nlohmann::json> answer)>;
+  // Call back in the main thread, when unknown manifests have been read. status() does not wait for
+  // long ones: it then counts all traces that may be snapshots.
+  using OnRead = std::function<void(const SnapshotsStatus& status)>;
+  using OnListed = std::function<void(const Result<SnapshotListing>& listing)>;
   void list(OnListed then);
   void status(OnRead then);
 
@@ -113,7 +130,7 @@ class Snapshots {
     EventSource timer;
   };
 
-  [[nodiscard]] nlohmann::json status_now() const;
+  [[nodiscard]] SnapshotsStatus status_now() const;
   void answer_status(uint64_t id);
   void call_if_finished();
   [[nodiscard]] std::string free_name(std::string_view prefix) const;

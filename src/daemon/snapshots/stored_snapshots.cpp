@@ -5,8 +5,6 @@
 namespace ktraced {
 namespace {
 
-using nlohmann::json;
-
 // How long `status` waits for manifests to be read.
 constexpr std::chrono::milliseconds kStatusWaits{50};
 
@@ -29,14 +27,16 @@ void Snapshots::set_kept(const std::string& name, bool kept, OnDone on_done) {
 }
 
 void Snapshots::list(OnListed then) {
-  reader_.run([this, store = store_]() -> Result<json> { return list_.entries(*store); },
-              [this, store = store_, then = std::move(then)](Result<json> entries) {
+  using Entries = std::vector<SnapshotEntry>;
+  reader_.run([this, store = store_]() -> Result<Entries> { return list_.entries(*store); },
+              [this, store = store_, then = std::move(then)](Result<Entries> entries) {
                 if (!entries) return then(propagate(entries));
-                json names = json::array();
-                for (const auto& [id, writing] : writing_) names.push_back(writing.snapshot.name);
-                then(json{{"directory", store->directory().string()},
-                          {"snapshots", std::move(*entries)},
-                          {"writing", std::move(names)}});
+                SnapshotListing listing{.directory = store->directory(),
+                                        .snapshots = std::move(*entries),
+                                        .writing = {}};
+                for (const auto& [id, writing] : writing_)
+                  listing.writing.push_back(writing.snapshot.name);
+                then(listing);
               });
 }
 
@@ -62,19 +62,15 @@ void Snapshots::answer_status(uint64_t id) {
   if (const auto request = status_requests_.extract(id)) request.mapped().then(status_now());
 }
 
-json Snapshots::status_now() const {
-  json status = {{"banks", config_.banks},
-                 {"directory", store_->directory().string()},
-                 {"ring_bytes", uint64_t{config_.buffer_kb} * 1024},
-                 {"frozen", writing_.size() + unsaved_.size()},
-                 {"waiting", waiting_.size()},
-                 {"unsaved", unsaved_.empty() ? json() : json(unsaved_because_)},
-                 {"snapshots", sum_ ? json(sum_->count) : json()},
-                 {"snapshots_bytes", sum_ ? json(sum_->bytes) : json()},
-                 {"snapshots_kept", sum_ ? json(sum_->kept) : json()},
-                 {"snapshots_unknown", sum_ ? json() : json(sum_.error().message)}};
-  status.update(retention_log_.counts());
-  return status;
+SnapshotsStatus Snapshots::status_now() const {
+  return {.banks = config_.banks,
+          .ring_bytes = uint64_t{config_.buffer_kb} * 1024,
+          .directory = store_->directory(),
+          .frozen = writing_.size() + unsaved_.size(),
+          .waiting = waiting_.size(),
+          .unsaved = unsaved_.empty() ? "" : unsaved_because_,
+          .sum = sum_,
+          .retention = retention_log_.counts()};
 }
 
 }  // namespace ktraced

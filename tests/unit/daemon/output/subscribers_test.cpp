@@ -84,12 +84,12 @@ TEST_F(SubscribersTest, SendsFirstPacketsThenBatches) {
 
   auto status = subscribers->status();
   ASSERT_EQ(status.size(), 1U);
-  EXPECT_EQ(status[0].at("pid"), 42);
-  EXPECT_EQ(status[0].at("uid"), 7);
-  EXPECT_EQ(status[0].at("queued_bytes"), 0);
-  EXPECT_EQ(status[0].at("lost_events"), 0);
-  EXPECT_EQ(status[0].at("sent_packets"), checker.packets());
-  EXPECT_GE(status[0].at("since_s"), 0);
+  EXPECT_EQ(status[0].pid, 42);
+  EXPECT_EQ(status[0].uid, 7U);
+  EXPECT_EQ(status[0].queued_bytes, 0U);
+  EXPECT_EQ(status[0].lost_events, 0U);
+  EXPECT_EQ(status[0].sent_packets, checker.packets());
+  EXPECT_GE(status[0].age.count(), 0);
 }
 
 TEST_F(SubscribersTest, KeepsASessionAsLongAsItsReader) {
@@ -161,8 +161,8 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
       if (drain.below(8) == 0) read_some(slow, slow_checker, 1 + drain.below(50'000));
     }
     auto status = subscribers->status();
-    EXPECT_GT(status[0].at("lost_events"), 0);
-    EXPECT_LT(status[0].at("queued_bytes"), 200'000);
+    EXPECT_GT(status[0].lost_events, 0U);
+    EXPECT_LT(status[0].queued_bytes, 200'000U);
     for (const Fd* fd : {&slow, &fast}) ::shutdown(fd->get(), SHUT_WR);
     turns();
     publish_to_both(drain.batch(200), true);
@@ -193,7 +193,7 @@ TEST_F(SubscribersTest, ClosesAReaderThatNeverReadsWhenNamesOverflow) {
   for (int i = 0; i < 10'000 && count() > 0; ++i) {
     publish(drain.batch(500));
     turn();
-    for (const auto& one : subscribers->status()) ASSERT_LT(one.at("queued_bytes"), 120'000);
+    for (const auto& one : subscribers->status()) ASSERT_LT(one.queued_bytes, 120'000U);
   }
   EXPECT_EQ(count(), 0U);
 }

@@ -11,7 +11,6 @@
 namespace ktraced {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 
 class RetentionLogTest : public testing::Test {
@@ -45,8 +44,9 @@ TEST_F(RetentionLogTest, LogsAndCountsEvictions) {
                                     "(flight.max_snapshots)"));
   EXPECT_THAT(log_.str(), HasSubstr("removed the snapshot b (0.00 MiB): all together had more than "
                                     "2 MiB (flight.max_total_mb)"));
-  EXPECT_EQ(retention_.counts(),
-            (json{{"evicted", 2}, {"evicted_bytes", (3U << 19) + 100}, {"limits_exceeded", 0}}));
+  EXPECT_EQ(
+      retention_.counts(),
+      (RetentionCounts{.evicted = 2, .evicted_bytes = (3U << 19) + 100, .limits_exceeded = 0}));
 }
 
 TEST_F(RetentionLogTest, LogsOnceThatKeptSnapshotsExceedTheLimits) {
@@ -59,7 +59,7 @@ TEST_F(RetentionLogTest, LogsOnceThatKeptSnapshotsExceedTheLimits) {
   retention_.add(met);
   retention_.add(exceeded);
   EXPECT_EQ(lines_with("exceed"), 2U);
-  EXPECT_EQ(retention_.counts()["limits_exceeded"], 4);
+  EXPECT_EQ(retention_.counts().limits_exceeded, 4U);
 }
 
 }  // namespace

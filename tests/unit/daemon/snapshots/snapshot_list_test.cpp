@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/control/output_json.h"
 #include "daemon/output/retention.h"
 #include "unit/support/hostile_files.h"
 #include "unit/support/no_descriptors.h"
@@ -50,7 +51,7 @@ TEST_F(SnapshotListTest, ListsBadSnapshotsWithReasonsAndOthersNormally) {
     kind.make(directory_of(name) / "manifest.json");
     flaws[name] = fmt::format("manifest.json is {}, not a regular file", kind.called);
   }
-  const nlohmann::json entries = list_.entries(store_).value();
+  const nlohmann::json entries = snapshots_json(list_.entries(store_).value());
   EXPECT_EQ(entries.size(), flaws.size() + 1);
   for (const auto& [name, flaw] : flaws) EXPECT_THAT(reason(entries, name), HasSubstr(flaw));
   EXPECT_EQ(reason(entries, "good"), "[]");
@@ -66,7 +67,7 @@ TEST_F(SnapshotListTest, ShortensLongTextsOfManifests) {
   manifest["complete"] = false;
   manifest["config"] = nlohmann::json::array_t(100'000, "x");
   add("long", manifest.dump());
-  const nlohmann::json entries = list_.entries(store_).value();
+  const nlohmann::json entries = snapshots_json(list_.entries(store_).value());
   EXPECT_LT(entries.dump().size(), 10'000U);
   EXPECT_THAT(reason(entries, "long"), HasSubstr("and 9968 more reasons"));
 }
@@ -85,11 +86,11 @@ TEST_F(SnapshotListTest, ShowsWhichSnapshotsAreKept) {
   for (const char* name : {"a", "b"}) add(name, good_.dump());
   EXPECT_EQ(list_.sum(store_).value().kept, 0U);
   EXPECT_TRUE(keep_snapshot(store_, "b", true));
-  nlohmann::json entries = list_.entries(store_).value();
+  nlohmann::json entries = snapshots_json(list_.entries(store_).value());
   for (const nlohmann::json& entry : entries) EXPECT_EQ(entry["kept"], entry["name"] == "b");
   EXPECT_EQ(list_.sum(store_).value().kept, 1U);
   EXPECT_TRUE(keep_snapshot(store_, "b", false));
-  entries = list_.entries(store_).value();
+  entries = snapshots_json(list_.entries(store_).value());
   for (const nlohmann::json& entry : entries) EXPECT_EQ(entry["kept"], false);
 }
 
