@@ -20,7 +20,7 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols
       probes_(object, symbols),
       dynamic_(object),
       calls_(object),
-      kept_misses_(KeptMisses::open(object.pins())) {
+      kept_misses_(KeptMisses::open(object.pins(), "replaced_misses")) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();

@@ -78,7 +78,7 @@ class EventCatalog {
   DynamicEvents dynamic_;
   CallPrograms calls_;
   mutable std::mutex missed_mutex_;
-  KeptMisses kept_misses_;  // of built-in events; guarded by missed_mutex_
+  KeptMisses kept_misses_;  // of replaced programs; guarded by missed_mutex_
   Announce announce_;
 };
 

@@ -24,10 +24,11 @@ uint64_t hits_of(Daemon& daemon, const std::string& event) {
 // The event has a hit for each numbered call.
 void expect_hits_across_a_resize(json config, const std::string& event) {
   config["flight"]["buffer_kb"] = 4096;
-  Daemon daemon(config);
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
   WaitingTruth unattended({"numbered", "100"});
+  config["filter"] = {{"pid", {before.pid(), after.pid(), unattended.pid()}}};
+  Daemon daemon(config);
   Stream stream(daemon, {"--event", event});
   before.act();
   EXPECT_EQ(hits_of(daemon, event), 1000U);

@@ -33,12 +33,13 @@ struct Sizes {
 class FlightResizeTo : public testing::TestWithParam<Sizes> {};
 
 TEST_P(FlightResizeTo, SavesWhatWasBeforeAndRecordsWhatIsAfter) {
-  Daemon daemon(flight_config({{"buffer_kb", 1024}, {"banks", 3}}));
   WaitingTruth before({"numbered", "3000"});
   WaitingTruth after({"numbered", "2000"});
+  const std::vector<pid_t> pids = {before.pid(), after.pid()};
+  Daemon daemon(flight_config_for(pids, {{"buffer_kb", 1024}, {"banks", 3}}));
   before.act();
   const json now =
-      flight_config({{"buffer_kb", GetParam().buffer_kb}, {"banks", GetParam().banks}});
+      flight_config_for(pids, {{"buffer_kb", GetParam().buffer_kb}, {"banks", GetParam().banks}});
   EXPECT_EQ(reload(daemon, now)["changed"], json{"flight"});
   after.act();
 
@@ -77,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(Live, FlightResizeTo,
 // The gap is in the trace configs, and nothing but the gap is missing.
 TEST(FlightResize, PausesAllSessionsForAMoment) {
   const auto kb = 16384;
-  Daemon daemon(flight_config({{"buffer_kb", kb}}));
   WaitingTruth truth({"numbered", "0", "200"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", kb}}));
   const std::string pid = std::to_string(truth.pid());
   Stream stream(daemon, {"--name", "mine", "--event", "sys_enter", "--pid", pid});
   truth.go();
@@ -91,7 +92,7 @@ TEST(FlightResize, PausesAllSessionsForAMoment) {
   };
   ASSERT_TRUE(records_more());
   const uint64_t before = recorded();
-  reload(daemon, flight_config({{"buffer_kb", 2 * kb}}));
+  reload(daemon, flight_config_for({truth.pid()}, {{"buffer_kb", 2 * kb}}));
   EXPECT_GE(recorded(), before) << "counts go on";
   ASSERT_TRUE(records_more());
   const uint64_t calls = truth.finish()["count"];
@@ -141,11 +142,12 @@ TEST(FlightResize, ReportsThePauseInARecording) {
 }
 
 TEST(FlightResize, DiscardsTheHistoryIfItIsNotToBeSaved) {
-  Daemon daemon(flight_config({{"buffer_kb", 1024}}));
   WaitingTruth before({"numbered", "3000"});
   WaitingTruth after({"numbered", "2000"});
+  const std::vector<pid_t> pids = {before.pid(), after.pid()};
+  Daemon daemon(flight_config_for(pids, {{"buffer_kb", 1024}}));
   before.act();
-  reload(daemon, flight_config({{"buffer_kb", 4096}, {"save_on_resize", false}}));
+  reload(daemon, flight_config_for(pids, {{"buffer_kb", 4096}, {"save_on_resize", false}}));
   after.act();
   const uint64_t discarded = flight_of(daemon)["discarded"];
   EXPECT_EQ(discarded + daemon.event_status("sys_enter")["missed"].get<uint64_t>() +
@@ -160,15 +162,15 @@ TEST(FlightResize, DiscardsTheHistoryIfItIsNotToBeSaved) {
 }
 
 TEST(FlightResize, CountsOverwrittenRecordsAcrossIt) {
-  const json config = flight_config({{"buffer_kb", 64}});
-  Daemon daemon(config);
-  run_truth({"numbered", "20000"});
+  WaitingTruth truth({"numbered", "20000"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 64}}));
+  truth.act();
   const auto total = [&](const char* counter) {
     return daemon.call("status")["totals"][counter].get<uint64_t>();
   };
   const uint64_t overwritten = total("overwritten"), recorded = total("recorded");
   EXPECT_GT(overwritten, 0U);
-  reload(daemon, flight_config({{"buffer_kb", 128}}));
+  reload(daemon, flight_config_for({truth.pid()}, {{"buffer_kb", 128}}));
   const auto saved = finished_snapshots(daemon, 1);
   ASSERT_EQ(saved.size(), 1U);
   EXPECT_EQ(total("overwritten"), overwritten);

@@ -4,10 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "harness/traces/flight.h"
 #include "harness/traces/trace_files.h"
 
 namespace ktraced::live {
+
+json flight_config_for(const std::vector<pid_t>& pids, json flight) {
+  json config = flight_config(std::move(flight));
+  config["filter"] = {{"pid", pids}};
+  return config;
+}
 
 json reload(Daemon& daemon, const json& config) {
   daemon.write_config(config);

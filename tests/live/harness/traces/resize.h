@@ -12,6 +12,9 @@
 
 namespace ktraced::live {
 
+// flight_config() for these processes alone, so that nobody else's calls are counted.
+[[nodiscard]] json flight_config_for(const std::vector<pid_t>& pids, json flight);
+
 // Reloads this configuration; returns the answer, or the error if it must be refused.
 json reload(Daemon& daemon, const json& config);
 json refused_reload(Daemon& daemon, const json& config);
