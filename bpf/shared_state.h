@@ -241,7 +241,7 @@ struct control {
 	u32 filtering;       /* sessions whose filter has at least one value */
 	u32 kinds_at_hit;    /* enum filter_kind: what no hook reports the change of */
 	u32 sessions_at_hit; /* sessions that filter by one of these kinds */
-	u32 idle_by_name;    /* 1: a filter tells the idle tasks of the CPUs apart by name */
+	u32 idle_by_name;    /* 1: a filter distinguishes the idle tasks of the CPUs by name */
 	/* By session: wake the reader each time this many bytes (a power of two) were written. */
 	u64 wakeup_bytes[SESSIONS_MAX];
 	/* By event id: enum event_way. Set before its program is attached, cleared before it is

@@ -232,6 +232,9 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   if (flight)
     if (auto possible = snapshots_->check_resize(config.flight); !possible)
       return propagate(possible);
+  if (config.stream.output)
+    if (auto room = tracer_->check_output(config); !room)
+      return std::unexpected(in_file(config_file_, room.error()));
   auto rules = make_access_rules(config.control.group, config.control.admin_uids);
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));

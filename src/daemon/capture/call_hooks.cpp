@@ -10,7 +10,7 @@ namespace ktraced {
 namespace {
 
 // No event has a name with this.
-constexpr std::string_view kPrefix = "function ";
+constexpr std::string_view kFunctionPrefix = "function ";
 
 // The functions where a session records; none: at the tracepoints.
 std::set<std::string> place_of(const std::map<uint32_t, std::set<std::string>>& by_session,
@@ -55,7 +55,10 @@ bool CallHooks::decide(const SessionSet& sessions) {
   for (const Session& session : sessions.all()) {
     if ((recording & session.bit()) == 0) continue;
     const std::vector<std::string>& calls = sessions.filter_of(session).syscall;
-    auto functions = functions_for(calls);
+    auto functions = session.owner.is_ordinary_user()  // attaching slows the whole machine
+                         ? Result<Functions>(fail(ExitCode::no_permission,
+                                                  "only administrators record at functions"))
+                         : functions_for(calls);
     if (functions)
       by_session_[session.number] = std::move(*functions);
     else if (!calls.empty())
@@ -100,14 +103,14 @@ std::vector<ProgramNeed> CallHooks::needs() const {
   for (std::string& function : programs_.attached()) all.insert(std::move(function));
   std::vector<ProgramNeed> needs;
   for (const std::string& function : all)
-    needs.push_back({.program = {.name = std::string(kPrefix) + function},
+    needs.push_back({.program = {.name = std::string(kFunctionPrefix) + function},
                      .needed = needed.contains(function)});
   return needs;
 }
 
 std::optional<std::string> CallHooks::function_of(std::string_view program) {
-  if (!program.starts_with(kPrefix)) return std::nullopt;
-  return std::string(program.substr(kPrefix.size()));
+  if (!program.starts_with(kFunctionPrefix)) return std::nullopt;
+  return std::string(program.substr(kFunctionPrefix.size()));
 }
 
 void CallHooks::attach(const std::string& function) {

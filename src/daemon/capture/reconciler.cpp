@@ -29,7 +29,8 @@ void Reconciler::switch_events() {
   std::vector<SessionHits::Target> events;
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
-    const uint32_t sessions = p_.sessions.recording(event.name);
+    uint32_t sessions = p_.sessions.recording(event.name);
+    if (call_place(event.id) != 0) sessions &= ~moving_;
     const uint32_t at_functions = call_place(event.id) != 0 ? sessions & p_.calls.sessions() : 0;
     if (call_place(event.id) != 0)
       events.push_back({.event = call_place(event.id), .sessions = at_functions, .direct = false});
@@ -68,13 +69,23 @@ void Reconciler::reconcile() {
   if (closed_) return;
   const TraceConfigHistory::Change change(p_.history);
   if (p_.sessions.any_records() || p_.filters.following()) p_.tracking.begin();
-  const bool moved = p_.calls.decide(p_.sessions);
+  move_calls();
   switch_events();
-  if (moved) note_config();  // until its programs are attached, a session records no calls
   p_.attacher.start(needs());
   // Without the programs still to be attached.
   if (p_.attacher.running() && !changing_) changing_.emplace(p_.history);
   if (p_.attacher.running()) note_config();
+}
+
+// A session that moves records no calls until the programs that run now have ended, or a call would
+// be recorded in both places, and until its programs are attached.
+void Reconciler::move_calls() {
+  const uint32_t before = p_.calls.sessions();
+  if (!p_.calls.decide(p_.sessions)) return;
+  moving_ = before ^ p_.calls.sessions();
+  switch_events();
+  note_config();
+  moving_ = 0;
 }
 
 void Reconciler::take_events() {
@@ -101,6 +112,7 @@ void Reconciler::drop_work() {
 }
 
 bool Reconciler::attached(const Session& session, const std::string& event) const {
+  if (is_call(event) && (moving_ & session.bit()) != 0) return false;
   if (is_call(event) && (p_.calls.sessions() & session.bit()) != 0)
     return p_.calls.attached(session);
   const DynamicEvent* dynamic = p_.catalog.dynamic().find(event);

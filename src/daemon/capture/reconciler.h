@@ -70,6 +70,7 @@ class Reconciler final : public ConfigApplier {
 
  private:
   void switch_events();
+  void move_calls();
   [[nodiscard]] bool direct(const Event& event) const;
   [[nodiscard]] bool attached(const Session& session, const std::string& event) const;
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
@@ -80,6 +81,7 @@ class Reconciler final : public ConfigApplier {
   BpfSizes sizes_;
   OnChange on_change_;
   bool closed_ = false;
+  uint32_t moving_ = 0;  // sessions that record calls elsewhere from now on: nowhere meanwhile
   std::optional<TraceConfigHistory::Change> changing_;  // while programs remain to be attached
   mutable std::mutex mutex_;
   std::map<uint32_t, SharedConfig> configs_;  // of sessions but the recorder; guarded by mutex_

@@ -8,6 +8,11 @@
 
 namespace ktraced {
 
+RingBudget ring_budget(const Config& config) {
+  return {.ring_bytes = size_t{config.stream.buffer_kb} << 10,
+          .total_bytes = size_t{config.stream.total_mb} << 20};
+}
+
 Result<size_t> ring_share(const RingBudget& budget, size_t used, size_t cpus,
                           const RingRequest& request) {
   const size_t left = budget.total_bytes - std::min(budget.total_bytes, used);

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/error.h"
+#include "daemon/config/config.h"
 
 namespace ktraced {
 
@@ -15,6 +16,9 @@ struct RingBudget {
 
   bool operator==(const RingBudget&) const = default;
 };
+
+// That of a configuration.
+[[nodiscard]] RingBudget ring_budget(const Config& config);
 
 // What a session asks for.
 struct RingRequest {

@@ -53,6 +53,13 @@ size_t SessionControl::used_bytes() const {
   return sum;
 }
 
+Result<> SessionControl::check_output(const RingBudget& budget) const {
+  if (p_.sessions.output().has_sink) return {};
+  auto fitting = ring_share(budget, used_bytes(), p_.rings.cpus().size(), {});
+  if (!fitting) return propagate(fitting);
+  return {};
+}
+
 Result<size_t> SessionControl::ring_bytes_for(const RingRequest& request) const {
   return ring_share(budget_, used_bytes(), p_.rings.cpus().size(), request);
 }
@@ -125,13 +132,12 @@ void SessionControl::close(uint32_t number) {
   Session* session = p_.sessions.find(number);
   if (session == nullptr) return;
   const auto change = p_.applier.begin_change();
-  const bool recorded = std::exchange(session->has_sink, false);
-  if (recorded) p_.applier.reconcile();
+  if (std::exchange(session->has_sink, false)) p_.applier.reconcile();
   if (drain_) drain_->close(number, Drain::Last::nothing);
   p_.accounts.end(number);
   p_.filters.release(number);
   p_.sessions.remove(number);
-  if (recorded) p_.applier.reconcile();  // following may have ended
+  p_.applier.reconcile();  // following may have ended
 }
 
 // Gives the parts of a filter to these sessions, by bits.
@@ -202,6 +208,7 @@ Result<> SessionControl::set_output(bool on) {
     output.own_events.reset();
     output.own_filter = {};
     static_cast<void>(apply_own_filter(output));
+    p_.applier.reconcile();  // following may have ended
     return {};
   }
   auto ring_bytes = ring_bytes_for({});

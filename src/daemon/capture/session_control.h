@@ -85,6 +85,8 @@ class SessionControl {
   // published on return. When turned on, the stream starts with the next request_batch(). Fails
   // with ExitCode::os.
   Result<> set_output(bool on);
+  // Would there be room for its rings? Fails as set_output() would.
+  [[nodiscard]] Result<> check_output(const RingBudget& budget) const;
   // Adopts or removes what an earlier daemon has left of that session.
   Result<> adopt_output(bool on);
   // Takes effect for new sessions, and for the output at once. Fails as Drain::resize().

@@ -24,11 +24,6 @@ void log_acquired(const AcquiredObject& acquired, const std::filesystem::path& b
     spdlog::warn("history will not survive this daemon: {}", acquired.unpinned_because);
 }
 
-RingBudget ring_budget(const Config& config) {
-  return {.ring_bytes = size_t{config.stream.buffer_kb} << 10,
-          .total_bytes = size_t{config.stream.total_mb} << 20};
-}
-
 // System calls are selected in the sections "events".
 ConfiguredFilters filters_of(const Config& config) {
   ConfiguredFilters filters{.recorder = config.filter, .output = {}};

@@ -56,6 +56,10 @@ class Tracer {
   // changed. `flight`: if resizes(config).
   Result<std::vector<std::string>> apply(const Config& config,
                                          std::optional<NewFlight> flight = std::nullopt);
+  // Would there be room for the rings of the output? Fails with ExitCode::unavailable.
+  [[nodiscard]] Result<> check_output(const Config& config) const {
+    return control_.check_output(ring_budget(config));
+  }
   // Turns the flight recorder on or off. Fails as Rings::switch_flight().
   Result<> set_flight(bool enabled);
   // Handles loaded and unloaded modules: attaches probes on them again, and enables those of their

@@ -101,7 +101,7 @@ Result<> Snapshots::check_resize(const FlightConfig& config) const {
               possible.error().message);
 }
 
-// What cannot be written is tried again, as what an earlier daemon has left.
+// While nothing can be written there, it is tried again, as what an earlier daemon has left.
 void Snapshots::save_retired() {
   const auto frozen = tracer_.rings().flight().retired();
   auto is_it = [&](const FlightRecorder::Frozen& other) { return other.bank == frozen->bank; };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ranges>
 #include <utility>
 
 #include "kernel/calls/call_functions.h"
@@ -97,9 +98,20 @@ Result<> CallPrograms::pin(const std::string& function, const Hooks& hooks) cons
     const std::string name = call_pin_name(function, hook.place);
     auto pinned = pins.pin(Pins::Kind::program, name, hook.program.get());
     if (pinned) pinned = pins.pin(Pins::Kind::link, name, hook.link.get());
-    if (!pinned) return pinned;
+    if (!pinned) {
+      unpin(function, hooks);
+      return pinned;
+    }
   }
   return {};
+}
+
+void CallPrograms::unpin(const std::string& function, const Hooks& hooks) const {
+  if (object_.pins() == nullptr) return;
+  for (const Hook& hook : hooks) {
+    object_.pins()->unpin(Pins::Kind::link, call_pin_name(function, hook.place));
+    object_.pins()->unpin(Pins::Kind::program, call_pin_name(function, hook.place));
+  }
 }
 
 Result<> CallPrograms::attach(const std::string& function) {
@@ -128,21 +140,13 @@ Result<> CallPrograms::attach(const std::string& function) {
 void CallPrograms::detach(const std::string& function) {
   const auto found = hooks_.find(function);
   if (found == hooks_.end()) return;
-  std::vector<std::string> names;
-  {
-    std::lock_guard lock(mutex_);
-    for (const Hook& hook : found->second) {
-      detaching_.note(function, hook.link);
-      kept_misses_.add(hook.place, recursion_misses(hook.program.get()));
-      names.push_back(call_pin_name(function, hook.place));
-    }
-    hooks_.erase(found);
+  std::lock_guard lock(mutex_);
+  for (const Hook& hook : found->second) {
+    detaching_.note(function, hook.link);
+    kept_misses_.add(hook.place, recursion_misses(hook.program.get()));
   }
-  if (object_.pins() == nullptr) return;
-  for (const std::string& name : names) {
-    object_.pins()->unpin(Pins::Kind::link, name);
-    object_.pins()->unpin(Pins::Kind::program, name);
-  }
+  unpin(function, found->second);
+  hooks_.erase(found);
 }
 
 void CallPrograms::detach_all() {
@@ -150,9 +154,8 @@ void CallPrograms::detach_all() {
 }
 
 std::vector<std::string> CallPrograms::attached() const {
-  std::vector<std::string> functions;
-  for (const auto& [function, hooks] : hooks_) functions.push_back(function);
-  return functions;
+  const auto functions = std::views::keys(hooks_);
+  return {functions.begin(), functions.end()};
 }
 
 uint64_t CallPrograms::missed(uint16_t event) const {

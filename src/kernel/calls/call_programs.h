@@ -54,6 +54,7 @@ class CallPrograms {
 
   void adopt(const std::string& function);
   Result<> pin(const std::string& function, const Hooks& hooks) const;
+  void unpin(const std::string& function, const Hooks& hooks) const;
 
   const BpfObject& object_;
   mutable std::mutex mutex_;

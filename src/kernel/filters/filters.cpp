@@ -51,7 +51,7 @@ uint32_t kinds_of(const FilterSide& side) {
 
 // The idle tasks are swapper/0, swapper/1 and so on, and share a tid. Does a pattern match some of
 // them and not others?
-bool tells_idle_tasks_apart(const std::vector<std::string>& patterns) {
+bool distinguishes_idle_tasks(const std::vector<std::string>& patterns) {
   constexpr std::string_view kCommon = "swapper/";
   return std::ranges::any_of(patterns, [kCommon](const std::string& pattern) {
     return pattern.starts_with(kCommon) && pattern.substr(kCommon.size()) != "*";
@@ -69,7 +69,7 @@ Result<> check_count(size_t count, size_t limit, const char* what) {
 
 // A filter ready to be written, except for the owner in the keys.
 struct Filters::Compiled {
-  struct filter filter {};
+  struct filter filter{};
   std::vector<filter_id_key> keys;
   Roots roots;
   uint64_t used_bits = 0;  // of the current roots and of those above
@@ -226,8 +226,8 @@ Filters::Sessions Filters::by_kinds(uint32_t kinds) const {
 
 void Filters::note_sessions() {
   const bool idle_by_name = std::ranges::any_of(sessions_, [](const Session& session) {
-    return tells_idle_tasks_apart(session.settings.include.comm) ||
-           tells_idle_tasks_apart(session.settings.exclude.comm);
+    return distinguishes_idle_tasks(session.settings.include.comm) ||
+           distinguishes_idle_tasks(session.settings.exclude.comm);
   });
   store(control_.idle_by_name, idle_by_name ? 1 : 0);
   store(control_.sessions_at_hit, by_kinds(control_.kinds_at_hit));

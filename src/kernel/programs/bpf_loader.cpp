@@ -15,6 +15,8 @@
 
 extern "C" {
 #include "ktraced.skel.h"
+#include "ktraced_call.skel.h"
+#include "ktraced_probe.skel.h"
 }
 
 namespace ktraced {
@@ -121,6 +123,14 @@ Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes
 }
 
 }  // namespace
+
+std::array<std::span<const std::byte>, 3> all_bpf_objects() {
+  size_t probe = 0, call = 0;
+  const void* probe_data = ktraced_probe_bpf__elf_bytes(&probe);
+  const void* call_data = ktraced_call_bpf__elf_bytes(&call);
+  return {bpf_object_bytes(), std::span(static_cast<const std::byte*>(probe_data), probe),
+          std::span(static_cast<const std::byte*>(call_data), call)};
+}
 
 std::span<const std::byte> bpf_object_bytes() {
   size_t size = 0;

@@ -49,7 +49,7 @@ bpf_prog_info program_info(int program) {
 
 std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& sizes) {
   Hash hash;
-  hash.add(bpf_object_bytes());
+  for (const auto bytes : all_bpf_objects()) hash.add(bytes);
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
   const uint32_t extra_entries = sizes.log_entries() - sizes.flight_banks;
   hash.add(std::as_bytes(std::span(&extra_entries, 1)));
@@ -114,9 +114,11 @@ bool BpfObject::was_being_resized(const Pins& pins) {
 }
 
 void BpfObject::begin_replacing() const {
-  if (pins_)
-    if (auto hidden = pins_->rename(Pins::Kind::map, kControlMap, kControlWhileReplacing); !hidden)
-      spdlog::error("{}", hidden.error().message);
+  if (!pins_) return;
+  auto hidden = pins_->rename(Pins::Kind::map, kControlMap, kControlWhileReplacing);
+  if (hidden) return;
+  spdlog::error("{}", hidden.error().message);
+  pins_->unpin(Pins::Kind::map, kControlMap);  // so that no daemon adopts a mixture
 }
 
 // After a failure the next daemon finds nothing that it can adopt.

@@ -2,6 +2,7 @@
 // The BPF programs and maps in the running kernel.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,6 +23,8 @@ struct KernelFeatures;
 
 // The bytes of the BPF object as built into this program; its BTF holds the schema.
 [[nodiscard]] std::span<const std::byte> bpf_object_bytes();
+// Those of all built-in objects: of the events, the probes and the system calls.
+[[nodiscard]] std::array<std::span<const std::byte>, 3> all_bpf_objects();
 
 // Sizes that cannot change after loading.
 struct BpfSizes {

@@ -26,6 +26,33 @@ Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures&
 
 }  // namespace
 
+namespace {
+
+// Removes the objects of other builds or sizes, and returns which they were.
+Result<std::vector<std::string>> remove_others(const PinRoot& root, const std::string& identity) {
+  std::vector<std::string> removed;
+  auto objects = root.objects();
+  if (!objects) return objects;
+  for (const std::string& other : *objects) {
+    if (other == identity) continue;
+    if (auto done = root.remove_object(other); !done) return propagate(done);
+    removed.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
+  }
+  return removed;
+}
+
+// Leaves no pins behind if it fails.
+Result<BpfObject> load_pinned(const Schema& schema, const KernelFeatures& features,
+                              const BpfSizes& sizes, const Pins& pins) {
+  auto object = BpfObject::load(schema, features, sizes);
+  if (object)
+    if (auto pinned = object->persist(pins); !pinned) object = propagate(pinned);
+  if (!object) pins.remove();
+  return object;
+}
+
+}  // namespace
+
 std::string describe_difference(const std::string& old_id, const std::string& id) {
   const auto [old_build, old_sizes] = split_id(old_id);
   const auto [build, sizes] = split_id(id);
@@ -45,41 +72,29 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   auto pins = Pins::open(*root, identity);
   if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
 
-  std::vector<std::string> replaced;
-  auto objects = (*root)->objects();
-  if (!objects) return propagate(objects);
-  for (const std::string& other : *objects) {
-    if (other == identity) continue;
-    if (auto removed = (*root)->remove_object(other); !removed) return propagate(removed);
-    replaced.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
-  }
+  auto replaced = remove_others(**root, identity);
+  if (!replaced) return propagate(replaced);
   auto adopted = BpfObject::adopt(schema, features, *pins);
   if (!adopted) return propagate(adopted);
   if (*adopted)
     return AcquiredObject{.object = std::move(**adopted),
                           .adopted = true,
-                          .replaced = std::move(replaced),
+                          .replaced = std::move(*replaced),
                           .unpinned_because = {},
                           .lock = std::move(*lock)};
   if (pins->any()) {  // of a daemon that ended while it made or resized it
     if (BpfObject::was_being_resized(*pins))
-      replaced.push_back(fmt::format("{} (an earlier daemon ended while it resized it)", identity));
+      replaced->push_back(
+          fmt::format("{} (an earlier daemon ended while it resized it)", identity));
     if (auto removed = (*root)->remove_object(identity); !removed) return propagate(removed);
     pins = Pins::open(*root, identity);
     if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
   }
-  auto object = BpfObject::load(schema, features, sizes);
-  if (!object) {
-    pins->remove();
-    return propagate(object);
-  }
-  if (auto pinned = object->persist(*pins); !pinned) {
-    pins->remove();
-    return propagate(pinned);
-  }
+  auto object = load_pinned(schema, features, sizes, *pins);
+  if (!object) return propagate(object);
   return AcquiredObject{.object = std::move(*object),
                         .adopted = false,
-                        .replaced = std::move(replaced),
+                        .replaced = std::move(*replaced),
                         .unpinned_because = {},
                         .lock = std::move(*lock)};
 }

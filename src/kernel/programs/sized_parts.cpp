@@ -82,8 +82,8 @@ Result<SizedParts> BpfObject::load_sized(const KernelFeatures& features,
                 "this kernel refuses a program with flight rings of {} KiB; {}",
                 sizes.flight_bytes / 1024, kDebugShowsWhy);
   for (const std::string_view name : kSizedMaps)
-    parts.maps.emplace(name,
-                       duplicate_fd(bpf_object__find_map_fd_by_name(object->get(), name.data())));
+    parts.maps.emplace(name, duplicate_fd(bpf_object__find_map_fd_by_name(
+                                 object->get(), std::string(name).c_str())));
   for (const auto& [name, tracepoint] : names->programs)
     if (const bpf_program* program = bpf_object__find_program_by_name(object->get(), name.c_str());
         !left_out.contains(name))
