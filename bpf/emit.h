@@ -205,7 +205,8 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 
 /*
  * An event: its record, and the raw tracepoint program that writes it. `of` is
- * OF_CURRENT, OF_PAIR(N), OF_TYPED_PAIR(N) or OF_CURRENT_IF(function). The parameters of the body follow.
+ * OF_CURRENT, OF_PAIR(N), OF_TYPED_PAIR(N) or OF_CURRENT_IF(function). The parameters of
+ * the body follow.
  *
  * The fast path stores straight into the flight ring. Otherwise the hit is first
  * matched against the filters of the sessions.
@@ -222,7 +223,8 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 #define TYPED_EVENT(name, of, ...) DEFINE_EVENT("?raw_tracepoint/" #name, name, of, __VA_ARGS__)
 
 /* The same with the whole program as body, for one that does more than to write the
- * event, or whose record is of variable length. It calls sessions_of_NAME(args, current_task()). */
+ * event, or whose record is of variable length. It calls sessions_of_NAME(args,
+ * current_task()). */
 #define EVENT_PROGRAM(name, of, ...) \
 	DECLARE_EVENT(name, of)      \
 	SEC("?raw_tp/" #name)        \
@@ -258,8 +260,8 @@ static __always_inline u32 matching_of_current(u32 sessions, struct task_struct 
 		return matching(count_hit(EVENT_##name), current, args, other);                     \
 	}
 
-/* The two ways share no value: after the direct way everything is asked for again, so that
- * it keeps nothing for the other. */
+/* Both ways use the same current task. After the filter it is asked for again, so that it
+ * need not be kept across the calls of the filter. */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
 #define DEFINE_EVENT_OF(section, name, matched_by, matching, other, ...)                           \
 	DECLARE_EVENT_OF(name, matched_by, matching, other)                                        \

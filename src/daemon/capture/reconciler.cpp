@@ -20,7 +20,7 @@ bool is_call(const std::string& event) { return event == "sys_enter" || event ==
 bool Reconciler::direct(const Event& event) const {
   const Session& recorder = p_.sessions.recorder();
   return (p_.filters.filtering() & recorder.bit()) == 0 &&
-         !(is_call(event.name) && !p_.sessions.filter_of(recorder).syscall.empty());
+         !(call_place(event.id) != 0 && !p_.sessions.filter_of(recorder).syscall.empty());
 }
 
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
@@ -30,12 +30,13 @@ void Reconciler::switch_events() {
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
     uint32_t sessions = p_.sessions.recording(event.name);
-    if (call_place(event.id) != 0) sessions &= ~moving_;
-    const uint32_t at_functions = call_place(event.id) != 0 ? sessions & p_.calls.sessions() : 0;
-    if (call_place(event.id) != 0)
-      events.push_back({.event = call_place(event.id), .sessions = at_functions, .direct = false});
-    events.push_back(
-        {.event = event.id, .sessions = sessions & ~at_functions, .direct = direct(event)});
+    if (const uint16_t functions = call_place(event.id); functions != 0) {
+      sessions &= ~moving_;
+      const uint32_t at_functions = sessions & p_.calls.sessions();
+      events.push_back({.event = functions, .sessions = at_functions, .direct = false});
+      sessions &= ~at_functions;
+    }
+    events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
   }
   for (const SessionHits::Target& event : events) p_.misses.begin(event.event, event.sessions);
   p_.hits.change(events);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "daemon/config/config.h"
-
 namespace ktraced {
 
 RingBudget ring_budget(const Config& config) {

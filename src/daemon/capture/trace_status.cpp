@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "daemon/sessions/call_place.h"
+
 namespace ktraced {
 namespace {
 
@@ -18,7 +20,7 @@ void add(ByName& events, const std::string& name, EventStatus event) {
 }  // namespace
 
 bool StatusReader::attached_at_functions(const Session& session, const Event& event) const {
-  return (event.id == EVENT_sys_enter || event.id == EVENT_sys_exit) && calls_.attached(session);
+  return call_place(event.id) != 0 && calls_.attached(session);
 }
 
 EventStatus StatusReader::status(const Session& session, const Event& event,

@@ -28,10 +28,10 @@ void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, 
 
 void add_commands(ControlServer& server, const MethodTargets& targets);
 
-// A parameter that is true or false; false if it is missing. Fails with ExitCode::usage.
 // The session that a request names, the recorder if it names none. Fails as SessionSet::named().
 [[nodiscard]] Result<Session*> session_parameter(Tracer& tracer, const nlohmann::json& params);
 
+// A parameter that is true or false; `fallback` if it is missing. Fails with ExitCode::usage.
 [[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key,
                                           bool fallback = false);
 
