@@ -111,7 +111,7 @@ std::string path_of_probe(const Config& config, const std::string& definition) {
 
 // Collects the events that this kernel has but that could not be attached.
 void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& findings) {
-  const TraceStatus status = tracer.status();
+  const TraceStatus status = tracer.parts().status.read();
   const std::set<std::string> builtin = built_in(config);
   for (const auto& [name, event] : status.events) {
     const bool configured = builtin.contains(name) || name.contains(':');
@@ -124,12 +124,12 @@ void collect_failures(Tracer& tracer, const Config& config, ConfigFindings& find
     for (size_t i = 0; i < events.tracepoints.size(); ++i) {
       const std::string& name = events.tracepoints[i];
       if (!status.events.contains(name) && !name.contains('*') && !name.contains('?'))
-        if (auto enabled = tracer.events().set_enabled({name}, true); !enabled)
+        if (auto enabled = tracer.parts().events.set_enabled({name}, true); !enabled)
           findings.problems.push_back(
               fmt::format("{}: {}", tracepoint_key(key, i), enabled.error().message));
     }
   });
-  for (const ProbeInfo& probe : tracer.probes().list())
+  for (const ProbeInfo& probe : tracer.parts().probes.list())
     if (!probe.available())
       findings.problems.push_back(
           fmt::format("{}: {}: {}", path_of_probe(config, probe.definition), probe.definition,
@@ -226,12 +226,12 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
   const auto open = [&](std::optional<EventSet> events) {
     SessionRequest request;
     request.events = std::move(events);
-    sessions.push_back((*tracer)->session_control().open(
+    sessions.push_back((*tracer)->parts().session_control.open(
         request, [](uint32_t) { return [](std::span<const PacketBytes>, bool) {}; }));
     if (!sessions.back()) findings.problems.push_back(sessions.back().error().message);
   };
   open({});
-  if (const auto& events = (*tracer)->sessions().output().own_events) open(events);
+  if (const auto& events = (*tracer)->parts().sessions.output().own_events) open(events);
   collect_failures(**tracer, trial, findings);
   (*tracer)->shut_down(false);
   return findings;

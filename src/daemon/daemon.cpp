@@ -69,8 +69,9 @@ Result<> Daemon::start() {
   server_->on_closed([this] { heap_.note_use(); });
 
   auto subscribers = Subscribers::create(
-      loop_, {.finish = [this](uint32_t session) { tracer_->session_control().finish(session); },
-              .on_gone = [this] { heap_.note_use(); }});
+      loop_,
+      {.finish = [this](uint32_t session) { tracer_->parts().session_control.finish(session); },
+       .on_gone = [this] { heap_.note_use(); }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
@@ -82,11 +83,12 @@ Result<> Daemon::start() {
   tracer_ = std::move(*tracer);
   tracer_->on_output_change(
       [this](const auto& current_config) { recorder_->note_change(current_config); });
-  snapshots_ = std::make_unique<Snapshots>(loop_, *tracer_, symbols_, config_.flight);
+  snapshots_ = std::make_unique<Snapshots>(loop_, tracer_->parts(), symbols_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
   if (auto set = apply_output(config_.stream.output); !set) return set;
 
-  add_methods(*server_, {.tracer = *tracer_,
+  add_methods(*server_, {.tracer = tracer_->parts(),
+                         .set_flight = [this](bool on) { return tracer_->set_flight(on); },
                          .subscribers = *subscribers_,
                          .snapshots = *snapshots_,
                          .recorder = *recorder_,
@@ -122,8 +124,8 @@ void Daemon::watch_kernel() {
 void Daemon::note_modules(const KernelChanges& changes) {
   commands_.run([this, changes](const CommandQueue::Token& token) {
     tracer_->note_modules(changes);
-    tracer_->attacher().when_attached([this, token](const Result<>& attached) {
-      if (attached) tracer_->probes().retry_failed();
+    tracer_->parts().attacher.when_attached([this, token](const Result<>& attached) {
+      if (attached) tracer_->parts().probes.retry_failed();
     });
   });
 }
@@ -131,21 +133,21 @@ void Daemon::note_modules(const KernelChanges& changes) {
 // The recorder queries the tracer only while something is published, so while there is a tracer.
 void Daemon::make_recorder() {
   recorder_ = std::make_unique<StreamRecorder>(TraceFacts{
-      .manifest = [this] { return tracer_->metadata().manifest(SESSION_OUTPUT); },
-      .current_config = [this] { return tracer_->reconciler().config_of(SESSION_OUTPUT); },
-      .missed = [this] { return tracer_->metadata().missed(SESSION_OUTPUT); },
-      .follow_lost = [this] { return tracer_->follow_lost(); },
-      .names = [this] { return tracer_->metadata().records(); },
+      .manifest = [this] { return tracer_->parts().metadata.manifest(SESSION_OUTPUT); },
+      .current_config = [this] { return tracer_->parts().reconciler.config_of(SESSION_OUTPUT); },
+      .missed = [this] { return tracer_->parts().metadata.missed(SESSION_OUTPUT); },
+      .follow_lost = [this] { return tracer_->parts().filters.follow_lost(); },
+      .names = [this] { return tracer_->parts().metadata.records(); },
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
-      .account = [this] { return tracer_ ? &tracer_->rings().account() : nullptr; },
-      .lost_before = [this] { return tracer_->rings().lost_before(); }});
+      .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
+      .lost_before = [this] { return tracer_->parts().rings.lost_before(); }});
 }
 
 // The recorder is registered before the stream starts, and removed after the stream has ended.
 Result<> Daemon::apply_output(const std::optional<StreamOutput>& output) {
-  if (auto set = tracer_->session_control().set_output(output.has_value()); !set) return set;
+  if (auto set = tracer_->parts().session_control.set_output(output.has_value()); !set) return set;
   recorder_->apply(output);
-  if (output) tracer_->session_control().drain().request_batch(SESSION_OUTPUT);
+  if (output) tracer_->parts().session_control.drain().request_batch(SESSION_OUTPUT);
   return {};
 }
 
@@ -182,17 +184,17 @@ void Daemon::reload(OnReloaded then) {
     auto config = read_config();
     if (!config) return then(propagate(config));
     const auto tracepoints = tracepoints_in(*config);
-    tracer_->resolver().prepare_tracepoints(
+    tracer_->parts().resolver.prepare_tracepoints(
         tracepoints,
         [this, then, token, config = std::move(*config)](const Tracepoints::Kept& kept) {
-          tracer_->probe_lookup().prepare(
+          tracer_->parts().probe_lookup.prepare(
               config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
                 if (!probes) return then(std::unexpected(probes.error()));
                 make_flight(config, [this, then, token, config, kept,
                                      probes](Result<std::optional<NewFlight>> flight) {
                   if (!flight) return then(propagate(flight));
                   const auto changed = apply_config(config, std::move(*flight));
-                  tracer_->attacher().when_attached(
+                  tracer_->parts().attacher.when_attached(
                       [then, token, changed, kept, probes](const Result<>& attached) {
                         if (!attached) return then(std::unexpected(attached.error()));
                         then(changed);
@@ -218,7 +220,7 @@ void Daemon::make_flight(const Config& config, OnFlight then) {
 }
 
 Result<Config> Daemon::read_config() {
-  auto config = load_config(config_file_, event_groups(tracer_->schema()));
+  auto config = load_config(config_file_, event_groups(tracer_->parts().schema));
   if (!config) return config;
   if (config->control.socket != config_.control.socket)
     return fail(ExitCode::config,
@@ -233,7 +235,7 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
     if (auto possible = snapshots_->check_resize(config.flight); !possible)
       return propagate(possible);
   if (config.stream.output)
-    if (auto room = tracer_->check_output(config); !room)
+    if (auto room = tracer_->parts().session_control.check_output(ring_budget(config)); !room)
       return std::unexpected(in_file(config_file_, room.error()));
   auto rules = make_access_rules(config.control.group, config.control.admin_uids);
   if (!rules)

@@ -104,7 +104,7 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
 }
 
 StreamStatus StatusReader::stream() const {
-  return {.max_latency_ms = 0,  // of the configuration
+  return {.max_latency_ms = control_.drain().max_latency(),
           .late_records = control_.drain().late_records(),
           .names_dropped = rings_.counters().names_dropped(),
           .total_bytes = control_.used_bytes()};
@@ -131,8 +131,10 @@ TraceStatus StatusReader::read() const {
   }
   status.stream = stream();
   status.sessions = sessions(reach.overwritten);
-  status.flight = {
-      .enabled = flight.enabled(), .bytes = flight.memory(), .since_ns = reach.since_ns};
+  status.flight = {.enabled = flight.enabled(),
+                   .bytes = flight.memory(),
+                   .since_ns = reach.since_ns,
+                   .discarded = rings_.discarded()};
   return status;
 }
 

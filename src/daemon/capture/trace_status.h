@@ -99,7 +99,7 @@ class StatusReader {
 
   [[nodiscard]] TraceStatus read() const;
   // `overwritten`: as for SessionAccounts::read().
-  [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten) const;
+  [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten = 0) const;
   // A session with its rings and counts.
   [[nodiscard]] SessionStatus of(const Session& session) const;
   // The same of all sessions that have a sink.

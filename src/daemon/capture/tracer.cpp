@@ -121,7 +121,24 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                         tracking_.attach_now(attacher_);
                     }}),
       status_(catalog_, availability_, sessions_, calls_, accounts_, rings_, control_),
-      probe_lookup_(catalog_, probes_) {
+      probe_lookup_(catalog_, probes_),
+      parts_{.schema = catalog_.schema(),
+             .availability = availability_,
+             .filters = filters_,
+             .reconciler = reconciler_,
+             .attacher = attacher_,
+             .events = selection_,
+             .resolver = resolver_,
+             .event_list = event_list_,
+             .probes = probes_,
+             .probe_lookup = probe_lookup_,
+             .sessions = sessions_,
+             .session_control = control_,
+             .rings = rings_,
+             .metadata = metadata_,
+             .trace_configs = history_,
+             .status = status_,
+             .persistent = unpinned_because_.empty()} {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });
   if (adopted_ && !kept_misses_.adopted())
@@ -307,17 +324,10 @@ void Tracer::drop_work() {
   reconciler_.drop_work();
 }
 
-TraceStatus Tracer::status() const {
-  TraceStatus status = status_.read();
-  status.stream.max_latency_ms = config_.stream.max_latency_ms;
-  status.flight.discarded = discarded_;
-  return status;
-}
-
 // At the end of the daemon: dynamic events are not detached one by one.
 void Tracer::detach_all() {
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session) hits_.drop(session);
-  for (const Event& event : schema().events())
+  for (const Event& event : catalog_.schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);
   for (const std::string& program : TaskTracking::helpers()) object_.detach(program);
   catalog_.calls().detach_all();

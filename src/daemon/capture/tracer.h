@@ -34,6 +34,28 @@ namespace ktraced {
 // The sizes of the flight recorder in a configuration.
 [[nodiscard]] BpfSizes sizes_of(const Config& config);
 
+// The parts of a tracer that others use; they live as long as it does. Each belongs to the main
+// thread, except for functions that are marked otherwise.
+struct TracerParts {
+  const Schema& schema;
+  const Availability& availability;
+  const Filters& filters;
+  Reconciler& reconciler;
+  ProgramAttacher& attacher;
+  EventSelection& events;
+  EventResolver& resolver;
+  EventList& event_list;
+  ProbeRegistry& probes;
+  ProbeLookup& probe_lookup;
+  SessionSet& sessions;
+  SessionControl& session_control;
+  Rings& rings;
+  const TraceMetadata& metadata;
+  const TraceConfigHistory& trace_configs;
+  const StatusReader& status;
+  bool persistent = false;  // everything outlives this daemon
+};
+
 // Owns everything that is in the kernel. A program is attached only while a session that records
 // has its event on. So tracing costs nothing that was not requested. Belongs to the main thread,
 // except for the functions of its parts that are marked otherwise.
@@ -56,10 +78,6 @@ class Tracer {
   // changed. `flight`: if resizes(config).
   Result<std::vector<std::string>> apply(const Config& config,
                                          std::optional<NewFlight> flight = std::nullopt);
-  // Would there be room for the rings of the output? Fails with ExitCode::unavailable.
-  [[nodiscard]] Result<> check_output(const Config& config) const {
-    return control_.check_output(ring_budget(config));
-  }
   // Turns the flight recorder on or off. Fails as Rings::switch_flight().
   Result<> set_flight(bool enabled);
   // Handles loaded and unloaded modules: attaches probes on them again, and enables those of their
@@ -80,38 +98,8 @@ class Tracer {
   // daemon to adopt. The last call.
   void shut_down(bool persist);
 
-  [[nodiscard]] TraceStatus status() const;
-  [[nodiscard]] EventStatus status_of(const Event& event) const { return status_.of(event, 0); }
-  [[nodiscard]] SessionStatus status_of(const Session& session) const {
-    return status_.of(session);
-  }
-  [[nodiscard]] std::vector<SessionStatus> session_list() const { return status_.sessions(); }
-  // Why the event of this name could not be attached; null if nothing has failed.
-  [[nodiscard]] const std::string* why_not_attached(const std::string& event) const {
-    return availability_.failure(event);
-  }
-  // True if everything outlives this daemon.
-  [[nodiscard]] bool persistent() const { return unpinned_because_.empty(); }
-  // Processes that could not be followed so far. Thread-safe.
-  [[nodiscard]] uint64_t follow_lost() const { return filters_.follow_lost(); }
-
-  // The parts, each for the code that needs it.
-  [[nodiscard]] const Schema& schema() const { return catalog_.schema(); }
-  [[nodiscard]] Reconciler& reconciler() { return reconciler_; }
-  [[nodiscard]] const Reconciler& reconciler() const { return reconciler_; }
-  [[nodiscard]] ProgramAttacher& attacher() { return attacher_; }
-  [[nodiscard]] EventSelection& events() { return selection_; }
-  [[nodiscard]] EventResolver& resolver() { return resolver_; }
-  [[nodiscard]] EventList& event_list() { return event_list_; }
-  [[nodiscard]] ProbeRegistry& probes() { return probes_; }
-  [[nodiscard]] const ProbeRegistry& probes() const { return probes_; }
-  [[nodiscard]] ProbeLookup& probe_lookup() { return probe_lookup_; }
-  [[nodiscard]] SessionSet& sessions() { return sessions_; }
-  [[nodiscard]] const SessionSet& sessions() const { return sessions_; }
-  [[nodiscard]] SessionControl& session_control() { return control_; }
-  [[nodiscard]] Rings& rings() { return rings_; }
-  [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
-  [[nodiscard]] const TraceConfigHistory& trace_configs() const { return history_; }
+  // For the code that changes or describes what is traced.
+  [[nodiscard]] const TracerParts& parts() const { return parts_; }
 
  private:
   Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
@@ -135,7 +123,6 @@ class Tracer {
   std::string unpinned_because_;
   bool adopted_;
   bool shut_down_ = false;
-  uint64_t discarded_ = 0;  // records of the flight recorder, when it was resized
   Config config_;
   KernelFeatures features_;
   std::function<void(const Reconciler::SharedConfig&)> on_output_change_;
@@ -165,6 +152,7 @@ class Tracer {
   SessionControl control_;  // its thread uses the rest
   StatusReader status_;
   ProbeLookup probe_lookup_;  // likewise
+  TracerParts parts_;
 };
 
 }  // namespace ktraced

@@ -21,14 +21,14 @@ constexpr size_t kNamesMax = 256;
 constexpr size_t kNameBytesMax = 256;
 
 // The second half of a command. The command ends when `token` is released.
-void finish_command(Tracer& tracer, const CommandQueue::Token& token, const Reply& reply,
+void finish_command(const TracerParts& tracer, const CommandQueue::Token& token, const Reply& reply,
                     const Result<FinishCommand>& begun) {
-  tracer.attacher().when_attached([&tracer, token, reply, begun](const Result<>& attached) {
+  tracer.attacher.when_attached([&tracer, token, reply, begun](const Result<>& attached) {
     if (!begun) return reply(std::unexpected(begun.error()));
     if (!attached) return reply(std::unexpected(attached.error()));
     const auto answer = (*begun)();
     // A command that failed may have undone its changes.
-    tracer.attacher().when_attached([token, reply, answer](const Result<>&) { reply(answer); });
+    tracer.attacher.when_attached([token, reply, answer](const Result<>&) { reply(answer); });
   });
 }
 
@@ -37,31 +37,32 @@ FinishCommand answer_with(json answer) {
 }
 
 // Changes the events of a session. One that follows the recorder gets events of its own.
-Result<ChosenEvents> change_events(Tracer& tracer, Session& session,
+Result<ChosenEvents> change_events(const TracerParts& tracer, Session& session,
                                    const std::vector<std::string>& names, bool enabled) {
-  if (session.is_recorder()) return tracer.events().set_enabled(names, enabled);
-  EventSet events = tracer.sessions().events_of(session);
-  auto chosen = tracer.events().set_enabled(names, enabled, events);
+  if (session.is_recorder()) return tracer.events.set_enabled(names, enabled);
+  EventSet events = tracer.sessions.events_of(session);
+  auto chosen = tracer.events.set_enabled(names, enabled, events);
   if (!chosen) return chosen;
   session.own_events = std::move(events);
-  tracer.reconciler().reconcile();
+  tracer.reconciler.reconcile();
   return chosen;
 }
 
 // The session may have ended since change_events().
-Result<ChosenEvents> check_events(Tracer& tracer, const json& params,
+Result<ChosenEvents> check_events(const TracerParts& tracer, const json& params,
                                   const std::vector<std::string>& names,
                                   const ChosenEvents& chosen) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  if ((*session)->is_recorder()) return tracer.events().check_enabled(names, chosen);
+  if ((*session)->is_recorder()) return tracer.events.check_enabled(names, chosen);
   if (!(*session)->own_events)
     return fail(ExitCode::unavailable, "the session '{}' has ended", (*session)->name);
-  return tracer.events().check_enabled(names, chosen, *(*session)->own_events);
+  return tracer.events.check_enabled(names, chosen, *(*session)->own_events);
 }
 
-Result<FinishCommand> begin_enabling(Tracer& tracer, const std::vector<std::string>& names,
-                                     const json& params, const Tracepoints::Kept& kept) {
+Result<FinishCommand> begin_enabling(const TracerParts& tracer,
+                                     const std::vector<std::string>& names, const json& params,
+                                     const Tracepoints::Kept& kept) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
   auto chosen = change_events(tracer, **session, names, true);
@@ -80,14 +81,14 @@ void enable(const MethodTargets& t, const json& params, const Reply& reply) {
   if (!names) return reply(propagate(names));
   t.commands.run([&tracer = t.tracer, reply, params,
                   names = std::move(*names)](const CommandQueue::Token& token) {
-    tracer.resolver().prepare_tracepoints(
+    tracer.resolver.prepare_tracepoints(
         names, [&tracer, reply, params, names, token](const Tracepoints::Kept& kept) {
           finish_command(tracer, token, reply, begin_enabling(tracer, names, params, kept));
         });
   });
 }
 
-Result<FinishCommand> disable(Tracer& tracer, const json& params) {
+Result<FinishCommand> disable(const TracerParts& tracer, const json& params) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
   auto session = session_parameter(tracer, params);
@@ -97,13 +98,13 @@ Result<FinishCommand> disable(Tracer& tracer, const json& params) {
   return answer_with({{"events", chosen->events}});
 }
 
-Result<FinishCommand> set_paused(Tracer& tracer, bool paused, const json& params,
+Result<FinishCommand> set_paused(const TracerParts& tracer, bool paused, const json& params,
                                  const Peer& peer) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
   spdlog::info("session {} {} by pid {} (uid {})", (*session)->name, paused ? "paused" : "resumed",
                peer.pid, peer.uid);
-  tracer.session_control().set_paused(**session, paused);
+  tracer.session_control.set_paused(**session, paused);
   return answer_with({{"state", paused ? "paused" : "running"}});
 }
 
@@ -138,13 +139,13 @@ Result<ProbesToAdd> probes_to_add(const json& params) {
   return ProbesToAdd{std::move(*commands), *progress};
 }
 
-Result<FinishCommand> begin_adding(Tracer& tracer, const ProbesToAdd& probes, const Reply& reply,
-                                   const Result<Probes::Kept>& kept) {
+Result<FinishCommand> begin_adding(const TracerParts& tracer, const ProbesToAdd& probes,
+                                   const Reply& reply, const Result<Probes::Kept>& kept) {
   if (!kept) return std::unexpected(kept.error());
-  auto added = tracer.probes().add(probes.commands, probes.progress ? progress_to(reply) : nullptr);
+  auto added = tracer.probes.add(probes.commands, probes.progress ? progress_to(reply) : nullptr);
   if (!added) return propagate(added);
   return [&tracer, change = *added, kept]() -> Result<json> {
-    auto checked = tracer.probes().check_added(*change);
+    auto checked = tracer.probes.check_added(*change);
     if (!checked) return propagate(checked);
     json list = json::array();
     for (const ProbeInfo& probe : *checked) list.push_back(probe_json(tracer, probe));
@@ -160,28 +161,28 @@ void add_probes(const MethodTargets& t, const json& params, const Reply& reply) 
     std::vector<ProbeDefinition> definitions;
     for (const ProbeCommand& command : probes.commands)
       if (const auto* probe = std::get_if<ProbeDefinition>(&command)) definitions.push_back(*probe);
-    tracer.probe_lookup().prepare(
+    tracer.probe_lookup.prepare(
         std::move(definitions), [&tracer, reply, probes, token](const Result<Probes::Kept>& kept) {
           finish_command(tracer, token, reply, begin_adding(tracer, probes, reply, kept));
         });
   });
 }
 
-Result<FinishCommand> remove_probes(Tracer& tracer, const json& params) {
+Result<FinishCommand> remove_probes(const TracerParts& tracer, const json& params) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
-  auto removed = tracer.probes().remove(*names);
+  auto removed = tracer.probes.remove(*names);
   if (!removed) return propagate(removed);
   return answer_with({{"removed", *removed}});
 }
 
 }  // namespace
 
-Result<Session*> session_parameter(Tracer& tracer, const json& params) {
+Result<Session*> session_parameter(const TracerParts& tracer, const json& params) {
   const auto name = params.find("session");
-  if (name == params.end()) return &tracer.sessions().recorder();
+  if (name == params.end()) return &tracer.sessions.recorder();
   if (!name->is_string()) return fail(ExitCode::usage, "'session' must be the name of a session");
-  return tracer.sessions().named(name->get<std::string>());
+  return tracer.sessions.named(name->get<std::string>());
 }
 
 Result<bool> flag_parameter(const json& params, const char* key, bool fallback) {
@@ -209,8 +210,8 @@ Result<std::vector<std::string>> names_parameter(const json& params, const char*
   return out;
 }
 
-void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, MethodName name,
-                 BeginCommand begin) {
+void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,
+                 MethodName name, BeginCommand begin) {
   server.add_deferred(
       std::move(name), Role::admin,
       [&tracer, &commands, begin = std::move(begin)](const json& params, const Peer& peer,
@@ -222,7 +223,7 @@ void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, 
 }
 
 void add_commands(ControlServer& server, const MethodTargets& t) {
-  Tracer& tracer = t.tracer;
+  const TracerParts& tracer = t.tracer;
   auto add = [&](MethodName name, BeginCommand begin) {
     add_command(server, tracer, t.commands, std::move(name), std::move(begin));
   };
@@ -248,7 +249,7 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
     return remove_probes(tracer, params);
   });
   add("probe.clear", [&tracer](const json&, const Peer&, const Reply&) -> Result<FinishCommand> {
-    return answer_with({{"removed", tracer.probes().clear()}});
+    return answer_with({{"removed", tracer.probes.clear()}});
   });
 }
 

@@ -23,13 +23,14 @@ using BeginCommand = std::function<Result<FinishCommand>(const nlohmann::json& p
                                                          const Peer& peer, const Reply& reply)>;
 
 // All must outlive the server.
-void add_command(ControlServer& server, Tracer& tracer, CommandQueue& commands, MethodName name,
-                 BeginCommand begin);
+void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,
+                 MethodName name, BeginCommand begin);
 
 void add_commands(ControlServer& server, const MethodTargets& targets);
 
 // The session that a request names, the recorder if it names none. Fails as SessionSet::named().
-[[nodiscard]] Result<Session*> session_parameter(Tracer& tracer, const nlohmann::json& params);
+[[nodiscard]] Result<Session*> session_parameter(const TracerParts& tracer,
+                                                 const nlohmann::json& params);
 
 // A parameter that is true or false; `fallback` if it is missing. Fails with ExitCode::usage.
 [[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key,

@@ -34,7 +34,7 @@ void list_events(const MethodTargets& t, const json& params, const Reply& reply)
   queue.run([t, reply, patterns](const CommandQueue::Token& token) {
     if (!reply.connected()) return;
     auto text = std::make_shared<std::string>(R"({"events":[)");
-    t.tracer.event_list().list(
+    t.tracer.event_list.list(
         patterns,
         [text](const ListedEvent& event) {
           if (text->back() != '[') *text += ',';
@@ -47,46 +47,46 @@ void list_events(const MethodTargets& t, const json& params, const Reply& reply)
   });
 }
 
-Result<json> reset(Tracer& tracer, const json& params) {
+Result<json> reset(const TracerParts& tracer, const json& params) {
   auto keep = flag_parameter(params, "keep_history");
   if (!keep) return propagate(keep);
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto discarded = tracer.session_control().reset(**session, *keep);
+  auto discarded = tracer.session_control.reset(**session, *keep);
   if (!discarded) return propagate(discarded);
   return json{{"discarded", discarded->unread}, {"history_discarded", discarded->history}};
 }
 
-Result<json> show_filter(Tracer& tracer, const json& params) {
+Result<json> show_filter(const TracerParts& tracer, const json& params) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  return json{{"filter", filter_to_json(tracer.sessions().filter_of(**session))}};
+  return json{{"filter", filter_to_json(tracer.sessions.filter_of(**session))}};
 }
 
-Result<json> set_filter(Tracer& tracer, const json& params) {
+Result<json> set_filter(const TracerParts& tracer, const json& params) {
   auto patch = params.find("filter");
   if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto settings = merge_filter(tracer.sessions().filter_of(**session), *patch);
+  auto settings = merge_filter(tracer.sessions.filter_of(**session), *patch);
   if (!settings) return propagate(settings);
-  if (auto applied = tracer.session_control().set_filter(**session, *settings); !applied)
+  if (auto applied = tracer.session_control.set_filter(**session, *settings); !applied)
     return propagate(applied);
   return show_filter(tracer, params);
 }
 
 // Clears the whole filter, or only the given keys.
-Result<json> clear_filter(Tracer& tracer, const json& params) {
+Result<json> clear_filter(const TracerParts& tracer, const json& params) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
   Result<FilterSettings> cleared;
   if (auto keys = params.find("keys"); keys != params.end()) {
     auto names = names_parameter(params, "keys");
     if (!names) return propagate(names);
-    cleared = without_keys(tracer.sessions().filter_of(**session), *names);
+    cleared = without_keys(tracer.sessions.filter_of(**session), *names);
   }
   if (!cleared) return propagate(cleared);
-  if (auto applied = tracer.session_control().set_filter(**session, *cleared); !applied)
+  if (auto applied = tracer.session_control.set_filter(**session, *cleared); !applied)
     return propagate(applied);
   return show_filter(tracer, params);
 }
@@ -164,7 +164,8 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
 }
 
 // Other system calls may need other programs, which are attached before the answer.
-BeginCommand filter_command(Tracer& tracer, Result<json> (*change)(Tracer&, const json&)) {
+BeginCommand filter_command(const TracerParts& tracer,
+                            Result<json> (*change)(const TracerParts&, const json&)) {
   return [&tracer, change](const json& params, const Peer&, const Reply&) -> Result<FinishCommand> {
     auto changed = change(tracer, params);
     if (!changed) return propagate(changed);
@@ -187,7 +188,7 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
              [targets](const json& params, const Peer&) { return reset(targets.tracer, params); });
   add_filter_commands(server, targets);
   add_commands(server, targets);
-  add_snapshot_methods(server, targets.snapshots, targets.tracer, targets.commands);
+  add_snapshot_methods(server, targets);
   add_session_methods(server, targets);
 }
 

@@ -22,7 +22,8 @@ using OnReloaded = std::function<void(const Result<std::vector<std::string>>& ch
 
 // The objects that the methods use; all outlive the server.
 struct MethodTargets {
-  Tracer& tracer;
+  const TracerParts& tracer;
+  std::function<Result<>(bool enabled)> set_flight;  // Tracer::set_flight()
   Subscribers& subscribers;
   Snapshots& snapshots;
   StreamRecorder& recorder;

@@ -100,26 +100,26 @@ Result<> check_known(const Schema& schema, const std::string& name) {
               printable(name));
 }
 
-Result<> choose_events(Tracer& tracer, StreamRequest& request) {
+Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
   if (request.events.empty()) return {};
   ChosenEvents chosen;
   for (const std::string& name : request.events) {
     if (request.role != Role::admin)
-      if (auto known = check_known(tracer.schema(), name); !known) return known;
-    if (auto found = tracer.resolver().choose(name, true, chosen); !found) return found;
+      if (auto known = check_known(tracer.schema, name); !known) return known;
+    if (auto found = tracer.resolver.choose(name, true, chosen); !found) return found;
   }
   request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
 }
 
-json description(const Tracer& tracer, const Session& session) {
+json description(const TracerParts& tracer, const Session& session) {
   const uint64_t now = boottime_ns();
   return {{"protocol", kProtocolVersion},
           {"session", session.name},
-          {"uuid", uuid_text(tracer.metadata().uuid())},
-          {"schema", schema_to_json(tracer.schema())},
+          {"uuid", uuid_text(tracer.metadata.uuid())},
+          {"schema", schema_to_json(tracer.schema)},
           {"clock", {{"boottime_ns", now}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
-          {"kernel", tracer.metadata().kernel_release()}};
+          {"kernel", tracer.metadata.kernel_release()}};
 }
 
 void add_subscriber(const MethodTargets& t, const SessionControl::Open& session, Fd connection,
@@ -128,16 +128,17 @@ void add_subscriber(const MethodTargets& t, const SessionControl::Open& session,
   auto added =
       t.subscribers.add(std::move(connection),
                         {.session = number, .name = session->name, .peer = peer, .keep = session},
-                        [&] { return t.tracer.metadata().packets(number); });
-  t.tracer.session_control().drain().request_batch(number);
+                        [&] { return t.tracer.metadata.packets(number); });
+  t.tracer.session_control.drain().request_batch(number);
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
 }
 
 // The events that a client has named must be attached. Those of a pattern need not.
-Result<> check_attached(Tracer& tracer, const StreamRequest& request, const Session& session) {
+Result<> check_attached(const TracerParts& tracer, const StreamRequest& request,
+                        const Session& session) {
   if (!session.own_events) return {};
   for (const std::string& name : request.events)
-    if (const std::string* failure = tracer.why_not_attached(name))
+    if (const std::string* failure = tracer.availability.failure(name))
       return fail(ExitCode::unavailable, "{}", *failure);
   return {};
 }
@@ -148,14 +149,14 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
                   const CommandQueue::Token& token) {
   if (!reply.connected()) return;
   if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
-  auto opened = t.tracer.session_control().open(request.session, [&t](uint32_t session) {
+  auto opened = t.tracer.session_control.open(request.session, [&t](uint32_t session) {
     return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch, bool last) {
       subscribers.publish(session, batch, last);
     };
   });
   if (!opened) return reply(propagate(opened));
-  t.tracer.attacher().when_attached([t, request = std::move(request), reply, token,
-                                     session = *opened](const Result<>& attached) {
+  t.tracer.attacher.when_attached([t, request = std::move(request), reply, token,
+                                   session = *opened](const Result<>& attached) {
     if (!attached) return reply(std::unexpected(attached.error()));
     if (auto checked = check_attached(t.tracer, request, *session); !checked)
       return reply(propagate(checked));
@@ -171,10 +172,10 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
   t.commands.run([t, request = std::move(*request), reply](const CommandQueue::Token& token) {
     if (request.role != Role::admin || request.events.empty())
       return open_session(t, request, reply, token);
-    t.tracer.resolver().prepare_tracepoints(request.events,
-                                            [t, request, reply, token](const Tracepoints::Kept&) {
-                                              open_session(t, request, reply, token);
-                                            });
+    t.tracer.resolver.prepare_tracepoints(request.events,
+                                          [t, request, reply, token](const Tracepoints::Kept&) {
+                                            open_session(t, request, reply, token);
+                                          });
   });
 }
 
@@ -182,13 +183,13 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
 
 void add_session_methods(ControlServer& server, const MethodTargets& t) {
   server.add("session.list", Role::read, [t](const json&, const Peer&) {
-    return json{{"sessions", sessions_json(t.tracer.session_list())}};
+    return json{{"sessions", sessions_json(t.tracer.status.sessions())}};
   });
   server.add({"session.show", {"session"}}, Role::read,
              [t](const json& params, const Peer&) -> Result<json> {
                auto session = session_parameter(t.tracer, params);
                if (!session) return propagate(session);
-               return session_json(t.tracer.status_of(**session), true);
+               return session_json(t.tracer.status.of(**session), true);
              });
   server.add_deferred({"stream.subscribe", {"name", "events", "filter", "buffer_kb"}}, Role::read,
                       [t](const json& params, const Peer& peer, const Reply& reply) {

@@ -88,11 +88,11 @@ void take(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
       on_written);
 }
 
-Result<FinishCommand> turn_flight(Tracer& tracer, bool enabled, const Peer& peer) {
-  if (auto done = tracer.set_flight(enabled); !done) return propagate(done);
+Result<FinishCommand> turn_flight(const MethodTargets& t, bool enabled, const Peer& peer) {
+  if (auto done = t.set_flight(enabled); !done) return propagate(done);
   spdlog::info("flight recorder turned {} by {}", enabled ? "on" : "off", text_of(peer));
-  return [&tracer]() -> Result<json> {
-    const FlightRecorder& flight = tracer.rings().flight();
+  return [&rings = t.tracer.rings]() -> Result<json> {
+    const FlightRecorder& flight = rings.flight();
     return json{{"enabled", flight.enabled()}, {"bytes", flight.memory()}};
   };
 }
@@ -123,8 +123,8 @@ void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
 
 }  // namespace
 
-void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& tracer,
-                          CommandQueue& commands) {
+void add_snapshot_methods(ControlServer& server, const MethodTargets& targets) {
+  Snapshots& snapshots = targets.snapshots;
   server.add_deferred({"snapshot.take", {"name", "reason", "wait", "timeout_ms"}}, Role::admin,
                       [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
                         take(snapshots, params, peer, reply);
@@ -145,9 +145,10 @@ void add_snapshot_methods(ControlServer& server, Snapshots& snapshots, Tracer& t
                         });
                       });
   for (bool enabled : {true, false})
-    add_command(server, tracer, commands, enabled ? "snapshot.enable" : "snapshot.disable",
-                [&tracer, enabled](const json&, const Peer& peer, const Reply&) {
-                  return turn_flight(tracer, enabled, peer);
+    add_command(server, targets.tracer, targets.commands,
+                enabled ? "snapshot.enable" : "snapshot.disable",
+                [targets, enabled](const json&, const Peer& peer, const Reply&) {
+                  return turn_flight(targets, enabled, peer);
                 });
 }
 

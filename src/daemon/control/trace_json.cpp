@@ -70,12 +70,12 @@ json flight_json(const FlightStatus& flight) {
           {"reach_ns", flight.since_ns == 0 ? 0 : now - std::min(now, flight.since_ns)}};
 }
 
-json filter_status_json(const Tracer& tracer) {
-  const FilterSettings current = tracer.sessions().filter_of(tracer.sessions().recorder());
+json filter_status_json(const TracerParts& tracer) {
+  const FilterSettings current = tracer.sessions.filter_of(tracer.sessions.recorder());
   json filter = filter_to_json(current);
   filter.erase("syscall");
   filter["syscalls_only"] = current.syscall;
-  filter["follow_lost"] = tracer.follow_lost();
+  filter["follow_lost"] = tracer.filters.follow_lost();
   return filter;
 }
 
@@ -93,21 +93,21 @@ const char* text_of(SessionStatus::State state) {
 
 }  // namespace
 
-json status_json(const Tracer& tracer) {
-  const TraceStatus status = tracer.status();
+json status_json(const TracerParts& tracer) {
+  const TraceStatus status = tracer.status.read();
   json events = json::object();
   for (const auto& [name, event] : status.events) events[name] = event_json(event);
-  return {{"state", tracer.sessions().recorder().paused ? "paused" : "running"},
+  return {{"state", tracer.sessions.recorder().paused ? "paused" : "running"},
           {"version", KTRACED_VERSION},
           {"protocol", kProtocolVersion},
           {"pid", ::getpid()},
-          {"kernel", tracer.metadata().kernel_release()},
+          {"kernel", tracer.metadata.kernel_release()},
           {"events", std::move(events)},
           {"totals", counters_json(status.totals)},
           {"stream", stream_json(status.stream)},
           {"sessions", sessions_json(status.sessions)},
           {"flight", flight_json(status.flight)},
-          {"persistent", tracer.persistent()},
+          {"persistent", tracer.persistent},
           {"filter", filter_status_json(tracer)}};
 }
 
@@ -141,16 +141,16 @@ json sessions_json(const std::vector<SessionStatus>& sessions) {
   return list;
 }
 
-json probe_json(const Tracer& tracer, const ProbeInfo& probe) {
+json probe_json(const TracerParts& tracer, const ProbeInfo& probe) {
   json out = {{"definition", probe.definition},
               {"event", probe.event},
               {"configured", probe.configured},
               {"available", probe.available()}};
   if (!probe.note.empty()) out["note"] = probe.note;
   if (!probe.reason.empty()) out["reason"] = probe.reason;
-  const Event* event = probe.id == 0 ? nullptr : tracer.schema().find(probe.id);
+  const Event* event = probe.id == 0 ? nullptr : tracer.schema.find(probe.id);
   if (event == nullptr) return out;
-  const EventStatus status = tracer.status_of(*event);
+  const EventStatus status = tracer.status.of(*event);
   const EventCounts& counts = status.counters.counts;
   out["id"] = event->id;
   out["enabled"] = status.enabled;
@@ -162,9 +162,9 @@ json probe_json(const Tracer& tracer, const ProbeInfo& probe) {
   return out;
 }
 
-json probes_json(const Tracer& tracer) {
+json probes_json(const TracerParts& tracer) {
   json list = json::array();
-  for (const ProbeInfo& probe : tracer.probes().list()) list.push_back(probe_json(tracer, probe));
+  for (const ProbeInfo& probe : tracer.probes.list()) list.push_back(probe_json(tracer, probe));
   json out = {{"probes", std::move(list)}};
   if (const std::string reason = Probes::unavailable(); !reason.empty()) out["reason"] = reason;
   return out;

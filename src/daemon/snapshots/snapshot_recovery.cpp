@@ -29,7 +29,7 @@ Result<> Snapshots::begin() {
     if (!claimed) spdlog::warn("snapshots cannot be written: {}", claimed.error().message);
   }
   store_->finish_removals();
-  unsaved_ = tracer_.rings().flight().unfinished();
+  unsaved_ = tracer_.rings.flight().unfinished();
   recover();
   // Unfinished snapshots of earlier daemons, whose banks no longer exist.
   const auto unfinished = store_->list_unfinished("");
@@ -48,7 +48,7 @@ void Snapshots::recover() {
   for (auto frozen = unsaved_.begin(); frozen != unsaved_.end();) {
     const auto saved = is_saved(*frozen);
     if (!saved) return keep_unsaved(saved.error().message);
-    if (*saved) tracer_.rings().flight().release(frozen->bank);
+    if (*saved) tracer_.rings.flight().release(frozen->bank);
     frozen = *saved ? unsaved_.erase(frozen) : std::next(frozen);
   }
   if (unsaved_.empty()) return retry_.reset();

@@ -58,7 +58,7 @@ Result<> check_reason(std::string_view reason) {
 
 }  // namespace
 
-Snapshots::Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols,
+Snapshots::Snapshots(EventLoop& loop, const TracerParts& tracer, KernelSymbols& symbols,
                      const FlightConfig& config)
     : loop_(loop),
       tracer_(tracer),
@@ -83,7 +83,7 @@ void Snapshots::apply(const FlightConfig& config) {
 }
 
 Result<> Snapshots::check_resize(const FlightConfig& config) const {
-  const FlightRecorder& flight = tracer_.rings().flight();
+  const FlightRecorder& flight = tracer_.rings.flight();
   if (flight.any_frozen())
     return fail(ExitCode::unavailable,
                 "flight.buffer_kb and flight.banks cannot be changed while a snapshot is being "
@@ -103,7 +103,7 @@ Result<> Snapshots::check_resize(const FlightConfig& config) const {
 
 // While nothing can be written there, it is tried again, as what an earlier daemon has left.
 void Snapshots::save_retired() {
-  const auto frozen = tracer_.rings().flight().retired();
+  const auto frozen = tracer_.rings.flight().retired();
   auto is_it = [&](const FlightRecorder::Frozen& other) { return other.bank == frozen->bank; };
   if (!frozen || std::ranges::any_of(unsaved_, is_it) ||
       std::ranges::any_of(writing_, [&](const auto& entry) { return is_it(entry.second.frozen); }))
@@ -155,7 +155,7 @@ Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten 
   SnapshotRequest named = request;
   if (named.name.empty()) named.name = free_name("snapshot");
   if (auto ready = check_ready(); !ready) return propagate(ready);
-  FlightRecorder& flight = tracer_.rings().flight();
+  FlightRecorder& flight = tracer_.rings.flight();
   // Before the swap: history that cannot be written must stay where it is.
   if (auto claimed = store_->claim(); !claimed) return propagate(claimed);
   if (auto room = store_->check_room(flight.history_bytes()); !room) return propagate(room);
@@ -183,14 +183,14 @@ void Snapshots::take_or_wait(const SnapshotRequest& request, std::chrono::millis
 // reason.
 void Snapshots::serve_waiting() {
   waiting_.serve([this] {
-    const FlightRecorder& flight = tracer_.rings().flight();
+    const FlightRecorder& flight = tracer_.rings.flight();
     return !flight.enabled() || flight.ready();
   });
 }
 
 Result<> Snapshots::check_ready() const {
-  const auto ready = tracer_.rings().flight().ready();
-  if (!ready && tracer_.rings().flight().enabled() && !unsaved_.empty())
+  const auto ready = tracer_.rings.flight().ready();
+  if (!ready && tracer_.rings.flight().enabled() && !unsaved_.empty())
     return fail(ready.error().code,
                 "no spare bank: what an earlier daemon recorded waits to be written: {}",
                 unsaved_because_);
@@ -199,7 +199,7 @@ Result<> Snapshots::check_ready() const {
 
 // Snapshots that are being written report their own losses.
 LostByCpu Snapshots::unrecorded() const {
-  LostByCpu lost = tracer_.rings().flight_drops();
+  LostByCpu lost = tracer_.rings.flight_drops();
   for (const auto& [id, writing] : writing_)
     if (!writing.recovery) subtract(writing.unrecorded, lost);
   return lost;
@@ -216,17 +216,17 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .unrecorded = lost,
                   .recovery = recovery,
                   .on_written = std::move(on_written)};
-  tracer_.rings().flight().set_name(frozen.bank, snapshot.name);
-  KernelNames::History names = tracer_.metadata().names_since(frozen.begin_ts);
+  tracer_.rings.flight().set_name(frozen.bank, snapshot.name);
+  KernelNames::History names = tracer_.metadata.names_since(frozen.begin_ts);
   auto job = std::make_shared<SnapshotJob>(
       SnapshotJob{.path = snapshot.path,
                   .frozen = frozen,
                   .unrecorded = lost,
-                  .manifest = tracer_.metadata().manifest(SESSION_RECORDER),
+                  .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
                   .names = std::move(names.records),
                   .names_since = names.complete_since});
-  job->manifest.config = tracer_.trace_configs().since(frozen.begin_ts);
-  job->known_since = tracer_.trace_configs().known_since();
+  job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
+  job->known_since = tracer_.trace_configs.known_since();
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
@@ -250,10 +250,10 @@ void Snapshots::on_written(uint64_t id, const Result<Written>& result) {
   }
   const auto written =
       result ? Result<SnapshotSummary>(result->summary) : failed(done.snapshot, result.error());
-  tracer_.rings().flight().release(done.frozen.bank);
+  tracer_.rings.flight().release(done.frozen.bank);
   // The losses in a recovered snapshot may have happened after it, so the next snapshot reports
   // them too.
-  if (result && !done.recovery) tracer_.rings().report_flight_drops(done.unrecorded);
+  if (result && !done.recovery) tracer_.rings.report_flight_drops(done.unrecorded);
   log_written(done.snapshot, done.reason, written);
   if (result) retention_log_.add(result->enforced);
   if (done.on_written) done.on_written(written);

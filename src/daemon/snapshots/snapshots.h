@@ -65,7 +65,8 @@ class Snapshots {
   using OnDone = std::function<void(const Result<>& done)>;
 
   // All must outlive this.
-  Snapshots(EventLoop& loop, Tracer& tracer, KernelSymbols& symbols, const FlightConfig& config);
+  Snapshots(EventLoop& loop, const TracerParts& tracer, KernelSymbols& symbols,
+            const FlightConfig& config);
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
   // Waits for snapshots that are being written; cancels the reading of manifests.
@@ -150,7 +151,7 @@ class Snapshots {
   void on_written(uint64_t id, const Result<Written>& result);
 
   EventLoop& loop_;
-  Tracer& tracer_;
+  const TracerParts& tracer_;
   KernelSymbols& symbols_;
   FlightConfig config_;
   std::shared_ptr<TraceStore> store_;  // shared with the jobs begun in it

@@ -58,6 +58,7 @@ class Drain {
   // Requests a batch whose watermark is now.
   void request_batch(uint32_t session);
   void set_max_latency(uint32_t milliseconds);
+  [[nodiscard]] uint32_t max_latency() const { return static_cast<uint32_t>(max_latency_ms_); }
   // Creates rings for a CPU in all streams.
   Result<> add_cpu(uint32_t cpu);
   Result<> resize(uint32_t session, size_t ring_bytes);
