@@ -49,6 +49,7 @@ ROOMS = {
     "daemon": {"daemon/capture", "daemon/config", "daemon/control", "daemon/output", "daemon/runtime", "daemon/snapshots"},
     "analysis": {"analysis/coverage"},
     "analysis/intervals": {"analysis", "analysis/coverage"},
+    "analysis/predicate": {"analysis/coverage"},
     "analysis/reports": {"analysis", "analysis/coverage", "analysis/intervals"},
     "decoders/printfmt": {"decoders/text"},
     "decoders/ftrace": {"decoders/printfmt", "decoders/text"},

@@ -93,13 +93,29 @@ void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
            "COMM,…");
 }
 
+// What is selected by the fields of events.
+void add_condition_options(CLI::App* sub, SelectionArgs& selection) {
+  add_list(sub, "--tid", selection.tids, "Only events of these threads", "TID,…");
+  add_list(sub, "--cpu", selection.cpus, "Only events on these CPUs", "N,…");
+  add_list(sub, "--error", selection.errors,
+           "Only system calls that fail so: ENOENT, or any for all errors", "ERROR,…");
+  sub->add_option("--where", selection.where,
+                  "Only events for which this is true: 'ret < 0 && nr == openat'; can be repeated")
+      ->allow_extra_args(false)
+      ->type_name("EXPRESSION");
+}
+
+void add_call_option(CLI::App* sub, std::vector<std::string>& calls) {
+  add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
+}
+
 // What the kernel can select beside.
 void add_session_options(CLI::App* sub, SessionArgs& session) {
   add_list(sub, "--cgroup", session.cgroups, "Only events of tasks in these control groups",
            "PATH,…");
   add_list(sub, "--follow", session.follow,
            "Only events of these processes and of what they start from now on", "PID,…");
-  add_list(sub, "--syscall", session.syscalls, "Of system calls, only these", "NAME,…");
+  add_call_option(sub, session.syscalls);
   sub->add_option("--buffer-kb", session.buffer_kb,
                   "Size of the ring of each CPU, a power of two (default: what fits)")
       ->check(check_positive)
@@ -112,6 +128,7 @@ void add_session_options(CLI::App* sub, SessionArgs& session) {
 CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
   add_format_options(sub, view);
   add_selection_options(sub, view.selection);
+  add_condition_options(sub, view.selection);
   auto* count = sub->add_option("--count", view.count, "End after N events");
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
@@ -225,7 +242,10 @@ void add_show(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
   auto options = std::make_shared<ShowCommand>();
   auto* count_only = add_view_options(sub, *options);
-  for (const char* name : {"--event", "--pid", "--uid", "--comm"}) count_only->excludes(name);
+  add_call_option(sub, options->selection.syscalls);
+  for (const char* name :
+       {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error", "--where", "--syscall"})
+    count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
       ->excludes("--count-only");
   add_directories(sub, *options)->required();
@@ -256,6 +276,8 @@ void add_export(CLI::App& app, Command& command) {
       ->required()
       ->type_name("FILE");
   add_selection_options(sub, options->selection);
+  add_condition_options(sub, options->selection);
+  add_call_option(sub, options->selection.syscalls);
   sub->callback([options, &command] { command = *options; });
 }
 

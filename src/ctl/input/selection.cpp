@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/input/selection.h"
 
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 namespace ktraced {
 
 namespace {
+
+constexpr std::string_view kAnyError = "any";
 
 bool comm_matches(std::string_view comm, std::string_view pattern) {
   if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -49,6 +52,20 @@ std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema
               unknown_name("event or group", name, names, remedy_for(name, owner)));
 }
 
+// The options that are shorthands of expressions, and those typed.
+std::vector<std::string> conditions_of(const SelectionArgs& args) {
+  std::vector<std::string> conditions = args.where;
+  if (!args.cpus.empty())
+    conditions.push_back(fmt::format("cpu in ({})", fmt::join(args.cpus, ", ")));
+  if (!args.syscalls.empty())
+    conditions.push_back(fmt::format("nr in ({})", fmt::join(args.syscalls, ", ")));
+  if (std::ranges::find(args.errors, kAnyError) != args.errors.end())
+    conditions.emplace_back("ret < 0 && ret >= -4095");
+  else if (!args.errors.empty())
+    conditions.push_back(fmt::format("ret in (-{})", fmt::join(args.errors, ", -")));
+  return conditions;
+}
+
 }  // namespace
 
 Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schema, SchemaOf owner) {
@@ -62,6 +79,12 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.pids_ = args.pids;
   selection.uids_ = args.uids;
   selection.comms_ = args.comms;
+  selection.tids_ = args.tids;
+  for (const std::string& condition : conditions_of(args)) {
+    auto predicate = Predicate::make(condition, schema);
+    if (!predicate) return propagate(predicate);
+    selection.where_.push_back(std::move(*predicate));
+  }
   selection.task_fields_.resize(EVENT_ID_MAX);
   for (const Event& event : schema.events()) selection.learn(event);
   return selection;
@@ -73,6 +96,7 @@ bool Selection::is_named(const Event& event) const {
 
 void Selection::learn(const Event& event) {
   if (event.id >= EVENT_ID_MAX) return;
+  for (Predicate& predicate : where_) predicate.learn(event);
   if (is_named(event)) {
     events_.set(event.id);
     chosen_.push_back(event.name);
@@ -82,6 +106,7 @@ void Selection::learn(const Event& event) {
 }
 
 bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names) const {
+  if (!tids_.empty() && std::ranges::find(tids_, tid) == tids_.end()) return false;
   if (!pids_.empty() && std::ranges::find(pids_, tid) == pids_.end()) {
     const TaskName* task = names.task_at(tid, ts);
     if (task == nullptr || std::ranges::find(pids_, task->tgid) == pids_.end()) return false;
@@ -102,7 +127,15 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
 
 bool Selection::wants(uint32_t cpu, RecordView record, const NameTable& names) const {
   if (!wants_event(record.id())) return false;
-  if (pids_.empty() && uids_.empty() && comms_.empty()) return true;
+  if (!is_about_chosen_tasks(cpu, record, names)) return false;
+  const PredicateSubject subject{.record = record, .cpu = cpu, .names = names};
+  return std::ranges::all_of(
+      where_, [&](const Predicate& predicate) { return predicate.matches(subject); });
+}
+
+bool Selection::is_about_chosen_tasks(uint32_t cpu, RecordView record,
+                                      const NameTable& names) const {
+  if (pids_.empty() && uids_.empty() && comms_.empty() && tids_.empty()) return true;
   if (wants_task(record.tid(), record.ts(), cpu, names)) return true;
   if (record.id() >= task_fields_.size()) return false;
   return std::ranges::any_of(task_fields_[record.id()], [&](const Field& field) {

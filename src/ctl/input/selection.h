@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/predicate/predicate.h"
 #include "base/error.h"
 #include "schema/schema.h"
 #include "trace/metadata/name_table.h"
@@ -22,6 +23,11 @@ struct SelectionArgs {
   std::vector<uint32_t> pids;       // of processes or threads
   std::vector<uint32_t> uids;       // of processes
   std::vector<std::string> comms;   // exact, or a prefix followed by '*'
+  std::vector<uint32_t> tids;       // of these threads
+  std::vector<uint32_t> cpus;
+  std::vector<std::string> syscalls;  // of system calls, these
+  std::vector<std::string> errors;    // of system calls that fail, these: "ENOENT", "any"
+  std::vector<std::string> where;     // expressions: see analysis/predicate
 };
 
 // Whose events a selection is made of: what to do about an unknown one depends on it.
@@ -32,7 +38,7 @@ enum class SchemaOf { daemon, trace };
 class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming
-  // those that may be meant. Names may be patterns: "irq:*".
+  // those that may be meant, or as Predicate::make(). Names may be patterns: "irq:*".
   static Result<Selection> make(const SelectionArgs& args, const Schema& schema,
                                 SchemaOf owner = SchemaOf::daemon);
 
@@ -51,6 +57,8 @@ class Selection {
   [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu,
                                 const NameTable& names) const;
   [[nodiscard]] bool is_named(const Event& event) const;
+  [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
+                                           const NameTable& names) const;
 
   std::vector<std::string> names_;  // as typed
   bool all_events_ = true;
@@ -59,6 +67,8 @@ class Selection {
   std::vector<uint32_t> pids_;
   std::vector<uint32_t> uids_;
   std::vector<std::string> comms_;
+  std::vector<uint32_t> tids_;
+  std::vector<Predicate> where_;
   std::vector<std::vector<Field>> task_fields_;  // by event id
 };
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The numbers of names in predicates: ENOENT, SIGKILL, GFP_KERNEL.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// The value of a field of that meaning with this name; nothing if there is none. Of a syscall_ret,
+// the errno, which is a positive number. Not for syscall_nr: its names depend on the record's ABI.
+[[nodiscard]] std::optional<uint64_t> named_value(Meaning meaning, std::string_view name,
+                                                  const Schema& schema);
+
+// Do fields of that meaning have names?
+[[nodiscard]] bool has_named_values(Meaning meaning);
+
+}  // namespace ktraced

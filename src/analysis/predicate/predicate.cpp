@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/predicate/predicate.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "analysis/coverage/comm.h"
+#include "base/text/suggest.h"
+#include "trace/packet/field_value.h"
+
+namespace ktraced {
+namespace {
+
+enum class Truth : uint8_t { no, unknown, yes };
+
+Truth truth(bool value) { return value ? Truth::yes : Truth::no; }
+
+bool compare(Operator op, const PredicateNumber& left, const PredicateNumber& right) {
+  switch (op) {
+    case Operator::equal:
+    case Operator::in:
+      return left == right;
+    case Operator::not_equal:
+      return left != right;
+    case Operator::less:
+      return left < right;
+    case Operator::less_equal:
+      return left <= right;
+    case Operator::greater:
+      return left > right;
+    case Operator::greater_equal:
+      return left >= right;
+    case Operator::has_bits:
+      return (left.bits & right.bits) != 0;
+    case Operator::like:
+      break;
+  }
+  return false;
+}
+
+// ---- evaluation ----
+
+std::optional<PredicateNumber> number_in(const BoundPredicate& node,
+                                         const PredicateSubject& subject) {
+  switch (node.source) {
+    case PredicateSource::field:
+      if (const auto bits = integer_of(node.field, subject.record))
+        return PredicateNumber{.bits = *bits,
+                               .negative = node.field.is_signed && static_cast<int64_t>(*bits) < 0};
+      return std::nullopt;
+    case PredicateSource::cpu:
+      return PredicateNumber{.bits = subject.cpu};
+    case PredicateSource::tid:
+      return PredicateNumber{.bits = subject.record.tid()};
+    case PredicateSource::pid:
+      if (const TaskName* task = subject.names.task_at(subject.record.tid(), subject.record.ts()))
+        return PredicateNumber{.bits = task->tgid};
+      return subject.record.tid() == 0 ? std::optional(PredicateNumber{}) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+Truth test_number(const BoundPredicate& node, const PredicateSubject& subject) {
+  const auto number = number_in(node, subject);
+  if (!number) return Truth::unknown;
+  if (node.kind == Expression::Kind::nonzero) return truth(number->bits != 0);
+  const auto matches = [&](const PredicateValue& value) {
+    if (!value.is_call) return compare(node.op, *number, value.number);
+    const auto abi = node.abi ? integer_of(*node.abi, subject.record).value_or(0) : 0;
+    const auto& call = value.call[abi < value.call.size() ? abi : 0];
+    if (!call) return node.op == Operator::not_equal;
+    return compare(node.op, *number,
+                   {.bits = static_cast<uint64_t>(int64_t{*call}), .negative = *call < 0});
+  };
+  return truth(std::ranges::any_of(node.values, matches));
+}
+
+Truth test_text(const BoundPredicate& node, const PredicateSubject& subject) {
+  CommScratch scratch;
+  std::optional<std::string_view> text;
+  if (node.source == PredicateSource::event)
+    text = node.event;
+  else if (node.source == PredicateSource::comm)
+    text = comm_at(subject.names, subject.record.tid(), subject.record.ts(), subject.cpu, scratch);
+  else
+    text = text_of(node.field, subject.record);
+  if (!text) return Truth::unknown;
+  const auto matches = [&](const PredicateValue& value) {
+    if (node.op == Operator::not_equal) return *text != value.text;
+    if (node.op != Operator::like) return *text == value.text;
+    return ::fnmatch(value.text.c_str(), std::string(*text).c_str(), FNM_NOESCAPE) == 0;
+  };
+  return truth(std::ranges::any_of(node.values, matches));
+}
+
+Truth test(const BoundPredicate& node, const PredicateSubject& subject) {
+  switch (node.kind) {
+    case Expression::Kind::any_of: {
+      Truth any = Truth::no;
+      for (const BoundPredicate& operand : node.operands)
+        any = std::max(any, test(operand, subject));
+      return any;
+    }
+    case Expression::Kind::all_of: {
+      Truth all = Truth::yes;
+      for (const BoundPredicate& operand : node.operands)
+        if ((all = std::min(all, test(operand, subject))) == Truth::no) break;
+      return all;
+    }
+    case Expression::Kind::negation: {
+      const Truth operand = test(node.operands.front(), subject);
+      if (operand == Truth::unknown) return operand;
+      return truth(operand == Truth::no);
+    }
+    case Expression::Kind::comparison:
+    case Expression::Kind::nonzero:
+      break;
+  }
+  if (node.source == PredicateSource::none) return Truth::unknown;
+  return node.is_text() ? test_text(node, subject) : test_number(node, subject);
+}
+
+// Each comparison must be possible with the fields of some event.
+Result<> check_fields(std::string_view text, const Expression& expression, const Schema& schema) {
+  for (const Expression& operand : expression.operands)
+    if (auto checked = check_fields(text, operand, schema); !checked) return checked;
+  if (expression.field.empty()) return {};
+  std::set<std::string> known;
+  for (const std::string_view name : predicate_names()) known.emplace(name);
+  std::optional<Error> failure;
+  for (const Event& event : schema.events()) {
+    for (const Field& field : event.fields) known.insert(field.name);
+    if (!has_field(event, expression.field)) continue;
+    auto bound = bind_predicate(text, expression, event, schema);
+    if (bound) return {};
+    if (!failure) failure = bound.error();
+  }
+  if (failure) return std::unexpected(*failure);
+  return predicate_error(text, expression.place,
+                         unknown_name("field", expression.field, known,
+                                      "'ktracectl events --fields' lists those of each event"));
+}
+
+}  // namespace
+
+Result<Predicate> Predicate::make(std::string_view text, const Schema& schema) {
+  auto expression = parse_expression(text);
+  if (!expression) return propagate(expression);
+  if (auto checked = check_fields(text, *expression, schema); !checked) return propagate(checked);
+  Predicate predicate(text, std::move(*expression), schema);
+  for (const Event& event : schema.events()) predicate.learn(event);
+  return predicate;
+}
+
+void Predicate::learn(const Event& event) {
+  auto bound = bind_predicate(text_, expression_, event, flags_);
+  if (bound)
+    by_event_[event.id] = std::make_shared<const BoundPredicate>(std::move(*bound));
+  else
+    by_event_.erase(event.id);
+}
+
+bool Predicate::matches(const PredicateSubject& subject) const {
+  const auto found = by_event_.find(subject.record.id());
+  return found != by_event_.end() && test(*found->second, subject) == Truth::yes;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/predicate/predicate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/support/packets.h"
+#include "unit/support/schema.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PredicateTest : public ::testing::Test {
+ protected:
+  PredicateTest() {
+    for (const Bytes& name : {task_name(100, 1, 100, "nginx"), task_name(101, 1, 100, "nginx-io")})
+      names_.apply(RecordView(name.data()));
+  }
+  bool matches(std::string_view text, const Bytes& record, uint32_t cpu = 3) {
+    auto predicate = Predicate::make(text, schema_);
+    EXPECT_TRUE(predicate) << predicate.error().message;
+    return predicate &&
+           predicate->matches({.record = RecordView(record.data()), .cpu = cpu, .names = names_});
+  }
+  std::string error_of(std::string_view text) {
+    const auto predicate = Predicate::make(text, schema_);
+    EXPECT_FALSE(predicate) << text;
+    return predicate ? std::string() : predicate.error().message;
+  }
+  static Bytes exit_of(s32 nr, s64 ret, u32 abi = 0, uint32_t tid = 100) {
+    return make_record(EVENT_sys_exit, 10, tid, rec_sys_exit{.nr = nr, .abi = abi, .ret = ret});
+  }
+
+  Schema schema_ = built_schema();
+  NameTable names_;
+};
+
+TEST_F(PredicateTest, ComparesSignedNumbers) {
+  EXPECT_TRUE(matches("ret < 0", exit_of(257, -2)));
+  EXPECT_FALSE(matches("ret < 0", exit_of(257, 3)));
+  EXPECT_TRUE(matches("ret >= -2 && ret <= -2", exit_of(257, -2)));
+  EXPECT_TRUE(matches("ret > -3", exit_of(257, -2)));
+  EXPECT_FALSE(matches("ret > -1", exit_of(257, -2)));
+}
+
+TEST_F(PredicateTest, ComparesUnsignedNumbersAboveTheSignedOnes) {
+  rec_kfree high{};
+  high.ptr = ~0ULL;
+  const Bytes record = make_record(EVENT_kfree, 10, 100, high);
+  EXPECT_TRUE(matches("ptr == 0xffffffffffffffff", record));
+  EXPECT_TRUE(matches("ptr > 0", record));
+  EXPECT_FALSE(matches("ptr == -1", record)) << "an address is not negative";
+}
+
+TEST_F(PredicateTest, KnowsSystemCallsOfEachAbi) {
+  EXPECT_TRUE(matches("nr == openat", exit_of(257, 0)));
+  EXPECT_TRUE(matches("nr == openat", exit_of(295, 0, 1))) << "its number in 32-bit programs";
+  EXPECT_FALSE(matches("nr == openat", exit_of(257, 0, 1)));
+  EXPECT_TRUE(matches("nr != openat", exit_of(0, 0)));
+  EXPECT_TRUE(matches("nr in (read, openat)", exit_of(0, 0)));
+  EXPECT_FALSE(matches("nr in (write, openat)", exit_of(0, 0)));
+}
+
+TEST_F(PredicateTest, KnowsErrorsAndFlags) {
+  EXPECT_TRUE(matches("ret == -ENOENT", exit_of(257, -2)));
+  rec_signal_generate signal{};
+  signal.sig = 9;
+  EXPECT_TRUE(matches("sig == SIGKILL", make_record(EVENT_signal_generate, 10, 100, signal)));
+  schema_.gfp_flags = {{.mask = 0x100, .name = "__GFP_ZERO"}};
+  rec_kmalloc alloc{};
+  alloc.gfp_flags = 0x1c0;
+  const Bytes record = make_record(EVENT_kmalloc, 10, 100, alloc);
+  EXPECT_TRUE(matches("gfp_flags & __GFP_ZERO", record));
+  EXPECT_FALSE(matches("gfp_flags & 0x200", record));
+}
+
+TEST_F(PredicateTest, KnowsTheRecordsOwnValues) {
+  const Bytes record = exit_of(257, 0, 0, 101);
+  EXPECT_TRUE(matches("pid == 100 && tid == 101 && cpu == 3", record));
+  EXPECT_TRUE(matches("comm == 'nginx-io'", record));
+  EXPECT_TRUE(matches("comm ~ 'nginx*'", record));
+  EXPECT_TRUE(matches("comm in (bash, 'nginx-io')", record));
+  EXPECT_TRUE(matches("event == sys_exit", record));
+  EXPECT_FALSE(matches("cpu == 3", record, 4));
+}
+
+TEST_F(PredicateTest, DistinguishesAFieldFromTheRecordsOwnValue) {
+  const Bytes waking = make_record(EVENT_sched_waking, 10, 100, rec_sched_waking{.pid = 7});
+  EXPECT_TRUE(matches("args.pid == 7", waking));
+  EXPECT_FALSE(matches("pid == 7", waking));
+  EXPECT_TRUE(matches("pid == 100", waking));
+}
+
+TEST_F(PredicateTest, ALackingFieldIsNeitherTrueNorFalse) {
+  const Bytes alloc = make_record(EVENT_kmalloc, 10, 100, rec_kmalloc{});
+  EXPECT_FALSE(matches("ret < 0", alloc));
+  EXPECT_FALSE(matches("!(ret < 0)", alloc));
+  EXPECT_TRUE(matches("ret < 0 || cpu == 3", alloc));
+  EXPECT_FALSE(matches("ret < 0 && cpu == 3", alloc));
+}
+
+TEST_F(PredicateTest, ABareFieldIsTrueUnlessZero) {
+  EXPECT_TRUE(matches("ret", exit_of(257, -2)));
+  EXPECT_FALSE(matches("ret", exit_of(257, 0)));
+  EXPECT_TRUE(matches("!ret", exit_of(257, 0)));
+}
+
+TEST_F(PredicateTest, ReportsFieldsAndValuesThatCannotBe) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"rett < 0", "at character 1 of 'rett < 0': unknown field 'rett'; did you mean 'ret'?"},
+      {"cpu == 3 && rett", "at character 13 "},
+      {"nr == opnat", "at character 7 of 'nr == opnat': there is no system call 'opnat'"},
+      {"ret == ENOENT", "a call that fails returns -ENOENT"},
+      {"ret == openat", "is not a name of a value of this field"},
+      {"ret == 'x'", "expected a number or a name without quotes"},
+      {"bytes_req == many", "the values of this field have no names"},
+      {"comm == 3", "expected a text in quotes"},
+      {"comm < 'x'", "is a text, which has no order"},
+      {"comm", "is a text: compare it"},
+      {"ret ~ 'x'", "is a number: ~ is for texts"},
+      {"args == 3", "is a list, which cannot be compared"},
+  };
+  for (const auto& [text, message] : cases) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
+}
+
+TEST_F(PredicateTest, LearnsEventsThatAreDefinedLater) {
+  auto predicate = Predicate::make("ret < 0", schema_);
+  ASSERT_TRUE(predicate);
+  Event later = *schema_.find("sys_exit");
+  later.id = 1999;
+  const Bytes record = make_record(static_cast<event_id>(1999), 10, 100, rec_sys_exit{.ret = -1});
+  const PredicateSubject subject{.record = RecordView(record.data()), .cpu = 0, .names = names_};
+  EXPECT_FALSE(predicate->matches(subject));
+  predicate->learn(later);
+  EXPECT_TRUE(predicate->matches(subject));
+}
+
+}  // namespace
+}  // namespace ktraced::test
