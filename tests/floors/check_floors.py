@@ -45,7 +45,7 @@ ROOMS = {
     "daemon/capture": {"daemon/config", "daemon/events", "daemon/programs", "daemon/runtime", "daemon/sessions", "daemon/stream"},
     "daemon/output": {"daemon/capture", "daemon/config", "daemon/runtime"},
     "daemon/snapshots": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime"},
-    "daemon/control": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime", "daemon/snapshots"},
+    "daemon/control": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime", "daemon/sessions", "daemon/snapshots"},
     "daemon": {"daemon/capture", "daemon/config", "daemon/control", "daemon/output", "daemon/runtime", "daemon/snapshots"},
     "analysis": {"analysis/coverage"},
     "analysis/intervals": {"analysis", "analysis/coverage"},

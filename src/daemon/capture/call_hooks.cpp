@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/sessions/session_rules.h"
+
 namespace ktraced {
 namespace {
-
-// No event has a name with this.
-constexpr std::string_view kFunctionPrefix = "function ";
 
 // The functions where a session records; none: at the tracepoints.
 std::set<std::string> place_of(const std::map<uint32_t, std::set<std::string>>& by_session,
@@ -47,14 +46,14 @@ Result<CallHooks::Functions> CallHooks::functions_for(const std::vector<std::str
 }
 
 bool CallHooks::decide(const SessionSet& sessions) {
-  const uint32_t recording = sessions.recording("sys_enter") | sessions.recording("sys_exit");
-  const uint32_t recorded = std::exchange(recording_, recording);
+  const uint32_t now = recording(sessions, "sys_enter") | recording(sessions, "sys_exit");
+  const uint32_t recorded = std::exchange(recording_, now);
   const auto reasons_before = std::exchange(why_not_, {});
   const auto places_before = std::exchange(by_session_, {});
   bool moved = false;
   for (const Session& session : sessions.all()) {
-    if ((recording & session.bit()) == 0) continue;
-    const std::vector<std::string>& calls = sessions.filter_of(session).syscall;
+    if ((now & session.bit()) == 0) continue;
+    const std::vector<std::string>& calls = filter_of(sessions, session).syscall;
     auto functions = session.owner.is_ordinary_user()  // attaching slows the whole machine
                          ? Result<Functions>(fail(ExitCode::no_permission,
                                                   "only administrators record at functions"))
@@ -103,14 +102,9 @@ std::vector<ProgramNeed> CallHooks::needs() const {
   for (std::string& function : programs_.attached()) all.insert(std::move(function));
   std::vector<ProgramNeed> needs;
   for (const std::string& function : all)
-    needs.push_back({.program = {.name = std::string(kFunctionPrefix) + function},
+    needs.push_back({.program = {.name = function, .kind = Program::Kind::calls},
                      .needed = needed.contains(function)});
   return needs;
-}
-
-std::optional<std::string> CallHooks::function_of(std::string_view program) {
-  if (!program.starts_with(kFunctionPrefix)) return std::nullopt;
-  return std::string(program.substr(kFunctionPrefix.size()));
 }
 
 void CallHooks::attach(const std::string& function) {
@@ -125,5 +119,11 @@ void CallHooks::attach(const std::string& function) {
 }
 
 bool CallHooks::take_failed() { return std::exchange(failed_, false); }
+
+void CallHooks::forget_failures() {
+  unusable_because_.clear();
+  refused_.clear();
+  tried_ = false;
+}
 
 }  // namespace ktraced

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/programs/program_attacher.h"
@@ -37,14 +36,14 @@ class CallHooks {
   // does not record calls.
   [[nodiscard]] std::optional<std::string> why_not(const Session& session) const;
 
-  // The programs on functions that are attached or must be, under names of their own.
+  // The programs on functions that are attached or must be.
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
-  // The function that such a program is for; nothing for the name of an event.
-  [[nodiscard]] static std::optional<std::string> function_of(std::string_view program);
   // Attaches it. Failures are not errors: the sessions then use the tracepoints.
   void attach(const std::string& function);
   // True, once, if attaching has failed since the last call: decide() then decides differently.
   [[nodiscard]] bool take_failed();
+  // Forgets all failures: the next decide() tries again what has failed before.
+  void forget_failures();
 
  private:
   using Functions = std::set<std::string>;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "daemon/config/config.h"
 #include "daemon/sessions/call_place.h"
+#include "daemon/sessions/session_rules.h"
 
 namespace ktraced {
 namespace {
@@ -20,7 +21,7 @@ bool is_call(const std::string& event) { return event == "sys_enter" || event ==
 bool Reconciler::direct(const Event& event) const {
   const Session& recorder = p_.sessions.recorder();
   return (p_.filters.filtering() & recorder.bit()) == 0 &&
-         !(call_place(event.id) != 0 && !p_.sessions.filter_of(recorder).syscall.empty());
+         !(call_place(event.id) != 0 && !filter_of(p_.sessions, recorder).syscall.empty());
 }
 
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
@@ -29,7 +30,7 @@ void Reconciler::switch_events() {
   std::vector<SessionHits::Target> events;
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
-    uint32_t sessions = p_.sessions.recording(event.name);
+    uint32_t sessions = recording(p_.sessions, event.name);
     if (const uint16_t functions = call_place(event.id); functions != 0) {
       sessions &= ~moving_;
       const uint32_t at_functions = sessions & p_.calls.sessions();
@@ -45,21 +46,25 @@ void Reconciler::switch_events() {
 
 std::vector<ProgramNeed> Reconciler::needs() const {
   const TaskTracking::Tracked tracked{
-      .names = p_.sessions.any_records() || p_.filters.following(),
+      .names = any_records(p_.sessions) || p_.filters.following(),
       .threads = p_.filters.following() || p_.filters.filtering() != 0,
       .cgroups = p_.filters.by_cgroup() != 0};
   std::vector<ProgramNeed> needs;
   for (const Event& event : p_.catalog.schema().events()) {
     const bool tracker = TaskTracking::tracks_names(event.name);
     const uint32_t elsewhere = call_place(event.id) != 0 ? p_.calls.sessions() : 0;
-    const bool on = (p_.sessions.recording(event.name) & ~elsewhere) != 0;
-    if (is_dynamic(event))  // if a name has several definitions, the newest is used
-      needs.push_back({.program = {.name = event.name, .dynamic_id = event.id},
-                       .needed = on && p_.catalog.schema().find(event.name) == &event});
-    else if (p_.availability.supports(event.name))
-      needs.push_back({.program = {.name = event.name},
+    const bool on = (recording(p_.sessions, event.name) & ~elsewhere) != 0;
+    Program program{.name = event.name};
+    if (is_dynamic(event)) {  // if a name has several definitions, the newest is used
+      program.kind = Program::Kind::dynamic;
+      program.dynamic_id = event.id;
+      const bool newest = p_.catalog.schema().find(event.name) == &event;
+      needs.push_back({.program = std::move(program), .needed = on && newest});
+    } else if (p_.availability.supports(event.name)) {
+      needs.push_back({.program = std::move(program),
                        .needed = on || (tracked.names && tracker),
                        .first = tracker});  // events need thread names
+    }
   }
   std::ranges::move(p_.calls.needs(), std::back_inserter(needs));
   std::ranges::move(p_.tracking.helper_needs(tracked), std::back_inserter(needs));
@@ -69,7 +74,7 @@ std::vector<ProgramNeed> Reconciler::needs() const {
 void Reconciler::reconcile() {
   if (closed_) return;
   const TraceConfigHistory::Change change(p_.history);
-  if (p_.sessions.any_records() || p_.filters.following()) p_.tracking.begin();
+  if (any_records(p_.sessions) || p_.filters.following()) p_.tracking.begin();
   move_calls();
   switch_events();
   p_.attacher.start(needs());
@@ -122,22 +127,22 @@ bool Reconciler::attached(const Session& session, const std::string& event) cons
 
 // An enabled event is traced from when it is attached.
 EventSet Reconciler::traced_events(const Session& session) const {
-  EventSet traced = p_.sessions.events_of(session);
+  EventSet traced = events_of(p_.sessions, session);
   std::erase_if(traced, [&](const std::string& name) {
     if (p_.availability.why_not(name) != nullptr) return true;
-    return p_.sessions.records(session) && !attached(session, name);
+    return records(p_.sessions, session) && !attached(session, name);
   });
   return traced;
 }
 
 nlohmann::json Reconciler::describe(const Session& session) const {
-  const FilterSettings filter = p_.sessions.filter_of(session);
+  const FilterSettings filter = filter_of(p_.sessions, session);
   return {{"events", traced_events(session)},
           {"syscalls_only", filter.syscall},
           {"filter", filter_to_json(filter)},
           {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
           {"stream", {{"buffer_kb", session.ring_bytes / 1024}}},
-          {"state", p_.sessions.paused(session) ? "paused" : "running"}};
+          {"state", paused(p_.sessions, session) ? "paused" : "running"}};
 }
 
 // Called after every possible change of the trace config, even if nothing has changed.

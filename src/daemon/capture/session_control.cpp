@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/capture/account_records.h"
 #include "daemon/config/config.h"
 #include "daemon/runtime/failure_barrier.h"
+#include "daemon/sessions/account_records.h"
+#include "daemon/sessions/session_rules.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -150,22 +151,22 @@ Result<> SessionControl::apply_filter(uint32_t tasks_of, uint32_t syscalls_of,
 }
 
 Result<> SessionControl::apply_own_filter(const Session& session) {
-  return apply_filter(session.bit(), session.bit(), p_.sessions.filter_of(session));
+  return apply_filter(session.bit(), session.bit(), filter_of(p_.sessions, session));
 }
 
 Result<> SessionControl::set_recorder_filter(const FilterSettings& settings) {
-  if (auto applied = apply_filter(p_.sessions.with_tasks_of_recorder(),
-                                  p_.sessions.with_syscalls_of_recorder(), settings);
+  if (auto applied = apply_filter(with_tasks_of_recorder(p_.sessions),
+                                  with_syscalls_of_recorder(p_.sessions), settings);
       !applied)
     return applied;
-  p_.sessions.set_recorder_filter(settings);
+  p_.sessions.recorder().own_filter = OwnFilter::of(settings);
   return {};
 }
 
 // The recorder comes first, so that the processes it follows have the same numbers in each daemon.
 Result<> SessionControl::set_filters(const ConfiguredFilters& filters) {
   Session& output = p_.sessions.output();
-  const FilterSettings recorder_before = p_.sessions.filter_of(p_.sessions.recorder());
+  const FilterSettings recorder_before = filter_of(p_.sessions, p_.sessions.recorder());
   const OwnFilter output_before = output.own_filter;
   output.own_filter = filters.output.value_or(output_before);
   auto set = set_recorder_filter(filters.recorder);
@@ -269,7 +270,7 @@ Result<SessionControl::Discarded> SessionControl::reset(const Session& session, 
     discarded.history = *history;
   }
   for (const Session& other : p_.sessions.all())
-    if (!other.is_recorder() && p_.sessions.follows_recorder(other)) {
+    if (follows_recorder(other)) {
       discarded.unread += drain_->discard(other.number);
       p_.accounts.reset(other.number);
     }

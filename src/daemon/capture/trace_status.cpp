@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/sessions/call_place.h"
+#include "daemon/sessions/session_rules.h"
 
 namespace ktraced {
 namespace {
@@ -27,7 +28,7 @@ EventStatus StatusReader::status(const Session& session, const Event& event,
                                  SessionAccounts::Reading reading) const {
   const std::string* reason = availability_.why_not(event.name);
   EventStatus status{
-      .enabled = sessions_.events_of(session).contains(event.name) && reason == nullptr,
+      .enabled = events_of(sessions_, session).contains(event.name) && reason == nullptr,
       .attached = catalog_.attached(event) || attached_at_functions(session, event),
       .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
       .counters = reading.counters,
@@ -70,13 +71,13 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
   SessionStatus out{.name = session.name,
                     .owner = session.owner,
                     .since_ns = session.since_ns,
-                    .state = !session.has_sink            ? State::off
-                             : sessions_.records(session) ? State::recording
-                                                          : State::paused,
+                    .state = !session.has_sink             ? State::off
+                             : records(sessions_, session) ? State::recording
+                                                           : State::paused,
                     .own_events = session.own_events.has_value(),
                     .own_filter = session.own_filter.tasks.has_value(),
-                    .event_names = sessions_.events_of(session),
-                    .filter = sessions_.filter_of(session),
+                    .event_names = events_of(sessions_, session),
+                    .filter = filter_of(sessions_, session),
                     .calls_at_functions = (calls_.sessions() & session.bit()) != 0,
                     .calls_at_tracepoints = calls_.why_not(session),
                     .ring_bytes = session.ring_bytes,
@@ -112,8 +113,8 @@ StreamStatus StatusReader::stream() const {
 
 // Thousands of events may be defined, and reading the misses of one takes a system call.
 bool StatusReader::is_unused(const Event& event) const {
-  return is_dynamic(event) && sessions_.recording(event.name) == 0 &&
-         !sessions_.events_of(sessions_.recorder()).contains(event.name) &&
+  return is_dynamic(event) && recording(sessions_, event.name) == 0 &&
+         !events_of(sessions_, sessions_.recorder()).contains(event.name) &&
          !catalog_.dynamic().loaded(event.id) && !accounts_.any_hit(event);
 }
 

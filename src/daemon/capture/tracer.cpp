@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/capture/attach_functions.h"
+#include "daemon/sessions/session_rules.h"
 #include "kernel/programs/features.h"
 #include "kernel/symbols/gfp_flags.h"
 #include "schema/schema_from_btf.h"
@@ -84,7 +86,8 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       names_(object_),
       history_(object_, adopted_),
       tracking_(object_, names_, availability_),
-      attacher_(attach_functions(),
+      attacher_(attach_functions(object_, catalog_, calls_,
+                                 [this](const std::string& event) { probes_.try_attach(event); }),
                 {.changed = [this] { tracking_.check_if_attached(); },
                  .finished = [this] { reconciler_.note_attached(); }},
                 availability_),
@@ -145,43 +148,6 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
     misses_.adopt_without_entries(object_.control().event_ways);
   if (adopted_ && !catalog_.dynamic().misses_kept())
     history_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
-}
-
-ProgramAttacher::Kernel Tracer::attach_functions() {
-  return {.attached =
-              [this](const Program& program) {
-                if (const auto function = CallHooks::function_of(program.name))
-                  return catalog_.calls().attached(*function);
-                return program.dynamic_id != 0 ? catalog_.dynamic().attached(program.dynamic_id)
-                                               : object_.attached(program.name);
-              },
-          .detaching =
-              [this](const Program& program) {
-                if (const auto function = CallHooks::function_of(program.name))
-                  return catalog_.calls().detaching(*function);
-                return program.dynamic_id != 0 ? catalog_.dynamic().detaching(program.dynamic_id)
-                                               : object_.detaching(program.name);
-              },
-          .attach = [this](const Program& program) { return attach(program); },
-          .detach = [this](const Program& program) { detach(program); },
-          .try_attach = [this](const std::string& event) { probes_.try_attach(event); }};
-}
-
-Result<> Tracer::attach(const Program& program) {
-  if (program.dynamic_id != 0) return catalog_.dynamic().attach(program.dynamic_id);
-  const auto function = CallHooks::function_of(program.name);
-  if (!function) return object_.attach(program.name);
-  calls_.attach(*function);
-  return {};
-}
-
-void Tracer::detach(const Program& program) {
-  if (program.dynamic_id != 0)
-    catalog_.dynamic().detach(program.dynamic_id);
-  else if (const auto function = CallHooks::function_of(program.name))
-    catalog_.calls().detach(*function);
-  else
-    object_.detach(program.name);
 }
 
 SessionHits::Kernel Tracer::hit_counters() {
@@ -249,7 +215,7 @@ void Tracer::note_flight() {
 // here: a program that an earlier daemon left attached must record every hit.
 // `resizing`: the recorder is turned on, if at all, with its new rings.
 Result<> Tracer::change_kernel(const Config& config, bool resizing) {
-  const ConfiguredFilters before{.recorder = sessions_.filter_of(sessions_.recorder()),
+  const ConfiguredFilters before{.recorder = filter_of(sessions_, sessions_.recorder()),
                                  .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
   if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
@@ -268,7 +234,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config,
   if (config.bpffs != config_.bpffs)
     return fail(ExitCode::config, "bpffs cannot be changed while the daemon runs: restart it");
   const TraceConfigHistory::Change change(history_);
-  const FilterSettings before = sessions_.filter_of(sessions_.recorder());
+  const FilterSettings before = filter_of(sessions_, sessions_.recorder());
   const OwnFilter output_before = sessions_.output().own_filter;
   auto resize = prepare_resize(config, std::move(flight));
   if (!resize) return propagate(resize);
@@ -288,6 +254,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config,
     changed.emplace_back("stream");
   if (config.flight != config_.flight) changed.emplace_back("flight");
   config_ = config;
+  calls_.forget_failures();
   reconciler_.reconcile();
   return changed;
 }

@@ -104,9 +104,6 @@ class Tracer {
  private:
   Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
          const Config& config, KernelSymbols& symbols);
-  [[nodiscard]] ProgramAttacher::Kernel attach_functions();
-  Result<> attach(const Program& program);
-  void detach(const Program& program);
   [[nodiscard]] SessionHits::Kernel hit_counters();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "daemon/control/trace_json.h"
+#include "daemon/sessions/session_rules.h"
 #include "kernel/probes/probe_grammar.h"
 
 namespace ktraced {
@@ -40,7 +41,7 @@ FinishCommand answer_with(json answer) {
 Result<ChosenEvents> change_events(const TracerParts& tracer, Session& session,
                                    const std::vector<std::string>& names, bool enabled) {
   if (session.is_recorder()) return tracer.events.set_enabled(names, enabled);
-  EventSet events = tracer.sessions.events_of(session);
+  EventSet events = events_of(tracer.sessions, session);
   auto chosen = tracer.events.set_enabled(names, enabled, events);
   if (!chosen) return chosen;
   session.own_events = std::move(events);

@@ -14,6 +14,7 @@
 #include "daemon/control/snapshot_methods.h"
 #include "daemon/control/trace_json.h"
 #include "daemon/runtime/json_text.h"
+#include "daemon/sessions/session_rules.h"
 #include "trace/packet/protocol_version.h"
 
 namespace ktraced {
@@ -60,7 +61,7 @@ Result<json> reset(const TracerParts& tracer, const json& params) {
 Result<json> show_filter(const TracerParts& tracer, const json& params) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  return json{{"filter", filter_to_json(tracer.sessions.filter_of(**session))}};
+  return json{{"filter", filter_to_json(filter_of(tracer.sessions, **session))}};
 }
 
 Result<json> set_filter(const TracerParts& tracer, const json& params) {
@@ -68,7 +69,7 @@ Result<json> set_filter(const TracerParts& tracer, const json& params) {
   if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto settings = merge_filter(tracer.sessions.filter_of(**session), *patch);
+  auto settings = merge_filter(filter_of(tracer.sessions, **session), *patch);
   if (!settings) return propagate(settings);
   if (auto applied = tracer.session_control.set_filter(**session, *settings); !applied)
     return propagate(applied);
@@ -83,7 +84,7 @@ Result<json> clear_filter(const TracerParts& tracer, const json& params) {
   if (auto keys = params.find("keys"); keys != params.end()) {
     auto names = names_parameter(params, "keys");
     if (!names) return propagate(names);
-    cleared = without_keys(tracer.sessions.filter_of(**session), *names);
+    cleared = without_keys(filter_of(tracer.sessions, **session), *names);
   }
   if (!cleared) return propagate(cleared);
   if (auto applied = tracer.session_control.set_filter(**session, *cleared); !applied)

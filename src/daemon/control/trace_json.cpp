@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "daemon/config/config.h"
+#include "daemon/sessions/session_rules.h"
 #include "schema/schema_json.h"
 #include "trace/packet/protocol_version.h"
 
@@ -71,7 +72,7 @@ json flight_json(const FlightStatus& flight) {
 }
 
 json filter_status_json(const TracerParts& tracer) {
-  const FilterSettings current = tracer.sessions.filter_of(tracer.sessions.recorder());
+  const FilterSettings current = filter_of(tracer.sessions, tracer.sessions.recorder());
   json filter = filter_to_json(current);
   filter.erase("syscall");
   filter["syscalls_only"] = current.syscall;

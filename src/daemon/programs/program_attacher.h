@@ -17,10 +17,16 @@
 
 namespace ktraced {
 
-// A program by the name of its event, if any.
+// A program that can be attached.
 struct Program {
-  std::string name;
-  uint16_t dynamic_id = 0;  // of a dynamic event; 0: built in
+  enum class Kind {
+    built_in,  // on a hook of its own
+    dynamic,   // of a dynamic event
+    calls,     // on the function of a system call
+  };
+  std::string name;  // of its event, if any; of the function
+  Kind kind = Kind::built_in;
+  uint16_t dynamic_id = 0;  // of the dynamic event
 };
 
 // Whether a program must be attached.

@@ -99,39 +99,4 @@ Result<Session*> SessionSet::named(const std::string& name) {
               printable(name));
 }
 
-FilterSettings SessionSet::filter_of(const Session& session) const {
-  const OwnFilter& own = session.own_filter;
-  const OwnFilter& recorders = recorder().own_filter;
-  const TaskFilter& tasks = own.tasks ? *own.tasks : *recorders.tasks;
-  return {.include = tasks.include,
-          .exclude = tasks.exclude,
-          .syscall = own.syscalls ? *own.syscalls : *recorders.syscalls};
-}
-
-uint32_t SessionSet::with_tasks_of_recorder() const {
-  uint32_t sessions = recorder().bit();
-  for (const Session& session : sessions_)
-    if (!session.own_filter.tasks) sessions |= session.bit();
-  return sessions;
-}
-
-uint32_t SessionSet::with_syscalls_of_recorder() const {
-  uint32_t sessions = recorder().bit();
-  for (const Session& session : sessions_)
-    if (!session.own_filter.syscalls) sessions |= session.bit();
-  return sessions;
-}
-
-bool SessionSet::any_records() const {
-  return std::ranges::any_of(sessions_,
-                             [this](const Session& session) { return records(session); });
-}
-
-uint32_t SessionSet::recording(const std::string& event) const {
-  uint32_t sessions = 0;
-  for (const Session& session : sessions_)
-    if (records(session) && events_of(session).contains(event)) sessions |= session.bit();
-  return sessions;
-}
-
 }  // namespace ktraced

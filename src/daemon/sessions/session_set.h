@@ -44,38 +44,11 @@ class SessionSet {
   // By name. Fails with ExitCode::usage.
   [[nodiscard]] Result<Session*> named(const std::string& name);
 
-  // The events of a session.
-  [[nodiscard]] const EventSet& events_of(const Session& session) const {
-    return session.own_events ? *session.own_events : recorder_events_;
-  }
-  // The filter of a session.
-  [[nodiscard]] FilterSettings filter_of(const Session& session) const;
-  // The filter of the recorder.
-  void set_recorder_filter(const FilterSettings& filter) {
-    recorder().own_filter = OwnFilter::of(filter);
-  }
-  // True if a session has asked for nothing of its own: it shows what the recorder records.
-  [[nodiscard]] bool follows_recorder(const Session& session) const {
-    return !session.is_recorder() && !session.own_events && session.own_filter == OwnFilter{};
-  }
-  // A paused recorder also pauses the sessions that follow it.
-  [[nodiscard]] bool paused(const Session& session) const {
-    return suspended_ || session.paused || (follows_recorder(session) && recorder().paused);
-  }
+  // Of the recorder.
+  [[nodiscard]] const EventSet& recorder_events() const { return recorder_events_; }
   // Pauses all sessions, or ends that: each is then as it was.
   void suspend(bool suspended) { suspended_ = suspended; }
-  // True if a session records now.
-  [[nodiscard]] bool records(const Session& session) const {
-    return session.has_sink && !paused(session);
-  }
-  // The recorder and the sessions that have its part of the filter, by bits.
-  [[nodiscard]] uint32_t with_tasks_of_recorder() const;
-  [[nodiscard]] uint32_t with_syscalls_of_recorder() const;
-
-  // True if any session records.
-  [[nodiscard]] bool any_records() const;
-  // The sessions that record this event now, by bits.
-  [[nodiscard]] uint32_t recording(const std::string& event) const;
+  [[nodiscard]] bool suspended() const { return suspended_; }
 
  private:
   [[nodiscard]] Result<> check_room(const SessionOwner& owner) const;

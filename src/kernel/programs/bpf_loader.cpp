@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "bpf/fetch.h"
 #include "kernel/programs/libbpf_log.h"
 
 extern "C" {

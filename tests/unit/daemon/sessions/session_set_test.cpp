@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/sessions/session_rules.h"
 #include "daemon/sessions/session_set.h"
 
 #include <gmock/gmock.h>
@@ -31,8 +32,8 @@ class SessionSetTest : public testing::Test {
 TEST_F(SessionSetTest, HasTheRecorderAndTheOutputFromTheBeginning) {
   EXPECT_EQ(sessions.recorder().name, "recorder");
   EXPECT_EQ(sessions.output().name, "output");
-  EXPECT_FALSE(sessions.any_records());
-  EXPECT_EQ(sessions.recording("kfree"), 0U);
+  EXPECT_FALSE(any_records(sessions));
+  EXPECT_EQ(recording(sessions, "kfree"), 0U);
 }
 
 TEST_F(SessionSetTest, GivesEachSessionANumberOfItsOwnAndReusesIt) {
@@ -73,36 +74,36 @@ TEST_F(SessionSetTest, FindsANameThatNobodyHasTaken) {
 
 TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
   sessions.recorder().has_sink = true;
-  sessions.set_recorder_filter({.include = {.pid = {5}}});
+  sessions.recorder().own_filter = OwnFilter::of({.include = {.pid = {5}}});
   Session& plain = open();
   Session& own = open();
   own.own_events = EventSet{"sys_enter"};
   own.own_filter = OwnFilter::of({});
-  EXPECT_EQ(sessions.recording("kfree"), sessions.recorder().bit() | plain.bit());
-  EXPECT_EQ(sessions.recording("sys_enter"), own.bit());
-  EXPECT_EQ(sessions.filter_of(plain).include.pid, std::vector<uint32_t>{5});
-  EXPECT_TRUE(sessions.filter_of(own).include.pid.empty());
+  EXPECT_EQ(recording(sessions, "kfree"), sessions.recorder().bit() | plain.bit());
+  EXPECT_EQ(recording(sessions, "sys_enter"), own.bit());
+  EXPECT_EQ(filter_of(sessions, plain).include.pid, std::vector<uint32_t>{5});
+  EXPECT_TRUE(filter_of(sessions, own).include.pid.empty());
   for (const uint32_t following :
-       {sessions.with_tasks_of_recorder(), sessions.with_syscalls_of_recorder()})
+       {with_tasks_of_recorder(sessions), with_syscalls_of_recorder(sessions)})
     EXPECT_EQ(following & (plain.bit() | own.bit()), plain.bit());
   enabled.erase("kfree");
-  EXPECT_EQ(sessions.recording("kfree"), 0U);
+  EXPECT_EQ(recording(sessions, "kfree"), 0U);
 }
 
 TEST_F(SessionSetTest, ASessionMayHaveOnlyOnePartOfAFilterOfItsOwn) {
-  sessions.set_recorder_filter({.include = {.pid = {5}}, .exclude = {}, .syscall = {"openat"}});
+  sessions.recorder().own_filter = OwnFilter::of({.include = {.pid = {5}}, .exclude = {}, .syscall = {"openat"}});
   Session& tasks = open();
   tasks.own_filter.tasks = TaskFilter{.include = {.pid = {6}}, .exclude = {}};
   Session& calls = open();
   calls.own_filter.syscalls.emplace();
-  EXPECT_EQ(sessions.filter_of(tasks),
+  EXPECT_EQ(filter_of(sessions, tasks),
             (FilterSettings{.include = {.pid = {6}}, .exclude = {}, .syscall = {"openat"}}));
-  EXPECT_EQ(sessions.filter_of(calls),
+  EXPECT_EQ(filter_of(sessions, calls),
             (FilterSettings{.include = {.pid = {5}}, .exclude = {}, .syscall = {}}));
-  EXPECT_EQ(sessions.with_tasks_of_recorder() & (tasks.bit() | calls.bit()), calls.bit());
-  EXPECT_EQ(sessions.with_syscalls_of_recorder() & (tasks.bit() | calls.bit()), tasks.bit());
-  EXPECT_FALSE(sessions.follows_recorder(tasks));
-  EXPECT_FALSE(sessions.follows_recorder(calls));
+  EXPECT_EQ(with_tasks_of_recorder(sessions) & (tasks.bit() | calls.bit()), calls.bit());
+  EXPECT_EQ(with_syscalls_of_recorder(sessions) & (tasks.bit() | calls.bit()), tasks.bit());
+  EXPECT_FALSE(follows_recorder(tasks));
+  EXPECT_FALSE(follows_recorder(calls));
 }
 
 TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
@@ -111,27 +112,27 @@ TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
   Session& own = open();
   own.own_events = EventSet{"sched_switch"};
   sessions.recorder().paused = true;
-  EXPECT_FALSE(sessions.records(plain));
-  EXPECT_EQ(sessions.recording("sched_switch"), own.bit());
+  EXPECT_FALSE(records(sessions, plain));
+  EXPECT_EQ(recording(sessions, "sched_switch"), own.bit());
   own.paused = true;
-  EXPECT_FALSE(sessions.any_records());
+  EXPECT_FALSE(any_records(sessions));
 }
 
 TEST_F(SessionSetTest, SuspendingPausesAllAndLeavesTheirOwnPauses) {
   sessions.recorder().has_sink = true;
   Session& own = open();
   own.own_events = EventSet{"sys_enter"};
-  Session& paused = open();
-  paused.own_events = EventSet{"sys_enter"};
-  paused.paused = true;
+  Session& other = open();
+  other.own_events = EventSet{"sys_enter"};
+  other.paused = true;
   sessions.suspend(true);
-  EXPECT_FALSE(sessions.any_records());
-  EXPECT_EQ(sessions.recording("sys_enter"), 0U);
-  EXPECT_TRUE(sessions.paused(sessions.recorder()));
+  EXPECT_FALSE(any_records(sessions));
+  EXPECT_EQ(recording(sessions, "sys_enter"), 0U);
+  EXPECT_TRUE(paused(sessions, sessions.recorder()));
   sessions.suspend(false);
-  EXPECT_EQ(sessions.recording("sys_enter"), own.bit());
-  EXPECT_FALSE(sessions.paused(sessions.recorder()));
-  EXPECT_TRUE(sessions.paused(paused));
+  EXPECT_EQ(recording(sessions, "sys_enter"), own.bit());
+  EXPECT_FALSE(paused(sessions, sessions.recorder()));
+  EXPECT_TRUE(paused(sessions, other));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/capture/account_records.h"
+#include "daemon/sessions/account_records.h"
 
 #include "base/clock.h"
 #include "trace/metadata/account_record.h"

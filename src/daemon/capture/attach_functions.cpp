@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/capture/attach_functions.h"
+
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+// Calls `act` with what attaches this kind of program, and the key that it knows the program by.
+auto with_owner(const Program& program, BpfObject& object, EventCatalog& catalog, auto&& act) {
+  switch (program.kind) {
+    case Program::Kind::dynamic:
+      return act(catalog.dynamic(), program.dynamic_id);
+    case Program::Kind::calls:
+      return act(catalog.calls(), program.name);
+    case Program::Kind::built_in:
+      break;
+  }
+  return act(object, program.name);
+}
+
+}  // namespace
+
+ProgramAttacher::Kernel attach_functions(BpfObject& object, EventCatalog& catalog, CallHooks& calls,
+                                         std::function<void(const std::string& event)> try_attach) {
+  return {.attached =
+              [&](const Program& program) {
+                return with_owner(program, object, catalog, [](const auto& owner, const auto& key) {
+                  return owner.attached(key);
+                });
+              },
+          .detaching =
+              [&](const Program& program) {
+                return with_owner(program, object, catalog, [](auto& owner, const auto& key) {
+                  return owner.detaching(key);
+                });
+              },
+          .attach = [&](const Program& program) -> Result<> {
+            if (program.kind != Program::Kind::calls)
+              return with_owner(program, object, catalog,
+                                [](auto& owner, const auto& key) { return owner.attach(key); });
+            calls.attach(program.name);  // notes failures itself
+            return {};
+          },
+          .detach =
+              [&](const Program& program) {
+                with_owner(program, object, catalog,
+                           [](auto& owner, const auto& key) { owner.detach(key); });
+              },
+          .try_attach = std::move(try_attach)};
+}
+
+}  // namespace ktraced

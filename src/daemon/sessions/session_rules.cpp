@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/sessions/session_rules.h"
+
+#include <algorithm>
+
+namespace ktraced {
+
+const EventSet& events_of(const SessionSet& sessions, const Session& session) {
+  return session.own_events ? *session.own_events : sessions.recorder_events();
+}
+
+FilterSettings filter_of(const SessionSet& sessions, const Session& session) {
+  const OwnFilter& own = session.own_filter;
+  const OwnFilter& recorders = sessions.recorder().own_filter;
+  const TaskFilter& tasks = own.tasks ? *own.tasks : *recorders.tasks;
+  return {.include = tasks.include,
+          .exclude = tasks.exclude,
+          .syscall = own.syscalls ? *own.syscalls : *recorders.syscalls};
+}
+
+uint32_t with_tasks_of_recorder(const SessionSet& sessions) {
+  uint32_t bits = sessions.recorder().bit();
+  for (const Session& session : sessions.all())
+    if (!session.own_filter.tasks) bits |= session.bit();
+  return bits;
+}
+
+uint32_t with_syscalls_of_recorder(const SessionSet& sessions) {
+  uint32_t bits = sessions.recorder().bit();
+  for (const Session& session : sessions.all())
+    if (!session.own_filter.syscalls) bits |= session.bit();
+  return bits;
+}
+
+bool follows_recorder(const Session& session) {
+  return !session.is_recorder() && !session.own_events && session.own_filter == OwnFilter{};
+}
+
+bool paused(const SessionSet& sessions, const Session& session) {
+  return sessions.suspended() || session.paused ||
+         (follows_recorder(session) && sessions.recorder().paused);
+}
+
+bool records(const SessionSet& sessions, const Session& session) {
+  return session.has_sink && !paused(sessions, session);
+}
+
+bool any_records(const SessionSet& sessions) {
+  return std::ranges::any_of(sessions.all(),
+                             [&](const Session& session) { return records(sessions, session); });
+}
+
+uint32_t recording(const SessionSet& sessions, const std::string& event) {
+  uint32_t bits = 0;
+  for (const Session& session : sessions.all())
+    if (records(sessions, session) && events_of(sessions, session).contains(event))
+      bits |= session.bit();
+  return bits;
+}
+
+}  // namespace ktraced

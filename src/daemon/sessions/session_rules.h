@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What holds for a session: what it has asked for, or else what the recorder has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/sessions/session_set.h"
+
+namespace ktraced {
+
+[[nodiscard]] const EventSet& events_of(const SessionSet& sessions, const Session& session);
+[[nodiscard]] FilterSettings filter_of(const SessionSet& sessions, const Session& session);
+// The recorder and the sessions that have its part of the filter, by bits.
+[[nodiscard]] uint32_t with_tasks_of_recorder(const SessionSet& sessions);
+[[nodiscard]] uint32_t with_syscalls_of_recorder(const SessionSet& sessions);
+// True if a session has asked for nothing of its own: it shows what the recorder records.
+[[nodiscard]] bool follows_recorder(const Session& session);
+
+// A paused recorder also pauses the sessions that follow it.
+[[nodiscard]] bool paused(const SessionSet& sessions, const Session& session);
+// True if a session records now.
+[[nodiscard]] bool records(const SessionSet& sessions, const Session& session);
+// True if any session records.
+[[nodiscard]] bool any_records(const SessionSet& sessions);
+// The sessions that record this event now, by bits.
+[[nodiscard]] uint32_t recording(const SessionSet& sessions, const std::string& event);
+
+}  // namespace ktraced
