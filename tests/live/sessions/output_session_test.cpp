@@ -94,8 +94,8 @@ TEST_F(OutputSession, TakesWhatIsNotGivenFromTheRecorderAlsoWhenThatChanges) {
 }
 
 TEST_F(OutputSession, IsChangedByReloadAndByCommands) {
-  WaitingTruth recorded({"numbered", "0"}), first({"getppid", "100"}), second({"getppid", "200"}),
-      third({"getppid", "300"}), fourth({"getppid", "400"});
+  WaitingTruth recorded({"numbered", "0", "20"}), first({"getppid", "100"}),
+      second({"getppid", "200"}), third({"getppid", "300"}), fourth({"getppid", "400"});
   const auto own = [&](const json& pids) {
     return config_of({{"events", only("getppid")}, {"filter", {{"pid", pids}}}}, recorded.pid());
   };
