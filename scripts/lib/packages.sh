@@ -13,7 +13,7 @@ build_packages=(
 html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
-	babeltrace2 libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
+	babeltrace2 trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
 	python3 python3-jsonschema procps
 )
 lint_packages=(clang-format-19 clang-tidy-19 git shellcheck)

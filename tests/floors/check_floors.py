@@ -57,13 +57,15 @@ ROOMS = {
     "decoders/kmemtrace": {"decoders/text"},
     "decoders/process": {"decoders/ftrace", "decoders/text"},
     "decoders/perfetto": {"decoders/ftrace", "decoders/json", "decoders/text"},
+    "decoders/tracedat": {"decoders/ftrace", "decoders/text"},
     "ctl/input": {"ctl/terminal"},
+    "ctl/exports": {"ctl/input", "ctl/terminal"},
     "ctl/live": {"ctl/input", "ctl/terminal"},
     "ctl/printing": {"ctl/input", "ctl/live"},
     "ctl/reports": {"ctl/input", "ctl/live", "ctl/terminal"},
     "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
     "ctl/command_line": {"ctl/commands", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports"},
-    "ctl/commands": {"ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/terminal", "ctl/views"},
+    "ctl/commands": {"ctl/exports", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/terminal", "ctl/views"},
     "ctl": {"ctl/command_line", "ctl/commands", "ctl/reports", "ctl/terminal"},
 }
 # Sources of one room, at most; more hold a second idea.

@@ -112,6 +112,7 @@ constexpr Examples kExamples[] = {
     {"report html", R"(  ktracectl report html DIR -o report.html
   ktracectl report html DIR --event sched,syscalls -o report.html)"},
     {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev
+  ktracectl export DIR --to trace.dat -o trace.dat     for trace-cmd report and KernelShark
   ktracectl export DIR --to json -o - | jq .event)"},
     {"record", R"(  ktracectl record -o DIR --duration 10
   ktracectl record -o DIR -- make -j8                  a command and its descendants

@@ -262,21 +262,27 @@ void add_show(CLI::App& app, Command& command) {
   });
 }
 
-void add_export(CLI::App& app, Command& command) {
+std::optional<ExportCommand::Form> export_form_named(std::string_view name) {
   using Form = ExportCommand::Form;
+  if (name == "perfetto") return Form::perfetto;
+  if (name == "trace.dat") return Form::trace_dat;
+  if (name == "json") return Form::json;
+  return std::nullopt;
+}
+
+void add_export(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("export", "Write traces for other programs; needs no daemon");
   auto options = std::make_shared<ExportCommand>();
   add_directories(sub, *options)->required();
   sub->add_option_function<std::string>(
-         "--to",
-         [options](const std::string& form) {
-           options->form = form == "json" ? Form::json : Form::perfetto;
-         },
-         "perfetto (for ui.perfetto.dev) or json (the lines of show --format json)")
+         "--to", [options](const std::string& form) { options->form = *export_form_named(form); },
+         "perfetto (for ui.perfetto.dev), trace.dat (for trace-cmd and KernelShark) or json (the "
+         "lines of show --format json)")
       ->required()
       ->check([](const std::string& form) {
-        if (form == "perfetto" || form == "json") return std::string();
-        return unknown_name("form", form, {"perfetto", "json"}, "there are perfetto and json");
+        if (export_form_named(form)) return std::string();
+        return unknown_name("form", form, {"perfetto", "trace.dat", "json"},
+                            "there are perfetto, trace.dat and json");
       })
       ->type_name("FORM");
   sub->add_option("-o,--output", options->output, "The file to be written; -: standard output")

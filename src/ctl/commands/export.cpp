@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/print_stderr.h"
+#include "ctl/exports/exporter.h"
+#include "ctl/exports/trace_dat_exporter.h"
 #include "ctl/input/config_caveats.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/printing/event_printer.h"
@@ -26,27 +28,36 @@ namespace ktraced {
 
 namespace {
 
-// A format in which events are written.
-class Exporter : public MergeSink {
+constexpr size_t kLargePiece = 256U << 10;  // minimum size of a write, in bytes
+
+// Keeps its output in memory until there is enough for a write.
+class BufferedExporter : public Exporter {
  public:
+  Result<> write(OutputTarget& target) override { return write_out(kLargePiece, target); }
+  Result<> finish(OutputTarget& target) override {
+    end();
+    return write_out(1, target);
+  }
+
+ protected:
   // The text written so far that has not been taken.
   [[nodiscard]] virtual std::string_view text() = 0;
   virtual void clear() = 0;
   // No more events come.
-  virtual void finish() {}
-  // Events written and lost.
-  [[nodiscard]] virtual EventAccount total() const = 0;
+  virtual void end() {}
+
+ private:
+  Result<> write_out(size_t at_least, OutputTarget& target) {
+    if (text().size() < at_least || target.gone()) return {};
+    auto written = target.write(text());
+    clear();
+    return written;
+  }
 };
 
-// The selected events and the symbols of each trace.
-struct Choice {
-  Selection selection;
-  KeptSymbols symbols;
-};
-
-class JsonExporter : public Exporter {
+class JsonExporter : public BufferedExporter {
  public:
-  JsonExporter(const History& history, std::vector<Choice>& choices) {
+  JsonExporter(const History& history, std::vector<ExportChoice>& choices) {
     for (size_t i = 0; i < choices.size(); ++i) {
       const TraceReader& trace = history.traces()[i];
       decoders_.push_back(std::make_unique<JsonDecoder>(
@@ -71,9 +82,9 @@ class JsonExporter : public Exporter {
   EventPrinter printer_{{}};
 };
 
-class PerfettoExporter : public Exporter {
+class PerfettoExporter : public BufferedExporter {
  public:
-  PerfettoExporter(const History& history, std::vector<Choice>& choices)
+  PerfettoExporter(const History& history, std::vector<ExportChoice>& choices)
       : history_(history), choices_(choices), writer_(sources_of(history, choices)) {
     for (const TraceReader& trace : history.traces()) {
       const Event* event = trace.schema().find("sched_switch");
@@ -92,12 +103,12 @@ class PerfettoExporter : public Exporter {
   }
   std::string_view text() override { return writer_.out(); }
   void clear() override { writer_.out().clear(); }
-  void finish() override { writer_.finish(); }
+  void end() override { writer_.finish(); }
   [[nodiscard]] EventAccount total() const override { return total_; }
 
  private:
   static std::vector<PerfettoSource> sources_of(const History& history,
-                                                std::vector<Choice>& choices) {
+                                                std::vector<ExportChoice>& choices) {
     std::vector<PerfettoSource> sources;
     for (size_t i = 0; i < choices.size(); ++i) {
       const TraceReader& trace = history.traces()[i];
@@ -125,14 +136,15 @@ class PerfettoExporter : public Exporter {
   }
 
   const History& history_;
-  const std::vector<Choice>& choices_;
+  const std::vector<ExportChoice>& choices_;
   std::vector<uint16_t> switches_;  // of each trace, the number of sched_switch
   PerfettoWriter writer_;
   EventAccount total_;
 };
 
-Result<std::vector<Choice>> make_choices(const ExportCommand& command, const History& history) {
-  std::vector<Choice> choices;
+Result<std::vector<ExportChoice>> make_choices(const ExportCommand& command,
+                                               const History& history) {
+  std::vector<ExportChoice> choices;
   for (const TraceReader& trace : history.traces()) {
     auto selection = selection_for(trace, command.selection);
     if (!selection) return propagate(selection);
@@ -146,17 +158,9 @@ bool is_readable(int fd) {
   return ::poll(&poll, 1, 0) > 0;
 }
 
-Result<> write_out(Exporter& exporter, size_t at_least, OutputTarget& target) {
-  if (exporter.text().size() < at_least || target.gone()) return {};
-  auto written = target.write(exporter.text());
-  exporter.clear();
-  return written;
-}
-
 // Reads it all, unless it is stopped: then the file is removed.
 Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) {
   using Clock = std::chrono::steady_clock;
-  constexpr size_t kLargePiece = 256U << 10;  // minimum size of a write, in bytes
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   Progress progress;
@@ -164,22 +168,42 @@ Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) 
   while (!target.gone() && history.read(exporter)) {
     if (is_readable(signals->fd()))
       return fail(ExitCode::io, "stopped by a signal: the export is incomplete");
-    if (auto written = write_out(exporter, kLargePiece, target); !written) return written;
+    if (auto written = exporter.write(target); !written) return written;
     if (Clock::now() < next) continue;
     progress.update(exporter.total(), target.bytes());
     next = Clock::now() + Progress::kInterval;
   }
-  exporter.finish();
-  if (auto written = write_out(exporter, 1, target); !written) return written;
+  if (auto written = exporter.finish(target); !written) return written;
   return target.finish();
+}
+
+// On the disk that gets the file.
+std::filesystem::path spool_directory(const std::string& output) {
+  std::error_code unknown;
+  if (output == "-") return std::filesystem::temp_directory_path(unknown);
+  const auto parent = std::filesystem::path(output).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, const History& history,
+                                        std::vector<ExportChoice>& choices) {
+  switch (command.form) {
+    case ExportCommand::Form::json:
+      return std::make_unique<JsonExporter>(history, choices);
+    case ExportCommand::Form::trace_dat:
+      return std::make_unique<TraceDatExporter>(history, choices, spool_directory(command.output));
+    case ExportCommand::Form::perfetto:
+      break;
+  }
+  return std::make_unique<PerfettoExporter>(history, choices);
 }
 
 }  // namespace
 
 Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
-  const bool binary = command.form == ExportCommand::Form::perfetto;
+  const bool binary = command.form != ExportCommand::Form::json;
   if (binary && command.output == "-" && ::isatty(STDOUT_FILENO) == 1)
-    return fail(ExitCode::usage, "a Perfetto trace is not for a terminal: give -o FILE");
+    return fail(ExitCode::usage, "a trace of this form is not for a terminal: give -o FILE");
   const std::vector<std::filesystem::path> directories(command.directories.begin(),
                                                        command.directories.end());
   auto history = History::open(directories, command.partial);
@@ -188,11 +212,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   if (!choices) return propagate(choices);
   auto target = OutputTarget::open(command.output, access_of_traces(command.directories));
   if (!target) return propagate(target);
-  std::unique_ptr<Exporter> exporter;
-  if (binary)
-    exporter = std::make_unique<PerfettoExporter>(*history, *choices);
-  else
-    exporter = std::make_unique<JsonExporter>(*history, *choices);
+  auto exporter = make_exporter(command, *history, *choices);
   const auto start = std::chrono::steady_clock::now();
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

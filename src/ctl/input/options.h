@@ -92,7 +92,7 @@ struct HtmlCommand {
 
 // Traces in a format for other programs.
 struct ExportCommand {
-  enum class Form { perfetto, json } form = Form::perfetto;
+  enum class Form { perfetto, json, trace_dat } form = Form::perfetto;
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;

@@ -78,20 +78,27 @@ void FtraceDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   append_prefix(cpu, record, out);
   if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
     out.append(plan->head);
-    if (plan->probe)
-      plan->probe->append(
-          record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); },
-          out);
-    else if (plan->print)
-      append_print(*plan, record, out);
-    else
-      for (const FormatStep& step : plan->steps) append_step(step, cpu, record, out);
+    append_message(*plan, cpu, record, out);
   } else {
     out.append(": ");
     out.append(event_name(sources_.schema, record.id()));
     out.append(": ");
   }
   out.append('\n');
+}
+
+void FtraceDecoder::message(uint32_t cpu, RecordView record, TextBuffer& out) {
+  if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr)
+    append_message(*plan, cpu, record, out);
+}
+
+void FtraceDecoder::append_message(const EventPlan& plan, uint32_t cpu, RecordView record,
+                                   TextBuffer& out) {
+  if (plan.probe)
+    return plan.probe->append(
+        record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); }, out);
+  if (plan.print) return append_print(plan, record, out);
+  for (const FormatStep& step : plan.steps) append_step(step, cpu, record, out);
 }
 
 // "            bash-3352    [001] ..... 18440.883932"

@@ -24,6 +24,8 @@ class FtraceDecoder : public Decoder {
   void header(TextBuffer& out) override;
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;
+  // Only the text after the event's name, without a line end.
+  void message(uint32_t cpu, RecordView record, TextBuffer& out);
 
  private:
   struct EventPlan {
@@ -33,6 +35,7 @@ class FtraceDecoder : public Decoder {
     std::optional<PrintFormat> print;  // of a dynamic event, if it could be parsed
     std::vector<Field> located;
   };
+  void append_message(const EventPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);
   void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) const;
   void append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const;
   void append_step(const FormatStep& step, uint32_t cpu, RecordView record, TextBuffer& out);

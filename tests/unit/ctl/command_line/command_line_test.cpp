@@ -162,8 +162,10 @@ TEST(CommandLine, Export) {
   EXPECT_EQ(exported.output, "-");
   EXPECT_THAT(exported.selection.events, ElementsAre("sched", "kmalloc"));
   EXPECT_TRUE(exported.partial);
+  EXPECT_EQ(command<ExportCommand>({"export", "/a", "--to", "trace.dat", "-o", "x"}).form,
+            ExportCommand::Form::trace_dat);
   EXPECT_THAT(usage_error({"export", "/a", "--to", "chrome", "-o", "x"}),
-              HasSubstr("unknown form 'chrome'; there are perfetto and json"));
+              HasSubstr("unknown form 'chrome'; there are perfetto, trace.dat and json"));
   EXPECT_THAT(usage_error({"export", "/a", "-o", "x"}), HasSubstr("--to FORM is missing"));
   EXPECT_THAT(usage_error({"export", "/a", "--to", "json"}), HasSubstr("--output FILE is missing"));
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A file without a name, for data that is needed later.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "ctl/terminal/output_target.h"
+
+namespace ktraced {
+
+// It is gone when it is closed, also after a crash. Move-only.
+class SpoolFile {
+ public:
+  // In `directory`. Fails with ExitCode::io.
+  static Result<SpoolFile> create(const std::filesystem::path& directory);
+
+  // Fails with ExitCode::io, as when the disk is full.
+  [[nodiscard]] Result<> append(std::string_view bytes);
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  // Writes its content to `target`, with bounded memory.
+  [[nodiscard]] Result<> copy_to(OutputTarget& target) const;
+
+ private:
+  SpoolFile(std::filesystem::path directory, Fd fd)
+      : directory_(std::move(directory)), fd_(std::move(fd)) {}
+
+  std::filesystem::path directory_;
+  Fd fd_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace ktraced
