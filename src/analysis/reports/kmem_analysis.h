@@ -62,8 +62,8 @@ struct KmemFrees {
   uint64_t nothing = 0;  // kfree(NULL)
 };
 
-// Reads allocations and frees in time order. An allocation is selected by its own event, whoever
-// frees it; `frees` counts the selected events. Memory: 64 bytes for each held allocation, at most
+// Reads allocations and frees in time order. An allocation is selected by its own event, not by its
+// free; `frees` counts the selected events. Memory: 64 bytes for each held allocation, at most
 // kMaxHeld of them, and at most kMaxRows rows in each table.
 class KmemAnalysis : public Analysis {
  public:

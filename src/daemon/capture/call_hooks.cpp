@@ -120,7 +120,7 @@ void CallHooks::attach(const std::string& function) {
 
 bool CallHooks::take_failed() { return std::exchange(failed_, false); }
 
-void CallHooks::forget_failures() {
+void CallHooks::clear_failures() {
   unusable_because_.clear();
   refused_.clear();
   tried_ = false;

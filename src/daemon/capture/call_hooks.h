@@ -42,8 +42,8 @@ class CallHooks {
   void attach(const std::string& function);
   // True, once, if attaching has failed since the last call: decide() then decides differently.
   [[nodiscard]] bool take_failed();
-  // Forgets all failures: the next decide() tries again what has failed before.
-  void forget_failures();
+  // Clears all failures: the next decide() tries again what has failed before.
+  void clear_failures();
 
  private:
   using Functions = std::set<std::string>;

@@ -254,7 +254,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config,
     changed.emplace_back("stream");
   if (config.flight != config_.flight) changed.emplace_back("flight");
   config_ = config;
-  calls_.forget_failures();
+  calls_.clear_failures();
   reconciler_.reconcile();
   return changed;
 }

@@ -59,8 +59,8 @@ class Message {
   }
 
   // The last value of a field, if it is there.
-  get(wanted) {
-    return [...this.fields()].findLast(([field]) => field === wanted)?.[1];
+  get(number) {
+    return [...this.fields()].findLast(([field]) => field === number)?.[1];
   }
 
   all(read) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/sessions/session_rules.h"
 #include "daemon/sessions/session_set.h"
+#include "daemon/sessions/session_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -91,7 +91,8 @@ TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
 }
 
 TEST_F(SessionSetTest, ASessionMayHaveOnlyOnePartOfAFilterOfItsOwn) {
-  sessions.recorder().own_filter = OwnFilter::of({.include = {.pid = {5}}, .exclude = {}, .syscall = {"openat"}});
+  sessions.recorder().own_filter =
+      OwnFilter::of({.include = {.pid = {5}}, .exclude = {}, .syscall = {"openat"}});
   Session& tasks = open();
   tasks.own_filter.tasks = TaskFilter{.include = {.pid = {6}}, .exclude = {}};
   Session& calls = open();
