@@ -88,7 +88,14 @@ function totals(kmem) {
   });
 }
 
-export function kmemSection(data) {
+// Where the oldest allocation that is held was made; a process is shown by its own times.
+function placeOf(row, data, places) {
+  if (row.pid !== undefined && row.pid !== null && !row.others) return places.process(row.pid, row.comm || "?");
+  return row.held === 0 ? null : places.moment(data.window.end_ns - row.oldest_ns);
+}
+
+// `places`: placesOn() the timeline.
+export function kmemSection(data, places) {
   const { kmem } = data;
   const section = el("section", { id: "kmem" }, el("h2", {}, "Kernel memory"), caveats(kmem.caveats));
   if (Object.values(kmem.types).every((use) => use.count === 0)) {
@@ -100,7 +107,10 @@ export function kmemSection(data) {
   for (const [key, title, columns] of kTables) {
     if (kmem[key].rows.length === 0) continue;
     section.append(el("h3", {}, title),
-      table({ id: `kmem-${key}-table`, rows: kmem[key].rows, of: kmem[key].of, sorted: "Given", columns: [...columns, ...kUse] }));
+      table({
+        id: `kmem-${key}-table`, rows: kmem[key].rows, of: kmem[key].of, sorted: "Given",
+        place: (row) => placeOf(row, data, places), columns: [...columns, ...kUse],
+      }));
   }
   if (kmem.lost.allocs + kmem.lost.frees !== 0)
     section.append(el("p", { class: "note" }, `${count(kmem.lost.allocs)} allocations and ${count(kmem.lost.frees)} frees were lost.`));

@@ -11,7 +11,7 @@ document.getElementById("bar").append(...bar());
 document.getElementById("head").append(...head(data).filter((part) => part !== null));
 const timeline = timelineSection(data);
 document.getElementById("main").replaceChildren(
-  timeline.element, schedSection(data, timeline.go), syscallSection(data, timeline.go), kmemSection(data), summarySection(data));
+  timeline.element, schedSection(data, timeline.places), syscallSection(data, timeline.places), kmemSection(data, timeline.places), summarySection(data, timeline.places));
 // Canvases are drawn with the next frame; at the frame after that they are complete.
 requestAnimationFrame(() => requestAnimationFrame(() => {
   document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));

@@ -38,6 +38,11 @@ export class Pane {
     this.redraw();
   }
 
+  // Shows the row with that index.
+  scrollTo(row) {
+    this.element.scrollTop = row * kRow;
+  }
+
   redraw() {
     if (this.#frame === 0) this.#frame = requestAnimationFrame(() => this.#draw());
   }

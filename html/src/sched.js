@@ -11,9 +11,10 @@ const time = (title, value, help) => ({ title, value, text: (row) => duration(va
 // A value of a distribution that may be empty.
 const latency = (title, key) => ({ title, value: (row) => (row.delay.count === 0 ? null : row.delay[key]), text: (row) => (row.delay.count === 0 ? "–" : duration(row.delay[key])) });
 
-function threads(sched) {
+function threads(sched, places) {
   return table({
     id: "threads-table", rows: sched.threads.rows, of: sched.threads.of, sorted: "On CPU",
+    place: (row) => (row.others ? null : places.thread(row.tid, row.comm || "?")),
     columns: [
       { title: "TID", value: (row) => row.tid ?? null, text: (row) => (row.others ? "" : String(row.tid)) },
       { title: "Thread", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) },
@@ -28,9 +29,9 @@ function threads(sched) {
   });
 }
 
-function longest(sched, begin, go) {
+function longest(sched, begin, places) {
   return table({
-    id: "delays-table", rows: sched.longest, pick: (row) => go(row.ts, row.ns),
+    id: "delays-table", rows: sched.longest, place: (row) => places.span(row.ts, row.ns),
     columns: [
       { title: "Woken after", value: (row) => row.ts, text: (row) => duration(row.ts - begin) },
       time("Delay", (row) => row.ns),
@@ -41,8 +42,8 @@ function longest(sched, begin, go) {
   });
 }
 
-// `go(ts, ns)` shows a time on the timeline.
-export function schedSection(data, go) {
+// `places`: placesOn() the timeline.
+export function schedSection(data, places) {
   const { sched } = data;
   const section = el("section", { id: "sched" }, el("h2", {}, "Scheduling"), caveats(sched.caveats));
   if (sched.threads.rows.length === 0) {
@@ -62,7 +63,7 @@ export function schedSection(data, go) {
       el("div", {},
         el("h3", {}, "CPUs"),
         table({
-          id: "sched-cpus-table", rows: sched.cpus,
+          id: "sched-cpus-table", rows: sched.cpus, place: (row) => places.cpu(row.cpu),
           columns: [
             number("CPU", (row) => row.cpu),
             time("Busy", (row) => row.busy_ns), time("Idle", (row) => row.idle_ns), time("Unknown", (row) => row.unknown_ns),
@@ -70,9 +71,9 @@ export function schedSection(data, go) {
             number("Switches", (row) => row.switches),
           ],
         }))),
-    el("h3", {}, "Threads"), threads(sched),
-    el("h3", {}, "Longest delays"), el("p", { class: "note" }, "A click on a row shows it on the timeline."),
-    longest(sched, data.window.begin_ns, go));
+    el("h3", {}, "Threads"), threads(sched, places),
+    el("h3", {}, "Longest delays"),
+    longest(sched, data.window.begin_ns, places));
   if (sched.uncertain !== 0)
     section.append(el("p", { class: "note" }, `${count(sched.uncertain)} times are not counted, because events are missing in them.`));
   return section;

@@ -2,6 +2,7 @@
 // The head of the page, and the section with the events of the traces.
 import { el, printable } from "./dom.js";
 import { count, duration } from "./format.js";
+import { searchBox } from "./search.js";
 import { table } from "./table.js";
 import { toggleTheme } from "./theme.js";
 
@@ -18,6 +19,7 @@ export function bar() {
   return [
     el("h1", {}, "ktraced report"),
     el("nav", {}, ...kSections.map(([id, title]) => el("a", { href: `#${id}` }, title))),
+    searchBox(),
     el("button", { type: "button", id: "theme", title: "Light or dark", onclick: toggleTheme }, "◐"),
   ];
 }
@@ -45,7 +47,8 @@ export function caveats(texts) {
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 
-export function summarySection(data) {
+// `places`: placesOn() the timeline.
+export function summarySection(data, places) {
   const { events, cpus, processes } = data.summary;
   const begin = data.window.begin_ns;
   const after = (ns) => duration(ns - begin);
@@ -68,7 +71,7 @@ export function summarySection(data) {
       el("div", {},
         el("h3", {}, "By CPU"),
         table({
-          id: "cpus-table", rows: cpus,
+          id: "cpus-table", rows: cpus, place: (row) => places.cpu(row.cpu),
           columns: [
             number("CPU", (row) => row.cpu),
             number("Events", (row) => row.events),
@@ -80,6 +83,7 @@ export function summarySection(data) {
         el("h3", {}, "By process"),
         table({
           id: "processes-table", rows: processes.rows, of: processes.of, sorted: "Events",
+          place: (row) => (row.pid === null ? places.thread(row.tid, "?") : places.process(row.pid, row.comm || "?")),
           columns: [
             number("PID", (row) => row.pid),
             { title: "Process", text: (row) => printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?") },

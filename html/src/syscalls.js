@@ -19,7 +19,7 @@ const kTimes = [
 ];
 
 // The distribution of the call that is selected in the table.
-function timesOf(syscalls) {
+function timesOf(syscalls, places) {
   const chart = histogram("syscall-histogram", "How long a system call took");
   const title = el("h3", { id: "syscall-histogram-title" });
   const show = (row) => {
@@ -30,13 +30,13 @@ function timesOf(syscalls) {
   return el("div", { class: "columns wide-first" },
     el("div", {},
       el("h3", {}, "By call"), el("p", { class: "note" }, "A click on a row shows its distribution."),
-      table({ id: "calls-table", rows: syscalls.calls.rows, of: syscalls.calls.of, sorted: "Total", pick: show, keeps: true, columns: [{ title: "System call", text: callOf }, ...kTimes] })),
+      table({ id: "calls-table", rows: syscalls.calls.rows, of: syscalls.calls.of, sorted: "Total", pick: show, place: (row) => (row.others ? null : places.call(row.syscall)), columns: [{ title: "System call", text: callOf }, ...kTimes] })),
     el("div", {}, title, chart.element));
 }
 
-function slowest(syscalls, begin, go) {
+function slowest(syscalls, begin, places) {
   return table({
-    id: "slowest-table", rows: syscalls.slowest, pick: (row) => go(row.ts, row.ns),
+    id: "slowest-table", rows: syscalls.slowest, place: (row) => places.span(row.ts, row.ns),
     columns: [
       { title: "Began after", value: (row) => row.ts, text: (row) => duration(row.ts - begin) },
       { title: "Took", value: (row) => row.ns, text: (row) => duration(row.ns) },
@@ -57,8 +57,8 @@ function notes(syscalls) {
   return texts.filter(([key]) => syscalls[key] !== 0).map(([key, text]) => el("p", { class: "note" }, `${count(syscalls[key])} calls ${text}.`));
 }
 
-// `go(ts, ns)` shows a time on the timeline.
-export function syscallSection(data, go) {
+// `places`: placesOn() the timeline.
+export function syscallSection(data, places) {
   const { syscalls } = data;
   const section = el("section", { id: "syscalls" }, el("h2", {}, "System calls"), caveats(syscalls.caveats));
   if (syscalls.calls.rows.length === 0) {
@@ -66,17 +66,18 @@ export function syscallSection(data, go) {
     return section;
   }
   section.append(
-    timesOf(syscalls),
+    timesOf(syscalls, places),
     el("h3", {}, "By process"),
     table({
       id: "process-calls-table", rows: syscalls.processes.rows, of: syscalls.processes.of, sorted: "Total",
+      place: (row) => (row.others || row.pid === null ? null : places.call(row.syscall, row.pid)),
       columns: [
         { title: "PID", value: (row) => row.pid ?? null, text: (row) => (row.others ? "" : String(row.pid ?? "?")) },
         { title: "Process", text: (row) => (row.others ? "" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm ?? "?")) },
         { title: "System call", text: callOf }, ...kTimes,
       ],
     }),
-    el("h3", {}, "Slowest calls"), el("p", { class: "note" }, "A click on a row shows it on the timeline."),
-    slowest(syscalls, data.window.begin_ns, go), ...notes(syscalls));
+    el("h3", {}, "Slowest calls"),
+    slowest(syscalls, data.window.begin_ns, places), ...notes(syscalls));
   return section;
 }

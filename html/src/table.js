@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Tables that a click on a heading sorts.
+// Tables that a click on a heading sorts, and that the search box filters.
 import { el } from "./dom.js";
+import { count } from "./format.js";
+import { onSearch } from "./search.js";
+
+function placeButton(show) {
+  const onclick = (event) => {
+    event.stopPropagation();
+    show();
+  };
+  return el("button", { type: "button", title: "Show on the timeline", "aria-label": "Show on the timeline", onclick }, "↑");
+}
 
 // A column is { title, text(row), value(row), help }. One without `value` is text, and is sorted by
 // its text. A row whose value is null comes last in either direction. `sorted` is the title of the
 // column that sorts at first, in descending order; with null the rows keep their order.
-// `pick(row)` is called when a row is clicked. With `keeps` that row stays marked, and the first row
-// is marked at the beginning.
-export function table({ id, columns, rows, of = rows.length, sorted = null, pick, keeps = false }) {
+// `pick(row)` is called when a row is clicked, and marks the row; the first row is marked at the beginning.
+// `place(row)` returns a function that shows the row's place on the timeline, or null. The rows get a button for it; without `pick`
+// a click anywhere on the row does the same.
+export function table({ id, columns, rows, of = rows.length, sorted = null, pick, place }) {
   const body = el("tbody");
   const heads = columns.map((column) => headOf(column));
   let order = { column: columns.find((column) => column.title === sorted) ?? null, up: false };
-  let picked = keeps ? rows[0] : null;
+  let picked = pick ? rows[0] : null;
+  let search = "";
+  const found = el("p", { class: "reduced", hidden: true });
 
   function headOf(column) {
     const button = el("button", { type: "button", title: column.help, onclick: () => sortBy(column) }, column.title);
@@ -36,26 +49,38 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
 
   function rowOf(row) {
     const cells = columns.map((column) => el("td", { class: column.value ? "number" : undefined }, column.text(row)));
-    if (!pick) return el("tr", {}, ...cells);
+    const show = place ? place(row) : null;
+    if (place) cells.push(el("td", { class: "place" }, show === null ? null : placeButton(show)));
+    if (!pick) return el("tr", show === null ? {} : { class: "pickable", onclick: show }, ...cells);
     const choose = () => {
-      if (keeps) picked = row;
+      picked = row;
       pick(row);
       fill();
     };
     return el("tr", { class: row === picked ? "picked" : "pickable", onclick: choose }, ...cells);
   }
 
+  const matches = (row) => columns.some((column) => column.text(row).toLowerCase().includes(search));
+
   function fill() {
-    body.replaceChildren(...inOrder().map(rowOf));
+    const shown = search === "" ? inOrder() : inOrder().filter(matches);
+    body.replaceChildren(...shown.map(rowOf));
+    found.hidden = search === "";
+    found.textContent = `${count(shown.length)} of ${count(rows.length)} rows match.`;
     heads.forEach((head, i) => {
       if (columns[i] === order.column) head.setAttribute("aria-sort", order.up ? "ascending" : "descending");
       else head.removeAttribute("aria-sort");
     });
   }
 
+  onSearch((text) => {
+    search = text;
+    fill();
+  });
   fill();
   return el("div", { class: "table" },
     el("div", { class: "scroll", tabindex: "0" },
-      el("table", { id }, el("thead", {}, el("tr", {}, ...heads)), body)),
+      el("table", { id }, el("thead", {}, el("tr", {}, ...heads, place ? el("th", { class: "place" }) : null)), body)),
+    found,
     of > rows.length ? el("p", { class: "reduced" }, `The first ${rows.length} of ${of} rows.`) : null);
 }

@@ -6,7 +6,9 @@ import { kNoLane, Lane, lanesByCpu } from "./lanes.js";
 import { Overview } from "./overview.js";
 import { contextOf, paintAxis } from "./paint.js";
 import { Pane } from "./pane.js";
+import { placesOn } from "./places.js";
 import { TimeRange } from "./range.js";
+import { onSearch } from "./search.js";
 import { colouring, onThemeChange, themeColours } from "./theme.js";
 
 const kAxis = 24; // pixels
@@ -35,13 +37,14 @@ function cpuRows({ timeline, sched }, cpus, length) {
   const colours = timeline.tasks.map((task) => colourOf(taskName(task)));
   return cpus.map((cpu) => ({
     label: `CPU ${cpu}`,
+    cpu,
     lane: ran.get(cpu) ?? kNoLane,
     unknown: unknown.get(cpu) ?? (ran.has(cpu) ? kNoLane : all),
     losses: losses.get(cpu) ?? kNoLane,
     name: (what) => names[what],
     colour: (what) => colours[what],
     keyOf: (what) => ({ tid: timeline.tasks[what].tid, text: taskText(timeline.tasks[what]) }),
-    matches: (what, key) => key.tid === undefined || timeline.tasks[what].tid === key.tid,
+    matches: (what, key) => (key.pid !== undefined ? timeline.tasks[what].pid === key.pid : key.tid === undefined || timeline.tasks[what].tid === key.tid),
     describe(i) {
       const task = timeline.tasks[this.lane.what[i]];
       const process = task.pid ? [`process ${task.pid}, on CPU ${cpu}`] : [`on CPU ${cpu}`];
@@ -86,12 +89,13 @@ function threadRows({ timeline, syscalls }) {
   return timeline.calls.lanes.map((columns) => ({
     label: printable(`${columns.comm || "?"} ${columns.tid}`),
     tid: columns.tid,
+    pid: columns.pid,
     runs: runLane(runs.get(columns.tid)),
     lane: new Lane(columns),
     name: (what) => timeline.syscalls[what],
     colour: (what) => colours[what],
     keyOf: (what) => ({ call: what, text: timeline.syscalls[what] }),
-    matches: (what, key) => (key.call === undefined ? columns.tid === key.tid : key.call === what),
+    matches: (what, key) => (key.call !== undefined ? key.call === what : key.pid !== undefined ? columns.pid === key.pid : columns.tid === key.tid),
     describe(i) {
       return [timeline.syscalls[this.lane.what[i]], taskText(columns), ...timesOf(this.lane, i, "calls")];
     },
@@ -190,6 +194,19 @@ class Timeline {
     this.cpuPane.element.closest("section").scrollIntoView();
   }
 
+  // Shows a range, and colours only what `key` matches.
+  show([begin, end], key) {
+    if (this.highlight?.text !== key.text) this.pick(key);
+    this.go(begin + this.data.window.begin_ns, end - begin);
+  }
+
+  // Shows the row of a CPU, over the whole window.
+  showCpu(cpu) {
+    this.range.reset();
+    this.cpuPane.scrollTo(this.cpus.findIndex((row) => row.cpu === cpu));
+    this.cpuPane.element.closest("section").scrollIntoView();
+  }
+
   #drawAxis() {
     const width = this.cpuPane.element.clientWidth;
     if (width === 0) return;
@@ -238,5 +255,6 @@ export function timelineSection(data) {
         el("span", { class: "legend" }, el("i", { class: "key running" }), "it ran on a CPU")),
       el("div", { class: "timeline" }, drawn.threadPane.element));
   section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));
-  return { element: section, go: (ts, ns) => drawn.go(ts, ns) };
+  onSearch((text) => drawn.filter({ text }));
+  return { element: section, go: (ts, ns) => drawn.go(ts, ns), places: placesOn(drawn) };
 }

@@ -161,6 +161,40 @@ quietly("a click on a long delay goes there on the timeline", async () => {
   assert(await browser.value("document.getElementById('timeline').getBoundingClientRect().top < innerHeight / 2"));
 });
 
+quietly("a button of each table shows the place of a row on the timeline", async () => {
+  const rowsWithPlaces = (table) => browser.value(`document.querySelectorAll("#${table} .place button").length`);
+  for (const [table, marked] of [["threads-table", /thread [0-9]+ is coloured/], ["calls-table", /^Only [a-z0-9_]+ is coloured/],
+    ["process-calls-table", /^Only [a-z0-9_]+ is coloured/], ["processes-table", /, process [0-9]+ is coloured/],
+    ["slowest-table", null], ["delays-table", null], ["kmem-call_sites-table", null], ["cpus-table", null], ["sched-cpus-table", null]]) {
+    assert(await rowsWithPlaces(table) > 0, table);
+    await browser.click("#zoom-all");
+    await browser.value("scrollTo(0, document.body.scrollHeight)");
+    await browser.click(`#${table} .place button`);
+    await nextFrame();
+    assert(await browser.value("Math.abs(document.getElementById('timeline').getBoundingClientRect().top) < innerHeight / 2"), table);
+    if (marked !== null) assert.match(await text("#timeline-picked"), marked, table);
+  }
+  const chosen = await text("#syscall-histogram-title");
+  await browser.click("#calls-table tbody tr:nth-child(3) .place button");
+  assert.equal(await text("#syscall-histogram-title"), chosen, "the button is not a click on the row");
+});
+
+quietly("what is in the search box selects rows of all tables, and threads", async () => {
+  const type = (search) => browser.value(`(() => { const box = document.getElementById("search"); box.value = ${JSON.stringify(search)}; box.dispatchEvent(new Event("input")); })()`);
+  const threads = (await column("threads-table", 1)).length, calls = (await column("calls-table", 0)).length;
+  await type(" NGINX ");
+  const found = await column("threads-table", 1);
+  assert(found.length > 0 && found.length < threads && found.every((name) => name.includes("nginx")), found.join());
+  assert.equal((await column("calls-table", 0)).length, 0);
+  assert.match(await text("#threads-table + p, .table:has(#threads-table) .reduced"), new RegExp(`^${found.length} of ${threads} rows match`));
+  assert.equal(await browser.value("[...document.querySelectorAll('.pane')][1].firstChild.style.height"), "48px", "two threads are called nginx");
+  const site = (await (async () => { await type(""); return column("kmem-call_sites-table", 0); })())[0];
+  await type(site);
+  assert((await column("kmem-call_sites-table", 0)).includes(site));
+  await type("");
+  assert.equal((await column("calls-table", 0)).length, calls);
+});
+
 quietly("a click on a system call shows its distribution", async () => {
   const first = await text("#syscall-histogram-title"), bars = await pixels("#syscall-histogram");
   await browser.click("#calls-table tbody tr:nth-child(3) td");

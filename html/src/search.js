@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The search box: what is in it selects the rows of all tables, and the threads of the timeline.
+import { el } from "./dom.js";
+
+const listeners = [];
+
+// `listener(text)` is called with the new text in lower case; empty: everything matches.
+export const onSearch = (listener) => listeners.push(listener);
+
+export function searchBox() {
+  return el("input", {
+    type: "search", id: "search", placeholder: "Find threads, processes, calls, call sites…", "aria-label": "Show only rows with this text",
+    oninput: (event) => {
+      const text = event.target.value.trim().toLowerCase();
+      for (const listener of listeners) listener(text);
+    },
+  });
+}
