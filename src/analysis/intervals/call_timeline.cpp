@@ -12,7 +12,7 @@ void CallTimeline::on_begin(const Call& /*call*/, const CallRecord& at, Unknown 
 }
 
 void CallTimeline::on_end(const CallInterval& interval) {
-  if (interval.end == CallEnd::child_returned) return;
+  if (interval.end == CallEnd::child_returned || !interval.selected()) return;
   const bool is_dead = interval.end == CallEnd::trace_ended && interval.call->never_returns;
   if (!interval.known() || is_dead) {
     ++uncertain_;

@@ -15,9 +15,9 @@
 
 namespace ktraced {
 
-// Draws the calls of a CallTracker whose beginning and end are known. Calls that have not returned
-// last until the end of the trace, except for those that never return. Memory: as TimelineSlices
-// with the given limits, plus the threads with a lane.
+// Draws the selected calls of a CallTracker whose beginning and end are known. Calls that have not
+// returned last until the end of the trace, except for those that never return. Memory: as
+// TimelineSlices with the given limits, plus the threads with a lane.
 class CallTimeline : public CallSink {
  public:
   static constexpr size_t kMaxSlices = 262144;

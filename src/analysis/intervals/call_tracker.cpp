@@ -93,6 +93,7 @@ void CallTracker::on_enter(const Plan& plan, const CallRecord& at) {
   call.begin_ns = record.ts();
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = value_or_zero(plan.args, record, i);
   call.never_returns = kinds_.of(call.abi, call.nr) == CallKind::ends_thread;
+  call.met = met(at.from, record);
   thread.since = continuity_.now();
   thread.in_call = true;
   const Unknown unknown = continuity_.broken_since(thread.since);
@@ -120,7 +121,8 @@ void CallTracker::on_exit(const Plan& plan, CallRecord at) {
   const CallReturn returned{.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record)),
                             .nr = static_cast<int32_t>(value_or_zero(plan.nr, record)),
                             .ret = static_cast<int64_t>(value_or_zero(plan.ret, record)),
-                            .at = at};
+                            .at = at,
+                            .met = met(at.from, record)};
   const bool of_child =
       returned.ret == 0 && kinds_.of(returned.abi, returned.nr) == CallKind::makes_thread;
   if (of_child) end(tid, CallEnd::unseen, record.ts());  // of the previous thread with this id

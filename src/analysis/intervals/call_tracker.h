@@ -22,7 +22,8 @@ struct Call {
   int32_t nr = 0;
   uint64_t begin_ns = 0;
   std::array<uint64_t, 6> args{};
-  bool never_returns = false;  // exit() or exit_group(): ends with its thread
+  bool never_returns = false;   // exit() or exit_group(): ends with its thread
+  MetConditions met = kAllMet;  // by its sys_enter
 };
 
 // A record that begins or ends a call.
@@ -39,6 +40,7 @@ struct CallReturn {
   int32_t nr = 0;
   int64_t ret = 0;
   CallRecord at;
+  MetConditions met = kAllMet;  // by its sys_exit
 };
 
 enum class CallEnd : uint8_t {
@@ -62,6 +64,11 @@ struct CallInterval {
   Unknown unknown = Unknown::none;
 
   [[nodiscard]] bool known() const { return call != nullptr && unknown == Unknown::none; }
+  // Is it selected? Each condition may be met by its beginning or by its own end.
+  [[nodiscard]] bool selected() const {
+    const bool own_end = end == CallEnd::returned || end == CallEnd::child_returned;
+    return ((call != nullptr ? call->met : 0) | (own_end ? returned->met : 0)) == kAllMet;
+  }
 };
 
 // Receives calls from a CallTracker. What the arguments refer to is valid during the call.

@@ -9,7 +9,7 @@ void RunTimeline::on_switch(const Switch& what) {
 }
 
 void RunTimeline::on_run(const RunInterval& interval) {
-  if (interval.known && interval.tid != 0)
+  if (interval.known && interval.selected && interval.tid != 0)
     ran_.add(interval.cpu, interval.begin_ns, interval.end_ns, running_[interval.cpu]);
 }
 

@@ -11,8 +11,8 @@
 
 namespace ktraced {
 
-// Draws the intervals of a RunTracker. Memory: as TimelineSlices and TimelineTasks, with the given
-// limits.
+// Draws the selected runs of a RunTracker, and what is unknown. Memory: as TimelineSlices and
+// TimelineTasks, with the given limits.
 class RunTimeline : public RunSink {
  public:
   static constexpr size_t kMaxSlices = 262144;

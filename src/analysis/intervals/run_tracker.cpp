@@ -43,14 +43,15 @@ void RunTracker::on_record(const RecordOrigin& from, RecordView record) {
   if (plan == nullptr) return;
   if (plan->of_current) coverage_.note(record.tid());
   if (plan->kind == Plan::Kind::switched)
-    on_switch(*plan, from.cpu, record, *source.names);
+    on_switch(*plan, from, record, *source.names);
   else if (plan->kind == Plan::Kind::forked)
     coverage_.note_fork(number_in(plan->parent_pid, record), number_in(plan->child_pid, record),
                         record.ts(), *source.names);
 }
 
-void RunTracker::on_switch(const Plan& plan, uint32_t number, RecordView record,
+void RunTracker::on_switch(const Plan& plan, const RecordOrigin& from, RecordView record,
                            const NameTable& names) {
+  const uint32_t number = from.cpu;
   Switch change{.cpu = number,
                 .ts = record.ts(),
                 .prev = number_in(plan.prev_pid, record),
@@ -59,18 +60,26 @@ void RunTracker::on_switch(const Plan& plan, uint32_t number, RecordView record,
                 .names = names};
   if (change.prev != 0) change.prev_task = names.task_at(change.prev, change.ts);
   if (change.next != 0) change.next_task = names.task_at(change.next, change.ts);
+  change.prev_selected = is_selected(from, record, change.prev);
+  change.next_selected = is_selected(from, record, change.next);
   coverage_.note_switch(change.prev, change.next, change.ts, names);
   Cpu& cpu = cpus_[number];
   if (cpu.tid) {
     const Unknown unknown = end_of_run(cpu, change);
-    if (unknown == Unknown::none)
-      give_run(number, cpu, change.ts, true, Unknown::none);
-    else
+    if (unknown == Unknown::none) {
+      RunInterval run = run_of(number, cpu, change.ts);
+      run.selected = change.prev_selected;
+      give_run(run);
+    } else {
       interrupt(number, cpu, std::nullopt, unknown);
+    }
   }
   if (!cpu.tid) give_unknown(number, cpu, change.ts);
   change.next_covered = coverage_.has(change.next, change.ts, names);
-  cpu = {.tid = change.next, .covered = change.next_covered, .since = change.ts};
+  cpu = {.tid = change.next,
+         .covered = change.next_covered,
+         .selected = change.next_selected,
+         .since = change.ts};
   for (RunSink* sink : sinks_) sink->on_switch(change);
 }
 
@@ -105,17 +114,22 @@ void RunTracker::interrupt(uint32_t number, Cpu& cpu, std::optional<uint64_t> kn
   if (!cpu.tid) return;
   const bool known = known_until && cpu.covered;
   const uint64_t end = known ? std::max(cpu.since, *known_until) : cpu.since;
-  give_run(number, cpu, end, known, why);
+  RunInterval run = run_of(number, cpu, end);
+  run.known = known;
+  run.then = why;
+  give_run(run);
   cpu = {.tid = std::nullopt, .since = end, .why = why};
 }
 
-void RunTracker::give_run(uint32_t number, const Cpu& cpu, uint64_t end, bool known, Unknown then) {
-  const RunInterval interval{.cpu = number,
-                             .tid = *cpu.tid,
-                             .begin_ns = cpu.since,
-                             .end_ns = std::max(cpu.since, end),
-                             .known = known,
-                             .then = then};
+RunInterval RunTracker::run_of(uint32_t number, const Cpu& cpu, uint64_t end) {
+  return {.cpu = number,
+          .tid = *cpu.tid,
+          .begin_ns = cpu.since,
+          .end_ns = std::max(cpu.since, end),
+          .selected = cpu.selected};
+}
+
+void RunTracker::give_run(const RunInterval& interval) {
   for (RunSink* sink : sinks_) sink->on_run(interval);
 }
 
@@ -128,7 +142,9 @@ void RunTracker::give_unknown(uint32_t number, const Cpu& cpu, uint64_t end) {
 void RunTracker::finish(uint64_t end_ns) {
   for (auto& [number, cpu] : cpus_) {
     if (cpu.tid && cpu.covered) {
-      give_run(number, cpu, end_ns, true, Unknown::trace_end);
+      RunInterval run = run_of(number, cpu, end_ns);
+      run.then = Unknown::trace_end;
+      give_run(run);
       continue;
     }
     interrupt(number, cpu, std::nullopt, Unknown::filter);

@@ -21,7 +21,9 @@ struct Switch {
   uint32_t prev = 0;  // threads; 0: the idle task
   uint32_t prev_state = 0;
   uint32_t next = 0;
-  bool next_covered = false;            // every switch from and to it is in the trace
+  bool next_covered = false;  // every switch from and to it is in the trace
+  bool prev_selected = true;  // is what it says about `prev` selected?
+  bool next_selected = true;
   const TaskName* prev_task = nullptr;  // null: unknown, or idle
   const TaskName* next_task = nullptr;
   const NameTable& names;
@@ -38,6 +40,8 @@ struct RunInterval {
   bool known = true;
   // Why nothing is known from `end_ns` on; none: the CPU was switched to another thread.
   Unknown then = Unknown::none;
+  // By the switch that ended it; without one, by the switch that began it.
+  bool selected = true;
 };
 
 // A time in which it is not known what a CPU ran. The first one of a CPU begins at 0.
@@ -87,15 +91,18 @@ class RunTracker : public Analysis {
   struct Cpu {
     std::optional<uint32_t> tid;          // the running thread, if known
     bool covered = false;                 // known to match the filter at its start
+    bool selected = true;                 // by the switch to it
     uint64_t since = 0;                   // start of the run or of the unknown time
     Unknown why = Unknown::before_trace;  // it is unknown
   };
   static Plan plan_of(const Event& event);
 
-  void on_switch(const Plan& plan, uint32_t number, RecordView record, const NameTable& names);
+  void on_switch(const Plan& plan, const RecordOrigin& from, RecordView record,
+                 const NameTable& names);
   [[nodiscard]] Unknown end_of_run(const Cpu& cpu, const Switch& change) const;
   void interrupt(uint32_t number, Cpu& cpu, std::optional<uint64_t> known_until, Unknown why);
-  void give_run(uint32_t number, const Cpu& cpu, uint64_t end, bool known, Unknown then);
+  void give_run(const RunInterval& interval);
+  static RunInterval run_of(uint32_t number, const Cpu& cpu, uint64_t end);
   void give_unknown(uint32_t number, const Cpu& cpu, uint64_t end);
 
   std::vector<RunSink*> sinks_;

@@ -124,6 +124,27 @@ Truth test(const BoundPredicate& node, const PredicateSubject& subject) {
   return node.is_text() ? test_text(node, subject) : test_number(node, subject);
 }
 
+// Can the expression be true, or with `negated` false, of a record with these fields?
+bool can_be(const BoundPredicate& node, bool negated) {
+  const auto operand_can = [negated](const BoundPredicate& operand) {
+    return can_be(operand, negated);
+  };
+  switch (node.kind) {
+    case Expression::Kind::any_of:
+      return negated ? std::ranges::all_of(node.operands, operand_can)
+                     : std::ranges::any_of(node.operands, operand_can);
+    case Expression::Kind::all_of:
+      return negated ? std::ranges::any_of(node.operands, operand_can)
+                     : std::ranges::all_of(node.operands, operand_can);
+    case Expression::Kind::negation:
+      return can_be(node.operands.front(), !negated);
+    case Expression::Kind::comparison:
+    case Expression::Kind::nonzero:
+      break;
+  }
+  return node.source != PredicateSource::none;
+}
+
 // Each comparison must be possible with the fields of some event.
 Result<> check_fields(std::string_view text, const Expression& expression, const Schema& schema) {
   for (const Expression& operand : expression.operands)
@@ -142,7 +163,7 @@ Result<> check_fields(std::string_view text, const Expression& expression, const
   if (failure) return std::unexpected(*failure);
   return predicate_error(text, expression.place,
                          unknown_name("field", expression.field, known,
-                                      "'ktracectl events --fields' lists those of each event"));
+                                      "'ktracectl events list -v' lists those of each event"));
 }
 
 }  // namespace
@@ -153,6 +174,9 @@ Result<Predicate> Predicate::make(std::string_view text, const Schema& schema) {
   if (auto checked = check_fields(text, *expression, schema); !checked) return propagate(checked);
   Predicate predicate(text, std::move(*expression), schema);
   for (const Event& event : schema.events()) predicate.learn(event);
+  if (std::ranges::none_of(predicate.by_event_,
+                           [](const auto& bound) { return can_be(*bound.second, false); }))
+    return predicate_error(text, 0, "no event has these fields together");
   return predicate;
 }
 
@@ -162,6 +186,11 @@ void Predicate::learn(const Event& event) {
     by_event_[event.id] = std::make_shared<const BoundPredicate>(std::move(*bound));
   else
     by_event_.erase(event.id);
+}
+
+bool Predicate::can_match(uint32_t event_id) const {
+  const auto found = by_event_.find(event_id);
+  return found != by_event_.end() && can_be(*found->second, false);
 }
 
 bool Predicate::matches(const PredicateSubject& subject) const {

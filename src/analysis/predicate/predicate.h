@@ -33,12 +33,14 @@ struct PredicateSubject {
 class Predicate {
  public:
   // Fails with ExitCode::usage, and says where: a syntax error, a field that no event has, a value
-  // that no event's field can have.
+  // that no event's field can have, fields that no event has together.
   static Result<Predicate> make(std::string_view text, const Schema& schema);
 
   // Adds an event that was defined later. One whose fields do not fit the values never matches.
   void learn(const Event& event);
   [[nodiscard]] bool matches(const PredicateSubject& subject) const;
+  // False if no record of the event matches, because it does not have the fields.
+  [[nodiscard]] bool can_match(uint32_t event_id) const;
 
  private:
   Predicate(std::string_view text, Expression expression, const Schema& schema)

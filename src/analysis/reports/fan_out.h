@@ -26,6 +26,9 @@ class FanOut : public Analysis {
   void on_config_change(uint64_t ts, const TraceConfig& config) override {
     for (Analysis* each : analyses_) each->on_config_change(ts, config);
   }
+  void set_selector(const RecordSelector& selector) override {
+    for (Analysis* each : analyses_) each->set_selector(selector);
+  }
 
  private:
   std::vector<Analysis*> analyses_;

@@ -27,7 +27,7 @@ void KmemAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (call->is_alloc)
     on_alloc(from, record, *call);
   else
-    on_free(from, *call);
+    on_free(from, record, *call);
 }
 
 void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call) {
@@ -52,8 +52,9 @@ void KmemAnalysis::hold(uint64_t ptr, const Held& held) {
   }
 }
 
-void KmemAnalysis::on_free(const RecordOrigin& from, const KmemCall& call) {
-  KmemFrees& frees = frees_[index(call.type)];
+void KmemAnalysis::on_free(const RecordOrigin& from, RecordView record, const KmemCall& call) {
+  KmemFrees not_selected;
+  KmemFrees& frees = is_selected(from, record) ? frees_[index(call.type)] : not_selected;
   if (call.ptr <= kZeroSizePointer) {
     ++frees.nothing;
     return;
@@ -76,6 +77,7 @@ void KmemAnalysis::on_free(const RecordOrigin& from, const KmemCall& call) {
 
 template <class Change>
 void KmemAnalysis::change(const Held& held, Change&& change) {
+  if (!held.selected) return;
   change(totals_[index(held.type)]);
   for (size_t group = 0; group < kKmemGroups; ++group)
     if (held.rows[group] != kNone) change(tables_[group].rows[held.rows[group]].use);
@@ -87,8 +89,10 @@ KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView re
             .bytes_alloc = call.bytes_alloc,
             .rows = {},
             .cpu = static_cast<uint16_t>(from.cpu),
-            .type = call.type};
+            .type = call.type,
+            .selected = is_selected(from, record)};
   held.rows.fill(kNone);
+  if (!held.selected) return held;
   auto row = [&](KmemGroup group) -> uint32_t& { return held.rows[static_cast<size_t>(group)]; };
   if (call.type == KmemType::pages) {
     row(KmemGroup::order) = row_of(KmemGroup::order, call.order, call.type);
@@ -166,6 +170,7 @@ void KmemAnalysis::end_loss(uint32_t cpu, uint64_t ts) {
 void KmemAnalysis::finish(uint64_t end_ns, uint64_t sure_since_ns) {
   while (!losing_.empty()) end_loss(losing_.begin()->first, UINT64_MAX);
   for (const auto& [ptr, held] : held_) {
+    if (!held.selected) continue;
     const uint64_t age = end_ns - std::min(end_ns, held.ts);
     const bool uncertain = held.ts < sure_since_ns || held.ts <= frees_lost_until_[kind(held.type)];
     change(held, [&](KmemUse& use) {

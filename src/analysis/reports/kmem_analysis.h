@@ -62,7 +62,8 @@ struct KmemFrees {
   uint64_t nothing = 0;  // kfree(NULL)
 };
 
-// Reads allocations and frees in time order. Memory: 64 bytes for each held allocation, at most
+// Reads allocations and frees in time order. An allocation is selected by its own event, whoever
+// frees it; `frees` counts the selected events. Memory: 64 bytes for each held allocation, at most
 // kMaxHeld of them, and at most kMaxRows rows in each table.
 class KmemAnalysis : public Analysis {
  public:
@@ -107,6 +108,7 @@ class KmemAnalysis : public Analysis {
     std::array<uint32_t, kKmemGroups> rows;  // kNone: not in that table
     uint16_t cpu;
     KmemType type;
+    bool selected;  // else it is followed only until its free
   };
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr size_t kTypes = 3;
@@ -116,7 +118,7 @@ class KmemAnalysis : public Analysis {
   static size_t kind(KmemType type) { return type == KmemType::pages ? 1 : 0; }
 
   void on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call);
-  void on_free(const RecordOrigin& from, const KmemCall& call);
+  void on_free(const RecordOrigin& from, RecordView record, const KmemCall& call);
   Held held_of(const RecordOrigin& from, RecordView record, const KmemCall& call);
   uint32_t row_of(KmemGroup group, uint64_t key, KmemType type);
   uint32_t cache_row(const KmemCall& call, const NameTable& names);

@@ -49,8 +49,18 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   const auto tid = static_cast<uint32_t>(value_or_zero(plan->pid, record));
   if (plan->kind == Plan::Kind::woken)
     on_woken(tid, record.ts());
-  else
-    ++rows_[row_of(tid, source.names->task_at(tid, record.ts()))].migrations;
+  else if (is_selected(from, record, tid))
+    ++selected_row(row_of(tid, source.names->task_at(tid, record.ts()))).migrations;
+}
+
+void SchedAnalysis::set_selector(const RecordSelector& selector) {
+  Analysis::set_selector(selector);
+  runs_.set_selector(selector);
+}
+
+SchedRow& SchedAnalysis::selected_row(uint32_t index) {
+  rows_[index].selected = true;
+  return rows_[index];
 }
 
 void SchedAnalysis::on_loss(const LossItem& loss) {
@@ -76,12 +86,12 @@ void SchedAnalysis::on_run(const RunInterval& interval) {
   // Of a run that a gap has ended, the part before is not counted either.
   const bool whole = interval.then == Unknown::none || interval.then == Unknown::trace_end;
   if (!whole) {
-    if (interval.then != Unknown::filter) ++uncertain_;
+    if (interval.then != Unknown::filter && interval.selected) ++uncertain_;
     return;
   }
   const uint64_t ns = interval.end_ns - interval.begin_ns;
   (interval.tid == 0 ? state.sums->idle_ns : state.sums->busy_ns) += ns;
-  if (interval.tid != 0) rows_[state.row].on_cpu_ns += ns;
+  if (interval.tid != 0 && interval.selected) selected_row(state.row).on_cpu_ns += ns;
   state.slices[state.next_slice] = {interval.tid, interval.begin_ns, interval.end_ns};
   state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
 }
@@ -102,8 +112,10 @@ SchedAnalysis::Cpu& SchedAnalysis::cpu_of(uint32_t number) {
 
 void SchedAnalysis::switch_out(const Switch& what) {
   const bool runnable = what.prev_state == kRunning || what.prev_state == kPreempted;
-  SchedRow& row = rows_[row_of(what.prev, what.prev_task)];
-  ++(runnable ? row.preempted : row.slept);
+  if (what.prev_selected) {
+    SchedRow& row = selected_row(row_of(what.prev, what.prev_task));
+    ++(runnable ? row.preempted : row.slept);
+  }
   end_of_wait(what.prev);
   if (runnable) wait(what.prev, {.since = what.ts, .gaps = continuity_.now(), .woken = false});
 }
@@ -132,10 +144,11 @@ void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
   cpu.tid = what.next;
   if (what.next == 0) return;
   cpu.row = row_of(what.next, what.next_task);
-  SchedRow& row = rows_[cpu.row];
-  ++row.switched_in;
-  row.measured |= what.next_covered;
   const auto waiting = end_of_wait(what.next);
+  rows_[cpu.row].measured |= what.next_covered;
+  if (!what.next_selected) return;
+  SchedRow& row = selected_row(cpu.row);
+  ++row.switched_in;
   if (waiting && what.next_covered) end_wait(*waiting, what, row);
 }
 
@@ -214,6 +227,8 @@ void SchedAnalysis::finish(uint64_t end_ns) {
   runs_.finish(end_ns);
   for (auto& [number, cpu] : cpus_)
     cpu.unknown_ns = between(cpu.busy_ns + cpu.idle_ns, between(cpu.first_ns, end_ns));
+  std::erase_if(cpus_, [this](const auto& cpu) { return !selects_cpu(cpu.first); });
+  std::erase_if(rows_, [](const SchedRow& row) { return !row.selected; });
 }
 
 }  // namespace ktraced

@@ -26,7 +26,8 @@ struct SchedRow {
   uint32_t pid = 0;       // its process
   uint64_t start_ns = 0;  // of the thread, CLOCK_BOOTTIME; 0: unknown
   std::string comm;
-  bool others = false;  // all threads after the table was full
+  bool others = false;    // all threads after the table was full
+  bool selected = false;  // something that is counted here
   // True if all activity of the thread is in the trace, at least for some time. Otherwise its times
   // are not known: a filter rejected it, and it occurs only in events of others.
   bool measured = false;
@@ -62,9 +63,10 @@ struct SchedDelay {
 
 // Sums up the runs of its RunTracker, and measures how long threads wait for a CPU, for which it
 // uses sched_wakeup, sched_wakeup_new and sched_migrate_task. Intervals across a loss are not
-// counted. With a filter, switches between two rejected threads are missing, so only times of
-// matching threads are counted. Memory: at most kMaxRows threads, with up to 8 KiB each, and
-// kMaxWaiting waiting threads.
+// counted. Threads and what they do are selected: a run and a wait by the switch that ends it. The
+// sums of a CPU are of all threads. With a filter, switches between two rejected threads are
+// missing, so only times of matching threads are counted. Memory: at most kMaxRows threads, with up
+// to 8 KiB each, and kMaxWaiting waiting threads.
 class SchedAnalysis : public Analysis, public RunSink {
  public:
   static constexpr size_t kMaxRows = 8192;
@@ -82,9 +84,11 @@ class SchedAnalysis : public Analysis, public RunSink {
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
   void on_config_change(uint64_t ts, const TraceConfig& config) override;
+  void set_selector(const RecordSelector& selector) override;
   void on_run(const RunInterval& interval) override;
   void on_switch(const Switch& what) override;
-  // Call after the last record. Running threads run until `end_ns`.
+  // Call after the last record. Running threads run until `end_ns`. Removes rows that are not
+  // selected.
   void finish(uint64_t end_ns);
 
   // For further sinks of the runs. Gets its events from this, which handles an event only after the
@@ -141,6 +145,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
   uint32_t row_of(uint32_t tid, const TaskName* task);
+  SchedRow& selected_row(uint32_t index);
   [[nodiscard]] bool runs(uint32_t tid) const;
 
   RunTracker runs_;

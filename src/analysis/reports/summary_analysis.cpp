@@ -17,6 +17,7 @@ SummaryAnalysis::Count& SummaryAnalysis::count_of(Source& source, uint32_t id) {
 }
 
 void SummaryAnalysis::on_record(const RecordOrigin& from, RecordView record) {
+  if (!is_selected(from, record)) return;
   Source& source = sources_[from.source];
   ++count_of(source, record.id()).events;
   ++total_.events;
@@ -44,7 +45,7 @@ void SummaryAnalysis::add_process(const NameTable& names, RecordView record) {
 }
 
 void SummaryAnalysis::on_loss(const LossItem& loss) {
-  if (loss.count == 0) return;
+  if (loss.count == 0 || !selects_loss(loss)) return;
   count_of(sources_[loss.source], loss.event_id).lost += loss.count;
   cpus_[loss.cpu].count.lost += loss.count;
   total_.lost += loss.count;

@@ -12,8 +12,9 @@
 
 namespace ktraced {
 
-// Counts events by kind, CPU and process. Memory: one count for each kind and CPU, and for each
-// process. Processes after the first kMaxProcesses are counted together.
+// Counts the selected events by kind, CPU and process, and the losses that may be of them. Memory:
+// one count for each kind and CPU, and for each process. Processes after the first kMaxProcesses
+// are counted together.
 class SummaryAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxProcesses = 65536;

@@ -16,6 +16,7 @@ uint64_t call_key(uint32_t abi, int32_t nr) {
 
 // What never returns is counted now. Afterwards its thread is in no call.
 void SyscallAnalysis::on_begin(const Call& call, const CallRecord& at, Unknown /*unknown*/) {
+  if (call.met != kAllMet) return;
   if (!call.never_returns) {
     ++running_;
     return;
@@ -28,16 +29,18 @@ void SyscallAnalysis::on_begin(const Call& call, const CallRecord& at, Unknown /
 void SyscallAnalysis::on_end(const CallInterval& interval) {
   const Call* begun = interval.call;
   if (begun != nullptr && begun->never_returns) begun = nullptr;
-  if (begun != nullptr && interval.end != CallEnd::trace_ended) --running_;
+  const bool counted_as_running = begun != nullptr && begun->met == kAllMet;
+  if (counted_as_running && interval.end != CallEnd::trace_ended) --running_;
+  if (interval.end == CallEnd::other_returned && interval.returned->met == kAllMet)
+    on_return(*interval.returned, nullptr, interval);
+  if (!interval.selected()) return;
   switch (interval.end) {
     case CallEnd::child_returned:
       ++child_returns_;
       break;
-    case CallEnd::other_returned:
-      if (begun != nullptr) ++end_unseen_;
-      return on_return(*interval.returned, nullptr, interval);
     case CallEnd::returned:
       return on_return(*interval.returned, begun, interval);
+    case CallEnd::other_returned:
     case CallEnd::unseen:
       if (begun != nullptr) ++end_unseen_;
       break;

@@ -44,10 +44,10 @@ struct SyscallCall {
   int64_t ret = 0;
 };
 
-// Sums up the calls of a CallTracker. A child that was created by clone() or a similar call returns
-// from it too, without a sys_enter. exit() and exit_group() never return. A killed thread does not
-// return from its call; sched_process_exit reports that. Memory: rows (at most kMaxRows in each
-// table, with up to 8 KiB each), and the slowest calls.
+// Sums up the selected calls of a CallTracker. A child that was created by clone() or a similar
+// call returns from it too, without a sys_enter. exit() and exit_group() never return. A killed
+// thread does not return from its call; sched_process_exit reports that. Memory: rows (at most
+// kMaxRows in each table, with up to 8 KiB each), and the slowest calls.
 class SyscallAnalysis : public CallSink {
  public:
   static constexpr size_t kMaxRows = 8192;

@@ -109,6 +109,13 @@ void add_call_option(CLI::App* sub, std::vector<std::string>& calls) {
   add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
 }
 
+// All of these, of commands that read traces.
+void add_all_selection(CLI::App* sub, SelectionArgs& selection) {
+  add_selection_options(sub, selection);
+  add_condition_options(sub, selection);
+  add_call_option(sub, selection.syscalls);
+}
+
 // What the kernel can select beside.
 void add_session_options(CLI::App* sub, SessionArgs& session) {
   add_list(sub, "--cgroup", session.cgroups, "Only events of tasks in these control groups",
@@ -133,7 +140,8 @@ CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
                                    "Show nothing, count events and print their numbers as JSON");
-  for (const char* name : {"--format", "--count"}) count_only->excludes(name);
+  for (const char* name : {"--format", "--count", "--tid", "--cpu", "--error", "--where"})
+    count_only->excludes(name);
   return count_only;
 }
 
@@ -159,7 +167,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
-  add_event_option(sub, options->events);
+  add_all_selection(sub, options->selection);
   sub->add_option("--top", options->top, "Rows of each table (10)")
       ->check(check_positive)
       ->type_name("N");
@@ -192,7 +200,7 @@ void add_html_report(CLI::App* report, Command& command) {
                   "The file to write, which must not exist; -: standard output")
       ->required()
       ->type_name("FILE");
-  add_event_option(sub, options->events);
+  add_all_selection(sub, options->selection);
   sub->add_option("--top", options->top, "Rows of each table (300)")
       ->check(check_positive)
       ->type_name("N");
@@ -243,8 +251,7 @@ void add_show(CLI::App& app, Command& command) {
   auto options = std::make_shared<ShowCommand>();
   auto* count_only = add_view_options(sub, *options);
   add_call_option(sub, options->selection.syscalls);
-  for (const char* name :
-       {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error", "--where", "--syscall"})
+  for (const char* name : {"--event", "--pid", "--uid", "--comm", "--syscall"})
     count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
       ->excludes("--count-only");
@@ -281,9 +288,7 @@ void add_export(CLI::App& app, Command& command) {
   sub->add_option("-o,--output", options->output, "The file to be written; -: standard output")
       ->required()
       ->type_name("FILE");
-  add_selection_options(sub, options->selection);
-  add_condition_options(sub, options->selection);
-  add_call_option(sub, options->selection.syscalls);
+  add_all_selection(sub, options->selection);
   sub->callback([options, &command] { command = *options; });
 }
 

@@ -97,7 +97,7 @@ class PerfettoExporter : public BufferedExporter {
     ++total_.records;
   }
   void on_loss(const LossItem& loss) override {
-    if (!choices_[loss.source].selection.wants_event(loss.event_id)) return;
+    if (!choices_[loss.source].selection.wants_loss(loss.cpu, loss.event_id)) return;
     writer_.on_loss(loss);
     total_.lost += loss.count;
   }

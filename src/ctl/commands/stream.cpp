@@ -85,16 +85,23 @@ Result<StreamLoop::End> print_all(BatchPrinter& printer, SessionCounts& counts, 
   return end;
 }
 
-// The kernel has selected the events already.
+// The kernel has selected the events already, except for what it cannot select.
+SelectionArgs left_to_select(const SelectionArgs& selection) {
+  return {.tids = selection.tids,
+          .cpus = selection.cpus,
+          .errors = selection.errors,
+          .where = selection.where};
+}
+
 Result<> run_printing(const StreamCommand& command, const Options& options, LiveSource& source,
                       const StopSignals& signals) {
-  auto everything = Selection::make({}, source.schema());
-  if (!everything) return propagate(everything);
+  auto selection = Selection::make(left_to_select(command.selection), source.schema());
+  if (!selection) return propagate(selection);
   Schema schema = source.schema();  // grows with the stream
   NameTable names;
   RemoteSymbols symbols(ask_daemon(options.socket));
   auto decoder = make_decoder(command, options.json, {schema, names, &symbols});
-  BatchPrinter printer(schema, *everything, names, &symbols, *decoder, command.count);
+  BatchPrinter printer(schema, *selection, names, &symbols, *decoder, command.count);
   decoder->header(printer.out());
   auto packets = ReadAhead::start(source);
   if (!packets) return propagate(packets);

@@ -74,7 +74,7 @@ struct ReportCommand {
   bool live = false;                     // report on live events
   std::optional<double> duration_s;      // of a live report, in seconds
   bool partial = false;                  // also an unfinished trace
-  std::vector<std::string> events;       // only these, by name, group or pattern; empty: all
+  SelectionArgs selection;               // what is reported
   uint64_t top = 10;                     // rows of each table
   std::string store;                     // as of ShowCommand
   std::string by;  // sort key of rows, as named by the kind of report; empty: its default
@@ -83,9 +83,9 @@ struct ReportCommand {
 // All reports as one HTML page.
 struct HtmlCommand {
   std::vector<std::string> directories;
-  bool partial = false;             // also an unfinished trace
-  std::vector<std::string> events;  // as of ReportCommand
-  uint64_t top = 300;               // rows of each table
+  bool partial = false;     // also an unfinished trace
+  SelectionArgs selection;  // as of ReportCommand
+  uint64_t top = 300;       // rows of each table
   std::string output;
   std::string store;  // as of ShowCommand
 };

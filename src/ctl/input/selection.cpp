@@ -52,19 +52,34 @@ std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema
               unknown_name("event or group", name, names, remedy_for(name, owner)));
 }
 
+// A condition on fields.
+struct Condition {
+  std::string option;  // as typed
+  std::string expression;
+};
+
 // The options that are shorthands of expressions, and those typed.
-std::vector<std::string> conditions_of(const SelectionArgs& args) {
-  std::vector<std::string> conditions = args.where;
-  if (!args.cpus.empty())
-    conditions.push_back(fmt::format("cpu in ({})", fmt::join(args.cpus, ", ")));
+std::vector<Condition> conditions_of(const SelectionArgs& args) {
+  std::vector<Condition> conditions;
+  for (const std::string& where : args.where)
+    conditions.push_back({fmt::format("--where '{}'", where), where});
   if (!args.syscalls.empty())
-    conditions.push_back(fmt::format("nr in ({})", fmt::join(args.syscalls, ", ")));
+    conditions.push_back({fmt::format("--syscall {}", fmt::join(args.syscalls, ",")),
+                          fmt::format("nr in ({})", fmt::join(args.syscalls, ", "))});
+  const std::string error = fmt::format("--error {}", fmt::join(args.errors, ","));
   if (std::ranges::find(args.errors, kAnyError) != args.errors.end())
-    conditions.emplace_back("ret < 0 && ret >= -4095");
+    conditions.push_back({error, "ret < 0 && ret >= -4095"});
   else if (!args.errors.empty())
-    conditions.push_back(fmt::format("ret in (-{})", fmt::join(args.errors, ", -")));
+    conditions.push_back({error, fmt::format("ret in (-{})", fmt::join(args.errors, ", -"))});
   return conditions;
 }
+
+// Bits of MetConditions: the tasks, the CPU, and from kFields on a bit for each condition on
+// fields.
+constexpr unsigned kTaskBit = 0, kCpuBit = 1, kFields = 2;
+constexpr size_t kMaxConditions = 62;
+
+constexpr MetConditions bit(size_t number) { return MetConditions{1} << number; }
 
 }  // namespace
 
@@ -80,10 +95,14 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.uids_ = args.uids;
   selection.comms_ = args.comms;
   selection.tids_ = args.tids;
-  for (const std::string& condition : conditions_of(args)) {
-    auto predicate = Predicate::make(condition, schema);
+  selection.cpus_ = args.cpus;
+  for (Condition& condition : conditions_of(args)) {
+    if (selection.where_.size() == kMaxConditions)
+      return fail(ExitCode::usage, "more than {} conditions: join them with &&", kMaxConditions);
+    auto predicate = Predicate::make(condition.expression, schema);
     if (!predicate) return propagate(predicate);
     selection.where_.push_back(std::move(*predicate));
+    selection.where_options_.push_back(std::move(condition.option));
   }
   selection.task_fields_.resize(EVENT_ID_MAX);
   for (const Event& event : schema.events()) selection.learn(event);
@@ -96,6 +115,7 @@ bool Selection::is_named(const Event& event) const {
 
 void Selection::learn(const Event& event) {
   if (event.id >= EVENT_ID_MAX) return;
+  ids_[event.name] = event.id;
   for (Predicate& predicate : where_) predicate.learn(event);
   if (is_named(event)) {
     events_.set(event.id);
@@ -125,17 +145,43 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
          });
 }
 
-bool Selection::wants(uint32_t cpu, RecordView record, const NameTable& names) const {
-  if (!wants_event(record.id())) return false;
-  if (!is_about_chosen_tasks(cpu, record, names)) return false;
+MetConditions Selection::met(uint32_t cpu, RecordView record, const NameTable& names,
+                             std::optional<uint32_t> about) const {
+  MetConditions met = kAllMet;
+  if (has_task_conditions()) {
+    const bool chosen = about ? wants_task(*about, record.ts(), cpu, names)
+                              : is_about_chosen_tasks(cpu, record, names);
+    if (!chosen) met &= ~bit(kTaskBit);
+  }
+  if (!wants_cpu(cpu)) met &= ~bit(kCpuBit);
   const PredicateSubject subject{.record = record, .cpu = cpu, .names = names};
-  return std::ranges::all_of(
-      where_, [&](const Predicate& predicate) { return predicate.matches(subject); });
+  for (size_t i = 0; i < where_.size(); ++i)
+    if (!where_[i].matches(subject)) met &= ~bit(kFields + i);
+  return met;
+}
+
+bool Selection::wants_cpu(uint32_t cpu) const {
+  return cpus_.empty() || std::ranges::find(cpus_, cpu) != cpus_.end();
+}
+
+bool Selection::wants_loss(uint32_t cpu, uint32_t id) const {
+  return wants_event(id) && wants_cpu(cpu) &&
+         std::ranges::all_of(where_, [id](const Predicate& each) { return each.can_match(id); });
+}
+
+bool Selection::can_meet(size_t condition, std::string_view event) const {
+  const auto id = ids_.find(event);
+  return id != ids_.end() && where_[condition].can_match(id->second);
+}
+
+bool Selection::can_select(std::string_view event) const {
+  for (size_t i = 0; i < where_.size(); ++i)
+    if (!can_meet(i, event)) return false;
+  return true;
 }
 
 bool Selection::is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                       const NameTable& names) const {
-  if (pids_.empty() && uids_.empty() && comms_.empty() && tids_.empty()) return true;
   if (wants_task(record.tid(), record.ts(), cpu, names)) return true;
   if (record.id() >= task_fields_.size()) return false;
   return std::ranges::any_of(task_fields_[record.id()], [&](const Field& field) {

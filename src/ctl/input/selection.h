@@ -4,11 +4,15 @@
 
 #include <bitset>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/coverage/record_selector.h"
 #include "analysis/predicate/predicate.h"
 #include "base/error.h"
 #include "schema/schema.h"
@@ -28,6 +32,10 @@ struct SelectionArgs {
   std::vector<std::string> syscalls;  // of system calls, these
   std::vector<std::string> errors;    // of system calls that fail, these: "ENOENT", "any"
   std::vector<std::string> where;     // expressions: see analysis/predicate
+
+  // Do they select everything?
+  [[nodiscard]] bool empty() const { return *this == SelectionArgs(); }
+  bool operator==(const SelectionArgs&) const = default;
 };
 
 // Whose events a selection is made of: what to do about an unknown one depends on it.
@@ -48,7 +56,26 @@ class Selection {
   [[nodiscard]] bool wants_event(uint32_t id) const {
     return all_events_ || (id < EVENT_ID_MAX && events_[id]);
   }
-  [[nodiscard]] bool wants(uint32_t cpu, RecordView record, const NameTable& names) const;
+  [[nodiscard]] bool wants_cpu(uint32_t cpu) const;
+  [[nodiscard]] bool wants(uint32_t cpu, RecordView record, const NameTable& names) const {
+    return wants_event(record.id()) && met(cpu, record, names) == kAllMet;
+  }
+  // True if lost events may be selected ones. Their tasks and fields are not known.
+  [[nodiscard]] bool wants_loss(uint32_t cpu, uint32_t id) const;
+
+  // The conditions that a record meets, apart from the names of events. `about`: whether its task
+  // is selected is asked for this thread, not for all those that the event is about.
+  [[nodiscard]] MetConditions met(uint32_t cpu, RecordView record, const NameTable& names,
+                                  std::optional<uint32_t> about = std::nullopt) const;
+  [[nodiscard]] bool has_conditions() const {
+    return has_task_conditions() || !cpus_.empty() || !where_.empty();
+  }
+  // The conditions on fields, as typed: "--error ENOENT".
+  [[nodiscard]] const std::vector<std::string>& conditions() const { return where_options_; }
+  // Can a record of the event meet the condition with this index?
+  [[nodiscard]] bool can_meet(size_t condition, std::string_view event) const;
+  // Can a record of the event meet all of them?
+  [[nodiscard]] bool can_select(std::string_view event) const;
 
   // The events selected by name, in the order of the schema; empty: all.
   [[nodiscard]] const std::vector<std::string>& chosen_events() const { return chosen_; }
@@ -59,6 +86,9 @@ class Selection {
   [[nodiscard]] bool is_named(const Event& event) const;
   [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                            const NameTable& names) const;
+  [[nodiscard]] bool has_task_conditions() const {
+    return !pids_.empty() || !uids_.empty() || !comms_.empty() || !tids_.empty();
+  }
 
   std::vector<std::string> names_;  // as typed
   bool all_events_ = true;
@@ -68,8 +98,11 @@ class Selection {
   std::vector<uint32_t> uids_;
   std::vector<std::string> comms_;
   std::vector<uint32_t> tids_;
+  std::vector<uint32_t> cpus_;
   std::vector<Predicate> where_;
-  std::vector<std::vector<Field>> task_fields_;  // by event id
+  std::vector<std::string> where_options_;            // of each, as typed
+  std::map<std::string, uint16_t, std::less<>> ids_;  // of events
+  std::vector<std::vector<Field>> task_fields_;       // by event id
 };
 
 }  // namespace ktraced

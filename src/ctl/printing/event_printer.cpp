@@ -21,7 +21,7 @@ void EventPrinter::on_record(const RecordOrigin& from, RecordView record) {
 
 void EventPrinter::on_loss(const LossItem& loss) {
   const Source& source = sources_[loss.source];
-  if (has_ended(loss.ts) || !source.selection.wants_event(loss.event_id)) return;
+  if (has_ended(loss.ts) || !source.selection.wants_loss(loss.cpu, loss.event_id)) return;
   const size_t before = out_.size();
   source.decoder.loss(loss, out_);
   if (out_.size() != before) totals_.lost += loss.count;

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "analysis/reports/fan_out.h"
-#include "ctl/input/chosen_events.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
+#include "ctl/input/selected_input.h"
 #include "ctl/input/trace_input.h"
 #include "ctl/reports/html_template.h"
 #include "ctl/reports/html_timeline.h"
@@ -114,7 +114,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
     return fail(ExitCode::usage, "a page for a browser is not for a terminal: give -o FILE");
   auto traces = TraceInput::open(command.directories, command.partial);
   if (!traces) return propagate(traces);
-  auto input = ChosenEvents::of(std::move(*traces), command.events, {.report = "report html"});
+  auto input = SelectedInput::of(std::move(*traces), command.selection, {.report = "report html"});
   if (!input) return propagate(input);
   auto file = OutputTarget::open(command.output, access_of_traces(command.directories));
   if (!file) return propagate(file);

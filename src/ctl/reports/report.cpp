@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/print_stderr.h"
-#include "ctl/input/chosen_events.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
+#include "ctl/input/selected_input.h"
 #include "ctl/input/trace_input.h"
 #include "ctl/input/traced_events.h"
 #include "ctl/live/live_input.h"
@@ -124,13 +124,13 @@ void print_missing_events(const ReportCommand& command, const ReportInput& input
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                                               const Options& options) {
-  auto input = command.live
-                   ? LiveInput::subscribe(options.socket, command.duration_s, command.events)
-                   : TraceInput::open(command.directories, command.partial);
+  auto input = command.live ? LiveInput::subscribe(options.socket, command.duration_s,
+                                                   command.selection.events)
+                            : TraceInput::open(command.directories, command.partial);
   if (!input) return input;
   const ReportKind& kind = kind_of(command);
-  return ChosenEvents::of(std::move(*input), command.events,
-                          {.report = kind.needs.who, .events = kind.uses});
+  return SelectedInput::of(std::move(*input), command.selection,
+                           {.report = kind.needs.who, .events = kind.uses});
 }
 
 // The first reasons why a trace is incomplete; `ktracectl --json` has all of them.

@@ -198,9 +198,10 @@ TEST(CommandLine, Report) {
   EXPECT_TRUE(live.live);
   EXPECT_THAT(command<ReportCommand>(
                   {"report", "summary", "/a", "--event", "sched_*,kmem", "--event", "kfree"})
-                  .events,
+                  .selection.events,
               ElementsAre("sched_*", "kmem", "kfree"));
-  EXPECT_THAT(command<HtmlCommand>({"report", "html", "/a", "-o", "x", "--event", "sched"}).events,
+  EXPECT_THAT(command<HtmlCommand>({"report", "html", "/a", "-o", "x", "--event", "sched"})
+                  .selection.events,
               ElementsAre("sched"));
   EXPECT_EQ(live.duration_s, 2);
   usage_error({"report", "kmem", "/a", "--live"});

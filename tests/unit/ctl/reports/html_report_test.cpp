@@ -48,7 +48,7 @@ class HtmlReport : public ReportTest {
     Options options;
     ::testing::internal::CaptureStdout();
     result_ = run_html_report({.directories = std::move(directories),
-                               .events = std::move(events),
+                               .selection = {.events = std::move(events)},
                                .output = output.empty() ? path() : output},
                               options);
     out_ = ::testing::internal::GetCapturedStdout();

@@ -44,7 +44,7 @@ class LiveReport : public ReportTest {
         2);
     ReportCommand report = command(ReportCommand::Kind::kmem, {});
     report.live = true;
-    report.events = events;
+    report.selection.events = events;
     if (stays) report.duration_s = 0.001;
     Options options;
     options.socket = daemon.socket();
