@@ -62,9 +62,10 @@ ROOMS = {
     "ctl/exports": {"ctl/input", "ctl/terminal"},
     "ctl/live": {"ctl/input", "ctl/terminal"},
     "ctl/printing": {"ctl/input", "ctl/live"},
-    "ctl/reports": {"ctl/input", "ctl/live", "ctl/terminal"},
+    "ctl/csv": {"ctl/input"},
+    "ctl/reports": {"ctl/csv", "ctl/input", "ctl/live", "ctl/terminal"},
     "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
-    "ctl/command_line": {"ctl/commands", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports"},
+    "ctl/command_line": {"ctl/commands", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports"},
     "ctl/commands": {"ctl/exports", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/terminal", "ctl/views"},
     "ctl": {"ctl/command_line", "ctl/commands", "ctl/reports", "ctl/terminal"},
 }

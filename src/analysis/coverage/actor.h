@@ -29,20 +29,25 @@ struct Actor {
   }
 };
 
-// `task`: the thread of the record; null if unknown.
-[[nodiscard]] inline Actor actor_of(RecordView record, const TaskName* task,
+// Of thread `tid` at `ts`. `task`: the same thread; null if unknown.
+[[nodiscard]] inline Actor actor_of(uint32_t tid, uint64_t ts, const TaskName* task,
                                     const NameTable& names) {
-  const uint32_t tid = record.tid();
   if (task == nullptr) return {.id = tid, .known = tid == 0};
-  const TaskName* leader = task->tgid == tid ? task : names.task_at(task->tgid, record.ts());
+  const TaskName* leader = task->tgid == tid ? task : names.task_at(task->tgid, ts);
   // The known process may be a later one that has reused the number.
-  const bool is_later = leader != nullptr && leader != task && leader->start_time > record.ts();
+  const bool is_later = leader != nullptr && leader != task && leader->start_time > ts;
   if (is_later || (leader != nullptr && leader->tgid != task->tgid)) leader = nullptr;
   return {.id = task->tgid,
           .known = true,
           .start_ns = leader != nullptr ? leader->start_time : 0,
           .leader = leader,
           .task = task};
+}
+
+// `task`: the thread of the record; null if unknown.
+[[nodiscard]] inline Actor actor_of(RecordView record, const TaskName* task,
+                                    const NameTable& names) {
+  return actor_of(record.tid(), record.ts(), task, names);
 }
 
 [[nodiscard]] inline Actor actor_of(RecordView record, const NameTable& names) {

@@ -153,7 +153,17 @@ void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
 }
 
 void SchedAnalysis::end_wait(const Waiting& waiting, const Switch& what, SchedRow& row) {
-  if (continuity_.broken_since(waiting.gaps) != Unknown::none) {
+  const Unknown unknown = continuity_.broken_since(waiting.gaps);
+  if (wait_sink_ != nullptr)
+    wait_sink_->on_wait({.begin_ns = waiting.since,
+                         .end_ns = what.ts,
+                         .woken = waiting.woken,
+                         .cpu = what.cpu,
+                         .tid = what.next,
+                         .task = what.next_task,
+                         .unknown = unknown,
+                         .names = what.names});
+  if (unknown != Unknown::none) {
     ++uncertain_;
     return;
   }
@@ -185,15 +195,23 @@ void SchedAnalysis::note_long(SchedDelay delay, const NameTable& names) {
   longest_.add(std::move(delay));
 }
 
+std::map<uint32_t, uint64_t> SchedAnalysis::ran_on(uint32_t cpu, uint64_t begin_ns,
+                                                   uint64_t end_ns) const {
+  std::map<uint32_t, uint64_t> shares;
+  const auto state = state_.find(cpu);
+  if (state == state_.end()) return shares;
+  for (const Slice& slice : state->second.slices) {
+    const uint64_t share = between(std::max(slice.begin, begin_ns), std::min(slice.end, end_ns));
+    if (share != 0) shares[slice.tid] += share;
+  }
+  return shares;
+}
+
 // Finds the thread that ran on that CPU for most of the waiting time. Runs that are no longer
 // stored, or that a filter rejected, may belong to other threads.
 void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) const {
   const uint64_t end = delay.woken_ns + delay.ns;
-  std::map<uint32_t, uint64_t> shares;
-  for (const Slice& slice : state_.at(delay.cpu).slices) {
-    const uint64_t share = between(std::max(slice.begin, delay.woken_ns), std::min(slice.end, end));
-    if (share != 0) shares[slice.tid] += share;
-  }
+  const auto shares = ran_on(delay.cpu, delay.woken_ns, end);
   const auto most = std::ranges::max_element(
       shares, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == shares.end()) return;

@@ -61,6 +61,25 @@ struct SchedDelay {
   uint64_t instead_ns = 0;
 };
 
+// A time in which a thread was runnable, but did not run.
+struct WaitInterval {
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  bool woken = false;  // false: it was preempted
+  uint32_t cpu = 0;    // on which it ran then
+  uint32_t tid = 0;
+  const TaskName* task = nullptr;   // null: unknown
+  Unknown unknown = Unknown::none;  // none: it certainly waited all the time
+  const NameTable& names;
+};
+
+// Receives the waits that a SchedAnalysis finds.
+class WaitSink {
+ public:
+  virtual ~WaitSink() = default;
+  virtual void on_wait(const WaitInterval& interval) = 0;
+};
+
 // Sums up the runs of its RunTracker, and measures how long threads wait for a CPU, for which it
 // uses sched_wakeup, sched_wakeup_new and sched_migrate_task. Intervals across a loss are not
 // counted. Threads and what they do are selected: a run and a wait by the switch that ends it. The
@@ -91,6 +110,13 @@ class SchedAnalysis : public Analysis, public RunSink {
   // selected.
   void finish(uint64_t end_ns);
 
+  // `sink` must outlive the last event. It gets the selected waits of threads whose whole activity
+  // is in the trace.
+  void set_wait_sink(WaitSink& sink) { wait_sink_ = &sink; }
+  // How long each thread is known to have run on a CPU between two times, by thread id. Knows the
+  // last 64 runs of a CPU.
+  [[nodiscard]] std::map<uint32_t, uint64_t> ran_on(uint32_t cpu, uint64_t begin_ns,
+                                                    uint64_t end_ns) const;
   // For further sinks of the runs. Gets its events from this, which handles an event only after the
   // runs that end with it.
   [[nodiscard]] RunTracker& runs() { return runs_; }
@@ -149,6 +175,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   [[nodiscard]] bool runs(uint32_t tid) const;
 
   RunTracker runs_;
+  WaitSink* wait_sink_ = nullptr;
   size_t max_waiting_;
   std::vector<Source> sources_;
   std::optional<TraceConfig> config_;

@@ -102,13 +102,20 @@ constexpr Examples kExamples[] = {
     {"report summary", R"(  ktracectl report summary DIR
   ktracectl report summary DIR --event 'sched_*',kmem
   ktracectl report summary --live --duration 5s)"},
+    {"report processes", R"(  ktracectl report processes DIR --by lifetime
+  ktracectl report processes DIR --tree --top all
+  ktracectl report processes DIR --comm 'make*' --csv)"},
     {"report kmem", R"(  ktracectl report kmem DIR --by waste
   ktracectl report kmem DIR --event kmalloc,kfree
   ktracectl report kmem --live --duration 5s --top 20)"},
     {"report sched", R"(  ktracectl report sched DIR --by delay
   ktracectl report sched --live --duration 5s)"},
     {"report syscalls", R"(  ktracectl report syscalls DIR --by errors
-  ktracectl report syscalls DIR --json)"},
+  ktracectl report syscalls DIR --json
+  ktracectl report syscalls DIR --csv --table processes --top all)"},
+    {"report wakeups", R"(  ktracectl report wakeups nginx DIR
+  ktracectl report wakeups 812 DIR --by delay --top 20
+  ktracectl report wakeups 'kworker*' --live --duration 5s)"},
     {"report html", R"(  ktracectl report html DIR -o report.html
   ktracectl report html DIR --event sched,syscalls -o report.html)"},
     {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev

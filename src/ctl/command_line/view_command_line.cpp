@@ -15,10 +15,13 @@
 #include "base/text/duration.h"
 #include "base/text/suggest.h"
 #include "base/user_id.h"
+#include "ctl/command_line/report_options.h"
 #include "ctl/printing/output_format.h"
 #include "ctl/reports/kmem_report.h"
+#include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/syscall_report.h"
+#include "ctl/reports/wakeup_report.h"
 
 namespace ktraced {
 namespace {
@@ -163,14 +166,19 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   sub->fallthrough();
   auto options = std::make_shared<ReportCommand>();
   options->kind = kind;
+  if (kind == ReportCommand::Kind::wakeups)
+    sub->add_option("WHO", options->who,
+                    "The woken threads: the id of a process or thread, or a name ('nginx*')")
+        ->required();
   auto* directories = add_directories(sub, *options);
   auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
   add_all_selection(sub, options->selection);
-  sub->add_option("--top", options->top, "Rows of each table (10)")
-      ->check(check_positive)
-      ->type_name("N");
+  add_top(sub, options->top);
+  add_csv(sub, *options);
+  if (kind == ReportCommand::Kind::processes)
+    sub->add_flag("--tree", options->tree, "Children below their parents");
   if (!by.empty())
     sub->add_option("--by", options->by,
                     fmt::format("What rows are sorted by: {} (the default is {})",
@@ -201,9 +209,7 @@ void add_html_report(CLI::App* report, Command& command) {
       ->required()
       ->type_name("FILE");
   add_all_selection(sub, options->selection);
-  sub->add_option("--top", options->top, "Rows of each table (300)")
-      ->check(check_positive)
-      ->type_name("N");
+  add_top(sub, options->top);
   sub->callback([options, &command] { command = *options; });
 }
 
@@ -298,6 +304,8 @@ void add_report(CLI::App& app, Command& command) {
   sub->require_subcommand(1);
   add_report_kind(sub, command, Kind::summary, "summary",
                   "What is in the traces: events, CPUs, losses, processes", {});
+  add_report_kind(sub, command, Kind::processes, "processes",
+                  "Who started which process, what it ran and how it ended", process_sort_keys());
   add_report_kind(sub, command, Kind::kmem, "kmem",
                   "Who allocates kernel memory, what is wasted and what is not given back",
                   kmem_sort_keys());
@@ -305,6 +313,9 @@ void add_report(CLI::App& app, Command& command) {
                   "Who runs, who waits for a CPU and for how long", sched_sort_keys());
   add_report_kind(sub, command, Kind::syscalls, "syscalls",
                   "How long system calls take, and how they end", syscall_sort_keys());
+  add_report_kind(sub, command, Kind::wakeups, "wakeups",
+                  "Who wakes certain threads, how long these wait and what runs instead",
+                  wakeup_sort_keys());
   add_html_report(sub, command);
 }
 

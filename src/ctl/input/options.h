@@ -69,13 +69,21 @@ struct ShowCommand : ViewOptions {
 };
 
 struct ReportCommand {
-  enum class Kind { summary, kmem, sched, syscalls } kind = Kind::summary;
+  static constexpr uint64_t kAllRows = UINT64_MAX;
+  // Single events of lists of the longest: they are kept in memory until the end.
+  [[nodiscard]] uint64_t single_events() const { return top != kAllRows ? top : 10000; }
+
+  enum class Kind { summary, processes, kmem, sched, syscalls, wakeups } kind = Kind::summary;
   std::vector<std::string> directories;  // not used with `live`
   bool live = false;                     // report on live events
   std::optional<double> duration_s;      // of a live report, in seconds
   bool partial = false;                  // also an unfinished trace
   SelectionArgs selection;               // what is reported
-  uint64_t top = 10;                     // rows of each table
+  uint64_t top = 10;                     // rows of each table; kAllRows: all
+  std::string who;                       // of wakeups: thread, process or name
+  bool tree = false;                     // of processes: children below their parents
+  bool csv = false;                      // print one table of the report as CSV
+  std::string table;                     // with `csv`: which; empty: the first one
   std::string store;                     // as of ShowCommand
   std::string by;  // sort key of rows, as named by the kind of report; empty: its default
 };

@@ -118,7 +118,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   if (!input) return propagate(input);
   auto file = OutputTarget::open(command.output, access_of_traces(command.directories));
   if (!file) return propagate(file);
-  PageAnalyses analyses(command.top);
+  PageAnalyses analyses(ReportCommand{.top = command.top}.single_events());
   if (auto read = (*input)->read(analyses.all); !read) return read;
   const json data = page_data(**input, analyses, command.top);
   if (auto written = write_page(*file, data); !written) return written;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/print_stderr.h"
+#include "ctl/csv/report_csv.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/selected_input.h"
@@ -19,9 +20,11 @@
 #include "ctl/input/traced_events.h"
 #include "ctl/live/live_input.h"
 #include "ctl/reports/kmem_report.h"
+#include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
+#include "ctl/reports/wakeup_report.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/terminal.h"
@@ -45,6 +48,14 @@ Result<json> summary(const Making& making) {
   return summary_report(analysis, making.command, making.facts);
 }
 
+Result<json> processes(const Making& making) {
+  ProcessAnalysis analysis;
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  making.facts = making.input.facts(kProcessNeeds);
+  analysis.finish(making.facts.end_ns);
+  return process_report(analysis, making.command, making.facts);
+}
+
 Result<json> kmem(const Making& making) {
   KmemAnalysis analysis;
   if (auto read = making.input.read(analysis); !read) return propagate(read);
@@ -55,7 +66,7 @@ Result<json> kmem(const Making& making) {
 }
 
 Result<json> sched(const Making& making) {
-  SchedAnalysis analysis(making.command.top);
+  SchedAnalysis analysis(making.command.single_events());
   if (auto read = making.input.read(analysis); !read) return propagate(read);
   making.facts = making.input.facts(kSchedNeeds);
   analysis.finish(making.facts.end_ns);
@@ -64,11 +75,19 @@ Result<json> sched(const Making& making) {
 
 Result<json> syscalls(const Making& making) {
   CallTracker calls;
-  SyscallAnalysis analysis(calls, making.command.top);
+  SyscallAnalysis analysis(calls, making.command.single_events());
   if (auto read = making.input.read(calls); !read) return propagate(read);
   making.facts = making.input.facts(kSyscallNeeds);
   calls.finish(making.facts.end_ns);
   return syscall_report(analysis, making.command);
+}
+
+Result<json> wakeups(const Making& making) {
+  WakeupAnalysis analysis(wakeup_targets(making.command.who), making.command.single_events());
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  making.facts = making.input.facts(kWakeupNeeds);
+  analysis.finish(making.facts.end_ns);
+  return wakeup_report(analysis, making.command);
 }
 
 constexpr std::string_view kKmemUses[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
@@ -77,6 +96,10 @@ constexpr std::string_view kSchedUses[] = {"sched_switch", "sched_wakeup", "sche
                                            "sched_migrate_task", "sched_process_fork"};
 constexpr std::string_view kSyscallUses[] = {"sys_enter", "sys_exit", "sched_process_exec",
                                              "sched_process_exit"};
+constexpr std::string_view kWakeupUses[] = {"sched_switch",       "sched_waking",
+                                            "sched_wakeup",       "sched_wakeup_new",
+                                            "sched_migrate_task", "sched_process_fork"};
+constexpr std::string_view kProcessReads[] = {"sched_process_fork", "sched_process_exit"};
 constexpr std::string_view kKmemReads[] = {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"};
 constexpr std::string_view kSchedReads[] = {"sched_switch", "sched_wakeup"};
 constexpr std::string_view kSyscallReads[] = {"sys_enter", "sys_exit"};
@@ -92,6 +115,11 @@ struct ReportKind {
 
 constexpr ReportKind kReportKinds[] = {
     {ReportCommand::Kind::summary, summary, summary_report_text, {}, {}},
+    {ReportCommand::Kind::processes,
+     processes,
+     process_report_text,
+     {.who = "report processes", .events = kProcessReads, .enable = "process"},
+     {}},
     {ReportCommand::Kind::kmem,
      kmem,
      kmem_report_text,
@@ -107,6 +135,11 @@ constexpr ReportKind kReportKinds[] = {
      syscall_report_text,
      {.who = "report syscalls", .events = kSyscallReads, .enable = "syscalls"},
      kSyscallUses},
+    {ReportCommand::Kind::wakeups,
+     wakeups,
+     wakeup_report_text,
+     {.who = "report wakeups", .events = kSchedReads, .enable = "sched"},
+     kWakeupUses},
 };
 
 const ReportKind& kind_of(const ReportCommand& command) {
@@ -159,9 +192,27 @@ std::string heading_of(const json& report) {
                            in_seconds(end - begin), in_seconds(begin), in_seconds(end));
 }
 
+// What a table cannot show goes to standard error.
+std::string csv_of(const json& report, const ReportCommand& command) {
+  for (const std::string& caveat : texts_at(report, "caveats"))
+    print_stderr("ktracectl: {}\n", printable(caveat));
+  return report_csv(report, *csv_table_named(command.kind, command.table));
+}
+
+std::string text_of(const json& report, const ReportCommand& command, const Options& options) {
+  if (command.csv) return csv_of(report, command);
+  if (options.json) return json_text(report);
+  return heading_of(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
+}
+
 }  // namespace
 
 Result<> run_report(const ReportCommand& command, const Options& options) {
+  if (command.csv && options.json)
+    return fail(ExitCode::usage, "--csv and --json exclude each other");
+  if (command.csv && !csv_table_named(command.kind, command.table))
+    return fail(ExitCode::usage, "unknown table '{}'; there are {}", command.table,
+                fmt::join(csv_table_names(command.kind), ", "));
   auto input = input_of(command, options);
   if (!input) return propagate(input);
   ReportFacts facts;
@@ -170,10 +221,7 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
   print_missing_events(command, **input);
   json& report = *made;
   add_facts(report, facts);
-  const std::string text =
-      options.json ? json_text(report)
-                   : heading_of(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
-  auto written = write_all(STDOUT_FILENO, text);
+  auto written = write_all(STDOUT_FILENO, text_of(report, command, options));
   if (!written) return propagate(written);
   return (*input)->verdict();
 }

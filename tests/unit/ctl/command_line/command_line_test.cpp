@@ -190,8 +190,8 @@ TEST(CommandLine, Report) {
   EXPECT_THAT(usage_error({"report", "html", "-o", "page.html"}), HasSubstr("DIR"));
   EXPECT_THAT(
       usage_error({"report"}),
-      HasSubstr(
-          "report needs one of summary, kmem, sched, syscalls, html; see 'ktracectl help report'"));
+      HasSubstr("report needs one of summary, processes, kmem, sched, syscalls, wakeups, html; see "
+                "'ktracectl help report'"));
   EXPECT_THAT(usage_error({"report", "kmem"}),
               HasSubstr("report kmem needs DIR, a trace directory, or --live"));
   auto live = command<ReportCommand>({"report", "kmem", "--live", "--duration", "2"});
@@ -212,6 +212,31 @@ TEST(CommandLine, Report) {
           "unknown sort key 'colour'; there are given, requested, count, waste, held, elsewhere"));
   EXPECT_THAT(usage_error({"report", "summary", "/a", "--by", "count"}), HasSubstr("--by"));
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "0"}), HasSubstr("above 0"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "al"}),
+              HasSubstr("'al' is not a number above 0, nor 'all'"));
+  EXPECT_EQ(command<ReportCommand>({"report", "kmem", "/a", "--top", "all"}).top,
+            ReportCommand::kAllRows);
+}
+
+TEST(CommandLine, ReportTables) {
+  const auto sched =
+      command<ReportCommand>({"report", "sched", "/a", "--csv", "--table", "longest"});
+  EXPECT_TRUE(sched.csv);
+  EXPECT_EQ(sched.table, "longest");
+  EXPECT_THAT(usage_error({"report", "sched", "/a", "--csv", "--table", "longst"}),
+              HasSubstr("unknown table 'longst'; did you mean 'longest'?"));
+  EXPECT_THAT(usage_error({"report", "sched", "/a", "--table", "cpus"}), HasSubstr("--csv"));
+}
+
+TEST(CommandLine, ReportProcessesAndWakeups) {
+  EXPECT_TRUE(command<ReportCommand>({"report", "processes", "/a", "--tree"}).tree);
+  usage_error({"report", "sched", "/a", "--tree"});
+  const auto wakeups = command<ReportCommand>({"report", "wakeups", "nginx*", "/a", "/b"});
+  EXPECT_EQ(wakeups.kind, ReportCommand::Kind::wakeups);
+  EXPECT_EQ(wakeups.who, "nginx*");
+  EXPECT_THAT(wakeups.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(command<ReportCommand>({"report", "wakeups", "812", "--live"}).who, "812");
+  EXPECT_THAT(usage_error({"report", "wakeups", "/a"}), HasSubstr("needs DIR"));
 }
 
 TEST(CommandLine, Record) {

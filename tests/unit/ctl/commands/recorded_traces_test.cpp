@@ -74,15 +74,28 @@ TEST_P(RecordedTrace, IsReportedOn) {
       {ReportCommand::Kind::summary, "summary"},
       {ReportCommand::Kind::kmem, "kmem"},
       {ReportCommand::Kind::sched, "sched"},
-      {ReportCommand::Kind::syscalls, "syscalls"}};
+      {ReportCommand::Kind::syscalls, "syscalls"},
+      {ReportCommand::Kind::wakeups, "wakeups"}};
   for (const auto& [kind, name] : kinds) {
     ReportCommand command;
     command.kind = kind;
+    command.who = "truth";
     command.directories = {trace()};
     const Printed report = printed([&] { return run_report(command, {}); });
     EXPECT_TRUE(report.good) << name;
     EXPECT_EQ(without_path(report.text), expected(name)) << name;
   }
+}
+
+TEST_P(RecordedTrace, HasATreeOfProcesses) {
+  ReportCommand command;
+  command.kind = ReportCommand::Kind::processes;
+  command.tree = true;
+  command.top = ReportCommand::kAllRows;
+  command.directories = {trace()};
+  const Printed report = printed([&] { return run_report(command, {}); });
+  EXPECT_TRUE(report.good);
+  EXPECT_EQ(without_path(report.text), expected("processes"));
 }
 
 // Expects every event once, and only packets that a viewer understands.

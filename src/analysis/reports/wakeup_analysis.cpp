@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/reports/wakeup_analysis.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/coverage/event_fields.h"
+
+namespace ktraced {
+
+WakeupAnalysis::WakeupAnalysis(IsTarget is_target, size_t longest)
+    : is_target_(std::move(is_target)), longest_(longest) {
+  sched_.set_wait_sink(*this);
+}
+
+void WakeupAnalysis::add_source(const Schema& schema, const NameTable& names) {
+  sched_.add_source(schema, names);
+  auto plan_of = [](const Event& event) {
+    Plan plan{.pid = field_named(event, "pid")};
+    if (event.name == "sched_waking") plan.kind = Plan::Kind::waking;
+    if (event.name == "sched_wakeup") plan.kind = Plan::Kind::woken;
+    if (event.name == "sched_wakeup_new") plan.kind = Plan::Kind::created;
+    return plan;
+  };
+  sources_.push_back({EventTable<Plan>(schema, plan_of), &names});
+}
+
+void WakeupAnalysis::on_record(const RecordOrigin& from, RecordView record) {
+  const Source& source = sources_[from.source];
+  const Plan* plan = source.plans.find(record.id());
+  if (plan != nullptr && plan->kind != Plan::Kind::other) {
+    const auto tid = static_cast<uint32_t>(value_or_zero(plan->pid, record));
+    if (is_target_(tid, source.names->task_at(tid, record.ts())))
+      on_woken(plan->kind, tid, record, *source.names);
+  }
+  sched_.on_record(from, record);
+}
+
+void WakeupAnalysis::on_woken(Plan::Kind kind, uint32_t tid, RecordView record,
+                              const NameTable& names) {
+  Woken& woken = woken_[tid];
+  WokenBy by{.ts = record.ts()};
+  if (kind == Plan::Kind::woken && woken.waking) {
+    by = *woken.waking;
+    by.ts = record.ts();
+    woken.waking.reset();
+  } else {
+    by.row = row_of_waker(record.tid(), record.ts(), names);
+    by.exact = kind != Plan::Kind::woken;
+  }
+  if (kind == Plan::Kind::waking)
+    woken.waking = by;
+  else
+    (woken.first ? woken.last : woken.first) = by;
+}
+
+// Who woke a thread at that time.
+std::optional<WakeupAnalysis::WokenBy> WakeupAnalysis::waker_of(uint32_t tid, uint64_t woken_ns) {
+  auto woken = woken_.extract(tid);
+  if (woken.empty()) return std::nullopt;
+  for (const auto& by : {woken.mapped().first, woken.mapped().last})
+    if (by && by->ts == woken_ns) return by;
+  return std::nullopt;
+}
+
+uint32_t WakeupAnalysis::row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names) {
+  const TaskName* task = names.task_at(tid, ts);
+  const auto identity = identities_.number_of(tid, task != nullptr ? task->start_time : 0);
+  if (!identity) {
+    if (!others_) {
+      others_ = static_cast<uint32_t>(wakers_.size());
+      wakers_.push_back({.others = true});
+    }
+    return *others_;
+  }
+  const auto [found, is_new] =
+      row_of_identity_.try_emplace(*identity, static_cast<uint32_t>(wakers_.size()));
+  if (is_new) wakers_.push_back({.tid = tid});
+  WakerRow& row = wakers_[found->second];
+  if (tid == 0) row.comm = "swapper";
+  if (task == nullptr) return found->second;
+  row.pid = task->tgid;
+  row.start_ns = task->start_time;
+  if (row.comm != task->comm()) row.comm = task->comm();
+  return found->second;
+}
+
+uint32_t WakeupAnalysis::row_of_unknown_waker() {
+  if (!unknown_) {
+    unknown_ = static_cast<uint32_t>(wakers_.size());
+    wakers_.push_back({.known = false});
+  }
+  return *unknown_;
+}
+
+void WakeupAnalysis::on_wait(const WaitInterval& interval) {
+  if (!is_target_(interval.tid, interval.task)) return;
+  const auto waker = waker_of(interval.tid, interval.begin_ns);
+  if (interval.task != nullptr) targets_[interval.tid] = interval.task->comm();
+  if (interval.unknown != Unknown::none) {
+    ++uncertain_;
+    return;
+  }
+  const uint64_t ns = interval.end_ns - std::min(interval.end_ns, interval.begin_ns);
+  if (!interval.woken) return preemptions_.add(ns);
+  delays_.add(ns);
+  const uint32_t row = waker ? waker->row : row_of_unknown_waker();
+  if (waker && !waker->exact) guessed_ = true;
+  ++wakers_[row].count;
+  wakers_[row].delay.add(ns);
+  std::vector<InsteadRow> instead = count_instead(interval);
+  if (!longest_.keeps(ns)) return;
+  longest_.add({.woken_ns = interval.begin_ns,
+                .ns = ns,
+                .cpu = interval.cpu,
+                .tid = interval.tid,
+                .comm = std::string(interval.task != nullptr ? interval.task->comm() : ""),
+                .waker = row,
+                .instead = std::move(instead)});
+}
+
+// What ran on the CPU of a wait, the longest first.
+std::vector<InsteadRow> WakeupAnalysis::count_instead(const WaitInterval& interval) {
+  std::vector<InsteadRow> rows;
+  uint64_t known = 0;
+  for (const auto& [tid, ns] : sched_.ran_on(interval.cpu, interval.begin_ns, interval.end_ns)) {
+    known += ns;
+    const TaskName* task = tid != 0 ? interval.names.task_at(tid, interval.end_ns) : nullptr;
+    const std::string comm(tid == 0 ? "idle" : task != nullptr ? task->comm() : "");
+    rows.push_back({.tid = tid, .comm = comm, .waits = 1, .ns = ns});
+    if (instead_.size() >= kMaxRows && !instead_.contains(tid)) continue;
+    InsteadRow& sum = instead_[tid];
+    sum.tid = tid;
+    if (!comm.empty()) sum.comm = comm;
+    ++sum.waits;
+    sum.ns += ns;
+  }
+  const uint64_t ns = interval.end_ns - interval.begin_ns;
+  unknown_ns_ += ns - std::min(ns, known);
+  std::ranges::stable_sort(rows, std::greater(), &InsteadRow::ns);
+  return rows;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Who wakes certain threads, and what they wait for then.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/coverage/event_table.h"
+#include "analysis/coverage/identities.h"
+#include "analysis/reports/histogram.h"
+#include "analysis/reports/longest.h"
+#include "analysis/reports/sched_analysis.h"
+
+namespace ktraced {
+
+// A thread that wakes others. `tid` 0: an interrupt of an idle CPU.
+struct WakerRow {
+  uint32_t tid = 0;
+  uint32_t pid = 0;       // its process; 0: unknown
+  uint64_t start_ns = 0;  // of the thread; 0: unknown
+  std::string comm;
+  bool known = true;    // false: the wake-ups of which the trace does not have the waker
+  bool others = false;  // all threads after the table was full
+  uint64_t count = 0;   // wake-ups
+  Histogram delay;      // from these to running
+};
+
+// A thread that ran while others waited for its CPU.
+struct InsteadRow {
+  uint32_t tid = 0;  // 0: the CPU was idle
+  std::string comm;
+  uint64_t waits = 0;
+  uint64_t ns = 0;
+};
+
+// A long delay from wake-up to running.
+struct WakeupDelay {
+  uint64_t woken_ns = 0;
+  uint64_t ns = 0;
+  uint32_t cpu = 0;  // the CPU on which it ran then
+  uint32_t tid = 0;
+  std::string comm;
+  std::optional<uint32_t> waker;    // index in wakers()
+  std::vector<InsteadRow> instead;  // the longest first
+};
+
+// Takes the waits of a SchedAnalysis. A waker is the thread that ran on the CPU of a sched_waking
+// or sched_wakeup_new; without these, of a sched_wakeup, which may be on another CPU than the
+// waker. Memory: as SchedAnalysis, and at most kMaxRows wakers and threads that ran instead.
+class WakeupAnalysis : public Analysis, public WaitSink {
+ public:
+  static constexpr size_t kMaxRows = 8192;
+  // Is a thread one of those that the report is about? `task`: null if unknown.
+  using IsTarget = std::function<bool(uint32_t tid, const TaskName* task)>;
+
+  // Keeps the `longest` longest delays.
+  WakeupAnalysis(IsTarget is_target, size_t longest);
+  WakeupAnalysis(const WakeupAnalysis&) = delete;
+  WakeupAnalysis& operator=(const WakeupAnalysis&) = delete;
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override { sched_.on_loss(loss); }
+  void on_config_change(uint64_t ts, const TraceConfig& config) override {
+    sched_.on_config_change(ts, config);
+    woken_.clear();
+  }
+  void set_selector(const RecordSelector& selector) override { sched_.set_selector(selector); }
+  void on_wait(const WaitInterval& interval) override;
+  // Call after the last record.
+  void finish(uint64_t end_ns) { sched_.finish(end_ns); }
+
+  [[nodiscard]] const std::vector<WakerRow>& wakers() const { return wakers_; }
+  // Of all delays, by thread id.
+  [[nodiscard]] const std::map<uint32_t, InsteadRow>& instead() const { return instead_; }
+  // Of the delays, the time of which it is not known what ran on the CPU.
+  [[nodiscard]] uint64_t unknown_ns() const { return unknown_ns_; }
+  [[nodiscard]] std::vector<WakeupDelay> longest() const { return longest_.sorted(); }
+  [[nodiscard]] const Histogram& delays() const { return delays_; }
+  // Waits after a preemption: their times.
+  [[nodiscard]] const Histogram& preemptions() const { return preemptions_; }
+  // Threads that were found, by id.
+  [[nodiscard]] const std::map<uint32_t, std::string>& targets() const { return targets_; }
+  // Waits that are not counted, because events in between are missing.
+  [[nodiscard]] uint64_t uncertain() const { return uncertain_; }
+  [[nodiscard]] uint64_t lost() const { return sched_.lost(); }
+  // True if wakers were taken from sched_wakeup.
+  [[nodiscard]] bool wakers_are_guessed() const { return guessed_; }
+
+ private:
+  struct Plan {
+    enum class Kind : uint8_t { other, waking, woken, created } kind = Kind::other;
+    std::optional<Field> pid;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+  struct WokenBy {
+    uint64_t ts = 0;  // of the wake-up
+    uint32_t row = 0;
+    bool exact = false;  // it is the thread that began the wake-up
+  };
+  // Of a woken thread. One that waits may be woken again: only its first wake-up begins the wait.
+  struct Woken {
+    std::optional<WokenBy> waking;  // has begun, its wake-up is to come
+    std::optional<WokenBy> first, last;
+  };
+  void on_woken(Plan::Kind kind, uint32_t tid, RecordView record, const NameTable& names);
+  std::optional<WokenBy> waker_of(uint32_t tid, uint64_t woken_ns);
+  uint32_t row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names);
+  uint32_t row_of_unknown_waker();
+  std::vector<InsteadRow> count_instead(const WaitInterval& interval);
+
+  IsTarget is_target_;
+  SchedAnalysis sched_{0};
+  std::vector<Source> sources_;
+  std::unordered_map<uint32_t, Woken> woken_;  // threads that the report is about, by id
+  Identities identities_{kMaxRows};
+  std::unordered_map<uint32_t, uint32_t> row_of_identity_;
+  std::vector<WakerRow> wakers_;
+  std::optional<uint32_t> others_, unknown_;  // rows
+  std::map<uint32_t, InsteadRow> instead_;
+  std::map<uint32_t, std::string> targets_;
+  Longest<WakeupDelay> longest_;
+  Histogram delays_, preemptions_;
+  uint64_t unknown_ns_ = 0, uncertain_ = 0;
+  bool guessed_ = false;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/csv/report_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+#include "ctl/input/json_access.h"
+#include "decoders/text/safe_text.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using Kind = ReportCommand::Kind;
+
+const std::vector<CsvTable>& tables_of(Kind kind) {
+  static const std::string kActor = "pid,tid,comm,start_ns";
+  static const std::string kUse =
+      ",count,failed,requested,given,waste,freed,freed_elsewhere,freed_unseen,held,held_bytes,"
+      "oldest_ns,uncertain,uncertain_bytes,others";
+  static const std::string kCalls =
+      "syscall,calls,failed,errors,time.count,time.total_ns,time.mean_ns,time.p50_ns,time.p90_ns,"
+      "time.p99_ns,time.max_ns,others";
+  static const std::string kDelay =
+      ",delay.count,delay.total_ns,delay.mean_ns,delay.p50_ns,delay.p90_ns,delay.p99_ns,"
+      "delay.max_ns";
+  static const std::string kWait = "ts,ns,cpu,tid,comm,instead.tid,instead.comm,instead.ns";
+  static const std::map<Kind, std::vector<CsvTable>> kTables = {
+      {Kind::summary,
+       {{"events", "event,events,lost,missed,overwritten"},
+        {"cpus", "cpu,events,lost,first_ns,last_ns"},
+        {"processes", kActor + ",events"}}},
+      {Kind::processes,
+       {{"processes", kActor +
+                          ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
+                          "threads,execs,program,argv,cgroup,end.how,end.ts,end.status,"
+                          "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}}},
+      {Kind::kmem,
+       {{"call_sites", "type,call_site,symbol" + kUse},
+        {"caches", "cache,size" + kUse},
+        {"sizes", "size" + kUse},
+        {"tasks", kActor + kUse},
+        {"orders", "order" + kUse}}},
+      {Kind::sched,
+       {{"threads", kActor + ",on_cpu_ns,switched_in,slept,preempted,preempted_ns,migrations" +
+                        kDelay + ",others"},
+        {"cpus", "cpu,busy_ns,idle_ns,unknown_ns,switches"},
+        {"longest", kWait}}},
+      {Kind::syscalls,
+       {{"calls", kCalls},
+        {"processes", kActor + "," + kCalls},
+        {"slowest", "ts,ns,tid,comm,syscall,args,ret,error"}}},
+      {Kind::wakeups,
+       {{"wakers", kActor + ",count" + kDelay + ",others"},
+        {"instead", "tid,comm,waits,ns,others"},
+        {"longest", kWait + ",waker.tid,waker.comm"}}}};
+  return kTables.at(kind);
+}
+
+std::vector<std::string> names_in(std::string_view columns) {
+  std::vector<std::string> names;
+  for (const auto column : std::views::split(columns, ','))
+    names.emplace_back(column.begin(), column.end());
+  return names;
+}
+
+// The member "delay.p50_ns" of a row.
+const json& value_at(const json& row, std::string_view path) {
+  const json* value = &row;
+  for (const auto part : std::views::split(path, '.'))
+    value = &member(*value, std::string_view(part.begin(), part.end()));
+  return *value;
+}
+
+std::string quoted(std::string text) {
+  if (text.find_first_of(",\"") == std::string::npos) return text;
+  for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 2))
+    text.insert(at, 1, '"');
+  return fmt::format("\"{}\"", text);
+}
+
+std::string csv_value(const json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return quoted(printable(value.get_ref<const std::string&>()));
+  return quoted(printable(value.dump(-1, ' ', false, json::error_handler_t::replace)));
+}
+
+std::string csv_line(const json& row, const std::vector<std::string>& columns) {
+  std::string line;
+  for (const std::string& column : columns) {
+    if (&column != &columns.front()) line += ',';
+    line += csv_value(value_at(row, column));
+  }
+  line += '\n';
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> csv_table_names(Kind kind) {
+  std::vector<std::string> names;
+  for (const CsvTable& table : tables_of(kind)) names.push_back(table.name);
+  return names;
+}
+
+std::optional<CsvTable> csv_table_named(Kind kind, std::string_view name) {
+  const auto& tables = tables_of(kind);
+  if (name.empty()) return tables.front();
+  const auto found = std::ranges::find(tables, name, &CsvTable::name);
+  if (found == tables.end()) return std::nullopt;
+  return *found;
+}
+
+std::string report_csv(const json& report, const CsvTable& table) {
+  const std::vector<std::string> columns = names_in(table.columns);
+  std::string out = fmt::format("{}\n", table.columns);
+  const json& rows = member(report, table.name);
+  if (rows.is_array() || rows.contains("rows")) {
+    for (const json& row : rows.is_array() ? rows : list_at(rows, "rows"))
+      out += csv_line(row, columns);
+    return out;
+  }
+  for (const auto& [name, values] : rows.items()) {  // rows by name: the first column
+    json row = values;
+    row[columns.front()] = name;
+    out += csv_line(row, columns);
+  }
+  return out;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/process_report.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "ctl/reports/actor_json.h"
+#include "schema/names.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+// A process with its times in the window.
+struct LivedProcess {
+  const ProcessRow* row;
+  uint64_t until_ns;  // its end, or the last time at which it is known to live
+};
+// Nothing: the row has no such value. It is sorted after all rows that have one.
+using ProcessNumber = std::optional<uint64_t>;
+using ProcessValue = ProcessNumber (*)(const LivedProcess& process);
+
+ProcessNumber lifetime_of(const LivedProcess& process) {
+  const uint64_t start = process.row->start_ns;
+  if (start == 0) return std::nullopt;
+  return process.until_ns - std::min(process.until_ns, start);
+}
+
+constexpr std::pair<const char*, ProcessValue> kProcessKeys[] = {
+    {"cpu",
+     [](const LivedProcess& process) {
+       return process.row->measured ? ProcessNumber(process.row->cpu_ns) : std::nullopt;
+     }},
+    {"lifetime", lifetime_of},
+    {"start",
+     [](const LivedProcess& process) {  // the oldest first
+       const uint64_t start = process.row->start_ns;
+       return start != 0 ? ProcessNumber(UINT64_MAX - start) : std::nullopt;
+     }},
+    {"threads", [](const LivedProcess& process) { return ProcessNumber(process.row->threads); }},
+};
+
+json ref_json(const ProcessRef& ref) { return {{"pid", ref.pid}, {"comm", comm_json(ref.comm)}}; }
+
+const char* why_text(Unknown why) {
+  switch (why) {
+    case Unknown::lost:
+      return "events were lost";
+    case Unknown::config_change:
+      return "the trace config changed";
+    case Unknown::filter:
+      return "a filter rejects the process";
+    default:
+      return "sched_process_exit was not traced";
+  }
+}
+
+json signal_json(const ProcessRow& row, const ExitStatus& status) {
+  json signal = {{"number", status.signal},
+                 {"name", std::string(signal_name(status.signal))},
+                 {"core", status.core},
+                 {"from", nullptr}};
+  if (!row.killer) return signal;
+  signal["ts"] = row.killer->ts;
+  if (row.killer->by_kernel)
+    signal["from"] = "kernel";
+  else if (row.killer->from.pid != 0)
+    signal["from"] = ref_json(row.killer->from);
+  return signal;
+}
+
+// How it ended: "exited", "killed", "ended" without a status, "running" at the end, or "unknown".
+json end_json(const ProcessRow& row) {
+  if (!row.end_ns) {
+    if (row.end_unknown == Unknown::none) return {{"how", "running"}};
+    return {{"how", "unknown"}, {"because", why_text(row.end_unknown)}};
+  }
+  json end = {{"how", "ended"}, {"ts", *row.end_ns}};
+  if (!row.exit_code) return end;
+  const ExitStatus status = decode_exit_code(*row.exit_code);
+  end["how"] = status.signal != 0 ? "killed" : "exited";
+  if (status.signal != 0)
+    end["signal"] = signal_json(row, status);
+  else
+    end["status"] = status.status;
+  if (row.oom_victim) end["oom_victim"] = true;
+  return end;
+}
+
+json process_json(const LivedProcess& process) {
+  const ProcessRow& row = *process.row;
+  json out = actor_json(row.pid, row.known, row.comm, row.start_ns);
+  const auto lifetime = lifetime_of(process);
+  out.update({{"parent", row.parent ? ref_json(*row.parent) : json()},
+              {"uid", row.uid ? json(*row.uid) : json()},
+              {"forked", row.forked},
+              {"lifetime_ns", lifetime ? json(*lifetime) : json()},
+              {"cpu_ns", row.measured ? json(row.cpu_ns) : json()},
+              {"uncertain", row.uncertain},
+              {"threads", row.threads},
+              {"execs", row.execs},
+              {"program", row.program.empty() ? json() : json(row.program)},
+              {"end", end_json(row)}});
+  if (row.argv) out["argv"] = *row.argv;
+  return out;
+}
+
+std::vector<LivedProcess> selected_processes(const ProcessAnalysis& analysis, uint64_t end_ns) {
+  std::vector<LivedProcess> processes;
+  for (const ProcessRow& row : analysis.rows()) {
+    if (!row.selected) continue;
+    const bool runs = row.end_unknown == Unknown::none;
+    processes.push_back(
+        {&row, row.end_ns.value_or(runs ? std::max(end_ns, row.last_ns) : row.last_ns)});
+  }
+  return processes;
+}
+
+// Children after their parents, with their depth. Children of a process that is not listed have
+// depth 0.
+class ProcessTree {
+ public:
+  ProcessTree(const ProcessAnalysis& analysis, const std::vector<LivedProcess>& processes) {
+    const ProcessRow* first = analysis.rows().data();
+    std::map<const ProcessRow*, size_t> index;
+    for (size_t i = 0; i < processes.size(); ++i) index[processes[i].row] = i;
+    std::vector<size_t> roots;
+    for (size_t i = 0; i < processes.size(); ++i) {
+      const auto& parent = processes[i].row->parent;
+      const auto found = parent && parent->row ? index.find(first + *parent->row) : index.end();
+      if (found == index.end())
+        roots.push_back(i);
+      else
+        children_[found->second].push_back(i);
+    }
+    add(roots);
+  }
+  // Index and depth.
+  [[nodiscard]] const std::vector<std::pair<size_t, size_t>>& order() const { return order_; }
+
+ private:
+  // In a damaged trace a process may be its own ancestor: such processes have no root.
+  void add(const std::vector<size_t>& roots) {
+    std::vector<std::pair<size_t, size_t>> open;
+    for (auto root = roots.rbegin(); root != roots.rend(); ++root) open.emplace_back(*root, 0);
+    while (!open.empty()) {
+      const auto [index, depth] = open.back();
+      open.pop_back();
+      order_.emplace_back(index, depth);
+      const auto& children = children_[index];
+      for (auto child = children.rbegin(); child != children.rend(); ++child)
+        open.emplace_back(*child, depth + 1);
+    }
+  }
+
+  std::map<size_t, std::vector<size_t>> children_;
+  std::vector<std::pair<size_t, size_t>> order_;
+};
+
+}  // namespace
+
+std::vector<std::string> process_sort_keys() {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : kProcessKeys) keys.emplace_back(key);
+  return keys;
+}
+
+json process_report(const ProcessAnalysis& analysis, const ReportCommand& command,
+                    const ReportFacts& facts) {
+  const auto* key = std::ranges::find(
+      kProcessKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
+  if (key == std::ranges::end(kProcessKeys)) key = kProcessKeys;
+  auto processes = selected_processes(analysis, facts.end_ns);
+  std::ranges::stable_sort(processes,
+                           [value = key->second](const LivedProcess& a, const LivedProcess& b) {
+                             return value(b) < value(a);
+                           });
+  json rows = json::array();
+  auto add = [&](size_t index) -> json& {
+    return rows.emplace_back(process_json(processes[index]));
+  };
+  if (command.tree) {
+    const ProcessTree tree(analysis, processes);
+    for (const auto& [index, depth] : tree.order())
+      if (rows.size() < command.top) add(index)["depth"] = depth;
+  } else {
+    for (size_t i = 0; i < std::min<size_t>(processes.size(), command.top); ++i) add(i);
+  }
+  return {{"by", key->first},
+          {"processes", {{"rows", std::move(rows)}, {"of", processes.size()}}},
+          {"lost", analysis.lost()},
+          {"not_followed", analysis.not_followed()}};
+}
+
+}  // namespace ktraced

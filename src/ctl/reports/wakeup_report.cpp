@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/wakeup_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "ctl/input/report_text.h"
+#include "ctl/reports/actor_json.h"
+#include "ctl/reports/latency_json.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+using WakerValue = uint64_t (*)(const WakerRow& row);
+
+constexpr std::pair<const char*, WakerValue> kWakerKeys[] = {
+    {"count", [](const WakerRow& row) { return row.count; }},
+    {"delay", [](const WakerRow& row) { return row.delay.sum(); }},
+    {"max", [](const WakerRow& row) { return row.delay.max(); }},
+};
+
+json waker_json(const WakerRow& row) {
+  json out = {{"count", row.count}, {"delay", latency_json(row.delay)}};
+  if (row.others)
+    out["others"] = true;
+  else
+    out.update({{"tid", row.known ? json(row.tid) : json()},
+                {"pid", row.pid != 0 ? json(row.pid) : json()},
+                {"comm", comm_json(row.comm)}});
+  if (row.start_ns != 0) out["start_ns"] = row.start_ns;
+  return out;
+}
+
+json instead_json(const InsteadRow& row) {
+  return {{"tid", row.tid}, {"comm", comm_json(row.comm)}, {"waits", row.waits}, {"ns", row.ns}};
+}
+
+json delay_json(const WakeupDelay& delay, const std::vector<WakerRow>& wakers) {
+  json out = {
+      {"ts", delay.woken_ns},          {"ns", delay.ns},   {"cpu", delay.cpu},  {"tid", delay.tid},
+      {"comm", comm_json(delay.comm)}, {"waker", nullptr}, {"instead", nullptr}};
+  if (delay.waker && wakers[*delay.waker].known && !wakers[*delay.waker].others)
+    out["waker"] = {{"tid", wakers[*delay.waker].tid},
+                    {"comm", comm_json(wakers[*delay.waker].comm)}};
+  if (!delay.instead.empty()) out["instead"] = instead_json(delay.instead.front());
+  return out;
+}
+
+// The first rows of `list`, sorted by `value`, the largest first.
+template <class Row, class Value, class ToJson>
+json top_rows(std::vector<const Row*> list, Value value, ToJson to_json, uint64_t top) {
+  std::ranges::stable_sort(list, [&](const Row* a, const Row* b) { return value(*b) < value(*a); });
+  json rows = json::array();
+  for (size_t i = 0; i < std::min<size_t>(list.size(), top); ++i) rows.push_back(to_json(*list[i]));
+  return {{"rows", std::move(rows)}, {"of", list.size()}};
+}
+
+Table::Cell waker_cell(const json& row) {
+  if (flag_at(row, "others")) return {"(others)"};
+  if (row.contains("tid") && row["tid"].is_null()) return {"(unknown)"};
+  if (number_at(row, "tid") == 0) return {"(interrupt of an idle CPU)"};
+  return comm_cell(row);
+}
+
+Table::Cell tid_cell(const json& row) {
+  const uint64_t tid = number_at(row, "tid");
+  return {tid != 0 ? std::to_string(tid) : "", true};
+}
+
+std::string wakers_text(const json& table, const Colours& colours) {
+  if (list_at(table, "rows").empty()) return "";
+  std::vector<Table::Cell> head{heading("THREAD", true, colours),
+                                heading("WOKEN BY", false, colours)};
+  add_headings(head, {"COUNT", "DELAY TOTAL", "50 %", "99 %", "LONGEST"}, true, colours);
+  Table text(std::move(head));
+  for (const json& row : list_at(table, "rows")) {
+    std::vector<Table::Cell> cells{tid_cell(row), waker_cell(row),
+                                   count_cell(number_at(row, "count"))};
+    for (const char* which : {"total_ns", "p50_ns", "p99_ns", "max_ns"})
+      cells.push_back(latency_cell(member(row, "delay"), which));
+    text.add(std::move(cells));
+  }
+  return text.text() + more_rows(table) + "\n";
+}
+
+std::string instead_text(const json& report, const Colours& colours) {
+  const json& table = member(report, "instead");
+  const uint64_t total = number_at(member(report, "delay"), "total_ns");
+  if (total == 0) return "";
+  std::vector<Table::Cell> head{heading("THREAD", true, colours),
+                                heading("RAN INSTEAD", false, colours)};
+  add_headings(head, {"WAITS", "FOR", "SHARE"}, true, colours);
+  Table text(std::move(head));
+  for (const json& row : list_at(table, "rows"))
+    text.add({tid_cell(row), comm_cell(row), count_cell(number_at(row, "waits")),
+              duration_cell(number_at(row, "ns")), share_cell(number_at(row, "ns"), total)});
+  if (const uint64_t unknown = number_at(report, "unknown_ns"); unknown != 0)
+    text.add({{""}, {"(unknown)"}, {""}, duration_cell(unknown), share_cell(unknown, total)});
+  return text.text() + more_rows(table) + "\n";
+}
+
+std::string wakeup_longest_text(const json& delays, const Colours& colours) {
+  if (delays.empty()) return "";
+  Table text({heading("WOKEN AT", true, colours), heading("LONGEST DELAYS", true, colours),
+              heading("CPU", true, colours), heading("THREAD", true, colours),
+              heading("", false, colours), heading("WOKEN BY", false, colours),
+              heading("INSTEAD RAN", false, colours)});
+  for (const json& delay : delays) {
+    const json &instead = member(delay, "instead"), &waker = member(delay, "waker");
+    auto label = [](const json& thread) {
+      if (thread.is_null()) return std::string("?");
+      return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
+    };
+    const std::string ran =
+        instead.is_null()
+            ? "?"
+            : fmt::format("{} for {}", label(instead), duration_text(number_at(instead, "ns")));
+    text.add({{fmt::format("{:.6f}", in_seconds(number_at(delay, "ts"))), true},
+              duration_cell(number_at(delay, "ns")),
+              {std::to_string(number_at(delay, "cpu")), true},
+              {std::to_string(number_at(delay, "tid")), true},
+              comm_cell(delay),
+              {label(waker)},
+              {ran}});
+  }
+  return text.text() + "\n";
+}
+
+std::string wakeup_notes(const json& report) {
+  std::string out;
+  if (const uint64_t lost = number_at(report, "lost"); lost != 0)
+    out += fmt::format("{} events were lost\n", grouped(lost));
+  if (const uint64_t uncertain = number_at(report, "uncertain"); uncertain != 0)
+    out += fmt::format("{} waits are not counted: something is missing in the middle of them\n",
+                       grouped(uncertain));
+  if (flag_at(report, "wakers_are_guessed"))
+    out +=
+        "some wake-ups lack sched_waking: their wakers are the threads that ran on the CPU of "
+        "sched_wakeup\n";
+  return out + caveats_text(report);
+}
+
+}  // namespace
+
+std::vector<std::string> wakeup_sort_keys() {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : kWakerKeys) keys.emplace_back(key);
+  return keys;
+}
+
+WakeupAnalysis::IsTarget wakeup_targets(const std::string& who) {
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(who.data(), who.data() + who.size(), id);
+  if (error == std::errc() && end == who.data() + who.size())
+    return [id](uint32_t tid, const TaskName* task) {
+      return tid == id || (task != nullptr && task->tgid == id);
+    };
+  return [who](uint32_t /*tid*/, const TaskName* task) {
+    if (task == nullptr) return false;
+    if (!who.ends_with('*')) return task->comm() == who;
+    return task->comm().starts_with(std::string_view(who).substr(0, who.size() - 1));
+  };
+}
+
+json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command) {
+  const auto* key = std::ranges::find(
+      kWakerKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
+  if (key == std::ranges::end(kWakerKeys)) key = kWakerKeys;
+  std::vector<const WakerRow*> wakers;
+  for (const WakerRow& row : analysis.wakers())
+    if (row.count != 0) wakers.push_back(&row);
+  std::vector<const InsteadRow*> instead;
+  for (const auto& [tid, row] : analysis.instead()) instead.push_back(&row);
+  json longest = json::array(), threads = json::array();
+  for (const WakeupDelay& delay : analysis.longest())
+    longest.push_back(delay_json(delay, analysis.wakers()));
+  for (const auto& [tid, comm] : analysis.targets())
+    threads.push_back({{"tid", tid}, {"comm", comm_json(comm)}});
+  return {{"who", command.who},
+          {"by", key->first},
+          {"threads", std::move(threads)},
+          {"wakers", top_rows(std::move(wakers), key->second, waker_json, command.top)},
+          {"instead", top_rows(
+                          std::move(instead), [](const InsteadRow& row) { return row.ns; },
+                          instead_json, command.top)},
+          {"unknown_ns", analysis.unknown_ns()},
+          {"delay", latency_json(analysis.delays())},
+          {"histogram", histogram_json(analysis.delays())},
+          {"preempted", latency_json(analysis.preemptions())},
+          {"longest", std::move(longest)},
+          {"wakers_are_guessed", analysis.wakers_are_guessed()},
+          {"lost", analysis.lost()},
+          {"uncertain", analysis.uncertain()}};
+}
+
+std::string wakeup_report_text(const json& report, const Colours& colours) {
+  const json& preempted = member(report, "preempted");
+  std::string out = fmt::format(
+      "{} threads match {}: woken {} times, preempted {} times for {}\n\n",
+      grouped(list_at(report, "threads").size()), printable(text_at(report, "who")),
+      grouped(number_at(member(report, "delay"), "count")), grouped(number_at(preempted, "count")),
+      duration_text(number_at(preempted, "total_ns")));
+  out += wakers_text(member(report, "wakers"), colours) + instead_text(report, colours) +
+         wakeup_longest_text(list_at(report, "longest"), colours);
+  if (!list_at(report, "histogram").empty())
+    out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
+           histogram_text(member(report, "histogram"), colours.on()) +
+           percentiles_text(member(report, "delay")) + "\n";
+  return out + wakeup_notes(report);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/reports/wakeup_analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/support/decoder_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+constexpr uint32_t kTarget = 3352, kNginx = 812, kMaker = 4000;
+constexpr uint32_t kAsleep = 1, kRunnable = 0;
+
+class WakeupAnalysisTest : public DecoderTest {
+ protected:
+  WakeupAnalysisTest() { analysis_.add_source(schema_, names_); }
+  void take(uint32_t cpu, const Bytes& record) {
+    analysis_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+  }
+  void change(uint64_t ts, uint32_t from, uint32_t state, uint32_t to, uint32_t cpu = 0) {
+    take(cpu, make_record(EVENT_sched_switch, ts, from,
+                          rec_sched_switch{.prev_pid = static_cast<s32>(from),
+                                           .prev_state = state,
+                                           .next_pid = static_cast<s32>(to)}));
+  }
+  void waking(uint64_t ts, uint32_t by, uint32_t tid = kTarget, uint32_t cpu = 1) {
+    take(cpu,
+         make_record(EVENT_sched_waking, ts, by, rec_sched_waking{.pid = static_cast<s32>(tid)}));
+  }
+  void wakeup(uint64_t ts, uint32_t by, uint32_t tid = kTarget, uint32_t cpu = 1) {
+    take(cpu,
+         make_record(EVENT_sched_wakeup, ts, by, rec_sched_wakeup{.pid = static_cast<s32>(tid)}));
+  }
+  const WakerRow* waker(uint32_t tid) {
+    for (const WakerRow& row : analysis_.wakers())
+      if (row.tid == tid && row.known) return &row;
+    return nullptr;
+  }
+
+  WakeupAnalysis analysis_{[](uint32_t tid, const TaskName*) { return tid == kTarget; }, 2};
+};
+
+TEST_F(WakeupAnalysisTest, TheWakerIsWhoRanWhereTheWakeUpBegan) {
+  change(90, 0, kRunnable, kNginx);
+  waking(100, kMaker);
+  wakeup(110, kNginx);  // the thread on the CPU of the woken one
+  change(150, kNginx, kRunnable, kTarget);
+  analysis_.finish(200);
+  ASSERT_NE(waker(kMaker), nullptr);
+  EXPECT_EQ(waker(kMaker)->count, 1U);
+  EXPECT_EQ(waker(kMaker)->comm, "make");
+  EXPECT_EQ(waker(kMaker)->delay.max(), 40U);
+  EXPECT_EQ(waker(kNginx), nullptr);
+  EXPECT_FALSE(analysis_.wakers_are_guessed());
+  EXPECT_EQ(analysis_.targets().at(kTarget), "bash");
+}
+
+TEST_F(WakeupAnalysisTest, SaysWhenTheWakerIsGuessed) {
+  wakeup(110, kNginx);
+  change(150, 0, kRunnable, kTarget);
+  EXPECT_EQ(waker(kNginx)->count, 1U);
+  EXPECT_TRUE(analysis_.wakers_are_guessed());
+}
+
+TEST_F(WakeupAnalysisTest, TheFirstWakerCountsWhenAThreadIsWokenAgain) {
+  waking(100, kMaker);
+  wakeup(105, kMaker);
+  waking(110, kNginx);
+  wakeup(112, kNginx);
+  change(150, 0, kRunnable, kTarget);
+  EXPECT_EQ(waker(kMaker)->count, 1U);
+  EXPECT_EQ(waker(kNginx)->count, 0U);
+}
+
+TEST_F(WakeupAnalysisTest, ANewThreadIsWokenByItsCreator) {
+  take(1, make_record(EVENT_sched_wakeup_new, 100, kMaker,
+                      rec_sched_wakeup_new{.pid = static_cast<s32>(kTarget)}));
+  change(150, 0, kRunnable, kTarget);
+  EXPECT_EQ(waker(kMaker)->count, 1U);
+  EXPECT_FALSE(analysis_.wakers_are_guessed());
+}
+
+TEST_F(WakeupAnalysisTest, CountsWhatRanInstead) {
+  change(90, 0, kRunnable, kNginx);
+  waking(100, kMaker);
+  wakeup(100, kMaker);
+  change(130, kNginx, kAsleep, 0);
+  change(140, 0, kRunnable, kTarget);
+  analysis_.finish(200);
+  EXPECT_EQ(analysis_.instead().at(kNginx).ns, 30U);
+  EXPECT_EQ(analysis_.instead().at(kNginx).comm, "nginx");
+  EXPECT_EQ(analysis_.instead().at(0).ns, 10U);
+  EXPECT_EQ(analysis_.unknown_ns(), 0U);
+  const auto longest = analysis_.longest();
+  ASSERT_EQ(longest.size(), 1U);
+  EXPECT_EQ(longest[0].woken_ns, 100U);
+  EXPECT_EQ(longest[0].instead.front().tid, kNginx);
+  EXPECT_EQ(analysis_.wakers()[*longest[0].waker].tid, kMaker);
+}
+
+TEST_F(WakeupAnalysisTest, TimeOfUnknownRunsIsUnknown) {
+  wakeup(100, kMaker);
+  change(150, kNginx, kAsleep, kTarget);  // since when it ran is not in the trace
+  EXPECT_EQ(analysis_.unknown_ns(), 50U);
+  EXPECT_TRUE(analysis_.instead().empty());
+}
+
+TEST_F(WakeupAnalysisTest, PreemptionsHaveNoWaker) {
+  change(100, 0, kRunnable, kTarget);
+  change(120, kTarget, kRunnable, kNginx);
+  change(150, kNginx, kAsleep, kTarget);
+  EXPECT_EQ(analysis_.preemptions().count(), 1U);
+  EXPECT_EQ(analysis_.preemptions().sum(), 30U);
+  EXPECT_EQ(analysis_.delays().count(), 0U);
+}
+
+TEST_F(WakeupAnalysisTest, DoesNotCountWaitsAcrossALoss) {
+  waking(100, kMaker);
+  wakeup(100, kMaker);
+  analysis_.on_loss({.ts = 110, .cpu = 0, .event_id = EVENT_sched_switch, .count = 4});
+  change(150, 0, kRunnable, kTarget);
+  EXPECT_EQ(analysis_.delays().count(), 0U);
+  EXPECT_EQ(analysis_.uncertain(), 1U);
+  EXPECT_EQ(analysis_.lost(), 4U);
+}
+
+TEST_F(WakeupAnalysisTest, OtherThreadsAreLeftOut) {
+  waking(100, kMaker, kNginx);
+  wakeup(100, kMaker, kNginx);
+  change(150, 0, kRunnable, kNginx);
+  EXPECT_TRUE(analysis_.wakers().empty());
+  EXPECT_TRUE(analysis_.targets().empty());
+}
+
+TEST_F(WakeupAnalysisTest, AnInterruptOfAnIdleCpuWakes) {
+  waking(100, 0);
+  wakeup(100, 0);
+  change(150, 0, kRunnable, kTarget);
+  EXPECT_EQ(waker(0)->count, 1U);
+  EXPECT_EQ(waker(0)->comm, "swapper");
+}
+
+}  // namespace
+}  // namespace ktraced::test

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/process_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/ctl/reports/report_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = ReportCommand::Kind;
+
+class ProcessReportTest : public ReportTest {
+ protected:
+  static Bytes forked(uint64_t ts, int32_t parent, int32_t child) {
+    return make_record(
+        EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
+        rec_sched_process_fork{.parent_pid = parent, .child_pid = child, .child_tgid = child});
+  }
+  static Bytes ended(uint64_t ts, int32_t tid, int32_t code) {
+    return make_record(EVENT_sched_process_exit, ts, static_cast<uint32_t>(tid),
+                       rec_sched_process_exit{.pid = tid, .exit_code = code, .group_dead = 1});
+  }
+  // sh (8) starts make (9), which starts cc (10); sh ends cc by a signal.
+  std::string family() {
+    constexpr uint64_t kStart = kSecond;
+    return write(
+        {.schema = built_schema(),
+         .packets = {{.records = {forked(kStart, 8, 9), forked(kStart + 1000, 9, 10),
+                                  make_record(EVENT_signal_generate, kStart + 2000, 8,
+                                              rec_signal_generate{.sig = 15, .pid = 10}),
+                                  ended(kStart + 3000, 10, 15), ended(kStart + 4000, 9, 2 << 8)}}},
+         .names = {task_name(8, 1, 8, "sh", 5), task_name(9, kStart, 9, "make", kStart),
+                   task_name(10, kStart + 1000, 10, "cc,\"1\"", kStart + 1000)},
+         .begin_ns = kStart,
+         .end_ns = 2 * kSecond});
+  }
+  std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    std::istringstream in(out_);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+};
+
+TEST_F(ProcessReportTest, HasOriginsAndEnds) {
+  const json report = this->report(Kind::processes, {family()});
+  std::map<std::string, json> rows;
+  for (const json& row : report["processes"]["rows"]) rows[row["comm"]] = row;
+  ASSERT_EQ(rows.size(), 3U);
+  const json& cc = rows["cc,\"1\""];
+  EXPECT_EQ(cc["parent"], (json{{"pid", 9}, {"comm", "make"}}));
+  EXPECT_EQ(cc["lifetime_ns"], 2000);
+  EXPECT_EQ(cc["end"]["how"], "killed");
+  EXPECT_EQ(cc["end"]["signal"]["name"], "SIGTERM");
+  EXPECT_EQ(cc["end"]["signal"]["from"], (json{{"pid", 8}, {"comm", "sh"}}));
+  EXPECT_EQ(rows["make"]["end"], (json{{"how", "exited"}, {"status", 2}, {"ts", kSecond + 4000}}));
+  EXPECT_EQ(rows["sh"]["end"], (json{{"how", "running"}}));
+  EXPECT_EQ(rows["sh"]["lifetime_ns"], 2 * kSecond - 5) << "so far";
+  EXPECT_TRUE(rows["sh"]["parent"].is_null());
+  EXPECT_TRUE(rows["sh"]["cpu_ns"].is_null()) << "there is no sched_switch";
+}
+
+TEST_F(ProcessReportTest, ShowsATree) {
+  ReportCommand command = this->command(Kind::processes, {family()});
+  command.tree = true;
+  run(command, false);
+  EXPECT_THAT(lines(), ::testing::IsSupersetOf({HasSubstr("  8  sh "), HasSubstr("  9    make "),
+                                                HasSubstr(" 10      cc,\"1\"  make 9 ")}));
+  EXPECT_THAT(out_, HasSubstr("SIGTERM by sh 8"));
+  EXPECT_THAT(out_, HasSubstr("exit 2"));
+}
+
+TEST_F(ProcessReportTest, SelectsProcessesByTheirEvents) {
+  ReportCommand command = this->command(Kind::processes, {family()});
+  command.selection.comms = {"make"};
+  run(command, true);
+  const json rows = json::parse(out_)["processes"]["rows"];
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["pid"], 9);
+}
+
+TEST_F(ProcessReportTest, PrintsCommaSeparatedValues) {
+  ReportCommand command = this->command(Kind::processes, {family()});
+  command.csv = true;
+  command.by = "start";
+  run(command, false);
+  ASSERT_EQ(lines().size(), 4U);
+  EXPECT_EQ(lines()[0],
+            "pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,"
+            "uncertain,threads,execs,program,argv,cgroup,end.how,end.ts,end.status,"
+            "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because");
+  EXPECT_EQ(lines()[3],
+            "10,,\"cc,\"\"1\"\"\",1000001000,,9,make,1000,true,2000,,0,1,0,,,,killed,1000003000,,"
+            "SIGTERM,8,sh,");
+}
+
+TEST_F(ProcessReportTest, PrintsOtherTablesOnRequest) {
+  ReportCommand command = this->command(Kind::summary, {family()});
+  command.csv = true;
+  command.table = "events";
+  run(command, false);
+  EXPECT_THAT(lines(),
+              ElementsAre("event,events,lost,missed,overwritten", "sched_process_exit,2,0,0,0",
+                          "sched_process_fork,2,0,0,0", "signal_generate,1,0,0,0"));
+  command.table = "cpus";
+  run(command, false);
+  EXPECT_EQ(lines()[0], "cpu,events,lost,first_ns,last_ns");
+  command.table = "people";
+  run(command, false);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().message, "unknown table 'people'; there are events, cpus, processes");
+  command.table = "";
+  run(command, true);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+}
+
+}  // namespace
+}  // namespace ktraced::test
