@@ -144,6 +144,13 @@ void SchedAnalysis::end_wait(const Waiting& waiting, const Switch& what, SchedRo
     ++uncertain_;
     return;
   }
+  for (WaitSink* sink : sinks_)
+    sink->on_wait({.tid = what.next,
+                   .task = what.next_task,
+                   .cpu = what.cpu,
+                   .begin_ns = waiting.since,
+                   .end_ns = what.ts,
+                   .woken = waiting.woken});
   const uint64_t ns = between(waiting.since, what.ts);
   if (!waiting.woken) {
     row.preempted_ns += ns;

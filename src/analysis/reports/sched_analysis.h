@@ -60,6 +60,23 @@ struct SchedDelay {
   uint64_t instead_ns = 0;
 };
 
+// A time in which a thread was runnable and did not run.
+struct SchedWait {
+  uint32_t tid = 0;
+  const TaskName* task = nullptr;  // null: unknown
+  uint32_t cpu = 0;                // on which it ran then
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  bool woken = false;  // false: it was preempted
+};
+
+// Receives the waits that a SchedAnalysis is certain of, when they end.
+class WaitSink {
+ public:
+  virtual ~WaitSink() = default;
+  virtual void on_wait(const SchedWait& wait) = 0;
+};
+
 // Sums up the runs of its RunTracker, and measures how long threads wait for a CPU, for which it
 // uses sched_wakeup, sched_wakeup_new and sched_migrate_task. Intervals across a loss are not
 // counted. With a filter, switches between two rejected threads are missing, so only times of
@@ -87,6 +104,8 @@ class SchedAnalysis : public Analysis, public RunSink {
   // Call after the last record. Running threads run until `end_ns`.
   void finish(uint64_t end_ns);
 
+  // `sink` must outlive the last event.
+  void add_sink(WaitSink& sink) { sinks_.push_back(&sink); }
   // For further sinks of the runs. Gets its events from this, which handles an event only after the
   // runs that end with it.
   [[nodiscard]] RunTracker& runs() { return runs_; }
@@ -144,6 +163,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   [[nodiscard]] bool runs(uint32_t tid) const;
 
   RunTracker runs_;
+  std::vector<WaitSink*> sinks_;
   size_t max_waiting_;
   std::vector<Source> sources_;
   std::optional<TraceConfig> config_;
