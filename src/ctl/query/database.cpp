@@ -8,6 +8,19 @@
 #include "ctl/query/virtual_table.h"
 
 namespace ktraced {
+namespace {
+
+// They define tables when they are first used, which the authorizer would refuse.
+void connect_built_in_tables(sqlite3* db) {
+  for (const char* table : {"json_each", "json_tree", "pragma_function_list", "pragma_table_info",
+                            "pragma_table_list", "pragma_table_xinfo"}) {
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(db, fmt::format("SELECT 1 FROM {}", table).c_str(), -1, &statement, nullptr);
+    sqlite3_finalize(statement);
+  }
+}
+
+}  // namespace
 
 ResultRow::Type ResultRow::type(size_t column) const {
   switch (sqlite3_column_type(statement_, static_cast<int>(column))) {
@@ -51,6 +64,8 @@ Result<> Database::limit() {
   const int code = sqlite3_exec(db_, "PRAGMA temp_store=MEMORY", nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return fail(ExitCode::os, "cannot start SQLite: {}", sqlite3_errstr(code));
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  connect_built_in_tables(db_);
+  authorizer_.watch(db_);
   return {};
 }
 
@@ -72,6 +87,8 @@ void Database::interrupt() {
 }
 
 Error Database::error_of(int code, std::string_view sql, size_t at) const {
+  // UPDATE and DELETE, before the authorizer is asked.
+  if (std::string_view(sqlite3_errmsg(db_)).ends_with(" may not be modified")) code = SQLITE_AUTH;
   switch (code & 0xff) {
     case SQLITE_NOMEM:
       return {ExitCode::os,

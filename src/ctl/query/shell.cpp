@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/print_stderr.h"
@@ -55,16 +58,17 @@ std::optional<std::string> read_line(std::FILE* in) {
 
 Result<> Shell::list_tables() {
   Table text({{"TABLE"}, {"ROWS", true}, {"WHAT"}});
-  for (const auto& table : database_.tables())
-    if (table->rows() != 0)
-      text.add(
-          {{printable(table->name())}, {grouped(table->rows()), true}, {printable(table->doc())}});
-  std::string out = text.text();
   std::string empty;
-  for (const auto& table : database_.tables())
-    if (table->rows() == 0) empty += (empty.empty() ? "" : ", ") + printable(table->name());
-  if (!empty.empty()) out += "\nwithout rows: " + empty + "\n";
-  return print(out);
+  for (const auto& table : database_.tables()) {
+    const auto rows = table->row_count();
+    const std::string name = printable(table->name());
+    if (rows == 0)
+      empty += (empty.empty() ? "" : ", ") + name;
+    else
+      text.add({{name}, {rows ? grouped(*rows) : "", true}, {printable(table->doc())}});
+  }
+  if (!empty.empty()) empty = "\nwithout rows: " + empty + "\n";
+  return print(text.text() + empty);
 }
 
 Result<> Shell::list_columns(std::string_view name) {
@@ -118,26 +122,35 @@ Result<> Shell::take_line(std::string_view line) {
 }
 
 Result<> Shell::run(std::FILE* in) {
-  const bool terminal = ::isatty(::fileno(in)) == 1;
-  std::atomic<bool> cancelled = false;
+  if (::isatty(::fileno(in)) == 1) return run_on_terminal(in);
+  while (const auto line = read_line(in)) {
+    auto done = take_line(*line);
+    if (!done || quit_) return done;
+  }
+  // The last statement may lack its ';'.
+  if (!trimmed(typed_).empty()) return run(std::exchange(typed_, {}));
+  return {};
+}
+
+Result<> Shell::run_on_terminal(std::FILE* in) {
+  std::atomic<bool> cancelled = false, running = false;
   auto signals = CancelOnSignal::start([&] {
     cancelled = true;
     database_.interrupt();
-    print_stderr("\n");
+    print_stderr("\n{}", running ? "" : kPrompt);
   });
   if (!signals) return propagate(signals);
   while (!quit_) {
-    if (terminal) print_stderr("{}", typed_.empty() ? kPrompt : kContinued);
+    print_stderr("{}", typed_.empty() ? kPrompt : kContinued);
     const auto line = read_line(in);
     if (!line) break;
     if (cancelled.exchange(false)) typed_.clear();
-    const auto done = take_line(*line);
-    if (!done && !terminal) return done;
-    if (!done) write_stderr(error_lines("ktracectl", done.error()));
-    if (cancelled.exchange(false)) typed_.clear();
+    running = true;
+    if (const auto done = take_line(*line); !done)
+      write_stderr(error_lines("ktracectl", done.error()));
+    running = false;
+    cancelled = false;
   }
-  // A last statement may lack its ';'.
-  if (!quit_ && !trimmed(typed_).empty()) return run(std::exchange(typed_, {}));
   return {};
 }
 

@@ -22,11 +22,12 @@ class Shell {
   // Runs one command, or SQL. Fails as Database::run() does.
   Result<> run(std::string_view input);
   // Runs what is read from `in` until its end or .quit; a statement ends with ';', a command with
-  // its line. While it runs, Ctrl-C cancels a query. On a terminal errors are printed, otherwise
-  // the first one ends it.
+  // its line. On a terminal, errors are printed, and Ctrl-C cancels a query or what was typed of
+  // it; otherwise the first error ends it.
   Result<> run(std::FILE* in);
 
  private:
+  Result<> run_on_terminal(std::FILE* in);
   Result<> run_command(std::string_view line);
   // Runs what a line completes.
   Result<> take_line(std::string_view line);

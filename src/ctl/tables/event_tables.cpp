@@ -27,6 +27,7 @@ class EventsTable : public QueryTable {
   [[nodiscard]] std::optional<size_t> order() const override { return 0; }
   [[nodiscard]] uint64_t rows() const override { return rows_; }
   [[nodiscard]] uint64_t records() const override { return records_; }
+  [[nodiscard]] std::optional<uint64_t> row_count() const override;
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
     return std::make_unique<EventScan>(history_, event_, access_, limits, stop);
@@ -38,6 +39,13 @@ class EventsTable : public QueryTable {
   std::vector<EventColumn> access_;
   uint64_t rows_, records_;
 };
+
+// Of an unfinished trace, and of several ones with common records, the manifests do not say it.
+std::optional<uint64_t> EventsTable::row_count() const {
+  const auto& traces = history_.traces();
+  if (traces.size() != 1 || traces.front().unfinished()) return std::nullopt;
+  return rows_;
+}
 
 std::vector<EventColumn> columns_of_all() {
   std::vector<EventColumn> columns = common_columns();

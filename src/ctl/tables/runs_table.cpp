@@ -60,7 +60,7 @@ std::unique_ptr<QueryTable> runs_table(const History& history) {
                      .doc = "its state then: R (preempted), S, D …; NULL for idle tasks"});
   columns.push_back({.name = "outcome",
                      .is_text = true,
-                     .doc = "switch; or why the end is not certain: lost, trace_end …"});
+                     .doc = "switch; or why it is not known what ran then: lost, trace_end …"});
   const uint64_t rows = records_in(history, "sched_switch");
   return std::make_unique<AnalysisTable<RunScan>>(history, "runs",
                                                   "what each CPU ran; thread 0 is idle",

@@ -105,15 +105,23 @@ class TaskTable : public QueryTable {
     return count;
   }
   [[nodiscard]] uint64_t records() const override { return 0; }
+  [[nodiscard]] std::optional<uint64_t> row_count() const override {
+    store();
+    return stored_.size();
+  }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& /*stop*/) const override {
-    if (stored_.size() == 0)
-      for (const auto& [key, task] : read_(history_)) add_(key.first, task, stored_);
+    store();
     const bool threads = columns_.front().limits == Limits::tid;
     return std::make_unique<SortedScan>(stored_, threads ? limits.tids : limits.pids);
   }
 
  private:
+  void store() const {
+    if (stored_.size() != 0) return;
+    for (const auto& [key, task] : read_(history_)) add_(key.first, task, stored_);
+  }
+
   const History& history_;
   Read read_;
   Add add_;

@@ -110,6 +110,7 @@ class ConfigTable : public QueryTable {
     }
   }
   [[nodiscard]] uint64_t rows() const override { return stored_.size(); }
+  [[nodiscard]] std::optional<uint64_t> row_count() const override { return stored_.size(); }
   [[nodiscard]] uint64_t records() const override { return 0; }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& /*limits*/,
                                               const std::atomic<bool>& /*stop*/) const override {
