@@ -17,6 +17,7 @@
 #include "ctl/commands/commands.h"
 #include "ctl/commands/export.h"
 #include "ctl/commands/probe_commands.h"
+#include "ctl/commands/query.h"
 #include "ctl/commands/record.h"
 #include "ctl/commands/show.h"
 #include "ctl/commands/snapshot_commands.h"
@@ -72,6 +73,8 @@ Result<int> run_command(const Options& options) {
           done = run_on_traces(run_html_report, command, options);
         else if constexpr (std::is_same_v<Given, ExportCommand>)
           done = run_on_traces(run_export, command, options);
+        else if constexpr (std::is_same_v<Given, QueryCommand>)
+          done = run_on_traces(run_query, command, options);
         else
           done = print_answer(command, options);
         if (!done) return propagate(done);

@@ -32,24 +32,32 @@ void KmemAnalysis::on_record(const RecordOrigin& from, RecordView record) {
 
 void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call) {
   const Held held = held_of(from, record, call);
-  if (call.ptr <= kZeroSizePointer) return change(held, [](KmemUse& use) { ++use.failed; });
+  if (call.ptr <= kZeroSizePointer) {
+    change(held, [](KmemUse& use) { ++use.failed; });
+    if (sink_ != nullptr) sink_->on_alloc(from, record, call, false);
+    return;
+  }
   change(held, [&](KmemUse& use) {
     ++use.allocs;
     use.bytes_req += call.bytes_req;
     use.bytes_alloc += call.bytes_alloc;
   });
-  hold(call.ptr, held);
+  const bool followed = hold(call.ptr, held);
+  if (sink_ != nullptr) sink_->on_alloc(from, record, call, followed);
 }
 
-void KmemAnalysis::hold(uint64_t ptr, const Held& held) {
+bool KmemAnalysis::hold(uint64_t ptr, const Held& held) {
   if (const auto before = held_.find(ptr); before != held_.end()) {
     change(before->second, [](KmemUse& use) { ++use.freed_unseen; });
+    give_end({.ptr = ptr, .how = AllocationEnd::unseen, .ts = held.ts});
     before->second = held;
   } else if (held_.size() < max_held_) {
     held_.emplace(ptr, held);
   } else {
     ++not_followed_;
+    return false;
   }
+  return true;
 }
 
 void KmemAnalysis::on_free(const RecordOrigin& from, RecordView record, const KmemCall& call) {
@@ -66,12 +74,13 @@ void KmemAnalysis::on_free(const RecordOrigin& from, RecordView record, const Km
     return;
   }
   // If events are missing in between, this may be the free of a later allocation.
-  const bool elsewhere = found->second.cpu != static_cast<uint16_t>(from.cpu) &&
-                         found->second.ts > frees_lost_until_[kind(call.type)];
+  const bool uncertain = found->second.ts <= frees_lost_until_[kind(call.type)];
+  const bool elsewhere = found->second.cpu != static_cast<uint16_t>(from.cpu) && !uncertain;
   change(found->second, [&](KmemUse& use) {
     ++use.freed;
     use.freed_elsewhere += elsewhere ? 1 : 0;
   });
+  give_end({.ptr = call.ptr, .ts = record.ts(), .cpu = from.cpu, .uncertain = uncertain});
   held_.erase(found);
 }
 
@@ -180,6 +189,7 @@ void KmemAnalysis::finish(uint64_t end_ns, uint64_t sure_since_ns) {
       use.uncertain += uncertain ? 1 : 0;
       use.uncertain_bytes += uncertain ? held.bytes_alloc : 0;
     });
+    give_end({.ptr = ptr, .how = AllocationEnd::held, .ts = end_ns, .uncertain = uncertain});
     size_t bin = 0;
     for (uint64_t limit = 1000; bin + 1 < kAges && age >= limit; limit *= 10) ++bin;
     ++ages_[bin];

@@ -62,6 +62,33 @@ struct KmemFrees {
   uint64_t nothing = 0;  // kfree(NULL)
 };
 
+// What became of an allocation.
+enum class AllocationEnd : uint8_t {
+  freed,
+  unseen,  // its address was allocated again
+  held,    // it was not freed up to the end of the window
+};
+
+// Receives allocations from a KmemAnalysis.
+class KmemSink {
+ public:
+  struct End {
+    uint64_t ptr = 0;
+    AllocationEnd how = AllocationEnd::freed;
+    uint64_t ts = 0;
+    uint32_t cpu = 0;  // that freed it
+    // If freed, it may have been a later allocation; if held, its free may be missing.
+    bool uncertain = false;
+  };
+
+  virtual ~KmemSink() = default;
+  // `followed`: on_end() will be called with call.ptr. False if the allocation failed, or if too
+  // many are held.
+  virtual void on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call,
+                        bool followed) = 0;
+  virtual void on_end(const End& end) = 0;
+};
+
 // Reads allocations and frees in time order. An allocation is selected by its own event, not by its
 // free; `frees` counts the selected events. Memory: 64 bytes for each held allocation, at most
 // kMaxHeld of them, and at most kMaxRows rows in each table.
@@ -71,6 +98,9 @@ class KmemAnalysis : public Analysis {
   static constexpr size_t kMaxRows = 65536;
 
   explicit KmemAnalysis(size_t max_held = kMaxHeld) : max_held_(max_held) {}
+
+  // `sink` must outlive finish().
+  void set_sink(KmemSink& sink) { sink_ = &sink; }
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
@@ -123,12 +153,17 @@ class KmemAnalysis : public Analysis {
   uint32_t row_of(KmemGroup group, uint64_t key, KmemType type);
   uint32_t cache_row(const KmemCall& call, const NameTable& names);
   uint32_t task_row(const RecordOrigin& from, RecordView record);
-  void hold(uint64_t ptr, const Held& held);
+  // False if too many are held.
+  bool hold(uint64_t ptr, const Held& held);
+  void give_end(const KmemSink::End& end) {
+    if (sink_ != nullptr) sink_->on_end(end);
+  }
   template <class Change>
   void change(const Held& held, Change&& change);
   void end_loss(uint32_t cpu, uint64_t ts);
 
   size_t max_held_;
+  KmemSink* sink_ = nullptr;
   std::vector<Source> sources_;
   ActorNumbers actors_{kMaxRows};
   std::array<Table, kKmemGroups> tables_;

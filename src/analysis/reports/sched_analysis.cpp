@@ -154,15 +154,15 @@ void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
 
 void SchedAnalysis::end_wait(const Waiting& waiting, const Switch& what, SchedRow& row) {
   const Unknown unknown = continuity_.broken_since(waiting.gaps);
-  if (wait_sink_ != nullptr)
-    wait_sink_->on_wait({.begin_ns = waiting.since,
-                         .end_ns = what.ts,
-                         .woken = waiting.woken,
-                         .cpu = what.cpu,
-                         .tid = what.next,
-                         .task = what.next_task,
-                         .unknown = unknown,
-                         .names = what.names});
+  for (WaitSink* sink : sinks_)
+    sink->on_wait({.begin_ns = waiting.since,
+                   .end_ns = what.ts,
+                   .woken = waiting.woken,
+                   .cpu = what.cpu,
+                   .tid = what.next,
+                   .task = what.next_task,
+                   .unknown = unknown,
+                   .names = what.names});
   if (unknown != Unknown::none) {
     ++uncertain_;
     return;

@@ -112,7 +112,7 @@ class SchedAnalysis : public Analysis, public RunSink {
 
   // `sink` must outlive the last event. It gets the selected waits of threads whose whole activity
   // is in the trace.
-  void set_wait_sink(WaitSink& sink) { wait_sink_ = &sink; }
+  void add_sink(WaitSink& sink) { sinks_.push_back(&sink); }
   // How long each thread is known to have run on a CPU between two times, by thread id. Knows the
   // last 64 runs of a CPU.
   [[nodiscard]] std::map<uint32_t, uint64_t> ran_on(uint32_t cpu, uint64_t begin_ns,
@@ -175,7 +175,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   [[nodiscard]] bool runs(uint32_t tid) const;
 
   RunTracker runs_;
-  WaitSink* wait_sink_ = nullptr;
+  std::vector<WaitSink*> sinks_;
   size_t max_waiting_;
   std::vector<Source> sources_;
   std::optional<TraceConfig> config_;

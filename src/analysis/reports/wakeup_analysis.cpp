@@ -10,7 +10,7 @@ namespace ktraced {
 
 WakeupAnalysis::WakeupAnalysis(IsTarget is_target, size_t longest)
     : is_target_(std::move(is_target)), longest_(longest) {
-  sched_.set_wait_sink(*this);
+  sched_.add_sink(*this);
 }
 
 void WakeupAnalysis::add_source(const Schema& schema, const NameTable& names) {

@@ -299,6 +299,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   add_show(app, options.command);
   add_report(app, options.command);
   add_export(app, options.command);
+  add_query(app, options.command);
   add_record(app, options.command);
   std::vector<std::string> help;
   add_help(app, help);

@@ -121,6 +121,10 @@ constexpr Examples kExamples[] = {
     {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev
   ktracectl export DIR --to trace.dat -o trace.dat     for trace-cmd report and KernelShark
   ktracectl export DIR --to json -o - | jq .event)"},
+    {"query", R"(  ktracectl query DIR .tables
+  ktracectl query DIR 'SELECT comm, count(*) FROM sys_enter GROUP BY comm ORDER BY 2 DESC'
+  ktracectl query DIR --csv "SELECT * FROM calls WHERE error = 'ENOENT'" >calls.csv
+  ktracectl query DIR --shell)"},
     {"record", R"(  ktracectl record -o DIR --duration 10
   ktracectl record -o DIR -- make -j8                  a command and its descendants
   ktracectl record -o DIR --all -- make -j8            everything while it runs

@@ -150,13 +150,14 @@ CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
 
 // Adds the directories of a command that reads traces.
 template <class Options>
-CLI::Option* add_directories(CLI::App* sub, Options& options) {
+CLI::Option* add_directories(
+    CLI::App* sub, Options& options,
+    const char* description = "Trace directories, or names of snapshots, read as one history") {
   sub->add_flag("--partial", options.partial, "Also a trace that was not finished");
   sub->add_option("--directory", options.store,
                   "Directory of snapshots given by name (default: the daemon's)")
       ->type_name("PATH");
-  return sub->add_option("DIR", options.directories,
-                         "Trace directories, or names of snapshots, read as one history");
+  return sub->add_option("DIR", options.directories, description);
 }
 
 // Adds one kind of report; `by`: the sort keys of its rows, the default first.
@@ -296,6 +297,28 @@ void add_export(CLI::App& app, Command& command) {
       ->type_name("FILE");
   add_all_selection(sub, options->selection);
   sub->callback([options, &command] { command = *options; });
+}
+
+void add_query(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("query", "Answer questions in SQL; needs no daemon");
+  auto options = std::make_shared<QueryCommand>();
+  add_directories(sub, *options, "Trace directories, or names of snapshots; then the SQL")
+      ->required()
+      ->option_text("DIR... SQL");
+  sub->add_flag("--shell", options->shell, "Read statements from standard input; needs no SQL");
+  sub->add_flag("--csv", options->csv, "Print comma-separated values");
+  sub->add_option("--memory-mb", options->memory_mb, "Memory for sorting and grouping (512)")
+      ->check(check_positive)
+      ->type_name("N");
+  sub->callback([options, &command] {
+    command = *options;
+    auto& query = std::get<QueryCommand>(command);
+    if (query.shell) return;
+    if (query.directories.size() < 2)
+      throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
+    query.sql = std::move(query.directories.back());
+    query.directories.pop_back();
+  });
 }
 
 void add_report(CLI::App& app, Command& command) {

@@ -108,6 +108,17 @@ struct ExportCommand {
   std::string store;   // as of ShowCommand
 };
 
+// SQL over traces.
+struct QueryCommand {
+  std::vector<std::string> directories;
+  bool partial = false;  // also an unfinished trace
+  std::string store;     // as of ShowCommand
+  std::string sql;       // or a command of the shell; not used with `shell`
+  bool shell = false;    // read statements from standard input
+  bool csv = false;
+  uint64_t memory_mb = 512;
+};
+
 struct RecordCommand {
   std::string directory;
   std::string reason;
@@ -135,9 +146,10 @@ struct ProbesCommand {
   std::optional<std::string> file;  // of definitions; "-": stdin
 };
 
-using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
-                             SessionCommand, SnapshotCommand, ProbesCommand, StreamCommand,
-                             ShowCommand, ReportCommand, HtmlCommand, ExportCommand, RecordCommand>;
+using Command =
+    std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, SessionCommand,
+                 SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand, ReportCommand,
+                 HtmlCommand, ExportCommand, QueryCommand, RecordCommand>;
 
 struct Options {
   std::string socket;

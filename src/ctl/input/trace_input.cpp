@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 
-#include "ctl/input/analysis_feed.h"
 #include "ctl/input/config_caveats.h"
 #include "ctl/input/json_access.h"
 #include "ctl/input/report_text.h"
@@ -154,7 +153,14 @@ Result<std::vector<Selection>> TraceInput::select(const SelectionArgs& args) con
 }
 
 Result<> TraceInput::read(Analysis& analysis) {
-  AnalysisFeed feed(analysis);
+  begin(analysis);
+  while (read_more()) {
+  }
+  return {};
+}
+
+void TraceInput::begin(Analysis& analysis) {
+  AnalysisFeed& feed = feed_.emplace(analysis);
   for (uint32_t source = 0; source < history_.traces().size(); ++source) {
     const TraceReader& trace = history_.traces()[source];
     analysis.add_source(trace.schema(), trace.names());
@@ -162,10 +168,12 @@ Result<> TraceInput::read(Analysis& analysis) {
   }
   for (ConfigSpan& span : history_spans(history_))
     feed.add_change(span.begin_ns, std::move(span.config));
-  while (history_.read(feed)) {
-  }
-  feed.finish();
-  return {};
+}
+
+bool TraceInput::read_more() {
+  if (history_.read(*feed_)) return true;
+  feed_->finish();
+  return false;
 }
 
 std::string_view TraceInput::symbol(uint64_t address) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ctl/input/analysis_feed.h"
 #include "ctl/input/report_input.h"
 #include "trace/merge/history.h"
 
@@ -19,7 +21,13 @@ class TraceInput : public ReportInput {
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
                                                    bool partial);
 
+  explicit TraceInput(History history) : history_(std::move(history)) {}
+
   Result<> read(Analysis& analysis) override;
+  // The same in pieces: begins to give the events to `analysis`, and gives it the next ones until
+  // false, after which there are no more. `analysis` must outlive the last call.
+  void begin(Analysis& analysis);
+  bool read_more();
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
@@ -27,9 +35,8 @@ class TraceInput : public ReportInput {
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }
 
  private:
-  explicit TraceInput(History history) : history_(std::move(history)) {}
-
   History history_;
+  std::optional<AnalysisFeed> feed_;
 };
 
 }  // namespace ktraced

@@ -39,6 +39,12 @@ Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& a
   return selection;
 }
 
+void print_incomplete(const History& history) {
+  for (const TraceReader& trace : history.traces())
+    if (trace.unfinished() || !trace.manifest().complete())
+      print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));
+}
+
 void print_states(const History& history) {
   for (const TraceReader& trace : history.traces())
     print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));

@@ -27,6 +27,9 @@ class KeptSymbols : public SymbolResolver {
 // The selected events of the trace. Fails as Selection::make does; the message names the trace.
 Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args);
 
+// Prints the state of each trace that is not complete on standard error.
+void print_incomplete(const History& history);
+
 // Prints the state of each trace on standard error.
 void print_states(const History& history);
 

@@ -104,11 +104,16 @@ void TraceReader::read_names(const TraceDirectory& trace) {
 
 void TraceReader::note(const fs::path& file, Error damage) {
   if (path_exists(file) || has_directory(path_)) {
-    damage_.push_back(std::move(damage));
+    add_damage(std::move(damage));
   } else if (!removed_) {
     removed_ = true;
-    damage_.push_back(removed(path_));
+    add_damage(removed(path_));
   }
+}
+
+void TraceReader::add_damage(Error damage) {
+  if (std::ranges::find(damage_, damage.message, &Error::message) == damage_.end())
+    damage_.push_back(std::move(damage));
 }
 
 uint64_t TraceReader::begin_ns() const {
@@ -140,7 +145,7 @@ std::set<uint32_t> TraceReader::cpus_to_read(const fs::path& ctf) {
   for (fs::directory_iterator entry(ctf, error), end; !error && entry != end;
        entry.increment(error)) {
     if (++looked_at > kFilesMax) {
-      damage_.push_back(
+      add_damage(
           {ExitCode::data, fmt::format("{} has more than {} files", ctf.string(), kFilesMax)});
       break;
     }
@@ -149,9 +154,9 @@ std::set<uint32_t> TraceReader::cpus_to_read(const fs::path& ctf) {
     if (unfinished_ || account(*cpu) != nullptr)
       cpus.insert(*cpu);
     else
-      damage_.push_back({ExitCode::data, fmt::format("{} is not part of the trace: its manifest "
-                                                     "does not list that CPU",
-                                                     entry->path().string())});
+      add_damage({ExitCode::data, fmt::format("{} is not part of the trace: its manifest "
+                                              "does not list that CPU",
+                                              entry->path().string())});
   }
   if (error) note(ctf, unreadable(ctf, error.value()));
   return cpus;
@@ -180,14 +185,14 @@ std::vector<PacketFile> TraceReader::open_files() {
 void TraceReader::check_end(const PacketFile& file, const Result<>& end) {
   if (!end) {
     // A writer that was stopped may leave a truncated last packet.
-    if (!unfinished_ || !file.truncated()) damage_.push_back(end.error());
+    if (!unfinished_ || !file.truncated()) add_damage(end.error());
     return;
   }
   const CpuAccount* counted = account(file.cpu());
   if (unfinished_ || counted == nullptr) return;
   const uint64_t expected = counted->total().records;
   if (file.records() == expected) return;
-  damage_.push_back(
+  add_damage(
       {ExitCode::data, fmt::format("{} is damaged: it ends at byte {} with {} records, and the "
                                    "manifest says that it has {}",
                                    file.path().string(), file.offset(), file.records(), expected)});

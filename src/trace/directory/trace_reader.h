@@ -56,6 +56,8 @@ class TraceReader {
   // Adds to damage() why `file` could not be read; only once for all files if the trace was removed
   // while it was read.
   void note(const std::filesystem::path& file, Error damage);
+  // Adds to damage(), unless it was found before: the files may be read several times.
+  void add_damage(Error damage);
   [[nodiscard]] const CpuAccount* account(uint32_t cpu) const;
 
   std::filesystem::path path_;

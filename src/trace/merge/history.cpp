@@ -26,7 +26,8 @@ bool any_overlap(const std::vector<TraceReader>& by_begin) {
 
 Result<History> History::open(std::span<const std::filesystem::path> directories,
                               bool allow_unfinished) {
-  std::vector<TraceReader> traces;
+  auto shared = std::make_shared<std::vector<TraceReader>>();
+  std::vector<TraceReader>& traces = *shared;
   for (const auto& directory : directories) {
     auto trace = TraceReader::open(directory, allow_unfinished);
     if (!trace) return propagate(trace);
@@ -38,8 +39,14 @@ Result<History> History::open(std::span<const std::filesystem::path> directories
     traces.push_back(std::move(*trace));
   }
   std::ranges::stable_sort(traces, {}, &TraceReader::begin_ns);
-  History history(std::move(traces));
-  history.overlapping_ = any_overlap(history.traces_);
+  History history(std::move(shared));
+  history.overlapping_ = any_overlap(history.traces());
+  return history;
+}
+
+History History::again() const {
+  History history(traces_);
+  history.overlapping_ = overlapping_;
   return history;
 }
 
@@ -52,22 +59,28 @@ bool History::read(MergeSink& sink) {
   if (overlapping_) deduplicator_.set_next(sink);
   merger_.release(until, overlapping_ ? static_cast<MergeSink&>(deduplicator_) : sink);
   released_until_ = until;
-  return !streams_.empty() || begun_ < traces_.size();
+  return !streams_.empty() || begun_ < traces().size();
 }
 
 void History::begin_traces() {
-  while (begun_ < traces_.size() &&
-         (streams_.empty() || traces_[begun_].begin_ns() <= released_until_ + 1)) {
-    for (PacketFile& file : traces_[begun_].open_files())
-      streams_.push_back({.source = static_cast<uint32_t>(begun_), .file = std::move(file)});
+  std::vector<TraceReader>& traces = *traces_;
+  while (begun_ < traces.size() &&
+         (streams_.empty() || traces[begun_].begin_ns() <= released_until_ + 1)) {
+    for (PacketFile& file : traces[begun_].open_files())
+      if (reads(file.cpu()))
+        streams_.push_back({.source = static_cast<uint32_t>(begun_), .file = std::move(file)});
     ++begun_;
   }
+}
+
+bool History::reads(uint32_t cpu) const {
+  return !cpus_ || std::ranges::binary_search(*cpus_, cpu);
 }
 
 uint64_t History::complete_until() const {
   uint64_t until = UINT64_MAX;
   for (const Stream& stream : streams_) until = std::min(until, stream.end_ns);
-  if (begun_ < traces_.size()) until = std::min(until, traces_[begun_].begin_ns() - 1);
+  if (begun_ < traces().size()) until = std::min(until, traces()[begun_].begin_ns() - 1);
   return until;
 }
 
@@ -81,11 +94,12 @@ void History::refill() {
 bool History::refill(Stream& stream) {
   auto packet = stream.file.next();
   if (packet && *packet) {
+    ++packets_;
     merger_.push((*packet)->view, (*packet)->owner, stream.source);
     stream.end_ns = (*packet)->view.header().timestamp_end;
     return true;
   }
-  traces_[stream.source].check_end(stream.file, packet ? Result<>() : propagate(packet));
+  (*traces_)[stream.source].check_end(stream.file, packet ? Result<>() : propagate(packet));
   return false;
 }
 
@@ -94,7 +108,7 @@ Result<> History::verdict() const {
   std::string message;
   size_t count = 0;
   ExitCode code = ExitCode::data;
-  for (const TraceReader& trace : traces_)
+  for (const TraceReader& trace : traces())
     for (const Error& error : trace.damage()) {
       if (++count > kShown) continue;
       if (count == 1) code = error.code;

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -24,9 +27,14 @@ class History {
   // be compared.
   static Result<History> open(std::span<const std::filesystem::path> directories,
                               bool allow_unfinished = false);
+  // Reads the same traces from their beginning; manifests and names are shared. Must be used by the
+  // same thread.
+  [[nodiscard]] History again() const;
+  // Leaves out all CPUs but these, which are sorted. Call it before the first read().
+  void read_only_cpus(std::vector<uint32_t> cpus) { cpus_ = std::move(cpus); }
 
   // Sorted by their begin; the index is RecordOrigin::source.
-  [[nodiscard]] const std::vector<TraceReader>& traces() const { return traces_; }
+  [[nodiscard]] const std::vector<TraceReader>& traces() const { return *traces_; }
 
   // Gives `sink` the next records; false: there are no more.
   bool read(MergeSink& sink);
@@ -35,6 +43,10 @@ class History {
   [[nodiscard]] Result<> verdict() const;
   // Duplicates that were removed.
   [[nodiscard]] uint64_t repeated() const { return deduplicator_.repeated(); }
+  // Everything up to this time has been given to sinks; ns, CLOCK_BOOTTIME.
+  [[nodiscard]] uint64_t read_until() const { return released_until_; }
+  // Packets that have been read.
+  [[nodiscard]] uint64_t packets() const { return packets_; }
   // Packets in memory, at most one of each file that is open.
   [[nodiscard]] size_t resident_packets() const { return merger_.pending_packets(); }
 
@@ -46,17 +58,20 @@ class History {
     uint64_t end_ns = 0;
   };
 
-  explicit History(std::vector<TraceReader> traces) : traces_(std::move(traces)) {}
+  explicit History(std::shared_ptr<std::vector<TraceReader>> traces) : traces_(std::move(traces)) {}
   void begin_traces();
   void refill();
   bool refill(Stream& stream);
   [[nodiscard]] uint64_t complete_until() const;
+  [[nodiscard]] bool reads(uint32_t cpu) const;
 
-  std::vector<TraceReader> traces_;
-  size_t begun_ = 0;  // traces whose files are or were open
+  std::shared_ptr<std::vector<TraceReader>> traces_;
+  std::optional<std::vector<uint32_t>> cpus_;  // nothing: all
+  size_t begun_ = 0;                           // traces whose files are or were open
   std::vector<Stream> streams_;
   Merger merger_;
   uint64_t released_until_ = 0;
+  uint64_t packets_ = 0;
   bool overlapping_ = false;
   Deduplicator deduplicator_;
 };

@@ -52,6 +52,12 @@ class NameTable {
   // Name of a slab cache, empty if unknown. Valid until the next apply().
   [[nodiscard]] std::string_view cache_name(uint64_t key) const;
 
+  // Calls `visit(tid, versions)` for each thread, in no order; `versions` is a vector of TaskName
+  // in time order. A version of process 0 says that the thread had ended.
+  template <class Visit>
+  void for_each_task(Visit&& visit) const {
+    for (const auto& [tid, task] : tasks_) visit(tid, task.versions);
+  }
   [[nodiscard]] size_t task_count() const { return tasks_.size(); }
 
  private:

@@ -154,6 +154,20 @@ TEST(CommandLine, Show) {
   EXPECT_THAT(usage_error({"show"}), HasSubstr("DIR"));
 }
 
+TEST(CommandLine, Query) {
+  auto query =
+      command<QueryCommand>({"query", "/a", "/b", "SELECT 1", "--csv", "--memory-mb", "64"});
+  EXPECT_THAT(query.directories, ElementsAre("/a", "/b"));
+  EXPECT_EQ(query.sql, "SELECT 1");
+  EXPECT_TRUE(query.csv);
+  EXPECT_EQ(query.memory_mb, 64U);
+  query = command<QueryCommand>({"query", "/a", "--shell"});
+  EXPECT_THAT(query.directories, ElementsAre("/a"));
+  EXPECT_TRUE(query.shell);
+  EXPECT_THAT(usage_error({"query", "/a"}),
+              HasSubstr("query needs DIR, a trace directory, and then SQL"));
+}
+
 TEST(CommandLine, Export) {
   auto exported = command<ExportCommand>(
       {"export", "/a", "/b", "--to", "json", "-o", "-", "--event", "sched,kmalloc", "--partial"});

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/query.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "ctl/input/trace_texts.h"
+#include "ctl/query/database.h"
+#include "ctl/query/result_printer.h"
+#include "ctl/query/shell.h"
+#include "ctl/tables/all_tables.h"
+#include "trace/merge/history.h"
+
+namespace ktraced {
+namespace {
+
+ResultForm form_of(const QueryCommand& command, const Options& options) {
+  if (command.csv) return ResultForm::csv;
+  return options.json ? ResultForm::json : ResultForm::table;
+}
+
+}  // namespace
+
+Result<> run_query(const QueryCommand& command, const Options& options) {
+  const std::vector<std::filesystem::path> directories(command.directories.begin(),
+                                                       command.directories.end());
+  auto history = History::open(directories, command.partial);
+  if (!history) return propagate(history);
+  auto database = Database::open(command.memory_mb << 20);
+  if (!database) return propagate(database);
+  for (auto& table : all_tables(*history))
+    if (auto added = (*database)->add(std::move(table)); !added) return added;
+  ResultPrinter printer(form_of(command, options), Colours::of(STDOUT_FILENO),
+                        ::isatty(STDOUT_FILENO) == 1);
+  print_incomplete(*history);
+  Shell shell(**database, printer);
+  auto done = command.shell ? shell.run(stdin) : shell.run(command.sql);
+  if (!done) return done;
+  return history->verdict();
+}
+
+}  // namespace ktraced

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Lets queries read, and nothing else.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <string>
+
+namespace ktraced {
+
+// Refuses whatever writes, attaches files, loads code or changes settings.
+class Authorizer {
+ public:
+  Authorizer() = default;
+  Authorizer(const Authorizer&) = delete;
+  Authorizer& operator=(const Authorizer&) = delete;
+
+  // Must outlive the connection.
+  void watch(sqlite3* db);
+  // What was refused since the last clear(), as the start of a sentence: "CREATE TABLE"; empty:
+  // nothing.
+  [[nodiscard]] const std::string& refused() const { return refused_; }
+  void clear() { refused_.clear(); }
+
+ private:
+  static int decide(void* self, int action, const char* first, const char* second,
+                    const char* database, const char* trigger);
+
+  std::string refused_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The interface of tables that are computed when they are read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ctl/query/value.h"
+
+namespace ktraced {
+
+// What conditions on a column limit; a table may use it to read less.
+enum class Limits : uint8_t { nothing, time, cpu, tid, pid, event };
+
+struct Column {
+  std::string name;
+  bool is_text = false;  // otherwise an integer
+  std::string doc;
+  Limits limits = Limits::nothing;
+};
+
+// The rows that a query can use. A table may return others too: SQLite checks all conditions.
+struct ScanLimits {
+  uint64_t begin_ns = 0, end_ns = UINT64_MAX;  // of the column that limits time, both included
+  // Sorted; nothing: all.
+  std::optional<std::vector<uint32_t>> cpus, tids, pids;
+  std::optional<std::vector<std::string>> events;
+};
+
+// One reading of a table, from its first row on.
+class RowScan {
+ public:
+  virtual ~RowScan() = default;
+  // Goes to the next row, at first to the first; false: there are no more, or it was stopped.
+  virtual bool next() = 0;
+  // A value of the current row. Text is valid until the next call of any member.
+  virtual Value value(size_t column) = 0;
+  // A number that the row has in every scan, whatever its limits.
+  virtual int64_t rowid() = 0;
+};
+
+// A table without contents of its own. Everything that it reads outlives it.
+class QueryTable {
+ public:
+  QueryTable(std::string name, std::string doc) : name_(std::move(name)), doc_(std::move(doc)) {}
+  virtual ~QueryTable() = default;
+  QueryTable(const QueryTable&) = delete;
+  QueryTable& operator=(const QueryTable&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& doc() const { return doc_; }
+  [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
+  // The column by which rows are in ascending order, if there is one.
+  [[nodiscard]] virtual std::optional<size_t> order() const { return std::nullopt; }
+  // Estimates for the query planner: rows, and records that must be read for them. If these are 0,
+  // a scan finds rows by their first column quickly.
+  [[nodiscard]] virtual uint64_t rows() const = 0;
+  [[nodiscard]] virtual uint64_t records() const = 0;
+  // The number of rows; nothing if only a scan can tell.
+  [[nodiscard]] virtual std::optional<uint64_t> row_count() const { return std::nullopt; }
+  // Must not outlive this. The scan ends soon after `stop` has become true.
+  [[nodiscard]] virtual std::unique_ptr<RowScan> scan(const ScanLimits& limits,
+                                                      const std::atomic<bool>& stop) const = 0;
+
+ protected:
+  std::vector<Column> columns_;
+
+ private:
+  std::string name_, doc_;
+};
+
+}  // namespace ktraced

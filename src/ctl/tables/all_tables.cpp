@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/tables/all_tables.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "ctl/tables/event_tables.h"
+#include "ctl/tables/interval_tables.h"
+#include "ctl/tables/trace_tables.h"
+
+namespace ktraced {
+
+std::vector<std::unique_ptr<QueryTable>> all_tables(const History& history) {
+  std::vector<std::unique_ptr<QueryTable>> tables;
+  for (const auto make : {threads_table, processes_table, calls_table, runs_table, waits_table,
+                          allocations_table, losses_table, config_changes_table})
+    tables.push_back(make(history));
+  auto events = event_tables(history);
+  std::ranges::move(events, std::back_inserter(tables));
+  return tables;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// All tables of a query.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ctl/query/query_table.h"
+#include "trace/merge/history.h"
+
+namespace ktraced {
+
+// The tables over traces, which are not read before a query does. `history` must outlive them.
+[[nodiscard]] std::vector<std::unique_ptr<QueryTable>> all_tables(const History& history);
+
+}  // namespace ktraced

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/tables/event_tables.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ctl/tables/event_columns.h"
+#include "ctl/tables/event_scan.h"
+
+namespace ktraced {
+namespace {
+
+class EventsTable : public QueryTable {
+ public:
+  // All events if `event` is empty.
+  EventsTable(const History& history, std::string name, std::string event, std::string doc,
+              std::vector<EventColumn> columns)
+      : QueryTable(std::move(name), std::move(doc)),
+        history_(history),
+        event_(std::move(event)),
+        access_(std::move(columns)) {
+    for (const EventColumn& each : access_) columns_.push_back(each.column);
+    rows_ = records_in(history, event_);
+    records_ = records_in(history);
+  }
+  [[nodiscard]] std::optional<size_t> order() const override { return 0; }
+  [[nodiscard]] uint64_t rows() const override { return rows_; }
+  [[nodiscard]] uint64_t records() const override { return records_; }
+  [[nodiscard]] std::optional<uint64_t> row_count() const override;
+  [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
+                                              const std::atomic<bool>& stop) const override {
+    return std::make_unique<EventScan>(history_, event_, access_, limits, stop);
+  }
+
+ private:
+  const History& history_;
+  std::string event_;
+  std::vector<EventColumn> access_;
+  uint64_t rows_, records_;
+};
+
+// Of an unfinished trace, and of several ones with common records, the manifests do not say it.
+std::optional<uint64_t> EventsTable::row_count() const {
+  const auto& traces = history_.traces();
+  if (traces.size() != 1 || traces.front().unfinished()) return std::nullopt;
+  return rows_;
+}
+
+std::vector<EventColumn> columns_of_all() {
+  std::vector<EventColumn> columns = common_columns();
+  columns.push_back({.column = {.name = "event",
+                                .is_text = true,
+                                .doc = "its name, which is also that of its own table",
+                                .limits = Limits::event},
+                     .value = EventValue::event});
+  columns.push_back({.column = {.name = "args",
+                                .is_text = true,
+                                .doc = "its fields as JSON, as 'show --format json' prints them"},
+                     .value = EventValue::args});
+  return columns;
+}
+
+}  // namespace
+
+uint64_t records_in(const History& history, std::string_view name) {
+  uint64_t records = 0;
+  for (const TraceReader& trace : history.traces())
+    for (const CpuAccount& cpu : trace.manifest().cpus)
+      for (const auto& [event, account] : cpu.events)
+        if (name.empty() || event == name) records += account.records;
+  return records;
+}
+
+std::vector<std::unique_ptr<QueryTable>> event_tables(const History& history) {
+  std::map<std::string, std::vector<const Event*>> versions;
+  for (const TraceReader& trace : history.traces())
+    for (const Event& event : trace.schema().events()) versions[event.name].push_back(&event);
+  std::vector<std::unique_ptr<QueryTable>> tables;
+  tables.push_back(
+      std::make_unique<EventsTable>(history, "events", "", "all events", columns_of_all()));
+  for (const auto& [name, events] : versions) {
+    const Event* last = events.back();
+    tables.push_back(std::make_unique<EventsTable>(
+        history, name, name, last->doc.empty() ? "an event of the kernel" : last->doc,
+        columns_of(events)));
+  }
+  return tables;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/tables/trace_tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analysis/coverage/trace_config.h"
+#include "ctl/input/json_access.h"
+#include "ctl/tables/event_tables.h"
+#include "ctl/tables/stored_rows.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+
+std::optional<uint64_t> wall_of(uint64_t ts, const TraceReader& trace) {
+  const int64_t offset = trace.manifest().origin.clock_offset_ns;
+  return offset != 0 ? std::optional(ts + static_cast<uint64_t>(offset)) : std::nullopt;
+}
+
+class LossScan : public BatchScan, public MergeSink {
+ public:
+  LossScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
+           const std::atomic<bool>& stop)
+      : BatchScan(columns, std::move(limits), stop), history_(history.again()) {}
+
+  void on_record(const RecordOrigin& /*from*/, RecordView /*record*/) override {}
+  void on_loss(const LossItem& loss) override {
+    const TraceReader& trace = history_.traces()[loss.source];
+    rows().integer(loss.ts);
+    rows().wall(wall_of(loss.ts, trace));
+    rows().integer(loss.cpu);
+    rows().text(std::string_view(event_name(trace.schema(), loss.event_id)));
+    rows().integer(loss.count);
+  }
+
+ private:
+  bool add_rows(StoredRows& /*rows*/) override { return history_.read(*this); }
+
+  History history_;
+};
+
+class LossTable : public QueryTable {
+ public:
+  explicit LossTable(const History& history)
+      : QueryTable("losses", "events that were lost, where they are missing"), history_(history) {
+    columns_ = {{.name = "ts", .doc = "lost from here to the next event of the CPU: ns since boot"},
+                {.name = "wall", .is_text = true, .doc = "the same as wall-clock time, UTC"},
+                {.name = "cpu", .doc = "the CPU", .limits = Limits::cpu},
+                {.name = "event", .is_text = true, .doc = "the name of the event"},
+                {.name = "count", .doc = "how many were lost"}};
+  }
+  [[nodiscard]] uint64_t rows() const override {
+    uint64_t lost = 0;
+    for (const TraceReader& trace : history_.traces()) lost += trace.manifest().total().lost;
+    return lost;
+  }
+  [[nodiscard]] uint64_t records() const override { return records_in(history_) + 1; }
+  [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
+                                              const std::atomic<bool>& stop) const override {
+    return std::make_unique<LossScan>(history_, columns_, limits, stop);
+  }
+
+ private:
+  const History& history_;
+};
+
+void add_config(uint64_t ts, const json& config, const TraceReader& trace, StoredRows& rows) {
+  const TraceConfig parsed = TraceConfig::of(config);
+  rows.integer(ts);
+  rows.wall(wall_of(ts, trace));
+  rows.integer(parsed.running ? 1U : 0U);
+  if (parsed.events)
+    rows.text(std::string_view(fmt::format("{}", fmt::join(*parsed.events, ","))));
+  else
+    rows.null();
+  if (parsed.syscalls.empty())
+    rows.null();
+  else
+    rows.text(std::string_view(fmt::format("{}", fmt::join(parsed.syscalls, ","))));
+  const json& filter = member(config, "filter");
+  if (filter.is_object())
+    rows.text(std::string_view(filter.dump(-1, ' ', false, json::error_handler_t::replace)));
+  else
+    rows.null();
+}
+
+class ConfigTable : public QueryTable {
+ public:
+  explicit ConfigTable(const History& history)
+      : QueryTable("config_changes", "what was traced: at the beginning, and after each change") {
+    columns_ = {{.name = "ts", .doc = "from this time on: ns since boot"},
+                {.name = "wall", .is_text = true, .doc = "the same as wall-clock time, UTC"},
+                {.name = "running", .doc = "0: tracing was paused"},
+                {.name = "events", .is_text = true, .doc = "enabled events, separated by commas"},
+                {.name = "syscalls", .is_text = true, .doc = "only these calls; NULL: all"},
+                {.name = "filter", .is_text = true, .doc = "the filter as JSON"}};
+    stored_ = StoredRows(columns_.size());
+    for (const TraceReader& trace : history.traces()) {
+      const json& config = trace.manifest().config;
+      add_config(window_of(trace.manifest()).begin_ns, config, trace, stored_);
+      for (const json& change : list_at(config, "changes"))
+        add_config(number_at(change, "ns"), member(change, "config"), trace, stored_);
+    }
+  }
+  [[nodiscard]] uint64_t rows() const override { return stored_.size(); }
+  [[nodiscard]] std::optional<uint64_t> row_count() const override { return stored_.size(); }
+  [[nodiscard]] uint64_t records() const override { return 0; }
+  [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& /*limits*/,
+                                              const std::atomic<bool>& /*stop*/) const override {
+    return std::make_unique<SortedScan>(stored_, std::nullopt);
+  }
+
+ private:
+  StoredRows stored_{1};
+};
+
+}  // namespace
+
+std::unique_ptr<QueryTable> losses_table(const History& history) {
+  return std::make_unique<LossTable>(history);
+}
+
+std::unique_ptr<QueryTable> config_changes_table(const History& history) {
+  return std::make_unique<ConfigTable>(history);
+}
+
+}  // namespace ktraced

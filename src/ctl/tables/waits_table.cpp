@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/reports/sched_analysis.h"
+#include "ctl/tables/analysis_scan.h"
+#include "ctl/tables/event_tables.h"
+#include "ctl/tables/interval_tables.h"
+
+namespace ktraced {
+namespace {
+
+class WaitScan : public AnalysisScan, public WaitSink {
+ public:
+  WaitScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
+           const std::atomic<bool>& stop)
+      : AnalysisScan(history, columns, std::move(limits), stop) {
+    sched_.add_sink(*this);
+  }
+
+  void on_wait(const WaitInterval& wait) override {
+    if (wait.unknown != Unknown::none) return;
+    add_times(wait.begin_ns, wait.end_ns, true);
+    rows().integer(wait.cpu);
+    add_task(wait.tid, wait.end_ns, wait.cpu);
+    rows().name(wait.woken ? "woken" : "preempted");
+  }
+
+ private:
+  [[nodiscard]] Analysis& analysis() override { return sched_; }
+  void finish(TraceInput& input) override { sched_.finish(input.facts({}).end_ns); }
+
+  SchedAnalysis sched_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<QueryTable> waits_table(const History& history) {
+  std::vector<Column> columns;
+  add_time_columns(columns, "when the thread became runnable", "when it ran");
+  columns.push_back({.name = "cpu", .doc = "on which it ran then", .limits = Limits::cpu});
+  add_task_columns(columns);
+  columns.push_back({.name = "reason", .is_text = true, .doc = "woken from sleep, or preempted"});
+  const uint64_t rows = records_in(history, "sched_switch");
+  return std::make_unique<AnalysisTable<WaitScan>>(history, "waits",
+                                                   "threads that were runnable and did not run",
+                                                   std::move(columns), rows, records_in(history));
+}
+
+}  // namespace ktraced

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/commands/query.h"
+
+#include "ctl/query/result_printer.h"
+#include "ctl/query/shell.h"
+#include "unit/ctl/query/query_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::filesystem::path kQueried = KTRACED_SOURCE_DIR "/tests/data/recorded/6.12-whole";
+
+class Query : public QueryTest {
+ protected:
+  std::string run(QueryCommand command, bool as_json = false) {
+    Options options;
+    options.json = as_json;
+    if (command.directories.empty()) {
+      const auto path = directory_.path() / "trace";
+      if (!std::filesystem::exists(path)) write_trace(path, spec());
+      command.directories = {path};
+    }
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    result_ = run_query(command, options);
+    err_ = ::testing::internal::GetCapturedStderr();
+    return ::testing::internal::GetCapturedStdout();
+  }
+  // What a shell prints for these lines.
+  std::string type(const std::string& lines) {
+    if (!database_) open(spec());
+    ResultPrinter printer(ResultForm::csv, Colours(false), false);
+    Shell shell(*database_, printer);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(
+        ::fmemopen(const_cast<char*>(lines.data()), lines.size(), "r"), ::fclose);
+    ::testing::internal::CaptureStdout();
+    result_ = shell.run(in.get());
+    return ::testing::internal::GetCapturedStdout();
+  }
+
+  Result<> result_;
+  std::string err_;
+};
+
+TEST_F(Query, PrintsATable) {
+  EXPECT_EQ(
+      run({.sql = "SELECT ts, comm, error FROM sys_exit; SELECT 'é' AS x, X'00ff' AS b, 0.5"}),
+      "  ts  comm   error\n"
+      "1500  eight  ENOENT\n"
+      "3400  eight  NULL\n"
+      "x  b        0.5\n"
+      "é  X'00ff'  0.5\n");
+  EXPECT_EQ(run({.sql = "SELECT ts FROM mark_victim"}), "ts\n");
+  EXPECT_EQ(run({.sql = "SELECT char(27) || '[31m' AS x"}), "x\n\\x1b[31m\n");
+}
+
+TEST_F(Query, PrintsCsv) {
+  EXPECT_EQ(
+      run({.sql = "SELECT 1 AS a, NULL AS \"b,c\", '' AS d, 'x\"y' AS e, 'p,q' AS f", .csv = true}),
+      "a,\"b,c\",d,e,f\n1,,\"\",\"x\"\"y\",\"p,q\"\n");
+}
+
+TEST_F(Query, PrintsJson) {
+  EXPECT_EQ(run({.sql = "SELECT ts, comm, NULL AS x, 1.5 AS y, 9e999 AS z, X'00ff' AS b, 1 AS ts "
+                        "FROM kfree"},
+                true),
+            R"({"ts":2800,"comm":"nine\\x1b[31m","x":null,"y":1.5,"z":null,"b":"00ff","ts:2":1})"
+            "\n");
+}
+
+TEST_F(Query, AlignsLongResultsByTheirFirstRows) {
+  const std::string out =
+      run({.sql = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 2000)"
+                  " SELECT x, 'y' AS y FROM c"});
+  EXPECT_THAT(out, HasSubstr("\n   1  y\n"));
+  EXPECT_THAT(out, HasSubstr("\n2000  y\n"));
+  EXPECT_EQ(std::ranges::count(out, '\n'), 2001);
+}
+
+TEST_F(Query, FailsForBadTraces) {
+  run({.directories = {"/nonexistent"}, .sql = "SELECT 1"});
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::data);
+  EXPECT_EQ(result_.error().message, "there is no trace directory /nonexistent");
+}
+
+TEST_F(Query, ShowsTheIntactPartOfADamagedTrace) {
+  write_trace(directory_.path() / "trace", spec());
+  const auto file = directory_.path() / "trace/ctf/cpu0";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 8);
+  EXPECT_EQ(run({.directories = {directory_.path() / "trace"},
+                 .sql = "SELECT a.ts FROM sys_exit a JOIN sys_exit b"}),
+            "  ts\n1500\n");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::data);
+  EXPECT_THAT(result_.error().message, HasSubstr("cpu0 is damaged"));
+  EXPECT_EQ(result_.error().message.find("; and "), std::string::npos);  // reported once
+}
+
+TEST_F(Query, WritesNothingIntoTheTrace) {
+  const auto path = directory_.path() / "trace";
+  write_trace(path, spec());
+  const auto before = std::filesystem::last_write_time(path);
+  run({.directories = {path}, .sql = "SELECT comm, count(*) FROM events GROUP BY comm ORDER BY 2"});
+  EXPECT_EQ(std::filesystem::last_write_time(path), before);
+}
+
+TEST_F(Query, ShellRunsStatementsAndCommands) {
+  EXPECT_EQ(type("SELECT 1 AS a;\nSELECT\n  2 AS b\n;\n.schema kfree\n.quit\nSELECT 3;\n"),
+            "a\n1\nb\n2\n"
+            "kfree: memory is returned to the general slab caches\n"
+            "COLUMN            TYPE     WHAT\n"
+            "ts                INTEGER  time: ns since boot\n"
+            "wall              TEXT     the same as wall-clock time, UTC\n"
+            "cpu               INTEGER  the CPU of the event\n"
+            "tid               INTEGER  the thread that ran; 0: an idle task\n"
+            "pid               INTEGER  its process\n"
+            "comm              TEXT     the name of the thread at that time\n"
+            "call_site         INTEGER\n"
+            "call_site_symbol  TEXT     of call_site\n"
+            "ptr               INTEGER\n"
+            "ptr_symbol        TEXT     of ptr\n");
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(type("SELECT 'no end' AS x"), "x\nno end\n");
+  const std::string tables = type(".tables");
+  EXPECT_THAT(tables, HasSubstr("\nsys_exit           2  a system call returns\n"));
+  EXPECT_THAT(tables, HasSubstr("\ncalls                 system calls from entry to exit\n"));
+  EXPECT_THAT(tables, HasSubstr("\nwithout rows: kmem_cache_alloc, "));
+  EXPECT_THAT(type(".help"), HasSubstr(".schema TABLE"));
+}
+
+TEST_F(Query, ShellEndsAtTheFirstErrorOfAScript) {
+  EXPECT_EQ(type("SELECT 1 AS a;\nSELECT x;\nSELECT 2;\n"), "a\n1\n");
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message, HasSubstr("unknown column 'x'"));
+  type(".tabels");
+  EXPECT_EQ(result_.error().message, "unknown command '.tabels'; did you mean '.tables'?");
+  type(".schema kmaloc");
+  EXPECT_EQ(result_.error().message, "unknown table 'kmaloc'; did you mean 'kmalloc'?");
+}
+
+// Each command of the page, with what it prints.
+TEST_F(Query, AnswersTheQuestionsOfItsPage) {
+  const std::string page = read_file(KTRACED_SOURCE_DIR "/docs/query.md");
+  const std::string begin = "```\n$ ktracectl query DIR ";
+  size_t commands = 0;
+  for (size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
+    at += begin.size();
+    const size_t end = page.find(std::string(1, page[at]) + "\n", at + 1);
+    const size_t close = page.find("\n```\n", end);
+    ASSERT_NE(close, std::string::npos);
+    const std::string sql = page.substr(at + 1, end - at - 1);
+    // The shell must not change it.
+    EXPECT_EQ(sql.find_first_of(page[at] == '"' ? "\"$`\\" : "'"), std::string::npos) << sql;
+    std::string out = run({.directories = {kQueried}, .sql = sql});
+    out += err_;
+    if (!result_) out += "ktracectl: " + result_.error().message + "\n";
+    EXPECT_EQ(out, page.substr(end + 2, close - end - 1)) << sql;
+    ++commands;
+  }
+  EXPECT_GE(commands, 31U);
+  for (int number = 1; number <= 20; ++number)
+    EXPECT_THAT(page, HasSubstr(fmt::format("\n### {}. ", number)));
+}
+
+}  // namespace
+}  // namespace ktraced::test

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/tables/event_tables.h"
+
+#include "ctl/tables/event_scan.h"
+#include "unit/ctl/query/query_fixture.h"
+#include "unit/support/sample_record.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class EventTables : public QueryTest {
+ protected:
+  void SetUp() override { open(spec()); }
+};
+
+TEST_F(EventTables, HaveTypedFieldsAndTheirNames) {
+  EXPECT_EQ(query("SELECT ts, wall, cpu, tid, pid, comm, nr, syscall, abi, abi_name, ret, error"
+                  " FROM sys_exit"),
+            "1500|2023-11-14T22:13:20.123458289Z|0|8|8|eight|257|openat|0||-2|ENOENT;"
+            "3400|2023-11-14T22:13:20.123460189Z|0|8|8|eight|257|openat|0||3|;");
+  EXPECT_EQ(query("SELECT args_0, args_2, args_5 FROM sys_enter LIMIT 1"), "1|3|0;");
+  EXPECT_EQ(
+      query("SELECT printf('%x', call_site), call_site_symbol, bytes_req FROM kmalloc LIMIT 1"),
+      "ffffffff81000001|put_pid+0x1/0x2|300;");
+  EXPECT_EQ(query("SELECT prev_state_name, next_comm FROM sched_switch WHERE prev_pid = 9"),
+            "S|swapper/1;");
+}
+
+TEST_F(EventTables, GiveOtherNamesToFieldsLikeCommonColumns) {
+  EXPECT_EQ(query("SELECT tid, comm, arg_pid FROM sched_wakeup"), "0|swapper/1|9;");
+}
+
+TEST_F(EventTables, MakeNamesOfUsersSafe) {
+  EXPECT_EQ(query("SELECT DISTINCT comm FROM kfree"), "nine\\x1b[31m;");
+  EXPECT_EQ(query("SELECT arg_comm FROM sched_wakeup"), "nine\\x1b[31m;");
+}
+
+TEST_F(EventTables, AreInTimeOrder) {
+  EXPECT_EQ(query("SELECT ts, event FROM events"),
+            "1000|sys_enter;1100|sched_switch;1200|kmalloc;1500|sys_exit;2500|sched_switch;"
+            "2600|sched_wakeup;2700|sched_switch;2800|kfree;2900|kmalloc;3000|sys_enter;"
+            "3400|sys_exit;");
+  EXPECT_EQ(query("EXPLAIN QUERY PLAN SELECT ts FROM events ORDER BY ts").find("B-TREE"),
+            std::string::npos);
+  EXPECT_THAT(query("EXPLAIN QUERY PLAN SELECT ts FROM events ORDER BY ts DESC"),
+              HasSubstr("B-TREE"));
+  EXPECT_EQ(query("SELECT ts FROM kmalloc ORDER BY ts DESC"), "2900;1200;");
+}
+
+TEST_F(EventTables, ShowArgumentsAsJson) {
+  EXPECT_EQ(query("SELECT json_extract(args, '$.ret') FROM events WHERE event = 'sys_exit'"),
+            "-2;3;");
+}
+
+TEST_F(EventTables, HaveEveryEventOfTheSchema) {
+  TraceSpec all = spec();
+  PacketSpec packet{.cpu = 0};
+  for (const auto& [event, record] : sample_records(all.schema, 8))
+    packet.records.push_back(record);
+  all.packets = {packet};
+  all.begin_ns = 0;
+  all.end_ns = kSampleTime + 1;
+  std::filesystem::remove_all(directory_.path() / "trace");
+  open(all);
+  for (const Event& event : all.schema.events())
+    EXPECT_THAT(query("SELECT * FROM \"" + event.name + "\""), HasSubstr("eight")) << event.name;
+}
+
+TEST_F(EventTables, LimitRowsByConditions) {
+  const auto times = [&](const std::string& condition) {
+    return query("SELECT ts FROM events WHERE " + condition);
+  };
+  EXPECT_EQ(times("ts < 1200"), "1000;1100;");
+  EXPECT_EQ(times("ts BETWEEN 1200 AND 1500"), "1200;1500;");
+  EXPECT_EQ(times("ts > 2899.5 AND ts <= 3e3"), "2900;3000;");
+  EXPECT_EQ(times("ts > '3000'"), "3400;");
+  EXPECT_EQ(times("ts = 1100.5"), "");
+  EXPECT_EQ(times("ts > -5 AND ts < 1050"), "1000;");
+  EXPECT_EQ(times("ts > NULL"), "");
+  EXPECT_EQ(times("cpu = 0 AND ts > 2000"), "3000;3400;");
+  EXPECT_EQ(times("cpu IN (0, 7) AND event = 'sys_exit'"), "1500;3400;");
+  EXPECT_EQ(times("event IN ('kfree', 'sys_exit')"), "1500;2800;3400;");
+  EXPECT_EQ(times("event = 'KFREE' COLLATE NOCASE"), "2800;");
+  EXPECT_EQ(times("pid = 8 AND cpu = 1"), "1200;2500;2800;2900;");
+  EXPECT_EQ(times("pid IN (8, 9) AND tid = 9"), "2500;2800;");
+  EXPECT_EQ(times("tid = '9'"), "2500;2800;");
+  EXPECT_EQ(times("tid = 4294967304"), "");
+  EXPECT_EQ(times("tid = 9.0 AND tid != 8"), "2500;2800;");
+  EXPECT_EQ(times("ts < 1050 OR (cpu = 0 AND ts > 3300) OR tid = 9"), "1000;2500;2800;3400;");
+}
+
+class EventScans : public EventTables {
+ protected:
+  // Rows, records taken, packets read.
+  std::string read(const ScanLimits& limits, std::string_view event = "") {
+    const std::atomic<bool> stop = false;
+    EventScan scan(*history_, event, common_columns(), limits, stop);
+    size_t rows = 0;
+    while (scan.next()) ++rows;
+    return fmt::format("{} {} {}", rows, scan.taken(), scan.packets());
+  }
+};
+
+TEST_F(EventScans, ReadOnlyWhatIsAskedFor) {
+  EXPECT_EQ(read({}), "11 11 4");
+  EXPECT_EQ(read({}, "kmalloc"), "2 2 4");
+  EXPECT_EQ(read({.cpus = {{0}}}), "4 4 2");   // the packets of one CPU
+  EXPECT_EQ(read({.end_ns = 1199}), "2 2 2");  // not the second packets
+  EXPECT_EQ(read({.begin_ns = 2, .end_ns = 1}), "0 0 0");
+  EXPECT_EQ(read({.pids = {{8}}}, "sched_switch"), "1 1 4");
+  EXPECT_EQ(read({.tids = {{}}}), "0 0 4");
+  EXPECT_EQ(read({.events = {{"sys_exit"}}}), "2 2 4");
+  EXPECT_EQ(read({.events = {{"no_event"}}}), "0 0 0");
+}
+
+TEST_F(EventScans, EndWhenTheyAreStopped) {
+  const std::atomic<bool> stop = true;
+  EventScan scan(*history_, "", common_columns(), {}, stop);
+  EXPECT_FALSE(scan.next());
+}
+
+TEST_F(EventScans, GiveARecordTheSameRowidWhateverTheirLimits) {
+  const std::string rowid = query("SELECT rowid FROM events WHERE ts = 2800");
+  EXPECT_EQ(query("SELECT rowid FROM events WHERE tid = 9 AND event = 'kfree'"), rowid);
+  EXPECT_EQ(query("SELECT rowid FROM kfree"), rowid);
+  EXPECT_EQ(query("SELECT count(DISTINCT rowid) FROM events"), "11;");
+}
+
+}  // namespace
+}  // namespace ktraced::test
