@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Draws the page from the data in it.
 import { kmemSection } from "./kmem.js";
+import { processSection } from "./processes.js";
 import { schedSection } from "./sched.js";
 import { bar, head, summarySection } from "./summary.js";
 import { syscallSection } from "./syscalls.js";
@@ -11,7 +12,7 @@ document.getElementById("bar").append(...bar());
 document.getElementById("head").append(...head(data).filter((part) => part !== null));
 const timeline = timelineSection(data);
 document.getElementById("main").replaceChildren(
-  timeline.element, schedSection(data, timeline.places), syscallSection(data, timeline.places), kmemSection(data, timeline.places), summarySection(data, timeline.places));
+  timeline.element, processSection(data, timeline.places), schedSection(data, timeline.places), syscallSection(data, timeline.places), kmemSection(data, timeline.places), summarySection(data, timeline.places));
 // Canvases are drawn with the next frame; at the frame after that they are complete.
 requestAnimationFrame(() => requestAnimationFrame(() => {
   document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));

@@ -14,6 +14,7 @@
 #include "ctl/reports/html_template.h"
 #include "ctl/reports/html_timeline.h"
 #include "ctl/reports/kmem_report.h"
+#include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
@@ -35,15 +36,17 @@ struct PageAnalyses {
   KmemAnalysis kmem;
   SchedAnalysis sched;
   SyscallAnalysis syscalls;
+  ProcessAnalysis processes;
   RunTimeline run{sched.runs()};
   CallTimeline calls{call_tracker};
   LossTimeline losses;
-  FanOut all{{&summary, &kmem, &sched, &call_tracker, &losses}};
+  FanOut all{{&summary, &kmem, &sched, &call_tracker, &processes, &losses}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
     sched.finish(facts.end_ns);
     call_tracker.finish(facts.end_ns);
+    processes.finish(facts.end_ns);
     losses.finish(facts.end_ns);
   }
 };
@@ -53,6 +56,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   const ReportFacts facts = input.facts({});
   const ReportFacts of_kmem = input.facts(events_that_free(analyses.kmem));
   const ReportFacts of_sched = input.facts(kSchedNeeds), of_syscalls = input.facts(kSyscallNeeds);
+  const ReportFacts of_processes = input.facts(kProcessNeeds);
   analyses.finish(of_kmem);
   ReportCommand command;
   command.top = top;
@@ -63,10 +67,12 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
                            [&input](uint64_t address) { return input.symbol(address); })},
       {"sched", sched_report(analyses.sched, command)},
       {"syscalls", syscall_report(analyses.syscalls, command)},
+      {"processes", process_report(analyses.processes, command, facts)},
       {"timeline", html_timeline(analyses.run, analyses.calls, analyses.losses, facts.begin_ns)}};
   data["kmem"]["caveats"] = of_kmem.caveats;
   data["sched"]["caveats"] = of_sched.caveats;
   data["syscalls"]["caveats"] = of_syscalls.caveats;
+  data["processes"]["caveats"] = of_processes.caveats;
   add_facts(data, facts);
   return data;
 }
