@@ -28,6 +28,15 @@ class History {
   // Sorted by their begin; the index is RecordOrigin::source.
   [[nodiscard]] const std::vector<TraceReader>& traces() const { return traces_; }
 
+  // Limits what is read to a part, before the first read(). Packets before it are skipped by their
+  // headers, so damage in them is not found; packets after it are not read. A loss that begins
+  // before the part and ends in it or after it is at its begin.
+  void set_window(const TimeWindow& window) { window_ = window; }
+  [[nodiscard]] const TimeWindow& window() const { return window_; }
+  // From the first to the last record; of unfinished traces, what they have now. Ends before it
+  // begins if there are no records.
+  [[nodiscard]] TimeWindow extent();
+
   // Gives `sink` the next records; false: there are no more.
   bool read(MergeSink& sink);
 
@@ -48,11 +57,14 @@ class History {
 
   explicit History(std::vector<TraceReader> traces) : traces_(std::move(traces)) {}
   void begin_traces();
+  void begin_trace(uint32_t source);
+  void release(uint64_t until, MergeSink& sink);
   void refill();
   bool refill(Stream& stream);
   [[nodiscard]] uint64_t complete_until() const;
 
   std::vector<TraceReader> traces_;
+  TimeWindow window_;
   size_t begun_ = 0;  // traces whose files are or were open
   std::vector<Stream> streams_;
   Merger merger_;
