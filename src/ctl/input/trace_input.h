@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ctl/input/report_input.h"
+#include "ctl/input/time_selection.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {
@@ -15,9 +16,9 @@ namespace ktraced {
 // Trace directories, read as one history.
 class TraceInput : public ReportInput {
  public:
-  // Fails as History::open() does.
+  // Fails as History::open() and select_times() do.
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
-                                                   bool partial);
+                                                   bool partial, const TimeArgs& times);
 
   Result<> read(Analysis& analysis) override;
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
