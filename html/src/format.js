@@ -26,5 +26,28 @@ export function offset(ns, step) {
   return `+${(ns / 1e9).toFixed(digits)} s`;
 }
 
+const two = (n) => String(n).padStart(2, "0");
+
+// The wall clock at `ns` after boot, local time: { date, time, zone }; null if the window does not have it.
+export function wallClock(ns, window) {
+  if (!window.clock_offset_ns) return null;
+  const microseconds = Math.floor((ns + window.clock_offset_ns) / 1000);
+  const at = new Date(Math.floor(microseconds / 1000));
+  const zone = -at.getTimezoneOffset();
+  return {
+    date: `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`,
+    time: `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(microseconds % 1e6).padStart(6, "0")}`,
+    zone: `${zone < 0 ? "-" : "+"}${two(Math.floor(Math.abs(zone) / 60))}:${two(Math.abs(zone) % 60)}`,
+  };
+}
+
+// "from 1.000000 to 2.000000 s after boot", and the wall clock if it is known.
+export function windowText(window) {
+  const seconds = (ns) => (ns / 1e9).toFixed(6);
+  const boot = `from ${seconds(window.begin_ns)} to ${seconds(window.end_ns)} s after boot`;
+  const begin = wallClock(window.begin_ns, window), end = wallClock(window.end_ns, window);
+  return begin === null ? boot : `${boot}: ${begin.date} ${begin.time} to ${end.time} (UTC${begin.zone})`;
+}
+
 // 1 or 3 things: plural(3, "event").
 export const plural = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;

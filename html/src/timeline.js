@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The section with the timeline: CPUs above, system calls of threads below.
 import { el, printable } from "./dom.js";
-import { count, duration, offset, percent, plural } from "./format.js";
+import { count, duration, offset, percent, plural, wallClock } from "./format.js";
 import { kNoLane, Lane, lanesByCpu } from "./lanes.js";
 import { Overview } from "./overview.js";
 import { contextOf, paintAxis } from "./paint.js";
@@ -217,7 +217,8 @@ class Timeline {
     const { range, cursor, data } = this;
     const shown = range.span >= range.length ? `All ${duration(range.length)}` : `${duration(range.span)} of ${duration(range.length)}, from ${offset(range.begin, range.span / 1000)}`;
     const at = cursor === null ? "" : ` · pointer at ${offset(cursor, range.span / 10000)}, ${((data.window.begin_ns + cursor) / 1e9).toFixed(6)} s after boot`;
-    this.status.textContent = shown + at;
+    const clock = cursor === null ? null : wallClock(data.window.begin_ns + cursor, data.window);
+    this.status.textContent = shown + at + (clock === null ? "" : `, ${clock.time}`);
   }
 }
 

@@ -26,6 +26,8 @@ enum class ExitCode : int {
 struct Error {
   ExitCode code = ExitCode::software;
   std::string message;  // one sentence: what failed, on what, and the remedy
+  // Of an error at a place of a text, mostly empty: the text, and a line that marks the place.
+  std::string excerpt = {};
 };
 
 template <class T = void>

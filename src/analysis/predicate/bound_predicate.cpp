@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/predicate/named_value.h"
+#include "base/text/suggest.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
 
@@ -123,14 +124,16 @@ class Binder {
       if (std::ranges::any_of(value.call, [](const auto& number) { return number.has_value(); }))
         return value;
       return predicate_error(text_, literal.place,
-                             fmt::format("there is no system call '{}'", literal.text));
+                             fmt::format("there is no system call '{}'{}", literal.text,
+                                         suggestion(literal.text, value_names(meaning, schema_))));
     }
     const auto number = named_value(meaning, literal.text, schema_);
     if (!number)
       return predicate_error(
           text_, literal.place,
           has_named_values(meaning)
-              ? fmt::format("'{}' is not a name of a value of this field", literal.text)
+              ? fmt::format("'{}' is not a name of a value of this field{}", literal.text,
+                            suggestion(literal.text, value_names(meaning, schema_)))
               : "expected a number: the values of this field have no names");
     if (meaning == Meaning::syscall_ret && !literal.negative)
       return predicate_error(text_, literal.place,

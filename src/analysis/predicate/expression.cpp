@@ -181,7 +181,15 @@ class Parser {
 
 std::unexpected<Error> predicate_error(std::string_view text, size_t place,
                                        const std::string& what) {
-  return fail(ExitCode::usage, "at character {} of '{}': {}", place + 1, printable(text), what);
+  const std::string shown = printable(text);
+  // Bytes that continue a character of UTF-8 take no column.
+  const std::string before = printable(text.substr(0, place));
+  const auto columns = std::ranges::count_if(
+      before, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  return std::unexpected(
+      Error{.code = ExitCode::usage,
+            .message = fmt::format("at character {} of '{}': {}", place + 1, shown, what),
+            .excerpt = fmt::format("{}\n{:>{}}", shown, '^', columns + 1)});
 }
 
 Result<Expression> parse_expression(std::string_view text) {

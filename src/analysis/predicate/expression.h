@@ -47,7 +47,7 @@ struct Expression {
   size_t place = 0;             // of the field
 };
 
-// An error at a character of `text` (from 0): "at character 5 of '…': WHAT".
+// An error at a character of `text` (from 0): "at character 5 of '…': WHAT", with an excerpt.
 [[nodiscard]] std::unexpected<Error> predicate_error(std::string_view text, size_t place,
                                                      const std::string& what);
 

@@ -6,6 +6,7 @@
 namespace ktraced {
 namespace {
 
+constexpr int32_t kCallMax = 1024;  // no ABI has as many system calls
 constexpr uint64_t kErrnoMax = 4095, kSignalMax = 64, kResultMax = 15, kStateMax = 0x1ff;
 
 // The first number from `first` to `last` with this name.
@@ -56,6 +57,34 @@ std::optional<uint64_t> named_value(Meaning meaning, std::string_view name, cons
     default:
       return std::nullopt;
   }
+}
+
+std::vector<std::string> value_names(Meaning meaning, const Schema& schema) {
+  std::vector<std::string> names;
+  const auto add = [&names](std::string_view name) {
+    if (!name.empty()) names.emplace_back(name);
+  };
+  switch (meaning) {
+    case Meaning::syscall_nr:
+      for (uint32_t abi = 0; abi < 3; ++abi)
+        for (int32_t number = 0; number < kCallMax; ++number) add(syscall_name(abi, number));
+      break;
+    case Meaning::syscall_ret:
+    case Meaning::errno_nr:
+      for (int32_t error = 1; error <= static_cast<int32_t>(kErrnoMax); ++error)
+        add(errno_name(error));
+      break;
+    case Meaning::signo:
+      for (int32_t signal = 1; signal <= static_cast<int32_t>(kSignalMax); ++signal)
+        add(signal_name(signal));
+      break;
+    case Meaning::gfp_flags:
+      for (const FlagName& flag : schema.gfp_flags) add(flag.name);
+      break;
+    default:
+      break;
+  }
+  return names;
 }
 
 bool has_named_values(Meaning meaning) {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "schema/schema.h"
 
@@ -14,6 +16,10 @@ namespace ktraced {
 // the errno, which is a positive number. Not for syscall_nr: its names depend on the record's ABI.
 [[nodiscard]] std::optional<uint64_t> named_value(Meaning meaning, std::string_view name,
                                                   const Schema& schema);
+
+// The names of the values of fields of that meaning, to suggest similar ones; empty: too many, or
+// none.
+[[nodiscard]] std::vector<std::string> value_names(Meaning meaning, const Schema& schema);
 
 // Do fields of that meaning have names?
 [[nodiscard]] bool has_named_values(Meaning meaning);

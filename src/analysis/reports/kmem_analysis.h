@@ -89,9 +89,9 @@ class KmemSink {
   virtual void on_end(const End& end) = 0;
 };
 
-// Reads allocations and frees in time order. An allocation is selected by its own event, not by its
-// free; `frees` counts the selected events. Memory: 64 bytes for each held allocation, at most
-// kMaxHeld of them, and at most kMaxRows rows in each table.
+// Reads allocations and frees in time order. An allocation is selected by its own event; any
+// task may free it. `frees` counts the selected events. Memory: 64 bytes for each held allocation,
+// at most kMaxHeld of them, and at most kMaxRows rows in each table.
 class KmemAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxHeld = 2'000'000;

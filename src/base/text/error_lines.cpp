@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/text/error_lines.h"
 
+#include <algorithm>
+
 #include "base/text/plain_text.h"
 
 namespace ktraced {
@@ -21,6 +23,12 @@ std::string error_lines(std::string_view program, const Error& error) {
   std::string out;
   for (const std::string& line : message_lines(error))
     out += fmt::format("{}: {}\n", program, line);
+  std::string_view rest = error.excerpt;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    out += fmt::format("  {}\n", printable(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   return out;
 }
 

@@ -14,7 +14,7 @@ namespace ktraced {
 // each problem: elsewhere a line end comes from foreign text and is escaped.
 [[nodiscard]] std::vector<std::string> message_lines(const Error& error);
 
-// "PROGRAM: message" for each of them, each with its line end.
+// "PROGRAM: message" for each of them, each with its line end, and the excerpt, indented.
 [[nodiscard]] std::string error_lines(std::string_view program, const Error& error);
 
 }  // namespace ktraced

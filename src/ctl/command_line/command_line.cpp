@@ -12,6 +12,7 @@
 #include "base/install_paths.h"
 #include "base/text/option_messages.h"
 #include "ctl/command_line/help.h"
+#include "ctl/command_line/selection_options.h"
 #include "ctl/command_line/view_command_line.h"
 #include "ctl/input/filter_args.h"
 #include "ctl/live/rpc_client.h"

@@ -91,11 +91,14 @@ constexpr Examples kExamples[] = {
   ktracectl stream --event syscalls --pid 812 --format json
   ktracectl stream --event 'sched_*' --uid alice --duration 2s
   ktracectl stream --event sys_enter,sys_exit --syscall openat --follow 4711
+  ktracectl stream --event syscalls --where 'ret == -ENOENT' --until 14:05
   ktracectl stream --count-only --duration 5s)"},
     {"show", R"(  ktracectl show DIR
   ktracectl show SNAPSHOT
   ktracectl show SNAPSHOT --directory /mnt/snapshots
   ktracectl show DIR --event kmalloc,kfree --format json
+  ktracectl show DIR --last 2s --time wall --error any
+  ktracectl show DIR --since 14:03:21.5 --where 'nr == openat && ret < 0'
   ktracectl show /var/log/ktraced/stream-*[0-9])"},
     {"report", R"(  ktracectl report summary DIR
   ktracectl report html DIR -o report.html)"},
@@ -109,8 +112,10 @@ constexpr Examples kExamples[] = {
   ktracectl report kmem DIR --event kmalloc,kfree
   ktracectl report kmem --live --duration 5s --top 20)"},
     {"report sched", R"(  ktracectl report sched DIR --by delay
+  ktracectl report sched DIR --tid 815 --since -500ms
   ktracectl report sched --live --duration 5s)"},
     {"report syscalls", R"(  ktracectl report syscalls DIR --by errors
+  ktracectl report syscalls DIR --comm make --error ENOENT --last 2s
   ktracectl report syscalls DIR --json
   ktracectl report syscalls DIR --csv --table processes --top all)"},
     {"report wakeups", R"(  ktracectl report wakeups nginx DIR

@@ -5,17 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/text/duration.h"
 #include "base/text/suggest.h"
-#include "base/user_id.h"
 #include "ctl/command_line/report_options.h"
+#include "ctl/command_line/selection_options.h"
 #include "ctl/printing/output_format.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
@@ -25,15 +21,6 @@
 
 namespace ktraced {
 namespace {
-
-// Accepts numbers above zero; the message of CLI11's own check has a number of 300 digits.
-std::string check_positive(const std::string& text) {
-  double number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (is_number && number > 0 && std::isfinite(number)) return "";
-  return fmt::format("'{}' is not a number above 0", text);
-}
 
 std::string check_format(const std::string& text) {
   if (format_named(text)) return "";
@@ -49,89 +36,30 @@ void add_format_options(CLI::App* sub, ViewOptions& view) {
       ->check(check_format)
       ->type_name("FORMAT");
   sub->add_flag("--gfp-names", view.gfp_names, "Allocation flags by name (of kmemtrace-minimal)");
-  sub->add_flag("--names", view.names,
-                "System calls, signals, errors and files by name (of process)");
+  auto* names = sub->add_flag_callback(
+      "--names", [&view] { view.names = true; },
+      "Calls, errors, signals and flags by name; the default on a terminal");
+  sub->add_flag_callback(
+         "--no-names", [&view] { view.names = false; }, "All of these as numbers")
+      ->excludes(names);
+  sub->add_option_function<std::string>(
+         "--time", [&view](const std::string& name) { view.time = time_form_named(name); },
+         "Times in text: boot (seconds since boot), wall, iso (date and time), or delta")
+      ->check([](const std::string& text) {
+        if (time_form_named(text)) return std::string();
+        return unknown_name("form of time", text, time_form_names(),
+                            fmt::format("there are {}", fmt::join(time_form_names(), ", ")));
+      })
+      ->type_name("FORM");
 }
 
 // Rejects options that the selected format does not have.
 void check_format_options(const ViewOptions& view) {
   if (view.gfp_names && view.format != OutputFormat::kmemtrace_minimal)
     throw CLI::ValidationError("--gfp-names belongs to --format kmemtrace-minimal");
-  if (view.names && view.format != OutputFormat::process)
-    throw CLI::ValidationError("--names belongs to --format process");
-}
-
-// Adds an option that can be repeated and takes several values at once.
-void add_list(CLI::App* sub, const char* name, auto& values, const char* description,
-              const char* type) {
-  sub->add_option(name, values, description)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name(type);
-}
-
-void add_event_option(CLI::App* sub, std::vector<std::string>& events) {
-  add_list(sub, "--event", events, "Only these events or groups", "NAME,…");
-}
-
-// --event, --pid, --uid and --comm.
-void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
-  add_event_option(sub, selection.events);
-  add_list(sub, "--pid", selection.pids, "Only events of these processes or threads", "PID,…");
-  sub->add_option_function<std::vector<std::string>>(
-         "--uid",
-         [&selection](const std::vector<std::string>& users) {
-           for (const std::string& user : users)
-             if (auto uid = parse_user(user)) selection.uids.push_back(*uid);
-         },
-         "Only events of processes of these users, by name or number")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check([](const std::string& text) {
-        const auto user = parse_user(text);
-        return user ? std::string() : user.error().message;
-      })
-      ->type_name("USER,…");
-  add_list(sub, "--comm", selection.comms, "Only events of tasks with these names ('nginx*')",
-           "COMM,…");
-}
-
-// What is selected by the fields of events.
-void add_condition_options(CLI::App* sub, SelectionArgs& selection) {
-  add_list(sub, "--tid", selection.tids, "Only events of these threads", "TID,…");
-  add_list(sub, "--cpu", selection.cpus, "Only events on these CPUs", "N,…");
-  add_list(sub, "--error", selection.errors,
-           "Only system calls that fail so: ENOENT, or any for all errors", "ERROR,…");
-  sub->add_option("--where", selection.where,
-                  "Only events for which this is true: 'ret < 0 && nr == openat'; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("EXPRESSION");
-}
-
-void add_call_option(CLI::App* sub, std::vector<std::string>& calls) {
-  add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
-}
-
-// All of these, of commands that read traces.
-void add_all_selection(CLI::App* sub, SelectionArgs& selection) {
-  add_selection_options(sub, selection);
-  add_condition_options(sub, selection);
-  add_call_option(sub, selection.syscalls);
-}
-
-// What the kernel can select beside.
-void add_session_options(CLI::App* sub, SessionArgs& session) {
-  add_list(sub, "--cgroup", session.cgroups, "Only events of tasks in these control groups",
-           "PATH,…");
-  add_list(sub, "--follow", session.follow,
-           "Only events of these processes and of what they start from now on", "PID,…");
-  add_call_option(sub, session.syscalls);
-  sub->add_option("--buffer-kb", session.buffer_kb,
-                  "Size of the ring of each CPU, a power of two (default: what fits)")
-      ->check(check_positive)
-      ->type_name("N");
-  sub->add_option("--name", session.name, "Name of the session (default: client-N)")
-      ->type_name("NAME");
+  if (view.format != OutputFormat::json) return;
+  if (view.names) throw CLI::ValidationError("--names is for text: JSON has numbers and names");
+  if (view.time) throw CLI::ValidationError("--time is for text: JSON has ns since boot");
 }
 
 // Options of commands that show events. Returns --count-only.
@@ -139,6 +67,7 @@ CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
   add_format_options(sub, view);
   add_selection_options(sub, view.selection);
   add_condition_options(sub, view.selection);
+  add_time_options(sub, view.times);
   auto* count = sub->add_option("--count", view.count, "End after N events");
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
@@ -176,6 +105,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
   add_all_selection(sub, options->selection);
+  add_time_options(sub, options->times);
   add_top(sub, options->top);
   add_csv(sub, *options);
   if (kind == ReportCommand::Kind::processes)
@@ -194,6 +124,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
     if (options->directories.empty() && !options->live)
       throw CLI::ValidationError(
           fmt::format("report {} needs DIR, a trace directory, or --live", name));
+    if (options->live) refuse_past(options->times, "a live report");
     command = *options;
   });
 }
@@ -210,28 +141,12 @@ void add_html_report(CLI::App* report, Command& command) {
       ->required()
       ->type_name("FILE");
   add_all_selection(sub, options->selection);
+  add_time_options(sub, options->times);
   add_top(sub, options->top);
   sub->callback([options, &command] { command = *options; });
 }
 
 }  // namespace
-
-CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description,
-                          const char* name) {
-  return sub
-      ->add_option_function<std::string>(
-          name,
-          [&seconds](const std::string& text) {
-            if (auto duration = parse_duration(text))
-              seconds = std::chrono::duration<double>(*duration).count();
-          },
-          description)
-      ->check([](const std::string& text) {
-        const auto duration = parse_duration(text);
-        return duration ? std::string() : duration.error().message;
-      })
-      ->type_name("TIME");
-}
 
 void add_record_selection(CLI::App* sub, RecordCommand& record) {
   add_selection_options(sub, record.selection);
@@ -249,6 +164,7 @@ void add_stream(CLI::App& app, Command& command) {
   add_duration(sub, options->duration_s, "End after this time: 500ms, 2s, 1m");
   sub->callback([options, &command] {
     check_format_options(*options);
+    refuse_past(options->times, "a stream");
     command = *options;
   });
 }
@@ -257,7 +173,7 @@ void add_show(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
   auto options = std::make_shared<ShowCommand>();
   auto* count_only = add_view_options(sub, *options);
-  add_call_option(sub, options->selection.syscalls);
+  add_syscall_option(sub, options->selection);
   for (const char* name : {"--event", "--pid", "--uid", "--comm", "--syscall"})
     count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
@@ -296,6 +212,7 @@ void add_export(CLI::App& app, Command& command) {
       ->required()
       ->type_name("FILE");
   add_all_selection(sub, options->selection);
+  add_time_options(sub, options->times);
   sub->callback([options, &command] { command = *options; });
 }
 

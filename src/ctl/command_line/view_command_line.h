@@ -23,8 +23,4 @@ void add_query(CLI::App& app, Command& command);
 // The options of `record` that select what is recorded.
 void add_record_selection(CLI::App* sub, RecordCommand& record);
 
-// The option `name` TIME, by default --duration.
-CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description,
-                          const char* name = "--duration");
-
 }  // namespace ktraced

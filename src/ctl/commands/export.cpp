@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -112,19 +113,21 @@ class PerfettoExporter : public BufferedExporter {
     std::vector<PerfettoSource> sources;
     for (size_t i = 0; i < choices.size(); ++i) {
       const TraceReader& trace = history.traces()[i];
+      const TimeWindow& window = history.window();
       sources.push_back({.sources = {trace.schema(), trace.names(), &choices[i].symbols},
                          .manifest = trace.manifest(),
-                         .begin_ns = trace.begin_ns(),
-                         .end_ns = trace.end_ns(),
-                         .changes = changes_of(trace)});
+                         .begin_ns = std::max(trace.begin_ns(), window.begin_ns),
+                         .end_ns = std::min(trace.end_ns(), window.end_ns),
+                         .changes = changes_of(trace, window)});
     }
     return sources;
   }
-  static std::vector<uint64_t> changes_of(const TraceReader& trace) {
+  static std::vector<uint64_t> changes_of(const TraceReader& trace, const TimeWindow& window) {
     std::vector<uint64_t> changes;
     for (const ConfigSpan& span :
          spans_of(trace.manifest().config, trace.begin_ns(), trace.end_ns()))
-      if (span.begin_ns > trace.begin_ns()) changes.push_back(span.begin_ns);
+      if (span.begin_ns > trace.begin_ns() && window.contains(span.begin_ns))
+        changes.push_back(span.begin_ns);
     return changes;
   }
   // Running threads are drawn from one switch of a CPU to the next. Without the switches to other
@@ -208,6 +211,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
                                                        command.directories.end());
   auto history = History::open(directories, command.partial);
   if (!history) return propagate(history);
+  if (auto selected = select_times(command.times, *history); !selected) return selected;
   auto choices = make_choices(command, *history);
   if (!choices) return propagate(choices);
   auto target = OutputTarget::open(command.output, access_of_traces(command.directories));
@@ -216,6 +220,8 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   const auto start = std::chrono::steady_clock::now();
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (exporter->total().records == 0 && (!command.selection.empty() || !command.times.empty()))
+    print_stderr("ktracectl: no event is selected by these options\n");
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
   print_states(*history);

@@ -40,14 +40,28 @@ struct View {
 // Pointers, because the decoders refer to the symbols in the same object.
 using Views = std::vector<std::unique_ptr<View>>;
 
+// A trace without a clock offset has no wall-clock times.
+Result<> check_time_form(const ShowCommand& command, const TraceReader& trace) {
+  if (command.time != TimeForm::wall && command.time != TimeForm::iso) return {};
+  if (trace.manifest().origin.clock_offset_ns != 0) return {};
+  return fail(ExitCode::usage,
+              "{}: the trace does not say what the wall clock was: use --time boot or delta",
+              trace.path().string());
+}
+
 Result<Views> make_views(const ShowCommand& command, bool json, const History& history) {
   Views views;
   for (const TraceReader& trace : history.traces()) {
+    if (auto good = check_time_form(command, trace); !good) return propagate(good);
     auto selection = selection_for(trace, command.selection);
     if (!selection) return propagate(selection);
     auto view =
         std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
-    view->decoder = make_decoder(command, json, {trace.schema(), trace.names(), &view->symbols});
+    view->decoder = make_decoder(command, json,
+                                 {.schema = trace.schema(),
+                                  .names = trace.names(),
+                                  .symbols = &view->symbols,
+                                  .clock_offset_ns = trace.manifest().origin.clock_offset_ns});
     views.push_back(std::move(view));
   }
   return views;
@@ -83,6 +97,8 @@ Result<> print_events(const ShowCommand& command, const Views& views, History& h
     if (auto written = screen.write(printer.out(), Screen::kLargePiece); !written) return written;
   if (auto written = screen.write(printer.out(), 1); !written) return written;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (printer.totals().shown == 0 && (!command.selection.empty() || !command.times.empty()))
+    print_stderr("ktracectl: no event is selected by these options\n");
   print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, seconds.count());
   return {};
@@ -135,6 +151,7 @@ Result<> run_show(const ShowCommand& command, const Options& options) {
                                                  command.directories.end());
   auto history = History::open(directories, command.partial);
   if (!history) return propagate(history);
+  if (auto selected = select_times(command.times, *history); !selected) return selected;
   auto views = make_views(command, options.json, *history);
   if (!views) return propagate(views);
   auto shown =

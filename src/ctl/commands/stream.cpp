@@ -100,7 +100,13 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Live
   Schema schema = source.schema();  // grows with the stream
   NameTable names;
   RemoteSymbols symbols(ask_daemon(options.socket));
-  auto decoder = make_decoder(command, options.json, {schema, names, &symbols});
+  const StreamInfo& info = source.info();
+  auto decoder =
+      make_decoder(command, options.json,
+                   {.schema = schema,
+                    .names = names,
+                    .symbols = &symbols,
+                    .clock_offset_ns = static_cast<int64_t>(info.realtime_ns - info.boottime_ns)});
   BatchPrinter printer(schema, *selection, names, &symbols, *decoder, command.count);
   decoder->header(printer.out());
   auto packets = ReadAhead::start(source);
@@ -128,7 +134,11 @@ void print_stream_hints(const StreamCommand& command, const Options& options,
 
 }  // namespace
 
-Result<> run_stream(const StreamCommand& command, const Options& options) {
+Result<> run_stream(const StreamCommand& typed, const Options& options) {
+  auto seconds = stream_seconds(typed.duration_s, typed.times);
+  if (!seconds) return propagate(seconds);
+  StreamCommand command = typed;
+  command.duration_s = *seconds;
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   auto client = RpcClient::connect(options.socket);

@@ -11,6 +11,8 @@
 
 #include "ctl/input/selection.h"
 #include "ctl/input/session_request.h"
+#include "ctl/input/time_selection.h"
+#include "decoders/text/event_time.h"
 
 namespace ktraced {
 
@@ -51,8 +53,10 @@ enum class OutputFormat { ftrace, json, kmemtrace, kmemtrace_minimal, process };
 struct ViewOptions {
   std::optional<OutputFormat> format;  // nothing: json with --json, else ftrace
   bool gfp_names = false;              // of kmemtrace-minimal: flags by name
-  bool names = false;                  // of process: calls, signals and errors by name
+  std::optional<bool> names;           // numbers by name, in text; nothing: on a terminal
+  std::optional<TimeForm> time;        // of text; nothing: as the form has it
   SelectionArgs selection;
+  TimeArgs times;
   std::optional<uint64_t> count;     // end after this many events
   std::optional<double> duration_s;  // end after this many seconds
   bool count_only = false;
@@ -79,6 +83,7 @@ struct ReportCommand {
   std::optional<double> duration_s;      // of a live report, in seconds
   bool partial = false;                  // also an unfinished trace
   SelectionArgs selection;               // what is reported
+  TimeArgs times;                        // of a live report only `until`
   uint64_t top = 10;                     // rows of each table; kAllRows: all
   std::string who;                       // of wakeups: thread, process or name
   bool tree = false;                     // of processes: children below their parents
@@ -93,7 +98,8 @@ struct HtmlCommand {
   std::vector<std::string> directories;
   bool partial = false;     // also an unfinished trace
   SelectionArgs selection;  // as of ReportCommand
-  uint64_t top = 300;       // rows of each table
+  TimeArgs times;
+  uint64_t top = 300;  // rows of each table
   std::string output;
   std::string store;  // as of ShowCommand
 };
@@ -104,6 +110,7 @@ struct ExportCommand {
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;
+  TimeArgs times;
   std::string output;  // a file, "-": standard output
   std::string store;   // as of ShowCommand
 };

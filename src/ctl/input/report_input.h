@@ -20,6 +20,7 @@ namespace ktraced {
 struct ReportFacts {
   uint64_t begin_ns = 0;  // window, CLOCK_BOOTTIME
   uint64_t end_ns = 0;
+  int64_t clock_offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_BOOTTIME; 0: unknown
   // From this time on there is a record of every hit, except for losses that are reported where
   // they happened. UINT64_MAX: not known for any time.
   uint64_t whole_since_ns = 0;
@@ -48,11 +49,16 @@ class ReportInput {
   // The selections by `args` for each source, in the order of add_source(). Fails as
   // Selection::make() does.
   [[nodiscard]] virtual Result<std::vector<Selection>> select(const SelectionArgs& args) const = 0;
+  // Call after the last event. The selecting options that no event met, as typed; empty: none.
+  [[nodiscard]] virtual std::string unmet_selection() const { return {}; }
   // Function and offset at a kernel address; empty if unknown. Valid until the next call.
   virtual std::string_view symbol(uint64_t address) = 0;
   // Call after the last event. Fails if a part could not be read.
   [[nodiscard]] virtual Result<> verdict() const = 0;
 };
+
+// The sources of the events and the time window, as text: the lines above a report.
+[[nodiscard]] std::string facts_text(const nlohmann::json& report);
 
 // Adds caveats for the hits of the events `needed` that the kernel has missed: `missed`, by event.
 void caveat_missed(const std::vector<std::string>& needed, const nlohmann::json& missed,

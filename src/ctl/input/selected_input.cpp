@@ -119,6 +119,11 @@ Result<> SelectedInput::read(Analysis& analysis) {
   return input_->read(selected);
 }
 
+std::string SelectedInput::unmet_selection() const {
+  if (selections_.empty() || !selections_.front().has_conditions()) return {};
+  return selections_.front().unmet_text(selector_.ever_met());
+}
+
 ReportFacts SelectedInput::facts(const std::vector<std::string>& needed) {
   std::vector<std::string> kept, left_out;
   for (const std::string& event : needed) (is_chosen(event) ? kept : left_out).push_back(event);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/coverage/comm.h"
+#include "analysis/predicate/named_value.h"
 #include "base/text/suggest.h"
 #include "trace/packet/field_value.h"
 
@@ -74,6 +75,25 @@ std::vector<Condition> conditions_of(const SelectionArgs& args) {
   return conditions;
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The names that --syscall and --error take.
+Result<> check_names(const SelectionArgs& args, const Schema& schema) {
+  const auto check = [&](const char* what, Meaning meaning, const std::vector<std::string>& typed,
+                         const char* any) -> Result<> {
+    if (typed.empty()) return {};
+    const std::vector<std::string> names = value_names(meaning, schema);
+    for (const std::string& name : typed)
+      if (name != any && !is_number(name) && std::ranges::find(names, name) == names.end())
+        return fail(ExitCode::usage, "{}", unknown_name(what, name, names));
+    return {};
+  };
+  if (auto good = check("system call", Meaning::syscall_nr, args.syscalls, ""); !good) return good;
+  return check("error", Meaning::errno_nr, args.errors, kAnyError.data());
+}
+
 // Bits of MetConditions: the tasks, the CPU, and from kFields on a bit for each condition on
 // fields.
 constexpr unsigned kTaskBit = 0, kCpuBit = 1, kFields = 2;
@@ -96,6 +116,7 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.comms_ = args.comms;
   selection.tids_ = args.tids;
   selection.cpus_ = args.cpus;
+  if (auto good = check_names(args, schema); !good) return propagate(good);
   for (Condition& condition : conditions_of(args)) {
     if (selection.where_.size() == kMaxConditions)
       return fail(ExitCode::usage, "more than {} conditions: join them with &&", kMaxConditions);
@@ -158,6 +179,23 @@ MetConditions Selection::met(uint32_t cpu, RecordView record, const NameTable& n
   for (size_t i = 0; i < where_.size(); ++i)
     if (!where_[i].matches(subject)) met &= ~bit(kFields + i);
   return met;
+}
+
+std::string Selection::unmet_text(MetConditions met) const {
+  std::string text;
+  const auto add = [&text](const char* option, const auto& values) {
+    if (!values.empty()) text += fmt::format(" {} {}", option, fmt::join(values, ","));
+  };
+  if ((met & bit(kTaskBit)) == 0) {
+    add("--pid", pids_);
+    add("--tid", tids_);
+    add("--uid", uids_);
+    add("--comm", comms_);
+  }
+  if ((met & bit(kCpuBit)) == 0) add("--cpu", cpus_);
+  for (size_t i = 0; i < where_.size(); ++i)
+    if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i];
+  return text.substr(std::min<size_t>(1, text.size()));
 }
 
 bool Selection::wants_cpu(uint32_t cpu) const {

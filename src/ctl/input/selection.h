@@ -72,6 +72,8 @@ class Selection {
   }
   // The conditions on fields, as typed: "--error ENOENT".
   [[nodiscard]] const std::vector<std::string>& conditions() const { return where_options_; }
+  // Those conditions that are not in `met`, as typed: "--comm nginx --error ENOENT".
+  [[nodiscard]] std::string unmet_text(MetConditions met) const;
   // Can a record of the event meet the condition with this index?
   [[nodiscard]] bool can_meet(size_t condition, std::string_view event) const;
   // Can a record of the event meet all of them?

@@ -65,8 +65,18 @@ std::vector<ConfigSpan> history_spans(const History& history) {
   std::vector<ConfigSpan> spans;
   for (const TraceReader& trace : history.traces())
     for (ConfigSpan& span : spans_of(trace.manifest().config, window_begin(trace), trace.end_ns()))
-      spans.push_back(std::move(span));
+      if (span.begin_ns <= history.window().end_ns) spans.push_back(std::move(span));
   std::ranges::stable_sort(spans, {}, &ConfigSpan::begin_ns);
+  return spans;
+}
+
+// The spans in the window, cut where it begins and ends.
+std::vector<ConfigSpan> in_window(std::vector<ConfigSpan> spans, const TimeWindow& window) {
+  std::erase_if(spans, [&](const ConfigSpan& span) { return span.end_ns < window.begin_ns; });
+  for (ConfigSpan& span : spans) {
+    span.begin_ns = std::max(span.begin_ns, window.begin_ns);
+    span.end_ns = std::min(span.end_ns, window.end_ns);
+  }
   return spans;
 }
 
@@ -78,7 +88,9 @@ std::vector<LossItem> beginning_of(const History& history, uint32_t source) {
   const bool after_gap = source != 0 && trace.begin_ns() > history.traces()[source - 1].end_ns();
   std::vector<LossItem> losses;
   for (const CpuAccount& cpu : trace.manifest().cpus) {
-    if (!after_gap && cpu.total().overwritten == 0) continue;
+    const bool overwritten =
+        cpu.total().overwritten != 0 && cpu.first_ns > history.window().begin_ns;
+    if (!after_gap && !overwritten) continue;
     for (const auto& [name, account] : cpu.events)
       if (const Event* event = trace.schema().find(name); event != nullptr)
         losses.push_back({.cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
@@ -89,6 +101,7 @@ std::vector<LossItem> beginning_of(const History& history, uint32_t source) {
 // Adds a caveat if nothing was recorded between two successive traces.
 void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts& facts) {
   if (after.begin_ns() <= before.end_ns()) return;
+  if (after.begin_ns() <= facts.begin_ns || before.end_ns() >= facts.end_ns) return;
   facts.caveat(
       fmt::format("nothing was recorded for {:.3f} s before {}",
                   in_seconds(after.begin_ns() - before.end_ns()), after.path().filename().string()),
@@ -98,7 +111,8 @@ void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts
 // Adds caveats for CPUs whose ring begins later than that of another one. `of_trace` names the
 // trace if there are several.
 void caveat_overwritten(const TraceReader& trace, const std::string& of_trace, ReportFacts& facts) {
-  const uint64_t begin = window_begin(trace);
+  const uint64_t begin = std::max(window_begin(trace), facts.begin_ns);
+  if (begin > facts.end_ns) return;
   for (const CpuAccount& cpu : trace.manifest().cpus)
     if (cpu.total().overwritten != 0 && cpu.first_ns > begin)
       facts.caveat(fmt::format("what CPU {} did in the first {:.3f} s{} was overwritten", cpu.cpu,
@@ -109,10 +123,11 @@ void caveat_overwritten(const TraceReader& trace, const std::string& of_trace, R
 }  // namespace
 
 Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::string>& directories,
-                                                      bool partial) {
+                                                      bool partial, const TimeArgs& times) {
   const std::vector<std::filesystem::path> paths(directories.begin(), directories.end());
   auto history = History::open(paths, partial);
   if (!history) return propagate(history);
+  if (auto selected = select_times(times, *history); !selected) return propagate(selected);
   return std::unique_ptr<ReportInput>(new TraceInput(std::move(*history)));
 }
 
@@ -124,11 +139,14 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
     facts.end_ns = std::max(facts.end_ns, trace.end_ns());
     facts.sources.push_back(trace_facts(trace));
   }
+  facts.begin_ns = std::max(facts.begin_ns, history_.window().begin_ns);
+  facts.end_ns = std::min(facts.end_ns, history_.window().end_ns);
   facts.begin_ns = std::min(facts.begin_ns, facts.end_ns);
+  facts.clock_offset_ns = traces.back().manifest().origin.clock_offset_ns;
   facts.accounts = accounts_of(history_);
   if (!history_.verdict()) facts.caveat("a part of the traces could not be read");
   const auto spans = history_spans(history_);
-  for (ConfigCaveat& caveat : config_caveats(spans, needed))
+  for (ConfigCaveat& caveat : config_caveats(in_window(spans, history_.window()), needed))
     facts.caveat(std::move(caveat.text), caveat.until_ns);
   for (size_t i = 0; i < traces.size(); ++i) {
     const std::string name = traces[i].path().filename().string();

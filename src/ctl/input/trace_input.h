@@ -10,6 +10,7 @@
 
 #include "ctl/input/analysis_feed.h"
 #include "ctl/input/report_input.h"
+#include "ctl/input/time_selection.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {
@@ -17,9 +18,9 @@ namespace ktraced {
 // Trace directories, read as one history.
 class TraceInput : public ReportInput {
  public:
-  // Fails as History::open() does.
+  // Fails as History::open() and select_times() do.
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
-                                                   bool partial);
+                                                   bool partial, const TimeArgs& times);
 
   explicit TraceInput(History history) : history_(std::move(history)) {}
 

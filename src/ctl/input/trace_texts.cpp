@@ -35,7 +35,8 @@ std::string state_of(const TraceReader& trace) {
 Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args) {
   auto selection = Selection::make(args, trace.schema(), SchemaOf::trace);
   if (!selection)
-    return fail(selection.error().code, "{}: {}", trace.path().string(), selection.error().message);
+    selection.error().message =
+        fmt::format("{}: {}", trace.path().string(), selection.error().message);
   return selection;
 }
 

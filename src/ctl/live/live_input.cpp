@@ -84,6 +84,8 @@ Result<> LiveInput::read(Analysis& analysis) {
 ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   ReportFacts facts{.begin_ns = source_.info().boottime_ns, .caveats = {}};
   facts.end_ns = std::max(end_ns_, facts.begin_ns);
+  if (source_.info().realtime_ns != 0)
+    facts.clock_offset_ns = static_cast<int64_t>(source_.info().realtime_ns - facts.begin_ns);
   const json missed_hits = counts_.missed();
   facts.accounts = json::object();
   for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};

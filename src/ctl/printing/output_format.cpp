@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -73,19 +74,23 @@ std::vector<std::string> format_names() {
 
 std::unique_ptr<Decoder> make_decoder(const ViewOptions& view, bool json,
                                       const DecoderSources& sources) {
+  const bool names = view.names.value_or(::isatty(STDOUT_FILENO) == 1);
+  const EventTime time(view.time.value_or(TimeForm::boot), sources.clock_offset_ns);
+  const auto added_time = view.time ? std::optional(time) : std::nullopt;
   switch (view.format.value_or(json ? OutputFormat::json : OutputFormat::ftrace)) {
     case OutputFormat::json:
       return std::make_unique<JsonDecoder>(sources);
     case OutputFormat::kmemtrace:
-      return std::make_unique<KmemtraceDecoder>(sources);
+      return std::make_unique<KmemtraceDecoder>(sources, names, added_time);
     case OutputFormat::kmemtrace_minimal:
-      return std::make_unique<KmemtraceMinimalDecoder>(sources, view.gfp_names);
+      return std::make_unique<KmemtraceMinimalDecoder>(sources, names || view.gfp_names,
+                                                       added_time);
     case OutputFormat::process:
-      return std::make_unique<ProcessDecoder>(sources, view.names);
+      return std::make_unique<ProcessDecoder>(sources, names, time);
     case OutputFormat::ftrace:
       break;
   }
-  return std::make_unique<FtraceDecoder>(sources);
+  return std::make_unique<FtraceDecoder>(sources, names, time);
 }
 
 std::optional<std::string> nothing_to_show(const ViewOptions& view, const Schema& schema,

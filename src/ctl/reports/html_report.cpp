@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "analysis/reports/fan_out.h"
+#include "base/print_stderr.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/selected_input.h"
@@ -118,7 +119,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
                 "-DKTRACED_HTML=ON");
   if (command.output == "-" && ::isatty(STDOUT_FILENO) == 1)
     return fail(ExitCode::usage, "a page for a browser is not for a terminal: give -o FILE");
-  auto traces = TraceInput::open(command.directories, command.partial);
+  auto traces = TraceInput::open(command.directories, command.partial, command.times);
   if (!traces) return propagate(traces);
   auto input = SelectedInput::of(std::move(*traces), command.selection, {.report = "report html"});
   if (!input) return propagate(input);
@@ -126,6 +127,8 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   if (!file) return propagate(file);
   PageAnalyses analyses(ReportCommand{.top = command.top}.single_events());
   if (auto read = (*input)->read(analyses.all); !read) return read;
+  if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
+    print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
   const json data = page_data(**input, analyses, command.top);
   if (auto written = write_page(*file, data); !written) return written;
   if (auto printed = print_result(command, data, options); !printed) return printed;

@@ -157,39 +157,15 @@ void print_missing_events(const ReportCommand& command, const ReportInput& input
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                                               const Options& options) {
-  auto input = command.live ? LiveInput::subscribe(options.socket, command.duration_s,
-                                                   command.selection.events)
-                            : TraceInput::open(command.directories, command.partial);
+  auto seconds = stream_seconds(command.duration_s, command.times);
+  if (command.live && !seconds) return propagate(seconds);
+  auto input = command.live
+                   ? LiveInput::subscribe(options.socket, *seconds, command.selection.events)
+                   : TraceInput::open(command.directories, command.partial, command.times);
   if (!input) return input;
   const ReportKind& kind = kind_of(command);
   return SelectedInput::of(std::move(*input), command.selection,
                            {.report = kind.needs.who, .events = kind.uses});
-}
-
-// The first reasons why a trace is incomplete; `ktracectl --json` has all of them.
-std::string incompleteness(const std::vector<std::string>& reasons) {
-  constexpr size_t kShown = 3;
-  const size_t shown = std::min(reasons.size(), kShown);
-  std::string text = fmt::format(
-      "incomplete: {}",
-      fmt::join(reasons.begin(), reasons.begin() + static_cast<ptrdiff_t>(shown), "; "));
-  if (shown < reasons.size()) text += fmt::format("; and {} more", reasons.size() - shown);
-  return text;
-}
-
-// The sources of the events and the time window.
-std::string heading_of(const json& report) {
-  std::string out;
-  for (const json& source : list_at(report, "sources"))
-    out += fmt::format("{}: {} of {}, {}\n", printable(text_at(source, "path")),
-                       text_at(source, "kind"), printable(text_at(source, "host")),
-                       flag_at(source, "complete")
-                           ? "complete"
-                           : printable(incompleteness(texts_at(source, "incomplete_because"))));
-  const json& window = member(report, "window");
-  const uint64_t begin = number_at(window, "begin_ns"), end = number_at(window, "end_ns");
-  return out + fmt::format("{:.3f} s, from {:.6f} to {:.6f} after boot\n\n",
-                           in_seconds(end - begin), in_seconds(begin), in_seconds(end));
 }
 
 // What a table cannot show goes to standard error.
@@ -202,7 +178,7 @@ std::string csv_of(const json& report, const ReportCommand& command) {
 std::string text_of(const json& report, const ReportCommand& command, const Options& options) {
   if (command.csv) return csv_of(report, command);
   if (options.json) return json_text(report);
-  return heading_of(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
+  return facts_text(report) + kind_of(command).text(report, Colours::of(STDOUT_FILENO));
 }
 
 }  // namespace
@@ -219,6 +195,8 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
   auto made = kind_of(command).make({.command = command, .input = **input, .facts = facts});
   if (!made) return propagate(made);
   print_missing_events(command, **input);
+  if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
+    print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
   json& report = *made;
   add_facts(report, facts);
   auto written = write_all(STDOUT_FILENO, text_of(report, command, options));

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analysis/coverage/comm.h"
-#include "decoders/ftrace/kernel_time.h"
+#include "decoders/text/kernel_time.h"
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
@@ -59,14 +59,24 @@ void append_spaces_to(size_t width, size_t used, TextBuffer& out) {
 
 }  // namespace
 
-FtraceDecoder::FtraceDecoder(const DecoderSources& sources)
+FtraceDecoder::EventPlan FtraceDecoder::plan_of(const Event& event) {
+  EventPlan plan{.head = fmt::format(": {}: ", bare_name(event)),
+                 .steps = ftrace_format_of(event),
+                 .contexts = {},
+                 .probe = ProbeText::of(event),
+                 .print = PrintFormat::parse(event.print, event),
+                 .located = located_fields(event)};
+  for (const FormatStep& step : plan.steps)
+    plan.contexts.push_back(context_of(event, step.field.meaning));
+  return plan;
+}
+
+FtraceDecoder::FtraceDecoder(const DecoderSources& sources, bool names, const EventTime& time)
     : sources_(sources),
-      plans_(sources.schema,
-             [](const Event& event) {
-               return EventPlan{fmt::format(": {}: ", bare_name(event)), ftrace_format_of(event),
-                                ProbeText::of(event), PrintFormat::parse(event.print, event),
-                                located_fields(event)};
-             }),
+      plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
+      names_(names),
+      time_(time),
+      texts_(sources),
       gfp_(sources.schema.gfp_flags) {
   auto account = std::ranges::find(sources.schema.gfp_flags, "__GFP_ACCOUNT", &FlagName::name);
   if (account != sources.schema.gfp_flags.end()) gfp_account_ = account->mask;
@@ -98,11 +108,13 @@ void FtraceDecoder::append_message(const EventPlan& plan, uint32_t cpu, RecordVi
     return plan.probe->append(
         record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); }, out);
   if (plan.print) return append_print(plan, record, out);
-  for (const FormatStep& step : plan.steps) append_step(step, cpu, record, out);
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    if (!names_ || !append_name(plan.steps[i], plan.contexts[i], cpu, record, out))
+      append_step(plan.steps[i], cpu, record, out);
 }
 
 // "            bash-3352    [001] ..... 18440.883932"
-void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) const {
+void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) {
   std::string_view comm = "<idle>";
   if (record.tid() != 0) {
     const TaskName* task = sources_.names.task_at(record.tid(), record.ts());
@@ -116,9 +128,37 @@ void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& o
   out.append(" [");
   out.append_padded(cpu, 3);
   out.append("] ..... ");
-  const KernelTime time = kernel_time(record.ts());
-  append_spaces_to(kSecondsWidth, decimal_digits(time.seconds), out);
-  append_seconds(time, out);
+  if (time_.form() == TimeForm::boot)
+    append_spaces_to(kSecondsWidth, decimal_digits(kernel_time(record.ts()).seconds), out);
+  time_.append(record.ts(), out);
+}
+
+// Of what the kernel prints as a number. An error has its sign, as the result of a call has it.
+bool FtraceDecoder::append_name(const FormatStep& step, const std::optional<Field>& context,
+                                uint32_t cpu, RecordView record, TextBuffer& out) {
+  if (step.kind != Kind::value || !is_scalar(step.field)) return false;
+  const auto value = integer_of(step.field, record);
+  if (!value) return false;
+  switch (step.field.meaning) {
+    case Meaning::syscall_ret:
+    case Meaning::syscall_nr:
+    case Meaning::signo:
+    case Meaning::sig_code:
+    case Meaning::sig_result:
+    case Meaning::errno_nr:
+    case Meaning::clone_flags: {
+      const std::string_view name = texts_.of(step.field, context, *value, cpu, record);
+      if (name.empty()) return false;
+      if (step.field.meaning == Meaning::syscall_ret) out.append('-');
+      append_printable(name, out);
+      return true;
+    }
+    case Meaning::exit_code:
+      out.append(exit_code_text(static_cast<int32_t>(*value)));
+      return true;
+    default:
+      return false;
+  }
 }
 
 void FtraceDecoder::append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const {

@@ -11,6 +11,8 @@
 #include "decoders/ftrace/probe_text.h"
 #include "decoders/printfmt/print_format.h"
 #include "decoders/text/decoder.h"
+#include "decoders/text/event_time.h"
+#include "decoders/text/field_text.h"
 #include "decoders/text/gfp_text.h"
 
 namespace ktraced {
@@ -20,7 +22,9 @@ namespace ktraced {
 // them.
 class FtraceDecoder : public Decoder {
  public:
-  explicit FtraceDecoder(const DecoderSources& sources);
+  // `names`: system calls, signals, errors and flags by name. The kernel prints their numbers.
+  explicit FtraceDecoder(const DecoderSources& sources, bool names = false,
+                         const EventTime& time = EventTime());
   void header(TextBuffer& out) override;
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;
@@ -31,12 +35,17 @@ class FtraceDecoder : public Decoder {
   struct EventPlan {
     std::string head;  // ": kmalloc: "
     std::vector<FormatStep> steps;
-    std::optional<ProbeText> probe;    // of the event of a kernel probe
-    std::optional<PrintFormat> print;  // of a dynamic event, if it could be parsed
+    std::vector<std::optional<Field>> contexts;  // context_of() each step's field
+    std::optional<ProbeText> probe;              // of the event of a kernel probe
+    std::optional<PrintFormat> print;            // of a dynamic event, if it could be parsed
     std::vector<Field> located;
   };
+  static EventPlan plan_of(const Event& event);
   void append_message(const EventPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);
-  void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) const;
+  void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out);
+  // The name of a value; false if it has none.
+  bool append_name(const FormatStep& step, const std::optional<Field>& context, uint32_t cpu,
+                   RecordView record, TextBuffer& out);
   void append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const;
   void append_step(const FormatStep& step, uint32_t cpu, RecordView record, TextBuffer& out);
   void append_integer(const FormatStep& step, uint64_t value, uint32_t cpu, RecordView record,
@@ -47,6 +56,9 @@ class FtraceDecoder : public Decoder {
 
   DecoderSources sources_;
   EventTable<EventPlan> plans_;
+  bool names_;
+  EventTime time_;
+  FieldText texts_;
   GfpText gfp_;
   uint64_t gfp_account_ = 0;  // bit of __GFP_ACCOUNT, 0: unknown
 };

@@ -29,23 +29,39 @@ void append_right(size_t width, auto number, TextBuffer& out) {
   out.append(digits.view());
 }
 
+void append_time(std::optional<EventTime>& time, RecordView record, TextBuffer& out) {
+  if (!time) return;
+  time->append(record.ts(), out);
+  out.append("  ");
+}
+
 char letter_of(KmemType type) { return "KCP"[static_cast<size_t>(type)]; }
 
 }  // namespace
 
-KmemtraceDecoder::KmemtraceDecoder(const DecoderSources& sources)
-    : sources_(sources), reader_(sources.schema) {}
+KmemtraceDecoder::KmemtraceDecoder(const DecoderSources& sources, bool names,
+                                   const std::optional<EventTime>& time)
+    : sources_(sources),
+      reader_(sources.schema),
+      gfp_(sources.schema.gfp_flags),
+      names_(names),
+      time_(time) {}
 
 void KmemtraceDecoder::event(uint32_t /*cpu*/, RecordView record, TextBuffer& out) {
   const auto call = reader_.read(record);
   if (!call) return;
+  append_time(time_, record, out);
   append_named("type_id ", static_cast<uint64_t>(call->type), out);
   append_named(" call_site ", call->call_site, out);
   append_named(" ptr ", call->ptr, out);
   if (call->is_alloc) {
     append_named(" bytes_req ", call->bytes_req, out);
     append_named(" bytes_alloc ", call->bytes_alloc, out);
-    append_named(" gfp_flags ", call->gfp_flags, out);
+    out.append(" gfp_flags ");
+    if (names_)
+      append_printable(gfp_.of(call->gfp_flags), out);
+    else
+      out.append_decimal(call->gfp_flags);
     out.append(" node ");
     out.append_decimal(call->node);
   }
@@ -56,11 +72,13 @@ void KmemtraceDecoder::loss(const LossItem& loss, TextBuffer& out) {
   if (reader_.is_kmem(loss.event_id)) append_loss_comment(loss, sources_.schema, out);
 }
 
-KmemtraceMinimalDecoder::KmemtraceMinimalDecoder(const DecoderSources& sources, bool gfp_names)
+KmemtraceMinimalDecoder::KmemtraceMinimalDecoder(const DecoderSources& sources, bool gfp_names,
+                                                 const std::optional<EventTime>& time)
     : sources_(sources),
       reader_(sources.schema),
       gfp_(sources.schema.gfp_flags),
       gfp_names_(gfp_names),
+      time_(time),
       flags_width_(gfp_names ? kNamedFlagsWidth : kHexFlagsWidth) {}
 
 void KmemtraceMinimalDecoder::header(TextBuffer& out) {
@@ -77,6 +95,7 @@ void KmemtraceMinimalDecoder::header(TextBuffer& out) {
 void KmemtraceMinimalDecoder::event(uint32_t /*cpu*/, RecordView record, TextBuffer& out) {
   const auto call = reader_.read(record);
   if (!call) return;
+  append_time(time_, record, out);
   out.append(call->is_alloc ? "  +      " : "  -      ");
   out.append(letter_of(call->type));
   out.append("     ");

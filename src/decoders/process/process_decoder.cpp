@@ -5,7 +5,6 @@
 
 #include "analysis/coverage/comm.h"
 #include "analysis/coverage/event_fields.h"
-#include "decoders/ftrace/kernel_time.h"
 #include "decoders/text/loss_comment.h"
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
@@ -26,10 +25,11 @@ void append_name(std::string_view name, int64_t number, TextBuffer& out) {
 
 }  // namespace
 
-ProcessDecoder::ProcessDecoder(const DecoderSources& sources, bool names)
+ProcessDecoder::ProcessDecoder(const DecoderSources& sources, bool names, const EventTime& time)
     : sources_(sources),
       plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
-      names_(names) {}
+      names_(names),
+      time_(time) {}
 
 ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
   struct Shown {
@@ -113,7 +113,7 @@ bool ProcessDecoder::is_known_fork(const Plan& plan, RecordView record) {
   return same;
 }
 
-void ProcessDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) const {
+void ProcessDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) {
   CommScratch scratch;
   append_printable(
       comm_at(sources_.names, record.tid(), record.ts(), cpu, scratch).value_or("<...>"), out);
@@ -122,7 +122,7 @@ void ProcessDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& 
   out.append(' ');
   out.append_decimal(cpu);
   out.append(' ');
-  append_seconds(kernel_time(record.ts()), out);
+  time_.append(record.ts(), out);
   out.append("  ");
 }
 
@@ -130,10 +130,12 @@ void ProcessDecoder::append_fork(const Plan& plan, RecordView record, TextBuffer
   out.append("fork ");
   out.append_decimal(value_or_zero(plan.first, record));
   out.append(" flags ");
-  if (plan.kind == Kind::newtask)
-    append_hex_number(value_or_zero(plan.second, record), out);
+  if (plan.kind != Kind::newtask) return out.append('?');  // this event has no such value
+  const uint64_t flags = value_or_zero(plan.second, record);
+  if (const std::string names = clone_flag_names(flags); names_ && !names.empty())
+    out.append(names);
   else
-    out.append('?');  // this event has no such value
+    append_hex_number(flags, out);
 }
 
 void ProcessDecoder::append_exit(const Plan& plan, RecordView record, TextBuffer& out) const {

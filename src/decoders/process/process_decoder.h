@@ -10,6 +10,7 @@
 #include "analysis/coverage/event_table.h"
 #include "decoders/ftrace/probe_text.h"
 #include "decoders/text/decoder.h"
+#include "decoders/text/event_time.h"
 
 namespace ktraced {
 
@@ -21,7 +22,7 @@ namespace ktraced {
 class ProcessDecoder : public Decoder {
  public:
   // `names`: system calls, signals and errors by name, and the files of exec.
-  ProcessDecoder(const DecoderSources& sources, bool names);
+  ProcessDecoder(const DecoderSources& sources, bool names, const EventTime& time = EventTime());
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;
 
@@ -38,7 +39,7 @@ class ProcessDecoder : public Decoder {
   static Plan plan_of(const Event& event);
   // True if the fork has already been shown.
   bool is_known_fork(const Plan& plan, RecordView record);
-  void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) const;
+  void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out);
   void append_fork(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_exit(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_signal(const Plan& plan, RecordView record, TextBuffer& out) const;
@@ -50,6 +51,7 @@ class ProcessDecoder : public Decoder {
   DecoderSources sources_;
   EventTable<Plan> plans_;
   bool names_;
+  EventTime time_;
   std::unordered_map<uint32_t, uint64_t> begun_;  // thread → its child in the last task_newtask
 };
 

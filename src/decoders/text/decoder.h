@@ -28,6 +28,7 @@ struct DecoderSources {
   const Schema& schema;
   const NameTable& names;
   SymbolResolver* symbols = nullptr;  // null: addresses stay numbers
+  int64_t clock_offset_ns = 0;        // CLOCK_REALTIME minus CLOCK_BOOTTIME; 0: unknown
 };
 
 // Writes events and losses, one line each, in the given order. A format for certain events writes

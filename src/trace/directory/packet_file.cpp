@@ -2,9 +2,12 @@
 #include "trace/directory/packet_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <span>
 #include <utility>
 
 namespace ktraced {
@@ -48,14 +51,44 @@ Result<std::optional<PacketFile::Packet>> PacketFile::next() {
   truncated_ = buffer_->size() < *size;
   auto packet = PacketView::parse(*buffer_);
   if (!packet) return damaged(packet.error().message);
-  if (auto good = check(*packet); !good) return propagate(good);
+  if (auto good = check(packet->header()); !good) return propagate(good);
+  if (auto good = check_records(*packet); !good) return propagate(good);
   offset_ += *size;
   return std::optional(Packet{*packet, buffer_});
 }
 
+// Small packets are skipped several in one read. What does not look like a packet is left to
+// next(), which reports it.
+Result<> PacketFile::skip_before(uint64_t ts) {
+  constexpr size_t kPiece = 4096;
+  struct stat file{};
+  if (::fstat(fd_.get(), &file) != 0) return {};
+  const auto file_size = static_cast<uint64_t>(file.st_size);
+  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
+  buffer_ = std::make_shared<std::vector<std::byte>>();
+  for (uint64_t piece = offset_; offset_ < file_size;) {
+    if (offset_ - piece + sizeof(PacketHeader) > buffer_->size()) {
+      buffer_->clear();
+      piece = offset_;
+      if (auto filled = fill(kPiece); !filled) return propagate(filled);
+    }
+    const std::span<const std::byte> bytes = std::span(*buffer_).subspan(offset_ - piece);
+    const auto size = packet_bytes(bytes);
+    if (!size || offset_ + *size > file_size) break;
+    PacketHeader header;
+    std::memcpy(&header, bytes.data(), sizeof(header));
+    if (auto good = check(header); !good) return good;
+    if (header.timestamp_end >= ts) break;
+    last_ts_ = header.timestamp_end;
+    offset_ += *size;
+    skipped_ = true;
+  }
+  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  return {};
+}
+
 // Readers merge by time and keep one packet for each CPU; both rely on this order.
-Result<> PacketFile::check(const PacketView& packet) {
-  const PacketHeader& header = packet.header();
+Result<> PacketFile::check(const PacketHeader& header) {
   if (header.uuid != uuid_) return damaged("a packet of another trace");
   if (header.stream_id != static_cast<uint32_t>(StreamId::events))
     return damaged(fmt::format("a packet of stream {}", header.stream_id));
@@ -63,6 +96,12 @@ Result<> PacketFile::check(const PacketView& packet) {
   if (header.timestamp_begin < last_ts_ || header.timestamp_end < header.timestamp_begin)
     return damaged(fmt::format("a packet from {} to {} ns after one that ended at {} ns",
                                header.timestamp_begin, header.timestamp_end, last_ts_));
+  if (!first_ts_) first_ts_ = header.timestamp_begin;
+  return {};
+}
+
+Result<> PacketFile::check_records(const PacketView& packet) {
+  const PacketHeader& header = packet.header();
   uint64_t before = header.timestamp_begin;
   uint64_t count = 0;
   bool ordered = true;

@@ -34,6 +34,15 @@ class PacketFile {
   // offset, at the first invalid packet; nothing after it can be read.
   Result<std::optional<Packet>> next();
 
+  // Moves to the first packet that ends at `ts` (ns, CLOCK_BOOTTIME) or later, or to one that is
+  // invalid. Reads only the headers of packets before it. Fails as next(), for a header.
+  Result<> skip_before(uint64_t ts);
+  // Has skip_before() left out packets?
+  [[nodiscard]] bool skipped() const { return skipped_; }
+  // Of the packets read or skipped so far: begin of the first one, and end of the last one.
+  [[nodiscard]] uint64_t first_ns() const { return first_ts_.value_or(0); }
+  [[nodiscard]] uint64_t last_ns() const { return last_ts_; }
+
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] uint32_t cpu() const { return cpu_; }
   [[nodiscard]] uint64_t offset() const { return offset_; }    // bytes read
@@ -46,7 +55,8 @@ class PacketFile {
       : path_(std::move(path)), fd_(std::move(fd)), uuid_(uuid), cpu_(cpu) {}
   // Appends bytes of the file from offset_ to the buffer until it contains `size` bytes.
   Result<> fill(size_t size);
-  Result<> check(const PacketView& packet);
+  Result<> check(const PacketHeader& header);
+  Result<> check_records(const PacketView& packet);
   [[nodiscard]] std::unexpected<Error> damaged(std::string_view what) const;
 
   std::filesystem::path path_;
@@ -56,8 +66,10 @@ class PacketFile {
   std::shared_ptr<std::vector<std::byte>> buffer_;  // reused when it has no other owner
   uint64_t offset_ = 0;
   uint64_t records_ = 0;
+  std::optional<uint64_t> first_ts_;
   uint64_t last_ts_ = 0;
   bool truncated_ = false;
+  bool skipped_ = false;
 };
 
 }  // namespace ktraced

@@ -131,6 +131,20 @@ uint64_t TraceReader::end_ns() const {
   return end;
 }
 
+TimeWindow TraceReader::packets_window() {
+  TimeWindow window{.begin_ns = UINT64_MAX, .end_ns = 0};
+  const std::vector<Error> damage = damage_;
+  for (PacketFile& file : open_files()) {
+    // What is damaged is reported when it is read.
+    (void)file.skip_before(UINT64_MAX);
+    if (file.last_ns() == 0) continue;
+    window.begin_ns = std::min(window.begin_ns, file.first_ns());
+    window.end_ns = std::max(window.end_ns, file.last_ns());
+  }
+  damage_ = damage;
+  return window;
+}
+
 const CpuAccount* TraceReader::account(uint32_t cpu) const {
   auto found = std::ranges::find(manifest_.cpus, cpu, &CpuAccount::cpu);
   return found == manifest_.cpus.end() ? nullptr : &*found;
@@ -189,7 +203,7 @@ void TraceReader::check_end(const PacketFile& file, const Result<>& end) {
     return;
   }
   const CpuAccount* counted = account(file.cpu());
-  if (unfinished_ || counted == nullptr) return;
+  if (unfinished_ || counted == nullptr || file.skipped()) return;
   const uint64_t expected = counted->total().records;
   if (file.records() == expected) return;
   add_damage(

@@ -12,6 +12,7 @@
 #include "trace/directory/manifest.h"
 #include "trace/directory/name_files.h"
 #include "trace/directory/packet_file.h"
+#include "trace/directory/time_window.h"
 #include "trace/directory/trace_directory.h"
 #include "trace/metadata/name_table.h"
 
@@ -40,6 +41,8 @@ class TraceReader {
   // No record is older or newer than these; ns, CLOCK_BOOTTIME.
   [[nodiscard]] uint64_t begin_ns() const;
   [[nodiscard]] uint64_t end_ns() const;
+  // The same of an unfinished trace, as its packets say: reads the headers of all.
+  [[nodiscard]] TimeWindow packets_window();
 
   // Opens the files of all CPUs. Missing and surplus files become damage().
   std::vector<PacketFile> open_files();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/merge/window_sink.h"
+
 namespace ktraced {
 namespace {
 
@@ -47,6 +49,7 @@ Result<History> History::open(std::span<const std::filesystem::path> directories
 History History::again() const {
   History history(traces_);
   history.overlapping_ = overlapping_;
+  history.window_ = window_;
   return history;
 }
 
@@ -57,24 +60,55 @@ bool History::read(MergeSink& sink) {
   refill();
   const uint64_t until = complete_until();
   if (overlapping_) deduplicator_.set_next(sink);
-  merger_.release(until, overlapping_ ? static_cast<MergeSink&>(deduplicator_) : sink);
+  release(until, overlapping_ ? static_cast<MergeSink&>(deduplicator_) : sink);
   released_until_ = until;
   return !streams_.empty() || begun_ < traces().size();
 }
 
+void History::release(uint64_t until, MergeSink& sink) {
+  if (window_.is_all()) return merger_.release(until, sink);
+  WindowSink in_window(window_, sink);
+  merger_.release(until, in_window);
+}
+
 void History::begin_traces() {
-  std::vector<TraceReader>& traces = *traces_;
-  while (begun_ < traces.size() &&
-         (streams_.empty() || traces[begun_].begin_ns() <= released_until_ + 1)) {
-    for (PacketFile& file : traces[begun_].open_files())
-      if (reads(file.cpu()))
-        streams_.push_back({.source = static_cast<uint32_t>(begun_), .file = std::move(file)});
+  while (begun_ < traces().size() &&
+         (streams_.empty() || traces()[begun_].begin_ns() <= released_until_ + 1)) {
+    begin_trace(static_cast<uint32_t>(begun_));
     ++begun_;
   }
 }
 
 bool History::reads(uint32_t cpu) const {
   return !cpus_ || std::ranges::binary_search(*cpus_, cpu);
+}
+
+void History::begin_trace(uint32_t source) {
+  TraceReader& trace = (*traces_)[source];
+  if (trace.end_ns() < window_.begin_ns || trace.begin_ns() > window_.end_ns) return;
+  for (PacketFile& file : trace.open_files()) {
+    if (!reads(file.cpu())) continue;
+    auto found = window_.begin_ns == 0 ? Result<>() : file.skip_before(window_.begin_ns);
+    if (!found) {
+      trace.check_end(file, found);
+      continue;
+    }
+    if (file.skipped()) merger_.begin_cpu(source, file.cpu(), window_.begin_ns);
+    streams_.push_back({.source = source, .file = std::move(file)});
+  }
+}
+
+TimeWindow History::extent() {
+  TimeWindow extent{.begin_ns = UINT64_MAX, .end_ns = 0};
+  for (TraceReader& trace : *traces_) {
+    const TimeWindow part = trace.unfinished()
+                                ? trace.packets_window()
+                                : TimeWindow{.begin_ns = window_of(trace.manifest()).begin_ns,
+                                             .end_ns = trace.end_ns()};
+    extent.begin_ns = std::min(extent.begin_ns, part.begin_ns);
+    extent.end_ns = std::max(extent.end_ns, part.end_ns);
+  }
+  return extent;
 }
 
 uint64_t History::complete_until() const {
@@ -90,8 +124,9 @@ void History::refill() {
   });
 }
 
-// False at the end of the file, or where it is damaged.
+// False at the end of the file or of the window, or where the file is damaged.
 bool History::refill(Stream& stream) {
+  if (stream.end_ns > window_.end_ns) return false;
   auto packet = stream.file.next();
   if (packet && *packet) {
     ++packets_;

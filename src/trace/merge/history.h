@@ -27,14 +27,23 @@ class History {
   // be compared.
   static Result<History> open(std::span<const std::filesystem::path> directories,
                               bool allow_unfinished = false);
-  // Reads the same traces from their beginning; manifests and names are shared. Must be used by the
-  // same thread.
+  // Reads the same part of the same traces from its beginning; manifests and names are shared. Must
+  // be used by the same thread.
   [[nodiscard]] History again() const;
   // Leaves out all CPUs but these, which are sorted. Call it before the first read().
   void read_only_cpus(std::vector<uint32_t> cpus) { cpus_ = std::move(cpus); }
 
   // Sorted by their begin; the index is RecordOrigin::source.
   [[nodiscard]] const std::vector<TraceReader>& traces() const { return *traces_; }
+
+  // Limits what is read to a part, before the first read(). Packets before it are skipped by their
+  // headers, so damage in them is not found; packets after it are not read. A loss that begins
+  // before the part and ends in it or after it is at its begin.
+  void set_window(const TimeWindow& window) { window_ = window; }
+  [[nodiscard]] const TimeWindow& window() const { return window_; }
+  // From the first to the last record; of unfinished traces, what they have now. Ends before it
+  // begins if there are no records.
+  [[nodiscard]] TimeWindow extent();
 
   // Gives `sink` the next records; false: there are no more.
   bool read(MergeSink& sink);
@@ -60,6 +69,8 @@ class History {
 
   explicit History(std::shared_ptr<std::vector<TraceReader>> traces) : traces_(std::move(traces)) {}
   void begin_traces();
+  void begin_trace(uint32_t source);
+  void release(uint64_t until, MergeSink& sink);
   void refill();
   bool refill(Stream& stream);
   [[nodiscard]] uint64_t complete_until() const;
@@ -67,7 +78,8 @@ class History {
 
   std::shared_ptr<std::vector<TraceReader>> traces_;
   std::optional<std::vector<uint32_t>> cpus_;  // nothing: all
-  size_t begun_ = 0;                           // traces whose files are or were open
+  TimeWindow window_;
+  size_t begun_ = 0;  // traces whose files are or were open
   std::vector<Stream> streams_;
   Merger merger_;
   uint64_t released_until_ = 0;

@@ -35,8 +35,7 @@ void Merger::push(const PacketView& packet, std::shared_ptr<const void> owner, u
           .owner = std::move(owner)};
   if (!run.records.empty()) run.ts = header_at(run.records).ts;
 
-  const uint64_t key = uint64_t{source} << 32 | header.cpu_id;
-  auto [end, is_first] = end_of_cpu_.try_emplace(key, header.timestamp_end);
+  auto [end, is_first] = end_of_cpu_.try_emplace(key(source, header.cpu_id), header.timestamp_end);
   if (!is_first) {
     // Losses never come after the next record, whatever the packets claim.
     uint64_t loss_ts = std::max(end->second, released_until_);

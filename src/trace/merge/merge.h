@@ -49,6 +49,9 @@ class Merger {
   // released and may be empty if they live longer than the merger anyway.
   void push(const PacketView& packet, std::shared_ptr<const void> owner, uint32_t source = 0);
 
+  // The packets of a CPU that end before `ts` are left out. Call it before its first push().
+  void begin_cpu(uint32_t source, uint32_t cpu, uint64_t ts) { end_of_cpu_[key(source, cpu)] = ts; }
+
   // Gives `sink` everything with ts <= until, in time order.
   void release(uint64_t until, MergeSink& sink);
   void release_all(MergeSink& sink) { release(UINT64_MAX, sink); }
@@ -70,6 +73,7 @@ class Merger {
     size_t bytes;                        // of the whole packet
     std::shared_ptr<const void> owner;
   };
+  static uint64_t key(uint32_t source, uint32_t cpu) { return uint64_t{source} << 32 | cpu; }
   static bool later(const Run& a, const Run& b);
   // Releases items of `run` up to and including `until`; false: none are left.
   static bool drain(Run& run, uint64_t until, MergeSink& sink);

@@ -48,6 +48,17 @@ TEST(StreamSession, SelectsSystemCalls) {
   EXPECT_EQ(trace.lines().size(), 500U);
 }
 
+TEST(StreamSession, SelectsByFieldsInTheClient) {
+  Daemon daemon(recorder_of_processes());
+  WaitingTruth truth({"numbered", "500"});
+  Stream stream(daemon, {"--event", "sys_enter,sys_exit", "--tid", std::to_string(truth.pid()),
+                         "--where", "event == sys_enter && nr == getpriority"});
+  truth.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(call_numbers(trace, truth.pid()), from_to(1, 500));
+  EXPECT_EQ(trace.lines().size(), 500U);
+}
+
 TEST(StreamSession, KeepsTheSystemCallsOfTheRecorder) {
   Daemon daemon(json{{"events", numbered_calls()}});
   WaitingTruth truth({"numbered", "500"});

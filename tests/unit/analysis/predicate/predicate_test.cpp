@@ -116,6 +116,9 @@ TEST_F(PredicateTest, ReportsFieldsAndValuesThatCannotBe) {
       {"rett < 0", "at character 1 of 'rett < 0': unknown field 'rett'; did you mean 'ret'?"},
       {"cpu == 3 && rett", "at character 13 "},
       {"nr == opnat", "at character 7 of 'nr == opnat': there is no system call 'opnat'"},
+      {"nr == opnat", "there is no system call 'opnat'; did you mean 'openat'?"},
+      {"ret == -ENOENTT", "of this field; did you mean 'ENOENT'?"},
+      {"ret < 0 && bytes_req > 0", "no event has these fields together"},
       {"ret == ENOENT", "a call that fails returns -ENOENT"},
       {"ret == openat", "is not a name of a value of this field"},
       {"ret == 'x'", "expected a number or a name without quotes"},
@@ -127,6 +130,28 @@ TEST_F(PredicateTest, ReportsFieldsAndValuesThatCannotBe) {
       {"args == 3", "is a list, which cannot be compared"},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
+}
+
+TEST_F(PredicateTest, MarksThePlaceOfAnError) {
+  const auto predicate = Predicate::make("comm == 'caf\xc3\xa9\n' && rett", schema_);
+  ASSERT_FALSE(predicate);
+  EXPECT_EQ(predicate.error().excerpt,
+            "comm == 'caf\xc3\xa9\\x0a' && rett\n" + std::string(22, ' ') + "^");
+}
+
+TEST_F(PredicateTest, KnowsWhichEventsCanMatch) {
+  const auto can = [&](std::string_view text, const char* event) {
+    const auto predicate = Predicate::make(text, schema_);
+    EXPECT_TRUE(predicate) << predicate.error().message;
+    return predicate && predicate->can_match(schema_.find(event)->id);
+  };
+  EXPECT_TRUE(can("ret < 0", "sys_exit"));
+  EXPECT_FALSE(can("ret < 0", "sys_enter"));
+  EXPECT_TRUE(can("ret < 0 || nr == openat", "sys_enter"));
+  EXPECT_FALSE(can("ret < 0 && nr == openat", "sys_enter"));
+  EXPECT_FALSE(can("!(ret < 0)", "sys_enter"));
+  EXPECT_TRUE(can("!(ret < 0 && cpu == 1)", "sys_enter")) << "if the CPU is another one";
+  EXPECT_TRUE(can("cpu == 1", "kfree"));
 }
 
 TEST_F(PredicateTest, LearnsEventsThatAreDefinedLater) {

@@ -25,7 +25,21 @@ TEST(CommandLine, WrongFormatsAreUsageErrors) {
             "kmemtrace-minimal, process; see 'ktracectl help stream'\n");
   EXPECT_THAT(usage_error({"show", "/a", "--format", "kmemtrace", "--gfp-names"}),
               HasSubstr("--gfp-names belongs to --format kmemtrace-minimal"));
-  EXPECT_THAT(usage_error({"stream", "--names"}), HasSubstr("--names belongs to --format process"));
+  EXPECT_THAT(usage_error({"stream", "--names", "--format", "json"}),
+              HasSubstr("--names is for text: JSON has numbers and names"));
+  EXPECT_THAT(usage_error({"stream", "--names", "--no-names"}), HasSubstr("--no-names"));
+  EXPECT_THAT(usage_error({"show", "/a", "--time", "wal"}),
+              HasSubstr("unknown form of time 'wal'; did you mean 'wall'?"));
+  EXPECT_THAT(
+      usage_error({"show", "/a", "--since", "2pm"}),
+      HasSubstr("--since: '2pm' is not a time: write seconds since boot (1872.5), a time of "
+                "day (14:03:21.5)"));
+  EXPECT_THAT(usage_error({"show", "/a", "--since", "2", "--last", "2s"}), HasSubstr("--last"));
+  EXPECT_THAT(usage_error({"stream", "--last", "2s"}),
+              HasSubstr("a stream has what happens from now on: --since and --last select from "
+                        "traces"));
+  EXPECT_THAT(usage_error({"report", "kmem", "--live", "--since", "-2s"}),
+              HasSubstr("a live report has what happens from now on"));
 }
 
 TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {

@@ -333,6 +333,23 @@ TEST(CommandLine, FormatsOfStreamAndShow) {
   auto process = command<StreamCommand>({"stream", "--names", "--format", "process"});
   EXPECT_EQ(process.format, OutputFormat::process);
   EXPECT_TRUE(process.names && !process.gfp_names);
+  EXPECT_EQ(command<ShowCommand>({"show", "/a", "--no-names"}).names, false);
+  EXPECT_EQ(command<ShowCommand>({"show", "/a", "--time", "iso"}).time, TimeForm::iso);
+}
+
+TEST(CommandLine, TimesOfTraces) {
+  const auto show = command<ShowCommand>({"show", "/a", "--since", "-2s", "--until", "14:03:21.5"});
+  EXPECT_EQ(show.times.since->kind, TimePoint::Kind::before_end);
+  EXPECT_EQ(show.times.until->kind, TimePoint::Kind::of_day);
+  EXPECT_EQ(command<ExportCommand>({"export", "/a", "--to", "json", "-o", "-", "--last", "1m"})
+                .times.last_s,
+            60);
+  const auto report = command<ReportCommand>(
+      {"report", "syscalls", "/a", "--since=12.5", "--tid", "8", "--error", "any"});
+  EXPECT_EQ(report.times.since->ns, 12'500'000'000U);
+  EXPECT_THAT(report.selection.tids, ElementsAre(8));
+  EXPECT_THAT(report.selection.errors, ElementsAre("any"));
+  EXPECT_EQ(command<StreamCommand>({"stream", "--until", "23:00"}).times.until->text, "23:00");
 }
 
 }  // namespace

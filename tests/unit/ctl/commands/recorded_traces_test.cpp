@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -48,6 +50,11 @@ std::string without_path(std::string text) {
 
 class RecordedTrace : public ::testing::TestWithParam<const char*> {
  protected:
+  // Reports have local times.
+  RecordedTrace() {
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+  }
   [[nodiscard]] std::string expected(const std::string& what) const {
     return read_file(kRecorded / "expected" / (std::string(GetParam()) + "." + what));
   }

@@ -101,7 +101,7 @@ TEST_F(ReportEvents, SummaryCountsOnlyEventsOfSelectedTasks) {
       << "neither of them has the field";
 }
 
-TEST_F(ReportEvents, FollowsASelectedAllocationToAnyFree) {
+TEST_F(ReportEvents, FollowsASelectedAllocationUntilAnyTaskFreesIt) {
   const auto path = write(spec());
   const json of_eight = selected(ReportCommand::Kind::kmem, path, {.pids = {8}});
   EXPECT_EQ(of_eight["types"]["kmalloc"]["count"], 2);
@@ -124,6 +124,45 @@ TEST_F(ReportEvents, RefusesAConditionThatConcernsNoneOfItsEvents) {
             "report sched cannot use --error ENOENT,EPERM: it concerns none of its events "
             "(sched_switch, sched_wakeup, sched_wakeup_new, sched_migrate_task, "
             "sched_process_fork)");
+}
+
+TEST_F(ReportEvents, SaysWhichOptionSelectsNothing) {
+  const auto path = write(spec());
+  ::testing::internal::CaptureStderr();
+  selected(ReportCommand::Kind::summary, path, {.pids = {8}, .cpus = {0}});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  selected(ReportCommand::Kind::summary, path,
+           {.pids = {8}, .comms = {"none"}, .cpus = {0}, .where = {"bytes_req > 5000"}});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "ktracectl: no event is selected by --pid 8 --comm none --where 'bytes_req > 5000'\n");
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(ReportEvents, AreThoseOfTheWindow) {
+  const auto path = write(lossy(), [](Manifest& m) {
+    m.cpus[0].events["kfree"].overwritten = 5;
+    m.cpus[0].first_ns = kSecond;
+  });
+  ReportCommand report = command(ReportCommand::Kind::kmem, {path});
+  report.times.since = TimePoint{.kind = TimePoint::Kind::before_end, .ns = kSecond, .text = {}};
+  run(report, true);
+  json made = json::parse(out_);
+  EXPECT_EQ(made["window"]["begin_ns"], 2 * kSecond);
+  EXPECT_EQ(made["window"]["end_ns"], 3 * kSecond);
+  EXPECT_EQ(made["types"]["kmalloc"]["count"], 0) << "they were allocated before";
+  EXPECT_EQ(made["types"]["kmalloc"]["frees"]["unknown"], 2);
+  EXPECT_EQ(made["caveats"], json::array()) << "nothing in the window was overwritten";
+  report.times.since->ns = 2 * kSecond;
+  run(report, true);
+  EXPECT_EQ(json::parse(out_)["types"]["kmalloc"]["count"], 2);
+  report.times.since->kind = TimePoint::Kind::boot;
+  report.times.since->ns = 9 * kSecond;
+  run(report, true);
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message,
+              HasSubstr("is after the end of the trace, which has 1.000000 "
+                        "to 3.000000 after boot (20"));
 }
 
 // Calls of two threads: one moves to another CPU, one fails, one does not return.

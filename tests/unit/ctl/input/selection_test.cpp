@@ -120,5 +120,28 @@ TEST_F(SelectionTest, UnknownProbesAreToBeAdded) {
             "probe add'");
 }
 
+TEST_F(SelectionTest, SuggestsNamesOfCallsAndErrors) {
+  const auto error = [&](const SelectionArgs& args) {
+    const auto selection = Selection::make(args, schema_);
+    EXPECT_FALSE(selection);
+    return selection ? "" : selection.error().message;
+  };
+  EXPECT_EQ(error({.syscalls = {"opnat"}}), "unknown system call 'opnat'; did you mean 'openat'?");
+  EXPECT_EQ(error({.errors = {"ENOENTT"}}), "unknown error 'ENOENTT'; did you mean 'ENOENT'?");
+  EXPECT_THAT(error({.syscalls = {"read) || (1"}}), HasSubstr("unknown system call"));
+  EXPECT_THAT(error({.where = std::vector<std::string>(63, "cpu")}),
+              HasSubstr("more than 62 conditions"));
+  const Bytes failed = make_record(EVENT_sys_exit, 10, 100, rec_sys_exit{.nr = 257, .ret = -2});
+  EXPECT_TRUE(wants({.syscalls = {"257"}, .errors = {"2"}}, failed)) << "numbers are names too";
+  EXPECT_TRUE(wants({.errors = {"EPERM", "any"}}, failed));
+}
+
+TEST_F(SelectionTest, SelectsALossIfItsEventsMayBe) {
+  const Selection selection = select({.pids = {1}, .cpus = {3}, .errors = {"any"}});
+  EXPECT_TRUE(selection.wants_loss(3, EVENT_sys_exit));
+  EXPECT_FALSE(selection.wants_loss(2, EVENT_sys_exit));
+  EXPECT_FALSE(selection.wants_loss(3, EVENT_sys_enter));
+}
+
 }  // namespace
 }  // namespace ktraced::test

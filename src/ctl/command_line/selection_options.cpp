@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/command_line/selection_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "base/text/duration.h"
+#include "base/user_id.h"
+
+namespace ktraced {
+namespace {
+
+// Adds an option that can be repeated and takes several values at once.
+void add_list(CLI::App* sub, const char* name, auto& values, const char* description,
+              const char* type) {
+  sub->add_option(name, values, description)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name(type);
+}
+
+void add_call_option(CLI::App* sub, std::vector<std::string>& calls) {
+  add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
+}
+
+void add_time_point(CLI::App* sub, const char* name, std::optional<TimePoint>& point,
+                    const char* description) {
+  sub->add_option_function<std::string>(
+         name,
+         [&point](const std::string& text) {
+           if (auto parsed = parse_time_point(text)) point = *parsed;
+         },
+         description)
+      ->check([](const std::string& text) {
+        const auto parsed = parse_time_point(text);
+        return parsed ? std::string() : parsed.error().message;
+      })
+      ->type_name("TIME");
+}
+
+}  // namespace
+
+std::string check_positive(const std::string& text) {
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (is_number && number > 0 && std::isfinite(number)) return "";
+  return fmt::format("'{}' is not a number above 0", text);
+}
+
+void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
+  add_list(sub, "--event", selection.events, "Only these events or groups", "NAME,…");
+  add_list(sub, "--pid", selection.pids, "Only events of these processes or threads", "PID,…");
+  sub->add_option_function<std::vector<std::string>>(
+         "--uid",
+         [&selection](const std::vector<std::string>& users) {
+           for (const std::string& user : users)
+             if (auto uid = parse_user(user)) selection.uids.push_back(*uid);
+         },
+         "Only events of processes of these users, by name or number")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        const auto user = parse_user(text);
+        return user ? std::string() : user.error().message;
+      })
+      ->type_name("USER,…");
+  add_list(sub, "--comm", selection.comms, "Only events of tasks with these names ('nginx*')",
+           "COMM,…");
+}
+
+void add_condition_options(CLI::App* sub, SelectionArgs& selection) {
+  add_list(sub, "--tid", selection.tids, "Only events of these threads", "TID,…");
+  add_list(sub, "--cpu", selection.cpus, "Only events on these CPUs", "N,…");
+  add_list(sub, "--error", selection.errors,
+           "Only system calls that fail so: ENOENT, or any for all errors", "ERROR,…");
+  sub->add_option("--where", selection.where,
+                  "Only events for which this is true: 'ret < 0 && nr == openat'; can be repeated")
+      ->allow_extra_args(false)
+      ->type_name("EXPRESSION");
+}
+
+void add_all_selection(CLI::App* sub, SelectionArgs& selection) {
+  add_selection_options(sub, selection);
+  add_condition_options(sub, selection);
+  add_syscall_option(sub, selection);
+}
+
+void add_syscall_option(CLI::App* sub, SelectionArgs& selection) {
+  add_call_option(sub, selection.syscalls);
+}
+
+void add_time_options(CLI::App* sub, TimeArgs& times) {
+  add_time_point(
+      sub, "--since", times.since,
+      "Only from this time on: 14:03:21.5, 2026-11-23T14:03:21, 1872.5 (seconds since boot), "
+      "or -2s (before the end)");
+  add_time_point(sub, "--until", times.until, "Only up to this time; forms as of --since");
+  add_duration(sub, times.last_s, "Only the last part, of this length, up to --until or the end",
+               "--last")
+      ->excludes("--since");
+}
+
+void refuse_past(const TimeArgs& times, const char* what) {
+  if (times.since || times.last_s)
+    throw CLI::ValidationError(fmt::format(
+        "{} has what happens from now on: --since and --last select from traces", what));
+}
+
+void add_session_options(CLI::App* sub, SessionArgs& session) {
+  add_list(sub, "--cgroup", session.cgroups, "Only events of tasks in these control groups",
+           "PATH,…");
+  add_list(sub, "--follow", session.follow,
+           "Only events of these processes and of what they start from now on", "PID,…");
+  add_call_option(sub, session.syscalls);
+  sub->add_option("--buffer-kb", session.buffer_kb,
+                  "Size of the ring of each CPU, a power of two (default: what fits)")
+      ->check(check_positive)
+      ->type_name("N");
+  sub->add_option("--name", session.name, "Name of the session (default: client-N)")
+      ->type_name("NAME");
+}
+
+CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description,
+                          const char* name) {
+  return sub
+      ->add_option_function<std::string>(
+          name,
+          [&seconds](const std::string& text) {
+            if (auto duration = parse_duration(text))
+              seconds = std::chrono::duration<double>(*duration).count();
+          },
+          description)
+      ->check([](const std::string& text) {
+        const auto duration = parse_duration(text);
+        return duration ? std::string() : duration.error().message;
+      })
+      ->type_name("TIME");
+}
+
+}  // namespace ktraced

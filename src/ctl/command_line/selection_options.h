@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The options that select events, of several commands.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ctl/input/selection.h"
+#include "ctl/input/session_request.h"
+#include "ctl/input/time_selection.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace ktraced {
+
+// --event, --pid, --uid and --comm, which the kernel can select by.
+void add_selection_options(CLI::App* sub, SelectionArgs& selection);
+// --tid, --cpu, --error and --where.
+void add_condition_options(CLI::App* sub, SelectionArgs& selection);
+// --syscall
+void add_syscall_option(CLI::App* sub, SelectionArgs& selection);
+// All of these, of commands that read traces.
+void add_all_selection(CLI::App* sub, SelectionArgs& selection);
+// What the kernel can select beside, and the options of a session.
+void add_session_options(CLI::App* sub, SessionArgs& session);
+
+// --since, --until and --last.
+void add_time_options(CLI::App* sub, TimeArgs& times);
+// Throws CLI::ValidationError if `times` select what has happened before. `what`: "a stream".
+void refuse_past(const TimeArgs& times, const char* what);
+// The option `name` TIME, by default --duration.
+CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const char* description,
+                          const char* name = "--duration");
+
+// Accepts numbers above zero; the message of CLI11's own check has a number of 300 digits.
+[[nodiscard]] std::string check_positive(const std::string& text);
+
+}  // namespace ktraced
