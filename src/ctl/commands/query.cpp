@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -17,6 +19,9 @@
 namespace ktraced {
 namespace {
 
+// More does not fit into the address space.
+constexpr uint64_t kMostMemoryMb = uint64_t{1} << 27;
+
 ResultForm form_of(const QueryCommand& command, const Options& options) {
   if (command.csv) return ResultForm::csv;
   return options.json ? ResultForm::json : ResultForm::table;
@@ -29,7 +34,7 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
                                                        command.directories.end());
   auto history = History::open(directories, command.partial);
   if (!history) return propagate(history);
-  auto database = Database::open(command.memory_mb << 20);
+  auto database = Database::open(std::min(command.memory_mb, kMostMemoryMb) << 20);
   if (!database) return propagate(database);
   for (auto& table : all_tables(*history))
     if (auto added = (*database)->add(std::move(table)); !added) return added;

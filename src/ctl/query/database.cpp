@@ -156,9 +156,9 @@ Result<> Database::run(sqlite3_stmt* statement, ResultSink& out) {
     if (!more) return propagate(more);
     if (!*more) return out.end();
   }
-  auto ended = out.end();
-  if (code != SQLITE_DONE) return fail(ExitCode::software, "{}", sqlite3_errstr(code));
-  return ended;
+  if (code == SQLITE_DONE) return out.end();
+  out.fail();
+  return fail(ExitCode::software, "{}", sqlite3_errstr(code));
 }
 
 }  // namespace ktraced

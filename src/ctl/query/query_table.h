@@ -60,7 +60,7 @@ class QueryTable {
   // a scan finds rows by their first column quickly.
   [[nodiscard]] virtual uint64_t rows() const = 0;
   [[nodiscard]] virtual uint64_t records() const = 0;
-  // The number of rows; nothing if only a scan can tell.
+  // The number of rows; nothing if it is not known without a scan.
   [[nodiscard]] virtual std::optional<uint64_t> row_count() const { return std::nullopt; }
   // Must not outlive this. The scan ends soon after `stop` has become true.
   [[nodiscard]] virtual std::unique_ptr<RowScan> scan(const ScanLimits& limits,

@@ -43,6 +43,8 @@ class ResultSink {
   // Fails if it cannot be written. False: no more rows are needed.
   virtual Result<bool> row(const ResultRow& row) = 0;
   virtual Result<> end() = 0;
+  // The statement failed: called instead of end(). Rows that are not yet written are dropped.
+  virtual void fail() {}
 };
 
 }  // namespace ktraced

@@ -80,6 +80,11 @@ Result<> ResultPrinter::end() {
   return screen_.write(out_, 1);
 }
 
+void ResultPrinter::fail() {
+  measured_.clear();
+  out_.clear();
+}
+
 void ResultPrinter::add_cells(const ResultRow& row) {
   using Type = ResultRow::Type;
   Cells cells;

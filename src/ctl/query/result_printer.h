@@ -27,6 +27,7 @@ class ResultPrinter : public ResultSink {
   void begin(const std::vector<std::string>& columns) override;
   Result<bool> row(const ResultRow& row) override;
   Result<> end() override;
+  void fail() override;
   // Rows printed since begin().
   [[nodiscard]] size_t rows() const { return rows_; }
 

@@ -79,6 +79,17 @@ TEST_F(Query, AlignsLongResultsByTheirFirstRows) {
   EXPECT_EQ(std::ranges::count(out, '\n'), 2001);
 }
 
+TEST_F(Query, PrintsNothingOfAShortResultThatFails) {
+  for (const bool csv : {false, true}) {
+    EXPECT_EQ(
+        run({.sql = "SELECT abs(x) FROM (SELECT 1 AS x UNION ALL SELECT -9223372036854775807 - 1)",
+             .csv = csv}),
+        "");
+    ASSERT_FALSE(result_);
+    EXPECT_EQ(result_.error().message, "SQL error: integer overflow");
+  }
+}
+
 TEST_F(Query, FailsForBadTraces) {
   run({.directories = {"/nonexistent"}, .sql = "SELECT 1"});
   ASSERT_FALSE(result_);
