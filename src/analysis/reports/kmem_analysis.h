@@ -62,9 +62,9 @@ struct KmemFrees {
   uint64_t nothing = 0;  // kfree(NULL)
 };
 
-// Reads allocations and frees in time order. An allocation is selected by its own event, whoever
-// frees it; `frees` counts the selected events. Memory: 64 bytes for each held allocation, at most
-// kMaxHeld of them, and at most kMaxRows rows in each table.
+// Reads allocations and frees in time order. An allocation is selected by its own event; any
+// task may free it. `frees` counts the selected events. Memory: 64 bytes for each held allocation,
+// at most kMaxHeld of them, and at most kMaxRows rows in each table.
 class KmemAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxHeld = 2'000'000;

@@ -101,7 +101,7 @@ TEST_F(ReportEvents, SummaryCountsOnlyEventsOfSelectedTasks) {
       << "neither of them has the field";
 }
 
-TEST_F(ReportEvents, FollowsASelectedAllocationWhoeverFreesIt) {
+TEST_F(ReportEvents, FollowsASelectedAllocationUntilAnyTaskFreesIt) {
   const auto path = write(spec());
   const json of_eight = selected(ReportCommand::Kind::kmem, path, {.pids = {8}});
   EXPECT_EQ(of_eight["types"]["kmalloc"]["count"], 2);
