@@ -90,6 +90,38 @@ TEST_F(ProcessAnalysisTest, FollowsAProcessFromForkToExit) {
   EXPECT_FALSE(process(kMake).parent) << "it was forked before the trace";
 }
 
+// Of a schema that has these fields.
+TEST_F(ProcessAnalysisTest, TakesArgumentsAndParentFromExecIfTheyAreThere) {
+  struct Exec {
+    record h;
+    u32 pid, parent_pid, argv, unused;
+    char text[16];
+  };
+  const auto field = [](const char* name, uint32_t offset) {
+    return Field{.name = name, .type = "u32", .offset = offset, .size = 4};
+  };
+  Field argv{.name = "argv", .type = "char[]", .meaning = Meaning::text, .offset = 24, .size = 1};
+  argv.count = 0;
+  argv.located = true;
+  Schema schema;
+  schema.add({.id = EVENT_sched_process_exec,
+              .name = "sched_process_exec",
+              .group = "process",
+              .fields = {field("pid", 16), field("parent_pid", 20), argv},
+              .size = 32});
+  analysis_.add_source(schema, names_);
+  constexpr u32 kLocation = 32 | LOCATED_CUT | 8U << LOCATED_COUNT_SHIFT;
+  const Bytes exec =
+      make_record(EVENT_sched_process_exec, 120, kChild,
+                  Exec{.pid = kChild, .parent_pid = kMake, .argv = kLocation, .text = "make -j8"});
+  analysis_.on_record({.source = 1, .cpu = 0}, RecordView(exec.data()));
+  EXPECT_EQ(process(kChild).argv, "make -j8...");
+  ASSERT_TRUE(process(kChild).parent);
+  EXPECT_EQ(process(kChild).parent->pid, kMake);
+  EXPECT_EQ(process(kChild).parent->comm, "make");
+  EXPECT_FALSE(process(kChild).forked);
+}
+
 TEST_F(ProcessAnalysisTest, TheStatusIsThatOfTheMainThreadOrOfAll) {
   fork(100, kMake, kChild, kChild);
   fork(110, kChild, kThread, kChild);

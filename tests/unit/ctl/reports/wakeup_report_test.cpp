@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/wakeup_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/ctl/reports/report_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class WakeupReportTest : public ReportTest {
+ protected:
+  static Bytes switched(uint64_t ts, int32_t from, int32_t to) {
+    return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                       rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
+  }
+  static Bytes woken(uint16_t event, uint64_t ts, int32_t by, int32_t tid) {
+    return make_record(event, ts, static_cast<uint32_t>(by), rec_sched_wakeup{.pid = tid});
+  }
+  // nine (9) and its thread worker (10) are woken by eight (8), while busy (11) runs.
+  std::string office() {
+    constexpr uint64_t kStart = kSecond;
+    return write({.schema = built_schema(),
+                  .packets = {{.cpu = 0,
+                               .records = {switched(kStart, 0, 11), switched(kStart + 4000, 11, 9),
+                                           switched(kStart + 5000, 9, 10)}},
+                              {.cpu = 1,
+                               .records = {woken(EVENT_sched_waking, kStart + 900, 8, 9),
+                                           woken(EVENT_sched_wakeup, kStart + 1000, 8, 9),
+                                           woken(EVENT_sched_waking, kStart + 1900, 8, 10),
+                                           woken(EVENT_sched_wakeup, kStart + 2000, 8, 10)}}},
+                  .names = {task_name(8, 1, 8, "eight"), task_name(9, 1, 9, "nine"),
+                            task_name(10, 1, 9, "worker"), task_name(11, 1, 11, "busy")},
+                  .begin_ns = kStart,
+                  .end_ns = 2 * kSecond});
+  }
+  json wakeups(const std::string& who, const SelectionArgs& selection = {}) {
+    ReportCommand command = this->command(ReportCommand::Kind::wakeups, {directory_.path() / "a"});
+    command.who = who;
+    command.selection = selection;
+    run(command, true);
+    EXPECT_TRUE(result_);
+    return json::parse(out_);
+  }
+  static size_t threads_of(const json& report) { return report["threads"].size(); }
+};
+
+TEST_F(WakeupReportTest, FindsThreadsByProcessThreadOrName) {
+  office();
+  EXPECT_EQ(threads_of(wakeups("9")), 2U);
+  EXPECT_EQ(threads_of(wakeups("10")), 1U);
+  EXPECT_EQ(threads_of(wakeups("work*")), 1U);
+  EXPECT_EQ(threads_of(wakeups("work")), 0U);
+}
+
+TEST_F(WakeupReportTest, HasWakersAndWhatRanInstead) {
+  office();
+  const json report = wakeups("nine");
+  EXPECT_EQ(report["delay"]["count"], 1);
+  EXPECT_EQ(report["delay"]["max_ns"], 3000);
+  const json& waker = report["wakers"]["rows"][0];
+  EXPECT_EQ(waker["tid"], 8);
+  EXPECT_EQ(waker["comm"], "eight");
+  EXPECT_EQ(report["instead"]["rows"],
+            (json{{{"tid", 11}, {"comm", "busy"}, {"waits", 1}, {"ns", 3000}}}));
+  EXPECT_EQ(report["unknown_ns"], 0);
+  const json& longest = report["longest"][0];
+  EXPECT_EQ(longest["ts"], kSecond + 1000);
+  EXPECT_EQ(longest["waker"], (json{{"tid", 8}, {"comm", "eight"}}));
+  EXPECT_EQ(longest["instead"]["comm"], "busy");
+  EXPECT_FALSE(report["wakers_are_guessed"]);
+}
+
+TEST_F(WakeupReportTest, TakesASelection) {
+  office();
+  EXPECT_EQ(wakeups("9", {.comms = {"worker"}})["delay"]["count"], 1);
+  EXPECT_EQ(wakeups("9")["delay"]["count"], 2);
+}
+
+TEST_F(WakeupReportTest, IsReadable) {
+  ReportCommand command = this->command(ReportCommand::Kind::wakeups, {office()});
+  command.who = "nine";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("1 threads match nine: woken 1 times"));
+  EXPECT_THAT(out_, HasSubstr("     8  eight         1"));
+  EXPECT_THAT(out_, HasSubstr("busy 11 for 3 us"));
+  command.csv = true;
+  command.table = "instead";
+  run(command, false);
+  EXPECT_EQ(out_, "tid,comm,waits,ns,others\n11,busy,1,3000,\n");
+}
+
+}  // namespace
+}  // namespace ktraced::test
