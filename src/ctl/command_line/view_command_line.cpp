@@ -105,6 +105,13 @@ void add_condition_options(CLI::App* sub, SelectionArgs& selection) {
       ->type_name("EXPRESSION");
 }
 
+// Of traces, which know the control groups of all threads.
+void add_cgroup_option(CLI::App* sub, SelectionArgs& selection) {
+  add_list(sub, "--cgroup", selection.cgroups,
+           "Only events of tasks in these control groups: a path, an id, or a container",
+           "GROUP,…");
+}
+
 void add_call_option(CLI::App* sub, std::vector<std::string>& calls) {
   add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
 }
@@ -243,8 +250,9 @@ void add_show(CLI::App& app, Command& command) {
   auto options = std::make_shared<ShowCommand>();
   auto* count_only = add_view_options(sub, *options);
   add_call_option(sub, options->selection.syscalls);
-  for (const char* name :
-       {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error", "--where", "--syscall"})
+  add_cgroup_option(sub, options->selection);
+  for (const char* name : {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error",
+                           "--where", "--syscall", "--cgroup"})
     count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
       ->excludes("--count-only");
@@ -278,6 +286,7 @@ void add_export(CLI::App& app, Command& command) {
   add_selection_options(sub, options->selection);
   add_condition_options(sub, options->selection);
   add_call_option(sub, options->selection.syscalls);
+  add_cgroup_option(sub, options->selection);
   sub->callback([options, &command] { command = *options; });
 }
 

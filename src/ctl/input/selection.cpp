@@ -80,6 +80,7 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.uids_ = args.uids;
   selection.comms_ = args.comms;
   selection.tids_ = args.tids;
+  selection.cgroups_ = CgroupChoice(args.cgroups);
   for (const std::string& condition : conditions_of(args)) {
     auto predicate = Predicate::make(condition, schema);
     if (!predicate) return propagate(predicate);
@@ -117,6 +118,7 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
     if (task == nullptr && tid != 0) return false;
     if (std::ranges::find(uids_, task != nullptr ? task->uid : 0U) == uids_.end()) return false;
   }
+  if (!cgroups_.empty() && !cgroups_.contains(tid, ts, names)) return false;
   if (comms_.empty()) return true;
   CommScratch scratch;
   auto comm = comm_at(names, tid, ts, cpu, scratch);
@@ -135,7 +137,8 @@ bool Selection::wants(uint32_t cpu, RecordView record, const NameTable& names) c
 
 bool Selection::is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                       const NameTable& names) const {
-  if (pids_.empty() && uids_.empty() && comms_.empty() && tids_.empty()) return true;
+  if (pids_.empty() && uids_.empty() && comms_.empty() && tids_.empty() && cgroups_.empty())
+    return true;
   if (wants_task(record.tid(), record.ts(), cpu, names)) return true;
   if (record.id() >= task_fields_.size()) return false;
   return std::ranges::any_of(task_fields_[record.id()], [&](const Field& field) {

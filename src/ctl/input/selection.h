@@ -11,6 +11,7 @@
 
 #include "analysis/predicate/predicate.h"
 #include "base/error.h"
+#include "ctl/input/cgroup_choice.h"
 #include "schema/schema.h"
 #include "trace/metadata/name_table.h"
 #include "trace/packet/packet.h"
@@ -28,6 +29,7 @@ struct SelectionArgs {
   std::vector<std::string> syscalls;  // of system calls, these
   std::vector<std::string> errors;    // of system calls that fail, these: "ENOENT", "any"
   std::vector<std::string> where;     // expressions: see analysis/predicate
+  std::vector<std::string> cgroups;   // control groups, as CgroupChoice takes them
 };
 
 // Whose events a selection is made of: what to do about an unknown one depends on it.
@@ -68,6 +70,7 @@ class Selection {
   std::vector<uint32_t> uids_;
   std::vector<std::string> comms_;
   std::vector<uint32_t> tids_;
+  CgroupChoice cgroups_;
   std::vector<Predicate> where_;
   std::vector<std::vector<Field>> task_fields_;  // by event id
 };

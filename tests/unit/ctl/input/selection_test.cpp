@@ -53,6 +53,15 @@ TEST_F(SelectionTest, ByEventAndGroup) {
               ElementsAre("sys_enter", "sys_exit"));
 }
 
+TEST_F(SelectionTest, ByControlGroup) {
+  for (const Bytes& name : {task_in_cgroup(300, 1, 300, 11), cgroup_path(11, "/system.slice/a")})
+    names_.apply(RecordView(name.data()));
+  EXPECT_TRUE(wants({.cgroups = {"system.slice"}}, alloc_by(300)));
+  EXPECT_FALSE(wants({.cgroups = {"user.slice"}}, alloc_by(300)));
+  EXPECT_TRUE(wants({.cgroups = {"user.slice", "11"}}, waking_of(100, 300))) << "either task";
+  EXPECT_FALSE(wants({.cgroups = {"system.slice"}}, alloc_by(100))) << "its group is unknown";
+}
+
 TEST_F(SelectionTest, ByThreadAndProcess) {
   EXPECT_TRUE(wants({.pids = {100}}, alloc_by(100)));
   EXPECT_TRUE(wants({.pids = {100}}, alloc_by(101))) << "a thread of process 100";
