@@ -197,8 +197,8 @@ static __always_inline u64 string_place(u32 event, u32 abi, u32 nr, u32 arg)
 	return place.word;
 }
 
-/* Forgets what an earlier call of this thread has left, whose return was missed. */
-static __always_inline void forget_unread(u32 tid)
+/* Drops what an earlier call of this thread has left, whose return was missed. */
+static __always_inline void drop_unread(u32 tid)
 {
 	if (!bpf_map_delete_elem(&unread_strings, &tid))
 		__sync_fetch_and_sub(&control.unread_strings, 1);
@@ -278,7 +278,7 @@ int sys_enter_string(u64 *ctx)
 	if (!strings)
 		return 0;
 	if (control.unread_strings)
-		forget_unread(current->pid);
+		drop_unread(current->pid);
 #pragma unroll
 	for (u32 arg = 0; arg < STRING_ARGS; arg++)
 		if (strings & 1 << arg && enter_string(ctx, abi, arg, false))
@@ -330,6 +330,6 @@ int sys_exit_string(u64 *ctx)
 			exit_string(ctx, call, abi, arg, false);
 	if (strings & STRING_ADDRESS)
 		exit_string(ctx, call, abi, 1, true);
-	forget_unread(tid);
+	drop_unread(tid);
 	return 0;
 }

@@ -8,7 +8,7 @@ namespace ktraced {
 namespace {
 
 constexpr size_t kIdDigits = 64;
-constexpr std::string_view kScope = ".scope", kSlice = ".slice", kService = ".service";
+constexpr std::string_view kTransientUnit = ".scope", kSlice = ".slice", kService = ".service";
 
 bool is_hexadecimal(std::string_view text) {
   return std::ranges::all_of(
@@ -45,7 +45,7 @@ struct NamedForm {
 };
 constexpr NamedForm kNamedForms[] = {
     {"lxc.payload.", "", "lxc"},
-    {"machine-", kScope, "systemd"},
+    {"machine-", kTransientUnit, "systemd"},
     {"systemd-nspawn@", kService, "systemd"},
 };
 
@@ -77,8 +77,9 @@ std::string_view runtime_of_parent(std::string_view parent) {
 
 std::optional<Container> container_named(std::string_view name, std::string_view parent) {
   if (is_id(name)) return Container{std::string(runtime_of_parent(parent)), std::string(name), {}};
-  const bool scope = name.ends_with(kScope);
-  const std::string_view stem = scope ? name.substr(0, name.size() - kScope.size()) : name;
+  const bool is_unit = name.ends_with(kTransientUnit);
+  const std::string_view stem =
+      is_unit ? name.substr(0, name.size() - kTransientUnit.size()) : name;
   for (const Form& form : kIdForms)
     if (stem.starts_with(form.prefix) && is_id(stem.substr(form.prefix.size())))
       return Container{std::string(form.runtime), std::string(stem.substr(form.prefix.size())), {}};
