@@ -33,7 +33,12 @@ struct kernfs_node {
 	u64 id;
 };
 
+struct cgroup_root {
+	int hierarchy_id; /* 0: the hierarchy of cgroup v2 */
+};
+
 struct cgroup {
+	struct cgroup_root *root;
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup *ancestors[];
@@ -45,6 +50,10 @@ struct css_set {
 
 struct atomic {
 	int counter;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
 };
 
 struct signal_struct {
@@ -68,6 +77,8 @@ struct task_struct {
 	u64 start_boottime;
 	struct cred *cred;
 	char comm[16];
+	struct task_struct *real_parent;
+	struct mm_struct *mm;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
 };

@@ -10,6 +10,7 @@
 #include "process.bpf.c"
 #include "sched.bpf.c"
 #include "signal.bpf.c"
+#include "strings.bpf.c"
 #include "syscalls.bpf.c"
 #include "tracepoint.bpf.c"
 

@@ -110,6 +110,14 @@ struct {
 	__type(value, struct cache_info);
 } caches SEC(".maps");
 
+/* Paths of control groups; those of removed ones stay until the space is needed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CGROUPS_MAX);
+	__type(key, u64);
+	__type(value, struct cgroup_info);
+} cgroups SEC(".maps");
+
 /* Caches whose name is already known, by hash of their address. */
 u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
 

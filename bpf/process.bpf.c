@@ -5,7 +5,7 @@
  * whether they also write an event.
  */
 #include "emit.h"
-#include "task_names.h"
+#include "names.h"
 
 /* Follows the child of a followed process: it inherits its parent's roots. False if the
  * map is full. */
@@ -58,21 +58,102 @@ EVENT_PROGRAM(sched_process_fork, OF_PAIR(1), u64 *ctx)
 	return sessions ? EMIT(sched_process_fork, &r, sessions) : 0;
 }
 
-/* A separate function: the stack has no room for both its record and the filter. */
-static __noinline int record_exec(struct linux_binprm *bprm, u32 tid, u32 old_tid, u32 sessions)
-{
-	char buffer[sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN] __attribute__((aligned(8))) = {};
-	struct rec_sched_process_exec *r = (void *)buffer;
-	u64 length, size;
+/* A record of exec that is being built, twice as long as the longest record: a piece of
+ * RECORD_MAX bytes fits at any offset below RECORD_MAX, which satisfies the verifier. */
+union exec_record {
+	struct rec_sched_process_exec r;
+	u8 bytes[2 * RECORD_MAX];
+};
 
-	r->pid = tid;
-	r->old_pid = old_tid;
-	length = bpf_probe_read_kernel_str(r->filename, FILENAME_MAX_LEN, READ(bprm, filename));
-	if (length > FILENAME_MAX_LEN)
-		length = 1; /* unreadable: a negative error */
-	size = (sizeof(*r) + length + 7) & ~7UL;
-	barrier_var(size); /* the verifier must see the bound on the value that is used */
-	return size <= sizeof(buffer) ? emit(&r->h, EVENT_sched_process_exec, size, sessions) : 0;
+/* One for each CPU. It belongs to one program, which the kernel does not run again on a CPU
+ * while it runs there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, union exec_record);
+} exec_records SEC(".maps");
+
+_Static_assert(sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN + ARGV_MAX + 1 + sizeof(u64) <=
+		       RECORD_MAX,
+	       "the longest record of exec fits");
+
+/* Makes each NUL of a text in the record a blank, in whole words: up to 7 bytes behind the text
+ * may change too. A global function, because the verifier checks those once, not for each
+ * length. */
+__noinline u32 join_arguments(u32 at, u32 length)
+{
+	const u64 low = 0x7f7f7f7f7f7f7f7f;
+	u32 zero = 0;
+	union exec_record *r = bpf_map_lookup_elem(&exec_records, &zero);
+
+	if (!r || at > RECORD_MAX - ARGV_MAX)
+		return 0;
+	for (u32 i = 0; i < ARGV_MAX; i += sizeof(u64)) {
+		u64 *word = (u64 *)(r->bytes + at + i);
+
+		if (i >= length)
+			break;
+		/* 0x80 in each byte that is 0, moved to 0x20 */
+		*word |= ~(((*word & low) + low) | *word | low) >> 2;
+	}
+	return 0;
+}
+
+/* Copies the arguments behind the first `end` bytes, and returns where they end. The kernel has
+ * just written them, so they are resident. */
+static __always_inline u32 add_argv(union exec_record *r, struct task_struct *task, u32 end)
+{
+	u64 start = READ(task, mm, arg_start), length = READ(task, mm, arg_end) - start;
+	u32 cut = 0;
+	u8 *text;
+
+	if (length > ARGV_MAX) {
+		length = ARGV_MAX;
+		cut = LOCATED_CUT;
+	}
+	barrier_var(end);
+	if (end > RECORD_MAX - ARGV_MAX)
+		return end;
+	text = r->bytes + end;
+	barrier_var(length);
+	if (length > ARGV_MAX || bpf_probe_read_user(text, length, (void *)start)) {
+		length = 0;
+		cut = LOCATED_CUT;
+	}
+	join_arguments(end, length);
+	if (length && !cut)
+		length--; /* the last NUL */
+	text[length] = 0;
+	r->r.argv = end | cut | (u32)(length + 1) << LOCATED_COUNT_SHIFT;
+	return end + length + 1;
+}
+
+static __noinline int record_exec(struct linux_binprm *bprm, struct task_struct *task, u32 old_tid,
+				  u32 sessions)
+{
+	u32 zero = 0, end;
+	union exec_record *r = bpf_map_lookup_elem(&exec_records, &zero);
+	u64 length;
+
+	if (!r)
+		return 0;
+	r->r.pid = READ(task, pid);
+	r->r.old_pid = old_tid;
+	r->r.parent_pid = READ(task, real_parent, tgid);
+	length = bpf_probe_read_kernel_str(r->r.filename, FILENAME_MAX_LEN, READ(bprm, filename));
+	if (length > FILENAME_MAX_LEN) { /* unreadable: a negative error */
+		length = 1;
+		r->r.filename[0] = 0;
+	}
+	end = add_argv(r, task, sizeof(r->r) + length);
+	barrier_var(end); /* the verifier must see the bound on the value that is used */
+	if (end > RECORD_MAX - sizeof(u64))
+		return 0;
+	__builtin_memset(r->bytes + end, 0, sizeof(u64));
+	end = (end + 7) & ~7U;
+	barrier_var(end);
+	return end <= RECORD_MAX ? emit(&r->r.h, EVENT_sched_process_exec, end, sessions) : 0;
 }
 
 /* sched_process_exec(task, old_pid, bprm) */
@@ -88,7 +169,7 @@ EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 
 	u32 sessions = sessions_of_sched_process_exec(ctx, current_task());
 
-	return sessions ? record_exec((void *)ctx[2], tid, ctx[1], sessions) : 0;
+	return sessions ? record_exec((void *)ctx[2], task, ctx[1], sessions) : 0;
 }
 
 /* sched_process_exit(task, group_dead); before 6.15 without group_dead */
@@ -136,13 +217,79 @@ int task_freed(u64 *ctx)
 	return 0;
 }
 
-/* Not an event: a task, or a whole process, was moved to another control group. */
-SEC("?raw_tp/cgroup_attach_task")
-int cgroup_changed(u64 *ctx __attribute__((unused)))
+/* ---- control groups: their paths, and the moves of threads; no events ---- */
+
+enum cgroup_program {
+	CGROUP_MADE = 0,
+	CGROUP_RENAMED,
+	CGROUP_ATTACHED,
+	CGROUP_PROGRAMS,
+};
+
+/* A record that is being built, one for each CPU and program: the kernel does not run a program again on a CPU
+ * while it runs there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CGROUP_PROGRAMS);
+	__type(key, u32);
+	__type(value, struct rec_metadata_cgroup);
+} cgroup_paths SEC(".maps");
+
+/* Keeps the path of a control group. Those of other hierarchies than that of cgroup v2 have ids
+ * of their own. */
+static __always_inline void cgroup_named(u32 program, struct cgroup *cgroup, const char *path)
 {
-	__sync_fetch_and_add(&control.generation, 1UL << THREAD_GENERATION_SHIFT);
+	struct rec_metadata_cgroup *r = bpf_map_lookup_elem(&cgroup_paths, &program);
+	u64 id = READ(cgroup, kn, id);
+	long length;
+	u32 size;
+
+	if (!r || READ(cgroup, root, hierarchy_id) != 0)
+		return;
+	__builtin_memset(r->path, 0, sizeof(r->path));
+	length = bpf_probe_read_kernel_str(r->path, sizeof(r->path), path);
+	if (length <= 1 || length > CGROUP_PATH_MAX)
+		return;
+	bpf_map_update_elem(&cgroups, &id, r->path, BPF_ANY);
+	if (!control.stream)
+		return;
+	r->cgroup = id;
+	size = (__builtin_offsetof(struct rec_metadata_cgroup, path) + (u32)length + 7) & ~7U;
+	barrier_var(size); /* the verifier must see the bound on the value that is used */
+	if (size <= sizeof(*r))
+		emit_metadata(&r->h, bpf_ktime_get_boot_ns(), METADATA_cgroup, size, 0);
+}
+
+/* cgroup_mkdir(cgroup, path) */
+SEC("?raw_tp/cgroup_mkdir")
+int cgroup_made(u64 *ctx)
+{
+	cgroup_named(CGROUP_MADE, (void *)ctx[0], (const char *)ctx[1]);
 	return 0;
 }
+
+/* cgroup_rename(cgroup, path) */
+SEC("?raw_tp/cgroup_rename")
+int cgroup_renamed(u64 *ctx)
+{
+	cgroup_named(CGROUP_RENAMED, (void *)ctx[0], (const char *)ctx[1]);
+	return 0;
+}
+
+/* cgroup_attach_task(cgroup, path, task, threadgroup): a task, or a whole process, has been
+ * moved. Readers know that the threads of a process have moved with its leader. */
+SEC("?raw_tp/cgroup_attach_task")
+int cgroup_changed(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[2];
+
+	__sync_fetch_and_add(&control.generation, 1UL << THREAD_GENERATION_SHIFT);
+	cgroup_named(CGROUP_ATTACHED, (void *)ctx[0], (const char *)ctx[1]);
+	task_named(task, READ(task, pid), (void *)&task->comm);
+	return 0;
+}
+
+/* ---- run by the daemon ---- */
 
 /* Run by the daemon over all threads, see KernelNames::check(). */
 SEC("?iter/task")

@@ -8,8 +8,9 @@
  *
  * Rules:
  *  - every record begins with struct record and is a multiple of 8 bytes;
- *  - at most one variable-length field: a trailing `char name[]`, NUL-terminated
- *    and zero-padded to the next multiple of 8 (record.size is the total size);
+ *  - at most one trailing `char name[]`, NUL-terminated; then the data of fields of the
+ *    type located_text_t, one after another; then zeros to the next multiple of 8
+ *    (record.size is the total size);
  *  - event numbers are append-only; a retired number is never used again;
  *  - tags on the struct, which everything that shows the event derives from:
  *      GROUP, DOC     its group and what happens;
@@ -49,10 +50,13 @@
 
 enum {
 	COMM_LEN = 16,          /* the kernel's TASK_COMM_LEN, with the NUL */
-	FILENAME_MAX_LEN = 240, /* longest exec file name kept, with the NUL; the BPF stack is 512 bytes */
+	FILENAME_MAX_LEN = 240, /* longest exec file name kept, with the NUL */
+	ARGV_MAX = 512,         /* bytes kept of the arguments of exec */
 	CACHE_NAME_LEN = 48,    /* longest slab cache name kept, with the NUL */
+	CGROUP_PATH_MAX = 512,  /* longest path of a control group kept, with the NUL */
 	EVENT_ID_MAX = 2048,    /* event ids are below this */
 	DYNAMIC_ID_FIRST = 256, /* first id of the dynamic events, see bpf/dynamic.h */
+	STRING_MAX = 256,       /* bytes kept of a string argument, without the NUL */
 	RECORD_MAX = 1024,      /* longest record in bytes; a multiple of 8 */
 };
 
@@ -78,15 +82,8 @@ enum event_id {
 	EVENT_signal_generate = 18,
 	EVENT_signal_deliver = 19,
 	EVENT_mark_victim = 20,
-};
-
-/* Metadata records: not events, but names, event definitions, config changes and accounts. */
-enum metadata_id {
-	METADATA_task = 1,
-	METADATA_slab_cache = 2,
-	METADATA_event = 3,
-	METADATA_config = 4,
-	METADATA_account = 5,
+	EVENT_sys_enter_string = 22,
+	EVENT_sys_exit_string = 23,
 };
 
 /* The location word of a field of variable length, at the field's offset. Bits 0–14 are
@@ -166,9 +163,11 @@ struct rec_sched_process_exec {
 	pid_tid_t pid PERFETTO(2);
 	pid_tid_t old_pid PERFETTO(3)
 		DOC("thread that called execve; differs from pid when it was not the leader");
+	pid_tid_t parent_pid DOC("process of the parent");
+	located_text_t argv DOC("its arguments, with blanks between them");
 	__extension__ char filename[] PERFETTO(1);
 } GROUP("process") DOC("a process runs a new program") PERFETTO(237) PERFETTO_MARK
-	FTRACE("filename={filename} pid={pid} old_pid={old_pid}");
+	FTRACE("filename={filename} pid={pid} old_pid={old_pid} parent_pid={parent_pid} argv={argv}");
 
 struct rec_sched_process_exit {
 	struct record h;
@@ -177,7 +176,8 @@ struct rec_sched_process_exit {
 	exit_code_t exit_code;
 	bool_t group_dead DOC("1: the last thread of its process");
 } GROUP("process") DOC("a thread ends") PERFETTO(238) PERFETTO_MARK
-	FTRACE("comm={pid:comm} pid={pid} prio={prio} group_dead={group_dead:truth}");
+	FTRACE("comm={pid:comm} pid={pid} prio={prio} group_dead={group_dead:truth} exit_code={exit_code} "
+	       "status={exit_code:status}");
 
 struct rec_task_rename {
 	struct record h;
@@ -262,6 +262,36 @@ struct rec_sys_exit {
 	syscall_ret_t ret;
 } GROUP("syscalls") DOC("a system call returns") FTRACE("NR {nr} = {ret}");
 
+/* ---- strings ---- */
+
+struct rec_sys_enter_string {
+	struct record h;
+	hex_t pointer DOC("address of the argument in the process");
+	syscall_nr_t nr;
+	syscall_abi_t abi;
+	u32 arg DOC("number of the argument, from 0");
+	u16 length DOC("bytes of the text");
+	bool_t cut DOC("1: the argument is longer");
+	bool_t unreadable DOC("1: the memory could not be read; sys_exit_string follows");
+	__extension__ char text[] DOC("the string; of a socket address, its text");
+} GROUP("strings") DOC("a string argument as a system call begins")
+	FTRACE("NR {nr} arg={arg} pointer={pointer} length={length} cut={cut} unreadable={unreadable} "
+	       "text=\"{text}\"");
+
+struct rec_sys_exit_string {
+	struct record h;
+	hex_t pointer DOC("address of the argument in the process");
+	syscall_nr_t nr;
+	syscall_abi_t abi;
+	u32 arg DOC("number of the argument, from 0");
+	u16 length DOC("bytes of the text");
+	bool_t cut DOC("1: the argument is longer");
+	bool_t unreadable DOC("1: the memory cannot be read");
+	__extension__ char text[] DOC("what is in the memory now: another thread may have changed it");
+} GROUP("strings") DOC("a string argument that could not be read earlier, as the system call returns")
+	FTRACE("NR {nr} arg={arg} pointer={pointer} length={length} cut={cut} unreadable={unreadable} "
+	       "text=\"{text}\"");
+
 /* ---- signal ---- */
 
 struct rec_signal_generate {
@@ -298,48 +328,6 @@ struct rec_mark_victim {
 } GROUP("oom") DOC("the out-of-memory killer has chosen a process") PERFETTO(334)
 	FTRACE("pid={pid} comm={pid:comm} uid={uid}");
 
-/* ---- names ---- */
-
-/* A thread's name and process, valid from h.ts on. */
-struct rec_metadata_task {
-	struct record h; /* h.id is METADATA_task, h.tid the thread described */
-	u32 tgid;
-	u32 uid;
-	u64 start_time; /* ns, CLOCK_BOOTTIME */
-	char comm[COMM_LEN];
-};
-
-/* The name behind a slab_cache_t. */
-struct rec_metadata_slab_cache {
-	struct record h; /* h.id is METADATA_slab_cache */
-	slab_cache_t cache;
-	char name[CACHE_NAME_LEN];
-};
-
-/* Definition of a dynamic event, sent before the first of its records. The reader of a
- * stream or trace adds it to the schema. The event follows as JSON in the form of the
- * schema, NUL-terminated and zero-padded. */
-struct rec_metadata_event {
-	struct record h; /* h.id is METADATA_event */
-};
-
-/* Trace config from h.ts on: sent at the beginning of a stream, with ts 0, and after
- * each change. JSON as in the "config" of a manifest follows, NUL-terminated and
- * zero-padded. */
-struct rec_metadata_config {
-	struct record h; /* h.id is METADATA_config */
-};
-
-/* What became of the hits of an event in the session of a stream: the last records of a
- * stream that ends in an orderly way. */
-struct rec_metadata_account {
-	struct record h; /* h.id is METADATA_account */
-	u32 event;       /* id; 0: the sums of all events */
-	u32 reserved;
-	u64 recorded;
-	u64 filtered;
-	u64 dropped;
-	u64 missed;
-};
+#include "metadata_records.h"
 
 #endif

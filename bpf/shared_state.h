@@ -7,6 +7,7 @@
 #ifndef KTRACED_BPF_SHARED_STATE_H
 #define KTRACED_BPF_SHARED_STATE_H
 
+#include "dynamic_state.h"
 #include "records.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
 	TASKS_MAX = 32768,        /* names kept, of live and ended threads */
 	NAME_CHANGES_MAX = 32768, /* power of two, see struct name_change */
 	CACHES_MAX = 4096,        /* slab cache names kept */
+	CGROUPS_MAX = 2048,       /* paths of control groups kept */
 	CACHE_SLOTS = 1024,       /* power of two, see cache_seen() */
 	FILTER_HINTS = 1024,      /* power of two, see struct filter_side */
 	SYSCALL_MAX = 1024,       /* system call numbers below this can be selected */
@@ -87,6 +89,12 @@ enum event_way {
 enum {
 	CALL_ENTERED = DYNAMIC_ID_FIRST - 2,
 	CALL_RETURNED = DYNAMIC_ID_FIRST - 1,
+};
+
+/* Which arguments of a system call are strings: bit N for argument N. */
+enum string_args {
+	STRING_ARGS = 5,         /* any of the first five may be */
+	STRING_ADDRESS = 1 << 7, /* argument 1 is a socket address, and argument 2 its length */
 };
 
 struct cpu_state {
@@ -250,6 +258,8 @@ struct control {
 	/* By system call: the sessions that select it. */
 	u8 call_sessions[SYSCALL_ABIS][SYSCALL_MAX];
 	u32 all_calls_sessions; /* sessions that select all calls, also those with no place above */
+	/* By system call: its arguments that are strings, enum string_args. */
+	u8 string_args[SYSCALL_ABIS][SYSCALL_MAX];
 	/* Constants, see session_bit(). */
 	u8 session_bits[SESSIONS_MAX];
 	u32 no_session;
@@ -261,6 +271,10 @@ struct control {
 	 * tasks: a thread that was not seen since then has ended. */
 	u64 names_checked;
 	u64 name_changes; /* entries written so far to the map name_changes */
+	/* Threads in a call with a string that could not be read yet: at least as many as the
+	 * map unread_strings has. */
+	u32 unread_strings;
+	u32 reserved;
 };
 
 /* Value of the map tasks, key tid. Times in ns, CLOCK_BOOTTIME. */
@@ -271,6 +285,7 @@ struct task_info {
 	u64 since; /* has had this name since then */
 	u64 seen;  /* last time the thread was known to be alive with this name */
 	char comm[COMM_LEN];
+	u64 cgroup; /* id of its control group; 0: unknown */
 };
 
 /*
@@ -290,46 +305,9 @@ struct cache_info {
 	char name[CACHE_NAME_LEN];
 };
 
-enum {
-	DYNAMIC_EVENTS_MAX = EVENT_ID_MAX - DYNAMIC_ID_FIRST,
-	DEFINITION_PIECE = 4080, /* bytes of a definition in one element of the map definitions */
-};
-
-/* Each dynamic event attaches its own stub, because the kernel counts missed hits per
- * program. The stub tail-calls one of these programs. */
-enum dynamic_program {
-	DYNAMIC_PROGRAM_TRACEPOINT = 0,
-	DYNAMIC_PROGRAMS,
-};
-
-/* Key and value of the map definitions: the definitions of dynamic events as text, for
- * a daemon that adopts them. Programs do not read it. */
-struct definition_key {
-	u32 id;
-	u32 piece;
-};
-
-struct definition_piece {
-	u32 bytes; /* of the whole definition */
-	char text[DEFINITION_PIECE];
-};
-
-enum {
-	LOCATED_MAX = 8,            /* fields of variable length kept of a tracepoint */
-	TRACEPOINT_FIXED_MAX = 512, /* bytes of a tracepoint's fields of fixed length */
-	TRACEPOINT_COMMON = 8,      /* bytes of the kernel's record that all tracepoints share */
-};
-
-/* Value of the map tracepoint_layouts, key event id: how to copy the kernel's
- * record of a tracepoint. */
-struct tracepoint_layout {
-	u16 fixed;   /* bytes after the common fields, copied unchanged */
-	u16 located; /* fields of variable length: number of entries in field[] */
-	struct {
-		u16 at;       /* offset of its location word in the kernel's record */
-		u8 relative;  /* 1: the word counts from its own end (__rel_loc) */
-		u8 size_log2; /* bytes of an element, as a power of two */
-	} field[LOCATED_MAX];
+/* Value of the map cgroups, key the id of a control group. */
+struct cgroup_info {
+	char path[CGROUP_PATH_MAX];
 };
 
 #endif

@@ -39,7 +39,7 @@ PATTERNS = {
 # Uses that are right: file (a prefix of its path), and a pattern that covers the word.
 ALLOWED = (
     ("", r"cannot tell"),  # cannot distinguish
-    ("", r"WantedBy="),  # of systemd
+    ("", r"WantedBy=|\.scope\b"),  # of systemd
     ("", r"std::promise|\bPromise\b|awaitPromise|fs/promises|timers/promises"),  # of the languages
     ("", r"going on"),
     ("html/", r"\bscope: \"col\""),  # of HTML

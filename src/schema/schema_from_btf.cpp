@@ -22,6 +22,7 @@ using TypeId = uint32_t;
 constexpr std::string_view kEventPrefix = "EVENT_";
 constexpr std::string_view kRecordPrefix = "rec_";
 constexpr std::string_view kHeaderType = "record";
+constexpr std::string_view kLocatedTextType = "located_text_t";
 constexpr std::string_view kGroupTag = "group:";
 constexpr std::string_view kDocTag = "doc:";
 constexpr std::string_view kFtraceTag = "ftrace:";
@@ -91,6 +92,12 @@ uint32_t take_dimensions(const btf* btf, const btf_type** type, std::string* suf
 // Fills in the properties of one element: its typedef gives the meaning, the underlying type size
 // and sign. False if it is not an integer.
 bool describe_element(const btf* btf, const btf_type* type, Field* field) {
+  if (type != nullptr && btf_is_typedef(type) && name_of_type(btf, type) == kLocatedTextType) {
+    field->meaning = Meaning::text;
+    field->located = true;
+    field->size = 1;
+    return true;
+  }
   if (type != nullptr && btf_is_typedef(type)) {
     field->meaning = meaning_of_typedef(name_of_type(btf, type)).value_or(Meaning::number);
     while (type != nullptr && btf_is_typedef(type)) type = skip_modifiers(btf, type->type);
@@ -134,6 +141,11 @@ Result<Field> read_field(const btf* btf, const Tags& tags, const RecordType& rec
   field.count = take_dimensions(btf, &type, &dimensions);
   if (!describe_element(btf, type, &field))
     return broken(record.name, field.name, "is no integer, text or array of these");
+  if (field.located) {
+    field.type = "char[]";
+    field.count = 0;
+    return field;
+  }
   field.type = std::string(name_of_type(btf, type)) + dimensions;
 
   bool is_last = index == btf_vlen(record.type) - 1;

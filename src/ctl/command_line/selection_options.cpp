@@ -89,6 +89,13 @@ void add_all_selection(CLI::App* sub, SelectionArgs& selection) {
   add_selection_options(sub, selection);
   add_condition_options(sub, selection);
   add_syscall_option(sub, selection);
+  add_cgroup_option(sub, selection);
+}
+
+void add_cgroup_option(CLI::App* sub, SelectionArgs& selection) {
+  add_list(sub, "--cgroup", selection.cgroups,
+           "Only events of tasks in these control groups: a path, an id, or a container",
+           "GROUP,…");
 }
 
 void add_syscall_option(CLI::App* sub, SelectionArgs& selection) {

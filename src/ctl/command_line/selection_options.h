@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "ctl/input/selection.h"
 #include "ctl/input/session_request.h"
-#include "ctl/input/time_selection.h"
+#include "ctl/selection/selection.h"
+#include "ctl/selection/time_selection.h"
 
 namespace CLI {
 class App;
@@ -22,6 +22,8 @@ void add_selection_options(CLI::App* sub, SelectionArgs& selection);
 void add_condition_options(CLI::App* sub, SelectionArgs& selection);
 // --syscall
 void add_syscall_option(CLI::App* sub, SelectionArgs& selection);
+// --cgroup, of traces, which know the control groups of all threads.
+void add_cgroup_option(CLI::App* sub, SelectionArgs& selection);
 // All of these, of commands that read traces.
 void add_all_selection(CLI::App* sub, SelectionArgs& selection);
 // What the kernel can select beside, and the options of a session.

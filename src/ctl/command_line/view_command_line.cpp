@@ -174,7 +174,9 @@ void add_show(CLI::App& app, Command& command) {
   auto options = std::make_shared<ShowCommand>();
   auto* count_only = add_view_options(sub, *options);
   add_syscall_option(sub, options->selection);
-  for (const char* name : {"--event", "--pid", "--uid", "--comm", "--syscall"})
+  add_cgroup_option(sub, options->selection);
+  for (const char* name : {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error",
+                           "--where", "--syscall", "--cgroup"})
     count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
       ->excludes("--count-only");

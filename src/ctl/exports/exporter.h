@@ -2,8 +2,8 @@
 // A form in which traces are exported.
 #pragma once
 
-#include "ctl/input/selection.h"
 #include "ctl/input/trace_texts.h"
+#include "ctl/selection/selection.h"
 #include "ctl/terminal/output_target.h"
 #include "trace/merge/history.h"
 

@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "ctl/input/selection.h"
 #include "ctl/input/session_request.h"
-#include "ctl/input/time_selection.h"
+#include "ctl/selection/selection.h"
+#include "ctl/selection/time_selection.h"
 #include "decoders/text/event_time.h"
 
 namespace ktraced {

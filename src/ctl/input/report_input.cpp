@@ -9,7 +9,7 @@
 
 #include "ctl/input/json_access.h"
 #include "ctl/input/report_text.h"
-#include "ctl/input/time_selection.h"
+#include "ctl/selection/time_selection.h"
 
 namespace ktraced {
 

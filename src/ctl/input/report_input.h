@@ -12,7 +12,7 @@
 
 #include "analysis/analysis.h"
 #include "base/error.h"
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 
 namespace ktraced {
 

@@ -12,7 +12,7 @@
 
 #include "analysis/coverage/record_selector.h"
 #include "ctl/input/report_input.h"
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 
 namespace ktraced {
 

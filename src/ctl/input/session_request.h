@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 
 namespace ktraced {
 

@@ -10,7 +10,7 @@
 
 #include "ctl/input/analysis_feed.h"
 #include "ctl/input/report_input.h"
-#include "ctl/input/time_selection.h"
+#include "ctl/selection/time_selection.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {

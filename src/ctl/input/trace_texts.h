@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 #include "decoders/text/decoder.h"
 #include "trace/merge/history.h"
 

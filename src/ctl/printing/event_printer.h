@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 #include "decoders/text/decoder.h"
 #include "trace/merge/merge.h"
 #include "trace/metadata/name_table.h"

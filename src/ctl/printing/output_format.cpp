@@ -31,7 +31,8 @@ constexpr std::string_view kKmemtraceEvents[] = {
     "kmalloc", "kfree", "kmem_cache_alloc", "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
 constexpr std::string_view kProcessEvents[] = {
     "sched_process_fork", "sched_process_exec", "sched_process_exit", "sys_enter",
-    "sys_exit",           "signal_deliver",     "task_newtask",       "task:task_newtask"};
+    "sys_exit",           "signal_deliver",     "task_newtask",       "task:task_newtask",
+    "sys_enter_string",   "sys_exit_string"};
 
 // The events that a format for certain events needs.
 std::optional<EventNeed> need_of(OutputFormat format) {

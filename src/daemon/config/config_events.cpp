@@ -30,23 +30,30 @@ constexpr std::array<GroupRule, 6> kGroups = {{
     {"signal", "Signals sent and delivered.", true},
     {"oom", "Victims of the out-of-memory killer.", true},
     {"kmem", "Slab and page allocations and frees."},
-    {"syscalls", "System calls: all, sys_enter or sys_exit alone, or both of some calls by name."},
+    {"syscalls",
+     "System calls: all, sys_enter or sys_exit alone, or both of some calls by name; with their "
+     "strings, or without."},
 }};
+// A group that is a part of "syscalls" in the configuration.
+constexpr std::string_view kStrings = "strings";
 
 template <class T>
 bool contains(const T& values, std::string_view value) {
   return std::ranges::find(values, value) != values.end();
 }
 
-// {"only": ["openat", …]}
-void read_syscalls_only(const ConfigNode& node, EventsConfig& config) {
-  if (!node.value().is_object()) return node.wrong_type("an object");
-  node.check_keys({"only"});
-  auto only = node.member("only");
-  if (!only) return node.problem("must have \"only\", a list of system calls");
-  if (only->value().is_array() && only->value().empty())
-    return only->problem("must name at least one system call; true instead means all of them");
-  read_syscalls(*only, config.syscalls_only);
+// {"only": ["openat", …], "strings": true}; either may be missing. Returns whether the strings are
+// recorded.
+bool read_syscalls_object(const ConfigNode& node, EventsConfig& config) {
+  node.check_keys({"only", kStrings});
+  const auto only = node.member("only"), strings = node.member(kStrings);
+  if (!only && !strings)
+    node.problem("must have \"only\", a list of system calls, or \"strings\", true or false");
+  if (only && only->value().is_array() && only->value().empty())
+    only->problem("must name at least one system call; without it all of them are recorded");
+  else if (only)
+    read_syscalls(*only, config.syscalls_only);
+  return strings && strings->boolean().value_or(false);
 }
 
 std::string_view group_of(std::string_view event, const EventGroups& groups) {
@@ -86,10 +93,13 @@ void read_group(const ConfigNode& node, const std::string& group, const EventGro
   } else if (node.value().is_array()) {
     selected = read_event_list(node, group, groups);
   } else if (syscalls && node.value().is_object()) {
-    read_syscalls_only(node, config);
     selected = groups.find(group)->second;
+    if (const auto strings = groups.find(kStrings);
+        read_syscalls_object(node, config) && strings != groups.end())
+      selected.insert(selected.end(), strings->second.begin(), strings->second.end());
   } else {
-    node.wrong_type(syscalls ? "true, false, a list of events, or {\"only\": [system calls]}"
+    node.wrong_type(syscalls ? "true, false, a list of events, or an object with \"only\" or "
+                               "\"strings\""
                              : "true, false, or a list of events");
   }
   config.names.insert(config.names.end(), selected.begin(), selected.end());
@@ -155,13 +165,14 @@ ordered_json group_schema(std::string_view group, const std::vector<std::string>
   if (group == "syscalls")
     forms.push_back({{"type", "object"},
                      {"additionalProperties", false},
-                     {"required", {"only"}},
+                     {"minProperties", 1},
                      {"properties",
                       {{"only",
                         {{"type", "array"},
                          {"minItems", 1},
                          {"maxItems", kSyscallsMax},
-                         {"items", text_schema({.pattern = "^[a-z0-9_]+$"})}}}}}});
+                         {"items", text_schema({.pattern = "^[a-z0-9_]+$"})}}},
+                       {"strings", {{"type", "boolean"}}}}}});
   return {{"oneOf", std::move(forms)}};
 }
 
@@ -177,8 +188,9 @@ std::vector<std::string> default_events(const EventGroups& groups) {
 void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config) {
   config = {};
   for (const auto& [group, members] : groups)
-    events.value({group, rule_of(group).doc}, group_schema(group, members),
-                 [&](const ConfigNode& node) { read_group(node, group, groups, config); });
+    if (group != kStrings)
+      events.value({group, rule_of(group).doc}, group_schema(group, members),
+                   [&](const ConfigNode& node) { read_group(node, group, groups, config); });
   events.list(
       {"tracepoints",
        "Any tracepoints of the running kernel, as GROUP:NAME, in which * stands for "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,6 +101,28 @@ Result<> check_known(const Schema& schema, const std::string& name) {
               printable(name));
 }
 
+// Strings of system calls are data of other users' processes. Clients that may only read get them
+// if an administrator lets the recorder record them; patterns leave them out otherwise.
+Result<> check_strings(const TracerParts& tracer, const StreamRequest& request,
+                       ChosenEvents& chosen) {
+  constexpr std::string_view kGroup = "strings";
+  const EventSet& recorded = tracer.sessions.events_of(tracer.sessions.recorder());
+  std::set<std::string> withheld;
+  std::erase_if(chosen.events, [&](const std::string& name) {
+    const Event* event = tracer.schema.find(name);
+    const bool withhold = event != nullptr && event->group == kGroup && !recorded.contains(name);
+    if (withhold) withheld.insert(name);
+    return withhold;
+  });
+  for (const std::string& name : request.events)
+    if (withheld.contains(name) || (name == kGroup && !withheld.empty()))
+      return fail(ExitCode::no_permission,
+                  "'{}' has strings of all users' processes, and the recorder does not record "
+                  "them: only administrators may select it",
+                  printable(name));
+  return {};
+}
+
 Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
   if (request.events.empty()) return {};
   ChosenEvents chosen;
@@ -108,6 +131,8 @@ Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
       if (auto known = check_known(tracer.schema, name); !known) return known;
     if (auto found = tracer.resolver.choose(name, true, chosen); !found) return found;
   }
+  if (request.role != Role::admin)
+    if (auto checked = check_strings(tracer, request, chosen); !checked) return checked;
   request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/programs/task_tracking.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "kernel/filters/cgroups.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {
@@ -16,6 +19,8 @@ constexpr std::array kNameTrackers = {"sched_process_fork", "sched_process_exec"
 constexpr const char* kChildBorn = "child_born";
 constexpr const char* kTaskFreed = "task_freed";
 constexpr const char* kCgroupChanged = "cgroup_changed";
+constexpr const char* kCgroupMade = "cgroup_made";
+constexpr const char* kCgroupRenamed = "cgroup_renamed";
 
 }  // namespace
 
@@ -24,14 +29,15 @@ bool TaskTracking::tracks_names(const std::string& event) {
 }
 
 std::vector<std::string> TaskTracking::helpers() {
-  return {kChildBorn, kTaskFreed, kCgroupChanged};
+  return {kChildBorn, kTaskFreed, kCgroupChanged, kCgroupMade, kCgroupRenamed};
 }
 
 std::vector<ProgramNeed> TaskTracking::helper_needs(const Tracked& tracked) const {
   std::vector<ProgramNeed> needs;
   for (const auto& [name, needed] :
        {std::pair(kChildBorn, tracked.names), std::pair(kTaskFreed, tracked.threads),
-        std::pair(kCgroupChanged, tracked.cgroups)})
+        std::pair(kCgroupChanged, tracked.names || tracked.cgroups),
+        std::pair(kCgroupMade, tracked.names), std::pair(kCgroupRenamed, tracked.names)})
     if (availability_.supports(name))
       needs.push_back({.program = {.name = name}, .needed = needed, .first = true});
   return needs;
@@ -46,6 +52,9 @@ void TaskTracking::begin() {
 // While no program was attached, threads may have changed: what their filters say is asked again.
 void TaskTracking::check_names() {
   names_.check();
+  const auto read = for_each_cgroup(
+      [this](uint64_t id, const std::string& path) { names_.add_cgroup(id, path); });
+  if (!read) spdlog::info("paths of control groups are not recorded: {}", read.error().message);
   evict_threads(object_.control());
 }
 

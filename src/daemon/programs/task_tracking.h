@@ -25,9 +25,9 @@ class TaskTracking {
   [[nodiscard]] static bool tracks_names(const std::string& event);
   // What must be tracked.
   struct Tracked {
-    bool names = false;    // of threads
+    bool names = false;    // of threads, and their control groups
     bool threads = false;  // their ends: filters match threads, or follow processes
-    bool cgroups = false;  // moves between control groups
+    bool cgroups = false;  // filters match by them, also while names are not tracked
   };
   // The needs of those programs that belong to no event.
   [[nodiscard]] std::vector<ProgramNeed> helper_needs(const Tracked& tracked) const;

@@ -206,6 +206,8 @@ void FtraceDecoder::append_integer(const FormatStep& step, uint64_t value, uint3
       return out.append(value != 0 ? "true" : "false");
     case Kind::accounted:
       return out.append((value & gfp_account_) != 0 ? "true" : "false");
+    case Kind::status:
+      return out.append(exit_code_text(static_cast<int32_t>(value)));
     default:
       return append_by_meaning(step.field, value, out);
   }

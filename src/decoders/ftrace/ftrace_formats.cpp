@@ -12,12 +12,13 @@ namespace {
 
 using Kind = FormatStep::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds{{{"comm", Kind::comm},
+constexpr std::array<std::pair<std::string_view, Kind>, 7> kKinds{{{"comm", Kind::comm},
                                                                    {"hex", Kind::hex},
                                                                    {"pointer", Kind::pointer},
                                                                    {"symbol", Kind::symbol},
                                                                    {"truth", Kind::truth},
-                                                                   {"accounted", Kind::accounted}}};
+                                                                   {"accounted", Kind::accounted},
+                                                                   {"status", Kind::status}}};
 
 // "pid:comm", the text between braces.
 std::optional<FormatStep> parse_reference(std::string_view reference, const Event& event) {

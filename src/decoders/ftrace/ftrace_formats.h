@@ -26,6 +26,7 @@ struct FormatStep {
     symbol,     // function and offset at the address
     truth,      // "true" or "false"
     accounted,  // whether the allocation flags contain __GFP_ACCOUNT
+    status,     // how a task ended: "exit 3", "SIGSEGV"
   };
   Kind kind = Kind::literal;
   std::string text;  // literal

@@ -54,6 +54,9 @@ ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
     plan.first = field_named(event, shown->first);
     plan.second = field_named(event, shown->second);
     plan.third = field_named(event, shown->third);
+  } else if (auto string = StringText::of(event)) {
+    plan.kind = Kind::string;
+    plan.string = std::move(string);
   } else if (auto probe = ProbeText::of(event)) {
     plan.kind = Kind::probe;
     plan.probe = std::move(probe);
@@ -88,6 +91,9 @@ void ProcessDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
       break;
     case Kind::sys_exit:
       append_sys_exit(*plan, record, out);
+      break;
+    case Kind::string:
+      plan->string->append(record, names_, out);
       break;
     case Kind::probe:
       append_hit(*plan->probe, record, out);

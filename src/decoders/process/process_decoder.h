@@ -9,13 +9,14 @@
 
 #include "analysis/coverage/event_table.h"
 #include "decoders/ftrace/probe_text.h"
+#include "decoders/process/string_text.h"
 #include "decoders/text/decoder.h"
 #include "decoders/text/event_time.h"
 
 namespace ktraced {
 
 // "bash 3352 2 18440.883932  fork 4000 flags 0x1200000", and in the same way exec, exit, delivered
-// signals, system calls and hits of kernel probes. Other events are not shown.
+// signals, system calls with their strings, and hits of kernel probes. Other events are not shown.
 //
 // A fork is recorded by task_newtask, which has its flags, and later by sched_process_fork. Of the
 // two events of one child, only the first is shown.
@@ -27,11 +28,23 @@ class ProcessDecoder : public Decoder {
   void loss(const LossItem& loss, TextBuffer& out) override;
 
  private:
-  enum class Kind : uint8_t { none, newtask, fork, exec, exit, signal, sys_enter, sys_exit, probe };
+  enum class Kind : uint8_t {
+    none,
+    newtask,
+    fork,
+    exec,
+    exit,
+    signal,
+    sys_enter,
+    sys_exit,
+    string,
+    probe
+  };
   // The kind of an event and the fields to show.
   struct Plan {
     Kind kind = Kind::none;
     std::optional<Field> first, second, third;
+    std::optional<StringText> string;
     std::optional<ProbeText> probe;
   };
   static constexpr size_t kMaxBegun = 65536;  // forks; any more belong to threads that have ended

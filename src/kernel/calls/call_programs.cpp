@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernel/calls/call_functions.h"
+#include "kernel/calls/string_arguments.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
 
@@ -67,6 +68,7 @@ Result<LoadedObject> load_call_programs(const BpfObject& main, const std::string
 
 CallPrograms::CallPrograms(const BpfObject& object)
     : object_(object), kept_misses_(KeptMisses::open(object.pins())) {
+  set_string_arguments(object.control());
   if (object.pins() == nullptr) return;
   for (const std::string& function : CallFunctions::possible()) adopt(function);
 }

@@ -21,7 +21,8 @@ namespace ktraced {
 // BPF object, attachments outlive the daemon. Belongs to the main thread.
 class CallPrograms {
  public:
-  // Adopts the attachments of an earlier daemon. `object` must outlive this.
+  // Adopts the attachments of an earlier daemon, and sets what the programs must know of the calls.
+  // `object` must outlive this.
   explicit CallPrograms(const BpfObject& object);
 
   // Attaching twice is no error. Fails with ExitCode::no_permission if the kernel allows no such

@@ -6,8 +6,12 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <utility>
+#include <vector>
 
+#include "base/files/directory.h"
 #include "base/files/lines.h"
+#include "kernel/filters/cgroups.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {
@@ -29,8 +33,8 @@ Result<CgroupMount> cgroup2_mount() {
     mount = CgroupMount{root, point};
   });
   if (mount) return *mount;
-  if (!read) return fail(ExitCode::os, "cannot filter by control group: {}", read.error().message);
-  return fail(ExitCode::usage, "cannot filter by control group: no cgroup2 file system is mounted");
+  if (!read) return fail(ExitCode::os, "{}", read.error().message);
+  return fail(ExitCode::usage, "no cgroup2 file system is mounted");
 }
 
 uint32_t depth(const std::filesystem::path& path) {
@@ -43,7 +47,8 @@ uint32_t depth(const std::filesystem::path& path) {
 
 Result<cgroup_ref> find_cgroup(const std::string& path) {
   auto mount = cgroup2_mount();
-  if (!mount) return propagate(mount);
+  if (!mount)
+    return fail(mount.error().code, "cannot filter by control group: {}", mount.error().message);
   std::filesystem::path given(path);
   // An absolute path is either a directory under the mount or a path within the hierarchy.
   std::filesystem::path below = given.is_absolute() ? given.relative_path() : given;
@@ -64,6 +69,28 @@ Result<cgroup_ref> find_cgroup(const std::string& path) {
     return fail(ExitCode::usage, "there is no control group '{}': {} is not a directory", path,
                 directory.string());
   return cgroup_ref{.id = status.st_ino, .level = depth(mount->root) + depth(below), .reserved = 0};
+}
+
+// A group that is removed meanwhile ends the walk below it only.
+Result<> for_each_cgroup(const std::function<void(uint64_t id, const std::string& path)>& visit) {
+  namespace fs = std::filesystem;
+  auto mount = cgroup2_mount();
+  if (!mount) return propagate(mount);
+  std::vector<fs::path> pending = {mount->point};
+  while (!pending.empty()) {
+    const fs::path directory = std::move(pending.back());
+    pending.pop_back();
+    struct stat status{};
+    if (::stat(directory.c_str(), &status) != 0) continue;
+    const fs::path below = directory.lexically_relative(mount->point);
+    visit(status.st_ino, (below == "." ? mount->root : mount->root / below).string());
+    static_cast<void>(for_each_entry(directory, [&](const fs::directory_entry& entry) {
+      std::error_code ignored;
+      if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
+        pending.push_back(entry.path());
+    }));
+  }
+  return {};
 }
 
 }  // namespace ktraced

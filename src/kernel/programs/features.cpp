@@ -54,6 +54,14 @@ constexpr Form kForms[] = {
     {"mark_victim", "task_struct*", [](features& flags) { flags.victim_is_task = 1; }},
 };
 
+// The tracepoint of an event: that of its name, for most.
+std::string_view tracepoint_of_event(std::string_view event) {
+  constexpr std::string_view kStrings = "_string";
+  if (event == "sys_enter_string" || event == "sys_exit_string")
+    event.remove_suffix(kStrings.size());
+  return event;
+}
+
 bool begins_with(std::string_view arguments, std::string_view form) {
   return arguments.starts_with(form) &&
          (arguments.size() == form.size() || arguments[form.size()] == ',');
@@ -141,15 +149,16 @@ KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
   KernelFeatures found;
   found.flags.rdonly_cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
   for (const Event& event : schema.events()) {
-    if (tracepoint_type(btf, event.name) < 0) {
-      found.unavailable[event.name] = fmt::format("this kernel has no tracepoint {}", event.name);
+    const std::string_view tracepoint = tracepoint_of_event(event.name);
+    if (tracepoint_type(btf, tracepoint) < 0) {
+      found.unavailable[event.name] = fmt::format("this kernel has no tracepoint {}", tracepoint);
       continue;
     }
-    std::string arguments = tracepoint_arguments(btf, event.name);
-    if (!mark_form(event.name, arguments, found.flags))
+    std::string arguments = tracepoint_arguments(btf, tracepoint);
+    if (!mark_form(tracepoint, arguments, found.flags))
       found.unavailable[event.name] =
           fmt::format("this kernel's tracepoint {} has arguments of an unknown form ({})",
-                      event.name, arguments);
+                      tracepoint, arguments);
   }
   return found;
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "base/clock.h"
@@ -46,7 +47,18 @@ void append_task(std::vector<std::byte>& out, uint32_t tid, const task_info& inf
   r.uid = info.uid;
   r.start_time = info.start_time;
   std::memcpy(r.comm, info.comm, sizeof(r.comm));
+  r.cgroup = info.cgroup;
   append(out, r);
+}
+
+void append_cgroup(std::vector<std::byte>& out, uint64_t id, const cgroup_info& info) {
+  rec_metadata_cgroup r{};
+  std::memcpy(r.path, info.path, sizeof(r.path) - 1);
+  const size_t size = (offsetof(rec_metadata_cgroup, path) + std::strlen(r.path) + 1 + 7) / 8 * 8;
+  r.h = {.ts = 0, .id = METADATA_cgroup, .size = static_cast<u16>(size), .tid = 0};
+  r.cgroup = id;
+  const auto bytes = std::as_bytes(std::span(&r, 1)).first(size);
+  out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
 // Copies a change; false if a program is writing it, or has written a newer one there.
@@ -65,6 +77,7 @@ KernelNames::KernelNames(const BpfObject& object)
       control_(object.control()),
       tasks_map_(object.map_fd("tasks")),
       caches_map_(object.map_fd("caches")),
+      cgroups_map_(object.map_fd("cgroups")),
       changes_map_(object.map_fd("name_changes")) {}
 
 void KernelNames::begin() const {
@@ -93,7 +106,7 @@ bool KernelNames::check_by_program() const {
 }
 
 // Fallback for kernels that do not allow iterator programs. Follows the rules of check_name() in
-// bpf/task_names.h.
+// bpf/names.h.
 void KernelNames::check_by_proc() const {
   const uint64_t begun = control_.names_since;
   const auto read = for_each_proc_thread([&](uint32_t tid, task_info info) {
@@ -103,11 +116,18 @@ void KernelNames::check_by_proc() const {
     if (is_known &&
         (same_name(known, info) || (known.since >= begun && known.since + RENAME_TAKES_NS > now)))
       return;
+    if (is_known && same_name(known, info)) info.cgroup = known.cgroup;  // /proc has no ids
     info.seen = now;
     info.since = std::max<uint64_t>(is_known && known.seen >= begun ? now : begun, info.start_time);
     bpf_map_update_elem(tasks_map_, &tid, &info, is_known ? BPF_EXIST : BPF_NOEXIST);
   });
   if (!read) spdlog::warn("names of some threads are unknown: {}", read.error().message);
+}
+
+void KernelNames::add_cgroup(uint64_t id, const std::string& path) const {
+  cgroup_info info{};
+  path.copy(info.path, sizeof(info.path) - 1);
+  bpf_map_update_elem(cgroups_map_, &id, &info, BPF_NOEXIST);
 }
 
 std::vector<std::byte> KernelNames::all() const {
@@ -124,6 +144,8 @@ std::vector<std::byte> KernelNames::all() const {
     std::memcpy(r.name, info.name, sizeof(r.name));
     append(out, r);
   });
+  for_each_element<uint64_t, cgroup_info>(
+      cgroups_map_, [&](uint64_t id, const cgroup_info& info) { append_cgroup(out, id, info); });
   return out;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names of threads and slab caches from the maps of the programs.
+// Names of threads, slab caches and control groups from the maps of the programs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernel/programs/bpf_object.h"
@@ -24,9 +25,13 @@ class KernelNames {
   // reader, because a long-lived thread may have been evicted.
   void check() const;
 
-  // All known names as metadata records (rec_metadata_task, rec_metadata_slab_cache), one after
-  // another. A thread's record has the time since when it has this name. A record with process 0
-  // and an empty name means that the thread has ended.
+  // Adds a control group to the table, unless it is there. The programs add those that are made
+  // later.
+  void add_cgroup(uint64_t id, const std::string& path) const;
+
+  // All known names as metadata records (rec_metadata_task, rec_metadata_slab_cache,
+  // rec_metadata_cgroup), one after another. A thread's record has the time since when it has this
+  // name. A record with process 0 and an empty name means that the thread has ended.
   [[nodiscard]] std::vector<std::byte> all() const;
 
   struct History {
@@ -45,6 +50,7 @@ class KernelNames {
   struct control& control_;
   int tasks_map_;
   int caches_map_;
+  int cgroups_map_;
   int changes_map_;
 };
 

@@ -97,6 +97,7 @@ Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
         !read_integer(entry, "uid", task.uid) ||
         !read_integer(entry, "start_ns", task.start_time) || !read_name(entry, "comm", task.comm))
       return false;
+    if (entry.contains("cgroup") && !read_integer(entry, "cgroup", task.cgroup)) return false;
     return apply(task, METADATA_task, names);
   });
 }
@@ -113,6 +114,16 @@ Result<> read_caches(const TraceDirectory& trace, NameTable& names) {
       return false;
     cache.cache = address;
     return apply(cache, METADATA_slab_cache, names);
+  });
+}
+
+Result<> read_cgroups(const TraceDirectory& trace, NameTable& names) {
+  return read_entries(trace, kCgroupsFile, [&](const std::string&, const json& entry) {
+    rec_metadata_cgroup cgroup{};
+    if (!entry.is_object() || !read_integer(entry, "id", cgroup.cgroup) ||
+        !read_name(entry, "path", cgroup.path))
+      return false;
+    return apply(cgroup, METADATA_cgroup, names);
   });
 }
 

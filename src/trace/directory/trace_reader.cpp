@@ -99,6 +99,7 @@ void TraceReader::read_names(const TraceDirectory& trace) {
   };
   take(kTasksFile, read_tasks, names_);
   take(kCachesFile, read_caches, names_);
+  if (path_exists(path_ / kCgroupsFile)) take(kCgroupsFile, read_cgroups, names_);
   take(kSymbolsFile, read_symbols, symbols_);
 }
 

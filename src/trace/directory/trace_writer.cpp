@@ -283,7 +283,8 @@ Schema TraceWriter::schema_of_records() const {
 
 Result<> TraceWriter::write_names() const {
   if (auto done = write_file("tasks.json", names_.tasks_json()); !done) return done;
-  return write_file("caches.json", names_.caches_json());
+  if (auto done = write_file("caches.json", names_.caches_json()); !done) return done;
+  return write_file("cgroups.json", names_.cgroups_json());
 }
 
 std::vector<CpuAccount> TraceWriter::accounts() const {

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 namespace ktraced {
@@ -31,7 +34,18 @@ std::string name_member(std::string_view key, std::string_view bytes) {
 
 bool same_identity(const rec_metadata_task& a, const rec_metadata_task& b) {
   return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid &&
-         std::ranges::equal(a.comm, b.comm);
+         a.cgroup == b.cgroup && std::ranges::equal(a.comm, b.comm);
+}
+
+// A record, of which the fields behind the first `min_size` bytes may be missing.
+template <class Record>
+std::optional<Record> read_record(RecordView view, size_t min_size = sizeof(Record)) {
+  const auto bytes = view.bytes();
+  if (bytes.size() < min_size) return std::nullopt;
+  Record record{};
+  std::memcpy(&record, bytes.data(), std::min(sizeof(record), bytes.size()));
+  record.h.size = sizeof(record);
+  return record;
 }
 
 // {"key":[ and the lines that `append` makes of `items`.
@@ -53,14 +67,16 @@ void NameLog::add(std::span<const std::byte> records) {
     RecordView view(records.data());
     const size_t size = view.bytes().size();
     if (size < sizeof(record) || size > records.size()) return;
-    if (view.id() == METADATA_task && size >= sizeof(rec_metadata_task)) {
-      rec_metadata_task task;
-      std::memcpy(&task, records.data(), sizeof(task));
-      add_task(task);
-    } else if (view.id() == METADATA_slab_cache && size >= sizeof(rec_metadata_slab_cache)) {
-      rec_metadata_slab_cache cache;
-      std::memcpy(&cache, records.data(), sizeof(cache));
-      caches_[cache.cache] = cache;
+    if (view.id() == METADATA_task) {
+      if (const auto task = read_record<rec_metadata_task>(view, METADATA_TASK_MIN))
+        add_task(*task);
+    } else if (view.id() == METADATA_slab_cache) {
+      if (const auto cache = read_record<rec_metadata_slab_cache>(view))
+        caches_[cache->cache] = *cache;
+    } else if (view.id() == METADATA_cgroup) {
+      if (const auto cgroup =
+              read_record<rec_metadata_cgroup>(view, offsetof(rec_metadata_cgroup, path)))
+        cgroups_[cgroup->cgroup] = *cgroup;
     }
     records = records.subspan(size);
   }
@@ -90,14 +106,24 @@ std::vector<std::byte> NameLog::last() const {
   };
   for (const auto& [tid, index] : newest_) append(tasks_[index]);
   for (const auto& [address, cache] : caches_) append(cache);
+  for (const auto& [id, cgroup] : cgroups_) append(cgroup);
   return records;
 }
 
 std::string NameLog::tasks_json() const {
   return list("tasks", tasks_, [](const rec_metadata_task& task, auto out) {
-    fmt::format_to(out, "{{\"since_ns\":{},\"tid\":{},\"tgid\":{},\"uid\":{},\"start_ns\":{},{}}}",
+    const std::string cgroup = task.cgroup != 0 ? fmt::format(",\"cgroup\":{}", task.cgroup) : "";
+    fmt::format_to(out,
+                   "{{\"since_ns\":{},\"tid\":{},\"tgid\":{},\"uid\":{},\"start_ns\":{},{}{}}}",
                    task.h.ts, task.h.tid, task.tgid, task.uid, task.start_time,
-                   name_member("comm", text_of(task.comm)));
+                   name_member("comm", text_of(task.comm)), cgroup);
+  });
+}
+
+std::string NameLog::cgroups_json() const {
+  return list("cgroups", cgroups_, [](const auto& entry, auto out) {
+    fmt::format_to(out, "{{\"id\":{},{}}}", entry.first,
+                   name_member("path", text_of(entry.second.path)));
   });
 }
 

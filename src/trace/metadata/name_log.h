@@ -20,13 +20,14 @@ class NameLog {
   // Adds metadata records, one after another; ignores other records.
   void add(std::span<const std::byte> records);
 
-  // The last reported name of each thread, and all caches: as metadata records, for a trace that
-  // continues this one.
+  // The last reported name of each thread, and all caches and control groups: as metadata records,
+  // for a trace that continues this one.
   [[nodiscard]] std::vector<std::byte> last() const;
 
-  // The contents of tasks.json and caches.json, one name per line.
+  // The contents of tasks.json, caches.json and cgroups.json, one name per line.
   [[nodiscard]] std::string tasks_json() const;
   [[nodiscard]] std::string caches_json() const;
+  [[nodiscard]] std::string cgroups_json() const;
 
  private:
   void add_task(const rec_metadata_task& task);
@@ -34,6 +35,7 @@ class NameLog {
   std::vector<rec_metadata_task> tasks_;
   std::unordered_map<uint32_t, size_t> newest_;         // tid → index of its last in tasks_
   std::map<uint64_t, rec_metadata_slab_cache> caches_;  // by address
+  std::map<uint64_t, rec_metadata_cgroup> cgroups_;     // by id
 };
 
 }  // namespace ktraced

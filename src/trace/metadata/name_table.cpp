@@ -8,15 +8,23 @@ namespace ktraced {
 
 namespace {
 
+// The fields behind the first `min_size` bytes may be missing; they are 0 then.
 template <class Record>
-bool read_record(RecordView view, Record& record) {
-  if (view.bytes().size() < sizeof(Record)) return false;
-  std::memcpy(&record, view.bytes().data(), sizeof(Record));
+bool read_record(RecordView view, Record& record, size_t min_size = sizeof(Record)) {
+  if (view.bytes().size() < min_size) return false;
+  record = {};
+  std::memcpy(&record, view.bytes().data(), std::min(sizeof(Record), view.bytes().size()));
   return true;
 }
 
 bool same_identity(const TaskName& a, const TaskName& b) {
-  return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid && a.comm() == b.comm();
+  return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid &&
+         a.cgroup == b.cgroup && a.comm() == b.comm();
+}
+
+// What is known of a control group does not become unknown.
+void agree_on_cgroup(const TaskName& before, TaskName& after) {
+  if (after.cgroup == 0 && before.start_time == after.start_time) after.cgroup = before.cgroup;
 }
 
 // Start times from /proc are whole clock ticks, rounded down. If both are known for a thread, the
@@ -38,7 +46,7 @@ std::string_view TaskName::comm() const {
 bool NameTable::apply(RecordView record) {
   if (record.id() == METADATA_task) {
     rec_metadata_task task;
-    if (!read_record(record, task)) return false;
+    if (!read_record(record, task, METADATA_TASK_MIN)) return false;
     if (task.h.tid != 0) apply_task(task);
     return true;
   }
@@ -50,13 +58,25 @@ bool NameTable::apply(RecordView record) {
     caches_[cache.cache].assign(cache.name, ::strnlen(cache.name, sizeof(cache.name)));
     return true;
   }
-  return false;
+  return record.id() == METADATA_cgroup && apply_cgroup(record);
+}
+
+bool NameTable::apply_cgroup(RecordView record) {
+  rec_metadata_cgroup cgroup;
+  if (!read_record(record, cgroup, offsetof(rec_metadata_cgroup, path))) return false;
+  if (cgroups_.size() >= kMaxCgroups) cgroups_.clear();
+  cgroups_[cgroup.cgroup].assign(cgroup.path, ::strnlen(cgroup.path, sizeof(cgroup.path)));
+  return true;
 }
 
 // Records arrive in almost any order: all CPUs report names, and the daemon reports them again from
 // its tables when some were lost.
 void NameTable::apply_task(const rec_metadata_task& record) {
-  TaskName name{record.h.ts, record.start_time, record.tgid, record.uid, {}};
+  TaskName name{.since = record.h.ts,
+                .start_time = record.start_time,
+                .tgid = record.tgid,
+                .uid = record.uid,
+                .cgroup = record.cgroup};
   std::memcpy(name.comm_bytes.data(), record.comm, name.comm_bytes.size());
 
   if (tasks_.size() >= max_tasks_ && !tasks_.contains(record.h.tid)) evict_unused();
@@ -66,6 +86,7 @@ void NameTable::apply_task(const rec_metadata_task& record) {
   auto later = std::ranges::upper_bound(versions, name.since, {}, &TaskName::since);
   if (later != versions.begin()) agree_on_start(*std::prev(later), name);
   if (later != versions.end()) agree_on_start(*later, name);
+  if (later != versions.begin()) agree_on_cgroup(*std::prev(later), name);
   if (later != versions.begin() && same_identity(*std::prev(later), name)) return;
   if (later != versions.end() && same_identity(*later, name)) {
     later->since = name.since;
@@ -97,6 +118,35 @@ const TaskName* NameTable::task_at(uint32_t tid, uint64_t ts) const {
     name = later == versions.begin() ? &versions.front() : &*std::prev(later);
   }
   return name->tgid == 0 ? nullptr : name;
+}
+
+// The version of a leader since which it is in the control group that it has at that time; null if
+// it was not moved.
+const TaskName* NameTable::move_of(uint32_t leader, uint64_t ts) const {
+  const auto found = tasks_.find(leader);
+  if (found == tasks_.end()) return nullptr;
+  const auto& versions = found->second.versions;
+  auto version = std::ranges::upper_bound(versions, ts, {}, &TaskName::since);
+  if (version == versions.begin()) return nullptr;
+  for (--version; version != versions.begin(); --version) {
+    const TaskName& before = *std::prev(version);
+    if (before.start_time != version->start_time) return nullptr;  // another thread
+    if (before.cgroup != 0 && before.cgroup != version->cgroup) return &*version;
+  }
+  return nullptr;
+}
+
+uint64_t NameTable::cgroup_at(uint32_t tid, uint64_t ts) const {
+  const TaskName* task = task_at(tid, ts);
+  if (task == nullptr) return 0;
+  if (task->tgid == tid) return task->cgroup;
+  const TaskName* move = move_of(task->tgid, ts);
+  return move != nullptr && move->since > task->since ? move->cgroup : task->cgroup;
+}
+
+std::string_view NameTable::cgroup_path(uint64_t id) const {
+  const auto found = cgroups_.find(id);
+  return found == cgroups_.end() ? std::string_view{} : found->second;
 }
 
 std::string_view NameTable::cache_name(uint64_t key) const {

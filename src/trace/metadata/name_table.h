@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names of threads and slab caches over time.
+// Names and control groups of threads over time, and names of slab caches.
 #pragma once
 
 #include <array>
@@ -21,6 +21,7 @@ struct TaskName {
   uint32_t tgid = 0;
   uint32_t uid = 0;
   std::array<char, COMM_LEN> comm_bytes{};  // NUL-terminated unless full
+  uint64_t cgroup = 0;                      // id of its control group; 0: unknown
 
   // Valid as long as this object.
   [[nodiscard]] std::string_view comm() const;
@@ -35,6 +36,7 @@ class NameTable {
   static constexpr size_t kVersionsPerTask = 8;
   static constexpr size_t kMaxTasks = 131072;
   static constexpr size_t kMaxCaches = 65536;
+  static constexpr size_t kMaxCgroups = 65536;
 
   explicit NameTable(size_t max_tasks = kMaxTasks, size_t versions_per_task = kVersionsPerTask)
       : max_tasks_(max_tasks), versions_per_task_(versions_per_task) {}
@@ -52,6 +54,13 @@ class NameTable {
   // Name of a slab cache, empty if unknown. Valid until the next apply().
   [[nodiscard]] std::string_view cache_name(uint64_t key) const;
 
+  // The id of the thread's control group at that time; 0 if it is unknown. A move of a process is
+  // recorded for its leader: it moves all threads that were not moved on their own since then.
+  [[nodiscard]] uint64_t cgroup_at(uint32_t tid, uint64_t ts) const;
+  // Path of a control group below the root of its hierarchy, empty if unknown. Valid until the next
+  // apply().
+  [[nodiscard]] std::string_view cgroup_path(uint64_t id) const;
+
   // Calls `visit(tid, versions)` for each thread, in no order; `versions` is a vector of TaskName
   // in time order. A version of process 0 says that the thread had ended.
   template <class Visit>
@@ -67,6 +76,8 @@ class NameTable {
   };
 
   void apply_task(const rec_metadata_task& record);
+  bool apply_cgroup(RecordView record);
+  [[nodiscard]] const TaskName* move_of(uint32_t leader, uint64_t ts) const;
   void evict_unused();
 
   size_t max_tasks_;
@@ -74,6 +85,7 @@ class NameTable {
   mutable uint64_t clock_ = 0;
   std::unordered_map<uint32_t, Task> tasks_;
   std::unordered_map<uint64_t, std::string> caches_;
+  std::unordered_map<uint64_t, std::string> cgroups_;  // paths by id
 };
 
 }  // namespace ktraced

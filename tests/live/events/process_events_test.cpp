@@ -79,7 +79,7 @@ TEST(Exit, DoesNotEndTheProcessWhenAThreadExits) {
   }
 }
 
-TEST(Exec, RecordsOddAndLongFileNames) {
+TEST(Exec, RecordsOddAndLongFileNamesAndArguments) {
   TempDir directory;
   json expected;
   Trace trace = trace_of({"exec", directory.path()}, expected);
@@ -93,6 +93,9 @@ TEST(Exec, RecordsOddAndLongFileNames) {
     EXPECT_EQ(number_of(event, "old_pid"), hop["caller"]);
     EXPECT_EQ(number_of(event, "pid"), hop["tid"]);
     EXPECT_EQ(event["comm"], hop["comm"]);
+    EXPECT_EQ(number_of(event, "parent_pid"), expected["parent"]);
+    EXPECT_EQ(event["args"]["argv"], hop["argv"]["text"]);
+    EXPECT_EQ(event["args"].value("argv_cut", false), hop["argv"]["cut"]);
   }
 }
 

@@ -63,17 +63,6 @@ void pause_microseconds(long microseconds) {
   if (microseconds > 0) ::nanosleep(&time, nullptr);
 }
 
-// int $0x80 enters the 32-bit system call table from 64-bit code.
-long ia32_call(unsigned nr, const std::array<unsigned, 5>& arguments) {
-  long result;
-  asm volatile("int $0x80"
-               : "=a"(result)
-               : "a"(nr), "b"(arguments[0]), "c"(arguments[1]), "d"(arguments[2]),
-                 "S"(arguments[3]), "D"(arguments[4])
-               : "r8", "r9", "r10", "r11", "memory");
-  return static_cast<int>(result);
-}
-
 std::jmp_buf no_ia32;
 
 // From now on seccomp refuses this call with EPERM.
@@ -90,6 +79,17 @@ void refuse_call(unsigned nr) {
 }
 
 }  // namespace
+
+// int $0x80 enters the 32-bit system call table from 64-bit code.
+long ia32_call(unsigned nr, const std::array<unsigned, 5>& arguments) {
+  long result;
+  asm volatile("int $0x80"
+               : "=a"(result)
+               : "a"(nr), "b"(arguments[0]), "c"(arguments[1]), "d"(arguments[2]),
+                 "S"(arguments[3]), "D"(arguments[4])
+               : "r8", "r9", "r10", "r11", "memory");
+  return static_cast<int>(result);
+}
 
 // getppid N: exactly N calls of getppid.
 json getppid_calls(Arguments arguments) {

@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "truth.h"
@@ -28,6 +31,17 @@ std::vector<std::string> link_names(const std::string& directory) {
   return names;
 }
 
+// What a record of exec keeps of the own arguments, with blanks between them.
+json kept_arguments() {
+  constexpr size_t kKept = 512;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const bool cut = text.size() > kKept;
+  text.resize(cut ? kKept : text.size() - 1);
+  std::ranges::replace(text, '\0', ' ');
+  return {{"text", text}, {"cut", cut}};
+}
+
 [[noreturn]] void become(const std::string& path, const json& report) {
   std::string words = report.dump();
   ::execl(path.c_str(), path.c_str(), "exec", words.c_str(), nullptr);
@@ -45,7 +59,11 @@ json exec_chain(Arguments arguments) {
     report = json::parse(arguments[0]);
   else
     report = {{"left", link_names(arguments[0])}, {"hops", json::array()}};
-  if (!report["hops"].empty()) report["hops"].back()["comm"] = comm_now();
+  if (!report["hops"].empty()) {
+    report["hops"].back()["comm"] = comm_now();
+    report["hops"].back()["argv"] = kept_arguments();
+  }
+  report["parent"] = ::getppid();
   if (report["left"].empty()) return report;
   std::string next = report["left"][0];
   report["left"].erase(0);

@@ -14,12 +14,13 @@ namespace truth {
 namespace {
 
 const std::map<std::string_view, Action> kActions = {
-    {"getppid", getppid_calls},   {"numbered", numbered_calls}, {"load", load},
-    {"syscalls", known_syscalls}, {"ia32", ia32_syscall},       {"fork", fork_children},
-    {"tree", process_tree},       {"rename", rename_threads},   {"exec", exec_chain},
-    {"signal", signals},          {"switch", switches},         {"migrate", migrations},
-    {"call", call_once},          {"names", changing_names},    {"kmem", kernel_memory},
-    {"oom", out_of_memory},       {"messages", leave_messages}, {"harmless", harmless_calls},
+    {"getppid", getppid_calls},    {"numbered", numbered_calls}, {"load", load},
+    {"syscalls", known_syscalls},  {"ia32", ia32_syscall},       {"fork", fork_children},
+    {"tree", process_tree},        {"rename", rename_threads},   {"exec", exec_chain},
+    {"signal", signals},           {"switch", switches},         {"migrate", migrations},
+    {"call", call_once},           {"names", changing_names},    {"kmem", kernel_memory},
+    {"oom", out_of_memory},        {"messages", leave_messages}, {"harmless", harmless_calls},
+    {"strings", string_arguments},
 };
 
 void become_user(uid_t uid) {

@@ -31,7 +31,8 @@ json load(Arguments);
 json known_syscalls(Arguments);
 json ia32_syscall(Arguments);
 json harmless_calls(Arguments);
-json fork_children(Arguments);  // tasks.cpp
+json string_arguments(Arguments);  // strings.cpp
+json fork_children(Arguments);     // tasks.cpp
 json process_tree(Arguments);
 json rename_threads(Arguments);
 json call_once(Arguments);  // names.cpp
@@ -60,6 +61,9 @@ std::string comm_now();
 // A 64-bit system call with all six argument registers as given; returns what the
 // kernel left in rax (a negated errno on failure).
 long raw_syscall(long nr, const std::array<unsigned long, 6>& arguments);
+
+// A call through the 32-bit entry, from 64-bit code. Ends the program if the kernel has none.
+long ia32_call(unsigned nr, const std::array<unsigned, 5>& arguments);
 
 // Binds the calling thread to one CPU.
 void pin_to_cpu(int cpu);

@@ -43,6 +43,17 @@ std::string value_text(const Field& field, const RecordView& record) {
   return fmt::format("[ {} ]", text);
 }
 
+std::string named_value(const Field& field, RecordView record) {
+  return fmt::format("{} = {}", field.name, value_text(field, record));
+}
+
+// What stands in the place of a located field.
+std::string location_text(const Field& field, RecordView record) {
+  const Elements elements = elements_of(field, record);
+  return fmt::format("_{0}_offset = {1}, {0}_cut = {2}, _{0}_length = {3}", field.name,
+                     elements.offset, elements.cut ? 1 : 0, elements.count);
+}
+
 // Our own reader's view of a trace in babeltrace2's form.
 class Lines : public MergeSink {
  public:
@@ -51,8 +62,11 @@ class Lines : public MergeSink {
     const Event& event = *schema_.find(record.id());
     std::string fields;
     for (const Field& field : event.fields)
-      fields += fmt::format("{}{} = {}", fields.empty() ? "" : ", ", field.name,
-                            value_text(field, record));
+      fields +=
+          fmt::format("{}{}", fields.empty() ? "" : ", ",
+                      field.located ? location_text(field, record) : named_value(field, record));
+    for (const Field& field : event.fields)
+      if (field.located) fields += ", " + named_value(field, record);
     text_ += fmt::format(
         "[{:020}] test-host {}: {{ cpu_id = {} }}, {{ size = {}, tid = {} }}, {{ {} }}\n",
         record.ts(), event.name, from.cpu, record.bytes().size(), record.tid(), fields);

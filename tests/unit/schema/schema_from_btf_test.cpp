@@ -107,6 +107,14 @@ TEST_F(BuiltSchema, HasArraysAndTexts) {
   EXPECT_EQ(filename->type, "char[]");
   EXPECT_EQ(filename->count, 0U);
   EXPECT_EQ(filename->offset, exec->size);
+  const Field* argv = field_of(exec, "argv");
+  ASSERT_NE(argv, nullptr);
+  EXPECT_EQ(argv->meaning, Meaning::text);
+  EXPECT_EQ(argv->type, "char[]");
+  EXPECT_EQ(argv->size, 1U);
+  EXPECT_EQ(argv->count, 0U);
+  EXPECT_TRUE(argv->located);
+  EXPECT_EQ(argv->offset, offsetof(rec_sched_process_exec, argv));
 }
 
 TEST_F(BuiltSchema, HasAMeaningForEveryTypedef) {

@@ -69,15 +69,19 @@ Bytes by_bash(uint16_t id, Record record) {
   return make_record(id, kTs, 3352, record);
 }
 
-inline Bytes exec_record(std::string_view filename) {
-  size_t size = (sizeof(rec_sched_process_exec) + filename.size() + 1 + 7) / 8 * 8;
+inline Bytes exec_record(std::string_view filename, std::string_view argv = "make -j4") {
+  const size_t argv_at = sizeof(rec_sched_process_exec) + filename.size() + 1;
+  const size_t size = (argv_at + argv.size() + 1 + 7) / 8 * 8;
   Bytes bytes(size);
   rec_sched_process_exec fixed{
       .h = {.ts = kTs, .id = EVENT_sched_process_exec, .size = static_cast<u16>(size), .tid = 3352},
       .pid = 3352,
-      .old_pid = 3353};
+      .old_pid = 3353,
+      .parent_pid = 812,
+      .argv = static_cast<u32>(argv_at | (argv.size() + 1) << LOCATED_COUNT_SHIFT)};
   std::memcpy(bytes.data(), &fixed, sizeof(fixed));
   std::ranges::copy(std::as_bytes(std::span(filename)), bytes.begin() + sizeof(fixed));
+  std::ranges::copy(std::as_bytes(std::span(argv)), &bytes[argv_at]);
   return bytes;
 }
 

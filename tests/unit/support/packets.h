@@ -49,6 +49,25 @@ inline Bytes task_name(uint32_t tid, uint64_t since, uint32_t tgid, std::string_
   return make_record(METADATA_task, since, tid, name);
 }
 
+// The same with the id of the thread's control group.
+inline Bytes task_in_cgroup(uint32_t tid, uint64_t since, uint32_t tgid, uint64_t cgroup,
+                            std::string_view comm = "task") {
+  rec_metadata_task name{.tgid = tgid, .uid = 1000, .start_time = 1, .cgroup = cgroup};
+  copy_text(comm, name.comm);
+  return make_record(METADATA_task, since, tid, name);
+}
+
+// In the length of the text, as the programs send it.
+inline Bytes cgroup_path(uint64_t id, std::string_view text) {
+  rec_metadata_cgroup name{.cgroup = id};
+  copy_text(text, name.path);
+  Bytes bytes = make_record(METADATA_cgroup, 0, 0, name);
+  bytes.resize((offsetof(rec_metadata_cgroup, path) + text.size() + 1 + 7) / 8 * 8);
+  const auto size = static_cast<u16>(bytes.size());
+  std::memcpy(&bytes[offsetof(record, size)], &size, sizeof(size));
+  return bytes;
+}
+
 inline Bytes cache_name(uint64_t key, std::string_view text) {
   rec_metadata_slab_cache name{.cache = key};
   copy_text(text, name.name);

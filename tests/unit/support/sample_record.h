@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schema/schema.h"
 #include "unit/support/packets.h"
@@ -21,18 +22,33 @@ inline constexpr uint64_t kSampleTime = 18440883932456;  // ns
 inline Bytes sample_record(const Event& event, uint32_t tid) {
   constexpr std::string_view kText = "text";
   const bool has_rest = !event.fields.empty() && event.fields.back().count == 0;
-  const size_t size = (event.size + (has_rest ? kText.size() + 1 : 0) + 7) / 8 * 8;
+  const auto located = std::ranges::count(event.fields, true, &Field::located);
+  const size_t texts = static_cast<size_t>(located) + (has_rest ? 1 : 0);
+  const size_t size = (event.size + texts * (kText.size() + 1) + 7) / 8 * 8;
+  size_t end = event.size + (has_rest ? kText.size() + 1 : 0);  // of the texts so far
   Bytes bytes(size);
   for (size_t i = sizeof(record); i < size; ++i) bytes[i] = std::byte(i);
+  std::vector<size_t> texts_at;
   for (const Field& field : event.fields) {
     if (field.meaning == Meaning::tid) std::memcpy(&bytes[field.offset], &tid, field.size);
     if (field.meaning == Meaning::tid) continue;
-    for (size_t i = 1; field.is_signed && i <= field.count; ++i)
+    for (size_t i = 1; field.is_signed && !field.located && i <= field.count; ++i)
       bytes[field.offset + field.size * i - 1] |= std::byte{0x80};
     if (field.meaning != Meaning::text) continue;
+    if (field.located) {
+      const auto word = static_cast<u32>(end | (kText.size() + 1) << LOCATED_COUNT_SHIFT);
+      std::memcpy(&bytes[field.offset], &word, sizeof(word));
+      texts_at.push_back(end);
+      end += kText.size() + 1;
+      continue;
+    }
     const size_t length = field.count == 0 ? size - field.offset : field.count;
     std::fill_n(&bytes[field.offset], length, std::byte{0});
     std::ranges::copy(std::as_bytes(std::span(kText)), &bytes[field.offset]);
+  }
+  for (const size_t at : texts_at) {
+    std::fill_n(&bytes[at], size - at, std::byte{0});
+    std::ranges::copy(std::as_bytes(std::span(kText)), &bytes[at]);
   }
   const record header{
       .ts = kSampleTime, .id = event.id, .size = static_cast<u16>(size), .tid = tid};

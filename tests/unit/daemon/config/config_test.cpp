@@ -167,6 +167,19 @@ TEST_F(ConfigTest, DisablesGroupsThatTheEventsSectionOmits) {
   EXPECT_TRUE(all.events.syscalls_only.empty());
 }
 
+TEST_F(ConfigTest, RecordsTheStringsOfSystemCallsOnlyIfTheyAreSelected) {
+  const Config all = good(R"({"events":{"syscalls":{"strings":true}}})");
+  EXPECT_THAT(all.events.names,
+              ElementsAre("sys_enter", "sys_exit", "sys_enter_string", "sys_exit_string"));
+  EXPECT_TRUE(all.events.syscalls_only.empty());
+  const Config some = good(R"({"events":{"syscalls":{"only":["openat"],"strings":true}}})");
+  EXPECT_EQ(some.events.names, all.events.names);
+  EXPECT_THAT(some.events.syscalls_only, ElementsAre("openat"));
+  EXPECT_THAT(good(R"({"events":{"syscalls":{"strings":false}}})").events.names,
+              ElementsAre("sys_enter", "sys_exit"));
+  EXPECT_THAT(bad(R"({"events":{"strings":true}})"), HasSubstr("events.strings: unknown key"));
+}
+
 TEST_F(ConfigTest, RefusesEveryBadCaseWithItsMessage) {
   size_t cases = 0;
   for (const auto& entry : fs::directory_iterator(kCases)) {

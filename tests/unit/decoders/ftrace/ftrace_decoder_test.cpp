@@ -5,6 +5,7 @@
 
 #include <regex>
 
+#include "schema/names.h"
 #include "trace/packet/field_value.h"
 #include "unit/support/decoder_fixture.h"
 
@@ -26,8 +27,10 @@ TEST_F(FtraceDecoderTest, WritesSpecialValuesLikeTheKernel) {
        "next_pid=0 next_prio=120"},
       {"sched_wakeup", "comm=nginx pid=812 prio=-1 target_cpu=006"},
       {"sched_process_fork", "comm=bash pid=3352 child_comm=make child_pid=4000"},
-      {"sched_process_exec", "filename=/usr/bin/make pid=3352 old_pid=3353"},
-      {"sched_process_exit", "comm=bash pid=3352 prio=120 group_dead=true"},
+      {"sched_process_exec",
+       "filename=/usr/bin/make pid=3352 old_pid=3353 parent_pid=812 argv=make -j4"},
+      {"sched_process_exit",
+       "comm=bash pid=3352 prio=120 group_dead=true exit_code=768 status=exit 3"},
       {"task_rename", "pid=3352 oldcomm=bash newcomm=make oom_score_adj=-17"},
       {"kmalloc",
        "call_site=load_elf_binary+0x2a/0x10f0 ptr=ffff888104c5a000 bytes_req=500 bytes_alloc=512 "
@@ -60,6 +63,7 @@ std::string value_shown_as(const Field& field, std::string_view form, uint64_t v
   if (form == "pointer") return fmt::format("{:016x}", value);
   if (form == "symbol") return fmt::format("{:#x}", value);
   if (form == "truth") return "true";
+  if (form == "status") return exit_code_text(static_cast<int32_t>(value));
   if (form == "accounted") return (value & 0x400000) != 0 ? "true" : "false";
   switch (field.meaning) {
     case Meaning::gfp_flags:

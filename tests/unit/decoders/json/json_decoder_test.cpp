@@ -53,7 +53,7 @@ TEST_F(JsonDecoderTest, AnnotatesValues) {
        R"("parent_pid":3352,"parent_comm":"bash","child_pid":4000,"child_comm":"make",)"
        R"("child_tgid":4000,"child_tgid_comm":"make")"},
       {"sched_process_exec",
-       R"("pid":3352,"comm":"bash","old_pid":3353,"filename":"/usr/bin/make")"},
+       R"("pid":3352,"comm":"bash","old_pid":3353,"parent_pid":812,"parent_comm":"nginx","argv":"make -j4","filename":"/usr/bin/make")"},
       {"sched_process_exit",
        R"("pid":3352,"comm":"bash","prio":120,"exit_code":768,"exit_status":3,"group_dead":true)"},
       {"task_rename",

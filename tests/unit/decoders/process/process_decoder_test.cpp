@@ -107,6 +107,30 @@ TEST_F(ProcessTest, ShowsNamesWhenRequested) {
             "signal SIGUSR1 errno 0 code 0xfffffffa\n");
 }
 
+// A record of openat's path.
+Bytes string_record(uint16_t id, rec_sys_enter_string fixed, std::string_view text) {
+  const size_t size = (sizeof(fixed) + text.size() + 1 + 7) / 8 * 8;
+  fixed.h = {.ts = kTs, .id = id, .size = static_cast<u16>(size), .tid = 3352};
+  fixed.nr = 257;
+  fixed.arg = 1;
+  fixed.length = static_cast<u16>(text.size());
+  Bytes bytes(size);
+  std::memcpy(bytes.data(), &fixed, sizeof(fixed));
+  std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin() + sizeof(fixed));
+  return bytes;
+}
+
+TEST_F(ProcessTest, ShowsStringsOfSystemCalls) {
+  EXPECT_EQ(text(string_record(EVENT_sys_enter_string, {}, "/etc/hostname")),
+            "string 257 1 \"/etc/hostname\"\n");
+  EXPECT_EQ(text(string_record(EVENT_sys_enter_string, {.cut = 1}, "/a\n\xff"), true),
+            "string openat 1 \"/a\\x0a\\xff\"...\n");
+  EXPECT_EQ(text(string_record(EVENT_sys_enter_string, {.pointer = 0x1000, .unreadable = 1}, "")),
+            "string 257 1 unreadable at 0x1000\n");
+  EXPECT_EQ(text(string_record(EVENT_sys_exit_string, {}, "/etc/hostname"), true),
+            "string openat 1 \"/etc/hostname\" (at return)\n");
+}
+
 TEST_F(ProcessTest, ShowsAForkOnceWithItsFlagsIfTheyAreKnown) {
   ProcessDecoder decoder(sources(), false);
   EXPECT_EQ(without_prefix(decode(decoder, newtask(4000, 0x11))), "fork 4000 flags 0x11\n");
@@ -139,9 +163,9 @@ TEST_F(ProcessTest, ShowsThreadsWithoutAName) {
 
 TEST_F(ProcessTest, OmitsOtherEvents) {
   ProcessDecoder decoder(sources(), false);
-  const std::set<std::string> shown = {"sched_process_fork", "sched_process_exec",
-                                       "sched_process_exit", "signal_deliver",
-                                       "sys_enter",          "sys_exit"};
+  const std::set<std::string> shown = {
+      "sched_process_fork", "sched_process_exec", "sched_process_exit", "signal_deliver",
+      "sys_enter",          "sys_exit",           "sys_enter_string",   "sys_exit_string"};
   const Schema built_in = built_schema();
   for (const Event& event : built_in.events())
     EXPECT_EQ(decode(decoder, sample_record(event, 3352)).empty(), !shown.contains(event.name))

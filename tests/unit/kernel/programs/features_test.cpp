@@ -164,6 +164,15 @@ TEST(Features, ReportMissingTracepoints) {
   EXPECT_EQ(found.unavailable["sys_enter"], "this kernel has no tracepoint sys_enter");
 }
 
+TEST(Features, FindTheTracepointOfAnEventWithAnotherName) {
+  SmallBtf btf;
+  btf.tracepoint("sys_enter", {"pt_regs*", "ulong"});
+  KernelFeatures found =
+      features_from_btf(btf.get(), schema_of({"sys_enter_string", "sys_exit_string"}));
+  EXPECT_THAT(found.unavailable, UnorderedElementsAre(Key("sys_exit_string")));
+  EXPECT_EQ(found.unavailable["sys_exit_string"], "this kernel has no tracepoint sys_exit");
+}
+
 TEST(Features, RefuseATracepointWithOtherArguments) {
   SmallBtf btf;
   btf.tracepoint("sched_switch", {"bool", "gfp_t", "task_struct*", "task_struct*"});

@@ -125,6 +125,44 @@ TEST(NameTable, NamesSlabCaches) {
   EXPECT_EQ(names.cache_name(0xffff888100000000), "inode_cache") << "the address was used again";
 }
 
+TEST(NameTable, KnowsTheControlGroupsOfThreadsOverTime) {
+  NameTable names;
+  learn(names, test::task_in_cgroup(5, 100, 5, 11));
+  learn(names, test::task_in_cgroup(6, 100, 5, 11));
+  learn(names, test::task_in_cgroup(5, 200, 5, 22));  // moves the whole process
+  learn(names, test::task_in_cgroup(6, 300, 5, 33));  // then one thread alone
+  learn(names, test::task_in_cgroup(5, 400, 5, 22, "renamed"));
+  EXPECT_EQ(names.cgroup_at(5, 199), 11U);
+  EXPECT_EQ(names.cgroup_at(5, 200), 22U);
+  EXPECT_EQ(names.cgroup_at(6, 199), 11U);
+  EXPECT_EQ(names.cgroup_at(6, 200), 22U) << "moved with its leader";
+  EXPECT_EQ(names.cgroup_at(6, 300), 33U);
+  EXPECT_EQ(names.cgroup_at(6, 500), 33U) << "another name of the leader is no move";
+  EXPECT_EQ(names.cgroup_at(7, 500), 0U);
+}
+
+TEST(NameTable, KeepsAControlGroupThatALaterRecordDoesNotHave) {
+  NameTable names;
+  auto old = test::task_in_cgroup(5, 100, 5, 11);
+  learn(names, old);
+  auto unknown = test::task_in_cgroup(5, 200, 5, 0, "renamed");
+  const u16 size = METADATA_TASK_MIN;  // as an earlier version sends it
+  unknown.resize(size);
+  std::memcpy(&unknown[offsetof(record, size)], &size, sizeof(size));
+  learn(names, unknown);
+  EXPECT_EQ(comm_at(names, 5, 200), "renamed");
+  EXPECT_EQ(names.cgroup_at(5, 200), 11U);
+}
+
+TEST(NameTable, KeepsTheLastPathOfAControlGroup) {
+  NameTable names;
+  learn(names, test::cgroup_path(11, "/system.slice"));
+  EXPECT_EQ(names.cgroup_path(11), "/system.slice");
+  EXPECT_EQ(names.cgroup_path(12), "");
+  learn(names, test::cgroup_path(11, "/other"));
+  EXPECT_EQ(names.cgroup_path(11), "/other");
+}
+
 TEST(NameTable, RefusesOtherRecords) {
   NameTable names;
   auto unknown = test::bare_record(1, 99);

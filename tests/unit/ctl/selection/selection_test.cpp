@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +51,15 @@ TEST_F(SelectionTest, ByEventAndGroup) {
   EXPECT_FALSE(wants({.events = {"kmem"}}, bare_record(1, 1999)));
   EXPECT_THAT(select({.events = {"syscalls"}}).chosen_events(),
               ElementsAre("sys_enter", "sys_exit"));
+}
+
+TEST_F(SelectionTest, ByControlGroup) {
+  for (const Bytes& name : {task_in_cgroup(300, 1, 300, 11), cgroup_path(11, "/system.slice/a")})
+    names_.apply(RecordView(name.data()));
+  EXPECT_TRUE(wants({.cgroups = {"system.slice"}}, alloc_by(300)));
+  EXPECT_FALSE(wants({.cgroups = {"user.slice"}}, alloc_by(300)));
+  EXPECT_TRUE(wants({.cgroups = {"user.slice", "11"}}, waking_of(100, 300))) << "either task";
+  EXPECT_FALSE(wants({.cgroups = {"system.slice"}}, alloc_by(100))) << "its group is unknown";
 }
 
 TEST_F(SelectionTest, ByThreadAndProcess) {

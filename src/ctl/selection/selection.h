@@ -15,6 +15,7 @@
 #include "analysis/coverage/record_selector.h"
 #include "analysis/predicate/predicate.h"
 #include "base/error.h"
+#include "ctl/selection/cgroup_choice.h"
 #include "schema/schema.h"
 #include "trace/metadata/name_table.h"
 #include "trace/packet/packet.h"
@@ -32,6 +33,7 @@ struct SelectionArgs {
   std::vector<std::string> syscalls;  // of system calls, these
   std::vector<std::string> errors;    // of system calls that fail, these: "ENOENT", "any"
   std::vector<std::string> where;     // expressions: see analysis/predicate
+  std::vector<std::string> cgroups;   // control groups, as CgroupChoice takes them
 
   // Do they select everything?
   [[nodiscard]] bool empty() const { return *this == SelectionArgs(); }
@@ -89,7 +91,8 @@ class Selection {
   [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                            const NameTable& names) const;
   [[nodiscard]] bool has_task_conditions() const {
-    return !pids_.empty() || !uids_.empty() || !comms_.empty() || !tids_.empty();
+    return !pids_.empty() || !uids_.empty() || !comms_.empty() || !tids_.empty() ||
+           !cgroups_.empty();
   }
 
   std::vector<std::string> names_;  // as typed
@@ -101,6 +104,7 @@ class Selection {
   std::vector<std::string> comms_;
   std::vector<uint32_t> tids_;
   std::vector<uint32_t> cpus_;
+  CgroupChoice cgroups_;
   std::vector<Predicate> where_;
   std::vector<std::string> where_options_;            // of each, as typed
   std::map<std::string, uint16_t, std::less<>> ids_;  // of events

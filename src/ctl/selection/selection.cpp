@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/input/selection.h"
+#include "ctl/selection/selection.h"
 
 #include <fmt/ranges.h>
 #include <fnmatch.h>
@@ -116,6 +116,7 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.comms_ = args.comms;
   selection.tids_ = args.tids;
   selection.cpus_ = args.cpus;
+  selection.cgroups_ = CgroupChoice(args.cgroups);
   if (auto good = check_names(args, schema); !good) return propagate(good);
   for (Condition& condition : conditions_of(args)) {
     if (selection.where_.size() == kMaxConditions)
@@ -158,6 +159,7 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
     if (task == nullptr && tid != 0) return false;
     if (std::ranges::find(uids_, task != nullptr ? task->uid : 0U) == uids_.end()) return false;
   }
+  if (!cgroups_.empty() && !cgroups_.contains(tid, ts, names)) return false;
   if (comms_.empty()) return true;
   CommScratch scratch;
   auto comm = comm_at(names, tid, ts, cpu, scratch);
@@ -191,6 +193,7 @@ std::string Selection::unmet_text(MetConditions met) const {
     add("--tid", tids_);
     add("--uid", uids_);
     add("--comm", comms_);
+    add("--cgroup", cgroups_.texts());
   }
   if ((met & bit(kCpuBit)) == 0) add("--cpu", cpus_);
   for (size_t i = 0; i < where_.size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/input/time_selection.h"
+#include "ctl/selection/time_selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Metadata records: not events, but names, event definitions, config changes and
+ * accounts. The rules are those of records.h, which includes this file.
+ */
+#ifndef KTRACED_BPF_METADATA_RECORDS_H
+#define KTRACED_BPF_METADATA_RECORDS_H
+
+enum metadata_id {
+	METADATA_task = 1,
+	METADATA_slab_cache = 2,
+	METADATA_event = 3,
+	METADATA_config = 4,
+	METADATA_account = 5,
+	METADATA_cgroup = 6,
+};
+
+/* A thread's name, process and control group, valid from h.ts on. */
+struct rec_metadata_task {
+	struct record h; /* h.id is METADATA_task, h.tid the thread described */
+	u32 tgid;
+	u32 uid;
+	u64 start_time; /* ns, CLOCK_BOOTTIME */
+	char comm[COMM_LEN];
+	u64 cgroup; /* id; 0: unknown. Traces and daemons of earlier versions end before it. */
+};
+
+enum {
+	METADATA_TASK_MIN = __builtin_offsetof(struct rec_metadata_task, cgroup), /* shortest record */
+};
+
+/* The name behind a slab_cache_t. */
+struct rec_metadata_slab_cache {
+	struct record h; /* h.id is METADATA_slab_cache */
+	slab_cache_t cache;
+	char name[CACHE_NAME_LEN];
+};
+
+/* The path of a control group, below the root of its hierarchy. */
+struct rec_metadata_cgroup {
+	struct record h;            /* h.id is METADATA_cgroup */
+	u64 cgroup;                 /* its id: the inode number of its directory */
+	char path[CGROUP_PATH_MAX]; /* NUL-terminated; the record ends at the next multiple of 8 */
+};
+
+/* Definition of a dynamic event, sent before the first of its records. The reader of a
+ * stream or trace adds it to the schema. The event follows as JSON in the form of the
+ * schema, NUL-terminated and zero-padded. */
+struct rec_metadata_event {
+	struct record h; /* h.id is METADATA_event */
+};
+
+/* Trace config from h.ts on: sent at the beginning of a stream, with ts 0, and after
+ * each change. JSON as in the "config" of a manifest follows, NUL-terminated and
+ * zero-padded. */
+struct rec_metadata_config {
+	struct record h; /* h.id is METADATA_config */
+};
+
+/* What became of the hits of an event in the session of a stream: the last records of a
+ * stream that ends in an orderly way. */
+struct rec_metadata_account {
+	struct record h; /* h.id is METADATA_account */
+	u32 event;       /* id; 0: the sums of all events */
+	u32 reserved;
+	u64 recorded;
+	u64 filtered;
+	u64 dropped;
+	u64 missed;
+};
+
+#endif

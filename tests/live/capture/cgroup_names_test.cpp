@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The control groups of threads are in streams and traces, without any filter.
+#include <gtest/gtest.h>
+
+#include "harness/client/stream.h"
+#include "harness/machine/cgroups.h"
+#include "harness/traces/flight.h"
+#include "harness/traces/truth.h"
+#include "trace/directory/trace_reader.h"
+
+namespace ktraced::live {
+namespace {
+
+const json kProcessEvents = {{"events", {{"process", true}}}, {"flight", {{"enabled", true}}}};
+
+TraceReader opened(const std::filesystem::path& path) {
+  auto reader = TraceReader::open(path);
+  if (!reader) throw std::runtime_error(reader.error().message);
+  return std::move(*reader);
+}
+
+std::string path_at(const TraceReader& trace, uint32_t tid, uint64_t ts) {
+  return std::string(trace.names().cgroup_path(trace.names().cgroup_at(tid, ts)));
+}
+
+std::string below_root(const Cgroup& group) {
+  return "/" + group.path().lexically_relative(cgroup2_mount()).string();
+}
+
+TEST(CgroupNames, AreThoseOfGroupsMadeBeforeAndAfterTheStart) {
+  const Cgroup before(cgroup2_mount(), "ktraced-before");
+  Daemon daemon(kProcessEvents);
+  std::vector<std::pair<pid_t, std::string>> expected;
+  {
+    const Cgroup after(cgroup2_mount(), "ktraced-after");
+    for (const Cgroup* group : {&before, &after}) {
+      const json truth = run_truth({"--cgroup", group->path(), "fork", "1"});
+      expected.emplace_back(truth["pid"], below_root(*group));
+      expected.emplace_back(truth["children"][0]["pid"], below_root(*group));
+    }
+  }  // removed before the snapshot
+  const json snapshot = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
+  const TraceReader trace = opened(snapshot["path"].get<std::string>());
+  const uint64_t end = trace.end_ns();
+  for (const auto& [pid, path] : expected)
+    EXPECT_EQ(path_at(trace, static_cast<uint32_t>(pid), end), path) << pid;
+}
+
+TEST(CgroupNames, HaveTheTimesOfMoves) {
+  Daemon daemon(kProcessEvents);
+  const Cgroup group(cgroup2_mount(), "ktraced-moved");
+  Command record = {"record",
+                    "-o",
+                    (daemon.directory() / "trace").string(),
+                    "--",
+                    kTruthProgram,
+                    "--cgroup",
+                    group.path().string(),
+                    "rename"};
+  const Finished recorded = daemon.ctl(record);
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  const auto pid = truth_of(recorded)["pid"].get<uint32_t>();
+  const TraceReader trace = opened(daemon.directory() / "trace");
+  const std::string own = path_at(trace, static_cast<uint32_t>(::getpid()), trace.end_ns());
+  EXPECT_EQ(path_at(trace, pid, trace.names().task_at(pid, 0)->since), own) << "as it was started";
+  EXPECT_EQ(path_at(trace, pid, trace.end_ns()), below_root(group));
+  const std::string selected = daemon.ctl_ok({"show", (daemon.directory() / "trace").string(),
+                                              "--cgroup", below_root(group), "--format", "json"});
+  EXPECT_NE(selected.find("task_rename"), std::string::npos);
+  EXPECT_EQ(selected.find("sched_process_exec"), std::string::npos) << "before the move";
+}
+
+}  // namespace
+}  // namespace ktraced::live

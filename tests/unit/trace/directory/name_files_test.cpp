@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/directory/name_files.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/directory/trace_reader.h"
+#include "unit/support/schema.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced {
+namespace {
+
+using test::TempDirectory;
+
+TraceReader read_back(const std::filesystem::path& path) {
+  auto reader = TraceReader::open(path);
+  if (!reader) throw std::runtime_error(reader.error().message);
+  EXPECT_TRUE(reader->damage().empty());
+  return std::move(*reader);
+}
+
+class NameFiles : public testing::Test {
+ protected:
+  void write() {
+    test::write_trace(trace_, {.schema = test::built_schema(),
+                               .names = {test::task_in_cgroup(5, 100, 5, 11),
+                                         test::cgroup_path(11, "/docker/a \"b\"\xff")}});
+  }
+
+  TempDirectory directory_;
+  std::filesystem::path trace_ = directory_.path() / "trace";
+};
+
+TEST_F(NameFiles, HaveTheControlGroupsOfThreadsAndTheirPaths) {
+  write();
+  const TraceReader reader = read_back(trace_);
+  EXPECT_EQ(reader.names().cgroup_at(5, 100), 11U);
+  EXPECT_EQ(reader.names().cgroup_path(11), "/docker/a \"b\"\xff");
+}
+
+TEST_F(NameFiles, OfEarlierVersionsHaveNoControlGroups) {
+  write();
+  std::filesystem::remove(trace_ / kCgroupsFile);
+  test::write_file(trace_ / kTasksFile,
+                   R"({"tasks":[
+{"since_ns":100,"tid":5,"tgid":5,"uid":0,"start_ns":1,"comm":"task"}
+]})");
+  const TraceReader reader = read_back(trace_);
+  EXPECT_EQ(reader.names().task_at(5, 100)->comm(), "task");
+  EXPECT_EQ(reader.names().cgroup_at(5, 100), 0U);
+}
+
+TEST_F(NameFiles, AreReportedIfTheirControlGroupsAreDamaged) {
+  write();
+  test::write_file(trace_ / kCgroupsFile, R"({"cgroups":[{"id":"eleven","path":"/"}]})");
+  auto reader = TraceReader::open(trace_);
+  ASSERT_TRUE(reader);
+  ASSERT_EQ(reader->damage().size(), 1U);
+  EXPECT_NE(reader->damage()[0].message.find("cgroups.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ktraced
