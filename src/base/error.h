@@ -27,7 +27,7 @@ struct Error {
   ExitCode code = ExitCode::software;
   std::string message;  // one sentence: what failed, on what, and the remedy
   // Of an error at a place of a text, mostly empty: the text, and a line that marks the place.
-  std::string excerpt = {};
+  std::string excerpt;
 };
 
 template <class T = void>

@@ -107,8 +107,10 @@ Truth test(const BoundPredicate& node, const PredicateSubject& subject) {
     }
     case Expression::Kind::all_of: {
       Truth all = Truth::yes;
-      for (const BoundPredicate& operand : node.operands)
-        if ((all = std::min(all, test(operand, subject))) == Truth::no) break;
+      for (const BoundPredicate& operand : node.operands) {
+        all = std::min(all, test(operand, subject));
+        if (all == Truth::no) break;
+      }
       return all;
     }
     case Expression::Kind::negation: {

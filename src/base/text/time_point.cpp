@@ -24,10 +24,10 @@ class Parts {
   // A number of exactly `digits` digits, from `least` to `most`.
   int number(size_t digits, int least, int most) {
     int value = 0;
-    const size_t length = std::min(digits, rest_.size());
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + length, value);
-    const bool good = error == std::errc() && rest_.front() != '-' &&
-                      static_cast<size_t>(end - rest_.data()) == digits && value >= least &&
+    const std::string_view part = rest_.substr(0, digits);
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    const bool good = error == std::errc() && part.front() != '-' &&
+                      static_cast<size_t>(end - part.data()) == digits && value >= least &&
                       value <= most;
     if (!good) failed_ = true;
     rest_.remove_prefix(good ? digits : 0);

@@ -13,6 +13,7 @@
 #include "ctl/query/database.h"
 #include "ctl/query/result_printer.h"
 #include "ctl/query/shell.h"
+#include "ctl/selection/time_selection.h"
 #include "ctl/tables/all_tables.h"
 #include "trace/merge/history.h"
 
@@ -34,6 +35,7 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
                                                        command.directories.end());
   auto history = History::open(directories, command.partial);
   if (!history) return propagate(history);
+  if (auto selected = select_times(command.times, *history); !selected) return propagate(selected);
   auto database = Database::open(std::min(command.memory_mb, kMostMemoryMb) << 20);
   if (!database) return propagate(database);
   for (auto& table : all_tables(*history))

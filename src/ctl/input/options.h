@@ -119,9 +119,10 @@ struct ExportCommand {
 struct QueryCommand {
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
-  std::string store;     // as of ShowCommand
-  std::string sql;       // or a command of the shell; not used with `shell`
-  bool shell = false;    // read statements from standard input
+  TimeArgs times;
+  std::string store;   // as of ShowCommand
+  std::string sql;     // or a command of the shell; not used with `shell`
+  bool shell = false;  // read statements from standard input
   bool csv = false;
   uint64_t memory_mb = 512;
 };

@@ -37,6 +37,10 @@ EventScan::EventScan(const History& history, std::string_view name,
       limits_(limits),
       stop_(stop),
       record_(reinterpret_cast<const std::byte*>(&kNoRecord)) {
+  const TimeWindow& all = history.window();
+  limits_.begin_ns = std::max(limits_.begin_ns, all.begin_ns);
+  limits_.end_ns = std::min(limits_.end_ns, all.end_ns);
+  history_.set_window({.begin_ns = limits_.begin_ns, .end_ns = limits_.end_ns});
   if (limits_.cpus) history_.read_only_cpus(*limits_.cpus);
   bool any = false;
   for (const TraceReader& trace : history_.traces()) {

@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/trace_json.h"
+#include "daemon/sessions/session_rules.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
 #include "trace/packet/protocol_version.h"
@@ -106,7 +107,7 @@ Result<> check_known(const Schema& schema, const std::string& name) {
 Result<> check_strings(const TracerParts& tracer, const StreamRequest& request,
                        ChosenEvents& chosen) {
   constexpr std::string_view kGroup = "strings";
-  const EventSet& recorded = tracer.sessions.events_of(tracer.sessions.recorder());
+  const EventSet& recorded = events_of(tracer.sessions, tracer.sessions.recorder());
   std::set<std::string> withheld;
   std::erase_if(chosen.events, [&](const std::string& name) {
     const Event* event = tracer.schema.find(name);

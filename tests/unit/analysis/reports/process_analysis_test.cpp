@@ -83,7 +83,7 @@ TEST_F(ProcessAnalysisTest, FollowsAProcessFromForkToExit) {
   EXPECT_EQ(row.threads, 2U);
   EXPECT_EQ(row.program, "/bin/sh");
   EXPECT_EQ(row.execs, 1U);
-  EXPECT_FALSE(row.argv);
+  EXPECT_EQ(row.argv, "make -j4");
   EXPECT_EQ(row.end_ns, 200U);
   EXPECT_EQ(row.exit_code, 3 << 8);
   EXPECT_FALSE(row.killer);

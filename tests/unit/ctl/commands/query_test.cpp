@@ -56,6 +56,15 @@ TEST_F(Query, PrintsATable) {
   EXPECT_EQ(run({.sql = "SELECT char(27) || '[31m' AS x"}), "x\n\\x1b[31m\n");
 }
 
+TEST_F(Query, SelectsAPartOfTheTraces) {
+  const TimePoint middle{.kind = TimePoint::Kind::boot, .ns = 2000, .text = "0.000002"};
+  EXPECT_EQ(run({.times = {.since = middle}, .sql = "SELECT ts FROM sys_exit"}), "  ts\n3400\n");
+  EXPECT_EQ(run({.times = {.until = middle}, .sql = "SELECT ts FROM sys_exit"}), "  ts\n1500\n");
+  EXPECT_EQ(
+      run({.times = {.until = middle}, .sql = "SELECT count(*) AS n FROM calls WHERE ts > 2000"}),
+      "n\n0\n");
+}
+
 TEST_F(Query, PrintsCsv) {
   EXPECT_EQ(
       run({.sql = "SELECT 1 AS a, NULL AS \"b,c\", '' AS d, 'x\"y' AS e, 'p,q' AS f", .csv = true}),

@@ -106,8 +106,9 @@ class EventScans : public EventTables {
 TEST_F(EventScans, ReadOnlyWhatIsAskedFor) {
   EXPECT_EQ(read({}), "11 11 4");
   EXPECT_EQ(read({}, "kmalloc"), "2 2 4");
-  EXPECT_EQ(read({.cpus = {{0}}}), "4 4 2");   // the packets of one CPU
-  EXPECT_EQ(read({.end_ns = 1199}), "2 2 2");  // not the second packets
+  EXPECT_EQ(read({.cpus = {{0}}}), "4 4 2");     // the packets of one CPU
+  EXPECT_EQ(read({.end_ns = 1199}), "2 2 2");    // not the second packets
+  EXPECT_EQ(read({.begin_ns = 2900}), "3 3 2");  // not the first packets
   EXPECT_EQ(read({.begin_ns = 2, .end_ns = 1}), "0 0 0");
   EXPECT_EQ(read({.pids = {{8}}}, "sched_switch"), "1 1 4");
   EXPECT_EQ(read({.tids = {{}}}), "0 0 4");
