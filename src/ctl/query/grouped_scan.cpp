@@ -2,7 +2,6 @@
 #include "ctl/query/grouped_scan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace ktraced {
@@ -89,7 +88,7 @@ bool GroupedScan::before(const Cell& a, const Cell& b) const {
 
 void GroupedScan::sort() {
   sorted_.resize(counts_.size());
-  std::iota(sorted_.begin(), sorted_.end(), 0U);
+  for (uint32_t i = 0; i < sorted_.size(); ++i) sorted_[i] = i;
   std::ranges::sort(sorted_, [this](uint32_t a, uint32_t b) {
     for (const Grouping::Key& key : grouping_.keys) {
       const Cell& left = cells_of(a)[place_[key.column]];

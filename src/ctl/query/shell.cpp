@@ -39,7 +39,7 @@ Result<> print(std::string_view text) {
 
 // Frees what getline() has allocated.
 struct FreeLine {
-  void operator()(char* line) const { std::free(line); }  // NOLINT(cppcoreguidelines-no-malloc)
+  void operator()(char* line) const { std::free(line); }  // NOLINT(*-no-malloc,*-owning-memory)
 };
 
 // The next line without its end; nothing at the end of `in`.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "ctl/reports/actor_json.h"
@@ -144,14 +145,13 @@ class ProcessTree {
   // In a damaged trace a process may be its own ancestor: such processes have no root.
   void add(const std::vector<size_t>& roots) {
     std::vector<std::pair<size_t, size_t>> open;
-    for (auto root = roots.rbegin(); root != roots.rend(); ++root) open.emplace_back(*root, 0);
+    for (const size_t root : std::views::reverse(roots)) open.emplace_back(root, 0);
     while (!open.empty()) {
       const auto [index, depth] = open.back();
       open.pop_back();
       order_.emplace_back(index, depth);
       const auto& children = children_[index];
-      for (auto child = children.rbegin(); child != children.rend(); ++child)
-        open.emplace_back(*child, depth + 1);
+      for (const size_t child : std::views::reverse(children)) open.emplace_back(child, depth + 1);
     }
   }
 

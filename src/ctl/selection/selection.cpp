@@ -62,6 +62,7 @@ struct Condition {
 // The options that are shorthands of expressions, and those typed.
 std::vector<Condition> conditions_of(const SelectionArgs& args) {
   std::vector<Condition> conditions;
+  conditions.reserve(args.where.size() + 2);
   for (const std::string& where : args.where)
     conditions.push_back({fmt::format("--where '{}'", where), where});
   if (!args.syscalls.empty())

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
@@ -31,10 +32,10 @@ EventScan::Source::Source(const TraceReader& from)
       json({from.schema(), from.names(), symbols.get()}) {}
 
 EventScan::EventScan(const History& history, std::string_view name,
-                     std::span<const EventColumn> columns, const ScanLimits& limits,
+                     std::span<const EventColumn> columns, ScanLimits limits,
                      const std::atomic<bool>& stop)
     : history_(history.again()),
-      limits_(limits),
+      limits_(std::move(limits)),
       stop_(stop),
       record_(reinterpret_cast<const std::byte*>(&kNoRecord)) {
   const TimeWindow& all = history.window();

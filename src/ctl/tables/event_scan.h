@@ -26,7 +26,7 @@ class EventScan : public RowScan, public MergeSink {
  public:
   // All events if `name` is empty. What the arguments refer to must outlive this.
   EventScan(const History& history, std::string_view name, std::span<const EventColumn> columns,
-            const ScanLimits& limits, const std::atomic<bool>& stop);
+            ScanLimits limits, const std::atomic<bool>& stop);
 
   bool next() override;
   Value value(size_t column) override;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "analysis/coverage/comm.h"
 #include "decoders/text/kernel_time.h"
@@ -71,11 +72,11 @@ FtraceDecoder::EventPlan FtraceDecoder::plan_of(const Event& event) {
   return plan;
 }
 
-FtraceDecoder::FtraceDecoder(const DecoderSources& sources, bool names, const EventTime& time)
+FtraceDecoder::FtraceDecoder(const DecoderSources& sources, bool names, EventTime time)
     : sources_(sources),
       plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
       names_(names),
-      time_(time),
+      time_(std::move(time)),
       texts_(sources),
       gfp_(sources.schema.gfp_flags) {
   auto account = std::ranges::find(sources.schema.gfp_flags, "__GFP_ACCOUNT", &FlagName::name);

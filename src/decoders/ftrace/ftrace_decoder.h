@@ -24,7 +24,7 @@ class FtraceDecoder : public Decoder {
  public:
   // `names`: system calls, signals, errors and flags by name. The kernel prints their numbers.
   explicit FtraceDecoder(const DecoderSources& sources, bool names = false,
-                         const EventTime& time = EventTime());
+                         EventTime time = EventTime());
   void header(TextBuffer& out) override;
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;

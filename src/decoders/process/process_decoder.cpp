@@ -2,6 +2,7 @@
 #include "decoders/process/process_decoder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/coverage/comm.h"
 #include "analysis/coverage/event_fields.h"
@@ -25,11 +26,11 @@ void append_name(std::string_view name, int64_t number, TextBuffer& out) {
 
 }  // namespace
 
-ProcessDecoder::ProcessDecoder(const DecoderSources& sources, bool names, const EventTime& time)
+ProcessDecoder::ProcessDecoder(const DecoderSources& sources, bool names, EventTime time)
     : sources_(sources),
       plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
       names_(names),
-      time_(time) {}
+      time_(std::move(time)) {}
 
 ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
   struct Shown {

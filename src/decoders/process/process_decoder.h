@@ -23,7 +23,7 @@ namespace ktraced {
 class ProcessDecoder : public Decoder {
  public:
   // `names`: system calls, signals and errors by name, and the files of exec.
-  ProcessDecoder(const DecoderSources& sources, bool names, const EventTime& time = EventTime());
+  ProcessDecoder(const DecoderSources& sources, bool names, EventTime time = EventTime());
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;
 
