@@ -111,7 +111,7 @@ TEST_F(EventScans, ReadOnlyWhatIsAskedFor) {
   EXPECT_EQ(read({.begin_ns = 2900}), "3 3 2");  // not the first packets
   EXPECT_EQ(read({.begin_ns = 2, .end_ns = 1}), "0 0 0");
   EXPECT_EQ(read({.pids = {{8}}}, "sched_switch"), "1 1 4");
-  EXPECT_EQ(read({.tids = {{}}}), "0 0 4");
+  EXPECT_EQ(read({.tids = std::vector<uint32_t>()}), "0 0 4");
   EXPECT_EQ(read({.events = {{"sys_exit"}}}), "2 2 4");
   EXPECT_EQ(read({.events = {{"no_event"}}}), "0 0 0");
 }
