@@ -18,6 +18,7 @@
 #include "base/text/plain_text.h"
 #include "base/text/suggest.h"
 #include "daemon/output/keep_mark.h"
+#include "trace/directory/name_files.h"
 
 namespace ktraced {
 namespace {
@@ -45,8 +46,8 @@ bool is_trace(const fs::path& path) {
 }
 
 // The files of a trace.
-constexpr std::array<std::string_view, 6> kParts = {"manifest.json", "tasks.json", "caches.json",
-                                                    "symbols.json",  "ctf",        kKeepMark};
+constexpr auto kParts = std::to_array<std::string_view>(
+    {kManifest, kTasksFile, kCachesFile, kCgroupsFile, kSymbolsFile, "ctf", kKeepMark});
 
 // Visits nothing if the directory does not exist yet.
 Result<> for_each_in_store(const fs::path& directory, auto&& visit) {

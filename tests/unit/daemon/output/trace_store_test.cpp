@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "unit/support/trace_directory.h"
+
 namespace ktraced {
 namespace {
 
@@ -204,6 +206,13 @@ TEST_F(TraceStoreTest, ListsAndRemovesUnfinishedTraces) {
   EXPECT_FALSE(fs::exists(root / "k-3"));
   EXPECT_TRUE(fs::exists(root / "k-2.partial"));
   EXPECT_FALSE(store.remove_any("k-1.partial"));
+}
+
+TEST_F(TraceStoreTest, KnowsEveryFileThatIsWritten) {
+  test::write_trace(root / "k-1.partial", {.packets = {{.cpu = 0}}, .begin_ns = 1, .end_ns = 2});
+  TraceStore store(root);
+  ASSERT_EQ(store.list_unfinished("k-").value().size(), 1U);
+  EXPECT_EQ(store.list_unfinished("k-").value().front().name, "k-1.partial");
 }
 
 TEST_F(TraceStoreTest, CreatesItsDirectory) {
