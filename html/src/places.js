@@ -1,49 +1,61 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The places of table rows on the timeline. Each function returns one that shows the place, or null where there is none.
 
-// From the first to the last slice of a lane that `matches`; null: there is none.
-function extent(lane, matches = () => true) {
-  let first = -1, last = -1;
-  for (let i = 0; i < lane.size; i += 1) {
-    if (!matches(lane.what[i])) continue;
-    if (first < 0) first = i;
-    last = i;
+// Ranges by key.
+class Ranges {
+  #ranges = new Map();
+
+  get(key) {
+    return this.#ranges.get(key) ?? null;
   }
-  return first < 0 ? null : [lane.begin[first], lane.end[last]];
+
+  // Makes the range of `key` contain this one.
+  extend(key, begin, end) {
+    const range = this.#ranges.get(key);
+    if (range === undefined) this.#ranges.set(key, [begin, end]);
+    else [range[0], range[1]] = [Math.min(range[0], begin), Math.max(range[1], end)];
+  }
+
+  // Replaces the range of `key` by this one if this one is longer.
+  lengthen(key, begin, end) {
+    const range = this.#ranges.get(key);
+    if (range === undefined || end - begin > range[1] - range[0]) this.#ranges.set(key, [begin, end]);
+  }
 }
 
-const union = (extents) => {
-  const known = extents.filter((each) => each !== null);
-  return known.length === 0 ? null : [Math.min(...known.map(([begin]) => begin)), Math.max(...known.map(([, end]) => end))];
+const eachSlice = (lane, visit) => {
+  for (let i = 0; i < lane.size; i += 1) visit(lane.what[i], lane.begin[i], lane.end[i]);
 };
 
-// The longest slice of the lanes that `matches`; null: there is none.
-function longest(lanes, matches) {
-  let best = null;
-  for (const lane of lanes)
-    for (let i = 0; i < lane.size; i += 1)
-      if (matches(lane.what[i]) && (best === null || lane.end[i] - lane.begin[i] > best[1] - best[0])) best = [lane.begin[i], lane.end[i]];
-  return best;
+// One pass over all slices, for all rows of all tables.
+function rangesOf({ cpus, threads, data }) {
+  const ranges = { threads: new Ranges(), processes: new Ranges(), calls: new Ranges(), callsOf: new Ranges() };
+  const add = ({ tid, pid }, begin, end) => {
+    ranges.threads.extend(tid, begin, end);
+    ranges.processes.extend(pid, begin, end);
+  };
+  for (const row of cpus) eachSlice(row.lane, (what, begin, end) => add(data.timeline.tasks[what], begin, end));
+  for (const row of threads)
+    eachSlice(row.lane, (call, begin, end) => {
+      add(row, begin, end);
+      ranges.calls.lengthen(call, begin, end);
+      ranges.callsOf.lengthen(`${row.pid} ${call}`, begin, end);
+    });
+  return ranges;
 }
 
 export function placesOn(drawn) {
   const { timeline, window } = drawn.data;
+  const ranges = rangesOf(drawn);
   const showing = (range, key) => (range === null ? null : () => drawn.show(range, key));
-
-  // All times of the tasks and of the threads that match.
-  const ofTasks = (matches) => union([
-    ...drawn.cpus.map((row) => extent(row.lane, (what) => matches(timeline.tasks[what]))),
-    ...drawn.threads.filter(matches).map((row) => extent(row.lane)),
-  ]);
-
   return {
-    thread: (tid, name) => showing(ofTasks((task) => task.tid === tid), { tid, text: `${name}, thread ${tid}` }),
-    process: (pid, name) => showing(ofTasks((task) => task.pid === pid), { pid, text: `${name}, process ${pid}` }),
+    // From the first to the last time in which it ran or was in a system call.
+    thread: (tid, name) => showing(ranges.threads.get(tid), { tid, text: `${name}, thread ${tid}` }),
+    process: (pid, name) => showing(ranges.processes.get(pid), { pid, text: `${name}, process ${pid}` }),
     // The longest call of that name that is drawn; with `pid` of that process.
     call(name, pid) {
       const call = timeline.syscalls.indexOf(name);
-      const lanes = drawn.threads.filter((row) => pid === undefined || row.pid === pid).map((row) => row.lane);
-      return showing(longest(lanes, (what) => what === call), { call, text: name });
+      return showing(pid === undefined ? ranges.calls.get(call) : ranges.callsOf.get(`${pid} ${call}`), { call, text: name });
     },
     // What happened at a time, with a hundredth of the window around it.
     moment: (ts) => () => drawn.go(ts, (window.end_ns - window.begin_ns) / 100),

@@ -68,7 +68,10 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
     ++not_followed_;
     return nullptr;
   }
-  if (*number == rows_.size()) rows_.push_back({.pid = actor.id, .known = actor.known});
+  if (*number == rows_.size()) {
+    rows_.push_back({.pid = actor.id, .known = actor.known});
+    note_cgroup(rows_.back(), tid, ts, names);
+  }
   ProcessRow& row = rows_[*number];
   if (actor.start_ns != 0) row.start_ns = actor.start_ns;
   actor.name(row.comm);
@@ -83,7 +86,14 @@ ProcessRow* ProcessAnalysis::row_in(const Item& item, uint32_t tid) {
   const uint64_t ts = item.record.ts();
   ProcessRow* row = row_of(tid, ts, item.names.task_at(tid, ts), item.names);
   if (row != nullptr && !row->selected) row->selected = is_selected(item.from, item.record, tid);
+  if (row != nullptr) note_cgroup(*row, tid, ts, item.names);
   return row;
+}
+
+void ProcessAnalysis::note_cgroup(ProcessRow& row, uint32_t tid, uint64_t ts,
+                                  const NameTable& names) {
+  const std::string_view path = names.cgroup_path(names.cgroup_at(tid, ts));
+  if (!path.empty() && path != row.cgroup) row.cgroup = path;
 }
 
 uint32_t ProcessAnalysis::number_of(const ProcessRow& row) const {

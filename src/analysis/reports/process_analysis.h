@@ -47,6 +47,8 @@ struct ProcessRow {
   std::string program;              // of its last exec; may be empty
   std::optional<std::string> argv;  // the same, if the trace has it
 
+  std::string cgroup;  // path of its control group, the last known; may be empty
+
   uint64_t threads = 0;    // created in the trace, the main thread included
   uint64_t cpu_ns = 0;     // time its threads ran
   bool measured = false;   // false: it is not known when its threads ran
@@ -119,6 +121,7 @@ class ProcessAnalysis : public Analysis, public RunSink {
 
   ProcessRow* row_of(uint32_t tid, uint64_t ts, const TaskName* task, const NameTable& names);
   ProcessRow* row_in(const Item& item, uint32_t tid);
+  static void note_cgroup(ProcessRow& row, uint32_t tid, uint64_t ts, const NameTable& names);
   [[nodiscard]] uint32_t number_of(const ProcessRow& row) const;
   [[nodiscard]] ProcessRef ref_to(const ProcessRow& row) const;
   void see(uint32_t cpu, uint64_t ts);

@@ -32,7 +32,7 @@ void TraceDatExporter::on_record(const RecordOrigin& from, RecordView record) {
 }
 
 void TraceDatExporter::on_loss(const LossItem& loss) {
-  if (!choices_[loss.source].selection.wants_event(loss.event_id)) return;
+  if (!choices_[loss.source].selection.wants_loss(loss.cpu, loss.event_id)) return;
   writer_.on_loss(loss);
   total_.lost += loss.count;
 }

@@ -102,6 +102,7 @@ json process_json(const LivedProcess& process) {
               {"uncertain", row.uncertain},
               {"threads", row.threads},
               {"execs", row.execs},
+              {"cgroup", row.cgroup.empty() ? json() : json(row.cgroup)},
               {"program", row.program.empty() ? json() : json(row.program)},
               {"end", end_json(row)}});
   if (row.argv) out["argv"] = *row.argv;

@@ -40,10 +40,12 @@ class EventsTable : public QueryTable {
   uint64_t rows_, records_;
 };
 
-// Of an unfinished trace, and of several ones with common records, the manifests do not say it.
+// Of an unfinished trace, of several ones with common records, and of a part, the manifests do not
+// say it.
 std::optional<uint64_t> EventsTable::row_count() const {
   const auto& traces = history_.traces();
-  if (traces.size() != 1 || traces.front().unfinished()) return std::nullopt;
+  if (traces.size() != 1 || traces.front().unfinished() || !history_.window().is_all())
+    return std::nullopt;
   return rows_;
 }
 

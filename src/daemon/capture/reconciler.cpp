@@ -129,7 +129,7 @@ bool Reconciler::attached(const Session& session, const std::string& event) cons
 EventSet Reconciler::traced_events(const Session& session) const {
   EventSet traced = events_of(p_.sessions, session);
   std::erase_if(traced, [&](const std::string& name) {
-    if (p_.availability.why_not(name) != nullptr) return true;
+    if (p_.availability.why_not(name) != nullptr || !may_record(session, name)) return true;
     return records(p_.sessions, session) && !attached(session, name);
   });
   return traced;

@@ -27,13 +27,13 @@ bool StatusReader::attached_at_functions(const Session& session, const Event& ev
 EventStatus StatusReader::status(const Session& session, const Event& event,
                                  SessionAccounts::Reading reading) const {
   const std::string* reason = availability_.why_not(event.name);
-  EventStatus status{
-      .enabled = events_of(sessions_, session).contains(event.name) && reason == nullptr,
-      .attached = catalog_.attached(event) || attached_at_functions(session, event),
-      .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
-      .counters = reading.counters,
-      .ignored = accounts_.ignored(event),
-      .per_cpu = {}};
+  EventStatus status{.enabled = events_of(sessions_, session).contains(event.name) &&
+                                may_record(session, event.name) && reason == nullptr,
+                     .attached = catalog_.attached(event) || attached_at_functions(session, event),
+                     .reason = reason == nullptr ? std::nullopt : std::optional(*reason),
+                     .counters = reading.counters,
+                     .ignored = accounts_.ignored(event),
+                     .per_cpu = {}};
   for (uint32_t cpu = 0; cpu < reading.per_cpu.size(); ++cpu)
     if (rings_.cpus().contains(cpu) || reading.per_cpu[cpu] != EventCounts{})
       status.per_cpu.push_back({.cpu = cpu, .counts = reading.per_cpu[cpu]});
@@ -84,6 +84,8 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
                     .rings = {},
                     .events = {},
                     .totals = {}};
+  std::erase_if(out.event_names,
+                [&](const std::string& name) { return !may_record(session, name); });
   if (const StreamRings* rings = control_.drain().rings(session.number))
     for (const auto& [cpu, ring] : rings->rings()) {
       // Read `consumed` first, so that it never exceeds `produced`.

@@ -16,7 +16,6 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/trace_json.h"
-#include "daemon/sessions/session_rules.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
 #include "trace/packet/protocol_version.h"
@@ -64,7 +63,8 @@ Result<> check_few(const FilterSide& side) {
 
 Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) {
   StreamRequest request{.session = {}, .events = {}, .role = peer.role};
-  request.session.owner = {.pid = peer.pid, .uid = peer.uid};
+  request.session.owner = {
+      .pid = peer.pid, .uid = peer.uid, .only_reads = peer.role != Role::admin};
   auto name = name_parameter(params);
   if (!name) return propagate(name);
   request.session.name = std::move(*name);
@@ -102,24 +102,22 @@ Result<> check_known(const Schema& schema, const std::string& name) {
               printable(name));
 }
 
-// Strings of system calls are data of other users' processes. Clients that may only read get them
-// if an administrator lets the recorder record them; patterns leave them out otherwise.
-Result<> check_strings(const TracerParts& tracer, const StreamRequest& request,
-                       ChosenEvents& chosen) {
+// Clients that may only read cannot select strings of system calls, see may_record(). Patterns
+// leave them out.
+Result<> check_strings(const Schema& schema, const StreamRequest& request, ChosenEvents& chosen) {
   constexpr std::string_view kGroup = "strings";
-  const EventSet& recorded = events_of(tracer.sessions, tracer.sessions.recorder());
   std::set<std::string> withheld;
   std::erase_if(chosen.events, [&](const std::string& name) {
-    const Event* event = tracer.schema.find(name);
-    const bool withhold = event != nullptr && event->group == kGroup && !recorded.contains(name);
+    const Event* event = schema.find(name);
+    const bool withhold = event != nullptr && event->group == kGroup;
     if (withhold) withheld.insert(name);
     return withhold;
   });
   for (const std::string& name : request.events)
-    if (withheld.contains(name) || (name == kGroup && !withheld.empty()))
+    if (withheld.contains(name) || name == kGroup)
       return fail(ExitCode::no_permission,
-                  "'{}' has strings of all users' processes, and the recorder does not record "
-                  "them: only administrators may select it",
+                  "'{}' has strings of all users' processes: only administrators may select it; a "
+                  "session that selects no events and no tasks has those that the recorder records",
                   printable(name));
   return {};
 }
@@ -133,7 +131,7 @@ Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
     if (auto found = tracer.resolver.choose(name, true, chosen); !found) return found;
   }
   if (request.role != Role::admin)
-    if (auto checked = check_strings(tracer, request, chosen); !checked) return checked;
+    if (auto checked = check_strings(tracer.schema, request, chosen); !checked) return checked;
   request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
 }

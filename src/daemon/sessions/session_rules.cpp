@@ -50,10 +50,16 @@ bool any_records(const SessionSet& sessions) {
                              [&](const Session& session) { return records(sessions, session); });
 }
 
+bool may_record(const Session& session, const std::string& event) {
+  const bool has_strings = event == "sys_enter_string" || event == "sys_exit_string";
+  return !has_strings || !session.owner.only_reads || follows_recorder(session);
+}
+
 uint32_t recording(const SessionSet& sessions, const std::string& event) {
   uint32_t bits = 0;
   for (const Session& session : sessions.all())
-    if (records(sessions, session) && events_of(sessions, session).contains(event))
+    if (records(sessions, session) && events_of(sessions, session).contains(event) &&
+        may_record(session, event))
       bits |= session.bit();
   return bits;
 }

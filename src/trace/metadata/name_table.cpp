@@ -64,7 +64,7 @@ bool NameTable::apply(RecordView record) {
 bool NameTable::apply_cgroup(RecordView record) {
   rec_metadata_cgroup cgroup;
   if (!read_record(record, cgroup, offsetof(rec_metadata_cgroup, path))) return false;
-  if (cgroups_.size() >= kMaxCgroups) cgroups_.clear();
+  if (cgroups_.size() >= std::max(kMaxCgroups, max_tasks_)) cgroups_.clear();
   cgroups_[cgroup.cgroup].assign(cgroup.path, ::strnlen(cgroup.path, sizeof(cgroup.path)));
   return true;
 }

@@ -62,6 +62,7 @@ TEST(CgroupNames, HaveTheTimesOfMoves) {
   const auto pid = truth_of(recorded)["pid"].get<uint32_t>();
   const TraceReader trace = opened(daemon.directory() / "trace");
   const std::string own = path_at(trace, static_cast<uint32_t>(::getpid()), trace.end_ns());
+  ASSERT_NE(own, "");
   EXPECT_EQ(path_at(trace, pid, trace.names().task_at(pid, 0)->since), own) << "as it was started";
   EXPECT_EQ(path_at(trace, pid, trace.end_ns()), below_root(group));
   const std::string selected = daemon.ctl_ok({"show", (daemon.directory() / "trace").string(),

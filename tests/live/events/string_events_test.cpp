@@ -65,7 +65,7 @@ TEST(Strings, AreThoseThatTheCallsGet) {
   };
   std::erase_if(strings, is_of_truth_itself);
   const json& all = expected["strings"];
-  EXPECT_EQ(strings.size(), all.size()) << strings.back();
+  ASSERT_EQ(strings.size(), all.size());
   for (size_t i = 0; i < std::min(strings.size(), all.size()); ++i)
     ASSERT_EQ(strings[i], all[i]) << i;
   const json status = daemon.event_status("sys_enter_string");
@@ -114,12 +114,13 @@ TEST(Strings, CostNothingUnlessTheyAreSelected) {
 }
 
 // The answer to a member of the group control.group who asks for a session with these events.
-json asked_by_reader(Daemon& daemon, const std::string& name, const json& events) {
+json asked_by_reader(Daemon& daemon, const std::string& name, json request) {
   constexpr uid_t kNobody = 65534, kNogroup = 65534;
+  request["name"] = name;
   json answer;
   as_user(kNobody, kNogroup, [&] {
     RpcConnection connection(daemon.socket());
-    answer = connection.call("stream.subscribe", {{"name", name}, {"events", events}});
+    answer = connection.call("stream.subscribe", request);
     if (answer.contains("result"))
       answer["session"] = daemon.call("session.show", {{"session", name}});
   });
@@ -128,17 +129,20 @@ json asked_by_reader(Daemon& daemon, const std::string& name, const json& events
 
 TEST(Strings, AreForOrdinaryUsersOnlyWhatTheRecorderRecords) {
   Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
+  daemon.enable({"strings"});
   for (const char* name : {"strings", "sys_enter_string"}) {
-    const json refused = asked_by_reader(daemon, "refused", {name});
+    const json refused = asked_by_reader(daemon, "refused", {{"events", {name}}});
     ASSERT_TRUE(refused.contains("error")) << refused;
     EXPECT_THAT(refused["error"]["message"].get<std::string>(), HasSubstr("administrators"));
   }
-  const json pattern = asked_by_reader(daemon, "pattern", {"sys_*"});
+  const json pattern = asked_by_reader(daemon, "pattern", {{"events", {"sys_*"}}});
   ASSERT_TRUE(pattern.contains("session")) << pattern;
   EXPECT_THAT(pattern["session"].dump(), HasSubstr("sys_exit"));
   EXPECT_THAT(pattern["session"].dump(), Not(HasSubstr("_string")));
-  daemon.enable({"strings"});
-  EXPECT_THAT(asked_by_reader(daemon, "allowed", {"strings"})["session"].dump(),
+  EXPECT_THAT(asked_by_reader(daemon, "all_tasks", {{"filter", json::object()}})["session"].dump(),
+              Not(HasSubstr("_string")))
+      << "the recorder's filter does not apply to it";
+  EXPECT_THAT(asked_by_reader(daemon, "follows", json::object())["session"].dump(),
               HasSubstr("sys_enter_string"));
 }
 

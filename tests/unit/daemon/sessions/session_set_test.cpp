@@ -119,6 +119,20 @@ TEST_F(SessionSetTest, APausedRecorderPausesOnlyThoseThatFollowIt) {
   EXPECT_FALSE(any_records(sessions));
 }
 
+TEST_F(SessionSetTest, GivesStringsToReadersOnlyAsTheRecorderRecordsThem) {
+  Session& reader = open();
+  reader.owner.only_reads = true;
+  EXPECT_TRUE(may_record(reader, "sys_enter_string"));
+  reader.own_filter = OwnFilter::of({});
+  EXPECT_FALSE(may_record(reader, "sys_enter_string"));
+  EXPECT_TRUE(may_record(reader, "sys_enter"));
+  reader.own_filter = {};
+  reader.own_events = EventSet{"sys_exit_string"};
+  EXPECT_FALSE(may_record(reader, "sys_exit_string"));
+  reader.owner.only_reads = false;
+  EXPECT_TRUE(may_record(reader, "sys_exit_string"));
+}
+
 TEST_F(SessionSetTest, SuspendingPausesAllAndLeavesTheirOwnPauses) {
   sessions.recorder().has_sink = true;
   Session& own = open();
