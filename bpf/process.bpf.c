@@ -124,6 +124,9 @@ static __always_inline u32 add_argv(union exec_record *r, struct task_struct *ta
 	join_arguments(end, length);
 	if (length && !cut)
 		length--; /* the last NUL */
+	barrier_var(length);
+	if (length > ARGV_MAX) /* for the verifier of Linux 6.1 */
+		length = 0;
 	text[length] = 0;
 	r->r.argv = end | cut | (u32)(length + 1) << LOCATED_COUNT_SHIFT;
 	return end + length + 1;
