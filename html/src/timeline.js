@@ -257,5 +257,5 @@ export function timelineSection(data) {
       el("div", { class: "timeline" }, drawn.threadPane.element));
   section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));
   onSearch((text) => drawn.filter({ text }));
-  return { element: section, go: (ts, ns) => drawn.go(ts, ns), places: placesOn(drawn) };
+  return { element: section, places: placesOn(drawn) };
 }

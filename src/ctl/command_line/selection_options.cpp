@@ -24,10 +24,6 @@ void add_list(CLI::App* sub, const char* name, auto& values, const char* descrip
       ->type_name(type);
 }
 
-void add_call_option(CLI::App* sub, std::vector<std::string>& calls) {
-  add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
-}
-
 void add_time_point(CLI::App* sub, const char* name, std::optional<TimePoint>& point,
                     const char* description) {
   sub->add_option_function<std::string>(
@@ -88,7 +84,7 @@ void add_condition_options(CLI::App* sub, SelectionArgs& selection) {
 void add_all_selection(CLI::App* sub, SelectionArgs& selection) {
   add_selection_options(sub, selection);
   add_condition_options(sub, selection);
-  add_syscall_option(sub, selection);
+  add_syscall_option(sub, selection.syscalls);
   add_cgroup_option(sub, selection);
 }
 
@@ -98,8 +94,8 @@ void add_cgroup_option(CLI::App* sub, SelectionArgs& selection) {
            "GROUP,…");
 }
 
-void add_syscall_option(CLI::App* sub, SelectionArgs& selection) {
-  add_call_option(sub, selection.syscalls);
+void add_syscall_option(CLI::App* sub, std::vector<std::string>& calls) {
+  add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
 }
 
 void add_time_options(CLI::App* sub, TimeArgs& times) {
@@ -124,7 +120,7 @@ void add_session_options(CLI::App* sub, SessionArgs& session) {
            "PATH,…");
   add_list(sub, "--follow", session.follow,
            "Only events of these processes and of what they start from now on", "PID,…");
-  add_call_option(sub, session.syscalls);
+  add_syscall_option(sub, session.syscalls);
   sub->add_option("--buffer-kb", session.buffer_kb,
                   "Size of the ring of each CPU, a power of two (default: what fits)")
       ->check(check_positive)

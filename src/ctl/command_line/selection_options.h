@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ctl/input/session_request.h"
 #include "ctl/selection/selection.h"
@@ -21,7 +22,7 @@ void add_selection_options(CLI::App* sub, SelectionArgs& selection);
 // --tid, --cpu, --error and --where.
 void add_condition_options(CLI::App* sub, SelectionArgs& selection);
 // --syscall
-void add_syscall_option(CLI::App* sub, SelectionArgs& selection);
+void add_syscall_option(CLI::App* sub, std::vector<std::string>& calls);
 // --cgroup, of traces, which know the control groups of all threads.
 void add_cgroup_option(CLI::App* sub, SelectionArgs& selection);
 // All of these, of commands that read traces.

@@ -173,7 +173,7 @@ void add_show(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("show", "Show the events of traces; needs no daemon");
   auto options = std::make_shared<ShowCommand>();
   auto* count_only = add_view_options(sub, *options);
-  add_syscall_option(sub, options->selection);
+  add_syscall_option(sub, options->selection.syscalls);
   add_cgroup_option(sub, options->selection);
   for (const char* name : {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error",
                            "--where", "--syscall", "--cgroup"})

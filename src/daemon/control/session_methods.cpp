@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/trace_json.h"
+#include "daemon/sessions/session_rules.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
 #include "trace/packet/protocol_version.h"
@@ -104,17 +104,10 @@ Result<> check_known(const Schema& schema, const std::string& name) {
 
 // Clients that may only read cannot select strings of system calls, see may_record(). Patterns
 // leave them out.
-Result<> check_strings(const Schema& schema, const StreamRequest& request, ChosenEvents& chosen) {
-  constexpr std::string_view kGroup = "strings";
-  std::set<std::string> withheld;
-  std::erase_if(chosen.events, [&](const std::string& name) {
-    const Event* event = schema.find(name);
-    const bool withhold = event != nullptr && event->group == kGroup;
-    if (withhold) withheld.insert(name);
-    return withhold;
-  });
+Result<> check_strings(const StreamRequest& request, ChosenEvents& chosen) {
+  std::erase_if(chosen.events, has_strings);
   for (const std::string& name : request.events)
-    if (withheld.contains(name) || name == kGroup)
+    if (has_strings(name) || name == "strings")
       return fail(ExitCode::no_permission,
                   "'{}' has strings of all users' processes: only administrators may select it; a "
                   "session that selects no events and no tasks has those that the recorder records",
@@ -131,7 +124,7 @@ Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
     if (auto found = tracer.resolver.choose(name, true, chosen); !found) return found;
   }
   if (request.role != Role::admin)
-    if (auto checked = check_strings(tracer.schema, request, chosen); !checked) return checked;
+    if (auto checked = check_strings(request, chosen); !checked) return checked;
   request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
 }

@@ -50,9 +50,12 @@ bool any_records(const SessionSet& sessions) {
                              [&](const Session& session) { return records(sessions, session); });
 }
 
+bool has_strings(const std::string& event) {
+  return event == "sys_enter_string" || event == "sys_exit_string";
+}
+
 bool may_record(const Session& session, const std::string& event) {
-  const bool has_strings = event == "sys_enter_string" || event == "sys_exit_string";
-  return !has_strings || !session.owner.only_reads || follows_recorder(session);
+  return !has_strings(event) || !session.owner.only_reads || follows_recorder(session);
 }
 
 uint32_t recording(const SessionSet& sessions, const std::string& event) {

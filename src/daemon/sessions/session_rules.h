@@ -23,8 +23,10 @@ namespace ktraced {
 [[nodiscard]] bool records(const SessionSet& sessions, const Session& session);
 // True if any session records.
 [[nodiscard]] bool any_records(const SessionSet& sessions);
-// Strings of system calls are data of other users' processes. A session of a client that may only
-// read has them as the recorder records them, or not at all.
+// True for the events of the group "strings": strings of system calls are data of other users'
+// processes.
+[[nodiscard]] bool has_strings(const std::string& event);
+// A session of a client that may only read has strings as the recorder records them, or not at all.
 [[nodiscard]] bool may_record(const Session& session, const std::string& event);
 // The sessions that record this event now, by bits.
 [[nodiscard]] uint32_t recording(const SessionSet& sessions, const std::string& event);

@@ -50,6 +50,7 @@ History History::again() const {
   History history(traces_);
   history.overlapping_ = overlapping_;
   history.window_ = window_;
+  history.cpus_ = cpus_;
   return history;
 }
 

@@ -113,7 +113,7 @@ TEST(Strings, CostNothingUnlessTheyAreSelected) {
   }
 }
 
-// The answer to a member of the group control.group who asks for a session with these events.
+// The answer to the request of a member of the group control.group for a session.
 json asked_by_reader(Daemon& daemon, const std::string& name, json request) {
   constexpr uid_t kNobody = 65534, kNogroup = 65534;
   request["name"] = name;
