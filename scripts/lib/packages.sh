@@ -15,7 +15,10 @@ command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
 	babeltrace2 trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
 	python3 python3-jsonschema procps
+	fish man-db mandoc zsh
 )
+# For scripts/package.
+package_packages=(debhelper dpkg-dev fakeroot lintian python3)
 lint_packages=(clang-format-19 clang-tidy-19 git shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)

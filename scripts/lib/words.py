@@ -43,6 +43,8 @@ ALLOWED = (
     ("", r"std::promise|\bPromise\b|awaitPromise|fs/promises|timers/promises"),  # of the languages
     ("", r"going on"),
     ("html/", r"\bscope: \"col\""),  # of HTML
+    ("scripts/lib/sbom.py", r"[\"_]scope\""),  # of CycloneDX
+    ("tests/package/sbom_test.py", r"[\"]scope\""),
 )
 SUFFIXES = (".h", ".c", ".cpp", ".md", ".py", ".sh", ".js", ".mjs", ".css", ".html", ".json", ".txt", ".in")
 SCRIPTS = ("scripts/", "tests/", ".ci/")  # their files without a suffix are scripts
