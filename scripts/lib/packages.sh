@@ -14,7 +14,7 @@ html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
 	babeltrace2 trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
-	python3 python3-jsonschema procps
+	python3 python3-jsonschema procps systemd
 )
 lint_packages=(clang-format-19 clang-tidy-19 git shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
