@@ -9,6 +9,8 @@
 #include "daemon/config/config_place.h"
 #include "daemon/config_check.h"
 #include "daemon/control/methods.h"
+#include "daemon/service/notifications.h"
+#include "daemon/service/watchdog.h"
 #include "kernel/tracepoints/tracefs.h"
 
 namespace ktraced {
@@ -45,9 +47,10 @@ Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, Config config
     : loop_(loop), config_file_(std::move(config_file)), config_(std::move(config)) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem::path config_file,
-                                               const Config& config) {
+                                               const Config& config,
+                                               std::optional<Fd> passed_socket) {
   std::unique_ptr<Daemon> daemon(new Daemon(loop, std::move(config_file), config));
-  if (auto started = daemon->start(); !started) return propagate(started);
+  if (auto started = daemon->start(std::move(passed_socket)); !started) return propagate(started);
   return daemon;
 }
 
@@ -59,14 +62,20 @@ Daemon::~Daemon() {
   tracer_.reset();                     // joins the drain thread, which publishes to the subscribers
 }
 
-Result<> Daemon::start() {
+Result<> Daemon::listen(std::optional<Fd> passed_socket) {
   auto rules = make_access_rules(config_.control.group, config_.control.admin_uids);
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
-  auto server = ControlServer::listen(loop_, config_.control.socket, std::move(*rules));
+  auto server = ControlServer::listen(loop_, config_.control.socket, std::move(*rules), {},
+                                      std::move(passed_socket));
   if (!server) return propagate(server);
   server_ = std::move(*server);
   server_->on_closed([this] { heap_.note_use(); });
+  return {};
+}
+
+Result<> Daemon::start(std::optional<Fd> passed_socket) {
+  if (auto listening = listen(std::move(passed_socket)); !listening) return listening;
 
   auto subscribers = Subscribers::create(
       loop_,
@@ -101,7 +110,28 @@ Result<> Daemon::start() {
   tracer_->work_in(loop_);
   heap_.note_use();
   watch_kernel();
-  return watch_signals();
+  if (auto watched = watch_signals(); !watched) return watched;
+  if (auto watched = watch_over(); !watched) return watched;
+  notify_ready(status());
+  return {};
+}
+
+Result<> Daemon::watch_over() {
+  const auto interval = watchdog_interval();
+  if (!interval) return {};
+  auto watchdog = start_watchdog(loop_, *interval, [this](const std::function<void()>& notify) {
+    tracer_->parts().session_control.drain().call(notify);
+  });
+  if (!watchdog) return propagate(watchdog);
+  watchdog_ = std::move(*watchdog);
+  return {};
+}
+
+std::string Daemon::status() const {
+  const size_t drop_ins = config_.drop_ins.size();
+  return fmt::format("Serves {}; configuration: {}{}", config_.control.socket.string(),
+                     config_file_.string(),
+                     drop_ins == 0 ? "" : fmt::format(" and {} drop-ins", drop_ins));
 }
 
 void Daemon::watch_kernel() {
@@ -179,8 +209,13 @@ void Daemon::take_snapshot_on_signal() {
   if (!taken) spdlog::error("no snapshot on SIGUSR1: {}", taken.error().message);
 }
 
-void Daemon::reload(OnReloaded then) {
+void Daemon::reload(OnReloaded on_reloaded) {
+  auto then = [this, on_reloaded = std::move(on_reloaded)](const auto& changed) {
+    notify_ready(status());
+    on_reloaded(changed);
+  };
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
+    notify_reloading();
     auto config = read_config();
     if (!config) return then(propagate(config));
     const auto tracepoints = tracepoints_in(*config);
@@ -261,6 +296,7 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
 
 void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; tracing continues" : "stopping");
+  notify_stopping();
   commands_.close();
   loader_.reset();
   tracer_->drop_work();

@@ -26,28 +26,33 @@ namespace ktraced {
 
 class Daemon {
  public:
-  // Claims the control socket, then loads the programs: a second daemon changes nothing in the
-  // kernel. Signals must already be blocked (see blocked_signals()).
+  // Claims the control socket, or takes the one that was passed, then loads the programs: a second
+  // daemon changes nothing in the kernel. Signals must already be blocked (see blocked_signals()).
   static Result<std::unique_ptr<Daemon>> create(EventLoop& loop, std::filesystem::path config_file,
-                                                const Config& config);
+                                                const Config& config,
+                                                std::optional<Fd> passed_socket);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
 
-  // Reads the configuration file again; an invalid one changes nothing. `then` is called when
-  // everything is attached.
+  // Reads the configuration again; an invalid one changes nothing. `then` is called when everything
+  // is attached.
   void reload(OnReloaded then);
   // Finishes pending snapshots, sends what is in the rings and ends the loop.
   void stop();
 
  private:
   Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
-  Result<> start();
+  Result<> start(std::optional<Fd> passed_socket);
+  Result<> listen(std::optional<Fd> passed_socket);
   void make_recorder();
   Result<> apply_output(const std::optional<StreamOutput>& output);
   Result<> watch_signals();
   void watch_kernel();
   void take_snapshot_on_signal();
+  Result<> watch_over();
+  // For `systemctl status`.
+  [[nodiscard]] std::string status() const;
   Result<Config> read_config();
   // Makes what other sizes of the flight recorder need, in another thread; `then` gets nothing if
   // they do not change.
@@ -69,6 +74,7 @@ class Daemon {
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;
   UeventWatch uevent_watch_;
+  EventSource watchdog_;
   std::vector<EventSource> signals_;
   // Last: their tasks use the rest.
   BackgroundWork resolver_{loop_, "ktraced-symbols"};

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -19,8 +18,9 @@
 #include "daemon/config/config_place.h"
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
+#include "daemon/log/log_writer.h"
 #include "daemon/runtime/failure_barrier.h"
-#include "daemon/runtime/log_writer.h"
+#include "daemon/service/passed_socket.h"
 #include "kernel/programs/bpf_object.h"
 #include "schema/schema_from_btf.h"
 
@@ -64,6 +64,7 @@ Result<int> check(const Options& options, const Config& config, const Schema& sc
   for (const std::string& problem : findings->problems)
     print_stderr("ktraced: {}\n", printable(with_place(options.config, problem)));
   if (!findings->problems.empty()) return static_cast<int>(ExitCode::config);
+  for (const auto& drop_in : config.drop_ins) fmt::print("{}: included\n", drop_in.string());
   fmt::print("{}: the configuration is valid{}\n", file,
              options.load ? ", and this machine supports it" : "");
   return 0;
@@ -86,6 +87,8 @@ Result<int> run(const Options& options) {
     return 0;
   }
 
+  auto socket = take_passed_socket(config->control.socket);
+  if (!socket) return propagate(socket);
   ::mallopt(M_ARENA_MAX, 2);  // each arena keeps the peak memory of its threads
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
     return propagate(blocked);
@@ -93,11 +96,12 @@ Result<int> run(const Options& options) {
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   auto loop = EventLoop::create();
   if (!loop) return propagate(loop);
-  auto daemon = Daemon::create(**loop, options.config, *config);
+  auto daemon = Daemon::create(**loop, options.config, *config, std::move(*socket));
   if (!daemon) return propagate(daemon);
 
   spdlog::info("ktraced {} serves {}", KTRACED_VERSION, config->control.socket.string());
-  ::sd_notify(0, "READY=1");
+  for (const auto& drop_in : config->drop_ins)
+    spdlog::info("the configuration includes {}", drop_in.string());
   return (*loop)->run();
 }
 

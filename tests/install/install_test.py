@@ -60,7 +60,12 @@ class Paths(InDirectory):
         header = self.configure("/usr")
         unit = self.expect_files("/etc/ktraced/ktraced.json", "/usr/lib/systemd/system/ktraced.service")
         self.assertEqual(setting(unit, "ExecStart").split()[0], "/usr/sbin/ktraced")
-        self.assertEqual(setting(unit, "RuntimeDirectory"), "ktraced")
+        self.assertIn("\nListenStream=/run/ktraced/control.sock\n",
+                      self.installed("/usr/lib/systemd/system/ktraced.socket").read_text())
+        self.assertEqual(setting(unit, "ExecStartPre"),
+                         "+systemd-tmpfiles --create /usr/lib/tmpfiles.d/ktraced.conf")
+        self.assertTrue(self.installed("/usr/lib/tmpfiles.d/ktraced.conf").is_file())
+        self.assertTrue(self.installed("/usr/lib/sysusers.d/ktraced.conf").is_file())
         self.assertEqual(setting(unit, "StateDirectory"), "ktraced")
         self.assertEqual(setting(unit, "LogsDirectory"), "ktraced")
         self.assertIn('KTRACED_RUN_DIR "/run/ktraced"', header)
@@ -83,10 +88,13 @@ class Paths(InDirectory):
         header = self.configure("/srv/traced")
         unit = self.expect_files("/srv/traced/etc/ktraced/ktraced.json", "/etc/systemd/system/ktraced.service")
         self.assertNotIn("StateDirectory=", unit)
-        for directory in ("run", "lib", "log"):
+        made = self.installed("/etc/tmpfiles.d/ktraced.conf").read_text()
+        for directory in ("lib", "log"):
             path = f"/srv/traced/var/{directory}/ktraced"
             self.assertIn(f"ReadWritePaths={path}\n", unit)
-            self.assertTrue(self.installed(path).is_dir())
+            self.assertIn(f"d {path} 0750 ktraced ktrace -\n", made)
+        self.assertIn("ListenStream=/srv/traced/var/run/ktraced/control.sock\n",
+                      self.installed("/etc/systemd/system/ktraced.socket").read_text())
         config = self.installed("/srv/traced/etc/ktraced/ktraced.json").read_text()
         self.assertIn('"/srv/traced/var/run/ktraced/control.sock"', config)
         self.assertIn('"/srv/traced/var/lib/ktraced/snapshots"', config)
@@ -96,9 +104,16 @@ class Paths(InDirectory):
         header = self.configure("/usr", "-DCMAKE_INSTALL_SYSCONFDIR=/conf", "-DCMAKE_INSTALL_RUNSTATEDIR=/volatile",
                                 "-DKTRACED_UNIT_DIR=/units")
         unit = self.expect_files("/conf/ktraced/ktraced.json", "/units/ktraced.service")
-        self.assertIn("ReadWritePaths=/volatile/ktraced\n", unit)
+        self.assertIn("ListenStream=/volatile/ktraced/control.sock\n", self.installed("/units/ktraced.socket").read_text())
         self.assertEqual(setting(unit, "StateDirectory"), "ktraced")
         self.assertIn('KTRACED_RUN_DIR "/volatile/ktraced"', header)
+
+    def test_of_the_unit_expose_little(self):
+        self.configure("/usr")
+        unit = self.installed("/usr/lib/systemd/system/ktraced.service")
+        verdict = run("systemd-analyze", "security", "--offline=true", "--no-pager", unit)
+        exposure = re.search(r"Overall exposure level for ktraced.service: ([0-9.]+)", verdict).group(1)
+        self.assertLessEqual(float(exposure), 2.0, verdict)
 
 
 class Start(InDirectory):

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/config/config.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <array>
-#include <cerrno>
 
-#include "base/fd.h"
-#include "base/text/plain_text.h"
-#include "daemon/config/config_json.h"
+#include "daemon/config/config_files.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_reader.h"
 #include "daemon/config/config_text.h"
@@ -17,7 +11,6 @@
 namespace ktraced {
 namespace {
 
-constexpr off_t kFileMax = 1U << 20;
 constexpr size_t kAdminsMax = 1024;
 constexpr std::array<std::string_view, 7> kLogLevels = {"trace", "debug",    "info", "warning",
                                                         "error", "critical", "off"};
@@ -26,8 +19,8 @@ void describe_control(ConfigSection& control, Config& config) {
   std::string socket = config.control.socket;
   control.text({"socket", "Absolute path of at most 107 bytes."}, kSocketText, socket);
   config.control.socket = socket;
-  control.text({"group", "Group whose members may read; empty: only root."}, {},
-               config.control.group);
+  control.text({"group", "Group whose members may read; empty, or ktrace and missing: only root."},
+               {}, config.control.group);
   control.list({"admin_uids", "Users with all rights, besides root."},
                {.max_size = kAdminsMax, .element = number_schema(kUid)},
                [&](const std::vector<ConfigNode>& elements) {
@@ -47,12 +40,6 @@ void check_directories(const ConfigNode& root, const Config& config) {
   };
   if (normal(config.stream.output->directory) == normal(config.flight.directory))
     directory->problem("must be another one than flight.directory");
-}
-
-std::unexpected<Error> cannot_read(const std::filesystem::path& file, std::string_view why) {
-  return fail(ExitCode::config,
-              "cannot read the configuration file {}: {}; name the one to use with --config",
-              printable(file.string()), why);
 }
 
 }  // namespace
@@ -91,31 +78,21 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
   root.check([&](const ConfigNode& node) { check_directories(node, config); });
 }
 
-Result<Config> parse_config(std::string_view text, std::string_view file,
-                            const EventGroups& groups) {
-  Problems problems(file);
+Result<Config> parse_config(std::span<const ConfigText> files, const EventGroups& groups) {
+  auto [root, problems] = merge_config(files);
   Config config;
-  if (auto root = read_json(text, problems))
+  if (root)
     ConfigReader::read(ConfigNode(*root, "", problems),
                        [&](ConfigSection& section) { describe_config(section, groups, config); });
   if (problems.any()) return std::unexpected(problems.error(ExitCode::config));
+  for (const ConfigText& drop_in : files.subspan(1)) config.drop_ins.push_back(drop_in.file);
   return config;
 }
 
 Result<Config> load_config(const std::filesystem::path& file, const EventGroups& groups) {
-  Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status{};
-  if (!fd || ::fstat(fd.get(), &status) < 0) return cannot_read(file, errno_text(errno));
-  if (!S_ISREG(status.st_mode)) return cannot_read(file, "it is not a regular file");
-  std::string text(kFileMax + 1, '\0');
-  size_t size = 0;
-  for (ssize_t got = 1; got > 0 && size < text.size(); size += static_cast<size_t>(got))
-    if (got = ::read(fd.get(), text.data() + size, text.size() - size); got < 0)
-      return cannot_read(file, errno_text(errno));
-  if (size > kFileMax)
-    return cannot_read(file, fmt::format("it is longer than {} bytes", kFileMax));
-  text.resize(size);
-  return parse_config(text, file.string(), groups);
+  auto files = read_config_files(file);
+  if (!files) return propagate(files);
+  return parse_config(*files, groups);
 }
 
 }  // namespace ktraced

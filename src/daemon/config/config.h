@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "kernel/filters/filter_settings.h"
 
 namespace ktraced {
+
+struct ConfigText;
 
 // Which events are recorded: a section "events".
 struct EventsConfig {
@@ -77,7 +80,7 @@ struct Config {
   FlightConfig flight;
   struct {
     std::filesystem::path socket = kDefaultSocket;
-    std::string group;                 // members may read; empty: root only
+    std::string group = "ktrace";      // members may read; empty: root only
     std::vector<uint32_t> admin_uids;  // have full control, as root does
   } control;
   struct {
@@ -85,15 +88,19 @@ struct Config {
   } log;
   bool persist = false;  // kernel objects stay active when the daemon stops
   std::filesystem::path bpffs = "/sys/fs/bpf/ktraced";  // where they are pinned
+  // The drop-ins it was read from, besides the file.
+  std::vector<std::filesystem::path> drop_ins;
 };
 
 // An event group with its members, for resolving the "events" section.
 using EventGroups = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-// Parses and checks the text of a configuration file named `file`. Any failure is ExitCode::config.
-// The message has a line for each problem, with file, line and key, and what would be valid.
-[[nodiscard]] Result<Config> parse_config(std::string_view text, std::string_view file,
+// Merges the texts of configuration files in order (merge_config()), and checks the whole. Any
+// failure is ExitCode::config. The message has a line for each problem, with file, line and key,
+// and what would be valid.
+[[nodiscard]] Result<Config> parse_config(std::span<const ConfigText> files,
                                           const EventGroups& groups);
+// Reads a configuration file and its drop-ins (read_config_files()).
 [[nodiscard]] Result<Config> load_config(const std::filesystem::path& file,
                                          const EventGroups& groups);
 

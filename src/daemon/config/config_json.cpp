@@ -168,23 +168,46 @@ std::string element_path(const std::string& parent, size_t index) {
   return fmt::format("{}[{}]", parent, index);
 }
 
+std::string Problems::text_of(const Place& place) const {
+  return fmt::format("{}:{}", files_[place.file], place.line);
+}
+
+std::optional<std::string> Problems::place_of(const std::string& path) const {
+  const auto found = places_.find(path);
+  return found == places_.end() ? std::nullopt : std::optional(text_of(found->second));
+}
+
 std::optional<size_t> Problems::line_of(const std::string& path) const {
-  auto found = lines_.find(path);
-  return found == lines_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = places_.find(path);
+  return found == places_.end() ? std::nullopt : std::optional(found->second.line);
 }
 
 void Problems::add(const std::string& path, std::string_view what) {
-  std::string place = path.empty() ? std::string() : path + ": ";
-  add_at_line(line_of(path).value_or(1), place + std::string(what));
+  const auto found = places_.find(path);
+  messages_.emplace(found == places_.end() ? Place{} : found->second,
+                    path.empty() ? std::string(what) : fmt::format("{}: {}", path, what));
 }
 
-void Problems::add_at_line(size_t line, std::string_view what) { messages_.emplace(line, what); }
+void Problems::add_at_line(size_t line, std::string_view what) {
+  messages_.emplace(Place{.file = 0, .line = line}, what);
+}
+
+void Problems::append(Problems later) {
+  const size_t offset = files_.size();
+  const auto moved = [&](const Place& place) {
+    return Place{.file = place.file + offset, .line = place.line};
+  };
+  for (const auto& [path, place] : later.places_) places_[path] = moved(place);
+  for (auto& [place, what] : later.messages_) messages_.emplace(moved(place), std::move(what));
+  std::ranges::move(later.files_, std::back_inserter(files_));
+}
 
 Error Problems::error(ExitCode code) const {
+  const bool named = !files_.front().empty();
   std::vector<std::string> lines;
-  for (const auto& [line, what] : messages_)
-    lines.push_back(file_.empty() ? what : printable(fmt::format("{}:{}: {}", file_, line, what)));
-  return {code, fmt::format("{}", fmt::join(lines, file_.empty() ? "; " : "\n"))};
+  for (const auto& [place, what] : messages_)
+    lines.push_back(named ? printable(fmt::format("{}: {}", text_of(place), what)) : what);
+  return {code, fmt::format("{}", fmt::join(lines, named ? "\n" : "; "))};
 }
 
 std::optional<json> read_json(std::string_view text, Problems& problems) {

@@ -8,7 +8,7 @@
 namespace ktraced {
 
 // "FILE:LINE: key.path: why" for a message that begins with the path of a value: "key.path: why".
-// Without the line if the file has no such value.
+// FILE is the drop-in that has this value, or `file`; without the line if none of them has it.
 [[nodiscard]] std::string with_place(const std::filesystem::path& file, const std::string& message);
 
 }  // namespace ktraced

@@ -48,8 +48,10 @@ ControlServer::ControlServer(EventLoop& loop, UnixListener listener, AccessRules
 Result<std::unique_ptr<ControlServer>> ControlServer::listen(EventLoop& loop,
                                                              const std::filesystem::path& path,
                                                              AccessRules rules,
-                                                             ControlLimits limits) {
-  auto listener = UnixListener::listen(path, rules);
+                                                             ControlLimits limits,
+                                                             std::optional<Fd> passed) {
+  auto listener = passed ? Result<UnixListener>(UnixListener::adopt(std::move(*passed), path, rules))
+                         : UnixListener::listen(path, rules);
   if (!listener) return propagate(listener);
   std::unique_ptr<ControlServer> server(
       new ControlServer(loop, std::move(*listener), std::move(rules), limits));

@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -26,11 +27,13 @@ namespace ktraced {
 class ControlServer {
  public:
   // Listens at `path`. A stale socket is replaced; a socket with a running daemon is
-  // ExitCode::unavailable. Creates the directory if necessary. `loop` must outlive the server.
+  // ExitCode::unavailable. Creates the directory if necessary. `loop` must outlive the server. With
+  // `passed`, that is the socket at `path`.
   static Result<std::unique_ptr<ControlServer>> listen(EventLoop& loop,
                                                        const std::filesystem::path& path,
                                                        AccessRules rules,
-                                                       ControlLimits limits = {});
+                                                       ControlLimits limits = {},
+                                                       std::optional<Fd> passed = std::nullopt);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() = default;

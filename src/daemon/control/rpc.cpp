@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/control/rpc.h"
+#include "daemon/log/audit.h"
 
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -244,6 +245,7 @@ Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& pee
     return refuse(RpcCode::permission, not_permitted(request.method, method->second.role));
   if (auto known = check_params(request, method->second.params); !known)
     return refuse(RpcCode::bad_params, known.error());
+  if (method->second.role == Role::admin) log_privileged(peer, request.method, request.params);
   if (method->second.deferred) {
     call_deferred(method->second.deferred, request.params, peer,
                   Reply(std::move(send_later), request.id, source.weak_from_this()));

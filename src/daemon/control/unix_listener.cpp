@@ -2,6 +2,7 @@
 #include "daemon/control/unix_listener.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -102,6 +103,22 @@ Result<bool> remove_dead_socket(const fs::path& path, const sockaddr_un& address
   return true;
 }
 
+// Connecting needs write permission.
+void warn_if_closed(const fs::path& path, const AccessRules& rules) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) < 0 || (status.st_mode & S_IWOTH) != 0) return;
+  if (!rules.admin_uids.empty())
+    spdlog::warn(
+        "control.admin_uids: these users may not connect to {}; set SocketMode=0666 in the unit "
+        "ktraced.socket",
+        path.string());
+  if (rules.read_group && (status.st_gid != *rules.read_group || (status.st_mode & S_IWGRP) == 0))
+    spdlog::warn(
+        "control.group: its members may not connect to {}; set SocketGroup= to this group and "
+        "SocketMode=0660 in the unit ktraced.socket",
+        path.string());
+}
+
 }  // namespace
 
 Result<bool> remove_dead_socket(const fs::path& path) {
@@ -139,7 +156,20 @@ Result<UnixListener> UnixListener::listen(const fs::path& path, const AccessRule
   return listener;
 }
 
+UnixListener UnixListener::adopt(Fd socket, const fs::path& path, const AccessRules& rules) {
+  UnixListener listener;
+  listener.fd_ = std::move(socket);
+  listener.path_ = path;
+  listener.adopted_ = true;
+  warn_if_closed(path, rules);
+  return listener;
+}
+
 Result<> UnixListener::apply(const AccessRules& rules) const {
+  if (adopted_) {
+    warn_if_closed(path_, rules);
+    return {};
+  }
   if (rules.read_group && ::chown(path_.c_str(), static_cast<uid_t>(-1), *rules.read_group) < 0)
     return path_error("give to the group of control.group the socket", path_, errno);
   // Connecting needs write permission. Administrators by uid need not be in the group, so with them
@@ -150,7 +180,7 @@ Result<> UnixListener::apply(const AccessRules& rules) const {
 }
 
 UnixListener::~UnixListener() {
-  if (!fd_ || path_.empty()) return;
+  if (!fd_ || path_.empty() || adopted_) return;
   struct stat status{};
   if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
     ::unlink(path_.c_str());

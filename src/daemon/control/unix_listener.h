@@ -12,7 +12,7 @@
 
 namespace ktraced {
 
-// Owns the socket and its file; the destructor removes both. Move-only.
+// Owns the socket and, if it made it, its file; the destructor removes both. Move-only.
 class UnixListener {
  public:
   // Binds and listens, non-blocking. Creates the directory if it is missing, and replaces a stale
@@ -20,12 +20,17 @@ class UnixListener {
   // otherwise ::no_permission or ::os.
   static Result<UnixListener> listen(const std::filesystem::path& path, const AccessRules& rules);
 
+  // Takes a listening, non-blocking socket at `path` that the service manager has made. Its file
+  // stays when this is destroyed.
+  static UnixListener adopt(Fd socket, const std::filesystem::path& path, const AccessRules& rules);
+
   UnixListener(UnixListener&& other) noexcept = default;
   UnixListener& operator=(UnixListener&&) = delete;
   ~UnixListener();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // Gives the file to the readers' group and admits the users in `rules`.
+  // Gives the file to the readers' group and admits the users in `rules`. An adopted file is not
+  // changed: a warning in the log says if it keeps some of them out.
   [[nodiscard]] Result<> apply(const AccessRules& rules) const;
 
  private:
@@ -35,6 +40,7 @@ class UnixListener {
   std::filesystem::path path_;
   dev_t device_ = 0;  // the file's identity, so that another daemon's file is not removed
   ino_t inode_ = 0;
+  bool adopted_ = false;
 };
 
 // Removes a socket that has no listener; false if there is none. ExitCode::unavailable if a daemon

@@ -18,7 +18,8 @@ bool contains(const std::vector<T>& values, T value) {
 
 constexpr size_t kGroupEntryMax = 1U << 20;  // with the names of all its members
 
-Result<gid_t> gid_of(const std::string& group) {
+// Nothing: there is no such group.
+Result<std::optional<gid_t>> gid_of(const std::string& group) {
   std::vector<char> text(4096);
   struct group entry{};
   struct group* found = nullptr;
@@ -30,10 +31,7 @@ Result<gid_t> gid_of(const std::string& group) {
   if (found != nullptr) return found->gr_gid;
   // POSIX allows several error numbers for a missing group.
   if (error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM)
-    return fail(ExitCode::config,
-                "control.group: there is no group '{0}'; create it with 'groupadd --system {0}' or "
-                "name another",
-                group);
+    return std::nullopt;
   return fail(ExitCode::config, "control.group: cannot look up the group '{}': {}", group,
               errno_text(error));
 }
@@ -59,6 +57,11 @@ Result<AccessRules> make_access_rules(const std::string& group, std::vector<uint
   if (group.empty()) return rules;
   auto gid = gid_of(group);
   if (!gid) return propagate(gid);
+  if (!*gid && group != kDefaultGroup)
+    return fail(ExitCode::config,
+                "control.group: there is no group '{0}'; create it with 'groupadd --system {0}' or "
+                "name another",
+                group);
   rules.read_group = *gid;
   return rules;
 }

@@ -29,7 +29,10 @@ struct AccessRules {
   std::vector<uint32_t> admin_uids;  // have full control, as uid 0 and the daemon's own uid have
 };
 
-// Rules from the configuration; an unknown group is ExitCode::config.
+// Its members may read, if the machine has such a group.
+inline constexpr const char* kDefaultGroup = "ktrace";
+
+// Rules from the configuration; an unknown group is ExitCode::config, but for the default one.
 [[nodiscard]] Result<AccessRules> make_access_rules(const std::string& group,
                                                     std::vector<uint32_t> admin_uids);
 

@@ -58,6 +58,8 @@ class Drain {
   // Requests a batch whose watermark is now.
   void request_batch(uint32_t session);
   void set_max_latency(uint32_t milliseconds);
+  // Runs a task in the drain thread.
+  void call(const std::function<void()>& task);
   [[nodiscard]] uint32_t max_latency() const { return static_cast<uint32_t>(max_latency_ms_); }
   // Creates rings for a CPU in all streams.
   Result<> add_cpu(uint32_t cpu);
@@ -76,7 +78,6 @@ class Drain {
   void run();
   [[nodiscard]] int timeout() const;
   void carry_out_requests();
-  void call(const std::function<void()>& task);
   void call(uint32_t session, const std::function<void(SessionStream& stream)>& task);
   Result<> watch(const SessionStream& stream);
   void collect_names();

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/config_files.h"
 
 namespace ktraced {
 namespace {
 
 Config good(std::string_view text) {
-  auto config = parse_config(text, "test.json", {});
+  auto config =
+      parse_config(std::array{ConfigText{.file = "test.json", .text = std::string(text)}}, {});
   EXPECT_TRUE(config) << config.error().message;
   return config.value_or(Config{});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/config/config.h"
 #include "base/user_id.h"
+#include "daemon/config/config_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ EventGroups declared_groups() {
 class ConfigTest : public testing::Test {
  protected:
   Result<Config> parse(std::string_view text, std::string_view file = "test.json") {
-    return parse_config(text, file, groups);
+    return parse_config(std::array{ConfigText{.file = file, .text = std::string(text)}}, groups);
   }
   Config good(std::string_view text) {
     auto config = parse(text);
@@ -83,7 +84,7 @@ TEST_F(ConfigTest, HasDefaultsWithoutSections) {
   EXPECT_EQ(config.stream.buffer_kb, 4096U);
   EXPECT_EQ(config.stream.max_latency_ms, 100U);
   EXPECT_EQ(config.control.socket, kDefaultSocket);
-  EXPECT_EQ(config.control.group, "");
+  EXPECT_EQ(config.control.group, "ktrace");
   EXPECT_EQ(config.log.level, "info");
 }
 

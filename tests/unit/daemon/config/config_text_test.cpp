@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "daemon/config/config_files.h"
 
 namespace ktraced {
 namespace {
@@ -43,7 +44,8 @@ TEST(ConfigText, AcceptsAndRefusesTheListedTexts) {
       for (const json& value : values) {
         for (std::string config : kTextPlaces.at(rule)) {
           config.replace(config.find('@'), 1, json(spelled_out(value)).dump());
-          const auto read = parse_config(config, "test.json", {});
+          const auto read = parse_config(
+              std::array{ConfigText{.file = "test.json", .text = std::string(config)}}, {});
           EXPECT_EQ(read.has_value(), verdict == "accepted")
               << config << ": " << (read ? "accepted" : read.error().message);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/runtime/log_writer.h"
+#include "daemon/log/log_writer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/runtime/log_format.h"
+#include "daemon/log/log_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/runtime/log_writer.h"
+#include "daemon/log/log_writer.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,8 @@
 #include <mutex>
 #include <thread>
 
-#include "daemon/runtime/log_format.h"
+#include "daemon/log/journal.h"
+#include "daemon/log/log_format.h"
 
 namespace ktraced {
 namespace {
@@ -31,75 +32,99 @@ bool wait_until_writable(int fd, int timeout_ms) {
   return ::poll(&ready, 1, timeout_ms) > 0;
 }
 
+class DescriptorTarget final : public LogTarget {
+ public:
+  explicit DescriptorTarget(int fd) : fd_(fd) {}
+
+  bool try_put(const std::string& record, int timeout_ms) override {
+    while (written_ < record.size()) {
+      if (!wait_until_writable(fd_, timeout_ms)) return false;
+      // A pipe that is ready accepts this much at once.
+      const size_t size = std::min<size_t>(record.size() - written_, PIPE_BUF);
+      const ssize_t written = ::write(fd_, record.data() + written_, size);
+      if (written > 0) written_ += static_cast<size_t>(written);
+      // The pipe is closed or the disk is full: this line is lost. Later lines are tried again.
+      if (written < 0 && errno != EINTR && errno != EAGAIN) break;
+    }
+    written_ = 0;
+    return true;
+  }
+  [[nodiscard]] std::string lost_record(uint64_t lost) const override {
+    return fmt::format("ktraced: {} lines of the log are lost: standard error was not read\n",
+                       lost);
+  }
+
+ private:
+  const int fd_;
+  size_t written_ = 0;  // of the current record
+};
+
 }  // namespace
 
 struct LogWriter::State {
-  State(int to, size_t limit) : fd(to), max_bytes(limit) {}
+  State(std::unique_ptr<LogTarget> to, size_t limit) : target(std::move(to)), max_bytes(limit) {}
 
   void run();
-  // Takes the queued lines, and a note on the lines dropped after them.
-  std::string take(std::unique_lock<std::mutex>& lock);
+  // Takes the queued records, and one on those dropped after them.
+  std::vector<std::string> take(std::unique_lock<std::mutex>& lock);
   // False: the writer has to end, and there is no reader.
-  bool put(std::string_view text);
+  bool put(const std::vector<std::string>& records);
+  bool must_end();
 
-  const int fd;
+  const std::unique_ptr<LogTarget> target;
   const size_t max_bytes;
   std::mutex mutex;  // guards the rest
   std::condition_variable changed;
-  std::string queue;
-  uint64_t dropped = 0;  // lines dropped after the queued ones
+  std::vector<std::string> queue;
+  size_t queued_bytes = 0;
+  uint64_t dropped = 0;  // records dropped after the queued ones
   bool ending = false;
   bool ended = false;
 };
 
-std::string LogWriter::State::take(std::unique_lock<std::mutex>& lock) {
+std::vector<std::string> LogWriter::State::take(std::unique_lock<std::mutex>& lock) {
   changed.wait(lock, [this] { return ending || !queue.empty(); });
-  std::string text = std::exchange(queue, {});
-  if (dropped > 0)
-    text += fmt::format("ktraced: {} lines of the log are lost: standard error was not read\n",
-                        std::exchange(dropped, 0));
-  return text;
+  std::vector<std::string> records = std::exchange(queue, {});
+  queued_bytes = 0;
+  if (dropped > 0) records.push_back(target->lost_record(std::exchange(dropped, 0)));
+  return records;
 }
 
-bool LogWriter::State::put(std::string_view text) {
-  while (!text.empty()) {
-    bool end = false;
-    {
-      std::lock_guard lock(mutex);
-      end = ending;
-    }
-    if (!wait_until_writable(fd, end ? 0 : kPollMs)) {
+bool LogWriter::State::must_end() {
+  std::lock_guard lock(mutex);
+  return ending;
+}
+
+bool LogWriter::State::put(const std::vector<std::string>& records) {
+  for (const std::string& record : records)
+    for (bool end = must_end(); !target->try_put(record, end ? 0 : kPollMs); end = must_end())
       if (end) return false;
-      continue;
-    }
-    // A pipe that is ready accepts this much at once.
-    const ssize_t written = ::write(fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
-    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
-    // The pipe is closed or the disk is full: these lines are lost. Later lines are tried again.
-    if (written < 0 && errno != EINTR && errno != EAGAIN) return true;
-  }
   return true;
 }
 
 void LogWriter::State::run() {
   std::unique_lock lock(mutex);
   for (bool read = true; read && (!ending || !queue.empty());) {
-    const std::string text = take(lock);
+    const std::vector<std::string> records = take(lock);
     lock.unlock();
-    read = put(text);
+    read = put(records);
     lock.lock();
   }
   ended = true;
   changed.notify_all();
 }
 
-LogWriter::LogWriter(int fd, size_t max_bytes) : state_(std::make_shared<State>(fd, max_bytes)) {
+LogWriter::LogWriter(std::unique_ptr<LogTarget> target, size_t max_bytes)
+    : state_(std::make_shared<State>(std::move(target), max_bytes)) {
   std::thread thread([state = state_] { state->run(); });
   ::pthread_setname_np(thread.native_handle(), "ktraced-log");
   // Another process that shares the pipe may fill it just before a write. The daemon does not wait
   // for that.
   thread.detach();
 }
+
+LogWriter::LogWriter(int fd, size_t max_bytes)
+    : LogWriter(std::make_unique<DescriptorTarget>(fd), max_bytes) {}
 
 LogWriter::~LogWriter() {
   std::unique_lock lock(state_->mutex);
@@ -108,13 +133,14 @@ LogWriter::~LogWriter() {
   state_->changed.wait_for(lock, kFinishLimit, [this] { return state_->ended; });
 }
 
-void LogWriter::write(std::string_view lines) {
+void LogWriter::write(std::string record) {
   std::lock_guard lock(state_->mutex);
-  if (state_->dropped > 0 || state_->queue.size() + lines.size() > state_->max_bytes) {
-    state_->dropped += static_cast<uint64_t>(std::ranges::count(lines, '\n'));
+  if (state_->dropped > 0 || state_->queued_bytes + record.size() > state_->max_bytes) {
+    ++state_->dropped;
     return;
   }
-  state_->queue += lines;
+  state_->queued_bytes += record.size();
+  state_->queue.push_back(std::move(record));
   state_->changed.notify_all();
 }
 
@@ -134,7 +160,7 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
       line.insert(message.color_range_end, "\033[m");
       line.insert(message.color_range_start, colour_of(message.level));
     }
-    writer_.write(line);
+    writer_.write(std::move(line));
   }
   void flush_() override {}
 
@@ -159,8 +185,9 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
 }  // namespace
 
 LogOutput::LogOutput() {
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("ktraced", std::make_shared<LogSink>()));
+  const std::shared_ptr<spdlog::sinks::sink> sink =
+      is_journal(STDERR_FILENO) ? make_journal_sink() : std::make_shared<LogSink>();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("ktraced", sink));
   spdlog::set_formatter(log_formatter());
 }
 
