@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests the package as a service of systemd. Runs as root in the machine of tests/vm/service only.
+
+The tests are steps in the life of one installation, in the order of their names.
+"""
+import json
+import os
+import pathlib
+import pwd
+import grp
+import re
+import stat
+import subprocess
+import sys
+import time
+import unittest
+
+PACKAGE, NEXT = "/root/ktraced.deb", "/root/ktraced-next.deb"
+SOCKET = pathlib.Path("/run/ktraced/control.sock")
+PINS = pathlib.Path("/sys/fs/bpf/ktraced")
+STATE, LOGS, CONFIG = (pathlib.Path(path) for path in ("/var/lib/ktraced", "/var/log/ktraced", "/etc/ktraced"))
+DROP_INS = CONFIG / "ktraced.conf.d"
+UNIT_DROP_INS = pathlib.Path("/run/systemd/system/ktraced.service.d")
+CAPABILITIES = {1 << number for number in (2, 34, 38, 39)}  # DAC_READ_SEARCH, SYSLOG, PERFMON, BPF
+TIMEOUT = 180  # seconds: the machine is emulated
+
+
+def run(*command, check=True, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=TIMEOUT, **options)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{command}: exit code {done.returncode}: {done.stdout}{done.stderr}")
+    return done
+
+
+def ctl(*words):
+    return run("ktracectl", *words).stdout
+
+
+def status():
+    return json.loads(ctl("--json", "status"))
+
+
+def show(*properties):
+    text = run("systemctl", "show", "ktraced.service", f"--property={','.join(properties)}").stdout
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def main_pid():
+    return int(show("MainPID")["MainPID"])
+
+
+def eventually(condition):
+    end = time.monotonic() + TIMEOUT
+    while not (result := condition()):
+        if time.monotonic() > end:
+            raise AssertionError("it did not happen: " + run("journalctl", "-u", "ktraced", "-n", "30").stdout)
+        time.sleep(0.2)
+    return result
+
+
+def serves():
+    """The daemon's status, if it is active and answers."""
+    return show("ActiveState")["ActiveState"] == "active" and run("ktracectl", "status", check=False).returncode == 0
+
+
+def as_user(user, *command):
+    return run("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *command, check=False)
+
+
+def journal(*words):
+    text = run("journalctl", "-u", "ktraced", "-o", "json", *words).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def mark(name):
+    """Runs a program under this name, which a snapshot can be searched for."""
+    program = pathlib.Path("/tmp") / name
+    program.write_bytes(pathlib.Path("/bin/true").read_bytes())
+    program.chmod(0o755)
+    run(program)
+
+
+def newest_snapshot_has(name):
+    ctl("snapshot", "take", "--name", f"with-{name}")
+    return name in ctl("show", STATE / f"snapshots/with-{name}", "--event", "sched_process_exec")
+
+
+class Service(unittest.TestCase):
+    def mode(self, path):
+        status_of = os.stat(path)
+        return (pwd.getpwuid(status_of.st_uid).pw_name, grp.getgrgid(status_of.st_gid).gr_name,
+                stat.S_IMODE(status_of.st_mode))
+
+    def test_01_is_installed_and_started(self):
+        run("dpkg", "-i", PACKAGE)
+        eventually(serves)
+        self.assertEqual(self.mode(SOCKET), ("root", "ktrace", 0o660))
+        self.assertEqual(self.mode(PINS), ("ktraced", "ktrace", 0o700))
+        self.assertEqual(self.mode(STATE), ("ktraced", "ktrace", 0o750))
+        self.assertEqual(run("systemctl", "is-enabled", "ktraced.service", "ktraced.socket").stdout, "enabled\nenabled\n")
+        self.assertEqual(status()["problems"] if "problems" in status() else [], [])
+
+    def test_02_has_four_capabilities_and_a_user_of_its_own(self):
+        text = pathlib.Path(f"/proc/{main_pid()}/status").read_text()
+        values = dict(line.split(":\t", 1) for line in text.splitlines())
+        for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            self.assertEqual(int(values[kind], 16), sum(CAPABILITIES), kind)
+        self.assertEqual({values["Uid"]}, {"\t".join([str(pwd.getpwnam("ktraced").pw_uid)] * 4)})
+        self.assertEqual(values["NoNewPrivs"], "1")
+
+    def test_03_exposes_little(self):
+        verdict = run("systemd-analyze", "security", "--no-pager", "ktraced.service").stdout
+        exposure = re.search(r"Overall exposure level for ktraced.service: ([0-9.]+)", verdict).group(1)
+        self.assertLessEqual(float(exposure), 2.0, verdict)
+
+    def test_04_takes_snapshots_that_the_group_may_read(self):
+        run("useradd", "--groups", "ktrace", "reader")
+        run("useradd", "stranger")
+        mark("marked4")
+        self.assertTrue(newest_snapshot_has("marked4"))
+        snapshot = STATE / "snapshots/with-marked4"
+        self.assertEqual(self.mode(snapshot), ("ktraced", "ktrace", 0o750))
+        self.assertEqual(self.mode(snapshot / "manifest.json"), ("ktraced", "ktrace", 0o640))
+        self.assertIn("marked4", as_user("reader", "ktracectl", "show", snapshot).stdout)
+        self.assertIn("with-marked4", as_user("reader", "ktracectl", "snapshot", "list").stdout)
+        self.assertEqual(as_user("reader", "ktracectl", "pause").returncode, 77)
+        for words in (("show", snapshot), ("status",)):
+            self.assertEqual(as_user("stranger", "ktracectl", *words).returncode, 77, words)
+
+    def test_05_logs_who_did_what(self):
+        taken = journal("KTRACED_METHOD=snapshot.take")
+        self.assertEqual({(line["KTRACED_UID"], line["PRIORITY"]) for line in taken}, {("0", "6")})
+        self.assertRegex(taken[0]["MESSAGE"], r'^uid 0, pid \d+ requests snapshot.take \{.*"with-marked4"')
+
+    def test_06_reloads_a_good_file(self):
+        DROP_INS.mkdir(exist_ok=True)
+        (DROP_INS / "10-test.json").write_text('{"events": {"kmem": ["mm_page_alloc"]}}')
+        run("systemctl", "reload", "ktraced")
+        self.assertTrue(status()["events"]["mm_page_alloc"]["enabled"])
+        self.assertIn("and 1 drop-in", show("StatusText")["StatusText"])
+
+    def test_07_refuses_a_bad_file_and_goes_on(self):
+        pid = main_pid()
+        (DROP_INS / "20-bad.json").write_text('{\n"flight": {"banks": 1}}')
+        self.assertNotEqual(run("systemctl", "reload", "ktraced", check=False).returncode, 0)
+        self.assertEqual(show("ActiveState", "MainPID"), {"ActiveState": "active", "MainPID": str(pid)})
+        place = f"{DROP_INS}/20-bad.json:2: flight.banks:"
+        self.assertTrue(any(place in line["MESSAGE"] for line in journal()))
+        (DROP_INS / "20-bad.json").unlink()
+        run("systemctl", "reload", "ktraced")
+
+    def test_08_continues_its_history_when_it_is_killed(self):
+        mark("marked8")
+        pid = main_pid()
+        run("kill", "-KILL", pid)
+        eventually(lambda: main_pid() not in (0, pid) and serves())
+        self.assertTrue(newest_snapshot_has("marked8"))
+
+    def test_09_is_restarted_when_it_hangs(self):
+        UNIT_DROP_INS.mkdir(parents=True, exist_ok=True)
+        (UNIT_DROP_INS / "watchdog.conf").write_text("[Service]\nWatchdogSec=5\n")
+        run("systemctl", "daemon-reload")
+        run("systemctl", "restart", "ktraced")
+        eventually(serves)
+        mark("marked9")
+        pid = main_pid()
+        run("kill", "-STOP", pid)
+        eventually(lambda: main_pid() not in (0, pid) and serves())
+        self.assertTrue(any("watchdog" in line["MESSAGE"].lower() for line in journal()))
+        self.assertTrue(newest_snapshot_has("marked9"))
+
+    def test_10_lives_within_a_memory_limit(self):
+        used = int(show("MemoryCurrent")["MemoryCurrent"])
+        run("systemctl", "set-property", "--runtime", "ktraced.service", f"MemoryMax={used + (32 << 20)}")
+        pid = main_pid()
+        (DROP_INS / "20-large.json").write_text('{"flight": {"buffer_kb": 131072}}')
+        self.assertNotEqual(run("systemctl", "reload", "ktraced", check=False).returncode, 0)
+        eventually(serves)
+        self.assertEqual(main_pid(), pid, "a reload that does not fit must not end the daemon")
+        (DROP_INS / "20-large.json").unlink()
+        run("systemctl", "set-property", "--runtime", "ktraced.service", "MemoryMax=infinity")
+
+    def test_11_upgrades(self):
+        mark("marked11")
+        run("dpkg", "-i", NEXT)
+        eventually(serves)
+        names = [snapshot["name"] for snapshot in json.loads(ctl("--json", "snapshot", "list"))["snapshots"]]
+        texts = [ctl("show", STATE / "snapshots" / name, "--event", "sched_process_exec") for name in names]
+        self.assertTrue(any("marked11" in text for text in texts), "the history before the upgrade is lost")
+        self.assertTrue((DROP_INS / "10-test.json").exists())
+
+    def test_12_stops_without_leftovers(self):
+        run("systemctl", "stop", "ktraced.service", "ktraced.socket")
+        self.assertEqual(show("Result")["Result"], "success")
+        self.assertEqual(list(PINS.iterdir()), [])
+        self.assertFalse(SOCKET.exists())
+
+    def test_13_starts_with_the_first_client(self):
+        run("systemctl", "start", "ktraced.socket")
+        self.assertEqual(show("ActiveState")["ActiveState"], "inactive")
+        self.assertIn("events", status())
+        self.assertTrue(serves())
+
+    def test_14_is_purged(self):
+        run("dpkg", "--purge", "ktraced")
+        for path in (PINS, SOCKET, STATE, LOGS, CONFIG, pathlib.Path("/usr/sbin/ktraced")):
+            self.assertFalse(path.exists(), path)
+        self.assertEqual(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "ktraced.*").stdout, "")
+        self.assertEqual(run("pgrep", "ktraced", check=False).stdout if pathlib.Path("/usr/bin/pgrep").exists() else "", "")
+
+
+if __name__ == "__main__":
+    names = [f"Service.{name}" for name in sys.argv[1:]] or None
+    ended = unittest.main(argv=sys.argv[:1], defaultTest=names, verbosity=2, exit=False).result
+    bad = len(ended.failures) + len(ended.errors)
+    print(f"{ended.testsRun - bad} passed, {bad} failed")
