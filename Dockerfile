@@ -2,15 +2,8 @@
 # ktraced in a container, built and run on Debian 13.
 #
 #   docker build -t ktraced .
-#   docker run --rm --name ktraced --pid=host --cgroupns=host \
-#     --cap-drop=ALL --cap-add=BPF --cap-add=PERFMON --cap-add=SYSLOG --cap-add=DAC_READ_SEARCH \
-#     --security-opt seccomp=unconfined \
-#     -v /sys/kernel/tracing:/sys/kernel/tracing:ro -v /sys/fs/cgroup:/sys/fs/cgroup:ro ktraced
-#   docker exec ktraced ktracectl stream --duration 2
 #
-# --pid=host lets it see the processes of the machine; Docker's default seccomp profile and
-# most others forbid bpf(2). On kernels that ask for more, --privileged instead of the
-# capabilities always works.
+# docs/install.md has the command that runs it: with four capabilities, never privileged.
 
 FROM debian:trixie AS build
 WORKDIR /ktraced
@@ -27,7 +20,7 @@ RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREF
 	&& cmake --build build \
 	&& DESTDIR=/out cmake --install build --strip
 
-FROM debian:trixie
+FROM debian:trixie-slim
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		libbpf1 libfmt10 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \

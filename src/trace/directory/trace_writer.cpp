@@ -47,10 +47,17 @@ iovec part_of(std::span<const std::byte> bytes) {
   return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
 }
 
-Result<> sync_directory(const fs::path& path) {
-  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory || ::fsync(directory.get()) != 0) return io_failure("sync", path, errno);
-  return {};
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+// A new directory in `parent`, and not what another process may put in its place.
+Result<Fd> make_directory(int parent, const char* name, const fs::path& path) {
+  if (::mkdirat(parent, name, 0750) != 0) return io_failure("make the directory", path, errno);
+  Fd directory(::openat(parent, name, kDirectoryFlags | O_NOFOLLOW));
+  struct stat status{};
+  if (!directory || ::fstat(directory.get(), &status) != 0)
+    return io_failure("open the directory", path, errno);
+  if (status.st_uid != ::geteuid()) return io_failure("open the directory", path, EPERM);
+  return directory;
 }
 
 std::string dump(const json& value) {
@@ -96,13 +103,23 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, S
   std::unique_ptr<TraceWriter> writer(
       new TraceWriter(path, std::move(schema), origin, std::move(is_code)));
   writer->finished_ = true;  // there is nothing to remove yet
-  if (::mkdir(writer->partial_.c_str(), 0750) != 0)
-    return io_failure("make the directory", writer->partial_, errno);
-  writer->finished_ = false;
-  if (::mkdir((writer->partial_ / "ctf").c_str(), 0750) != 0)
-    return io_failure("make the directory", writer->partial_ / "ctf", errno);
+  if (auto made = writer->make_directories(); !made) return propagate(made);
   if (auto done = writer->write_descriptions(); !done) return propagate(done);
   return writer;
+}
+
+Result<> TraceWriter::make_directories() {
+  const fs::path parent = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+  parent_ = Fd(::open(parent.c_str(), kDirectoryFlags));
+  if (!parent_) return io_failure("open the directory", parent, errno);
+  auto directory = make_directory(parent_.get(), partial_.filename().c_str(), partial_);
+  if (!directory) return propagate(directory);
+  directory_ = std::move(*directory);
+  finished_ = false;
+  auto ctf = make_directory(directory_.get(), "ctf", partial_ / "ctf");
+  if (!ctf) return propagate(ctf);
+  ctf_ = std::move(*ctf);
+  return {};
 }
 
 // Lets readers open a trace that was never finished.
@@ -132,17 +149,18 @@ fs::path TraceWriter::cpu_path(uint32_t cpu) const {
 }
 
 // All or nothing: if the disk is full, the old file must stay usable for readers.
-Result<> TraceWriter::write_file(const fs::path& name, std::string_view text) const {
+Result<> TraceWriter::write_file(const char* name, std::string_view text) const {
+  constexpr const char* kGrowing = ".new";  // readers ignore this name
   const fs::path path = partial_ / name;
-  const fs::path growing = partial_ / "ctf" / ".new";  // readers ignore this name
-  Fd fd(::open(growing.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
+  Fd fd(
+      ::openat(ctf_.get(), kGrowing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!fd) return io_failure("create", path, errno);
   std::array parts = {part_of(std::as_bytes(std::span(text)))};
   Result<> done = write_all(fd.get(), parts, path);
   if (done && ::fsync(fd.get()) != 0) done = io_failure("sync", path, errno);
-  if (done && ::rename(growing.c_str(), path.c_str()) != 0)
+  if (done && ::renameat(ctf_.get(), kGrowing, directory_.get(), name) != 0)
     done = io_failure("create", path, errno);
-  if (!done) ::unlink(growing.c_str());
+  if (!done) ::unlinkat(ctf_.get(), kGrowing, 0);
   return done;
 }
 
@@ -150,7 +168,8 @@ Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
   if (auto found = files_.find(cpu); found != files_.end()) return &found->second;
   const fs::path path = cpu_path(cpu);
   CpuFile file;
-  file.fd = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+  file.fd = Fd(::openat(ctf_.get(), path.filename().c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!file.fd) return io_failure("create", path, errno);
   file.account.cpu = cpu;
   return &files_.emplace(cpu, std::move(file)).first->second;
@@ -318,13 +337,20 @@ Result<> TraceWriter::finish(const Manifest& manifest,
   }};
   for (const auto& [name, content] : files)
     if (auto done = write_file(name, content); !done) return done;
+  if (auto done = sync_all(); !done) return done;
+  if (::renameat(parent_.get(), partial_.filename().c_str(), parent_.get(),
+                 path_.filename().c_str()) != 0)
+    return io_failure("rename", partial_, errno);
+  finished_ = true;
+  return ::fsync(parent_.get()) == 0 ? Result<>() : io_failure("sync", path_.parent_path(), errno);
+}
+
+Result<> TraceWriter::sync_all() const {
   for (const auto& [cpu, file] : files_)
     if (::fsync(file.fd.get()) != 0) return io_failure("sync", cpu_path(cpu), errno);
-  for (const fs::path& directory : {partial_ / "ctf", partial_})
-    if (auto done = sync_directory(directory); !done) return done;
-  if (::rename(partial_.c_str(), path_.c_str()) != 0) return io_failure("rename", partial_, errno);
-  finished_ = true;
-  return sync_directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."));
+  if (::fsync(ctf_.get()) != 0 || ::fsync(directory_.get()) != 0)
+    return io_failure("sync", partial_, errno);
+  return {};
 }
 
 }  // namespace ktraced

@@ -90,8 +90,10 @@ class TraceWriter {
   };
 
   TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code);
+  Result<> make_directories();
   [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
-  Result<> write_file(const std::filesystem::path& name, std::string_view text) const;
+  Result<> write_file(const char* name, std::string_view text) const;
+  Result<> sync_all() const;
   Result<> write_descriptions() const;
   void note_fields(const Event& event);
   [[nodiscard]] Schema schema_of_records() const;
@@ -104,6 +106,7 @@ class TraceWriter {
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
+  Fd parent_, directory_, ctf_;  // everything is made below these, following no links
   Schema schema_;
   TraceOrigin origin_;
   bool schema_grew_ = false;  // since it was written
