@@ -300,23 +300,32 @@ TEST_F(KmemAnalysisTest, CountsProcessesAtCallSitesBeyondTheTableTogether) {
   EXPECT_EQ(rows.back().use.allocs, 5U);
 }
 
-TEST_F(KmemAnalysisTest, CountsFlagsAndRequestedNodes) {
-  for (const int32_t node : {-1, -1, 1})
+TEST_F(KmemAnalysisTest, CountsFlagsAndNodes) {
+  const auto take_from = [this](uint64_t ptr, uint32_t flags, node_t requested, node_t page_node) {
     take(0, make_record(EVENT_kmalloc, 1, 812,
-                        rec_kmalloc{.ptr = 0x1000U * static_cast<uint64_t>(node + 9),
+                        rec_kmalloc{.ptr = ptr,
                                     .bytes_alloc = 64,
-                                    .gfp_flags = node < 0 ? 0xcc0U : 0U,
-                                    .node = node}));
+                                    .gfp_flags = flags,
+                                    .node = requested,
+                                    .page_node = page_node}));
+  };
+  take_from(0x1000, 0xcc0, -1, 0);
+  take_from(0x2000, 0xcc0, -1, 0);
+  take_from(0x3000, 0, 1, 1);
+  take_from(0x4000, 0, -1, -1);
   page_alloc(5, 0xffffea0000000000, 0);
   analysis_->finish(kEnd, 0);
   EXPECT_EQ(row(KmemGroup::gfp_flags, 0xcc0)->use.allocs, 2U);
-  EXPECT_EQ(row(KmemGroup::gfp_flags, 0)->use.allocs, 2U);
+  EXPECT_EQ(row(KmemGroup::gfp_flags, 0)->use.allocs, 3U);
   EXPECT_EQ(row(KmemGroup::gfp_flags, 0)->name, "none");
-  EXPECT_EQ(row(KmemGroup::node, KmemNode{.requested = 1}.key())->use.allocs, 1U);
-  EXPECT_EQ(row(KmemGroup::node, KmemNode().key())->use.allocs, 3U);
-  const KmemNode second = KmemNode::of(KmemNode{.page_node = 1, .requested = -1}.key());
-  EXPECT_EQ(second.page_node, 1);
-  EXPECT_EQ(second.requested, -1);
+  const auto in_node = [this](int32_t page_node, int32_t requested) {
+    const KmemNode node{.page_node = page_node, .requested = requested};
+    return row(KmemGroup::node, node.key())->use.allocs;
+  };
+  EXPECT_EQ(in_node(0, -1), 3U) << "with the page";
+  EXPECT_EQ(in_node(1, 1), 1U);
+  EXPECT_EQ(in_node(-1, -1), 1U);
+  EXPECT_EQ(KmemNode::of(KmemNode{.page_node = 1, .requested = -1}.key()).requested, -1);
 }
 
 // Kernels before 6.1 do not record the name.
