@@ -36,7 +36,7 @@ void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const K
   const Held held = held_of(from, record, call);
   if (call.ptr <= kZeroSizePointer) {
     change(held, [](KmemUse& use) { ++use.failed; });
-    if (sink_ != nullptr) sink_->on_alloc(from, record, call, false);
+    if (sink_ != nullptr && held.selected) sink_->on_alloc(from, record, call, false);
     return;
   }
   change(held, [&](KmemUse& use) {
@@ -45,13 +45,13 @@ void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const K
     use.bytes_alloc += call.bytes_alloc;
   });
   const bool followed = hold(call.ptr, held);
-  if (sink_ != nullptr) sink_->on_alloc(from, record, call, followed);
+  if (sink_ != nullptr && held.selected) sink_->on_alloc(from, record, call, followed);
 }
 
 bool KmemAnalysis::hold(uint64_t ptr, const Held& held) {
   if (const auto before = held_.find(ptr); before != held_.end()) {
     change(before->second, [](KmemUse& use) { ++use.freed_unseen; });
-    give_end({.ptr = ptr, .how = AllocationEnd::unseen, .ts = held.ts});
+    give_end(before->second, {.ptr = ptr, .how = AllocationEnd::unseen, .ts = held.ts});
     before->second = held;
   } else if (held_.size() < max_held_) {
     held_.emplace(ptr, held);
@@ -82,7 +82,8 @@ void KmemAnalysis::on_free(const RecordOrigin& from, RecordView record, const Km
     ++use.freed;
     use.freed_elsewhere += elsewhere ? 1 : 0;
   });
-  give_end({.ptr = call.ptr, .ts = record.ts(), .cpu = from.cpu, .uncertain = uncertain});
+  give_end(found->second,
+           {.ptr = call.ptr, .ts = record.ts(), .cpu = from.cpu, .uncertain = uncertain});
   held_.erase(found);
 }
 
@@ -218,7 +219,7 @@ void KmemAnalysis::finish(uint64_t end_ns, uint64_t sure_since_ns) {
       use.uncertain += uncertain ? 1 : 0;
       use.uncertain_bytes += uncertain ? held.bytes_alloc : 0;
     });
-    give_end({.ptr = ptr, .how = AllocationEnd::held, .ts = end_ns, .uncertain = uncertain});
+    give_end(held, {.ptr = ptr, .how = AllocationEnd::held, .ts = end_ns, .uncertain = uncertain});
     size_t bin = 0;
     for (uint64_t limit = 1000; bin + 1 < kAges && age >= limit; limit *= 10) ++bin;
     ++ages_[bin];

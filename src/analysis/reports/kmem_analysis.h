@@ -94,7 +94,7 @@ enum class AllocationEnd : uint8_t {
   held,    // it was not freed up to the end of the window
 };
 
-// Receives allocations from a KmemAnalysis.
+// Receives the selected allocations from a KmemAnalysis.
 class KmemSink {
  public:
   struct End {
@@ -186,8 +186,8 @@ class KmemAnalysis : public Analysis {
   uint32_t flags_row(const KmemCall& call, const Schema& schema);
   // False if too many are held.
   bool hold(uint64_t ptr, const Held& held);
-  void give_end(const KmemSink::End& end) {
-    if (sink_ != nullptr) sink_->on_end(end);
+  void give_end(const Held& held, const KmemSink::End& end) {
+    if (sink_ != nullptr && held.selected) sink_->on_end(end);
   }
   template <class Change>
   void change(const Held& held, Change&& change);
