@@ -118,6 +118,34 @@ static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
 	return READ(ancestor, kn, id);
 }
 
+/* The flags of a struct page have its node in all kernels whose memory map is virtually
+ * contiguous, also in those of tail pages. The daemon has checked that. */
+static __always_inline node_t node_of_page(u64 page)
+{
+	u64 flags;
+
+	if (features.page_nodes.source == NODE_ZERO)
+		return 0;
+	if (features.page_nodes.source == NODE_UNKNOWN ||
+	    bpf_probe_read_kernel(&flags, sizeof(flags), (void *)page))
+		return -1;
+	return flags >> (features.page_nodes.flags_shift & 63);
+}
+
+/* The same for an address that a slab allocator returned; -1 for NULL and for what
+ * kmalloc(0) returns. */
+static __always_inline node_t node_of_address(u64 address)
+{
+	u64 offset;
+
+	if (features.page_nodes.source == NODE_ZERO)
+		return 0;
+	offset = address - features.page_nodes.page_offset;
+	if (offset > address)
+		return -1;
+	return node_of_page(features.page_nodes.vmemmap + (offset >> 12) * features.page_nodes.page_struct);
+}
+
 struct alloc_sizes {
 	u64 req, alloc, gfp;
 };

@@ -6,14 +6,17 @@
 /* kmalloc(call_site, ptr, bytes_req, bytes_alloc, gfp_flags, node) */
 EVENT(kmalloc, OF_CURRENT, struct rec_kmalloc *r, const struct hit *hit)
 {
-	struct alloc_sizes sizes = alloc_sizes(hit->args);
+	struct alloc_sizes sizes;
 
+	/* The node first: it may take a call, and no other value must outlive that. */
+	r->page_node = node_of_address(hit->args[1]);
+	sizes = alloc_sizes(hit->args);
 	r->call_site = hit->args[0];
 	r->ptr = hit->args[1];
 	r->bytes_req = sizes.req;
 	r->bytes_alloc = sizes.alloc;
 	r->gfp_flags = sizes.gfp;
-	r->node = features.kmalloc_has_node ? (s32)hit->args[5] : -1;
+	r->node = features.kmalloc_has_node ? (node_t)hit->args[5] : -1;
 }
 
 /* kfree(call_site, ptr) */
@@ -29,7 +32,9 @@ EVENT(kmem_cache_alloc, OF_CURRENT, struct rec_kmem_cache_alloc *r, const struct
 {
 	struct kmem_cache *cache = (void *)hit->args[2];
 
-	/* The name first: it may take a call, and no other value must outlive that. */
+	/* The node and the name first: they may take calls, and no other value must outlive
+	 * these. */
+	r->page_node = node_of_address(hit->args[1]);
 	if (features.cache_alloc_is_cache) {
 		r->name = name_of_cache(cache);
 		r->bytes_req = READ(cache, object_size);
@@ -65,6 +70,7 @@ EVENT(kmem_cache_free, OF_CURRENT, struct rec_kmem_cache_free *r, const struct h
 /* mm_page_alloc(page, order, gfp_flags, migratetype); page is NULL when it failed */
 EVENT(mm_page_alloc, OF_CURRENT, struct rec_mm_page_alloc *r, const struct hit *hit)
 {
+	r->page_node = node_of_page(hit->args[0]);
 	r->page = hit->args[0];
 	r->order = hit->args[1];
 	r->gfp_flags = hit->args[2];

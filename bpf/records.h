@@ -198,6 +198,7 @@ struct rec_kmalloc {
 	u32 bytes_alloc PERFETTO(1) DOC("bytes allocated");
 	gfp_flags_t gfp_flags PERFETTO(4);
 	node_t node DOC("NUMA node requested, -1: any");
+	node_t page_node DOC("NUMA node of the memory, -1: unknown");
 } GROUP("kmem") DOC("memory is allocated from the general slab caches") PERFETTO(299)
 	FTRACE("call_site={call_site:symbol} ptr={ptr:pointer} bytes_req={bytes_req} bytes_alloc={bytes_alloc} "
 	       "gfp_flags={gfp_flags} node={node} accounted={gfp_flags:accounted}");
@@ -218,6 +219,7 @@ struct rec_kmem_cache_alloc {
 	u32 bytes_alloc PERFETTO(1) DOC("bytes of one object with alignment and debugging data");
 	gfp_flags_t gfp_flags PERFETTO(4);
 	node_t node DOC("NUMA node requested, -1: any");
+	node_t page_node DOC("NUMA node of the memory, -1: unknown");
 } GROUP("kmem") DOC("an object is allocated from a named slab cache") PERFETTO(301)
 	FTRACE("call_site={call_site:symbol} ptr={ptr:pointer} name={name} bytes_req={bytes_req} "
 	       "bytes_alloc={bytes_alloc} gfp_flags={gfp_flags} node={node}");
@@ -236,6 +238,7 @@ struct rec_mm_page_alloc {
 	gfp_flags_t gfp_flags PERFETTO(1);
 	u32 order PERFETTO(3) DOC("2^order pages");
 	s32 migratetype PERFETTO(2) DOC("free list used: 0 unmovable, 1 movable, 2 reclaimable and so on");
+	node_t page_node DOC("NUMA node of the memory, -1: unknown");
 } GROUP("kmem") DOC("pages are allocated from the page allocator") PERFETTO(307)
 	FTRACE("page={page:pointer} order={order} migratetype={migratetype} gfp_flags={gfp_flags}");
 

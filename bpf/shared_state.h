@@ -35,9 +35,26 @@ enum {
 	RENAME_TAKES_NS = 100 * 1000 * 1000,
 };
 
+enum node_source {
+	NODE_ZERO = 0, /* the machine has only node 0 */
+	NODE_IN_PAGE = 1,
+	NODE_UNKNOWN = 2,
+};
+
+/* Where programs find the NUMA node of memory. The members after `source` are for
+ * NODE_IN_PAGE: the highest bits of the flags of a struct page, its first member. */
+struct page_nodes {
+	u64 page_offset; /* virtual address of physical address 0 */
+	u64 vmemmap;     /* address of the struct page of physical address 0 */
+	u32 page_struct; /* bytes of a struct page */
+	u16 source;      /* enum node_source */
+	u16 flags_shift; /* flags >> flags_shift is the node */
+};
+
 /* Features of this kernel. Read-only for the programs, so that the verifier prunes the
  * branches of other kernels. */
 struct features {
+	struct page_nodes page_nodes;
 	u8 typed_programs;        /* BPF_TRACE_RAW_TP (5.5): typed arguments; may be forbidden */
 	u8 rdonly_cast;           /* bpf_rdonly_cast (6.2): direct loads from untrusted pointers */
 	u8 task_state_is_arg;     /* sched_switch passes prev_state (5.18) */
@@ -47,6 +64,7 @@ struct features {
 	u8 cache_free_arg;        /* enum cache_free_arg */
 	u8 victim_is_task;        /* mark_victim passes a task, not a pid (6.9, back-ported) */
 	u8 exit_has_group_dead;   /* sched_process_exit passes group_dead (6.15) */
+	u8 unused[7];             /* no padding: all bytes identify the programs */
 };
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */

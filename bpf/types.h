@@ -22,7 +22,7 @@ typedef u64 kaddr_t;        /* kernel address: hex, shown as a symbol in text */
 typedef u64 hex_t;          /* anything best read in hexadecimal */
 typedef u64 slab_cache_t;   /* key of a slab cache: a metadata record has its name */
 typedef u32 gfp_flags_t;    /* allocation flags; names differ between kernels */
-typedef s32 node_t;         /* NUMA node, -1: any */
+typedef s16 node_t;         /* NUMA node, -1: any or unknown */
 typedef s32 pid_tid_t;      /* a thread; shown with the name it had at that time */
 typedef u32 uid_nr_t;       /* user id in the initial user namespace */
 typedef s32 cpu_nr_t;       /* CPU number */

@@ -27,13 +27,19 @@ const kUse = [
 const siteOf = (row) => (row.others ? "(others)" : printable(row.symbol ?? row.call_site));
 const functionOf = (row) => siteOf(row).replace(/\+0x.*$/, "");
 
+const taskOf = (row) => (row.others ? "(others)" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?"));
+const nodeOf = (node) => (node === null ? "?" : String(node));
+
 // The tables, and the names of their rows.
 const kTables = [
   ["call_sites", "By call site", [{ title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
   ["caches", "By cache", [{ title: "Cache", text: (row) => (row.others ? "(others)" : printable(row.cache ?? `? (${row.size} bytes each)`)) }]],
   ["sizes", "By size of kmalloc", [{ title: "Bytes", value: (row) => row.size ?? null, text: (row) => (row.others ? "(others)" : count(row.size)) }]],
-  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? null, text: (row) => String(row.pid ?? "") }, { title: "Process", text: (row) => (row.others ? "(others)" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?")) }]],
+  ["tasks", "By process", [{ title: "PID", value: (row) => row.pid ?? null, text: (row) => String(row.pid ?? "") }, { title: "Process", text: taskOf }]],
   ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? null, text: (row) => String(row.order ?? "") }]],
+  ["task_sites", "By process and call site", [{ title: "PID", value: (row) => row.pid ?? null, text: (row) => String(row.pid ?? "") }, { title: "Process", text: taskOf }, { title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
+  ["gfp_flags", "By GFP flags", [{ title: "Flags", text: (row) => (row.others ? "(others)" : printable(row.gfp_flags_names)) }]],
+  ["nodes", "By NUMA node", [{ title: "Node", value: (row) => row.page_node, text: (row) => nodeOf(row.page_node) }, { title: "Requested", value: (row) => row.node, text: (row) => (row.node === null ? "any" : nodeOf(row.node)) }]],
 ];
 
 // Types of memory contain functions, which contain call sites. One more node stands for the call

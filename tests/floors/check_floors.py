@@ -69,7 +69,7 @@ ROOMS = {
     "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
     "ctl/command_line": {"ctl/commands", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/selection"},
     "ctl/query": {"ctl/terminal"},
-    "ctl/tables": {"ctl/input", "ctl/query", "ctl/reports"},
+    "ctl/tables": {"ctl/input", "ctl/query", "ctl/reports", "ctl/selection"},
     "ctl/commands": {"ctl/exports", "ctl/input", "ctl/live", "ctl/printing", "ctl/query", "ctl/reports", "ctl/selection", "ctl/tables", "ctl/terminal", "ctl/views"},
     "ctl": {"ctl/command_line", "ctl/commands", "ctl/reports", "ctl/terminal"},
 }

@@ -147,10 +147,10 @@ void CallTracker::on_exec(const Plan& plan, RecordView record) {
   const auto from = static_cast<uint32_t>(value_or_zero(plan.old_pid, record));
   const uint32_t to = record.tid();
   if (!plan.old_pid || from == to) return;
-  const auto found = threads_.find(from);
-  if (found == threads_.end() || !found->second.in_call) return;
   end(to, CallEnd::thread_ended, record.ts());
   threads_.erase(to);
+  const auto found = threads_.find(from);
+  if (found == threads_.end() || !found->second.in_call) return;
   auto thread = threads_.extract(from);
   thread.key() = to;
   threads_.insert(std::move(thread));
@@ -178,6 +178,12 @@ void CallTracker::end(uint32_t tid, Thread& thread, CallEnd how, uint64_t ts,
         .returned = returned,
         .end_ns = ts,
         .unknown = unknown});
+}
+
+bool CallTracker::is_open(uint64_t ns) const {
+  return std::ranges::any_of(threads_, [ns](const auto& entry) {
+    return entry.second.in_call && entry.second.call.begin_ns <= ns;
+  });
 }
 
 // In the order of thread ids, so that the output does not depend on that of the table.

@@ -111,6 +111,8 @@ class CallTracker : public Analysis {
   // Events of any CPU may be missing before now.
   void interrupt(uint64_t ts, Unknown why);
 
+  // Is there a call that began at `ns` or earlier and has not ended?
+  [[nodiscard]] bool is_open(uint64_t ns) const;
   // Events sys_enter and sys_exit that were lost.
   [[nodiscard]] uint64_t lost() const { return lost_; }
 

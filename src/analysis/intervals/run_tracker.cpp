@@ -139,6 +139,11 @@ void RunTracker::give_unknown(uint32_t number, const Cpu& cpu, uint64_t end) {
   for (RunSink* sink : sinks_) sink->on_unknown(interval);
 }
 
+bool RunTracker::is_open(uint64_t ns) const {
+  return std::ranges::any_of(
+      cpus_, [ns](const auto& cpu) { return cpu.second.tid && cpu.second.since <= ns; });
+}
+
 void RunTracker::finish(uint64_t end_ns) {
   for (auto& [number, cpu] : cpus_) {
     if (cpu.tid && cpu.covered) {

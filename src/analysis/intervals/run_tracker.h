@@ -77,6 +77,8 @@ class RunTracker : public Analysis {
   void on_config_change(uint64_t ts, const TraceConfig& config) override;
   // Call after the last record. Running threads run until `end_ns`.
   void finish(uint64_t end_ns);
+  // Is there a run that began at `ns` or earlier and has not ended?
+  [[nodiscard]] bool is_open(uint64_t ns) const;
 
  private:
   struct Plan {

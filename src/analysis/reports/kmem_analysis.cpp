@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "schema/names.h"
+
 namespace ktraced {
 namespace {
 
@@ -17,7 +19,7 @@ uint64_t group_key(uint64_t key, KmemType type) { return key * 4 + static_cast<u
 }  // namespace
 
 void KmemAnalysis::add_source(const Schema& schema, const NameTable& names) {
-  sources_.push_back({KmemReader(schema), &names});
+  sources_.push_back({KmemReader(schema), &schema, &names});
 }
 
 void KmemAnalysis::on_record(const RecordOrigin& from, RecordView record) {
@@ -34,7 +36,7 @@ void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const K
   const Held held = held_of(from, record, call);
   if (call.ptr <= kZeroSizePointer) {
     change(held, [](KmemUse& use) { ++use.failed; });
-    if (sink_ != nullptr) sink_->on_alloc(from, record, call, false);
+    if (sink_ != nullptr && held.selected) sink_->on_alloc(from, record, call, false);
     return;
   }
   change(held, [&](KmemUse& use) {
@@ -43,13 +45,13 @@ void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const K
     use.bytes_alloc += call.bytes_alloc;
   });
   const bool followed = hold(call.ptr, held);
-  if (sink_ != nullptr) sink_->on_alloc(from, record, call, followed);
+  if (sink_ != nullptr && held.selected) sink_->on_alloc(from, record, call, followed);
 }
 
 bool KmemAnalysis::hold(uint64_t ptr, const Held& held) {
   if (const auto before = held_.find(ptr); before != held_.end()) {
     change(before->second, [](KmemUse& use) { ++use.freed_unseen; });
-    give_end({.ptr = ptr, .how = AllocationEnd::unseen, .ts = held.ts});
+    give_end(before->second, {.ptr = ptr, .how = AllocationEnd::unseen, .ts = held.ts});
     before->second = held;
   } else if (held_.size() < max_held_) {
     held_.emplace(ptr, held);
@@ -80,7 +82,8 @@ void KmemAnalysis::on_free(const RecordOrigin& from, RecordView record, const Km
     ++use.freed;
     use.freed_elsewhere += elsewhere ? 1 : 0;
   });
-  give_end({.ptr = call.ptr, .ts = record.ts(), .cpu = from.cpu, .uncertain = uncertain});
+  give_end(found->second,
+           {.ptr = call.ptr, .ts = record.ts(), .cpu = from.cpu, .uncertain = uncertain});
   held_.erase(found);
 }
 
@@ -102,7 +105,12 @@ KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView re
             .selected = is_selected(from, record)};
   held.rows.fill(kNone);
   if (!held.selected) return held;
+  const Source& source = sources_[from.source];
   auto row = [&](KmemGroup group) -> uint32_t& { return held.rows[static_cast<size_t>(group)]; };
+  row(KmemGroup::task) = task_row(from, record);
+  row(KmemGroup::gfp_flags) = flags_row(call, *source.schema);
+  const KmemNode node{.page_node = call.page_node, .requested = call.node};
+  row(KmemGroup::node) = row_of(KmemGroup::node, node.key(), KmemType::kmalloc);
   if (call.type == KmemType::pages) {
     row(KmemGroup::order) = row_of(KmemGroup::order, call.order, call.type);
   } else {
@@ -110,22 +118,31 @@ KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView re
     if (call.type == KmemType::kmalloc)
       row(KmemGroup::size) = row_of(KmemGroup::size, call.bytes_alloc, call.type);
     else
-      row(KmemGroup::cache) = cache_row(call, *sources_[from.source].names);
+      row(KmemGroup::cache) = cache_row(call, *source.names);
+    row(KmemGroup::task_site) = task_site_row(
+        {.task = row(KmemGroup::task), .call_site = row(KmemGroup::call_site)}, call.type);
   }
-  row(KmemGroup::task) = task_row(from, record);
   return held;
 }
 
 uint32_t KmemAnalysis::row_of(KmemGroup group, uint64_t key, KmemType type) {
-  Table& table = tables_[static_cast<size_t>(group)];
-  const auto found = table.index.find(group_key(key, type));
-  if (found != table.index.end()) return found->second;
-  const bool full = table.rows.size() >= kMaxRows;
-  if (full && table.rows.back().others) return static_cast<uint32_t>(table.rows.size() - 1);
-  const auto row = static_cast<uint32_t>(table.rows.size());
-  table.rows.push_back({.key = key, .type = type, .others = full});
-  if (!full) table.index.emplace(group_key(key, type), row);
+  Table& of = table(group);
+  const auto found = of.index.find(group_key(key, type));
+  if (found != of.index.end()) return found->second;
+  if (of.index.size() >= kMaxRows) return others_row(group);
+  const auto row = static_cast<uint32_t>(of.rows.size());
+  of.rows.push_back({.key = key, .type = type});
+  of.index.emplace(group_key(key, type), row);
   return row;
+}
+
+uint32_t KmemAnalysis::others_row(KmemGroup group) {
+  Table& of = table(group);
+  if (!of.others) {
+    of.others = static_cast<uint32_t>(of.rows.size());
+    of.rows.push_back({.others = true});
+  }
+  return *of.others;
 }
 
 // The name may come later than the first record. Kernels before 6.1 do not provide it.
@@ -133,7 +150,7 @@ uint32_t KmemAnalysis::cache_row(const KmemCall& call, const NameTable& names) {
   const bool named = call.cache != 0;
   const uint32_t row = row_of(KmemGroup::cache, named ? call.cache : call.bytes_alloc,
                               named ? KmemType::cache : KmemType::kmalloc);
-  KmemRow& cache = tables_[static_cast<size_t>(KmemGroup::cache)].rows[row];
+  KmemRow& cache = table(KmemGroup::cache).rows[row];
   if (cache.others) return row;
   cache.unnamed = !named;
   if (named && cache.name.empty()) cache.name = names.cache_name(call.cache);
@@ -144,12 +161,25 @@ uint32_t KmemAnalysis::task_row(const RecordOrigin& from, RecordView record) {
   const Actor actor = actor_of(record, *sources_[from.source].names);
   const uint32_t number = actors_.of(actor).value_or(UINT32_MAX);
   const uint32_t row = row_of(KmemGroup::task, number, KmemType::kmalloc);
-  KmemRow& made = tables_[static_cast<size_t>(KmemGroup::task)].rows[row];
+  KmemRow& made = table(KmemGroup::task).rows[row];
   if (made.others) return row;
   made.actor = actor.id;
   made.is_thread = !actor.known;
   if (actor.start_ns != 0) made.start_ns = actor.start_ns;
   actor.name(made.name);
+  return row;
+}
+
+uint32_t KmemAnalysis::task_site_row(const KmemTaskSite& of, KmemType type) {
+  const bool others = table(KmemGroup::task).rows[of.task].others ||
+                      table(KmemGroup::call_site).rows[of.call_site].others;
+  return others ? others_row(KmemGroup::task_site) : row_of(KmemGroup::task_site, of.key(), type);
+}
+
+uint32_t KmemAnalysis::flags_row(const KmemCall& call, const Schema& schema) {
+  const uint32_t row = row_of(KmemGroup::gfp_flags, call.gfp_flags, KmemType::kmalloc);
+  KmemRow& flags = table(KmemGroup::gfp_flags).rows[row];
+  if (!flags.others && flags.name.empty()) flags.name = gfp_names(call.gfp_flags, schema.gfp_flags);
   return row;
 }
 
@@ -189,7 +219,7 @@ void KmemAnalysis::finish(uint64_t end_ns, uint64_t sure_since_ns) {
       use.uncertain += uncertain ? 1 : 0;
       use.uncertain_bytes += uncertain ? held.bytes_alloc : 0;
     });
-    give_end({.ptr = ptr, .how = AllocationEnd::held, .ts = end_ns, .uncertain = uncertain});
+    give_end(held, {.ptr = ptr, .how = AllocationEnd::held, .ts = end_ns, .uncertain = uncertain});
     size_t bin = 0;
     for (uint64_t limit = 1000; bin + 1 < kAges && age >= limit; limit *= 10) ++bin;
     ++ages_[bin];

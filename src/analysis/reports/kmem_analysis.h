@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Allocations by call site, cache, size and task, and those not freed.
+// Allocations by call site, cache, size, task, flags and node, and those not freed.
 #pragma once
 
 #include <array>
@@ -37,22 +37,47 @@ struct KmemUse {
 };
 
 // How allocations are grouped.
-enum class KmemGroup : uint8_t { call_site, cache, size, task, order };
-inline constexpr size_t kKmemGroups = 5;
+enum class KmemGroup : uint8_t { call_site, cache, size, task, order, task_site, gfp_flags, node };
+inline constexpr size_t kKmemGroups = 8;
 
 // A group of allocations. The meaning of `key` depends on the group: an address, the key of a
 // cache's name, bytes allocated by kmalloc(), the number of an actor (analysis/coverage/actor.h),
-// an order.
+// an order, a KmemTaskSite, GFP flags, a KmemNode.
 struct KmemRow {
   uint64_t key = 0;
   KmemType type = KmemType::kmalloc;
-  std::string name;        // of a cache or process, if known
+  std::string name;        // of a cache, process or GFP flags, if known
   uint32_t actor = 0;      // of a process: its pid, or
   bool is_thread = false;  // the id of a thread whose process is not known
   uint64_t start_ns = 0;   // of the process, CLOCK_BOOTTIME; 0: unknown
   bool unnamed = false;    // the event does not name the cache: `key` is the object size
   bool others = false;     // all groups after the table was full
   KmemUse use;
+};
+
+// A process and a call site: the indices of their rows.
+struct KmemTaskSite {
+  uint32_t task = 0;
+  uint32_t call_site = 0;
+
+  [[nodiscard]] uint64_t key() const { return uint64_t{task} << 32 | call_site; }
+  static KmemTaskSite of(uint64_t key) {
+    return {.task = static_cast<uint32_t>(key >> 32), .call_site = static_cast<uint32_t>(key)};
+  }
+};
+
+// The NUMA node of memory, and the one that was requested; -1: unknown, any.
+struct KmemNode {
+  int32_t page_node = -1;
+  int32_t requested = -1;
+
+  [[nodiscard]] uint64_t key() const {
+    return uint64_t{static_cast<uint16_t>(page_node)} << 16 | static_cast<uint16_t>(requested);
+  }
+  static KmemNode of(uint64_t key) {
+    return {.page_node = static_cast<int16_t>(key >> 16),
+            .requested = static_cast<int16_t>(key & UINT16_MAX)};
+  }
 };
 
 // Frees that match no allocation of the trace.
@@ -69,7 +94,7 @@ enum class AllocationEnd : uint8_t {
   held,    // it was not freed up to the end of the window
 };
 
-// Receives allocations from a KmemAnalysis.
+// Receives the selected allocations from a KmemAnalysis.
 class KmemSink {
  public:
   struct End {
@@ -90,8 +115,8 @@ class KmemSink {
 };
 
 // Reads allocations and frees in time order. An allocation is selected by its own event; any
-// task may free it. `frees` counts the selected events. Memory: 64 bytes for each held allocation,
-// at most kMaxHeld of them, and at most kMaxRows rows in each table.
+// task may free it. `frees` counts the selected events. Memory: 80 bytes for each held allocation,
+// at most kMaxHeld of them, and at most kMaxRows rows in each table and one of all others.
 class KmemAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxHeld = 2'000'000;
@@ -126,11 +151,13 @@ class KmemAnalysis : public Analysis {
  private:
   struct Source {
     KmemReader reader;
+    const Schema* schema;
     const NameTable* names;
   };
   struct Table {
     std::unordered_map<uint64_t, uint32_t> index;
     std::vector<KmemRow> rows;
+    std::optional<uint32_t> others;  // the row of all groups that have none
   };
   struct Held {
     uint64_t ts;
@@ -150,13 +177,17 @@ class KmemAnalysis : public Analysis {
   void on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call);
   void on_free(const RecordOrigin& from, RecordView record, const KmemCall& call);
   Held held_of(const RecordOrigin& from, RecordView record, const KmemCall& call);
+  Table& table(KmemGroup group) { return tables_[static_cast<size_t>(group)]; }
   uint32_t row_of(KmemGroup group, uint64_t key, KmemType type);
+  uint32_t others_row(KmemGroup group);
   uint32_t cache_row(const KmemCall& call, const NameTable& names);
   uint32_t task_row(const RecordOrigin& from, RecordView record);
+  uint32_t task_site_row(const KmemTaskSite& of, KmemType type);
+  uint32_t flags_row(const KmemCall& call, const Schema& schema);
   // False if too many are held.
   bool hold(uint64_t ptr, const Held& held);
-  void give_end(const KmemSink::End& end) {
-    if (sink_ != nullptr) sink_->on_end(end);
+  void give_end(const Held& held, const KmemSink::End& end) {
+    if (sink_ != nullptr && held.selected) sink_->on_end(end);
   }
   template <class Change>
   void change(const Held& held, Change&& change);

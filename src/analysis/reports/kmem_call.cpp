@@ -23,6 +23,10 @@ constexpr KmemKind kKmemKinds[] = {
 
 constexpr uint32_t kMaxOrder = 40;  // larger orders are invalid
 
+int32_t node_in(const std::optional<Field>& field, RecordView record) {
+  return field ? static_cast<int32_t>(integer_of(*field, record).value_or(-1)) : -1;
+}
+
 }  // namespace
 
 KmemReader::KmemReader(const Schema& schema)
@@ -40,6 +44,7 @@ KmemReader::Plan KmemReader::plan_of(const Event& event) {
   plan.bytes_alloc = field_named(event, "bytes_alloc");
   plan.gfp_flags = field_named(event, "gfp_flags");
   plan.node = field_named(event, "node");
+  plan.page_node = field_named(event, "page_node");
   plan.order = field_named(event, "order");
   return plan;
 }
@@ -54,7 +59,8 @@ std::optional<KmemCall> KmemReader::read(RecordView record) const {
   call.bytes_req = value_or_zero(plan->bytes_req, record);
   call.bytes_alloc = value_or_zero(plan->bytes_alloc, record);
   call.gfp_flags = static_cast<uint32_t>(value_or_zero(plan->gfp_flags, record));
-  if (plan->node) call.node = static_cast<int32_t>(integer_of(*plan->node, record).value_or(-1));
+  call.node = node_in(plan->node, record);
+  call.page_node = node_in(plan->page_node, record);
   if (call.type == KmemType::pages) {
     call.order =
         static_cast<uint32_t>(std::min<uint64_t>(value_or_zero(plan->order, record), kMaxOrder));

@@ -16,7 +16,7 @@ inline constexpr uint64_t kPageBytes = 4096;
 // The allocator; numbers as in kmemtrace.
 enum class KmemType : uint8_t { kmalloc = 0, cache = 1, pages = 2 };
 
-// An allocation or a free. Values that the event does not have are 0; node is -1.
+// An allocation or a free. Values that the event does not have are 0; the nodes are -1.
 struct KmemCall {
   KmemType type = KmemType::kmalloc;
   bool is_alloc = false;
@@ -26,8 +26,9 @@ struct KmemCall {
   uint64_t bytes_req = 0;
   uint64_t bytes_alloc = 0;
   uint32_t gfp_flags = 0;
-  int32_t node = -1;
-  uint32_t order = 0;  // of pages: there are 2^order
+  int32_t node = -1;       // NUMA node requested; -1: any
+  int32_t page_node = -1;  // NUMA node of the memory; -1: unknown
+  uint32_t order = 0;      // of pages: there are 2^order
 };
 
 // Reads the memory events of a trace by its schema: kmalloc, kfree, kmem_cache_alloc,
@@ -45,7 +46,8 @@ class KmemReader {
   struct Plan {
     bool known = false;
     KmemCall call;  // what is the same in all records
-    std::optional<Field> call_site, ptr, cache, bytes_req, bytes_alloc, gfp_flags, node, order;
+    std::optional<Field> call_site, ptr, cache, bytes_req, bytes_alloc, gfp_flags, node, page_node,
+        order;
   };
   static Plan plan_of(const Event& event);
 

@@ -241,6 +241,11 @@ uint32_t SchedAnalysis::row_of(uint32_t tid, const TaskName* task) {
   return *number;
 }
 
+bool SchedAnalysis::is_waiting(uint64_t ns) const {
+  return std::ranges::any_of(waiting_,
+                             [ns](const auto& entry) { return entry.second.since <= ns; });
+}
+
 void SchedAnalysis::finish(uint64_t end_ns) {
   runs_.finish(end_ns);
   for (auto& [number, cpu] : cpus_)

@@ -110,6 +110,8 @@ class SchedAnalysis : public Analysis, public RunSink {
   // selected.
   void finish(uint64_t end_ns);
 
+  // Is there a wait that began at `ns` or earlier and has not ended?
+  [[nodiscard]] bool is_waiting(uint64_t ns) const;
   // `sink` must outlive the last event. It gets the selected waits of threads whose whole activity
   // is in the trace.
   void add_sink(WaitSink& sink) { sinks_.push_back(&sink); }

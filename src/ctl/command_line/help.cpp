@@ -128,6 +128,7 @@ constexpr Examples kExamples[] = {
   ktracectl export DIR --to json -o - | jq .event)"},
     {"query", R"(  ktracectl query DIR .tables
   ktracectl query DIR 'SELECT comm, count(*) FROM sys_enter GROUP BY comm ORDER BY 2 DESC'
+  ktracectl query DIR --pid 815 --last 2s 'SELECT syscall, sum(dur) FROM calls GROUP BY syscall'
   ktracectl query DIR --csv "SELECT * FROM calls WHERE error = 'ENOENT'" >calls.csv
   ktracectl query DIR --shell)"},
     {"record", R"(  ktracectl record -o DIR --duration 10

@@ -224,6 +224,7 @@ void add_query(CLI::App& app, Command& command) {
   add_directories(sub, *options, "Trace directories, or names of snapshots; then the SQL")
       ->required()
       ->option_text("DIR... SQL");
+  add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
   sub->add_flag("--shell", options->shell, "Read statements from standard input; needs no SQL");
   sub->add_flag("--csv", options->csv, "Print comma-separated values");

@@ -28,6 +28,18 @@ ResultForm form_of(const QueryCommand& command, const Options& options) {
   return options.json ? ResultForm::json : ResultForm::table;
 }
 
+// One for each trace; none if everything is selected.
+Result<std::vector<Selection>> selections_of(const SelectionArgs& args, const History& history) {
+  std::vector<Selection> selections;
+  if (args.empty()) return selections;
+  for (const TraceReader& trace : history.traces()) {
+    auto selection = selection_for(trace, args);
+    if (!selection) return propagate(selection);
+    selections.push_back(std::move(*selection));
+  }
+  return selections;
+}
+
 }  // namespace
 
 Result<> run_query(const QueryCommand& command, const Options& options) {
@@ -36,9 +48,11 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
   auto history = History::open(directories, command.partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(command.times, *history); !selected) return propagate(selected);
+  auto selections = selections_of(command.selection, *history);
+  if (!selections) return propagate(selections);
   auto database = Database::open(std::min(command.memory_mb, kMostMemoryMb) << 20);
   if (!database) return propagate(database);
-  for (auto& table : all_tables(*history))
+  for (auto& table : all_tables({*history, *selections}))
     if (auto added = (*database)->add(std::move(table)); !added) return added;
   ResultPrinter printer(form_of(command, options), Colours::of(STDOUT_FILENO),
                         ::isatty(STDOUT_FILENO) == 1);

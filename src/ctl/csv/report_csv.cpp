@@ -43,7 +43,10 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
         {"caches", "cache,size" + kUse},
         {"sizes", "size" + kUse},
         {"tasks", kActor + kUse},
-        {"orders", "order" + kUse}}},
+        {"orders", "order" + kUse},
+        {"task_sites", kActor + ",type,call_site,symbol" + kUse},
+        {"gfp_flags", "gfp_flags,gfp_flags_names" + kUse},
+        {"nodes", "page_node,node" + kUse}}},
       {Kind::sched,
        {{"threads", kActor + ",on_cpu_ns,switched_in,slept,preempted,preempted_ns,migrations" +
                         kDelay + ",others"},

@@ -42,6 +42,8 @@ class AnalysisFeed : public MergeSink {
     change_until(loss.ts);
     analysis_.on_loss(loss);
   }
+  // No more events up to `ts` come.
+  void advance(uint64_t ts) { change_until(ts); }
   // No more events come.
   void finish() { change_until(UINT64_MAX); }
 

@@ -119,6 +119,7 @@ struct ExportCommand {
 struct QueryCommand {
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
+  SelectionArgs selection;
   TimeArgs times;
   std::string store;   // as of ShowCommand
   std::string sql;     // or a command of the shell; not used with `shell`

@@ -5,58 +5,15 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/coverage/record_selector.h"
 #include "ctl/input/report_input.h"
+#include "ctl/input/selected_analysis.h"
 #include "ctl/selection/selection.h"
 
 namespace ktraced {
-
-// The events that a report can use.
-struct EventUse {
-  std::string_view report;                   // "report sched"
-  std::span<const std::string_view> events;  // empty: all
-};
-
-// Asks the selection of the source that a record is from.
-class SourceSelector : public RecordSelector {
- public:
-  // `selections` must outlive this: one for each source.
-  explicit SourceSelector(std::span<const Selection> selections) : selections_(selections) {}
-  // Adds a source, in the order of RecordOrigin::source. `names` must outlive this.
-  void add_source(const NameTable& names) { names_.push_back(&names); }
-
-  [[nodiscard]] MetConditions met(const RecordOrigin& from, RecordView record) const override {
-    return note(selections_[from.source].met(from.cpu, record, *names_[from.source]));
-  }
-  [[nodiscard]] MetConditions met_by(const RecordOrigin& from, RecordView record,
-                                     uint32_t tid) const override {
-    return note(selections_[from.source].met(from.cpu, record, *names_[from.source], tid));
-  }
-  [[nodiscard]] bool selects_cpu(uint32_t cpu) const override {
-    return selections_.empty() || selections_.front().wants_cpu(cpu);
-  }
-  [[nodiscard]] bool selects_loss(const LossItem& loss) const override {
-    return selections_[loss.source].wants_loss(loss.cpu, loss.event_id);
-  }
-
-  // The conditions that any record has met.
-  [[nodiscard]] MetConditions ever_met() const { return ever_met_; }
-
- private:
-  MetConditions note(MetConditions met) const {
-    ever_met_ |= met;
-    return met;
-  }
-
-  std::span<const Selection> selections_;
-  std::vector<const NameTable*> names_;
-  mutable MetConditions ever_met_ = 0;
-};
 
 // Another input, limited to a selection. Of events that --event does not select, an analysis gets
 // neither the records nor the losses, and the facts name those that it needs. All other conditions

@@ -29,6 +29,12 @@ class TraceInput : public ReportInput {
   // false, after which there are no more. `analysis` must outlive the last call.
   void begin(Analysis& analysis);
   bool read_more();
+  // Everything up to this time has been given, apart from config changes; advance() gives those up
+  // to `ns`.
+  [[nodiscard]] uint64_t read_until() const { return history_.read_until(); }
+  void advance(uint64_t ns) { feed_->advance(ns); }
+  // Packets that have been read.
+  [[nodiscard]] uint64_t packets() const { return history_.packets(); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;

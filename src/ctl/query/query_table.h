@@ -14,7 +14,7 @@
 namespace ktraced {
 
 // What conditions on a column limit; a table may use it to read less.
-enum class Limits : uint8_t { nothing, time, cpu, tid, pid, event };
+enum class Limits : uint8_t { nothing, time, end_time, cpu, tid, pid, event };
 
 struct Column {
   std::string name;
@@ -26,6 +26,7 @@ struct Column {
 // The rows that a query can use. A table may return others too: SQLite checks all conditions.
 struct ScanLimits {
   uint64_t begin_ns = 0, end_ns = UINT64_MAX;  // of the column that limits time, both included
+  uint64_t ended_ns = UINT64_MAX;  // of the column with the end of an interval: up to this time
   // Sorted; nothing: all.
   std::optional<std::vector<uint32_t>> cpus, tids, pids;
   std::optional<std::vector<std::string>> events;
@@ -62,6 +63,8 @@ class QueryTable {
   [[nodiscard]] virtual uint64_t records() const = 0;
   // The number of rows; nothing if it is not known without a scan.
   [[nodiscard]] virtual std::optional<uint64_t> row_count() const { return std::nullopt; }
+  // Why the table cannot be read; empty if it can.
+  [[nodiscard]] virtual std::string refusal() const { return {}; }
   // Must not outlive this. The scan ends soon after `stop` has become true.
   [[nodiscard]] virtual std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                                       const std::atomic<bool>& stop) const = 0;

@@ -23,14 +23,18 @@ constexpr char kGrouped = ';';
 char letter_of(Limits limits) { return static_cast<char>('a' + static_cast<int>(limits)); }
 Limits limits_of_letter(char letter) { return static_cast<Limits>(letter - 'a'); }
 
+bool is_upper(unsigned char op) {
+  return op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
+}
+
 // The operator of a condition; 0: it does not limit anything.
 char operator_of(Limits limits, unsigned char op) {
   if (limits == Limits::nothing) return 0;
   if (op == SQLITE_INDEX_CONSTRAINT_EQ) return '=';
+  if (limits == Limits::end_time && is_upper(op)) return '<';
   if (limits != Limits::time) return 0;
   if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE) return '>';
-  if (op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE) return '<';
-  return 0;
+  return is_upper(op) ? '<' : 0;
 }
 
 // What is left to be read. Two scans with conditions must not seem cheaper than one without, except
@@ -38,6 +42,7 @@ char operator_of(Limits limits, unsigned char op) {
 double share_of(Limits limits) {
   switch (limits) {
     case Limits::time:
+    case Limits::end_time:
       return 0.75;
     case Limits::event:
       return 0.6;
@@ -185,6 +190,10 @@ ScanLimits limits_of(std::string_view plan, std::span<sqlite3_value* const> valu
     switch (limits_of_letter(step[0])) {
       case Limits::time:
         if (!several) limit_time(step[1], values[i], limits);
+        break;
+      case Limits::end_time:
+        if (const auto number = several ? std::nullopt : number_of(values[i]))
+          limits.ended_ns = std::min(limits.ended_ns, time_of(number->above));
         break;
       case Limits::cpu:
         intersect(limits.cpus, read_list<uint32_t>(several, values[i], id_of));

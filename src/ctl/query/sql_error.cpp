@@ -69,8 +69,11 @@ std::string reason_of(std::string_view message, std::string_view sql, Tables tab
 }  // namespace
 
 Error sql_error(sqlite3* db, std::string_view sql, size_t at, Tables tables) {
+  const std::string_view message = sqlite3_errmsg(db);
+  for (const auto& table : tables)
+    if (message == table->refusal()) return {ExitCode::usage, printable(message)};
   const int offset = sqlite3_error_offset(db);
-  const std::string reason = reason_of(sqlite3_errmsg(db), sql, tables);
+  const std::string reason = reason_of(message, sql, tables);
   return {ExitCode::usage, fmt::format("SQL error{}: {}", place_of(sql, at, offset), reason)};
 }
 

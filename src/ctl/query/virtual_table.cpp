@@ -60,7 +60,12 @@ int best_index_of(sqlite3_vtab* table, sqlite3_index_info* info) {
   return plan_scan(source_of(table).table, *info);
 }
 
-int open_cursor(sqlite3_vtab* /*table*/, sqlite3_vtab_cursor** out) {
+int open_cursor(sqlite3_vtab* table, sqlite3_vtab_cursor** out) {
+  if (const std::string why = source_of(table).table.refusal(); !why.empty()) {
+    sqlite3_free(table->zErrMsg);
+    table->zErrMsg = sqlite3_mprintf("%s", why.c_str());
+    return SQLITE_ERROR;
+  }
   *out = std::make_unique<Cursor>().release();
   return SQLITE_OK;
 }

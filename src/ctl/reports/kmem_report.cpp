@@ -47,17 +47,42 @@ json use_json(const KmemUse& use) {
           {"uncertain_bytes", use.uncertain_bytes}};
 }
 
+json node_json(int32_t node) { return node >= 0 ? json(node) : json(); }
+
+void describe_site(json& row, const KmemRow& site, const SymbolAt& symbol) {
+  row["call_site"] = fmt::format("{:#x}", site.key);
+  if (auto name = symbol(site.key); !name.empty()) row["symbol"] = name;
+  row["type"] = type_name(site.type);
+}
+
+void describe_task(json& row, const KmemRow& task) {
+  row.update(actor_json(task.actor, !task.is_thread, task.name, task.start_ns));
+}
+
 // Adds the members that identify the row.
-void describe(json& row, KmemGroup group, const KmemRow& of, const SymbolAt& symbol) {
+void describe(json& row, KmemGroup group, const KmemRow& of, const KmemAnalysis& analysis,
+              const SymbolAt& symbol) {
   if (of.others) {
     row["others"] = true;
     return;
   }
   switch (group) {
     case KmemGroup::call_site:
-      row["call_site"] = fmt::format("{:#x}", of.key);
-      if (auto name = symbol(of.key); !name.empty()) row["symbol"] = name;
-      row["type"] = type_name(of.type);
+      describe_site(row, of, symbol);
+      break;
+    case KmemGroup::task_site: {
+      const KmemTaskSite both = KmemTaskSite::of(of.key);
+      describe_task(row, analysis.rows(KmemGroup::task)[both.task]);
+      describe_site(row, analysis.rows(KmemGroup::call_site)[both.call_site], symbol);
+      break;
+    }
+    case KmemGroup::gfp_flags:
+      row["gfp_flags"] = of.key;
+      row["gfp_flags_names"] = of.name;
+      break;
+    case KmemGroup::node:
+      row["page_node"] = node_json(KmemNode::of(of.key).page_node);
+      row["node"] = node_json(KmemNode::of(of.key).requested);
       break;
     case KmemGroup::cache:
       if (of.unnamed) {
@@ -71,7 +96,7 @@ void describe(json& row, KmemGroup group, const KmemRow& of, const SymbolAt& sym
       row["size"] = of.key;
       break;
     case KmemGroup::task:
-      row.update(actor_json(of.actor, !of.is_thread, of.name, of.start_ns));
+      describe_task(row, of);
       break;
     case KmemGroup::order:
       row["order"] = of.key;
@@ -94,7 +119,7 @@ json rows_json(const KmemAnalysis& analysis, KmemGroup group, KmemValue value, u
   json list = json::array();
   for (size_t i = 0; i < count; ++i) {
     json row = use_json(rows[i]->use);
-    describe(row, group, *rows[i], symbol);
+    describe(row, group, *rows[i], analysis, symbol);
     list.push_back(std::move(row));
   }
   return {{"rows", std::move(list)}, {"of", rows.size()}};
@@ -154,6 +179,9 @@ json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
       {"sizes", rows(KmemGroup::size, key->second)},
       {"tasks", rows(KmemGroup::task, key->second)},
       {"orders", rows(KmemGroup::order, key->second)},
+      {"task_sites", rows(KmemGroup::task_site, key->second)},
+      {"gfp_flags", rows(KmemGroup::gfp_flags, key->second)},
+      {"nodes", rows(KmemGroup::node, key->second)},
       {"held", {{"call_sites", rows(KmemGroup::call_site, held)}, {"ages", ages_json(analysis)}}},
       {"lost", {{"allocs", analysis.lost_allocs()}, {"frees", analysis.lost_frees()}}},
       {"not_followed", analysis.not_followed()}};

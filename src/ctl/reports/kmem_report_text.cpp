@@ -11,14 +11,32 @@ namespace {
 
 using nlohmann::json;
 
+std::string site_label(const json& row) {
+  return printable(row.contains("symbol") ? text_at(row, "symbol") : text_at(row, "call_site"));
+}
+
+// "0", "0 (1 requested)"; "?" if it is not known where the memory is.
+std::string node_label(const json& row) {
+  const auto text = [&](const char* name) {
+    const json& node = member(row, name);
+    return node.is_null() ? std::string("?") : node.dump();
+  };
+  if (member(row, "node").is_null()) return text("page_node");
+  return fmt::format("{} ({} requested)", text("page_node"), text("node"));
+}
+
 std::string label_of(const json& row) {
   if (flag_at(row, "others")) return "(others)";
+  if (row.contains("pid") && row.contains("call_site"))
+    return fmt::format("{}: {}", actor_label(row), site_label(row));
   if (row.contains("pid")) return actor_label(row);
+  if (row.contains("gfp_flags")) return printable(text_at(row, "gfp_flags_names"));
+  if (row.contains("page_node")) return node_label(row);
   if (row.contains("order")) return std::to_string(number_at(row, "order"));
   if (!text_at(row, "cache").empty()) return printable(text_at(row, "cache"));
   if (row.contains("cache")) return fmt::format("? ({} bytes each)", number_at(row, "size"));
   if (row.contains("size")) return std::to_string(number_at(row, "size"));
-  return printable(row.contains("symbol") ? text_at(row, "symbol") : text_at(row, "call_site"));
+  return site_label(row);
 }
 
 // "allocated by" tables all have the same columns.
@@ -130,6 +148,9 @@ std::string kmem_report_text(const json& report, const Colours& colours) {
   out += use_table("BYTES GIVEN BY KMALLOC", member(report, "sizes"), colours);
   out += use_table("PROCESS", member(report, "tasks"), colours);
   out += use_table("PAGES, BY ORDER", member(report, "orders"), colours);
+  out += use_table("PROCESS AND CALL SITE", member(report, "task_sites"), colours);
+  out += use_table("GFP FLAGS", member(report, "gfp_flags"), colours);
+  out += use_table("NUMA NODE", member(report, "nodes"), colours);
   out += held_table(member(report, "held"), colours);
   out += ages_text(member(report, "held"), colours);
   return out + kmem_notes(report);

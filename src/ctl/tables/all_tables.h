@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "ctl/query/query_table.h"
-#include "trace/merge/history.h"
+#include "ctl/tables/table_input.h"
 
 namespace ktraced {
 
-// The tables over traces, which are not read before a query does. `history` must outlive them.
-[[nodiscard]] std::vector<std::unique_ptr<QueryTable>> all_tables(const History& history);
+// The tables over traces, which are not read before a query does. What `input` refers to must
+// outlive them.
+[[nodiscard]] std::vector<std::unique_ptr<QueryTable>> all_tables(const TableInput& input);
 
 }  // namespace ktraced

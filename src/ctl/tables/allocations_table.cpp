@@ -14,21 +14,42 @@
 namespace ktraced {
 namespace {
 
+std::optional<uint64_t> node_number(int32_t node) {
+  return node >= 0 ? std::optional(static_cast<uint64_t>(node)) : std::nullopt;
+}
+
+constexpr std::string_view kAllocationUses[] = {
+    "kmalloc", "kfree", "kmem_cache_alloc", "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
+constexpr std::string_view kAllocationRows[] = {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"};
+
+// Which frees are missing must not depend on which kinds of memory are in a part, and the limit of
+// held allocations must not be reached.
+bool allocations_can_begin_late(const TableInput& input) {
+  if (!can_begin_late(input)) return false;
+  uint64_t count = 0;
+  for (const std::string_view event : kAllocationRows) count += records_in(input.history, event);
+  TraceInput facts(input.history.again());
+  return count <= KmemAnalysis::kMaxHeld &&
+         facts.facts({"kfree", "kmem_cache_free", "mm_page_free"}).whole_since_ns ==
+             facts.facts({}).whole_since_ns;
+}
+
 class AllocationScan : public AnalysisScan, public KmemSink {
  public:
-  AllocationScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
-                 const std::atomic<bool>& stop)
-      : AnalysisScan(history, columns, std::move(limits), stop), traces_(history) {
+  AllocationScan(const TableInput& input, const std::vector<Column>& columns,
+                 const ScanLimits& limits, const std::atomic<bool>& stop)
+      : AnalysisScan(input, columns, limits, stop, allocations_can_begin_late(input)),
+        traces_(input.history),
+        last_begin_ns_(limits.end_ns) {
     kmem_.set_sink(*this);
   }
 
   void on_alloc(const RecordOrigin& from, RecordView record, const KmemCall& call,
                 bool followed) override {
     const Allocation made{.ts = record.ts(), .tid = record.tid(), .from = from, .call = call};
-    if (followed)
-      ongoing_.insert_or_assign(call.ptr, made);
-    else
-      add(made, nullptr);
+    if (!followed) return add(made, nullptr);
+    ongoing_.insert_or_assign(call.ptr, made);
+    if (made.ts <= last_begin_ns_) ++open_;
   }
   void on_end(const End& end) override {
     const auto found = ongoing_.find(end.ptr);
@@ -37,6 +58,7 @@ class AllocationScan : public AnalysisScan, public KmemSink {
       held_.emplace_back(found->second, end);
     } else {
       add(found->second, &end);
+      if (found->second.ts <= last_begin_ns_) --open_;
       ongoing_.erase(found);
     }
   }
@@ -88,13 +110,18 @@ class AllocationScan : public AnalysisScan, public KmemSink {
     rows().integer(call.gfp_flags);
     rows().text(std::string_view(gfp_names(call.gfp_flags, trace.schema().gfp_flags)));
     rows().integer(pages ? std::optional<uint64_t>(call.order) : std::nullopt);
-    rows().integer(call.node >= 0 ? std::optional(static_cast<uint64_t>(call.node)) : std::nullopt);
+    rows().integer(node_number(call.node));
+    rows().integer(node_number(call.page_node));
+  }
+  [[nodiscard]] bool is_open(uint64_t ns) const override {
+    return ns >= last_begin_ns_ && open_ != 0;
   }
   [[nodiscard]] Analysis& analysis() override { return kmem_; }
   void finish(TraceInput& input) override {
     finishing_ = true;
-    const ReportFacts facts = input.facts(events_that_free(kmem_));
-    kmem_.finish(facts.end_ns, facts.whole_since_ns);
+    const std::vector<std::string> freeing = events_that_free(kmem_);
+    const ReportFacts facts = input.facts(freeing);
+    kmem_.finish(facts.end_ns, has_all(freeing) ? facts.whole_since_ns : UINT64_MAX);
     std::ranges::sort(
         held_, {}, [](const auto& each) { return std::pair(each.first.ts, each.first.call.ptr); });
     for (const auto& [made, end] : held_) add(made, &end);
@@ -105,6 +132,8 @@ class AllocationScan : public AnalysisScan, public KmemSink {
   static constexpr uint64_t kNoMemory = 16;  // NULL, and what kmalloc(0) returns
 
   const History& traces_;
+  uint64_t last_begin_ns_;  // of rows that are asked for
+  uint64_t open_ = 0;       // of ongoing_, those that began until then
   KmemAnalysis kmem_;
   std::unordered_map<uint64_t, Allocation> ongoing_;  // by address
   bool finishing_ = false;
@@ -113,7 +142,7 @@ class AllocationScan : public AnalysisScan, public KmemSink {
 
 }  // namespace
 
-std::unique_ptr<QueryTable> allocations_table(const History& history) {
+std::unique_ptr<QueryTable> allocations_table(const TableInput& input) {
   std::vector<Column> columns;
   add_time_columns(columns, "when it was allocated", "when it was freed");
   columns.push_back({.name = "cpu", .doc = "that allocated it", .limits = Limits::cpu});
@@ -130,17 +159,15 @@ std::unique_ptr<QueryTable> allocations_table(const History& history) {
   columns.push_back({.name = "gfp_flags_names", .is_text = true, .doc = "GFP_KERNEL …"});
   columns.push_back({.name = "page_order", .doc = "of pages: there are 2^page_order"});
   columns.push_back({.name = "node", .doc = "the NUMA node that was requested; NULL: any"});
+  columns.push_back({.name = "page_node", .doc = "the NUMA node of the memory; NULL: unknown"});
   columns.push_back({.name = "outcome",
                      .is_text = true,
                      .doc = "freed, held at the end, unseen, failed or evicted"});
   columns.push_back(
       {.name = "uncertain", .doc = "1: events are missing that could say something else"});
-  uint64_t rows = 0;
-  for (const char* event : {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"})
-    rows += records_in(history, event);
   return std::make_unique<AnalysisTable<AllocationScan>>(
-      history, "allocations", "kernel memory from allocation to free", std::move(columns), rows,
-      records_in(history));
+      input, "allocations", "kernel memory from allocation to free", std::move(columns),
+      kAllocationUses, kAllocationRows);
 }
 
 }  // namespace ktraced

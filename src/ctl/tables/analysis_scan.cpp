@@ -1,18 +1,85 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/tables/analysis_scan.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <ranges>
 
 #include "analysis/coverage/comm.h"
+#include "analysis/coverage/trace_config.h"
+#include "ctl/input/json_access.h"
 
 namespace ktraced {
 
-bool AnalysisScan::add_rows(StoredRows& /*rows*/) {
-  if (!begun_) input_.begin(analysis());
+namespace {
+
+// Of the records, only those that may have to do with rows within the limits.
+History part_of(const History& history, uint64_t begin_ns, bool begins_late) {
+  History part = history.again();
+  // A loss at that time may be before or behind the row.
+  if (begins_late && begin_ns > 1) part.begin_at(begin_ns - 1);
+  return part;
+}
+
+}  // namespace
+
+AnalysisScan::AnalysisScan(const TableInput& input, const std::vector<Column>& columns,
+                           const ScanLimits& limits, const std::atomic<bool>& stop,
+                           bool begins_late)
+    : BatchScan(columns, limits, stop),
+      history_(input.history),
+      selections_(input.selections),
+      last_begin_ns_(limits.end_ns),
+      last_end_ns_(limits.ended_ns),
+      input_(part_of(input.history, limits.begin_ns, begins_late)) {}
+
+void AnalysisScan::begin() {
   begun_ = true;
-  if (input_.read_more()) return true;
-  finish(input_);
-  return false;
+  if (selections_.empty()) return input_.begin(analysis());
+  selector_.emplace(selections_);
+  selected_.emplace(analysis(), selections_, *selector_);
+  input_.begin(*selected_);
+}
+
+bool AnalysisScan::add_rows(StoredRows& /*rows*/) {
+  if (!begun_) begin();
+  if (!input_.read_more()) {
+    finish(input_);
+    return false;
+  }
+  return !is_past_limits();
+}
+
+// A row comes when it ends. So all rows that ended are there, and, if nothing is open that began
+// within the limits, all that began.
+bool AnalysisScan::is_past_limits() {
+  const uint64_t until = input_.read_until();
+  if (until > last_end_ns_) {
+    input_.advance(last_end_ns_);
+    return true;
+  }
+  return until > last_begin_ns_ && !is_open(last_begin_ns_);
+}
+
+bool AnalysisScan::has_all(std::span<const std::string> events) const {
+  return selections_.empty() || selections_.front().chosen_events().empty() ||
+         std::ranges::all_of(
+             events, [this](const std::string& event) { return is_chosen(selections_, event); });
+}
+
+bool can_begin_late(const TableInput& input) {
+  const bool by_event =
+      !input.selections.empty() && !input.selections.front().chosen_events().empty();
+  return !by_event && input.history.traces().size() == 1 && input.history.window().begin_ns == 0;
+}
+
+bool can_begin_late_without_filter(const TableInput& input) {
+  if (!can_begin_late(input)) return false;
+  const nlohmann::json& config = input.history.traces().front().manifest().config;
+  if (TraceConfig::of(config).filter.any()) return false;
+  return std::ranges::none_of(list_at(config, "changes"), [](const nlohmann::json& change) {
+    return TraceConfig::of(member(change, "config")).filter.any();
+  });
 }
 
 const TaskName* AnalysisScan::task_at(uint32_t tid, uint64_t ts) const {
@@ -46,8 +113,8 @@ void AnalysisScan::add_task(uint32_t tid, uint64_t ts, std::optional<uint32_t> c
 }
 
 void add_time_columns(std::vector<Column>& columns, const char* begin, const char* end) {
-  columns.push_back({.name = "ts", .doc = begin});
-  columns.push_back({.name = "end_ts", .doc = end});
+  columns.push_back({.name = "ts", .doc = begin, .limits = Limits::time});
+  columns.push_back({.name = "end_ts", .doc = end, .limits = Limits::end_time});
   columns.push_back({.name = "dur", .doc = "ns from ts to end_ts; NULL if that is not certain"});
   columns.push_back({.name = "wall", .is_text = true, .doc = "ts as wall-clock time, UTC"});
 }

@@ -11,17 +11,21 @@
 namespace ktraced {
 namespace {
 
+constexpr std::string_view kCallUses[] = {"sys_enter", "sys_exit", "sched_process_exec",
+                                          "sched_process_exit"};
+constexpr std::string_view kCallRows[] = {"sys_exit"};
+
 class CallScan : public AnalysisScan, public CallSink {
  public:
-  CallScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
+  CallScan(const TableInput& input, const std::vector<Column>& columns, const ScanLimits& limits,
            const std::atomic<bool>& stop)
-      : AnalysisScan(history, columns, std::move(limits), stop) {
+      : AnalysisScan(input, columns, limits, stop, can_begin_late(input)) {
     calls_.add_sink(*this);
   }
 
   void on_begin(const Call& /*call*/, const CallRecord& /*at*/, Unknown /*unknown*/) override {}
   void on_end(const CallInterval& interval) override {
-    if (interval.end == CallEnd::child_returned) return;
+    if (interval.end == CallEnd::child_returned || !interval.selected()) return;
     const Call* call = interval.call;
     const CallReturn* returned = interval.end == CallEnd::returned ? interval.returned : nullptr;
     const bool ended = returned != nullptr || interval.end == CallEnd::thread_ended;
@@ -53,6 +57,7 @@ class CallScan : public AnalysisScan, public CallSink {
     for (size_t i = 0; i < std::tuple_size_v<decltype(Call::args)>; ++i)
       rows().integer(call != nullptr ? std::optional(call->args[i]) : std::nullopt);
   }
+  [[nodiscard]] bool is_open(uint64_t ns) const override { return calls_.is_open(ns); }
   [[nodiscard]] Analysis& analysis() override { return calls_; }
   void finish(TraceInput& input) override { calls_.finish(input.facts({}).end_ns); }
 
@@ -61,7 +66,7 @@ class CallScan : public AnalysisScan, public CallSink {
 
 }  // namespace
 
-std::unique_ptr<QueryTable> calls_table(const History& history) {
+std::unique_ptr<QueryTable> calls_table(const TableInput& input) {
   std::vector<Column> columns;
   add_time_columns(columns, "when it began; NULL if that is not in the trace",
                    "when it returned, or its thread ended");
@@ -79,10 +84,8 @@ std::unique_ptr<QueryTable> calls_table(const History& history) {
                      .doc = "returned, thread_ended, unseen, evicted or trace_end"});
   columns.push_back(
       {.name = "unknown", .is_text = true, .doc = "why dur is NULL: lost, config_change …"});
-  const uint64_t rows = records_in(history, "sys_exit");
-  return std::make_unique<AnalysisTable<CallScan>>(history, "calls",
-                                                   "system calls from entry to exit",
-                                                   std::move(columns), rows, records_in(history));
+  return std::make_unique<AnalysisTable<CallScan>>(
+      input, "calls", "system calls from entry to exit", std::move(columns), kCallUses, kCallRows);
 }
 
 }  // namespace ktraced

@@ -18,6 +18,12 @@ bool has(const std::optional<std::vector<uint32_t>>& limit, uint32_t number) {
   return !limit || std::ranges::binary_search(*limit, number);
 }
 
+bool is_of(const std::vector<uint32_t>& pids, RecordView record, const NameTable& names) {
+  if (record.tid() == 0) return std::ranges::binary_search(pids, 0U);
+  const TaskName* task = names.task_at(record.tid(), record.ts());
+  return task != nullptr && std::ranges::binary_search(pids, task->tgid);
+}
+
 bool is_chosen(const Event& event, std::string_view name, const ScanLimits& limits) {
   if (!name.empty()) return event.name == name;
   return !limits.events || std::ranges::binary_search(*limits.events, event.name);
@@ -31,14 +37,15 @@ EventScan::Source::Source(const TraceReader& from)
       texts({from.schema(), from.names(), symbols.get()}),
       json({from.schema(), from.names(), symbols.get()}) {}
 
-EventScan::EventScan(const History& history, std::string_view name,
+EventScan::EventScan(const TableInput& input, std::string_view name,
                      std::span<const EventColumn> columns, ScanLimits limits,
                      const std::atomic<bool>& stop)
-    : history_(history.again()),
+    : history_(input.history.again()),
+      selections_(input.selections),
       limits_(std::move(limits)),
       stop_(stop),
       record_(reinterpret_cast<const std::byte*>(&kNoRecord)) {
-  const TimeWindow& all = history.window();
+  const TimeWindow& all = input.history.window();
   limits_.begin_ns = std::max(limits_.begin_ns, all.begin_ns);
   limits_.end_ns = std::min(limits_.end_ns, all.end_ns);
   history_.set_window({.begin_ns = limits_.begin_ns, .end_ns = limits_.end_ns});
@@ -48,6 +55,7 @@ EventScan::EventScan(const History& history, std::string_view name,
     Source& source = *sources_.emplace_back(std::make_unique<Source>(trace));
     for (const Event& event : trace.schema().events()) {
       if (!is_chosen(event, name, limits_)) continue;
+      if (!selections_.empty() && !selections_[sources_.size() - 1].wants_event(event.id)) continue;
       any = true;
       if (event.id >= source.events.size()) source.events.resize(event.id + size_t{1});
       source.events[event.id] = std::make_unique<EventAccess>(access_of(columns, event));
@@ -70,10 +78,9 @@ void EventScan::on_record(const RecordOrigin& from, RecordView record) {
 bool EventScan::matches(const RecordOrigin& from, RecordView record) const {
   if (record.ts() < limits_.begin_ns || record.ts() > limits_.end_ns) return false;
   if (!has(limits_.cpus, from.cpu) || !has(limits_.tids, record.tid())) return false;
-  if (!limits_.pids) return true;
-  if (record.tid() == 0) return has(limits_.pids, 0);
-  const TaskName* task = sources_[from.source]->trace.names().task_at(record.tid(), record.ts());
-  return task != nullptr && has(limits_.pids, task->tgid);
+  const NameTable& names = sources_[from.source]->trace.names();
+  if (limits_.pids && !is_of(*limits_.pids, record, names)) return false;
+  return selections_.empty() || selections_[from.source].met(from.cpu, record, names) == kAllMet;
 }
 
 // Reads on until there are rows; false: there are no more.

@@ -13,6 +13,7 @@
 #include "ctl/input/trace_texts.h"
 #include "ctl/query/query_table.h"
 #include "ctl/tables/event_columns.h"
+#include "ctl/tables/table_input.h"
 #include "ctl/tables/wall_clock.h"
 #include "decoders/json/json_decoder.h"
 #include "decoders/text/field_text.h"
@@ -20,12 +21,12 @@
 
 namespace ktraced {
 
-// Takes the records of some events out of a history, in time order. Memory: those records that the
-// history delivers at once, which are at most a packet of each CPU.
+// Takes the selected records of some events out of a history, in time order. Memory: those records
+// that the history delivers at once, which are at most a packet of each CPU.
 class EventScan : public RowScan, public MergeSink {
  public:
   // All events if `name` is empty. What the arguments refer to must outlive this.
-  EventScan(const History& history, std::string_view name, std::span<const EventColumn> columns,
+  EventScan(const TableInput& input, std::string_view name, std::span<const EventColumn> columns,
             ScanLimits limits, const std::atomic<bool>& stop);
 
   bool next() override;
@@ -68,6 +69,7 @@ class EventScan : public RowScan, public MergeSink {
   Value safe(std::string_view text);
 
   History history_;
+  std::span<const Selection> selections_;
   ScanLimits limits_;
   const std::atomic<bool>& stop_;
   std::vector<std::unique_ptr<Source>> sources_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/tables/event_tables.h"
 
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,37 +15,42 @@ namespace {
 class EventsTable : public QueryTable {
  public:
   // All events if `event` is empty.
-  EventsTable(const History& history, std::string name, std::string event, std::string doc,
+  EventsTable(const TableInput& input, std::string name, std::string event, std::string doc,
               std::vector<EventColumn> columns)
       : QueryTable(std::move(name), std::move(doc)),
-        history_(history),
+        input_(input),
         event_(std::move(event)),
         access_(std::move(columns)) {
     for (const EventColumn& each : access_) columns_.push_back(each.column);
-    rows_ = records_in(history, event_);
-    records_ = records_in(history);
+    rows_ = records_in(input.history, event_);
+    records_ = records_in(input.history);
   }
   [[nodiscard]] std::optional<size_t> order() const override { return 0; }
   [[nodiscard]] uint64_t rows() const override { return rows_; }
   [[nodiscard]] uint64_t records() const override { return records_; }
   [[nodiscard]] std::optional<uint64_t> row_count() const override;
+  [[nodiscard]] std::string refusal() const override {
+    const std::array<std::string_view, 1> event = {event_};
+    return event_.empty() ? "" : input_.refusal(name(), event);
+  }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
-    return std::make_unique<EventScan>(history_, event_, access_, limits, stop);
+    return std::make_unique<EventScan>(input_, event_, access_, limits, stop);
   }
 
  private:
-  const History& history_;
+  TableInput input_;
   std::string event_;
   std::vector<EventColumn> access_;
   uint64_t rows_, records_;
 };
 
-// Of an unfinished trace, of several ones with common records, and of a part, the manifests do not
-// say it.
+// Of an unfinished trace, of several ones with common records, of a part, and of a selection, the
+// manifests do not say it.
 std::optional<uint64_t> EventsTable::row_count() const {
-  const auto& traces = history_.traces();
-  if (traces.size() != 1 || traces.front().unfinished() || !history_.window().is_all())
+  const auto& traces = input_.history.traces();
+  if (traces.size() != 1 || traces.front().unfinished() || !input_.history.window().is_all() ||
+      !input_.selections.empty())
     return std::nullopt;
   return rows_;
 }
@@ -74,17 +80,17 @@ uint64_t records_in(const History& history, std::string_view name) {
   return records;
 }
 
-std::vector<std::unique_ptr<QueryTable>> event_tables(const History& history) {
+std::vector<std::unique_ptr<QueryTable>> event_tables(const TableInput& input) {
   std::map<std::string, std::vector<const Event*>> versions;
-  for (const TraceReader& trace : history.traces())
+  for (const TraceReader& trace : input.history.traces())
     for (const Event& event : trace.schema().events()) versions[event.name].push_back(&event);
   std::vector<std::unique_ptr<QueryTable>> tables;
   tables.push_back(
-      std::make_unique<EventsTable>(history, "events", "", "all events", columns_of_all()));
+      std::make_unique<EventsTable>(input, "events", "", "all events", columns_of_all()));
   for (const auto& [name, events] : versions) {
     const Event* last = events.back();
     tables.push_back(std::make_unique<EventsTable>(
-        history, name, name, last->doc.empty() ? "an event of the kernel" : last->doc,
+        input, name, name, last->doc.empty() ? "an event of the kernel" : last->doc,
         columns_of(events)));
   }
   return tables;

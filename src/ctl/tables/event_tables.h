@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "ctl/query/query_table.h"
-#include "trace/merge/history.h"
+#include "ctl/tables/table_input.h"
 
 namespace ktraced {
 
 // A table for each event that any of the traces defines, and one of all events, "events". `history`
 // must outlive them; each scan reads its traces from their beginning.
-[[nodiscard]] std::vector<std::unique_ptr<QueryTable>> event_tables(const History& history);
+[[nodiscard]] std::vector<std::unique_ptr<QueryTable>> event_tables(const TableInput& input);
 
 // The records of all traces, by their manifests; of one event if `name` is not empty.
 [[nodiscard]] uint64_t records_in(const History& history, std::string_view name = {});

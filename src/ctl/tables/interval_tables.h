@@ -5,14 +5,15 @@
 #include <memory>
 
 #include "ctl/query/query_table.h"
-#include "trace/merge/history.h"
+#include "ctl/tables/table_input.h"
 
 namespace ktraced {
 
-// `history` must outlive them. Their intervals are those of the reports: see analysis/intervals.
-[[nodiscard]] std::unique_ptr<QueryTable> calls_table(const History& history);
-[[nodiscard]] std::unique_ptr<QueryTable> runs_table(const History& history);
-[[nodiscard]] std::unique_ptr<QueryTable> waits_table(const History& history);
-[[nodiscard]] std::unique_ptr<QueryTable> allocations_table(const History& history);
+// What `input` refers to must outlive them. Their intervals are those of the reports: see
+// analysis/intervals.
+[[nodiscard]] std::unique_ptr<QueryTable> calls_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> runs_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> waits_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> allocations_table(const TableInput& input);
 
 }  // namespace ktraced

@@ -9,11 +9,13 @@
 namespace ktraced {
 namespace {
 
+constexpr std::string_view kRunUses[] = {"sched_switch"};
+
 class RunScan : public AnalysisScan, public RunSink {
  public:
-  RunScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
+  RunScan(const TableInput& input, const std::vector<Column>& columns, const ScanLimits& limits,
           const std::atomic<bool>& stop)
-      : AnalysisScan(history, columns, std::move(limits), stop) {
+      : AnalysisScan(input, columns, limits, stop, can_begin_late_without_filter(input)) {
     runs_.add_sink(*this);
   }
 
@@ -31,6 +33,7 @@ class RunScan : public AnalysisScan, public RunSink {
 
  private:
   void add(const RunInterval& run, std::optional<uint32_t> state) {
+    if (!run.selected) return;
     const bool known = run.known && run.then != Unknown::trace_end;
     add_times(run.begin_ns, known ? std::optional(run.end_ns) : std::nullopt, run.known);
     rows().integer(run.cpu);
@@ -41,6 +44,7 @@ class RunScan : public AnalysisScan, public RunSink {
       rows().null();
     rows().name(run.then == Unknown::none ? "switch" : name_of(run.then));
   }
+  [[nodiscard]] bool is_open(uint64_t ns) const override { return runs_.is_open(ns); }
   [[nodiscard]] Analysis& analysis() override { return runs_; }
   void finish(TraceInput& input) override { runs_.finish(input.facts({}).end_ns); }
 
@@ -50,7 +54,7 @@ class RunScan : public AnalysisScan, public RunSink {
 
 }  // namespace
 
-std::unique_ptr<QueryTable> runs_table(const History& history) {
+std::unique_ptr<QueryTable> runs_table(const TableInput& input) {
   std::vector<Column> columns;
   add_time_columns(columns, "when the CPU switched to the thread", "when it stopped running");
   columns.push_back({.name = "cpu", .doc = "on which it ran", .limits = Limits::cpu});
@@ -61,10 +65,8 @@ std::unique_ptr<QueryTable> runs_table(const History& history) {
   columns.push_back({.name = "outcome",
                      .is_text = true,
                      .doc = "switch; or why it is not known what ran then: lost, trace_end …"});
-  const uint64_t rows = records_in(history, "sched_switch");
-  return std::make_unique<AnalysisTable<RunScan>>(history, "runs",
-                                                  "what each CPU ran; thread 0 is idle",
-                                                  std::move(columns), rows, records_in(history));
+  return std::make_unique<AnalysisTable<RunScan>>(
+      input, "runs", "what each CPU ran; thread 0 is idle", std::move(columns), kRunUses, kRunUses);
 }
 
 }  // namespace ktraced

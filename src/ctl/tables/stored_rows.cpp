@@ -2,6 +2,7 @@
 #include "ctl/tables/stored_rows.h"
 
 #include <algorithm>
+#include <functional>
 #include <ranges>
 #include <utility>
 
@@ -44,6 +45,21 @@ std::optional<uint64_t> StoredRows::number_at(size_t row, size_t column) const {
   const Stored& stored = values_[row * width_ + column];
   if (stored.type != Type::integer) return std::nullopt;
   return stored.number;
+}
+
+size_t StoredRows::hash(size_t row) const {
+  constexpr size_t kSpread = 0x9e3779b97f4a7c15;
+  size_t hash = 0;
+  for (size_t column = 0; column < width_; ++column) {
+    const Stored& stored = values_[row * width_ + column];
+    const std::string_view text =
+        stored.type == Type::name ? std::string_view(stored.name, stored.number) : stored.text;
+    hash = (hash ^ static_cast<size_t>(stored.type)) * kSpread;
+    hash = (hash ^ stored.number) * kSpread;
+    hash = (hash ^ std::hash<std::string_view>{}(text)) * kSpread;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 BatchScan::BatchScan(const std::vector<Column>& columns, ScanLimits limits,

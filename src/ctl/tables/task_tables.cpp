@@ -130,7 +130,7 @@ class TaskTable : public QueryTable {
 
 }  // namespace
 
-std::unique_ptr<QueryTable> threads_table(const History& history) {
+std::unique_ptr<QueryTable> threads_table(const TableInput& input) {
   std::vector<Column> columns = {
       {.name = "tid", .doc = "the thread", .limits = Limits::tid},
       {.name = "pid", .doc = "its process", .limits = Limits::pid},
@@ -138,11 +138,11 @@ std::unique_ptr<QueryTable> threads_table(const History& history) {
       {.name = "uid", .doc = "its user"},
       {.name = "start_ts", .doc = "when it began: ns since boot"},
       {.name = "end_ts", .doc = "when it ended; NULL if the trace does not say so"}};
-  return std::make_unique<TaskTable>(history, "threads", "all threads that the traces know",
+  return std::make_unique<TaskTable>(input.history, "threads", "all threads that the traces know",
                                      std::move(columns), threads_of, add_thread);
 }
 
-std::unique_ptr<QueryTable> processes_table(const History& history) {
+std::unique_ptr<QueryTable> processes_table(const TableInput& input) {
   std::vector<Column> columns = {
       {.name = "pid", .doc = "the process", .limits = Limits::pid},
       {.name = "comm", .is_text = true, .doc = "the last name of its main thread"},
@@ -150,8 +150,9 @@ std::unique_ptr<QueryTable> processes_table(const History& history) {
       {.name = "start_ts", .doc = "when it began: ns since boot"},
       {.name = "end_ts", .doc = "when its main thread ended; NULL if the trace does not say so"},
       {.name = "threads", .doc = "its threads that the traces know"}};
-  return std::make_unique<TaskTable>(history, "processes", "all processes that the traces know",
-                                     std::move(columns), processes_of, add_process);
+  return std::make_unique<TaskTable>(input.history, "processes",
+                                     "all processes that the traces know", std::move(columns),
+                                     processes_of, add_process);
 }
 
 }  // namespace ktraced

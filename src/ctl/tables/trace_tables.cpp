@@ -26,12 +26,16 @@ std::optional<uint64_t> wall_of(uint64_t ts, const TraceReader& trace) {
 
 class LossScan : public BatchScan, public MergeSink {
  public:
-  LossScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
+  LossScan(const TableInput& input, const std::vector<Column>& columns, ScanLimits limits,
            const std::atomic<bool>& stop)
-      : BatchScan(columns, std::move(limits), stop), history_(history.again()) {}
+      : BatchScan(columns, std::move(limits), stop),
+        history_(input.history.again()),
+        selections_(input.selections) {}
 
   void on_record(const RecordOrigin& /*from*/, RecordView /*record*/) override {}
   void on_loss(const LossItem& loss) override {
+    if (!selections_.empty() && !selections_[loss.source].wants_loss(loss.cpu, loss.event_id))
+      return;
     const TraceReader& trace = history_.traces()[loss.source];
     rows().integer(loss.ts);
     rows().wall(wall_of(loss.ts, trace));
@@ -44,12 +48,13 @@ class LossScan : public BatchScan, public MergeSink {
   bool add_rows(StoredRows& /*rows*/) override { return history_.read(*this); }
 
   History history_;
+  std::span<const Selection> selections_;
 };
 
 class LossTable : public QueryTable {
  public:
-  explicit LossTable(const History& history)
-      : QueryTable("losses", "events that were lost, where they are missing"), history_(history) {
+  explicit LossTable(const TableInput& input)
+      : QueryTable("losses", "events that were lost, where they are missing"), input_(input) {
     columns_ = {{.name = "ts", .doc = "lost from here to the next event of the CPU: ns since boot"},
                 {.name = "wall", .is_text = true, .doc = "the same as wall-clock time, UTC"},
                 {.name = "cpu", .doc = "the CPU", .limits = Limits::cpu},
@@ -58,17 +63,17 @@ class LossTable : public QueryTable {
   }
   [[nodiscard]] uint64_t rows() const override {
     uint64_t lost = 0;
-    for (const TraceReader& trace : history_.traces()) lost += trace.manifest().total().lost;
+    for (const TraceReader& trace : input_.history.traces()) lost += trace.manifest().total().lost;
     return lost;
   }
-  [[nodiscard]] uint64_t records() const override { return records_in(history_) + 1; }
+  [[nodiscard]] uint64_t records() const override { return records_in(input_.history) + 1; }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
-    return std::make_unique<LossScan>(history_, columns_, limits, stop);
+    return std::make_unique<LossScan>(input_, columns_, limits, stop);
   }
 
  private:
-  const History& history_;
+  TableInput input_;
 };
 
 void add_config(uint64_t ts, const json& config, const TraceReader& trace, StoredRows& rows) {
@@ -123,12 +128,12 @@ class ConfigTable : public QueryTable {
 
 }  // namespace
 
-std::unique_ptr<QueryTable> losses_table(const History& history) {
-  return std::make_unique<LossTable>(history);
+std::unique_ptr<QueryTable> losses_table(const TableInput& input) {
+  return std::make_unique<LossTable>(input);
 }
 
-std::unique_ptr<QueryTable> config_changes_table(const History& history) {
-  return std::make_unique<ConfigTable>(history);
+std::unique_ptr<QueryTable> config_changes_table(const TableInput& input) {
+  return std::make_unique<ConfigTable>(input.history);
 }
 
 }  // namespace ktraced

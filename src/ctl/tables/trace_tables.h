@@ -5,14 +5,14 @@
 #include <memory>
 
 #include "ctl/query/query_table.h"
-#include "trace/merge/history.h"
+#include "ctl/tables/table_input.h"
 
 namespace ktraced {
 
-// `history` must outlive them.
-[[nodiscard]] std::unique_ptr<QueryTable> threads_table(const History& history);
-[[nodiscard]] std::unique_ptr<QueryTable> processes_table(const History& history);
-[[nodiscard]] std::unique_ptr<QueryTable> losses_table(const History& history);
-[[nodiscard]] std::unique_ptr<QueryTable> config_changes_table(const History& history);
+// What `input` refers to must outlive them.
+[[nodiscard]] std::unique_ptr<QueryTable> threads_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> processes_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> losses_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> config_changes_table(const TableInput& input);
 
 }  // namespace ktraced

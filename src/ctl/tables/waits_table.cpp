@@ -7,11 +7,14 @@
 namespace ktraced {
 namespace {
 
+constexpr std::string_view kWaitUses[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new"};
+constexpr std::string_view kWaitRows[] = {"sched_switch"};
+
 class WaitScan : public AnalysisScan, public WaitSink {
  public:
-  WaitScan(const History& history, const std::vector<Column>& columns, ScanLimits limits,
+  WaitScan(const TableInput& input, const std::vector<Column>& columns, const ScanLimits& limits,
            const std::atomic<bool>& stop)
-      : AnalysisScan(history, columns, std::move(limits), stop) {
+      : AnalysisScan(input, columns, limits, stop, false) {
     sched_.add_sink(*this);
   }
 
@@ -24,6 +27,7 @@ class WaitScan : public AnalysisScan, public WaitSink {
   }
 
  private:
+  [[nodiscard]] bool is_open(uint64_t ns) const override { return sched_.is_waiting(ns); }
   [[nodiscard]] Analysis& analysis() override { return sched_; }
   void finish(TraceInput& input) override { sched_.finish(input.facts({}).end_ns); }
 
@@ -32,16 +36,15 @@ class WaitScan : public AnalysisScan, public WaitSink {
 
 }  // namespace
 
-std::unique_ptr<QueryTable> waits_table(const History& history) {
+std::unique_ptr<QueryTable> waits_table(const TableInput& input) {
   std::vector<Column> columns;
   add_time_columns(columns, "when the thread became runnable", "when it ran");
   columns.push_back({.name = "cpu", .doc = "on which it ran then", .limits = Limits::cpu});
   add_task_columns(columns);
   columns.push_back({.name = "reason", .is_text = true, .doc = "woken from sleep, or preempted"});
-  const uint64_t rows = records_in(history, "sched_switch");
-  return std::make_unique<AnalysisTable<WaitScan>>(history, "waits",
+  return std::make_unique<AnalysisTable<WaitScan>>(input, "waits",
                                                    "threads that were runnable and did not run",
-                                                   std::move(columns), rows, records_in(history));
+                                                   std::move(columns), kWaitUses, kWaitRows);
 }
 
 }  // namespace ktraced

@@ -11,6 +11,7 @@
 #include "daemon/sessions/session_rules.h"
 #include "kernel/programs/features.h"
 #include "kernel/symbols/gfp_flags.h"
+#include "kernel/symbols/page_nodes.h"
 #include "schema/schema_from_btf.h"
 #include "trace/metadata/event_records.h"
 
@@ -46,6 +47,9 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (!schema) return propagate(schema);
   auto features = probe_features(*schema);
   if (!features) return propagate(features);
+  const PageNodes nodes = probe_page_nodes(symbols);
+  if (!nodes.reason.empty()) spdlog::warn("NUMA nodes of memory are unknown: {}", nodes.reason);
+  features->flags.page_nodes = nodes.layout;
   auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs);
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired, config.bpffs);

@@ -57,15 +57,21 @@ Result<std::optional<PacketFile::Packet>> PacketFile::next() {
   return std::optional(Packet{*packet, buffer_});
 }
 
+bool PacketFile::has_records(const PacketHeader& header) {
+  return header.content_size / 8 > sizeof(header) + header.lost_count * sizeof(Lost);
+}
+
 // Small packets are skipped several in one read. What does not look like a packet is left to
 // next(), which reports it.
-Result<> PacketFile::skip_before(uint64_t ts) {
+Result<> PacketFile::skip_before(uint64_t ts, Losses losses) {
   constexpr size_t kPiece = 4096;
   struct stat file{};
   if (::fstat(fd_.get(), &file) != 0) return {};
   const auto file_size = static_cast<uint64_t>(file.st_size);
   ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
   buffer_ = std::make_shared<std::vector<std::byte>>();
+  const uint64_t begin = offset_;
+  std::optional<Place> only_losses;  // the first packet without records behind the last with some
   for (uint64_t piece = offset_; offset_ < file_size;) {
     if (offset_ - piece + sizeof(PacketHeader) > buffer_->size()) {
       buffer_->clear();
@@ -78,11 +84,22 @@ Result<> PacketFile::skip_before(uint64_t ts) {
     PacketHeader header;
     std::memcpy(&header, bytes.data(), sizeof(header));
     if (auto good = check(header); !good) return good;
-    if (header.timestamp_end >= ts) break;
+    if (header.timestamp_end >= ts) {
+      if (header.timestamp_begin < ts) only_losses.reset();
+      break;
+    }
+    if (has_records(header))
+      only_losses.reset();
+    else if (!only_losses)
+      only_losses = {.offset = offset_, .last_ts = last_ts_};
     last_ts_ = header.timestamp_end;
     offset_ += *size;
-    skipped_ = true;
   }
+  if (losses == Losses::keep && only_losses) {
+    offset_ = only_losses->offset;
+    last_ts_ = only_losses->last_ts;
+  }
+  skipped_ = offset_ != begin;
   ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   return {};
 }

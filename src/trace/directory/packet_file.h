@@ -36,7 +36,9 @@ class PacketFile {
 
   // Moves to the first packet that ends at `ts` (ns, CLOCK_BOOTTIME) or later, or to one that is
   // invalid. Reads only the headers of packets before it. Fails as next(), for a header.
-  Result<> skip_before(uint64_t ts);
+  // Losses::keep: does not skip packets that have only losses, if these are still going on at `ts`.
+  enum class Losses : uint8_t { skip, keep };
+  Result<> skip_before(uint64_t ts, Losses losses = Losses::skip);
   // Has skip_before() left out packets?
   [[nodiscard]] bool skipped() const { return skipped_; }
   // Of the packets read or skipped so far: begin of the first one, and end of the last one.
@@ -53,6 +55,11 @@ class PacketFile {
  private:
   PacketFile(std::filesystem::path path, Fd fd, const Uuid& uuid, uint32_t cpu)
       : path_(std::move(path)), fd_(std::move(fd)), uuid_(uuid), cpu_(cpu) {}
+  struct Place {
+    uint64_t offset = 0;
+    uint64_t last_ts = 0;
+  };
+  static bool has_records(const PacketHeader& header);
   // Appends bytes of the file from offset_ to the buffer until it contains `size` bytes.
   Result<> fill(size_t size);
   Result<> check(const PacketHeader& header);

@@ -89,14 +89,21 @@ void History::begin_trace(uint32_t source) {
   if (trace.end_ns() < window_.begin_ns || trace.begin_ns() > window_.end_ns) return;
   for (PacketFile& file : trace.open_files()) {
     if (!reads(file.cpu())) continue;
-    auto found = window_.begin_ns == 0 ? Result<>() : file.skip_before(window_.begin_ns);
+    auto found = skip(file);
     if (!found) {
       trace.check_end(file, found);
       continue;
     }
-    if (file.skipped()) merger_.begin_cpu(source, file.cpu(), window_.begin_ns);
+    if (file.skipped())
+      merger_.begin_cpu(source, file.cpu(), std::max(window_.begin_ns, begin_ns_));
     streams_.push_back({.source = source, .file = std::move(file)});
   }
+}
+
+Result<> History::skip(PacketFile& file) const {
+  if (begin_ns_ > window_.begin_ns) return file.skip_before(begin_ns_, PacketFile::Losses::keep);
+  if (window_.begin_ns == 0) return {};
+  return file.skip_before(window_.begin_ns, PacketFile::Losses::skip);
 }
 
 TimeWindow History::extent() {

@@ -41,6 +41,11 @@ class History {
   // before the part and ends in it or after it is at its begin.
   void set_window(const TimeWindow& window) { window_ = window; }
   [[nodiscard]] const TimeWindow& window() const { return window_; }
+  // Leaves out packets that end before `ns`, before the first read(). Of other packets everything
+  // is given, so each CPU begins somewhere before `ns`. A loss that is going on at `ns` is given at
+  // that time: from then on, all is as if nothing had been left out. Only for a single trace
+  // without a window.
+  void begin_at(uint64_t ns) { begin_ns_ = ns; }
   // From the first to the last record; of unfinished traces, what they have now. Ends before it
   // begins if there are no records.
   [[nodiscard]] TimeWindow extent();
@@ -70,6 +75,7 @@ class History {
   explicit History(std::shared_ptr<std::vector<TraceReader>> traces) : traces_(std::move(traces)) {}
   void begin_traces();
   void begin_trace(uint32_t source);
+  Result<> skip(PacketFile& file) const;
   void release(uint64_t until, MergeSink& sink);
   void refill();
   bool refill(Stream& stream);
@@ -79,6 +85,7 @@ class History {
   std::shared_ptr<std::vector<TraceReader>> traces_;
   std::optional<std::vector<uint32_t>> cpus_;  // nothing: all
   TimeWindow window_;
+  uint64_t begin_ns_ = 0;
   size_t begun_ = 0;  // traces whose files are or were open
   std::vector<Stream> streams_;
   Merger merger_;

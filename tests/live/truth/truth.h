@@ -44,6 +44,7 @@ json migrations(Arguments);
 json kernel_memory(Arguments);  // kmem.cpp
 json leave_messages(Arguments);
 json out_of_memory(Arguments);
+json memory_of_nodes(Arguments);  // nodes.cpp
 
 // Ends the program with a message, which includes errno if it is set.
 [[noreturn]] void die(std::string_view what);

@@ -67,7 +67,7 @@ TEST_F(BuiltSchema, HasFieldsWhereTheCompilerPutsThem) {
   ASSERT_NE(kmalloc, nullptr);
   EXPECT_EQ(kmalloc->size, sizeof(rec_kmalloc));
   EXPECT_EQ(kmalloc->group, "kmem");
-  EXPECT_EQ(kmalloc->fields.size(), 6U);
+  EXPECT_EQ(kmalloc->fields.size(), 7U);
   EXPECT_EQ(kmalloc->fields[0], (Field{.name = "call_site",
                                        .type = "kaddr_t",
                                        .meaning = Meaning::kaddr,
@@ -79,7 +79,7 @@ TEST_F(BuiltSchema, HasFieldsWhereTheCompilerPutsThem) {
                    false, false, "bytes requested", 2}));
   EXPECT_EQ(field_of(kmalloc, "gfp_flags")->meaning, Meaning::gfp_flags);
   EXPECT_EQ(*field_of(kmalloc, "node"),
-            (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 4, 1, true,
+            (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 2, 1, true,
                    false, "NUMA node requested, -1: any"}));
 }
 

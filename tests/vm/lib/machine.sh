@@ -14,6 +14,13 @@ qemu_options=(
 	-accel tcg,thread=single -cpu Haswell-noTSX-IBRS,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-cx16
 	-smp "${KTRACED_VM_CPUS:-2}" -m "${KTRACED_VM_MEMORY:-2048}" -nographic -nodefaults -no-reboot
 )
+# A machine with two NUMA nodes: CPU 0 and half of the memory, CPU 1 and the other half.
+node_memory=$((${KTRACED_VM_MEMORY:-2048} / 2))
+# shellcheck disable=SC2034
+two_nodes=(
+	-object "memory-backend-ram,id=m0,size=${node_memory}M" -numa node,memdev=m0,cpus=0
+	-object "memory-backend-ram,id=m1,size=${node_memory}M" -numa node,memdev=m1,cpus=1
+)
 # Settings of the machine's own, NAME=VALUE words for tests/vm/init.
 settings=
 # The large loads of tests are divided by this.

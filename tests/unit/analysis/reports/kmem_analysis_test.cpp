@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "unit/support/decoder_fixture.h"
@@ -256,7 +257,8 @@ TEST_F(KmemAnalysisTest, AddsUp) {
   EXPECT_EQ(total.allocs, total.freed + total.freed_unseen + total.held);
   EXPECT_EQ(analysis_->frees(KmemType::kmalloc).seen,
             total.freed + analysis_->frees(KmemType::kmalloc).unknown);
-  for (KmemGroup group : {KmemGroup::call_site, KmemGroup::size, KmemGroup::task}) {
+  for (KmemGroup group : {KmemGroup::call_site, KmemGroup::size, KmemGroup::task,
+                          KmemGroup::task_site, KmemGroup::gfp_flags, KmemGroup::node}) {
     KmemUse sum;
     for (const KmemRow& row : analysis_->rows(group)) {
       sum.allocs += row.use.allocs;
@@ -269,6 +271,61 @@ TEST_F(KmemAnalysisTest, AddsUp) {
     EXPECT_EQ(sum.held, total.held);
     EXPECT_EQ(sum.uncertain, total.uncertain);
   }
+}
+
+TEST_F(KmemAnalysisTest, CountsProcessesAtEachCallSite) {
+  kmalloc(1, 0x1000, kSiteA, 0, 500, 3352);
+  kmalloc(2, 0x2000, kSiteB, 0, 500, 3350);
+  kmalloc(3, 0x3000, kSiteA, 0, 500, 812);
+  kmalloc(4, 0x4000, kSiteA, 0, 500, 3350);
+  page_alloc(5, 0xffffea0000000000, 0);
+  analysis_->finish(kEnd, 0);
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> found;
+  for (const KmemRow& each : analysis_->rows(KmemGroup::task_site)) {
+    const KmemTaskSite both = KmemTaskSite::of(each.key);
+    found[{analysis_->rows(KmemGroup::task)[both.task].actor,
+           analysis_->rows(KmemGroup::call_site)[both.call_site].key}] = each.use.allocs;
+  }
+  const decltype(found) expected = {{{3350, kSiteA}, 2}, {{3350, kSiteB}, 1}, {{812, kSiteA}, 1}};
+  EXPECT_EQ(found, expected) << "pages have no call site";
+}
+
+TEST_F(KmemAnalysisTest, CountsProcessesAtCallSitesBeyondTheTableTogether) {
+  for (uint64_t i = 0; i < KmemAnalysis::kMaxRows + 10; ++i)
+    kmalloc(i + 1, 0x1000, kSiteA + i % (KmemAnalysis::kMaxRows + 5));
+  analysis_->finish(kEnd, 0);
+  const auto& rows = analysis_->rows(KmemGroup::task_site);
+  ASSERT_EQ(rows.size(), KmemAnalysis::kMaxRows + 1);
+  EXPECT_TRUE(rows.back().others);
+  EXPECT_EQ(rows.back().use.allocs, 5U);
+}
+
+TEST_F(KmemAnalysisTest, CountsFlagsAndNodes) {
+  const auto take_from = [this](uint64_t ptr, uint32_t flags, node_t requested, node_t page_node) {
+    take(0, make_record(EVENT_kmalloc, 1, 812,
+                        rec_kmalloc{.ptr = ptr,
+                                    .bytes_alloc = 64,
+                                    .gfp_flags = flags,
+                                    .node = requested,
+                                    .page_node = page_node}));
+  };
+  take_from(0x1000, 0xcc0, -1, 0);
+  take_from(0x2000, 0xcc0, -1, 0);
+  take_from(0x3000, 0, 1, 1);
+  take_from(0x4000, 0, -1, -1);
+  page_alloc(5, 0xffffea0000000000, 0);
+  analysis_->finish(kEnd, 0);
+  EXPECT_EQ(row(KmemGroup::gfp_flags, 0xcc0)->use.allocs, 2U);
+  EXPECT_EQ(row(KmemGroup::gfp_flags, 0)->use.allocs, 3U);
+  EXPECT_EQ(row(KmemGroup::gfp_flags, 0)->name, "none");
+  const auto in_node = [this](int32_t page_node, int32_t requested) {
+    const KmemNode node{.page_node = page_node, .requested = requested};
+    return row(KmemGroup::node, node.key())->use.allocs;
+  };
+  EXPECT_EQ(in_node(0, -1), 3U) << "with the page";
+  EXPECT_EQ(in_node(1, 1), 1U);
+  EXPECT_EQ(in_node(-1, -1), 1U);
+  EXPECT_EQ(KmemNode::of(KmemNode{.page_node = 1, .requested = -1}.key()).requested, -1);
 }
 
 // Kernels before 6.1 do not record the name.

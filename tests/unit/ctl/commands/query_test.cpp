@@ -65,6 +65,51 @@ TEST_F(Query, SelectsAPartOfTheTraces) {
       "n\n0\n");
 }
 
+TEST_F(Query, SelectsEvents) {
+  const auto count = [this](const SelectionArgs& selection, const char* table) {
+    return run({.selection = selection, .sql = std::string("SELECT count(*) AS n FROM ") + table});
+  };
+  EXPECT_EQ(count({.events = {"sys_exit"}}, "events"), "n\n2\n");
+  EXPECT_EQ(count({.errors = {"ENOENT"}}, "sys_exit"), "n\n1\n");
+  EXPECT_EQ(count({.cpus = {0}}, "events"), "n\n4\n");
+  EXPECT_EQ(count({.tids = {9}}, "events"), "n\n5\n") << "switches are about two threads";
+  EXPECT_EQ(count({.comms = {"eight"}}, "events"), "n\n6\n");
+  EXPECT_EQ(count({.where = {"bytes_req > 300"}}, "kmalloc"), "n\n0\n");
+  EXPECT_EQ(count({.events = {"kfree"}}, "losses"), "n\n0\n");
+  EXPECT_EQ(count({.tids = {4000}}, "losses"), "n\n1\n") << "its task is unknown";
+  EXPECT_EQ(count({.tids = {9}}, "threads"), "n\n2\n") << "not of events";
+}
+
+TEST_F(Query, SelectsIntervalsAsReportsDo) {
+  EXPECT_EQ(run({.selection = {.errors = {"ENOENT"}}, .sql = "SELECT ts, ret FROM calls"}),
+            "  ts  ret\n1000   -2\n");
+  EXPECT_EQ(run({.selection = {.tids = {9}}, .sql = "SELECT ts, tid FROM runs"}),
+            "  ts  tid\n1100    9\n2700    9\n");
+  EXPECT_EQ(run({.selection = {.cpus = {0}}, .sql = "SELECT count(*) AS n FROM waits"}), "n\n0\n");
+  EXPECT_EQ(run({.selection = {.where = {"ts_of_no_event == 1"}}, .sql = "SELECT 1"}), "");
+  EXPECT_FALSE(result_);
+  EXPECT_EQ(run({.selection = {.where = {"ptr == 0x2000"}}, .sql = "SELECT ts FROM allocations"}),
+            "  ts\n2900\n");
+  EXPECT_EQ(run({.selection = {.events = {"kmalloc"}},
+                 .sql = "SELECT ts, outcome, uncertain FROM allocations"}),
+            "  ts  outcome  uncertain\n1200  held             1\n2900  held             1\n");
+}
+
+TEST_F(Query, RefusesTablesOfWhichNothingCanBeSelected) {
+  EXPECT_EQ(run({.selection = {.errors = {"any"}}, .sql = "SELECT * FROM calls JOIN runs"}), "");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_EQ(result_.error().message,
+            "table runs cannot use --error any: it concerns none of its events (sched_switch)");
+  EXPECT_EQ(run({.selection = {.events = {"kfree"}}, .sql = "SELECT * FROM runs"}), "");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().message,
+            "table runs does not use kfree, which --event selects; it uses sched_switch");
+  EXPECT_EQ(run({.selection = {.events = {"kfre"}}, .sql = "SELECT 1"}), "");
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message, HasSubstr("did you mean 'kfree'?"));
+}
+
 TEST_F(Query, PrintsCsv) {
   EXPECT_EQ(
       run({.sql = "SELECT 1 AS a, NULL AS \"b,c\", '' AS d, 'x\"y' AS e, 'p,q' AS f", .csv = true}),

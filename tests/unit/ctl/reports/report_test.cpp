@@ -33,6 +33,12 @@ TEST_F(Report, KmemReportsAllocationsAndHeldMemory) {
   EXPECT_EQ(actual["tasks"]["rows"][0]["comm"], "eight");
   EXPECT_EQ(actual["caches"]["of"], 0) << "the event does not say which kmalloc cache it is";
   EXPECT_EQ(actual["sizes"]["rows"][0]["size"], 512);
+  const json& both = actual["task_sites"]["rows"][0];
+  EXPECT_EQ(both["comm"], "eight");
+  EXPECT_EQ(both["symbol"], "put_pid+0x1/0x2");
+  EXPECT_EQ(both["count"], 2);
+  EXPECT_EQ(actual["gfp_flags"]["rows"][0]["gfp_flags_names"], "none");
+  EXPECT_EQ(actual["nodes"]["rows"][0]["node"], 0) << "the node requested";
   EXPECT_EQ(actual["held"]["call_sites"]["rows"][0]["held_bytes"], 512);
   EXPECT_EQ(actual["caveats"], json::array());
   EXPECT_EQ(actual["window"]["seconds"], 2.0);

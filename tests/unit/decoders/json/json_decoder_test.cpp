@@ -61,18 +61,18 @@ TEST_F(JsonDecoderTest, AnnotatesValues) {
       {"kmalloc",
        R"("call_site":"0xffffffff81234567","call_site_symbol":"load_elf_binary+0x2a/0x10f0",)"
        R"("ptr":"0xffff888104c5a000","bytes_req":500,"bytes_alloc":512,)"
-       R"("gfp_flags":3520,"gfp_flags_names":"GFP_KERNEL|__GFP_ZERO","node":-1)"},
+       R"("gfp_flags":3520,"gfp_flags_names":"GFP_KERNEL|__GFP_ZERO","node":-1,"page_node":0)"},
       {"kfree", R"("call_site":"0xffffffff81234568","ptr":"0xffff888104c5a000")"},
       {"kmem_cache_alloc",
        R"("call_site":"0xffffffff81234567","call_site_symbol":"load_elf_binary+0x2a/0x10f0",)"
        R"("ptr":"0xffff888104c5a000","name":"dentry","bytes_req":192,"bytes_alloc":192,)"
-       R"("gfp_flags":4197568,"gfp_flags_names":"GFP_KERNEL_ACCOUNT","node":0)"},
+       R"("gfp_flags":4197568,"gfp_flags_names":"GFP_KERNEL_ACCOUNT","node":0,"page_node":0)"},
       {"kmem_cache_free",
        R"("call_site":"0xffffffff81234567","call_site_symbol":"load_elf_binary+0x2a/0x10f0",)"
        R"("ptr":"0xffff888104c5a000","name":"0x1234")"},
       {"mm_page_alloc",
        R"("page":"0xffffea0004131680","gfp_flags":0,"gfp_flags_names":"none","order":1,)"
-       R"("migratetype":-1)"},
+       R"("migratetype":-1,"page_node":0)"},
       {"mm_page_free", R"("page":"0x0","order":10)"},
       {"sys_enter", R"("nr":257,"syscall":"openat","abi":0,)"
                     R"("args":["0xffffffffffffff9c","0x7f00","0x2","0x0","0x0","0x1"])"},
@@ -235,8 +235,9 @@ TEST_F(JsonDecoderTest, ShowsTheReadablePartOfShortRecords) {
   u16 size = 32;  // header, call_site and ptr
   std::memcpy(record.data() + offsetof(struct record, size), &size, sizeof(size));
   record.resize(size);
-  EXPECT_EQ(args(record), json::parse(R"({"call_site":"0x1","ptr":"0x2","bytes_req":null,)"
-                                      R"("bytes_alloc":null,"gfp_flags":null,"node":null})"));
+  EXPECT_EQ(args(record),
+            json::parse(R"({"call_site":"0x1","ptr":"0x2","bytes_req":null,)"
+                        R"("bytes_alloc":null,"gfp_flags":null,"node":null,"page_node":null})"));
   auto bare = bare_record(1, EVENT_sys_enter);
   EXPECT_TRUE(json::accept(line(bare)));
   EXPECT_TRUE(json::accept(line(bare_record(1, EVENT_sched_process_exec))));

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the tables of a query read.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ctl/input/selected_analysis.h"
+#include "ctl/selection/selection.h"
+#include "trace/merge/history.h"
+
+namespace ktraced {
+
+// Traces, and what is selected of them. All that it refers to must outlive the tables.
+struct TableInput {
+  TableInput(const History& traces, std::span<Selection> selected = {})
+      : history(traces), selections(selected) {}
+
+  const History& history;
+  std::span<Selection> selections;  // one for each trace; empty: everything
+
+  // Why the selection leaves nothing of a table that uses these events; empty if it may leave
+  // something. `uses`: empty: all events.
+  [[nodiscard]] std::string refusal(std::string_view table,
+                                    std::span<const std::string_view> uses) const {
+    if (selections.empty() || uses.empty()) return {};
+    const std::string name = fmt::format("table {}", table);
+    const EventUse use{.report = name, .events = uses};
+    const auto& chosen = selections.front().chosen_events();
+    if (!chosen.empty() && !uses_any(use, selections))
+      return fmt::format("{} does not use {}, which --event selects; it uses {}", name,
+                         fmt::join(chosen, ", "), fmt::join(uses, ", "));
+    const auto good = check_conditions(selections, use);
+    return good ? std::string() : good.error().message;
+  }
+};
+
+}  // namespace ktraced
