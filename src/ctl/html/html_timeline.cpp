@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/reports/html_timeline.h"
+#include "ctl/html/html_timeline.h"
 
 #include <algorithm>
 #include <numeric>
