@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ctl/reports/syscall_report.h"
+#include "ctl/reports/call_names.h"
 
 namespace ktraced {
 namespace {

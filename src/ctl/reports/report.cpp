@@ -19,6 +19,7 @@
 #include "ctl/input/trace_input.h"
 #include "ctl/input/traced_events.h"
 #include "ctl/live/live_input.h"
+#include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
@@ -56,6 +57,15 @@ Result<json> processes(const Making& making) {
   return process_report(analysis, making.command, making.facts);
 }
 
+Result<json> files(const Making& making) {
+  FileAnalysis analysis;
+  CallPaths calls(analysis);
+  if (auto read = making.input.read(calls); !read) return propagate(read);
+  making.facts = making.input.facts(kFileNeeds);
+  calls.finish(making.facts.end_ns);
+  return file_report(analysis, calls, making.command);
+}
+
 Result<json> kmem(const Making& making) {
   KmemAnalysis analysis;
   if (auto read = making.input.read(analysis); !read) return propagate(read);
@@ -90,6 +100,9 @@ Result<json> wakeups(const Making& making) {
   return wakeup_report(analysis, making.command);
 }
 
+constexpr std::string_view kFileUses[] = {"sys_enter",          "sys_exit",
+                                          "sys_enter_string",   "sys_exit_string",
+                                          "sched_process_exec", "sched_process_exit"};
 constexpr std::string_view kKmemUses[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
                                           "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
 constexpr std::string_view kSchedUses[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
@@ -100,6 +113,8 @@ constexpr std::string_view kWakeupUses[] = {"sched_switch",       "sched_waking"
                                             "sched_wakeup",       "sched_wakeup_new",
                                             "sched_migrate_task", "sched_process_fork"};
 constexpr std::string_view kProcessReads[] = {"sched_process_fork", "sched_process_exit"};
+constexpr std::string_view kFileReads[] = {"sys_enter", "sys_exit", "sys_enter_string",
+                                           "sys_exit_string"};
 constexpr std::string_view kKmemReads[] = {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"};
 constexpr std::string_view kSchedReads[] = {"sched_switch", "sched_wakeup"};
 constexpr std::string_view kSyscallReads[] = {"sys_enter", "sys_exit"};
@@ -120,6 +135,11 @@ constexpr ReportKind kReportKinds[] = {
      process_report_text,
      {.who = "report processes", .events = kProcessReads, .enable = "process"},
      {}},
+    {ReportCommand::Kind::files,
+     files,
+     file_report_text,
+     {.who = "report files", .events = kFileReads, .enable = "syscalls strings"},
+     kFileUses},
     {ReportCommand::Kind::kmem,
      kmem,
      kmem_report_text,
