@@ -105,6 +105,10 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
+  add_duration(sub, options->interval_s,
+               "With --live on a terminal: draw the report again after this time (1s)",
+               "--interval")
+      ->needs(live);
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
   add_top(sub, options->top);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/coverage/record_selector.h"
@@ -71,6 +72,7 @@ class SelectedInput : public ReportInput {
                                                  const SelectionArgs& args, const EventUse& use);
 
   Result<> read(Analysis& analysis) override;
+  void refresh(Refresh how) override { input_->refresh(std::move(how)); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override {
     return input_->traced();

@@ -217,6 +217,9 @@ TEST(CommandLine, Report) {
                   .selection.events,
               ElementsAre("sched"));
   EXPECT_EQ(live.duration_s, 2);
+  EXPECT_EQ(command<ReportCommand>({"report", "sched", "--live", "--interval", "500ms"}).interval_s,
+            0.5);
+  EXPECT_THAT(usage_error({"report", "sched", "/a", "--interval", "1s"}), HasSubstr("--live"));
   usage_error({"report", "kmem", "/a", "--live"});
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}), HasSubstr("--live"));
   EXPECT_THAT(
