@@ -23,7 +23,7 @@
 #include "ctl/commands/snapshot_commands.h"
 #include "ctl/commands/stream.h"
 #include "ctl/commands/trace_paths.h"
-#include "ctl/reports/html_report.h"
+#include "ctl/html/html_report.h"
 #include "ctl/reports/report.h"
 #include "ctl/terminal/output.h"
 

@@ -108,6 +108,10 @@ constexpr Examples kExamples[] = {
     {"report processes", R"(  ktracectl report processes DIR --by lifetime
   ktracectl report processes DIR --tree --top all
   ktracectl report processes DIR --comm 'make*' --csv)"},
+    {"report files", R"(  ktracectl report files DIR --error ENOENT            what was not found
+  ktracectl report files DIR --by opens --top 20
+  ktracectl report files DIR --where 'text ~ "/etc/*"' --csv --table process_paths
+  ktracectl report files --live --event syscalls,strings --comm nginx)"},
     {"report kmem", R"(  ktracectl report kmem DIR --by waste
   ktracectl report kmem DIR --event kmalloc,kfree
   ktracectl report kmem --live --duration 5s --top 20)"},

@@ -13,6 +13,7 @@
 #include "ctl/command_line/report_options.h"
 #include "ctl/command_line/selection_options.h"
 #include "ctl/printing/output_format.h"
+#include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
@@ -104,6 +105,10 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
   add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
+  add_duration(sub, options->interval_s,
+               "With --live on a terminal: draw the report again after this time (1s)",
+               "--interval")
+      ->needs(live);
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
   add_top(sub, options->top);
@@ -250,6 +255,9 @@ void add_report(CLI::App& app, Command& command) {
                   "What is in the traces: events, CPUs, losses, processes", {});
   add_report_kind(sub, command, Kind::processes, "processes",
                   "Who started which process, what it ran and how it ended", process_sort_keys());
+  add_report_kind(sub, command, Kind::files, "files",
+                  "Which paths system calls got: what is opened, and what was not found",
+                  file_sort_keys());
   add_report_kind(sub, command, Kind::kmem, "kmem",
                   "Who allocates kernel memory, what is wasted and what is not given back",
                   kmem_sort_keys());

@@ -16,6 +16,17 @@ namespace {
 using nlohmann::json;
 using Kind = ReportCommand::Kind;
 
+std::vector<CsvTable> file_tables(const std::string& actor) {
+  const std::string path = "path,role,relative_to,cut,unreadable";
+  const std::string use =
+      "calls,opens,failed,uncertain,errors,time.count,time.total_ns,time.mean_ns,time.max_ns";
+  return {{"paths", path + "," + use + ",processes,others"},
+          {"failures", path + "," + actor + ",syscall,error,count,last_ns,others"},
+          {"processes", actor + "," + use + ",paths,others"},
+          {"process_paths", actor + "," + path + "," + use + ",others"},
+          {"calls", "syscall," + use + ",others"}};
+}
+
 const std::vector<CsvTable>& tables_of(Kind kind) {
   static const std::string kActor = "pid,tid,comm,start_ns";
   static const std::string kUse =
@@ -38,6 +49,7 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
                           ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
                           "threads,execs,program,argv,cgroup,end.how,end.ts,end.status,"
                           "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}}},
+      {Kind::files, file_tables(kActor)},
       {Kind::kmem,
        {{"call_sites", "type,call_site,symbol" + kUse},
         {"caches", "cache,size" + kUse},

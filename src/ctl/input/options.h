@@ -77,10 +77,19 @@ struct ReportCommand {
   // Single events of lists of the longest: they are kept in memory until the end.
   [[nodiscard]] uint64_t single_events() const { return top != kAllRows ? top : 10000; }
 
-  enum class Kind { summary, processes, kmem, sched, syscalls, wakeups } kind = Kind::summary;
+  enum class Kind {
+    summary,
+    processes,
+    files,
+    kmem,
+    sched,
+    syscalls,
+    wakeups
+  } kind = Kind::summary;
   std::vector<std::string> directories;  // not used with `live`
   bool live = false;                     // report on live events
   std::optional<double> duration_s;      // of a live report, in seconds
+  std::optional<double> interval_s;      // likewise, between two frames on a terminal; else 1 s
   bool partial = false;                  // also an unfinished trace
   SelectionArgs selection;               // what is reported
   TimeArgs times;                        // of a live report only `until`

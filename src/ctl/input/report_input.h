@@ -2,7 +2,9 @@
 // The source of a report's events.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -35,6 +37,14 @@ struct ReportFacts {
 // Adds "window", "sources" and "caveats" to a report.
 void add_facts(nlohmann::json& report, const ReportFacts& facts);
 
+// Shows a report while its input is read. The functions return false if nobody sees it any more.
+struct Refresh {
+  std::chrono::nanoseconds interval{};
+  std::function<bool()> draw;       // may call facts() and symbol()
+  int resized_fd = -1;              // readable when `on_resize` is to be called
+  std::function<bool()> on_resize;  // draws the same for another size
+};
+
 // Traces, or a live stream.
 class ReportInput {
  public:
@@ -42,6 +52,8 @@ class ReportInput {
   // Gives all events and config changes to `analysis`. Where a CPU's history begins in the middle,
   // it also gives a loss with count 0. Fails if there is nothing to report.
   virtual Result<> read(Analysis& analysis) = 0;
+  // Call before read(), which then calls these functions, if it waits for events.
+  virtual void refresh(Refresh /*how*/) {}
   // Call after the last event. `needed`: the events of which the analysis needs every hit.
   [[nodiscard]] virtual ReportFacts facts(const std::vector<std::string>& needed) = 0;
   // Call after the last event. The events that were enabled at any time; nothing if unknown.

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ctl/input/report_input.h"
@@ -28,6 +29,7 @@ class SelectedInput : public ReportInput {
                                                  const SelectionArgs& args, const EventUse& use);
 
   Result<> read(Analysis& analysis) override;
+  void refresh(Refresh how) override { input_->refresh(std::move(how)); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override {
     return input_->traced();

@@ -49,7 +49,7 @@ std::optional<std::string> missing_events(const EventNeed& need, const EventName
   if (missing.empty() || (need.any && missing.size() < need.events.size())) return std::nullopt;
   const bool live = when == Traced::now;
   const char* state = live ? "enabled" : "traced";
-  // A session may have events that the recorder has not.
+  // A session may have events that the recorder has not. --event replaces those of the recorder.
   const auto remedy = [&](std::string names, const char* them) {
     if (!live) return fmt::format("'ktracectl events enable {}' turns {} on", names, them);
     std::ranges::replace(names, ' ', ',');
@@ -59,9 +59,10 @@ std::optional<std::string> missing_events(const EventNeed& need, const EventName
     return fmt::format("{} is made from {}, of which none is {}: {}", need.who,
                        fmt::join(need.events, ", "), state,
                        remedy(std::string(need.enable), "them"));
-  return fmt::format(
-      "{} needs {}, not {}: {}", need.who, fmt::join(missing, " and "), state,
-      remedy(fmt::format("{}", fmt::join(missing, " ")), missing.size() == 1 ? "it" : "them"));
+  return fmt::format("{} needs {}, not {}: {}", need.who, fmt::join(missing, " and "), state,
+                     remedy(live ? fmt::format("{}", fmt::join(need.events, " "))
+                                 : fmt::format("{}", fmt::join(missing, " ")),
+                            missing.size() == 1 ? "it" : "them"));
 }
 
 }  // namespace ktraced

@@ -53,10 +53,22 @@ void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
   }
 }
 
+void LiveInput::refresh_in(StreamLoop& loop, const BatchMerger& merger) {
+  const auto next = [](bool is_seen) {
+    return is_seen ? StreamLoop::Next::go_on : StreamLoop::Next::finish;
+  };
+  loop.every(refresh_->interval, [this, &merger, next] {
+    end_ns_ = merger.whole_until();
+    return next(refresh_->draw());
+  });
+  loop.watch_always(refresh_->resized_fd, [this, next] { return next(refresh_->on_resize()); });
+}
+
 Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {
   auto packets = ReadAhead::start(source_);
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, signals_.fd(), -1);
+  if (refresh_) refresh_in(loop, merger);
   return loop.run(
       StreamLoop::duration_of(seconds_),
       {.on_packet =
@@ -78,6 +90,7 @@ Result<> LiveInput::read(Analysis& analysis) {
   merger.finish();
   feed.finish();
   end_ns_ = merger.whole_until();
+  at_end_ = true;
   return {};
 }
 
@@ -90,7 +103,7 @@ ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   facts.accounts = json::object();
   for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};
   if (!ended_) facts.caveat(ended_.error().message);
-  if (ended_ && !counts_.total())
+  if (at_end_ && ended_ && !counts_.total())
     facts.caveat("the daemon did not report which hits the kernel missed");
   for (ConfigCaveat& caveat :
        config_caveats(spans_of(configs_, facts.begin_ns, facts.end_ns), needed))

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ctl/input/analysis_feed.h"
 #include "ctl/input/report_input.h"
@@ -27,6 +28,7 @@ class LiveInput : public ReportInput {
                                                         const std::vector<std::string>& events);
 
   Result<> read(Analysis& analysis) override;
+  void refresh(Refresh how) override { refresh_ = std::move(how); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
@@ -37,6 +39,7 @@ class LiveInput : public ReportInput {
   LiveInput(std::string socket, std::optional<double> seconds, StopSignals signals,
             LiveSource source);
   Result<StreamLoop::End> run(BatchMerger& merger);
+  void refresh_in(StreamLoop& loop, const BatchMerger& merger);
   void apply_metadata(RecordView record, AnalysisFeed& feed);
 
   std::string socket_;
@@ -48,7 +51,9 @@ class LiveInput : public ReportInput {
   RemoteSymbols symbols_;
   SessionCounts counts_;
   nlohmann::json configs_;  // the trace configs, in the format of manifests
+  std::optional<Refresh> refresh_;
   uint64_t end_ns_ = 0;
+  bool at_end_ = false;  // of the stream
   Result<> ended_;
 };
 

@@ -55,7 +55,7 @@ StreamLoop::Next StreamLoop::call_watchers() {
   Next next = Next::go_on;
   for (Watched& watched : watched_)
     if (std::exchange(watched.ready, false)) {
-      watched.fd = -1;
+      if (watched.once) watched.fd = -1;
       next = std::max(next, watched.on_ready());
     }
   if (tick_ && Clock::now() >= next_tick_) {

@@ -47,6 +47,10 @@ class StreamLoop {
   void watch(int fd, std::function<Next()> on_ready) {
     watched_.push_back({.fd = fd, .on_ready = std::move(on_ready)});
   }
+  // Calls `on_ready`, which must read from `fd`, each time that `fd` is readable.
+  void watch_always(int fd, std::function<Next()> on_ready) {
+    watched_.push_back({.fd = fd, .on_ready = std::move(on_ready), .once = false});
+  }
   // Calls `tick` about once per `interval`.
   void every(Clock::duration interval, std::function<Next()> tick) {
     interval_ = interval;
@@ -65,6 +69,7 @@ class StreamLoop {
   struct Watched {
     int fd;
     std::function<Next()> on_ready;
+    bool once = true;
     bool ready = false;
   };
   Result<Ready> wait(Clock::time_point until);

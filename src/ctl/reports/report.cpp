@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -19,8 +22,10 @@
 #include "ctl/input/trace_input.h"
 #include "ctl/input/traced_events.h"
 #include "ctl/live/live_input.h"
+#include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
+#include "ctl/reports/report_frames.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
@@ -39,57 +44,90 @@ struct Making {
   const ReportCommand& command;
   ReportInput& input;
   ReportFacts& facts;
+  ReportFrames* frames;  // that show it while events are read; null: none
 };
+
+std::string frame_text(const Making& making, json report);
+
+// Reads all events into `analysis`. `make` finishes it and returns the report on the events read so
+// far: here at the end, for frames earlier, but in a copy of this process.
+Result<json> read_and_make(const Making& making, Analysis& analysis,
+                           const std::function<json()>& make) {
+  if (making.frames != nullptr)
+    making.input.refresh(
+        making.frames->refresh([&making, &make] { return frame_text(making, make()); }));
+  if (auto read = making.input.read(analysis); !read) return propagate(read);
+  return make();
+}
 
 Result<json> summary(const Making& making) {
   SummaryAnalysis analysis;
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
-  making.facts = making.input.facts({});
-  return summary_report(analysis, making.command, making.facts);
+  return read_and_make(making, analysis, [&] {
+    making.facts = making.input.facts({});
+    return summary_report(analysis, making.command, making.facts);
+  });
 }
 
 Result<json> processes(const Making& making) {
   ProcessAnalysis analysis;
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
-  making.facts = making.input.facts(kProcessNeeds);
-  analysis.finish(making.facts.end_ns);
-  return process_report(analysis, making.command, making.facts);
+  return read_and_make(making, analysis, [&] {
+    making.facts = making.input.facts(kProcessNeeds);
+    analysis.finish(making.facts.end_ns);
+    return process_report(analysis, making.command, making.facts);
+  });
+}
+
+Result<json> files(const Making& making) {
+  FileAnalysis analysis;
+  CallPaths calls(analysis);
+  return read_and_make(making, calls, [&] {
+    making.facts = making.input.facts(kFileNeeds);
+    calls.finish(making.facts.end_ns);
+    return file_report(analysis, calls, making.command);
+  });
 }
 
 Result<json> kmem(const Making& making) {
   KmemAnalysis analysis;
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
-  making.facts = making.input.facts(events_that_free(analysis));
-  analysis.finish(making.facts.end_ns, making.facts.whole_since_ns);
-  return kmem_report(analysis, making.command,
-                     [&making](uint64_t address) { return making.input.symbol(address); });
+  return read_and_make(making, analysis, [&] {
+    making.facts = making.input.facts(events_that_free(analysis));
+    analysis.finish(making.facts.end_ns, making.facts.whole_since_ns);
+    return kmem_report(analysis, making.command,
+                       [&making](uint64_t address) { return making.input.symbol(address); });
+  });
 }
 
 Result<json> sched(const Making& making) {
   SchedAnalysis analysis(making.command.single_events());
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
-  making.facts = making.input.facts(kSchedNeeds);
-  analysis.finish(making.facts.end_ns);
-  return sched_report(analysis, making.command);
+  return read_and_make(making, analysis, [&] {
+    making.facts = making.input.facts(kSchedNeeds);
+    analysis.finish(making.facts.end_ns);
+    return sched_report(analysis, making.command);
+  });
 }
 
 Result<json> syscalls(const Making& making) {
   CallTracker calls;
   SyscallAnalysis analysis(calls, making.command.single_events());
-  if (auto read = making.input.read(calls); !read) return propagate(read);
-  making.facts = making.input.facts(kSyscallNeeds);
-  calls.finish(making.facts.end_ns);
-  return syscall_report(analysis, making.command);
+  return read_and_make(making, calls, [&] {
+    making.facts = making.input.facts(kSyscallNeeds);
+    calls.finish(making.facts.end_ns);
+    return syscall_report(analysis, making.command);
+  });
 }
 
 Result<json> wakeups(const Making& making) {
   WakeupAnalysis analysis(wakeup_targets(making.command.who), making.command.single_events());
-  if (auto read = making.input.read(analysis); !read) return propagate(read);
-  making.facts = making.input.facts(kWakeupNeeds);
-  analysis.finish(making.facts.end_ns);
-  return wakeup_report(analysis, making.command);
+  return read_and_make(making, analysis, [&] {
+    making.facts = making.input.facts(kWakeupNeeds);
+    analysis.finish(making.facts.end_ns);
+    return wakeup_report(analysis, making.command);
+  });
 }
 
+constexpr std::string_view kFileUses[] = {"sys_enter",          "sys_exit",
+                                          "sys_enter_string",   "sys_exit_string",
+                                          "sched_process_exec", "sched_process_exit"};
 constexpr std::string_view kKmemUses[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
                                           "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
 constexpr std::string_view kSchedUses[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
@@ -100,6 +138,8 @@ constexpr std::string_view kWakeupUses[] = {"sched_switch",       "sched_waking"
                                             "sched_wakeup",       "sched_wakeup_new",
                                             "sched_migrate_task", "sched_process_fork"};
 constexpr std::string_view kProcessReads[] = {"sched_process_fork", "sched_process_exit"};
+constexpr std::string_view kFileReads[] = {"sys_enter", "sys_exit", "sys_enter_string",
+                                           "sys_exit_string"};
 constexpr std::string_view kKmemReads[] = {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"};
 constexpr std::string_view kSchedReads[] = {"sched_switch", "sched_wakeup"};
 constexpr std::string_view kSyscallReads[] = {"sys_enter", "sys_exit"};
@@ -120,6 +160,11 @@ constexpr ReportKind kReportKinds[] = {
      process_report_text,
      {.who = "report processes", .events = kProcessReads, .enable = "process"},
      {}},
+    {ReportCommand::Kind::files,
+     files,
+     file_report_text,
+     {.who = "report files", .events = kFileReads, .enable = "syscalls strings"},
+     kFileUses},
     {ReportCommand::Kind::kmem,
      kmem,
      kmem_report_text,
@@ -146,13 +191,30 @@ const ReportKind& kind_of(const ReportCommand& command) {
   return *std::ranges::find(kReportKinds, command.kind, &ReportKind::kind);
 }
 
-// Prints why the report may be empty.
-void print_missing_events(const ReportCommand& command, const ReportInput& input) {
+// Why the report may be empty.
+std::optional<std::string> missing_text(const ReportCommand& command, const ReportInput& input) {
   const auto traced = input.traced();
-  if (!traced) return;
+  if (!traced) return std::nullopt;
   const Traced when = command.live ? Traced::now : Traced::in_the_past;
-  if (const auto missing = missing_events(kind_of(command).needs, *traced, when))
-    print_stderr("ktracectl: {}\n", printable(*missing));
+  return missing_events(kind_of(command).needs, *traced, when);
+}
+
+std::string frame_text(const Making& making, json report) {
+  add_facts(report, making.facts);
+  std::string text = facts_text(report);
+  if (const auto missing = missing_text(making.command, making.input))
+    text += printable(*missing) + "\n\n";
+  return text + kind_of(making.command).text(report, Colours::of(STDOUT_FILENO));
+}
+
+// Nothing if the report is only printed at its end.
+Result<std::unique_ptr<ReportFrames>> frames_of(const ReportCommand& command,
+                                                const Options& options) {
+  constexpr double kShortest = 0.1, kDefault = 1, kLongest = 1e6;  // seconds
+  const bool is_text = !command.csv && !options.json;
+  if (!command.live || !is_text || !FullScreen::is_possible(STDOUT_FILENO)) return nullptr;
+  const double seconds = std::clamp(command.interval_s.value_or(kDefault), kShortest, kLongest);
+  return ReportFrames::every(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
 }
 
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
@@ -189,12 +251,17 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
   if (command.csv && !csv_table_named(command.kind, command.table))
     return fail(ExitCode::usage, "unknown table '{}'; there are {}", command.table,
                 fmt::join(csv_table_names(command.kind), ", "));
+  auto frames = frames_of(command, options);
+  if (!frames) return propagate(frames);
   auto input = input_of(command, options);
   if (!input) return propagate(input);
   ReportFacts facts;
-  auto made = kind_of(command).make({.command = command, .input = **input, .facts = facts});
+  auto made = kind_of(command).make(
+      {.command = command, .input = **input, .facts = facts, .frames = frames->get()});
+  frames->reset();
   if (!made) return propagate(made);
-  print_missing_events(command, **input);
+  if (const auto missing = missing_text(command, **input))
+    print_stderr("ktracectl: {}\n", printable(*missing));
   if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
     print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
   json& report = *made;

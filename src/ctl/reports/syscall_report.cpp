@@ -10,8 +10,8 @@
 #include "analysis/coverage/event_fields.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
+#include "ctl/reports/call_names.h"
 #include "ctl/reports/latency_json.h"
-#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -32,17 +32,10 @@ constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
     {"max", [](const SyscallRow& row) { return if_timed(row, row.ns.max()); }},
 };
 
-std::string error_name(int32_t error) {
-  const std::string_view name = errno_name(error);
-  return name.empty() ? std::to_string(error) : std::string(name);
-}
-
 json row_json(const SyscallRow& row) {
-  json errors = json::object();
-  for (const auto& [error, count] : row.errors) errors[error_name(error)] = count;
   json out = {{"calls", row.calls},
               {"failed", row.failed},
-              {"errors", std::move(errors)},
+              {"errors", errors_json(row.errors)},
               {"time", latency_json(row.ns)},
               {"histogram", histogram_json(row.ns)}};
   if (row.others)
@@ -80,14 +73,7 @@ json call_json(const SyscallCall& call) {
               {"syscall", syscall_text(call.abi, call.nr)},
               {"args", std::move(args)},
               {"ret", call.ret}};
-  if (is_error_result(call.ret)) out["error"] = error_name(static_cast<int32_t>(-call.ret));
-  return out;
-}
-
-std::string errors_text(const json& row) {
-  std::string out;
-  for (const auto& [error, count] : member(row, "errors").items())
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", error, grouped(count.get<uint64_t>()));
+  if (is_error_result(call.ret)) out["error"] = error_text(static_cast<int32_t>(-call.ret));
   return out;
 }
 
@@ -165,12 +151,6 @@ std::string syscall_notes(const json& report) {
 }
 
 }  // namespace
-
-std::string syscall_text(uint32_t abi, int32_t nr) {
-  const std::string_view name = syscall_name(abi, nr);
-  std::string text = name.empty() ? fmt::format("syscall_{}", nr) : std::string(name);
-  return abi == 0 ? text : fmt::format("{} ({})", text, syscall_abi_name(abi));
-}
 
 std::vector<std::string> syscall_sort_keys() {
   std::vector<std::string> keys;

@@ -17,8 +17,6 @@ namespace ktraced {
 
 // The events that it depends on.
 inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
-// "openat", "open (i386)", or "syscall_1000" for one without a name.
-[[nodiscard]] std::string syscall_text(uint32_t abi, int32_t nr);
 
 // As JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,

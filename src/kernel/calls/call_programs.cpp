@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "kernel/calls/call_functions.h"
-#include "kernel/calls/string_arguments.h"
+#include "kernel/calls/string_calls.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The progress line of `ktracectl record` on a terminal.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <regex>
 
 #include "harness/client/daemon.h"
+#include "harness/machine/terminal.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
@@ -19,36 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-// A private terminal.
-class Terminal {
- public:
-  Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)) {
-    char name[64] = {};
-    if (!master_ || ::grantpt(master_.get()) != 0 || ::unlockpt(master_.get()) != 0 ||
-        ::ptsname_r(master_.get(), name, sizeof(name)) != 0)
-      throw std::runtime_error("no pseudo-terminal: is /dev/pts mounted?");
-    name_ = name;
-    other_side_ = Fd(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));  // keeps what is written
-  }
-  // Runs the command with its standard error on this terminal.
-  [[nodiscard]] Command on_terminal(const Command& command) const {
-    Command words = {"sh", "-c", "exec \"$@\" 2>" + name_, "sh"};
-    words.insert(words.end(), command.begin(), command.end());
-    return words;
-  }
-  // All that was written to it so far.
-  const std::string& text() {
-    char bytes[4096];
-    for (ssize_t got; (got = ::read(master_.get(), bytes, sizeof(bytes))) > 0;)
-      text_.append(bytes, static_cast<size_t>(got));
-    return text_;
-  }
-
- private:
-  Fd master_, other_side_;
-  std::string name_, text_;
-};
 
 // The numbers of the last line of progress: events, events/s, lost.
 struct Progress {

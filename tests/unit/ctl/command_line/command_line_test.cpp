@@ -202,10 +202,9 @@ TEST(CommandLine, Report) {
   EXPECT_EQ(html.top, 5U);
   EXPECT_THAT(usage_error({"report", "html", "/a"}), HasSubstr("--output"));
   EXPECT_THAT(usage_error({"report", "html", "-o", "page.html"}), HasSubstr("DIR"));
-  EXPECT_THAT(
-      usage_error({"report"}),
-      HasSubstr("report needs one of summary, processes, kmem, sched, syscalls, wakeups, html; see "
-                "'ktracectl help report'"));
+  EXPECT_THAT(usage_error({"report"}), HasSubstr("report needs one of summary, processes, files, "
+                                                 "kmem, sched, syscalls, wakeups, html; see "
+                                                 "'ktracectl help report'"));
   EXPECT_THAT(usage_error({"report", "kmem"}),
               HasSubstr("report kmem needs DIR, a trace directory, or --live"));
   auto live = command<ReportCommand>({"report", "kmem", "--live", "--duration", "2"});
@@ -218,6 +217,9 @@ TEST(CommandLine, Report) {
                   .selection.events,
               ElementsAre("sched"));
   EXPECT_EQ(live.duration_s, 2);
+  EXPECT_EQ(command<ReportCommand>({"report", "sched", "--live", "--interval", "500ms"}).interval_s,
+            0.5);
+  EXPECT_THAT(usage_error({"report", "sched", "/a", "--interval", "1s"}), HasSubstr("--live"));
   usage_error({"report", "kmem", "/a", "--live"});
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--duration", "2"}), HasSubstr("--live"));
   EXPECT_THAT(
@@ -240,6 +242,14 @@ TEST(CommandLine, ReportTables) {
   EXPECT_THAT(usage_error({"report", "sched", "/a", "--csv", "--table", "longst"}),
               HasSubstr("unknown table 'longst'; did you mean 'longest'?"));
   EXPECT_THAT(usage_error({"report", "sched", "/a", "--table", "cpus"}), HasSubstr("--csv"));
+}
+
+TEST(CommandLine, ReportFiles) {
+  const auto files = command<ReportCommand>({"report", "files", "/a", "--by", "opens"});
+  EXPECT_EQ(files.kind, ReportCommand::Kind::files);
+  EXPECT_EQ(files.by, "opens");
+  EXPECT_THAT(usage_error({"report", "files", "/a", "--by", "open"}),
+              HasSubstr("unknown sort key 'open'; did you mean 'opens'?"));
 }
 
 TEST(CommandLine, ReportProcessesAndWakeups) {

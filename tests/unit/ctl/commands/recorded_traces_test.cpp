@@ -78,11 +78,9 @@ TEST_P(RecordedTrace, IsShownInEveryFormat) {
 
 TEST_P(RecordedTrace, IsReportedOn) {
   const std::pair<ReportCommand::Kind, const char*> kinds[] = {
-      {ReportCommand::Kind::summary, "summary"},
-      {ReportCommand::Kind::kmem, "kmem"},
-      {ReportCommand::Kind::sched, "sched"},
-      {ReportCommand::Kind::syscalls, "syscalls"},
-      {ReportCommand::Kind::wakeups, "wakeups"}};
+      {ReportCommand::Kind::summary, "summary"},   {ReportCommand::Kind::files, "files"},
+      {ReportCommand::Kind::kmem, "kmem"},         {ReportCommand::Kind::sched, "sched"},
+      {ReportCommand::Kind::syscalls, "syscalls"}, {ReportCommand::Kind::wakeups, "wakeups"}};
   for (const auto& [kind, name] : kinds) {
     ReportCommand command;
     command.kind = kind;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/calls/string_arguments.h"
+#include "schema/string_arguments.h"
 
-#include <algorithm>
 #include <map>
 #include <ranges>
-
-#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -63,12 +60,6 @@ uint8_t string_arguments(uint32_t abi, std::string_view name) {
   if (name == "fanotify_mark") return abi == kIa32 ? 0 : arguments(4);
   const auto found = table().find(name);
   return found == table().end() ? 0 : found->second;
-}
-
-void set_string_arguments(struct control& control) {
-  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
-    for (int32_t nr = 0; nr < SYSCALL_MAX; ++nr)
-      control.string_args[abi][nr] = string_arguments(abi, syscall_name(abi, nr));
 }
 
 }  // namespace ktraced

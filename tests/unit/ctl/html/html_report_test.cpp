@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/reports/html_report.h"
+#include "ctl/html/html_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/reports/html_template.h"
+#include "ctl/html/html_template.h"
 #include "unit/ctl/reports/report_fixture.h"
 
 namespace ktraced::test {

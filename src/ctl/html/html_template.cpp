@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/reports/html_template.h"
+#include "ctl/html/html_template.h"
 
 #ifdef KTRACED_HTML_PAGE
 

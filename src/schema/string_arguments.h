@@ -14,7 +14,4 @@ namespace ktraced {
 // memory, like socketcall, are not known.
 [[nodiscard]] uint8_t string_arguments(uint32_t abi, std::string_view name);
 
-// Writes them for all calls of all ABIs to where the programs read them.
-void set_string_arguments(struct control& control);
-
 }  // namespace ktraced

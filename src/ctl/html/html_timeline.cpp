@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/reports/html_timeline.h"
+#include "ctl/html/html_timeline.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "ctl/reports/syscall_report.h"
+#include "ctl/reports/call_names.h"
 
 namespace ktraced {
 namespace {

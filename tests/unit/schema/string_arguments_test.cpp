@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/calls/string_arguments.h"
+#include "schema/string_arguments.h"
 
 #include <gtest/gtest.h>
-
-#include <memory>
 
 #include "schema/names.h"
 
@@ -27,17 +25,6 @@ TEST(StringArguments, DependOnTheAbiWhereArgumentsTakeTwoRegisters) {
   EXPECT_EQ(string_arguments(kNativeCalls, "fanotify_mark"), 0b10000);
   EXPECT_EQ(string_arguments(kX32Calls, "fanotify_mark"), 0b10000);
   EXPECT_EQ(string_arguments(kIa32Calls, "fanotify_mark"), 0);
-}
-
-TEST(StringArguments, AreSetByTheNumbersOfEachAbi) {
-  const auto control = std::make_unique<struct control>();
-  set_string_arguments(*control);
-  constexpr int kOpenNative = 2, kOpenIa32 = 5, kReadNative = 0, kSocketcallIa32 = 102;
-  EXPECT_EQ(control->string_args[kNativeCalls][kOpenNative], 0b1);
-  EXPECT_EQ(control->string_args[kIa32Calls][kOpenIa32], 0b1);
-  EXPECT_EQ(control->string_args[kX32Calls][kOpenNative], 0b1);
-  EXPECT_EQ(control->string_args[kNativeCalls][kReadNative], 0);
-  EXPECT_EQ(control->string_args[kIa32Calls][kSocketcallIa32], 0) << "they are in memory";
 }
 
 // A name with a mistake would never match.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/reports/html_report.h"
+#include "ctl/html/html_report.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,12 +8,12 @@
 
 #include "analysis/reports/fan_out.h"
 #include "base/print_stderr.h"
+#include "ctl/html/html_template.h"
+#include "ctl/html/html_timeline.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/selected_input.h"
 #include "ctl/input/trace_input.h"
-#include "ctl/reports/html_template.h"
-#include "ctl/reports/html_timeline.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"

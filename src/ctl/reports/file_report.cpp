@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/file_report.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "ctl/reports/actor_json.h"
+#include "ctl/reports/call_names.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::json;
+// Nothing: no call of the row has a time. It is sorted after all rows that have one.
+using FileNumber = std::optional<uint64_t>;
+using FileValue = FileNumber (*)(const FileUse& use);
+
+FileNumber if_file_timed(const FileUse& use, uint64_t value) {
+  return use.timed != 0 ? FileNumber(value) : std::nullopt;
+}
+
+constexpr std::pair<const char*, FileValue> kFileKeys[] = {
+    {"calls", [](const FileUse& use) { return FileNumber(use.calls); }},
+    {"opens", [](const FileUse& use) { return FileNumber(use.opens); }},
+    {"failed", [](const FileUse& use) { return FileNumber(use.failed); }},
+    {"time", [](const FileUse& use) { return if_file_timed(use, use.total_ns); }},
+    {"max", [](const FileUse& use) { return if_file_timed(use, use.max_ns); }},
+};
+
+const char* path_role_name(PathRole role) {
+  switch (role) {
+    case PathRole::old_path:
+      return "old_path";
+    case PathRole::new_path:
+      return "new_path";
+    case PathRole::link_target:
+      return "link_target";
+    case PathRole::mount_source:
+      return "mount_source";
+    case PathRole::path:
+      break;
+  }
+  return "path";
+}
+
+json file_path_json(const FilePath& path) {
+  json from;
+  if (path.directory == AT_FDCWD || (path.relative && !path.directory))
+    from = "cwd";
+  else if (path.directory)
+    from = *path.directory;
+  json out = {{"path", path.unreadable ? json() : json(path.text)},
+              {"role", path_role_name(path.role)},
+              {"relative_to", from}};
+  if (path.cut) out["cut"] = true;
+  if (path.unreadable) out["unreadable"] = true;
+  return out;
+}
+
+json file_process_json(const FileProcess& process) {
+  return actor_json(process.pid, process.pid_known, process.comm, process.start_ns);
+}
+
+json file_use_json(const FileUse& use) {
+  return {{"calls", use.calls},
+          {"opens", use.opens},
+          {"failed", use.failed},
+          {"uncertain", use.uncertain},
+          {"errors", errors_json(use.errors)},
+          {"time",
+           {{"count", use.timed},
+            {"total_ns", use.total_ns},
+            {"mean_ns", use.timed == 0 ? 0 : use.total_ns / use.timed},
+            {"max_ns", use.max_ns}}}};
+}
+
+// The first rows in the order of `before`, each as `make` makes it.
+template <class Row, class Before, class Make>
+json first_rows(const std::vector<Row>& all, uint64_t top, Before before, Make make) {
+  std::vector<const Row*> rows;
+  rows.reserve(all.size());
+  for (const Row& row : all) rows.push_back(&row);
+  const size_t shown = std::min<size_t>(rows.size(), top);
+  std::ranges::stable_sort(rows, [&](const Row* a, const Row* b) { return before(*a, *b); });
+  json list = json::array();
+  for (size_t i = 0; i < shown; ++i) list.push_back(make(*rows[i]));
+  return {{"rows", std::move(list)}, {"of", rows.size()}};
+}
+
+// Makes the tables of one report.
+class FileTables {
+ public:
+  FileTables(const FileAnalysis& analysis, const ReportCommand& command, FileValue value)
+      : analysis_(analysis), top_(command.top), value_(value) {}
+
+  [[nodiscard]] json paths() const {
+    return use_rows(analysis_.paths(), [](const FilePathRow& row, json& out) {
+      out.update(file_path_json(row.path));
+      out["processes"] = row.processes;
+    });
+  }
+  [[nodiscard]] json processes() const {
+    return use_rows(analysis_.processes(), [](const FileProcessRow& row, json& out) {
+      out.update(file_process_json(row.process));
+      out["paths"] = row.paths;
+    });
+  }
+  [[nodiscard]] json process_paths() const {
+    return use_rows(analysis_.process_paths(),
+                    [this](const FileProcessPathRow& row, json& out) { add_place(row, out); });
+  }
+  [[nodiscard]] json calls() const {
+    return use_rows(analysis_.calls(), [](const FileCallRow& row, json& out) {
+      out["syscall"] = syscall_text(row.abi, row.nr);
+    });
+  }
+  // The most frequent first, and of equals the latest.
+  [[nodiscard]] json failures() const {
+    const auto before = [](const FileFailureRow& a, const FileFailureRow& b) {
+      return std::tuple(b.count, b.last_ns) < std::tuple(a.count, a.last_ns);
+    };
+    return first_rows(analysis_.failures(), top_, before, [this](const FileFailureRow& row) {
+      json out = {{"count", row.count}, {"last_ns", row.last_ns}};
+      if (row.others) {
+        out["others"] = true;
+        return out;
+      }
+      out["syscall"] = syscall_text(row.abi, row.nr);
+      out["error"] = error_text(row.error);
+      add_place(row, out);
+      return out;
+    });
+  }
+
+ private:
+  template <class Row, class Name>
+  [[nodiscard]] json use_rows(const std::vector<Row>& rows, Name name) const {
+    const auto before = [this](const Row& a, const Row& b) {
+      return std::pair(value_(b.use), b.use.calls) < std::pair(value_(a.use), a.use.calls);
+    };
+    return first_rows(rows, top_, before, [&name](const Row& row) {
+      json out = file_use_json(row.use);
+      if (row.others)
+        out["others"] = true;
+      else
+        name(row, out);
+      return out;
+    });
+  }
+  template <class Row>
+  void add_place(const Row& row, json& out) const {
+    out.update(file_process_json(analysis_.processes()[row.process].process));
+    out.update(file_path_json(analysis_.paths()[row.path].path));
+  }
+
+  const FileAnalysis& analysis_;
+  uint64_t top_;
+  FileValue value_;
+};
+
+}  // namespace
+
+std::vector<std::string> file_sort_keys() {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : kFileKeys) keys.emplace_back(key);
+  return keys;
+}
+
+json file_report(const FileAnalysis& analysis, const CallPaths& calls,
+                 const ReportCommand& command) {
+  const auto* key = std::ranges::find(
+      kFileKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
+  if (key == std::ranges::end(kFileKeys)) key = kFileKeys;
+  const FileTables tables(analysis, command, key->second);
+  const PathCallGaps& gaps = calls.gaps();
+  return {{"by", key->first},
+          {"paths", tables.paths()},
+          {"failures", tables.failures()},
+          {"processes", tables.processes()},
+          {"process_paths", tables.process_paths()},
+          {"calls", tables.calls()},
+          {"unnamed", analysis.unnamed()},
+          {"running", gaps.running},
+          {"killed", gaps.killed},
+          {"begun_before", gaps.begun_before},
+          {"end_unseen", gaps.end_unseen},
+          {"not_followed", gaps.not_followed},
+          {"path_unseen", gaps.path_unseen},
+          {"call_unseen", gaps.call_unseen},
+          {"uncertain", analysis.uncertain()},
+          {"lost", calls.lost()}};
+}
+
+}  // namespace ktraced
