@@ -4,12 +4,13 @@
 
 The tests are steps in the life of one installation, in the order of their names.
 """
+import grp
 import json
 import os
 import pathlib
 import pwd
-import grp
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -153,7 +154,7 @@ class Service(unittest.TestCase):
     def test_08_continues_its_history_when_it_is_killed(self):
         mark("marked8")
         pid = main_pid()
-        run("kill", "-KILL", pid)
+        os.kill(pid, signal.SIGKILL)
         eventually(lambda: main_pid() not in (0, pid) and serves())
         self.assertTrue(newest_snapshot_has("marked8"))
 
@@ -165,7 +166,7 @@ class Service(unittest.TestCase):
         eventually(serves)
         mark("marked9")
         pid = main_pid()
-        run("kill", "-STOP", pid)
+        os.kill(pid, signal.SIGSTOP)
         eventually(lambda: main_pid() not in (0, pid) and serves())
         self.assertTrue(any("watchdog" in line["MESSAGE"].lower() for line in journal()))
         self.assertTrue(newest_snapshot_has("marked9"))
