@@ -18,7 +18,7 @@ test_packages=(
 	fish man-db mandoc zsh
 )
 # For scripts/package.
-package_packages=(debhelper dpkg-dev fakeroot lintian python3)
+package_packages=(build-essential debhelper dpkg-dev fakeroot lintian python3)
 lint_packages=(clang-format-19 clang-tidy-19 git shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)
