@@ -23,6 +23,14 @@ set(KTRACED_SYSUSERS_DIR ${systemd_parent}/sysusers.d)
 set(KTRACED_TMPFILES_DIR ${systemd_parent}/tmpfiles.d)
 include(GNUInstallDirs)
 
+# Where shells look for completions; zsh only below the prefixes /usr and /usr/local.
+set(KTRACED_COMPLETION_DIR_bash ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+set(KTRACED_COMPLETION_NAME_bash ktracectl)
+set(KTRACED_COMPLETION_DIR_zsh ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "functions of zsh")
+set(KTRACED_COMPLETION_NAME_zsh _ktracectl)
+set(KTRACED_COMPLETION_DIR_fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+set(KTRACED_COMPLETION_NAME_fish ktracectl.fish)
+
 set(KTRACED_CONFIG_DIR ${CMAKE_INSTALL_FULL_SYSCONFDIR}/ktraced)
 set(KTRACED_STATE_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/lib/ktraced)
 set(KTRACED_LOG_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/log/ktraced)

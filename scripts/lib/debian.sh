@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced: finds Debian's archive in this machine's own apt configuration, and makes root file systems
-# from it.
+# Sourced: finds Debian's archive in this machine's own apt configuration, and makes minimal systems of it.
 # shellcheck shell=bash
 
 # The archive that this machine installs from: apt's first one for Debian's main.
@@ -18,19 +17,20 @@ need_debian_mirror() {
 	printf '%s\n' "$mirror"
 }
 
-fresh_machine_cache=${FRESH_MACHINE_CACHE:-/var/cache/ktraced-fresh-machine}
+# Where minimal systems are kept.
+cache=${FRESH_MACHINE_CACHE:-/var/cache/ktraced-fresh-machine}
 
 # bare_system SUITE: prints the archive of a minimal system; makes it if it does not exist.
 bare_system() {
-	local suite=$1 archive=$fresh_machine_cache/$1.tar mirror
+	local suite=$1 archive=$cache/$1.tar mirror
 	if [ ! -s "$archive" ]; then
 		mirror=$(need_debian_mirror)
-		mkdir -p "$fresh_machine_cache"
-		rm -rf "$fresh_machine_cache/$suite.new"
-		debootstrap --variant=minbase "$suite" "$fresh_machine_cache/$suite.new" "$mirror" >&2 ||
+		mkdir -p "$cache"
+		rm -rf "$cache/$suite.new"
+		debootstrap --variant=minbase "$suite" "$cache/$suite.new" "$mirror" >&2 ||
 			die "debootstrap of $suite failed"
-		tar -C "$fresh_machine_cache/$suite.new" -cf "$archive.new" .
-		rm -rf "$fresh_machine_cache/$suite.new"
+		tar -C "$cache/$suite.new" -cf "$archive.new" .
+		rm -rf "$cache/$suite.new"
 		mv "$archive.new" "$archive"
 	fi
 	printf '%s\n' "$archive"

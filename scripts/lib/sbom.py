@@ -66,15 +66,14 @@ def npm_components(lock):
             yield npm(path, package, "build" if package.get("dev") else "bundled")
 
 
-def components_of(control, buildinfo, lock, version_of):
-    """All components. version_of(NAME): the installed version of a package, or None."""
+def components_of(control, buildinfo, lock, installed):
+    """All components. installed(NAME): name and version of the installed package that is or provides NAME, or None."""
     built = build_packages(buildinfo)
     release = control["Version"].rpartition("+deb")[2]
     needed = re.findall(r"(?:^|[,|])\s*([^\s,|]+)", control.get("Depends", ""))
     found = {}
-    for name in needed:
-        if version := built.get(name) or version_of(name):
-            found[name] = debian(name, version, release, "linked or needed")
+    for name, version in filter(None, map(installed, needed)):
+        found[name] = debian(name, built.get(name, version), release, "linked or needed")
     for name, version in built.items():
         if name not in found:
             found[name] = debian(name, version, release, "compiled in" if name in HEADER_ONLY else "build")
@@ -97,16 +96,23 @@ def document(control, digest, components, time):
     }
 
 
-def installed_version(name):
-    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}\n", name], check=False, capture_output=True, text=True)
-    return done.stdout.partition("\n")[0] or None
+def installed_packages():
+    """components_of()'s `installed`, of this machine."""
+    listed = subprocess.run(["dpkg-query", "-W", "-f", "${Package}\t${Version}\t${Provides}\n"], check=True, capture_output=True,
+                            text=True).stdout
+    found = {}
+    for name, version, provided in (line.split("\t") for line in listed.splitlines()):
+        for virtual in re.findall(r"(?:^|,)\s*([^\s,]+)", provided):
+            found.setdefault(virtual, (name, version))
+        found[name] = (name, version)
+    return found.get
 
 
 def main():
     package, buildinfo, lock, output = map(pathlib.Path, sys.argv[1:5])
     control = fields_of(subprocess.run(["dpkg-deb", "-f", package], check=True, capture_output=True, text=True).stdout)
     components = components_of(control, buildinfo.read_text(encoding="utf-8"), json.loads(lock.read_text(encoding="utf-8")),
-                               installed_version)
+                               installed_packages())
     digest = hashlib.sha256(package.read_bytes()).hexdigest()
     result = document(control, digest, components, int(os.environ.get("SOURCE_DATE_EPOCH", "0")))
     output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

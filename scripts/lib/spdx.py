@@ -12,7 +12,8 @@ import sys
 TAG = "SPDX-License-Identifier: "
 LICENCE, LICENCE_OF_BPF = "BSD-2-Clause", "GPL-2.0-only OR BSD-2-Clause"
 COMMENTS = {"//": (".h", ".c", ".cpp", ".proto", ".js", ".mjs", ".h.in"),
-            "#": (".py", ".sh", ".cmake", ".service.in", "CMakeLists.txt", "Dockerfile"),
+            "#": (".py", ".sh", ".bash", ".zsh", ".fish", ".cmake", ".service.in", ".sysusers", "CMakeLists.txt", "Dockerfile"),
+            '.\\"': (".1.in", ".5.in", ".8.in"),
             "/*": (".css",), "<!--": (".html",)}
 ENDS = {"/*": " */", "<!--": " -->"}
 FIRST_LINES = 3  # the tag is in one of these

@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/print_stderr.h"
 #include "base/text/error_lines.h"
@@ -23,6 +25,7 @@
 #include "ctl/commands/snapshot_commands.h"
 #include "ctl/commands/stream.h"
 #include "ctl/commands/trace_paths.h"
+#include "ctl/completion/completion.h"
 #include "ctl/html/html_report.h"
 #include "ctl/reports/report.h"
 #include "ctl/terminal/output.h"
@@ -83,8 +86,19 @@ Result<int> run_command(const Options& options) {
       options.command);
 }
 
+// `complete -- WORDS…`, for shells: no command of the help, and never an error.
+bool is_completion(int argc, char** argv) {
+  using namespace std::literals;
+  return argc > 2 && argv[1] == "complete"sv && argv[2] == "--"sv;
+}
+
 int main_or_throw(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // write() reports a closed output
+  if (is_completion(argc, argv)) {
+    const auto written =
+        write_all(STDOUT_FILENO, complete(std::vector<std::string>(argv + 3, argv + argc)));
+    return written ? 0 : static_cast<int>(written.error().code);
+  }
   auto parsed = parse_command_line(argc, argv);
   if (const auto* nothing = std::get_if<NothingToRun>(&parsed)) {
     print_stderr("{}", printable_lines(nothing->err));

@@ -14,7 +14,7 @@ import sbom  # noqa: E402
 CONTROL = """Package: ktraced
 Version: 0.1.0+deb13
 Architecture: amd64
-Depends: libc6 (>= 2.38), libbpf1 (>= 1:1.1), default-sysusers | systemd-sysusers
+Depends: libc6 (>= 2.38), libbpf1 (>= 1:1.1), libspdlog1-fmt9, default-sysusers | systemd-sysusers
 Description: short
  long: text
 """
@@ -22,17 +22,19 @@ BUILDINFO = """Format: 1.0
 Installed-Build-Depends:
  gcc-14 (= 14.2.0-19),
  libbpf1 (= 1:1.5.0-3),
- libcli11-dev (= 2.4.2+ds-1)
+ libcli11-dev (= 2.4.2+ds-1),
+ libspdlog1.10 (= 1:1.10.0)
 Environment:
  LC_ALL="C"
 """
+INSTALLED = {"libc6": ("libc6", "2.41-12"), "libbpf1": ("libbpf1", "1:1.5.0-3"), "libspdlog1-fmt9": ("libspdlog1.10", "1:1.10.0")}
 LOCK = json.loads((SOURCE / "html/package-lock.json").read_text(encoding="utf-8"))
 
 
 class Sbom(unittest.TestCase):
     def setUp(self):
         self.control = sbom.fields_of(CONTROL)
-        components = sbom.components_of(self.control, BUILDINFO, LOCK, {"libc6": "2.41-12"}.get)
+        components = sbom.components_of(self.control, BUILDINFO, LOCK, INSTALLED.get)
         self.document = sbom.document(self.control, "ab" * 32, components, 1_700_000_000)
         self.components = {one["name"]: one for one in self.document["components"]}
 
@@ -49,7 +51,8 @@ class Sbom(unittest.TestCase):
         self.assertEqual(self.components["libbpf1"]["version"], "1:1.5.0-3")
         self.assertEqual(self.components["libbpf1"]["purl"], "pkg:deb/debian/libbpf1@1%3A1.5.0-3?distro=debian-13")
         self.assertEqual(self.components["libc6"]["version"], "2.41-12")  # not a package of the build
-        self.assertNotIn("default-sysusers", self.components)  # of no version here
+        self.assertEqual(self.role("libspdlog1.10"), "linked or needed")  # by a virtual name
+        self.assertNotIn("default-sysusers", self.components)  # not installed here
 
     def test_separates_what_is_compiled_in_from_tools(self):
         self.assertEqual([self.role(name) for name in ("libbpf1", "libcli11-dev", "gcc-14")],

@@ -2,12 +2,23 @@
 // Reads the command line.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "ctl/input/options.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace ktraced {
+
+// The program with all its commands. Parsing sets `options`, and for the command `help` the words
+// after it; both must live as long as the program.
+[[nodiscard]] std::unique_ptr<CLI::App> make_program(Options& options,
+                                                     std::vector<std::string>& help);
 
 // The command line contains --help or --version, or is invalid.
 struct NothingToRun {

@@ -54,16 +54,6 @@ Result<json> value_of(const Key& key, std::string_view text, std::string_view ar
   return json(number);
 }
 
-std::vector<std::string> filter_keys() {
-  std::vector<std::string> names;
-  for (const Key& key : kKeys) {
-    names.emplace_back(key.name);
-    names.push_back(fmt::format("{}{}", kExclude, key.name));
-  }
-  std::erase_if(names, [](const std::string& name) { return !is_filter_key(name); });
-  return names;
-}
-
 Result<> add_argument(std::string_view arg, json& filter) {
   size_t equals = arg.find('=');
   if (equals == std::string_view::npos)
@@ -106,6 +96,16 @@ std::string unknown_filter_key(std::string_view name) {
       "filter key", name, filter_keys(),
       "there are pid, uid, comm, follow and cgroup, each also after 'exclude.', and "
       "syscall");
+}
+
+std::vector<std::string> filter_keys() {
+  std::vector<std::string> names;
+  for (const Key& key : kKeys) {
+    names.emplace_back(key.name);
+    names.push_back(fmt::format("{}{}", kExclude, key.name));
+  }
+  std::erase_if(names, [](const std::string& name) { return !is_filter_key(name); });
+  return names;
 }
 
 bool is_filter_key(std::string_view name) {

@@ -12,7 +12,8 @@
 
 namespace ktraced {
 
-// "pid", "exclude.uid" and the like.
+// All keys: "pid", "exclude.pid" and the like.
+[[nodiscard]] std::vector<std::string> filter_keys();
 [[nodiscard]] bool is_filter_key(std::string_view name);
 // The error for an unknown key, with similar ones.
 [[nodiscard]] std::string unknown_filter_key(std::string_view name);
