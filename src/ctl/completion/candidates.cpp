@@ -12,6 +12,7 @@
 #include "ctl/input/filter_args.h"
 #include "ctl/input/json_access.h"
 #include "ctl/printing/output_format.h"
+#include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
@@ -87,6 +88,7 @@ std::vector<Candidate> errors() {
 std::optional<Kind> report_kind(const std::string& name) {
   if (name == "summary") return Kind::summary;
   if (name == "processes") return Kind::processes;
+  if (name == "files") return Kind::files;
   if (name == "kmem") return Kind::kmem;
   if (name == "sched") return Kind::sched;
   if (name == "syscalls") return Kind::syscalls;
@@ -98,6 +100,8 @@ std::vector<std::string> sort_keys(Kind kind) {
   switch (kind) {
     case Kind::processes:
       return process_sort_keys();
+    case Kind::files:
+      return file_sort_keys();
     case Kind::kmem:
       return kmem_sort_keys();
     case Kind::sched:

@@ -50,8 +50,9 @@ Result<std::unique_ptr<ControlServer>> ControlServer::listen(EventLoop& loop,
                                                              AccessRules rules,
                                                              ControlLimits limits,
                                                              std::optional<Fd> passed) {
-  auto listener = passed ? Result<UnixListener>(UnixListener::adopt(std::move(*passed), path, rules))
-                         : UnixListener::listen(path, rules);
+  auto listener = passed
+                      ? Result<UnixListener>(UnixListener::adopt(std::move(*passed), path, rules))
+                      : UnixListener::listen(path, rules);
   if (!listener) return propagate(listener);
   std::unique_ptr<ControlServer> server(
       new ControlServer(loop, std::move(*listener), std::move(rules), limits));

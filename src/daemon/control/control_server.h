@@ -31,8 +31,7 @@ class ControlServer {
   // `passed`, that is the socket at `path`.
   static Result<std::unique_ptr<ControlServer>> listen(EventLoop& loop,
                                                        const std::filesystem::path& path,
-                                                       AccessRules rules,
-                                                       ControlLimits limits = {},
+                                                       AccessRules rules, ControlLimits limits = {},
                                                        std::optional<Fd> passed = std::nullopt);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;

@@ -71,7 +71,8 @@ TEST_P(RecordedTrace, IsShownInEveryFormat) {
     command.directories = {trace()};
     const Printed shown = printed([&] { return run_show(command, {}); });
     EXPECT_TRUE(shown.good) << form;
-    EXPECT_NE(shown.text, "") << form;
+    const bool has_kmem = !std::string(GetParam()).ends_with("-strings");
+    EXPECT_TRUE(shown.text != "" || (form.starts_with("kmemtrace") && !has_kmem)) << form;
     EXPECT_EQ(shown.text, expected(form)) << form;
   }
 }
@@ -128,7 +129,7 @@ TEST_P(RecordedTrace, IsExported) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, RecordedTrace,
                          ::testing::Values("6.1-filtered", "6.1-whole", "6.12-filtered",
-                                           "6.12-whole", "7.3-filtered"),
+                                           "6.12-whole", "6.12-strings", "7.3-filtered"),
                          [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name)
