@@ -119,7 +119,8 @@ static __always_inline u64 cgroup_ancestor_id(struct cgroup *cgroup, u32 level)
 }
 
 /* The flags of a struct page have its node in all kernels whose memory map is virtually
- * contiguous, also in those of tail pages. The daemon has checked that. */
+ * contiguous, also in those of tail pages. The daemon has checked the first page of each
+ * zone. */
 static __always_inline node_t node_of_page(u64 page)
 {
 	u64 flags;
@@ -132,8 +133,8 @@ static __always_inline node_t node_of_page(u64 page)
 	return flags >> (features.page_nodes.flags_shift & 63);
 }
 
-/* The same for an address that a slab allocator returned; -1 for NULL and for what
- * kmalloc(0) returns. */
+/* The same for an address that a slab allocator returned. With several nodes it is -1 for
+ * NULL and for what kmalloc(0) returns; the only node is always 0. */
 static __always_inline node_t node_of_address(u64 address)
 {
 	u64 offset;

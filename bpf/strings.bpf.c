@@ -69,9 +69,10 @@ static __always_inline long read_string(union string_record *r, u64 pointer)
 {
 	long length = bpf_probe_read_user_str(r->text, STRING_MAX + 2, (void *)pointer);
 
-	if (length <= 0)
+	if (length < 0)
 		return -1;
-	length--;
+	if (length > 0) /* some kernels do not count the NUL of an empty string */
+		length--;
 	if (length > STRING_MAX) {
 		r->entered.cut = 1;
 		length = STRING_MAX;
@@ -101,7 +102,7 @@ static __always_inline long read_unix_path(union string_record *r, u64 pointer, 
 		return 0;
 	r->text[0] = '@';
 	length = bpf_probe_read_user_str(r->text + 1, room, (void *)pointer + 1);
-	return length > 0 ? length : -1;
+	return length ? length : 1; /* likewise: the name is empty */
 }
 
 static __always_inline long read_address(union string_record *r, u64 pointer, u32 size)

@@ -131,7 +131,9 @@ std::string Daemon::status() const {
   const size_t drop_ins = config_.drop_ins.size();
   return fmt::format("Serves {}; configuration: {}{}", config_.control.socket.string(),
                      config_file_.string(),
-                     drop_ins == 0 ? "" : fmt::format(" and {} drop-ins", drop_ins));
+                     drop_ins == 0   ? ""
+                     : drop_ins == 1 ? " and 1 drop-in"
+                                     : fmt::format(" and {} drop-ins", drop_ins));
 }
 
 void Daemon::watch_kernel() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/reports/file_analysis.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "analysis/coverage/event_fields.h"
@@ -18,7 +20,8 @@ FilePath file_path_of(const CallPath& path) {
   // What a symbolic link contains is relative to the link; a source may be any text.
   if (path.role == PathRole::link_target || path.role == PathRole::mount_source)
     file.relative = false;
-  if (file.relative) file.directory = path.directory;
+  // Without a descriptor among the arguments it is relative to the working directory.
+  if (file.relative) file.directory = path.directory.value_or(AT_FDCWD);
   return file;
 }
 
@@ -30,12 +33,12 @@ std::string path_key(const FilePath& path) {
   return key + ':' + path.text;
 }
 
-// Both fit: rows are fewer than 2^16, numbers of calls below 2^11, errors below 2^12.
+// All fit: rows are at most 2^16, numbers of calls below 2^11, errors below 2^12.
 uint64_t path_call_key(uint32_t abi, int32_t nr) {
   return uint64_t{abi & 3} << 11 | (static_cast<uint32_t>(nr) & 0x7ff);
 }
 uint64_t failure_key(uint32_t process, uint32_t path, const PathCall& call, int32_t error) {
-  return uint64_t{process} << 41 | uint64_t{path} << 25 | path_call_key(call.abi, call.nr) << 12 |
+  return uint64_t{process} << 42 | uint64_t{path} << 25 | path_call_key(call.abi, call.nr) << 12 |
          static_cast<uint32_t>(error);
 }
 

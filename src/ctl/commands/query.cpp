@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/print_stderr.h"
+#include "base/text/plain_text.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/query/database.h"
 #include "ctl/query/result_printer.h"
@@ -40,6 +42,11 @@ Result<std::vector<Selection>> selections_of(const SelectionArgs& args, const Hi
   return selections;
 }
 
+// The options that no event has met; empty: each was met, or no event was read.
+std::string unmet_text(const std::vector<Selection>& selections, const SelectionUse& use) {
+  return selections.empty() || !use.read_any ? "" : selections.front().unmet_text(use.met);
+}
+
 }  // namespace
 
 Result<> run_query(const QueryCommand& command, const Options& options) {
@@ -52,7 +59,8 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
   if (!selections) return propagate(selections);
   auto database = Database::open(std::min(command.memory_mb, kMostMemoryMb) << 20);
   if (!database) return propagate(database);
-  for (auto& table : all_tables({*history, *selections}))
+  SelectionUse use;
+  for (auto& table : all_tables({*history, *selections, &use}))
     if (auto added = (*database)->add(std::move(table)); !added) return added;
   ResultPrinter printer(form_of(command, options), Colours::of(STDOUT_FILENO),
                         ::isatty(STDOUT_FILENO) == 1);
@@ -60,6 +68,9 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
   Shell shell(**database, printer);
   auto done = command.shell ? shell.run(stdin) : shell.run(command.sql);
   if (!done) return done;
+  if (const std::string unmet = unmet_text(*selections, use); !unmet.empty())
+    print_stderr("ktracectl: of the events that the query reads, none is selected by {}\n",
+                 printable(unmet));
   return history->verdict();
 }
 

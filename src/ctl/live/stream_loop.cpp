@@ -59,8 +59,8 @@ StreamLoop::Next StreamLoop::call_watchers() {
       next = std::max(next, watched.on_ready());
     }
   if (tick_ && Clock::now() >= next_tick_) {
-    next_tick_ = Clock::now() + interval_;
     next = std::max(next, tick_());
+    next_tick_ = Clock::now() + interval_;  // after the tick, which may take longer
   }
   return next;
 }

@@ -15,8 +15,9 @@
 namespace ktraced {
 
 // The text that `make` returns in a child process: whatever it changes in memory stays as it was.
-// Fails if the child cannot be started, or has failed.
-[[nodiscard]] Result<std::string> text_of_child(const std::function<std::string()>& make);
+// Fails if the child cannot be started, has failed, or takes longer than `limit`: it is killed then.
+[[nodiscard]] Result<std::string> text_of_child(const std::function<std::string()>& make,
+                                                std::chrono::steady_clock::duration limit);
 
 // Draws the report on all events so far, at intervals, until it is destroyed. A report on
 // unfinished events ends intervals and removes rows, so a child process makes it, which has a copy

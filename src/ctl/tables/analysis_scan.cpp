@@ -29,9 +29,14 @@ AnalysisScan::AnalysisScan(const TableInput& input, const std::vector<Column>& c
     : BatchScan(columns, limits, stop),
       history_(input.history),
       selections_(input.selections),
+      use_(input.use),
       last_begin_ns_(limits.end_ns),
       last_end_ns_(limits.ended_ns),
       input_(part_of(input.history, limits.begin_ns, begins_late)) {}
+
+AnalysisScan::~AnalysisScan() {
+  if (selector_ && use_ != nullptr) use_->note(selector_->ever_met());
+}
 
 void AnalysisScan::begin() {
   begun_ = true;

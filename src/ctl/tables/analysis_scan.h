@@ -28,6 +28,9 @@ class AnalysisScan : public BatchScan {
   // `begins_late`: may the records before the first one within the limits be left out?
   AnalysisScan(const TableInput& input, const std::vector<Column>& columns,
                const ScanLimits& limits, const std::atomic<bool>& stop, bool begins_late);
+  AnalysisScan(const AnalysisScan&) = delete;
+  AnalysisScan& operator=(const AnalysisScan&) = delete;
+  ~AnalysisScan() override;
 
   // The same in every scan, although scans begin and end at different places.
   int64_t rowid() override { return row_hash(); }
@@ -56,6 +59,7 @@ class AnalysisScan : public BatchScan {
 
   const History& history_;
   std::span<Selection> selections_;
+  SelectionUse* use_;
   uint64_t last_begin_ns_, last_end_ns_;  // of rows that are asked for
   TraceInput input_;
   std::optional<SourceSelector> selector_;

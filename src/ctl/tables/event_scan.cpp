@@ -42,6 +42,7 @@ EventScan::EventScan(const TableInput& input, std::string_view name,
                      const std::atomic<bool>& stop)
     : history_(input.history.again()),
       selections_(input.selections),
+      use_(input.use),
       limits_(std::move(limits)),
       stop_(stop),
       record_(reinterpret_cast<const std::byte*>(&kNoRecord)) {
@@ -80,7 +81,10 @@ bool EventScan::matches(const RecordOrigin& from, RecordView record) const {
   if (!has(limits_.cpus, from.cpu) || !has(limits_.tids, record.tid())) return false;
   const NameTable& names = sources_[from.source]->trace.names();
   if (limits_.pids && !is_of(*limits_.pids, record, names)) return false;
-  return selections_.empty() || selections_[from.source].met(from.cpu, record, names) == kAllMet;
+  if (selections_.empty()) return true;
+  const MetConditions met = selections_[from.source].met(from.cpu, record, names);
+  if (use_ != nullptr) use_->note(met);
+  return met == kAllMet;
 }
 
 // Reads on until there are rows; false: there are no more.

@@ -70,6 +70,7 @@ class EventScan : public RowScan, public MergeSink {
 
   History history_;
   std::span<const Selection> selections_;
+  SelectionUse* use_;
   ScanLimits limits_;
   const std::atomic<bool>& stop_;
   std::vector<std::unique_ptr<Source>> sources_;

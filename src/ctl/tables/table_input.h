@@ -15,13 +15,27 @@
 
 namespace ktraced {
 
+// What the records that scans have read meet of a selection.
+struct SelectionUse {
+  bool read_any = false;
+  MetConditions met = 0;  // by at least one of them
+
+  void note(MetConditions conditions) {
+    read_any = true;
+    met |= conditions;
+  }
+};
+
 // Traces, and what is selected of them. All that it refers to must outlive the tables.
 struct TableInput {
-  TableInput(const History& traces, std::span<Selection> selected = {})
-      : history(traces), selections(selected) {}
+  // `use`, if it is not null, is kept up to date by the scans of tables.
+  TableInput(const History& traces, std::span<Selection> selected = {},
+             SelectionUse* selection_use = nullptr)
+      : history(traces), selections(selected), use(selection_use) {}
 
   const History& history;
   std::span<Selection> selections;  // one for each trace; empty: everything
+  SelectionUse* use;
 
   // Why the selection leaves nothing of a table that uses these events; empty if it may leave
   // something. `uses`: empty: all events.
@@ -29,12 +43,12 @@ struct TableInput {
                                     std::span<const std::string_view> uses) const {
     if (selections.empty() || uses.empty()) return {};
     const std::string name = fmt::format("table {}", table);
-    const EventUse use{.report = name, .events = uses};
+    const EventUse events{.report = name, .events = uses};
     const auto& chosen = selections.front().chosen_events();
-    if (!chosen.empty() && !uses_any(use, selections))
+    if (!chosen.empty() && !uses_any(events, selections))
       return fmt::format("{} does not use {}, which --event selects; it uses {}", name,
                          fmt::join(chosen, ", "), fmt::join(uses, ", "));
-    const auto good = check_conditions(selections, use);
+    const auto good = check_conditions(selections, events);
     return good ? std::string() : good.error().message;
   }
 };

@@ -40,6 +40,7 @@ Result<std::string> read_text(const fs::path& file, std::string_view remedy) {
   if (size > kFileMax)
     return cannot_read(file, fmt::format("it is longer than {} bytes", kFileMax), remedy);
   text.resize(size);
+  text.shrink_to_fit();
   return text;
 }
 

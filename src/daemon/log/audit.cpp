@@ -25,7 +25,10 @@ void log_privileged(const Peer& peer, std::string_view method, const nlohmann::j
   const LogFields fields({fmt::format("KTRACED_METHOD={}", method),
                           fmt::format("KTRACED_UID={}", peer.uid),
                           fmt::format("KTRACED_PID={}", peer.pid)});
-  spdlog::info("uid {}, pid {} requests {} {}", peer.uid, peer.pid, method, text_of(params));
+  // Whatever the level of the log is.
+  const auto& sinks = spdlog::default_logger()->sinks();
+  spdlog::logger("ktraced", sinks.begin(), sinks.end())
+      .info("uid {}, pid {} requests {} {}", peer.uid, peer.pid, method, text_of(params));
 }
 
 }  // namespace ktraced

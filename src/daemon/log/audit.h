@@ -9,8 +9,8 @@
 
 namespace ktraced {
 
-// Logs an administrator's request before it is carried out, with the fields KTRACED_METHOD,
-// KTRACED_UID and KTRACED_PID. Long parameters are cut.
+// Logs an administrator's request before it is carried out, at every log.level, with the fields
+// KTRACED_METHOD, KTRACED_UID and KTRACED_PID. Long parameters are cut.
 void log_privileged(const Peer& peer, std::string_view method, const nlohmann::json& params);
 
 }  // namespace ktraced

@@ -134,7 +134,9 @@ TEST(Snapshot, IsRefusedWithAReasonThatWouldForgeTheLog) {
     EXPECT_EQ(taken.exit_code, 64) << reason;
     EXPECT_THAT(taken.err, HasSubstr("the reason of a snapshot must be one line of text"));
   }
-  EXPECT_THAT(daemon.log(), testing::Not(HasSubstr("evil")));
+  // What was requested is in the log as JSON, in one line.
+  EXPECT_THAT(daemon.log(), testing::AllOf(HasSubstr("evil"), testing::Not(HasSubstr("\x1b[2J")),
+                                           testing::Not(HasSubstr("\n[error] line"))));
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
 }
 

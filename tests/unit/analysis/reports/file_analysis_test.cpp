@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/reports/file_analysis.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include "unit/support/decoder_fixture.h"
@@ -71,11 +72,14 @@ TEST_F(FileAnalysisTest, SeparatesPathsByRoleAndDirectory) {
   unreadable.unreadable = true;
   CallPath absolute = path("/a");
   absolute.directory = 5;
+  CallPath at_cwd = path("a");
+  at_cwd.directory = AT_FDCWD;
   FileAnalysis analysis;
-  for (const CallPath& each :
-       {path("a"), at_five, path("a", PathRole::old_path), unreadable, absolute, path("/a")})
+  for (const CallPath& each : {path("a"), at_cwd, at_five, path("a", PathRole::old_path),
+                               unreadable, absolute, path("/a")})
     analysis.on_path_call({.nr = kOpenFile, .tid = kBash, .paths = {each}, .names = &names_});
-  EXPECT_EQ(analysis.paths().size(), 5U) << "an absolute path is of no directory";
+  EXPECT_EQ(analysis.paths().size(), 5U)
+      << "open() and openat(AT_FDCWD) name the same file; an absolute path is of no directory";
 }
 
 TEST_F(FileAnalysisTest, SumsUpFailuresOfAKind) {

@@ -80,6 +80,20 @@ TEST_F(Query, SelectsEvents) {
   EXPECT_EQ(count({.tids = {9}}, "threads"), "n\n2\n") << "not of events";
 }
 
+TEST_F(Query, NamesOptionsThatSelectNothing) {
+  const auto message_of = [this](const SelectionArgs& selection, const char* sql) {
+    run({.selection = selection, .sql = sql});
+    EXPECT_TRUE(result_);
+    return err_;
+  };
+  EXPECT_THAT(message_of({.cpus = {99}, .comms = {"eight"}}, "SELECT * FROM events"),
+              HasSubstr("of the events that the query reads, none is selected by --cpu 99\n"));
+  EXPECT_THAT(message_of({.comms = {"nobody"}}, "SELECT count(*) FROM calls"),
+              HasSubstr("none is selected by --comm nobody\n"));
+  EXPECT_EQ(message_of({.comms = {"eight"}}, "SELECT count(*) FROM calls"), "");
+  EXPECT_EQ(message_of({.comms = {"nobody"}}, "SELECT 1"), "") << "no event is read";
+}
+
 TEST_F(Query, SelectsIntervalsAsReportsDo) {
   EXPECT_EQ(run({.selection = {.errors = {"ENOENT"}}, .sql = "SELECT ts, ret FROM calls"}),
             "  ts  ret\n1000   -2\n");
