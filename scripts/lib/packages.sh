@@ -19,6 +19,8 @@ test_packages=(
 )
 # For scripts/package.
 package_packages=(build-essential debhelper dpkg-dev fakeroot lintian python3)
+# The compiler of the fuzz targets, with libFuzzer and the sanitizers.
+fuzz_packages=(clang-19 libclang-rt-19-dev)
 lint_packages=(clang-format-19 clang-tidy-19 git shellcheck)
 browser_packages=(chromium fonts-dejavu-core)
 vm_packages=(qemu-system-x86 busybox-static cpio util-linux)

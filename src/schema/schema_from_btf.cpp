@@ -33,13 +33,18 @@ constexpr std::string_view kMatchedByTag = "matched_by:";
 constexpr std::string_view kRecordVariablePrefix = "record_of_";  // DECLARE_EVENT() in bpf/emit.h
 constexpr int kWholeType = -1;  // component index of a tag on the struct itself
 constexpr uint32_t kBitsPerByte = 8;
+constexpr int kChainMax = 64;  // qualifiers, typedefs or dimensions of one type
 
 // Tags of all types, read in one pass: (type, member index or kWholeType) → tags.
 using Tags = std::multimap<std::pair<TypeId, int>, std::string_view>;
 
-std::string_view name_of_type(const btf* btf, const btf_type* type) {
-  const char* name = btf__name_by_offset(btf, type->name_off);
+std::string_view name_at(const btf* btf, uint32_t offset) {
+  const char* name = btf__name_by_offset(btf, offset);
   return name == nullptr ? "" : name;
+}
+
+std::string_view name_of_type(const btf* btf, const btf_type* type) {
+  return name_at(btf, type->name_off);
 }
 
 Tags read_tags(const btf* btf) {
@@ -72,15 +77,17 @@ uint32_t tag_number(const Tags& tags, TypeId type, int component, std::string_vi
 // `id` without const, volatile, restrict and type tags.
 const btf_type* skip_modifiers(const btf* btf, TypeId id) {
   const btf_type* type = btf__type_by_id(btf, id);
-  while (type != nullptr && (btf_is_mod(type) || btf_is_type_tag(type)))
+  for (int i = 0; i < kChainMax; i++) {
+    if (type == nullptr || !(btf_is_mod(type) || btf_is_type_tag(type))) return type;
     type = btf__type_by_id(btf, type->type);
-  return type;
+  }
+  return nullptr;  // they refer to each other
 }
 
 // Strips the array dimensions from `*type` and returns their product; 1 for no array.
 uint32_t take_dimensions(const btf* btf, const btf_type** type, std::string* suffix) {
   uint32_t count = 1;
-  while (*type != nullptr && btf_is_array(*type)) {
+  for (int i = 0; i < kChainMax && *type != nullptr && btf_is_array(*type); i++) {
     const struct btf_array* array = ::btf_array(*type);
     count *= array->nelems;
     *suffix += array->nelems == 0 ? "[]" : fmt::format("[{}]", array->nelems);
@@ -100,7 +107,8 @@ bool describe_element(const btf* btf, const btf_type* type, Field* field) {
   }
   if (type != nullptr && btf_is_typedef(type)) {
     field->meaning = meaning_of_typedef(name_of_type(btf, type)).value_or(Meaning::number);
-    while (type != nullptr && btf_is_typedef(type)) type = skip_modifiers(btf, type->type);
+    for (int i = 0; i < kChainMax && type != nullptr && btf_is_typedef(type); i++)
+      type = skip_modifiers(btf, type->type);
   } else if (type != nullptr && btf_is_int(type) && name_of_type(btf, type) == "char") {
     field->meaning = Meaning::text;
   }
@@ -128,7 +136,7 @@ struct RecordType {
 Result<Field> read_field(const btf* btf, const Tags& tags, const RecordType& record, int index) {
   const btf_member& member = btf_members(record.type)[index];
   Field field;
-  field.name = btf__name_by_offset(btf, member.name_off);
+  field.name = name_at(btf, member.name_off);
   if (btf_member_bitfield_size(record.type, index) != 0)
     return broken(record.name, field.name, "is a bit field");
   field.offset = btf_member_bit_offset(record.type, index) / kBitsPerByte;
@@ -207,7 +215,7 @@ Result<std::map<uint16_t, std::string_view>> read_event_ids(const btf* btf) {
   std::map<uint16_t, std::string_view> ids;
   for (int i = 0; i < btf_vlen(type); i++) {
     const struct btf_enum& value = ::btf_enum(type)[i];
-    std::string_view name = btf__name_by_offset(btf, value.name_off);
+    std::string_view name = name_at(btf, value.name_off);
     if (!name.starts_with(kEventPrefix) || !std::in_range<uint16_t>(value.val))
       return fail(ExitCode::software, "enum event_id of the BPF object: '{}' = {} is no event",
                   name, value.val);

@@ -18,7 +18,8 @@ using Kind = FetchType::Kind;
 constexpr uint32_t kByteBits = 8;
 constexpr uint32_t kPointerBytes = 8;
 constexpr uint32_t kElementsMax = 64;
-constexpr int kNestingMax = 16;  // anonymous structs within each other
+constexpr int kNestingMax = 16;     // anonymous structs within each other
+constexpr int kMembersMax = 65536;  // looked at for one name, in all of these
 
 std::string_view name_at(const btf* btf, uint32_t offset) {
   const char* name = btf__name_by_offset(btf, offset);
@@ -33,10 +34,10 @@ struct Member {
   uint32_t bits = 0;        // of a bit field; 0: no bit field
 };
 
-// Looks into anonymous structs and unions too.
+// Looks into anonymous structs and unions too. `left`: members that it may still look at.
 std::optional<Member> find_member(const btf* btf, const btf_type* type, std::string_view name,
-                                  int depth = 0) {
-  for (int i = 0; i < btf_vlen(type); i++) {
+                                  int& left, int depth = 0) {
+  for (int i = 0; i < btf_vlen(type) && left-- > 0; i++) {
     const btf_member& member = btf_members(type)[i];
     const uint32_t offset = btf_member_bit_offset(type, static_cast<uint32_t>(i));
     const std::string_view own_name = name_at(btf, member.name_off);
@@ -46,7 +47,7 @@ std::optional<Member> find_member(const btf* btf, const btf_type* type, std::str
                     .bits = btf_member_bitfield_size(type, static_cast<uint32_t>(i))};
     const btf_type* inner = own_name.empty() ? bare_type(btf, member.type) : nullptr;
     if (!is_composite(inner) || depth == kNestingMax) continue;
-    if (auto found = find_member(btf, inner, name, depth + 1)) {
+    if (auto found = find_member(btf, inner, name, left, depth + 1)) {
       found->bit_offset += offset;
       return found;
     }
@@ -54,22 +55,23 @@ std::optional<Member> find_member(const btf* btf, const btf_type* type, std::str
   return std::nullopt;
 }
 
-std::vector<std::string_view> member_names(const btf* btf, const btf_type* type, int depth = 0) {
+std::vector<std::string_view> member_names(const btf* btf, const btf_type* type, int& left,
+                                           int depth = 0) {
   std::vector<std::string_view> names;
-  for (int i = 0; i < btf_vlen(type); i++) {
+  for (int i = 0; i < btf_vlen(type) && left-- > 0; i++) {
     const btf_member& member = btf_members(type)[i];
     const std::string_view name = name_at(btf, member.name_off);
     const btf_type* inner = name.empty() ? bare_type(btf, member.type) : nullptr;
     if (!name.empty()) names.push_back(name);
     if (!is_composite(inner) || depth == kNestingMax) continue;
-    std::ranges::copy(member_names(btf, inner, depth + 1), std::back_inserter(names));
+    std::ranges::copy(member_names(btf, inner, left, depth + 1), std::back_inserter(names));
   }
   return names;
 }
 
-std::string type_name(const btf* btf, const btf_type* type) {
-  if (type == nullptr || btf_is_void(type)) return "void";
-  if (btf_is_ptr(type)) return type_name(btf, bare_type(btf, type->type)) + " *";
+std::string type_name(const btf* btf, const btf_type* type, int depth = 0) {
+  if (type == nullptr || btf_is_void(type) || depth > kNestingMax) return "void";
+  if (btf_is_ptr(type)) return type_name(btf, bare_type(btf, type->type), depth + 1) + " *";
   const std::string_view name = name_at(btf, type->name_off);
   const std::string_view kind = btf_is_union(type)    ? "union "
                                 : btf_is_struct(type) ? "struct "
@@ -110,6 +112,7 @@ void describe_array(const btf* btf, const btf_type* type, BtfValue& value) {
 
 void describe_bit_field(const Member& member, const btf_type* type, BtfValue& value) {
   const uint32_t size = type->size * kByteBits;
+  if (size == 0) return;
   value.offset += int64_t{member.bit_offset / size} * type->size;
   value.type = {.kind = Kind::bit_field,
                 .bytes = static_cast<uint8_t>(type->size),
@@ -175,10 +178,12 @@ Result<BtfValue> BtfFunction::follow(uint32_t id, const std::vector<MemberStep>&
       return fail(ExitCode::usage, "{}{} does not fit: what is before it is {}, {}",
                   step.arrow ? "->" : ".", step.name, type_name(btf_, type),
                   is_composite(type) ? "so write '.'" : "and no pointer to a struct");
-    member = find_member(btf_, target, step.name);
+    int left = kMembersMax;
+    member = find_member(btf_, target, step.name, left);
     if (!member)
-      return fail(ExitCode::usage, "{}: {}", type_name(btf_, target),
-                  unknown_name("member", step.name, member_names(btf_, target)));
+      return fail(
+          ExitCode::usage, "{}: {}", type_name(btf_, target),
+          unknown_name("member", step.name, member_names(btf_, target, left = kMembersMax)));
     if (step.arrow) {
       if (value.in_memory) value.pointers.push_back(value.offset);
       value.offset = 0;

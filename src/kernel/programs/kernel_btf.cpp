@@ -8,6 +8,11 @@
 #include "kernel/programs/libbpf_log.h"
 
 namespace ktraced {
+namespace {
+
+constexpr int kChainMax = 64;  // typedefs and qualifiers of one type
+
+}  // namespace
 
 void FreeBtf::operator()(btf* btf) const { btf__free(btf); }
 
@@ -26,16 +31,22 @@ Result<BtfPtr> load_kernel_btf() {
 
 const btf_type* bare_type(const btf* btf, uint32_t id) {
   const btf_type* type = btf__type_by_id(btf, id);
-  while (type != nullptr && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
+  for (int i = 0; i < kChainMax; ++i) {
+    if (type == nullptr || !(btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
+      return type;
     type = btf__type_by_id(btf, type->type);
-  return type;
+  }
+  return nullptr;  // they refer to each other
 }
 
 std::unordered_map<std::string, int64_t> kernel_enumerators() {
   std::unordered_map<std::string, int64_t> values;
   auto btf = load_kernel_btf();
   if (!btf) return values;
-  auto name_at = [&](uint32_t offset) { return btf__name_by_offset(btf->get(), offset); };
+  auto name_at = [&](uint32_t offset) {
+    const char* name = btf__name_by_offset(btf->get(), offset);
+    return name == nullptr ? "" : name;
+  };
   for (uint32_t id = 1; id < btf__type_cnt(btf->get()); ++id) {
     const btf_type* type = btf__type_by_id(btf->get(), id);
     if (btf_is_enum(type))

@@ -197,6 +197,8 @@ class SmallBtf : public ::testing::Test {
     btf__add_field(btf_.get(), "x", type, 16 * 8, bits);
     return id;
   }
+  // The id of the type that is added next.
+  [[nodiscard]] int next_id() const { return static_cast<int>(btf__type_cnt(btf_.get())); }
   std::string error() {
     auto result = schema_from_btf(btf_.get());
     return result ? "" : result.error().message;
@@ -270,6 +272,24 @@ TEST_F(SmallBtf, RefusesBitFields) {
   add_event("EVENT_a", 7);
   add_record("rec_a", u32_, 3);
   EXPECT_THAT(error(), HasSubstr("bit field"));
+}
+
+TEST_F(SmallBtf, RefusesAQualifierOfItself) {
+  add_event("EVENT_a", 7);
+  add_record("rec_a", btf__add_const(btf_.get(), next_id()));
+  EXPECT_THAT(error(), HasSubstr("'x' is no integer"));
+}
+
+TEST_F(SmallBtf, RefusesATypedefOfItself) {
+  add_event("EVENT_a", 7);
+  add_record("rec_a", btf__add_typedef(btf_.get(), "again_t", next_id()));
+  EXPECT_THAT(error(), HasSubstr("'x' is no integer"));
+}
+
+TEST_F(SmallBtf, RefusesAnArrayOfItself) {
+  add_event("EVENT_a", 7);
+  add_record("rec_a", btf__add_array(btf_.get(), u32_, next_id(), 2));
+  EXPECT_THAT(error(), HasSubstr("'x' is no integer"));
 }
 
 TEST_F(SmallBtf, RefusesARecordWithoutHeader) {
