@@ -3,7 +3,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 #include <spdlog/spdlog.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -18,6 +21,24 @@ extern "C" {
 #include "ktraced.skel.h"
 #include "ktraced_call.skel.h"
 #include "ktraced_probe.skel.h"
+}
+
+// Takes the place of libbpf's own function, which libbpf calls by its dynamic symbol.
+//
+// For a function or type that vmlinux does not have, libbpf looks in the BTF of modules, and for
+// those asks the kernel for the ids of all BTF objects. Only CAP_SYS_ADMIN may, so without it
+// nothing could be loaded on kernels before 6.2, which have no bpf_rdonly_cast(). The programs need
+// nothing of modules: to a daemon that may not look there are none.
+extern "C" int bpf_btf_get_next_id(uint32_t start_id, uint32_t* next_id) {
+  bpf_attr attributes{};
+  attributes.start_id = start_id;
+  const long result = ::syscall(SYS_bpf, BPF_BTF_GET_NEXT_ID, &attributes, sizeof(attributes));
+  if (result == 0) {
+    *next_id = attributes.next_id;
+    return 0;
+  }
+  if (errno == EPERM) errno = ENOENT;
+  return -errno;
 }
 
 namespace ktraced {

@@ -86,7 +86,7 @@ TEST_F(Query, NamesOptionsThatSelectNothing) {
     EXPECT_TRUE(result_);
     return err_;
   };
-  EXPECT_THAT(message_of({.cpus = {99}, .comms = {"eight"}}, "SELECT * FROM events"),
+  EXPECT_THAT(message_of({.comms = {"eight"}, .cpus = {99}}, "SELECT * FROM events"),
               HasSubstr("of the events that the query reads, none is selected by --cpu 99\n"));
   EXPECT_THAT(message_of({.comms = {"nobody"}}, "SELECT count(*) FROM calls"),
               HasSubstr("none is selected by --comm nobody\n"));
