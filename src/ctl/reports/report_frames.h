@@ -15,7 +15,8 @@
 namespace ktraced {
 
 // The text that `make` returns in a child process: whatever it changes in memory stays as it was.
-// Fails if the child cannot be started, has failed, or takes longer than `limit`: it is killed then.
+// Fails if the child cannot be started, has failed, or takes longer than `limit`: it is killed
+// then.
 [[nodiscard]] Result<std::string> text_of_child(const std::function<std::string()>& make,
                                                 std::chrono::steady_clock::duration limit);
 
