@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // BTF as the compiler writes it into the BPF object. A schema that is accepted is one that the
-// readers of a trace accept; functions are found or refused, and chains of members end.
+// readers of a trace accept, or refuse for its names, which only they check; functions are found or
+// refused, and chains of members end.
 #include <bpf/btf.h>
 
 #include <nlohmann/json.hpp>
@@ -20,8 +21,8 @@ void check_schema(const btf* types) {
   if (!schema) return require_error(schema.error(), ExitCode::software);
   const nlohmann::json json = schema_to_json(*schema);
   const auto again = schema_from_json(json);
-  require(again && schema_to_json(*again) == json, "readers accept the schema",
-          again ? "" : again.error().message);
+  if (!again) return require_message(again.error());
+  require(schema_to_json(*again) == json, "readers see the same schema");
 }
 
 void check_functions(const btf* types) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A format file of tracefs and a record. The event that is read from it is one that the readers of
-// a trace accept, and its records can be decoded; the layout that the BPF program copies by is
-// within its bounds.
+// a trace accept, or refuse for its names, which only they check; then its records can be decoded.
+// The layout that the BPF program copies by is within its bounds.
 #include "kernel/tracepoints/tracepoint_format.h"
 
 #include <nlohmann/json.hpp>
@@ -59,7 +59,7 @@ void check_input(std::string_view input) {
   check_layout(format->layout);
   format->event.id = DYNAMIC_ID_FIRST;
   const auto again = event_from_json(event_to_json(format->event));
-  require(again.has_value(), "readers accept the event", again ? "" : again.error().message);
+  if (!again) return require_message(again.error());
   for (Field& field : format->event.fields) field.type = printable(field.type);  // as readers do
   require(again->fields == format->event.fields, "readers see the same fields");
   decode(format->event, parts[1]);

@@ -111,7 +111,8 @@ std::vector<KernelFunction> SymbolTable::matching(std::string_view module,
     name = name_of(symbol);
     if (is_name ? name != pattern : ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) return;
     owner = module_of(symbol);
-    if (!owner.empty()) owner = owner.substr(2, owner.size() - 3);  // tab and brackets
+    // Between a tab with a bracket, and a bracket; the file may end in the middle of a line.
+    owner = owner.size() > 3 ? owner.substr(2, owner.size() - 3) : "";
     if (!module.empty() && owner != module) return;
     const auto entry = std::ranges::lower_bound(symbols_, symbol.address, {}, &Symbol::address);
     found.push_back({.name = name,

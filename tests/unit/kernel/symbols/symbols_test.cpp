@@ -57,6 +57,14 @@ TEST(SymbolTable, ResolvesAddressesLikeTheKernel) {
   EXPECT_EQ(table.resolve(0xffffffff81002010), "text_after_data+0x10/0x100");
 }
 
+TEST(SymbolTable, AcceptsALineThatEndsInItsModule) {
+  for (const char* end : {"\t", "\t[", "\t[m"}) {
+    const SymbolTable table = table_of(std::string("ffffffff81000000 t odd") + end + "\n");
+    ASSERT_EQ(table.matching("", "odd").size(), 1U) << end;
+    EXPECT_EQ(table.matching("", "odd")[0].module, "");
+  }
+}
+
 TEST(SymbolTable, HasNoNamesOutsideOfCode) {
   SymbolTable table = table_of(kKallsyms);
   EXPECT_EQ(table.functions(), 7U);
