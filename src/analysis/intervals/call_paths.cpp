@@ -99,8 +99,9 @@ void CallPaths::on_begin(const Call& call, const CallRecord& at, Unknown /*unkno
   thread.args = call.args;
   thread.paths = {.abi = call.abi, .nr = call.nr, .met = early.met, .list = {}};
   for (CallPath& path : early.list) {
+    const auto argument = arguments_.of(call.abi, call.nr, path.arg);
     if (path.pointer == call.args[path.arg])
-      add_to_call(thread, std::move(path), *arguments_.of(call.abi, call.nr, path.arg));
+      add_to_call(thread, std::move(path), *argument);
     else if (early.met == kAllMet)
       ++gaps_.call_unseen;
   }

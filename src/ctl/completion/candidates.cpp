@@ -32,6 +32,7 @@ constexpr int32_t kErrnoMax = 4095;
 
 std::vector<Candidate> plain(const std::vector<std::string>& names) {
   std::vector<Candidate> found;
+  found.reserve(names.size());
   for (const std::string& name : names) found.push_back({name, ""});
   return found;
 }
@@ -49,6 +50,7 @@ std::vector<Candidate> events(const Cursor& cursor, const AskDaemon& ask) {
       found.emplace(group, "all events of this group");
   }
   std::vector<Candidate> all;
+  all.reserve(found.size());
   for (auto& [name, doc] : found) all.push_back({name, doc});
   return all;
 }

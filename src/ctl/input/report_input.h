@@ -53,7 +53,7 @@ class ReportInput {
   // it also gives a loss with count 0. Fails if there is nothing to report.
   virtual Result<> read(Analysis& analysis) = 0;
   // Call before read(), which then calls these functions, if it waits for events.
-  virtual void refresh(Refresh /*how*/) {}
+  virtual void refresh(const Refresh& /*how*/) {}
   // Call after the last event. `needed`: the events of which the analysis needs every hit.
   [[nodiscard]] virtual ReportFacts facts(const std::vector<std::string>& needed) = 0;
   // Call after the last event. The events that were enabled at any time; nothing if unknown.

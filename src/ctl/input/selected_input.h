@@ -29,7 +29,7 @@ class SelectedInput : public ReportInput {
                                                  const SelectionArgs& args, const EventUse& use);
 
   Result<> read(Analysis& analysis) override;
-  void refresh(Refresh how) override { input_->refresh(std::move(how)); }
+  void refresh(const Refresh& how) override { input_->refresh(how); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override {
     return input_->traced();

@@ -28,7 +28,7 @@ class LiveInput : public ReportInput {
                                                         const std::vector<std::string>& events);
 
   Result<> read(Analysis& analysis) override;
-  void refresh(Refresh how) override { refresh_ = std::move(how); }
+  void refresh(const Refresh& how) override { refresh_ = how; }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;

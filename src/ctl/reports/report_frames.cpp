@@ -28,6 +28,7 @@ constexpr std::chrono::seconds kFrameLimit{2};
   try {
     good = write_all(fd, make()).value_or(false);
   } catch (...) {
+    good = false;
   }
   ::_exit(good ? 0 : 1);
 }

@@ -5,13 +5,15 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace ktraced {
 
 Result<std::optional<Fd>> take_passed_socket(const std::filesystem::path& path) {
-  const int count = ::sd_listen_fds(/*unset_environment=*/1);
+  const int count = std::max(::sd_listen_fds(/*unset_environment=*/1), 0);
   std::vector<Fd> passed;
+  passed.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) passed.emplace_back(SD_LISTEN_FDS_START + i);
   if (passed.empty()) return std::nullopt;
   if (passed.size() > 1)

@@ -178,12 +178,11 @@ Result<BtfValue> BtfFunction::follow(uint32_t id, const std::vector<MemberStep>&
       return fail(ExitCode::usage, "{}{} does not fit: what is before it is {}, {}",
                   step.arrow ? "->" : ".", step.name, type_name(btf_, type),
                   is_composite(type) ? "so write '.'" : "and no pointer to a struct");
-    int left = kMembersMax;
+    int left = kMembersMax, left_to_suggest = kMembersMax;
     member = find_member(btf_, target, step.name, left);
     if (!member)
-      return fail(
-          ExitCode::usage, "{}: {}", type_name(btf_, target),
-          unknown_name("member", step.name, member_names(btf_, target, left = kMembersMax)));
+      return fail(ExitCode::usage, "{}: {}", type_name(btf_, target),
+                  unknown_name("member", step.name, member_names(btf_, target, left_to_suggest)));
     if (step.arrow) {
       if (value.in_memory) value.pointers.push_back(value.offset);
       value.offset = 0;
