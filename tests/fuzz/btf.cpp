@@ -19,10 +19,8 @@ namespace {
 void check_schema(const btf* types) {
   const auto schema = schema_from_btf(types);
   if (!schema) return require_error(schema.error(), ExitCode::software);
-  const nlohmann::json json = schema_to_json(*schema);
-  const auto again = schema_from_json(json);
-  if (!again) return require_message(again.error());
-  require(schema_to_json(*again) == json, "readers see the same schema");
+  if (const auto again = schema_from_json(schema_to_json(*schema)); !again)
+    require_message(again.error());
 }
 
 void check_functions(const btf* types) {
