@@ -222,7 +222,7 @@ void CallPaths::count_gap(CallEnd end) {
 
 void CallPaths::on_return(Thread* thread, const CallInterval& interval, MetConditions met) {
   const CallReturn& returned = *interval.returned;
-  if (thread == nullptr || thread->paths.list.empty()) {
+  if (thread == nullptr || thread->paths.list.empty() || interval.call == nullptr) {
     const bool has_path = arguments_.may_have_path(returned.abi, returned.nr) &&
                           !arguments_.has_address(returned.abi, returned.nr);
     if (has_path && met == kAllMet)

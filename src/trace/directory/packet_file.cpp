@@ -71,7 +71,8 @@ Result<> PacketFile::skip_before(uint64_t ts, Losses losses) {
   ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM);
   buffer_ = std::make_shared<std::vector<std::byte>>();
   const uint64_t begin = offset_;
-  std::optional<Place> only_losses;  // the first packet without records behind the last with some
+  Place only_losses;  // the first packet without records behind the last with some, if there is one
+  bool has_only_losses = false;
   for (uint64_t piece = offset_; offset_ < file_size;) {
     if (offset_ - piece + sizeof(PacketHeader) > buffer_->size()) {
       buffer_->clear();
@@ -85,19 +86,18 @@ Result<> PacketFile::skip_before(uint64_t ts, Losses losses) {
     std::memcpy(&header, bytes.data(), sizeof(header));
     if (auto good = check(header); !good) return good;
     if (header.timestamp_end >= ts) {
-      if (header.timestamp_begin < ts) only_losses.reset();
+      if (header.timestamp_begin < ts) has_only_losses = false;
       break;
     }
-    if (has_records(header))
-      only_losses.reset();
-    else if (!only_losses)
+    if (!has_records(header) && !has_only_losses)
       only_losses = {.offset = offset_, .last_ts = last_ts_};
+    has_only_losses = !has_records(header);
     last_ts_ = header.timestamp_end;
     offset_ += *size;
   }
-  if (losses == Losses::keep && only_losses) {
-    offset_ = only_losses->offset;
-    last_ts_ = only_losses->last_ts;
+  if (losses == Losses::keep && has_only_losses) {
+    offset_ = only_losses.offset;
+    last_ts_ = only_losses.last_ts;
   }
   skipped_ = offset_ != begin;
   ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
