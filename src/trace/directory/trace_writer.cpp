@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/directory/trace_writer.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,59 +16,19 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::unexpected<Error> io_failure(const char* doing, const fs::path& path, int error) {
-  return fail(ExitCode::io, "cannot {} {}: {}", doing, path.string(), errno_text(error));
-}
+constexpr const char* kPackets = "ctf";
 
-// Writes all of `parts`, and modifies them.
-Result<> write_all(int fd, std::span<iovec> parts, const fs::path& path) {
-  while (!parts.empty()) {
-    if (parts.front().iov_len == 0) {
-      parts = parts.subspan(1);
-      continue;
-    }
-    const ssize_t written = ::writev(fd, parts.data(), static_cast<int>(parts.size()));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return io_failure("write", path, errno);
-    auto left = static_cast<size_t>(written);
-    for (iovec& part : parts) {
-      const size_t here = std::min(left, part.iov_len);
-      part.iov_base = static_cast<std::byte*>(part.iov_base) + here;
-      part.iov_len -= here;
-      left -= here;
-    }
-  }
-  return {};
-}
-
-iovec part_of(std::span<const std::byte> bytes) {
-  return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
-}
-
-constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-
-// A new directory in `parent`, and not what another process may put in its place.
-Result<Fd> make_directory(int parent, const char* name, const fs::path& path) {
-  if (::mkdirat(parent, name, 0750) != 0) return io_failure("make the directory", path, errno);
-  Fd directory(::openat(parent, name, kDirectoryFlags | O_NOFOLLOW));
-  struct stat status{};
-  if (!directory || ::fstat(directory.get(), &status) != 0)
-    return io_failure("open the directory", path, errno);
-  if (status.st_uid != ::geteuid()) return io_failure("open the directory", path, EPERM);
-  return directory;
-}
+std::string cpu_name(uint32_t cpu) { return fmt::format("cpu{}", cpu); }
 
 std::string dump(const json& value) {
   return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-fs::path partial_of(const fs::path& path) { return path.string() + ".partial"; }
-
 }  // namespace
 
 TraceWriter::TraceWriter(fs::path path, Schema schema, TraceOrigin origin, IsCode is_code)
     : path_(std::move(path)),
-      partial_(partial_of(path_)),
+      directory_(path_, kPackets),
       schema_(std::move(schema)),
       origin_(std::move(origin)),
       is_code_(std::move(is_code)),
@@ -88,11 +46,11 @@ void TraceWriter::note_fields(const Event& event) {
 Result<> TraceWriter::check_free(const fs::path& path) {
   if (path_exists(path))
     return fail(ExitCode::usage, "cannot write the trace {}: it exists already", path.string());
-  if (path_exists(partial_of(path)))
+  if (const fs::path partial = PartialDirectory::partial_of(path); path_exists(partial))
     return fail(ExitCode::usage,
                 "cannot write the trace {}: {} exists, because another is being written there or "
                 "was not finished; remove it or choose another name",
-                path.string(), partial_of(path).string());
+                path.string(), partial.string());
   return {};
 }
 
@@ -102,75 +60,38 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, S
   if (auto free = check_free(path); !free) return propagate(free);
   std::unique_ptr<TraceWriter> writer(
       new TraceWriter(path, std::move(schema), origin, std::move(is_code)));
-  writer->finished_ = true;  // there is nothing to remove yet
-  if (auto made = writer->make_directories(); !made) return propagate(made);
+  if (auto made = writer->directory_.make(); !made) return propagate(made);
   if (auto done = writer->write_descriptions(); !done) return propagate(done);
   return writer;
 }
 
-Result<> TraceWriter::make_directories() {
-  const fs::path parent = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
-  parent_ = Fd(::open(parent.c_str(), kDirectoryFlags));
-  if (!parent_) return io_failure("open the directory", parent, errno);
-  auto directory = make_directory(parent_.get(), partial_.filename().c_str(), partial_);
-  if (!directory) return propagate(directory);
-  directory_ = std::move(*directory);
-  finished_ = false;
-  auto ctf = make_directory(directory_.get(), "ctf", partial_ / "ctf");
-  if (!ctf) return propagate(ctf);
-  ctf_ = std::move(*ctf);
-  return {};
-}
-
 // Lets readers open a trace that was never finished.
 Result<> TraceWriter::write_descriptions() const {
-  if (auto done = write_file("ctf/metadata", ctf_metadata(schema_, origin_)); !done) return done;
+  if (auto done = directory_.write("ctf/metadata", ctf_metadata(schema_, origin_)); !done)
+    return done;
   Manifest manifest;
   manifest.name = path_.filename();
   manifest.origin = origin_;
   manifest.incomplete_because = {"it was not finished"};
   manifest.schema = schema_;
-  return write_file("manifest.json", dump(manifest_to_json(manifest)));
-}
-
-TraceWriter::~TraceWriter() {
-  if (finished_) return;
-  std::error_code ignored;
-  fs::remove_all(partial_, ignored);
+  return directory_.write("manifest.json", dump(manifest_to_json(manifest)));
 }
 
 fs::path TraceWriter::keep_unfinished() {
-  finished_ = true;
-  return partial_;
+  directory_.keep();
+  return directory_.path();
 }
 
 fs::path TraceWriter::cpu_path(uint32_t cpu) const {
-  return partial_ / "ctf" / fmt::format("cpu{}", cpu);
-}
-
-// All or nothing: if the disk is full, the old file must stay usable for readers.
-Result<> TraceWriter::write_file(const char* name, std::string_view text) const {
-  constexpr const char* kGrowing = ".new";  // readers ignore this name
-  const fs::path path = partial_ / name;
-  Fd fd(
-      ::openat(ctf_.get(), kGrowing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
-  if (!fd) return io_failure("create", path, errno);
-  std::array parts = {part_of(std::as_bytes(std::span(text)))};
-  Result<> done = write_all(fd.get(), parts, path);
-  if (done && ::fsync(fd.get()) != 0) done = io_failure("sync", path, errno);
-  if (done && ::renameat(ctf_.get(), kGrowing, directory_.get(), name) != 0)
-    done = io_failure("create", path, errno);
-  if (!done) ::unlinkat(ctf_.get(), kGrowing, 0);
-  return done;
+  return directory_.path() / kPackets / cpu_name(cpu);
 }
 
 Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
   if (auto found = files_.find(cpu); found != files_.end()) return &found->second;
-  const fs::path path = cpu_path(cpu);
+  auto fd = directory_.create(cpu_name(cpu));
+  if (!fd) return propagate(fd);
   CpuFile file;
-  file.fd = Fd(::openat(ctf_.get(), path.filename().c_str(),
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
-  if (!file.fd) return io_failure("create", path, errno);
+  file.fd = std::move(*fd);
   file.account.cpu = cpu;
   return &files_.emplace(cpu, std::move(file)).first->second;
 }
@@ -211,8 +132,8 @@ Result<> TraceWriter::write_anchor(CpuFile& file, PacketHeader header) {
 
 Result<> TraceWriter::append(CpuFile& file, const PacketHeader& header,
                              std::span<const std::byte> body) {
-  std::array parts = {part_of(std::as_bytes(std::span(&header, 1))), part_of(body)};
-  if (auto done = write_all(file.fd.get(), parts, cpu_path(header.cpu_id)); !done) {
+  std::array parts = {iovec_of(std::as_bytes(std::span(&header, 1))), iovec_of(body)};
+  if (auto done = write_parts(file.fd.get(), parts, cpu_path(header.cpu_id)); !done) {
     // Remove a partly written packet, so that the file stays readable.
     static_cast<void>(::ftruncate(file.fd.get(), static_cast<off_t>(file.bytes)));
     ::lseek(file.fd.get(), static_cast<off_t>(file.bytes), SEEK_SET);
@@ -301,9 +222,9 @@ Schema TraceWriter::schema_of_records() const {
 }
 
 Result<> TraceWriter::write_names() const {
-  if (auto done = write_file("tasks.json", names_.tasks_json()); !done) return done;
-  if (auto done = write_file("caches.json", names_.caches_json()); !done) return done;
-  return write_file("cgroups.json", names_.cgroups_json());
+  if (auto done = directory_.write("tasks.json", names_.tasks_json()); !done) return done;
+  if (auto done = directory_.write("caches.json", names_.caches_json()); !done) return done;
+  return directory_.write("cgroups.json", names_.cgroups_json());
 }
 
 std::vector<CpuAccount> TraceWriter::accounts() const {
@@ -336,21 +257,10 @@ Result<> TraceWriter::finish(const Manifest& manifest,
       {"manifest.json", dump(manifest_to_json(complete))},
   }};
   for (const auto& [name, content] : files)
-    if (auto done = write_file(name, content); !done) return done;
-  if (auto done = sync_all(); !done) return done;
-  if (::renameat(parent_.get(), partial_.filename().c_str(), parent_.get(),
-                 path_.filename().c_str()) != 0)
-    return io_failure("rename", partial_, errno);
-  finished_ = true;
-  return ::fsync(parent_.get()) == 0 ? Result<>() : io_failure("sync", path_.parent_path(), errno);
-}
-
-Result<> TraceWriter::sync_all() const {
+    if (auto done = directory_.write(name, content); !done) return done;
   for (const auto& [cpu, file] : files_)
     if (::fsync(file.fd.get()) != 0) return io_failure("sync", cpu_path(cpu), errno);
-  if (::fsync(ctf_.get()) != 0 || ::fsync(directory_.get()) != 0)
-    return io_failure("sync", partial_, errno);
-  return {};
+  return directory_.finish();
 }
 
 }  // namespace ktraced

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/files/partial_directory.h"
 #include "trace/directory/manifest.h"
 #include "trace/metadata/name_log.h"
 #include "trace/packet/packet.h"
@@ -39,7 +40,7 @@ class TraceWriter {
                                                      IsCode is_code);
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
-  ~TraceWriter();
+  ~TraceWriter() = default;
 
   // Appends an event packet to its CPU's file and counts its records. A trace is a separate stream:
   // its packet numbers and its count of discarded events start at 0. Fails with ExitCode::io, e.g.
@@ -75,7 +76,7 @@ class TraceWriter {
   // The manifest gets the schema of the events in the trace. Fails with ExitCode::io.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
   // The directory of the trace until finish().
-  [[nodiscard]] const std::filesystem::path& unfinished_path() const { return partial_; }
+  [[nodiscard]] const std::filesystem::path& unfinished_path() const { return directory_.path(); }
   // Keeps the unfinished trace on disk, for readers that accept one; returns its path.
   std::filesystem::path keep_unfinished();
 
@@ -90,10 +91,7 @@ class TraceWriter {
   };
 
   TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code);
-  Result<> make_directories();
   [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
-  Result<> write_file(const char* name, std::string_view text) const;
-  Result<> sync_all() const;
   Result<> write_descriptions() const;
   void note_fields(const Event& event);
   [[nodiscard]] Schema schema_of_records() const;
@@ -105,8 +103,7 @@ class TraceWriter {
   [[nodiscard]] size_t last_padding(const PacketView& packet) const;
 
   std::filesystem::path path_;
-  std::filesystem::path partial_;
-  Fd parent_, directory_, ctf_;  // everything is made below these, following no links
+  PartialDirectory directory_;
   Schema schema_;
   TraceOrigin origin_;
   bool schema_grew_ = false;  // since it was written
@@ -119,7 +116,6 @@ class TraceWriter {
   std::array<uint64_t, 4096> recent_addresses_{};  // already checked
   EventAccount total_;
   uint64_t bytes_ = 0;
-  bool finished_ = false;
 };
 
 }  // namespace ktraced
