@@ -51,8 +51,8 @@ Recorder::Recorder(std::filesystem::path path, const LiveSource& source,
 Result<Recorder> Recorder::create(const std::filesystem::path& path, const LiveSource& source) {
   if (source.info().uuid == Uuid{} || source.info().boottime_ns == 0)
     return fail(ExitCode::data, "ktraced does not report which trace its stream belongs to");
-  auto writer = TraceWriter::create(path, source.schema(), origin_of(source.info()),
-                                    [](uint64_t address) { return address >= kKernelTextStart; });
+  auto writer =
+      TraceWriter::create(path, source.schema(), origin_of(source.info()), is_kernel_text);
   if (!writer) return propagate(writer);
   return Recorder(path, source, std::move(*writer));
 }

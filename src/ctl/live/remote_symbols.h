@@ -30,7 +30,7 @@ class RemoteSymbols : public SymbolResolver {
 
   // Adds `address` to the next request. Cheap if it is known or cannot be a symbol.
   void request(uint64_t address) {
-    if (address >= kKernelTextStart && !symbols_.contains(address)) requested_.insert(address);
+    if (is_kernel_text(address) && !symbols_.contains(address)) requested_.insert(address);
   }
   void fetch();
   std::string_view resolve(uint64_t address) override;

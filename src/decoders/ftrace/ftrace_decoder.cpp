@@ -246,7 +246,7 @@ void FtraceDecoder::append_comm(uint32_t tid, uint64_t ts, uint32_t cpu, TextBuf
 
 void FtraceDecoder::append_symbol(uint64_t address, TextBuffer& out) const {
   std::string_view symbol;
-  if (sources_.symbols != nullptr && address >= kKernelTextStart)
+  if (sources_.symbols != nullptr && is_kernel_text(address))
     symbol = sources_.symbols->resolve(address);
   if (!symbol.empty()) return append_printable(symbol, out);
   out.append("0x");

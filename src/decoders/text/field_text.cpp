@@ -29,7 +29,7 @@ std::string_view FieldText::of(const Field& field, const std::optional<Field>& c
       return comm_at(sources_.names, static_cast<uint32_t>(value), record.ts(), cpu, comm_)
           .value_or("");
     case Meaning::kaddr:
-      if (sources_.symbols == nullptr || value < kKernelTextStart) return {};
+      if (sources_.symbols == nullptr || !is_kernel_text(value)) return {};
       return sources_.symbols->resolve(value);
     case Meaning::gfp_flags:
       return gfp_.of(static_cast<uint32_t>(value));

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Replaces kernel addresses in packets by pseudonyms.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "daemon/access/pseudonyms.h"
+#include "schema/schema.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// For one stream or trace. Belongs to one thread at a time.
+//
+// Addresses in built-in events, in names of slab caches, and those that the kernel itself puts into
+// dynamic events get pseudonyms that are equal everywhere. Any other value of 8 bytes in a dynamic
+// event that is a kernel address, whatever its type, gets an opaque pseudonym: a process may have
+// chosen it.
+class AddressMask {
+ public:
+  // `schema` may lack dynamic events that metadata records will define.
+  AddressMask(const AddressPseudonyms& pseudonyms, const Schema& schema);
+
+  // A masked copy of a packet. Metadata packets may define events.
+  [[nodiscard]] PacketBytes masked(const PacketBytes& packet) { return masked(*packet); }
+  [[nodiscard]] PacketBytes masked(std::span<const std::byte> packet);
+  [[nodiscard]] std::vector<PacketBytes> masked(std::span<const PacketBytes> packets);
+  // A masked copy of metadata records, one after another.
+  [[nodiscard]] std::vector<std::byte> masked_metadata(std::span<const std::byte> records);
+
+  [[nodiscard]] const AddressPseudonyms& pseudonyms() const { return pseudonyms_; }
+
+ private:
+  enum class Kind : uint8_t { trusted, opaque, bytes, text };
+  struct Part {
+    Kind kind;
+    Field field;
+  };
+  struct Hole {
+    uint32_t begin, end;  // bytes from the start of the record
+  };
+  // What to rewrite in the records of an event.
+  struct Plan {
+    std::vector<Part> parts;
+    std::vector<Hole> holes;  // bytes that no field covers may have been used before
+  };
+  // The last values of hide(): most addresses repeat.
+  struct Recent {
+    uint64_t value = 0;
+    uint64_t pseudonym = 0;
+  };
+
+  void learn(const Event& event);
+  static std::vector<Hole> holes_of(const Event& event);
+  void mask_event(std::span<std::byte> record);
+  void mask_metadata(std::span<std::byte> record);
+  void mask_part(const Part& part, uint16_t event, std::span<std::byte> record);
+  void mask_word(std::span<std::byte> record, size_t at, std::optional<uint32_t> place);
+  [[nodiscard]] uint64_t hide(uint64_t value);
+
+  AddressPseudonyms pseudonyms_;
+  Schema schema_;
+  std::vector<std::optional<Plan>> plans_;  // by event id
+  std::array<Recent, 4096> recent_{};
+};
+
+// Blanks the addresses in the texts of a schema: definitions of probes.
+[[nodiscard]] Schema without_addresses(Schema schema);
+// The same in the texts of JSON.
+[[nodiscard]] nlohmann::json without_addresses(const nlohmann::json& value);
+
+}  // namespace ktraced

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/access/address_mask.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "trace/metadata/event_records.h"
+#include "unit/support/packets.h"
+
+namespace ktraced {
+namespace {
+
+using test::Bytes;
+using testing::Not;
+
+constexpr uint64_t kMaskedCode = 0xffffffff81234560, kMaskedData = 0xffff888012345678;
+constexpr uint16_t kBuiltIn = 10, kDynamic = 300;
+
+Field field_of(const char* name, const char* type, Meaning meaning, uint32_t offset, uint32_t size,
+               uint32_t count = 1, bool located = false) {
+  return {.name = name,
+          .type = type,
+          .meaning = meaning,
+          .offset = offset,
+          .size = size,
+          .count = count,
+          .located = located};
+}
+
+Event built_in_event() {
+  return {.id = kBuiltIn,
+          .name = "kmalloc",
+          .fields = {field_of("call_site", "kaddr_t", Meaning::kaddr, 16, 8),
+                     field_of("name", "slab_cache_t", Meaning::slab_cache, 24, 8),
+                     field_of("args", "hex_t", Meaning::hex, 32, 8, 2),
+                     field_of("small", "u16", Meaning::number, 48, 2)},
+          .size = 56};
+}
+
+Event dynamic_event() {
+  return {.id = kDynamic,
+          .name = "skb:kfree_skb",
+          .fields = {field_of("location", "void *", Meaning::kaddr, 16, 8),
+                     field_of("skbaddr", "void *", Meaning::hex, 24, 8),
+                     field_of("address", "unsigned long", Meaning::kaddr, 32, 8),
+                     field_of("values", "u64[2]", Meaning::number, 40, 8, 2),
+                     field_of("comm", "char[16]", Meaning::text, 56, 1, 16),
+                     field_of("raw", "u8[16]", Meaning::number, 72, 1, 16),
+                     field_of("more", "u64[]", Meaning::number, 88, 8, 0, true),
+                     field_of("low", "u32", Meaning::number, 96, 4)},
+          .size = 104};
+}
+
+// A record whose payload is these words.
+Bytes words_record(uint16_t id, const std::vector<uint64_t>& words) {
+  Bytes bytes = test::bare_record(1000, id);
+  for (uint64_t word : words)
+    for (std::byte byte : test::bytes_of(word)) bytes.push_back(byte);
+  const auto size = static_cast<uint16_t>(bytes.size());
+  std::memcpy(&bytes[offsetof(record, size)], &size, sizeof(size));
+  return bytes;
+}
+
+class AddressMaskTest : public testing::Test {
+ protected:
+  AddressMaskTest() {
+    Schema schema;
+    schema.add(built_in_event());
+    schema.add(dynamic_event());
+    mask_.emplace(pseudonyms_, schema);
+  }
+
+  // The payload of the only record, as words.
+  std::vector<uint64_t> masked_words(const Bytes& record) {
+    const Bytes packet = test::make_packet({.records = {record}, .lost = {{1, 2, 0}}});
+    const PacketBytes masked = mask_->masked(packet);
+    EXPECT_EQ(masked->size(), packet.size());
+    const size_t begin = packet.size() - record.size();
+    EXPECT_TRUE(std::equal(packet.begin(), packet.begin() + begin + 16, masked->begin()));
+    std::vector<uint64_t> words((record.size() - 16) / 8);
+    std::memcpy(words.data(), masked->data() + begin + 16, words.size() * 8);
+    return words;
+  }
+
+  AddressPseudonyms pseudonyms_ = AddressPseudonyms::random();
+  std::optional<AddressMask> mask_;
+};
+
+TEST_F(AddressMaskTest, ReplacesAddressesOfBuiltInEventsOnly) {
+  const auto words =
+      masked_words(words_record(kBuiltIn, {kMaskedCode, kMaskedData, kMaskedCode, 7, 0xffff'8888}));
+  EXPECT_EQ(words[0], pseudonyms_.hide(kMaskedCode));
+  EXPECT_EQ(words[1], pseudonyms_.hide(kMaskedData));
+  EXPECT_EQ(words[2], kMaskedCode);  // chosen by a process: nothing to hide
+  EXPECT_EQ(words[3], 7U);
+  EXPECT_EQ(words[4] & 0xffff, 0x8888U);
+}
+
+TEST_F(AddressMaskTest, HidesWhateverIsAnAddressInDynamicEvents) {
+  const uint64_t located = 104 | uint64_t{2} << LOCATED_COUNT_SHIFT;
+  const auto words = masked_words(words_record(
+      kDynamic,
+      {kMaskedCode, kMaskedData, kMaskedCode, kMaskedData, static_cast<uint64_t>(-5), 0, 0, 3,
+       kMaskedData, located | uint64_t{0xffff8880} << 32, 0xffffffff'00000001, kMaskedData, 9}));
+  EXPECT_EQ(words[0], pseudonyms_.hide(kMaskedCode));
+  const std::vector<uint64_t> opaque = {words[1], words[2], words[3], words[8], words[11]};
+  for (uint64_t word : opaque) EXPECT_EQ(word >> 56, 0xdeU) << std::hex << word;
+  EXPECT_EQ(std::set(opaque.begin(), opaque.end()).size(), opaque.size());
+  EXPECT_EQ(words[4], static_cast<uint64_t>(-5));
+  EXPECT_EQ(words[7], 3U);
+  EXPECT_EQ(words[9], located);  // the hole behind it is cleared
+  EXPECT_EQ(words[10] & 0xffffffff, 1U);
+  EXPECT_EQ(words[12], 9U);
+}
+
+TEST_F(AddressMaskTest, ClearsWhatFollowsATextAndAddressesInIt) {
+  std::vector<uint64_t> payload(11);
+  Bytes record = words_record(kDynamic, payload);
+  const std::string_view text("ab\0\x78\x56\x34\x12\x80\x88\xff\xff", 11);
+  std::memcpy(record.data() + 56, text.data(), text.size());
+  const auto words = masked_words(record);
+  EXPECT_EQ(words[5], uint64_t{'b'} << 8 | 'a');
+  EXPECT_EQ(words[6], 0U);
+}
+
+TEST_F(AddressMaskTest, AcceptsRecordsThatAreShorterThanTheSchema) {
+  for (size_t length = 0; length < 13; ++length) {
+    const std::vector<uint64_t> payload(length, kMaskedData);
+    const auto words = masked_words(words_record(kDynamic, payload));
+    EXPECT_THAT(words, Not(testing::Contains(kMaskedData))) << length;
+  }
+}
+
+TEST_F(AddressMaskTest, BlanksEventsWithoutADefinition) {
+  EXPECT_EQ(masked_words(words_record(kDynamic + 1, {kMaskedData, 5})),
+            (std::vector<uint64_t>{0, 0}));
+  EXPECT_EQ(masked_words(words_record(UINT16_MAX, {5})), (std::vector<uint64_t>{0}));
+}
+
+TEST_F(AddressMaskTest, LearnsEventsFromMetadata) {
+  Event event = dynamic_event();
+  event.id = kDynamic + 1;
+  event.name = "skb:other";
+  event.doc = "p:skb/other 0xffffffff81234560";
+  const Bytes masked = mask_->masked_metadata(event_record(event, 1));
+  Schema learned;
+  const Event* definition = learn_event(learned, RecordView(masked.data()));
+  ASSERT_NE(definition, nullptr);
+  EXPECT_EQ(definition->doc, "p:skb/other 0x0000000000000000");
+  EXPECT_EQ(masked_words(words_record(kDynamic + 1, {kMaskedCode}))[0],
+            pseudonyms_.hide(kMaskedCode));
+}
+
+TEST_F(AddressMaskTest, NamesCachesByTheirPseudonym) {
+  const Bytes packet = test::metadata_packet(
+      5, {test::cache_name(kMaskedData, "dentry"), test::task_name(7, 1, 7, "sh")});
+  const auto masked = PacketView::parse(*mask_->masked(packet));
+  ASSERT_TRUE(masked);
+  std::vector<uint64_t> keys;
+  masked->for_each_record([&](const RecordView& view) {
+    if (view.id() == METADATA_slab_cache) {
+      rec_metadata_slab_cache cache;
+      std::memcpy(&cache, view.bytes().data(), sizeof(cache));
+      keys.push_back(cache.cache);
+    } else {
+      EXPECT_TRUE(std::ranges::equal(view.bytes(), test::task_name(7, 1, 7, "sh")));
+    }
+  });
+  EXPECT_EQ(keys, std::vector{pseudonyms_.hide(kMaskedData)});
+}
+
+TEST(AddressMaskTexts, OfSchemasAndJsonAreBlanked) {
+  Schema schema;
+  Event event = dynamic_event();
+  event.doc = "at 0xffffffff81234560";
+  schema.add(event);
+  EXPECT_EQ(without_addresses(schema).find(kDynamic)->doc, "at 0x0000000000000000");
+  const nlohmann::json json = {{"a", "0xffff888012345678"}, {"b", {1, "x"}}};
+  EXPECT_EQ(without_addresses(json),
+            (nlohmann::json{{"a", "0x0000000000000000"}, {"b", {1, "x"}}}));
+}
+
+}  // namespace
+}  // namespace ktraced
