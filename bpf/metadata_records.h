@@ -13,6 +13,7 @@ enum metadata_id {
 	METADATA_config = 4,
 	METADATA_account = 5,
 	METADATA_cgroup = 6,
+	METADATA_end = 7,
 };
 
 /* A thread's name, process and control group, valid from h.ts on. */
@@ -67,6 +68,12 @@ struct rec_metadata_account {
 	u64 filtered;
 	u64 dropped;
 	u64 missed;
+};
+
+/* Why the daemon ends a stream, the very last record. A sentence follows, NUL-terminated
+ * and zero-padded. */
+struct rec_metadata_end {
+	struct record h; /* h.id is METADATA_end */
 };
 
 #endif

@@ -66,10 +66,11 @@ Result<> Daemon::listen(std::optional<Fd> passed_socket) {
   auto rules = make_access_rules(config_.control.group, config_.control.admin_uids);
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
-  auto server = ControlServer::listen(loop_, config_.control.socket, std::move(*rules), {},
-                                      std::move(passed_socket));
+  auto server =
+      ControlServer::listen(loop_, config_.control.socket, *rules, {}, std::move(passed_socket));
   if (!server) return propagate(server);
   server_ = std::move(*server);
+  apply_access(config_, rules->read_group);
   server_->on_closed([this] { heap_.note_use(); });
   return {};
 }
@@ -92,7 +93,8 @@ Result<> Daemon::start(std::optional<Fd> passed_socket) {
   tracer_ = std::move(*tracer);
   tracer_->on_output_change(
       [this](const auto& current_config) { recorder_->note_change(current_config); });
-  snapshots_ = std::make_unique<Snapshots>(loop_, tracer_->parts(), symbols_, config_.flight);
+  snapshots_ =
+      std::make_unique<Snapshots>(loop_, tracer_->parts(), symbols_, access_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
   if (auto set = apply_output(config_.stream.output); !set) return set;
 
@@ -103,6 +105,7 @@ Result<> Daemon::start(std::optional<Fd> passed_socket) {
                          .recorder = *recorder_,
                          .symbols = symbols_,
                          .resolver = resolver_,
+                         .access = access_,
                          .commands = commands_,
                          .lists = lists_,
                          .searches = searches_,
@@ -172,7 +175,8 @@ void Daemon::make_recorder() {
       .names = [this] { return tracer_->parts().metadata.records(); },
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
       .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
-      .lost_before = [this] { return tracer_->parts().rings.lost_before(); }});
+      .lost_before = [this] { return tracer_->parts().rings.lost_before(); },
+      .mask = [this](const Schema& schema) { return access_.mask_for_trace(schema); }});
 }
 
 // The recorder is registered before the stream starts, and removed after the stream has ended.
@@ -279,15 +283,20 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
 
   auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
+  const auto readers = rules->read_group;
   if (auto set = server_->set_access(std::move(*rules)); !set) return propagate(set);
   auto changed = tracer_->apply(config, std::move(flight));
   if (!changed) {
     if (rules_before) static_cast<void>(server_->set_access(std::move(*rules_before)));
     return std::unexpected(in_file(config_file_, changed.error()));
   }
+  const ReaderRules access_before = access_.rules();
+  apply_access(config, readers);
+  end_readers(access_.rules());
   if (config.control.group != config_.control.group ||
-      config.control.admin_uids != config_.control.admin_uids)
+      config.control.admin_uids != config_.control.admin_uids || access_.rules() != access_before)
     changed->emplace_back("control");
+  if (access_.rules() != access_before) recorder_->end_trace();
   snapshots_->apply(config.flight);
   if (auto set = apply_output(config.stream.output); !set) return propagate(set);
   add_if_changed(*changed, "log", config_.log.level, config.log.level);

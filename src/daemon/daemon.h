@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/access/reader_access.h"
 #include "daemon/capture/tracer.h"
 #include "daemon/config/config.h"
 #include "daemon/control/command_queue.h"
@@ -47,6 +48,8 @@ class Daemon {
   Result<> listen(std::optional<Fd> passed_socket);
   void make_recorder();
   Result<> apply_output(const std::optional<StreamOutput>& output);
+  void apply_access(const Config& config, const std::optional<gid_t>& readers);
+  void end_readers(const ReaderRules& rules);
   Result<> watch_signals();
   void watch_kernel();
   void take_snapshot_on_signal();
@@ -68,6 +71,7 @@ class Daemon {
   std::filesystem::path config_file_;
   Config config_;
   KernelSymbols symbols_;
+  ReaderAccess access_{AddressPseudonyms::random()};
   std::unique_ptr<Subscribers> subscribers_;
   std::unique_ptr<StreamRecorder> recorder_;
   std::unique_ptr<Tracer> tracer_;

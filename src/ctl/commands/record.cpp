@@ -217,7 +217,7 @@ Result<> RecordRun::finish(const Result<End>& end) {
                 recorder_->leave_unfinished().string());
   print_summary(path_, *manifest, recorder_->bytes(), options_.json);
   if (!end) return std::unexpected(end.error());
-  return StreamLoop::verdict_of(*end);
+  return StreamLoop::verdict_of(*end, counts_->end_reason());
 }
 
 std::string RecordRun::reason() const {

@@ -60,7 +60,7 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
                           {"missed", total->missed}};
   auto written = write_all(STDOUT_FILENO, json_text(summary, -1));
   if (!written) return propagate(written);
-  return StreamLoop::verdict_of(*end);
+  return StreamLoop::verdict_of(*end, counts.end_reason());
 }
 
 Result<StreamLoop::End> print_all(BatchPrinter& printer, SessionCounts& counts, StreamLoop& loop,
@@ -118,7 +118,7 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Live
   print_stderr("ktracectl: {} events shown, {} lost{}, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, counts_text(counts), seconds_since(start));
   if (!end) return propagate(end);
-  return StreamLoop::verdict_of(*end);
+  return StreamLoop::verdict_of(*end, counts.end_reason());
 }
 
 void print_stream_hints(const StreamCommand& command, const Options& options,

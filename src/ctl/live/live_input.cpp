@@ -86,7 +86,8 @@ Result<> LiveInput::read(Analysis& analysis) {
   AnalysisFeed feed(analysis);
   BatchMerger merger(feed, [&](RecordView record) { apply_metadata(record, feed); });
   const auto end = run(merger);
-  ended_ = end ? StreamLoop::verdict_of(*end) : Result<>(std::unexpected(end.error()));
+  ended_ = end ? StreamLoop::verdict_of(*end, counts_.end_reason())
+               : Result<>(std::unexpected(end.error()));
   merger.finish();
   feed.finish();
   end_ns_ = merger.whole_until();

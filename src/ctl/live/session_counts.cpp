@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text/plain_text.h"
 #include "decoders/text/decoder.h"
 #include "trace/metadata/event_records.h"
 
@@ -12,6 +13,7 @@ void SessionCounts::take(const PacketView& packet) {
   if (packet.header().stream_id != static_cast<uint32_t>(StreamId::metadata)) return;
   packet.for_each_record([this](const RecordView& record) {
     learn_event(schema_, record);
+    if (auto reason = end_reason_of(record)) end_reason_ = printable(*reason);
     const auto account = account_of(record);
     if (!account) return;
     if (account->event == 0)

@@ -24,6 +24,8 @@ class SessionCounts {
   void take(const PacketView& packet);
   // The sums of all events; nothing: the daemon has not reported them.
   [[nodiscard]] const std::optional<HitAccount>& total() const { return total_; }
+  // Why the daemon has ended the stream; empty: it has not, or has not reported it.
+  [[nodiscard]] const std::string& end_reason() const { return end_reason_; }
   // A count by event, without zeros.
   [[nodiscard]] std::map<std::string, uint64_t> counts(uint64_t HitAccount::* count) const;
   // Hits that the kernel has missed while the session had the event on.
@@ -35,6 +37,7 @@ class SessionCounts {
   Schema schema_;  // grows with the stream
   std::map<uint32_t, HitAccount> events_;
   std::optional<HitAccount> total_;
+  std::string end_reason_;
 };
 
 // The end of a summary line: "", or ", 1,234 filtered, 5 missed".

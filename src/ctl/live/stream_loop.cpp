@@ -16,8 +16,10 @@ std::optional<StreamLoop::Clock::duration> StreamLoop::duration_of(std::optional
       std::chrono::duration<double>(std::min(*seconds, kLongest)));
 }
 
-Result<> StreamLoop::verdict_of(End end) {
+Result<> StreamLoop::verdict_of(End end, const std::string& reason) {
   if (end != End::hung_up) return {};
+  if (!reason.empty())
+    return fail(ExitCode::unavailable, "ktraced has ended the stream: {}", reason);
   return fail(ExitCode::unavailable, "ktraced has ended the stream: it stopped, or see its log");
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -36,8 +37,9 @@ class StreamLoop {
     hung_up,   // by the daemon, without a request
   };
 
-  // Fails with ExitCode::unavailable if the daemon has ended the stream.
-  static Result<> verdict_of(End end);
+  // Fails with ExitCode::unavailable if the daemon has ended the stream, with its `reason` unless
+  // it is empty.
+  static Result<> verdict_of(End end, const std::string& reason);
 
   // `stop_fd`: readable when the loop is to end. `output`: the loop ends when its reader goes away.
   StreamLoop(ReadAhead& source, int stop_fd, int output)

@@ -11,6 +11,7 @@
 #include "daemon/sessions/account_records.h"
 #include "daemon/sessions/session_rules.h"
 #include "schema/names.h"
+#include "trace/metadata/account_record.h"
 
 namespace ktraced {
 namespace {
@@ -102,6 +103,7 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   });
   session.own_events = request.events;
   if (request.filter) session.own_filter = OwnFilter::of(*request.filter);
+  if (request.owner.own_only) confine(session);
   const auto change = p_.applier.begin_change();
   p_.accounts.begin(session.number);
   auto ready = apply_own_filter(session);
@@ -112,6 +114,13 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   return open;
 }
 
+// To the processes of its owner. The recorder's filter is copied: later changes of it do not apply.
+void SessionControl::confine(Session& session) const {
+  TaskFilter tasks = filter_of(p_.sessions, session).tasks();
+  tasks.include.uid = {session.owner.uid};
+  session.own_filter.tasks = std::move(tasks);
+}
+
 // From now on no program records for these sessions, and their counts are final.
 void SessionControl::stop(std::span<Session* const> sessions) {
   for (Session* session : sessions) session->has_sink = false;
@@ -119,12 +128,17 @@ void SessionControl::stop(std::span<Session* const> sessions) {
   p_.accounts.settle();
 }
 
-void SessionControl::finish(uint32_t number) {
+void SessionControl::finish(uint32_t number, std::string_view reason) {
   Session* session = p_.sessions.find(number);
   if (session == nullptr || !drain_) return;
   const auto change = p_.applier.begin_change();
   stop(std::span(&session, 1));
-  drain_->close(number, Drain::Last::publish, account_records(p_.accounts, number));
+  auto records = account_records(p_.accounts, number);
+  if (!reason.empty()) {
+    const auto end = end_record(reason, boottime_ns());
+    records.insert(records.end(), end.begin(), end.end());
+  }
+  drain_->close(number, Drain::Last::publish, records);
   session->ring_bytes = 0;
 }
 
@@ -179,7 +193,9 @@ Result<> SessionControl::set_filters(const ConfiguredFilters& filters) {
   return std::unexpected(at_key(key, set.error()));
 }
 
-Result<> SessionControl::set_filter(Session& session, const FilterSettings& settings) {
+Result<> SessionControl::set_filter(Session& session, const FilterSettings& requested) {
+  FilterSettings settings = requested;
+  if (session.owner.own_only) settings.include.uid = {session.owner.uid};
   const auto change = p_.applier.begin_change();
   Result<> applied;
   if (session.is_recorder()) {

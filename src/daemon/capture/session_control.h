@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -62,9 +63,9 @@ class SessionControl {
   void announce(uint32_t session, std::span<const std::byte> records);
   void announce(std::span<const std::byte> records);
 
-  // Ends the recording of a client's session: publishes everything up to now, and then its account.
-  // The session itself ends with the last copy of Open.
-  void finish(uint32_t session);
+  // Ends the recording of a client's session: publishes everything up to now, and then its account,
+  // with the `reason` unless it is empty. The session itself ends with the last copy of Open.
+  void finish(uint32_t session, std::string_view reason = {});
   // An open session of a client. It ends with the last copy.
   using Open = std::shared_ptr<const Session>;
   // Opens a session with stream rings of its own; nothing is read from them before the first
@@ -73,7 +74,7 @@ class SessionControl {
   Result<Open> open(const SessionRequest& request, const std::function<Publish(uint32_t)>& publish);
 
   // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. Fails
-  // as Filters::apply().
+  // as Filters::apply(). A session that is confined to the processes of its owner stays so.
   Result<> set_filter(Session& session, const FilterSettings& settings);
   // Sets these, without reconciling, or changes nothing. Fails as Filters::apply(); the message of
   // a bad value begins with its key in the configuration.
@@ -112,6 +113,7 @@ class SessionControl {
  private:
   void close(uint32_t number);
   void stop(std::span<Session* const> sessions);
+  void confine(Session& session) const;
   [[nodiscard]] Result<size_t> ring_bytes_for(const RingRequest& request) const;
   [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings,
                                                            StreamAccount* account,

@@ -15,6 +15,9 @@ constexpr size_t kAdminsMax = 1024;
 constexpr std::array<std::string_view, 7> kLogLevels = {"trace", "debug",    "info", "warning",
                                                         "error", "critical", "off"};
 
+constexpr std::array<std::string_view, 2> kAddresses = {"auto", "real"};
+constexpr std::array<std::string_view, 2> kReadersSee = {"all", "own"};
+
 void describe_control(ConfigSection& control, Config& config) {
   std::string socket = config.control.socket;
   control.text({"socket", "Absolute path of at most 107 bytes."}, kSocketText, socket);
@@ -27,6 +30,12 @@ void describe_control(ConfigSection& control, Config& config) {
                  for (const ConfigNode& element : elements)
                    if (auto uid = element.number(kUid)) config.control.admin_uids.push_back(*uid);
                });
+  control.choice({"addresses",
+                  "Kernel addresses for readers, also in traces that they can open: real ones only "
+                  "if the kernel shows them to every user (auto), or always (real)."},
+                 kAddresses, config.control.addresses);
+  control.choice({"readers_see", "Whose events readers see: those of all processes, or their own."},
+                 kReadersSee, config.control.readers_see);
 }
 
 // Each directory has its own traces, limits and removal.

@@ -82,6 +82,8 @@ struct Config {
     std::filesystem::path socket = kDefaultSocket;
     std::string group = "ktrace";      // members may read; empty: root only
     std::vector<uint32_t> admin_uids;  // have full control, as root does
+    std::string addresses = "auto";    // kernel addresses for readers: "auto" or "real"
+    std::string readers_see = "all";   // events of all processes, or of their "own"
   } control;
   struct {
     std::string level = "info";

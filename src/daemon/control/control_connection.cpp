@@ -155,7 +155,7 @@ void ControlConnection::answer_requests() {
     awaiting_ = true;
     auto answer = methods_.answer(line, peer_, *source_of_requests_, answer_later());
     awaiting_ &= answer.deferred;
-    output_ += answer.line;
+    append(std::move(answer.line));
     share_.set_unread(output_.size() - sent_);
     set_patience(limits_.idle);
   }
@@ -171,6 +171,11 @@ bool ControlConnection::answerable() {
          output_.size() - sent_ <= limits_.pending_output;
 }
 
+void ControlConnection::append(std::string line) {
+  methods_.edit_line(peer_, line);
+  output_ += line;
+}
+
 // Sends the answer of the current request later.
 Reply::Send ControlConnection::answer_later() {
   return [weak = std::weak_ptr(self_)](const std::string& line, Takeover takeover) {
@@ -178,7 +183,7 @@ Reply::Send ControlConnection::answer_later() {
     if (!self) return;
     ControlConnection& connection = **self;
     connection.awaiting_ = false;
-    connection.output_ += line;
+    connection.append(line);
     connection.takeover_ = std::move(takeover);
     connection.set_patience(connection.limits_.idle);
     if (!connection.answering_) connection.proceed();  // may destroy it

@@ -56,6 +56,7 @@ class ControlConnection {
   [[nodiscard]] bool answerable();
   [[nodiscard]] bool line_waiting();
   [[nodiscard]] std::string_view take_line();
+  void append(std::string line);
   void refuse(RpcCode code, std::string message);
   [[nodiscard]] size_t line_limit() const;
   [[nodiscard]] bool at_end() const;

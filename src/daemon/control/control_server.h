@@ -43,6 +43,9 @@ class ControlServer {
   // connection, which is non-blocking, once the answer has been sent.
   void add_deferred(MethodName name, Role role, DeferredHandler handler);
 
+  // See Methods::edit_lines().
+  void edit_lines(Methods::Edit edit) { methods_.edit_lines(std::move(edit)); }
+
   // Called whenever a connection has ended or was handed over.
   void on_closed(std::function<void()> callback) { on_closed_ = std::move(callback); }
 

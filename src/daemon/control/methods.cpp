@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "daemon/access/address_text.h"
+#include "daemon/access/reader_checks.h"
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/output_json.h"
@@ -121,9 +123,13 @@ Result<std::string> symbols_of(KernelSymbols& symbols, const json& texts,
   return json_text({{"symbols", std::move(found)}});
 }
 
-void resolve(const MethodTargets& t, const json& params, const Reply& reply) {
+// A client that gets pseudonyms cannot ask for addresses: that would show where the kernel is.
+void resolve(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
   auto addresses = addresses_parameter(params);
   if (!addresses) return reply(propagate(addresses));
+  const bool hidden = hides_addresses(t.access, peer);
+  for (uint64_t& address : *addresses)
+    address = t.access.pseudonyms().reveal(address).value_or(hidden ? 0 : address);
   t.resolver.run(
       [&symbols = t.symbols, texts = params["addresses"], addresses = std::move(*addresses)] {
         return symbols_of(symbols, texts, addresses);
@@ -134,11 +140,16 @@ void resolve(const MethodTargets& t, const json& params, const Reply& reply) {
       });
 }
 
-json status(const MethodTargets& t, const SnapshotsStatus& snapshots) {
+json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& snapshots) {
   json status = status_json(t.tracer);
   status["flight"].update(snapshots_status_json(snapshots));
   status["stream"]["output"] = output_json(t.recorder.status());
   status["subscribers"] = subscribers_json(t.subscribers.status());
+  remove_others(t.access, peer, status["sessions"]);
+  remove_others(t.access, peer, status["subscribers"]);
+  const ReaderRules rules = t.access.rules();
+  status["readers"] = {{"addresses", rules.real_addresses ? "real" : "pseudonyms"},
+                       {"see", rules.own_only ? "own" : "all"}};
   const std::string no_symbols = t.symbols.reason();
   status["symbols"] = {{"reason", no_symbols.empty() ? json() : json(no_symbols)}};
   return status;
@@ -148,20 +159,25 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   server.add("version", Role::read, [](const json&, const Peer&) {
     return json{{"version", KTRACED_VERSION}, {"protocol", kProtocolVersion}};
   });
-  server.add_deferred("status", Role::read, [t](const json&, const Peer&, const Reply& reply) {
+  server.add_deferred("status", Role::read, [t](const json&, const Peer& peer, const Reply& reply) {
     t.snapshots.status(
-        [t, reply](const SnapshotsStatus& snapshots) { reply(status(t, snapshots)); });
+        [t, peer, reply](const SnapshotsStatus& snapshots) { reply(status(t, peer, snapshots)); });
   });
   server.add_deferred(
       {"events.list", {"tracepoints"}}, Role::read,
       [t](const json& params, const Peer&, const Reply& reply) { list_events(t, params, reply); });
   server.add({"filter.show", {"session"}}, Role::read,
-             [t](const json& params, const Peer&) { return show_filter(t.tracer, params); });
+             [t](const json& params, const Peer& peer) -> Result<json> {
+               if (auto visible = check_visible(t, params, peer); !visible)
+                 return propagate(visible);
+               return show_filter(t.tracer, params);
+             });
   server.add("probe.list", Role::read,
              [t](const json&, const Peer&) { return probes_json(t.tracer); });
-  server.add_deferred(
-      {"symbols.resolve", {"addresses"}}, Role::read,
-      [t](const json& params, const Peer&, const Reply& reply) { resolve(t, params, reply); });
+  server.add_deferred({"symbols.resolve", {"addresses"}}, Role::read,
+                      [t](const json& params, const Peer& peer, const Reply& reply) {
+                        resolve(t, params, peer, reply);
+                      });
 }
 
 // Other system calls may need other programs, which are attached before the answer.
@@ -184,6 +200,9 @@ void add_filter_commands(ControlServer& server, const MethodTargets& t) {
 }  // namespace
 
 void add_methods(ControlServer& server, const MethodTargets& targets) {
+  server.edit_lines([&access = targets.access](const Peer& peer, std::string& line) {
+    if (hides_addresses(access, peer)) blank_addresses(line);
+  });
   add_queries(server, targets);
   server.add({"reset", {"keep_history", "session"}}, Role::admin,
              [targets](const json& params, const Peer&) { return reset(targets.tracer, params); });

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/access/reader_access.h"
 #include "daemon/capture/tracer.h"
 #include "daemon/control/command_queue.h"
 #include "daemon/control/control_server.h"
@@ -29,9 +30,10 @@ struct MethodTargets {
   StreamRecorder& recorder;
   KernelSymbols& symbols;
   BackgroundWork& resolver;  // looks up `symbols`: the first query reads all of them
-  CommandQueue& commands;    // changes of the trace config, one at a time
-  CommandQueue& lists;       // lists of events, one at a time
-  CommandQueue& searches;    // lists of tracepoints, one at a time: they may take much longer
+  const ReaderAccess& access;
+  CommandQueue& commands;  // changes of the trace config, one at a time
+  CommandQueue& lists;     // lists of events, one at a time
+  CommandQueue& searches;  // lists of tracepoints, one at a time: they may take much longer
   // Reads the configuration file again.
   std::function<void(OnReloaded)> reload;
 };

@@ -102,6 +102,14 @@ class Methods {
   // this connection.
   void add_deferred(MethodName name, Role role, DeferredHandler handler);
 
+  // `edit` may change each line that is sent to a client, in place.
+  using Edit = std::function<void(const Peer& peer, std::string& line)>;
+  void edit_lines(Edit edit) { edit_ = std::move(edit); }
+  // Applies it; a line is sent as it is if there is none.
+  void edit_line(const Peer& peer, std::string& line) const {
+    if (edit_) edit_(peer, line);
+  }
+
   struct Answer {
     std::string line;       // with its newline; empty for a notification
     bool deferred = false;  // the line is or was given to `send_later`
@@ -122,6 +130,7 @@ class Methods {
     DeferredHandler deferred;  // instead of handler
   };
   std::map<std::string, Method, std::less<>> methods_;
+  Edit edit_;
 };
 
 // The JSON-RPC code for an error.

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/text/plain_text.h"
+#include "daemon/access/reader_checks.h"
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/trace_json.h"
@@ -29,7 +30,7 @@ using nlohmann::json;
 struct StreamRequest {
   SessionRequest session;
   std::vector<std::string> events;  // names, groups and patterns; empty: those of the recorder
-  Role role = Role::read;
+  Peer peer;
 };
 
 Result<std::string> name_parameter(const json& params) {
@@ -62,9 +63,10 @@ Result<> check_few(const FilterSide& side) {
 }
 
 Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) {
-  StreamRequest request{.session = {}, .events = {}, .role = peer.role};
-  request.session.owner = {
-      .pid = peer.pid, .uid = peer.uid, .only_reads = peer.role != Role::admin};
+  StreamRequest request{.session = {}, .events = {}, .peer = peer};
+  request.session.owner.pid = peer.pid;
+  request.session.owner.uid = peer.uid;
+  request.session.owner.only_reads = peer.role != Role::admin;
   auto name = name_parameter(params);
   if (!name) return propagate(name);
   request.session.name = std::move(*name);
@@ -115,15 +117,31 @@ Result<> check_strings(const StreamRequest& request, ChosenEvents& chosen) {
   return {};
 }
 
+// Only its own processes, if the client sees no others.
+Result<> confine(const ReaderAccess& access, StreamRequest& request) {
+  SessionOwner& owner = request.session.owner;
+  owner.real_addresses = !hides_addresses(access, request.peer);
+  owner.own_only = is_confined(access, request.peer);
+  if (!owner.own_only) return {};
+  for (const std::string& name : request.events)
+    if (name.contains(':'))
+      if (auto all = check_unconfined(access, request.peer, "a tracepoint or probe"); !all)
+        return all;
+  if (!request.session.filter) return {};
+  for (const uint32_t uid : request.session.filter->include.uid)
+    if (uid != owner.uid) return check_unconfined(access, request.peer, "a filter of other uids");
+  return {};
+}
+
 Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
   if (request.events.empty()) return {};
   ChosenEvents chosen;
   for (const std::string& name : request.events) {
-    if (request.role != Role::admin)
+    if (request.peer.role != Role::admin)
       if (auto known = check_known(tracer.schema, name); !known) return known;
     if (auto found = tracer.resolver.choose(name, true, chosen); !found) return found;
   }
-  if (request.role != Role::admin)
+  if (request.peer.role != Role::admin)
     if (auto checked = check_strings(request, chosen); !checked) return checked;
   request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
@@ -139,13 +157,34 @@ json description(const TracerParts& tracer, const Session& session) {
           {"kernel", tracer.metadata.kernel_release()}};
 }
 
+// Rewrites the packets of a session whose client gets no addresses, in the thread that publishes.
+SessionControl::Publish publisher(const MethodTargets& t, const SessionOwner& owner,
+                                  uint32_t session) {
+  if (owner.real_addresses)
+    return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch, bool last) {
+      subscribers.publish(session, batch, last);
+    };
+  const auto mask = std::make_shared<AddressMask>(t.access.pseudonyms(), t.tracer.schema);
+  return
+      [&subscribers = t.subscribers, session, mask](std::span<const PacketBytes> batch, bool last) {
+        subscribers.publish(session, mask->masked(batch), last);
+      };
+}
+
+std::vector<PacketBytes> first_packets(const MethodTargets& t, const Session& session) {
+  auto packets = t.tracer.metadata.packets(session.number);
+  if (session.owner.real_addresses) return packets;
+  return AddressMask(t.access.pseudonyms(), {}).masked(packets);
+}
+
 void add_subscriber(const MethodTargets& t, const SessionControl::Open& session, Fd connection,
                     const Peer& peer) {
   const uint32_t number = session->number;
+  if (!session->has_sink) return;  // it has been ended: this closes the connection
   auto added =
       t.subscribers.add(std::move(connection),
                         {.session = number, .name = session->name, .peer = peer, .keep = session},
-                        [&] { return t.tracer.metadata.packets(number); });
+                        [&] { return first_packets(t, *session); });
   t.tracer.session_control.drain().request_batch(number);
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
 }
@@ -165,11 +204,10 @@ Result<> check_attached(const TracerParts& tracer, const StreamRequest& request,
 void open_session(const MethodTargets& t, StreamRequest request, const Reply& reply,
                   const CommandQueue::Token& token) {
   if (!reply.connected()) return;
+  if (auto confined = confine(t.access, request); !confined) return reply(propagate(confined));
   if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
-  auto opened = t.tracer.session_control.open(request.session, [&t](uint32_t session) {
-    return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch, bool last) {
-      subscribers.publish(session, batch, last);
-    };
+  auto opened = t.tracer.session_control.open(request.session, [&](uint32_t session) {
+    return publisher(t, request.session.owner, session);
   });
   if (!opened) return reply(propagate(opened));
   t.tracer.attacher.when_attached([t, request = std::move(request), reply, token,
@@ -187,7 +225,7 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
   auto request = read_stream_request(params, peer);
   if (!request) return reply(propagate(request));
   t.commands.run([t, request = std::move(*request), reply](const CommandQueue::Token& token) {
-    if (request.role != Role::admin || request.events.empty())
+    if (request.peer.role != Role::admin || request.events.empty())
       return open_session(t, request, reply, token);
     t.tracer.resolver.prepare_tracepoints(request.events,
                                           [t, request, reply, token](const Tracepoints::Kept&) {
@@ -198,12 +236,23 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
 
 }  // namespace
 
+Result<> check_visible(const MethodTargets& t, const json& params, const Peer& peer) {
+  auto session = session_parameter(t.tracer, params);
+  if (!session) return propagate(session);
+  if (!(*session)->is_client() || (*session)->owner.uid == peer.uid) return {};
+  return check_unconfined(t.access, peer, "this session");
+}
+
 void add_session_methods(ControlServer& server, const MethodTargets& t) {
-  server.add("session.list", Role::read, [t](const json&, const Peer&) {
-    return json{{"sessions", sessions_json(t.tracer.status.sessions())}};
+  server.add("session.list", Role::read, [t](const json&, const Peer& peer) {
+    json sessions = sessions_json(t.tracer.status.sessions());
+    remove_others(t.access, peer, sessions);
+    return json{{"sessions", std::move(sessions)}};
   });
   server.add({"session.show", {"session"}}, Role::read,
-             [t](const json& params, const Peer&) -> Result<json> {
+             [t](const json& params, const Peer& peer) -> Result<json> {
+               if (auto visible = check_visible(t, params, peer); !visible)
+                 return propagate(visible);
                auto session = session_parameter(t.tracer, params);
                if (!session) return propagate(session);
                return session_json(t.tracer.status.of(**session), true);

@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "daemon/access/reader_checks.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/output_json.h"
 
@@ -137,13 +138,16 @@ void add_snapshot_methods(ControlServer& server, const MethodTargets& targets) {
                       [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
                         keep(snapshots, params, peer, reply);
                       });
-  server.add_deferred("snapshot.list", Role::read,
-                      [&snapshots](const json&, const Peer&, const Reply& reply) {
-                        snapshots.list([reply](const Result<SnapshotListing>& listing) {
-                          if (!listing) return reply(std::unexpected(listing.error()));
-                          reply(listing_json(*listing));
-                        });
-                      });
+  server.add_deferred(
+      "snapshot.list", Role::read,
+      [&snapshots, &access = targets.access](const json&, const Peer& peer, const Reply& reply) {
+        if (auto all = check_unconfined(access, peer, "a snapshot"); !all)
+          return reply(propagate(all));
+        snapshots.list([reply](const Result<SnapshotListing>& listing) {
+          if (!listing) return reply(std::unexpected(listing.error()));
+          reply(listing_json(*listing));
+        });
+      });
   for (bool enabled : {true, false})
     add_command(server, targets.tracer, targets.commands,
                 enabled ? "snapshot.enable" : "snapshot.disable",

@@ -98,6 +98,11 @@ bool OutputQueue::rotates(std::span<const PacketBytes> batch) const {
   return open_ && too_large_with(bytes);
 }
 
+void OutputQueue::end_trace() {
+  std::lock_guard lock(mutex_);
+  if (open_) rotate();
+}
+
 // Each trace reports all losses of its own time.
 void OutputQueue::rotate() {
   packets_.push_losses();

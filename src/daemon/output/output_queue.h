@@ -72,6 +72,9 @@ class OutputQueue {
   // Ends the series, if any, and wakes all waiting threads.
   void close();
 
+  // Ends the trace here: the next batch begins another.
+  void end_trace();
+
   // Sets the size on disk of the metadata that a trace inherits from the one before.
   void set_carried(uint64_t bytes);
 

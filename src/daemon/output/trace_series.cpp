@@ -63,6 +63,14 @@ TraceSeries::TraceSeries(TraceFacts facts, BeginSeries begin)
 
 Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
   if (auto begun = begin_trace(max_files); !begun) return begun;
+  if (!mask_) return write(packet);
+  const PacketBytes masked = mask_->masked(packet.bytes());
+  auto view = PacketView::parse(*masked);
+  if (!view) return propagate(view);
+  return write(*view);
+}
+
+Result<> TraceSeries::write(const PacketView& packet) {
   const PacketHeader& header = packet.header();
   if (header.stream_id == static_cast<uint32_t>(StreamId::metadata)) {
     add_names(packet);
@@ -88,8 +96,12 @@ void TraceSeries::note_changes() {
   for (; !changes_.empty() && changes_.front().ns <= complete_until_; changes_.pop_front()) {
     current_config_ = std::move(changes_.front().current_config);
     manifest_.config["changes"].push_back(
-        {{"ns", changes_.front().ns}, {"config", *current_config_}});
+        {{"ns", changes_.front().ns}, {"config", shown(*current_config_)}});
   }
+}
+
+nlohmann::json TraceSeries::shown(const nlohmann::json& config) const {
+  return mask_ ? without_addresses(config) : config;
 }
 
 Result<> TraceSeries::begin_trace(uint32_t max_files) {
@@ -98,7 +110,9 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
   if (auto made = make_room(max_files); !made) return made;
   if (auto room = store_.check_room(0); !room) return room;
   manifest_ = facts_.manifest();
-  manifest_.config = *current_config_;
+  mask_ = facts_.mask ? facts_.mask(manifest_.schema) : nullptr;
+  if (mask_) manifest_.schema = without_addresses(std::move(manifest_.schema));
+  manifest_.config = shown(*current_config_);
   manifest_.kind = TraceKind::recording;
   manifest_.name = trace_name("stream", manifest_.taken_realtime_ns,
                               [&](const std::string& name) { return store_.taken(name); });
@@ -175,9 +189,15 @@ Result<> TraceSeries::make_room(uint32_t max_files) {
   return {};
 }
 
+std::vector<std::byte> TraceSeries::names_now() {
+  auto names = facts_.names();
+  return mask_ ? mask_->masked_metadata(names) : names;
+}
+
 // Adds the names known now, and those of the previous trace whose threads are still in the tables.
 void TraceSeries::add_first_names() {
-  const std::vector<std::byte> all = facts_.names();
+  const std::vector<std::byte> all = names_now();
+  if (mask_) last_names_ = mask_->masked_metadata(last_names_);
   std::unordered_set<uint32_t> known;  // tids in the tables
   for_each_name(all, [&](const RecordView& record) {
     if (auto task = as_task(record)) known.insert(task->h.tid);
@@ -192,7 +212,7 @@ void TraceSeries::add_first_names() {
 
 void TraceSeries::ask_for_names() {
   add_problem("names of threads were lost: the disk was too slow");
-  if (writer_) writer_->add_names(facts_.names());
+  if (writer_) writer_->add_names(names_now());
 }
 
 // Adds each problem once: some occur repeatedly.
@@ -251,8 +271,10 @@ Manifest TraceSeries::manifest() const {
 
 std::map<uint64_t, std::string> TraceSeries::symbols() const {
   std::map<uint64_t, std::string> names;
-  for (uint64_t address : writer_->code_addresses())
-    if (auto name = facts_.symbol(address)) names.emplace(address, std::move(*name));
+  for (uint64_t shown : writer_->code_addresses()) {
+    const uint64_t address = mask_ ? mask_->pseudonyms().reveal(shown).value_or(0) : shown;
+    if (auto name = facts_.symbol(address)) names.emplace(shown, std::move(*name));
+  }
   return names;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/access/address_mask.h"
 #include "daemon/capture/missed_hits.h"
 #include "daemon/output/output_queue.h"
 #include "daemon/output/trace_store.h"
@@ -35,6 +36,8 @@ struct TraceFacts {
   std::function<StreamAccount*()> account = nullptr;
   // As Rings::lost_before().
   std::function<std::optional<uint64_t>()> lost_before = nullptr;
+  // As ReaderAccess::mask_for_trace(); without it, traces have real addresses.
+  std::function<std::shared_ptr<AddressMask>(const Schema& schema)> mask = nullptr;
 };
 
 // Thread-safe.
@@ -90,6 +93,8 @@ class TraceSeries {
   Result<> make_room(uint32_t max_files);
   void note_crash(const std::vector<StoredTrace>& unfinished,
                   const std::vector<StoredTrace>& finished);
+  Result<> write(const PacketView& packet);
+  [[nodiscard]] std::vector<std::byte> names_now();
   void add_first_names();
   void add_names(const PacketView& packet);
   void note_changes();
@@ -102,10 +107,13 @@ class TraceSeries {
   [[nodiscard]] Manifest manifest() const;
   [[nodiscard]] std::map<uint64_t, std::string> symbols() const;
 
+  [[nodiscard]] nlohmann::json shown(const nlohmann::json& config) const;
+
   TraceFacts facts_;
   TraceStore store_;
   bool claimed_ = false;
   std::unique_ptr<TraceWriter> writer_;
+  std::shared_ptr<AddressMask> mask_;  // of the trace; null: it has real addresses
   Manifest manifest_;  // of the trace: what was known at its beginning; its schema stays here
   SharedConfig current_config_;
   std::deque<Change> changes_;  // after the current watermark

@@ -55,6 +55,7 @@ bool has_strings(const std::string& event) {
 }
 
 bool may_record(const Session& session, const std::string& event) {
+  if (session.owner.own_only && event.contains(':')) return false;
   return !has_strings(event) || !session.owner.only_reads || follows_recorder(session);
 }
 

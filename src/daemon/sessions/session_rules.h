@@ -27,6 +27,7 @@ namespace ktraced {
 // processes.
 [[nodiscard]] bool has_strings(const std::string& event);
 // A session of a client that may only read has strings as the recorder records them, or not at all.
+// One that sees events of its own processes only has no dynamic events: these may be about others.
 [[nodiscard]] bool may_record(const Session& session, const std::string& event);
 // The sessions that record this event now, by bits.
 [[nodiscard]] uint32_t recording(const SessionSet& sessions, const std::string& event);

@@ -96,7 +96,8 @@ Result<> SnapshotWriter::write_ring(uint32_t cpu, const FlightRing& ring) {
 Result<> SnapshotWriter::write_packets(PacketBuilder& builder, uint64_t up_to) {
   std::vector<PacketBytes> packets;
   builder.take(up_to, packets);
-  for (const PacketBytes& bytes : packets) {
+  for (PacketBytes& bytes : packets) {
+    if (job_.mask) bytes = job_.mask->masked(bytes);
     auto packet = PacketView::parse(*bytes);
     if (!packet) return propagate(packet);
     if (auto done = writer_.write(*packet); !done) return done;
@@ -165,10 +166,12 @@ void SnapshotWriter::balance_cpu(uint32_t number, const Cpu& cpu, Manifest& mani
 }
 
 std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
-                                        KernelSymbols& symbols) {
+                                        const AddressMask* mask, KernelSymbols& symbols) {
   std::map<uint64_t, std::string> names;
-  for (uint64_t address : addresses)
-    if (auto name = symbols.resolve(address)) names.emplace(address, std::move(*name));
+  for (uint64_t shown : addresses) {
+    const uint64_t address = mask ? mask->pseudonyms().reveal(shown).value_or(0) : shown;
+    if (auto name = symbols.resolve(address)) names.emplace(shown, std::move(*name));
+  }
   return names;
 }
 
@@ -182,7 +185,9 @@ Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& sy
   if (auto done = snapshot.write_rings(); !done) return propagate(done);
   (*writer)->add_names(job.names);
   const Manifest manifest = snapshot.manifest();
-  if (auto done = (*writer)->finish(manifest, resolve((*writer)->code_addresses(), symbols)); !done)
+  if (auto done = (*writer)->finish(manifest,
+                                    resolve((*writer)->code_addresses(), job.mask.get(), symbols));
+      !done)
     return propagate(done);
   return SnapshotSummary{.records = manifest.total().records,
                          .bytes = (*writer)->bytes(),

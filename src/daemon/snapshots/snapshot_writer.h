@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/access/address_mask.h"
 #include "daemon/capture/trace_config_history.h"
 #include "kernel/rings/counters.h"
 #include "kernel/rings/flight_recorder.h"
@@ -26,6 +28,8 @@ struct SnapshotJob {
   std::vector<std::byte> names;   // metadata records
   uint64_t names_since = 0;       // name changes before this time may be unknown; ns
   TraceConfigHistory::KnownSince known_since;
+  // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
+  std::shared_ptr<AddressMask> mask = nullptr;
 };
 
 // What has been written.

@@ -59,10 +59,11 @@ Result<> check_reason(std::string_view reason) {
 }  // namespace
 
 Snapshots::Snapshots(EventLoop& loop, const TracerParts& tracer, KernelSymbols& symbols,
-                     const FlightConfig& config)
+                     const ReaderAccess& access, const FlightConfig& config)
     : loop_(loop),
       tracer_(tracer),
       symbols_(symbols),
+      access_(access),
       config_(config),
       store_(std::make_shared<TraceStore>(config.directory)),
       waiting_(loop,
@@ -205,6 +206,15 @@ LostByCpu Snapshots::unrecorded() const {
   return lost;
 }
 
+// Readers may open the snapshot.
+void Snapshots::mask(SnapshotJob& job) const {
+  job.mask = access_.mask_for_trace(job.manifest.schema);
+  if (!job.mask) return;
+  job.manifest.schema = without_addresses(std::move(job.manifest.schema));
+  job.manifest.config = without_addresses(job.manifest.config);
+  job.names = job.mask->masked_metadata(job.names);
+}
+
 SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
                                OnWritten on_written, bool recovery) {
   const uint64_t id = ++last_id_;
@@ -230,6 +240,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
+  mask(*job);
   thread_.run(
       [this, job, store = store_, limits = limits_of(config_)]() -> Result<Written> {
         auto summary = write_snapshot(*job, symbols_);

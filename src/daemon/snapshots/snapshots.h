@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/access/reader_access.h"
 #include "daemon/capture/tracer.h"
 #include "daemon/config/config.h"
 #include "daemon/output/trace_store.h"
@@ -66,7 +67,7 @@ class Snapshots {
 
   // All must outlive this.
   Snapshots(EventLoop& loop, const TracerParts& tracer, KernelSymbols& symbols,
-            const FlightConfig& config);
+            const ReaderAccess& access, const FlightConfig& config);
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
   // Waits for snapshots that are being written; cancels the reading of manifests.
@@ -142,6 +143,7 @@ class Snapshots {
   void serve_waiting();
   void save_retired();
   [[nodiscard]] LostByCpu unrecorded() const;
+  void mask(SnapshotJob& job) const;
   SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
                       OnWritten on_written, bool recovery);
   // See snapshot_recovery.cpp.
@@ -153,6 +155,7 @@ class Snapshots {
   EventLoop& loop_;
   const TracerParts& tracer_;
   KernelSymbols& symbols_;
+  const ReaderAccess& access_;
   FlightConfig config_;
   std::shared_ptr<TraceStore> store_;  // shared with the jobs begun in it
   Result<SnapshotList::Sum> sum_;      // as far as known

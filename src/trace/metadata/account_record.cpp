@@ -41,4 +41,21 @@ std::optional<EventHits> account_of(RecordView view) {
                             .missed = record.missed}};
 }
 
+std::vector<std::byte> end_record(std::string_view reason, uint64_t ts) {
+  constexpr size_t kReasonMax = 1024;
+  reason = reason.substr(0, kReasonMax);
+  std::vector<std::byte> bytes((sizeof(record) + reason.size() + 1 + 7) / 8 * 8);
+  const record head{.ts = ts, .id = METADATA_end, .size = static_cast<u16>(bytes.size()), .tid = 0};
+  std::memcpy(bytes.data(), &head, sizeof(head));
+  std::memcpy(bytes.data() + sizeof(head), reason.data(), reason.size());
+  return bytes;
+}
+
+std::optional<std::string> end_reason_of(RecordView view) {
+  if (view.id() != METADATA_end || view.bytes().size() <= sizeof(record)) return std::nullopt;
+  const auto bytes = view.bytes().subspan(sizeof(record));
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  return std::string(text, ::strnlen(text, bytes.size()));
+}
+
 }  // namespace ktraced

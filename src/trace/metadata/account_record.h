@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Metadata records for what became of a session's hits.
+// Metadata records for the end of a session: what became of its hits, and why it has ended.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/packet/packet.h"
@@ -33,5 +35,11 @@ struct EventHits {
 
 // The account in such a record; nothing if `record` is of another kind.
 [[nodiscard]] std::optional<EventHits> account_of(RecordView record);
+
+// A rec_metadata_end at `ts`; `reason`: a sentence.
+[[nodiscard]] std::vector<std::byte> end_record(std::string_view reason, uint64_t ts);
+
+// The reason in such a record; nothing if `record` is of another kind.
+[[nodiscard]] std::optional<std::string> end_reason_of(RecordView record);
 
 }  // namespace ktraced

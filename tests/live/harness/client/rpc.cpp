@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 
@@ -72,6 +73,12 @@ std::optional<std::string> RpcConnection::read_line(std::chrono::milliseconds li
   std::string line = received_.substr(0, end);
   received_.erase(0, end + 1);
   return line;
+}
+
+std::string RpcConnection::read_rest(std::chrono::milliseconds limit) {
+  while (receive(limit)) {
+  }
+  return std::exchange(received_, {});
 }
 
 bool RpcConnection::closed_within(std::chrono::milliseconds limit) {

@@ -27,6 +27,9 @@ class RpcConnection {
   void send_some(std::string_view bytes);
   // Returns the next line without its newline; nothing at the end or after `limit`.
   std::optional<std::string> read_line(std::chrono::milliseconds limit = kNever);
+  // Returns all that comes until the other end closes, or until `limit` has passed without
+  // anything.
+  std::string read_rest(std::chrono::milliseconds limit = kNever);
   // True once the other end has closed and everything was read.
   bool closed_within(std::chrono::milliseconds limit);
   // Sends nothing more: a reader of a stream requests its end.

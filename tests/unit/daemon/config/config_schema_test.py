@@ -69,7 +69,8 @@ class ConfigSchemaTest(unittest.TestCase):
             "stream": {"buffer_kb": 64, "max_latency_ms": 10000,
                        "output": {"directory": "/d", "events": {"kmem": True, "tracepoints": ["irq"]},
                                   "filter": {"pid": [1], "exclude": {"comm": ["a*"]}}}},
-            "control": {"socket": "/s", "group": "ktrace", "admin_uids": [0]},
+            "control": {"socket": "/s", "group": "ktrace", "admin_uids": [0], "addresses": "real",
+                        "readers_see": "own"},
             "log": {"level": "off"}})
 
     def test_refuses_the_bad_cases(self):

@@ -85,6 +85,8 @@ TEST_F(ConfigTest, HasDefaultsWithoutSections) {
   EXPECT_EQ(config.stream.max_latency_ms, 100U);
   EXPECT_EQ(config.control.socket, kDefaultSocket);
   EXPECT_EQ(config.control.group, "ktrace");
+  EXPECT_EQ(config.control.addresses, "auto");
+  EXPECT_EQ(config.control.readers_see, "all");
   EXPECT_EQ(config.log.level, "info");
 }
 
@@ -98,6 +100,8 @@ TEST_F(ConfigTest, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed.control.socket, defaults.control.socket);
   EXPECT_EQ(installed.control.group, defaults.control.group);
   EXPECT_EQ(installed.control.admin_uids, defaults.control.admin_uids);
+  EXPECT_EQ(installed.control.addresses, defaults.control.addresses);
+  EXPECT_EQ(installed.control.readers_see, defaults.control.readers_see);
   EXPECT_EQ(installed.log.level, defaults.log.level);
 }
 

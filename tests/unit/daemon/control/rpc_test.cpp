@@ -54,6 +54,19 @@ TEST_F(RpcTest, AnswersWithTheIdAndTheResult) {
   EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":"x","method":"echo"})").at("id"), "x");
 }
 
+TEST_F(RpcTest, EditsLinesForTheClientThatGetsThem) {
+  std::string text = "secret";
+  methods.edit_line({.role = Role::read}, text);
+  EXPECT_EQ(text, "secret");
+  methods.edit_lines([](const Peer& peer, std::string& line) {
+    if (peer.role == Role::read) line = "hidden";
+  });
+  methods.edit_line({.role = Role::admin}, text);
+  EXPECT_EQ(text, "secret");
+  methods.edit_line({.role = Role::read}, text);
+  EXPECT_EQ(text, "hidden");
+}
+
 TEST_F(RpcTest, ExecutesANotificationWithoutAnAnswer) {
   EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"pause"})"), "");
   EXPECT_EQ(pauses, 1);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/files/host.h"
+#include "trace/directory/name_files.h"
 #include "trace/directory/trace_reader.h"
 #include "unit/daemon/output/fake_drain.h"
 #include "unit/support/trace_directory.h"
@@ -16,9 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::FakeDrain;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr Uuid kUuid{1, 2, 3};  // of FakeDrain
@@ -37,7 +40,8 @@ class TraceSeriesTest : public testing::Test {
             .follow_lost = [this] { return follow_lost; },
             .names = [this] { return names; },
             .symbol = [](uint64_t) { return std::nullopt; },
-            .lost_before = [this] { return lost_before; }};
+            .lost_before = [this] { return lost_before; },
+            .mask = [this](const Schema&) { return mask; }};
   }
   TraceSeries series(uint64_t begin_ns = 100) {
     return {facts(),
@@ -73,6 +77,7 @@ class TraceSeriesTest : public testing::Test {
   HitCounts missed;
   uint64_t follow_lost = 0;
   std::vector<std::byte> names;
+  std::shared_ptr<AddressMask> mask;
   std::optional<uint64_t> lost_before;
 };
 
@@ -311,6 +316,23 @@ TEST_F(TraceSeriesTest, RecordsConfigChangesInTheTraceOfTheirTime) {
 }
 
 // The tables know when a thread got its newest name, and may be ahead of the packets.
+TEST_F(TraceSeriesTest, GivesPseudonymsToTracesThatReadersMayOpen) {
+  constexpr uint64_t kAddress = 0xffff888012345678;
+  const auto pseudonyms = AddressPseudonyms::random();
+  TraceSeries series = this->series();
+  const auto caches_of_next = [&] {
+    take_all(series, {metadata_packet(200, test::cache_name(kAddress, "dentry"))});
+    EXPECT_TRUE(series.finish_trace());
+    return test::read_file(directory() / series.last_name() / kCachesFile);
+  };
+  const auto key = [](uint64_t value) { return fmt::format("{:x}", value); };
+  EXPECT_THAT(caches_of_next(), HasSubstr(key(kAddress)));
+  mask = std::make_shared<AddressMask>(pseudonyms, Schema());
+  for (int trace = 0; trace < 2; ++trace)
+    EXPECT_THAT(caches_of_next(),
+                AllOf(HasSubstr(key(pseudonyms.hide(kAddress))), Not(HasSubstr(key(kAddress)))));
+}
+
 TEST_F(TraceSeriesTest, NextTraceHasTheNamesOfItsBeginning) {
   auto add = [](std::vector<std::byte>& to, const test::Bytes& name) {
     to.insert(to.end(), name.begin(), name.end());

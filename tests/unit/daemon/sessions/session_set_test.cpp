@@ -133,6 +133,15 @@ TEST_F(SessionSetTest, GivesStringsToReadersOnlyAsTheRecorderRecordsThem) {
   EXPECT_TRUE(may_record(reader, "sys_exit_string"));
 }
 
+TEST_F(SessionSetTest, GivesNoDynamicEventsToReadersOfTheirOwnProcesses) {
+  Session& reader = open();
+  reader.owner.only_reads = true;
+  EXPECT_TRUE(may_record(reader, "irq:irq_handler_entry"));
+  reader.owner.own_only = true;
+  EXPECT_FALSE(may_record(reader, "irq:irq_handler_entry"));
+  EXPECT_TRUE(may_record(reader, "kmalloc"));
+}
+
 TEST_F(SessionSetTest, SuspendingPausesAllAndLeavesTheirOwnPauses) {
   sessions.recorder().has_sink = true;
   Session& own = open();

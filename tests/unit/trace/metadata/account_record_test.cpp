@@ -31,5 +31,18 @@ TEST(AccountRecord, IsNoOtherRecord) {
   EXPECT_FALSE(account_of(RecordView(truncated.data())));
 }
 
+TEST(EndRecord, HasTheReason) {
+  for (const std::string reason : {"", "x", "1234567", "12345678"}) {
+    const auto bytes = end_record(reason, 5);
+    const RecordView view(bytes.data());
+    EXPECT_EQ(view.bytes().size(), bytes.size());
+    EXPECT_EQ(bytes.size() % 8, 0U);
+    EXPECT_EQ(end_reason_of(view), reason);
+    EXPECT_EQ(account_of(view), std::nullopt);
+  }
+  const auto account = account_record({.event = 1, .hits = {}}, 1);
+  EXPECT_EQ(end_reason_of(RecordView(account.data())), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ktraced

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Class Daemon: what clients that may only read get.
+#include "daemon/daemon.h"
+
+namespace ktraced {
+namespace {
+
+ReaderRules reader_rules(const Config& config, const std::optional<gid_t>& readers) {
+  return {.real_addresses = config.control.addresses == "real" || kernel_shows_addresses(),
+          .own_only = config.control.readers_see == "own",
+          .have_group = readers.has_value()};
+}
+
+}  // namespace
+
+// What readers get, and the files for them.
+void Daemon::apply_access(const Config& config, const std::optional<gid_t>& readers) {
+  const ReaderRules before = access_.rules(), rules = reader_rules(config, readers);
+  access_.set(rules);
+  make_files_for(readers);
+  set_file_modes(rules);
+  set_directory_mode(config.flight.directory, rules, before.own_only);
+  if (config.stream.output)
+    set_directory_mode(config.stream.output->directory, rules, before.own_only);
+}
+
+// Their sessions show more than they may see now.
+void Daemon::end_readers(const ReaderRules& rules) {
+  SessionControl& control = tracer_->parts().session_control;
+  for (const Session& session : tracer_->parts().sessions.all()) {
+    const SessionOwner& owner = session.owner;
+    if (!session.is_client() || !owner.only_reads) continue;
+    if (rules.own_only && !owner.own_only)
+      control.finish(session.number,
+                     "control.readers_see of the configuration is \"own\" now: begin again to see "
+                     "your own processes");
+    else if (!rules.real_addresses && owner.real_addresses)
+      control.finish(session.number,
+                     "kernel addresses are hidden from readers now: begin again to get pseudonyms");
+  }
+}
+
+}  // namespace ktraced

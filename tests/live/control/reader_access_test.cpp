@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a member of control.group gets: pseudonyms of kernel addresses, and with readers_see "own"
+// events of its own processes only.
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "bpf/records.h"
+#include "harness/client/daemon.h"
+#include "harness/client/show.h"
+#include "harness/machine/as_user.h"
+#include "schema/schema_json.h"
+#include "trace/metadata/account_record.h"
+#include "trace/packet/field_value.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr uid_t kReader = 65534;
+constexpr gid_t kReaders = 65534;  // nogroup
+constexpr uint64_t kKernelSpace = 0xff00000000000000;
+constexpr auto kWhile = 300ms;
+
+// Makes the kernel hide its addresses from ordinary users.
+class HiddenAddresses {
+ public:
+  HiddenAddresses() {
+    std::ifstream(kSetting) >> before_;
+    std::ofstream(kSetting) << "1";
+  }
+  ~HiddenAddresses() { std::ofstream(kSetting) << before_; }
+
+ private:
+  static constexpr const char* kSetting = "/proc/sys/kernel/kptr_restrict";
+  std::string before_ = "0";
+};
+
+// A subscription, as a program of the reader or of root sees it.
+class RawStream {
+ public:
+  RawStream(Daemon& daemon, uid_t uid, const json& request) {
+    const auto open = [&] {
+      connection_ = std::make_unique<RpcConnection>(daemon.socket());
+      answer_ = connection_->call("stream.subscribe", request);
+    };
+    uid == 0 ? open() : as_user(uid, kReaders, open);
+    if (answer_.contains("result")) schema_ = schema_from_json(answer_["result"]["schema"]).value();
+  }
+
+  [[nodiscard]] std::string error() const {
+    return answer_.contains("error") ? answer_["error"]["message"].get<std::string>() : "";
+  }
+  [[nodiscard]] std::string name() const { return answer_["result"]["session"]; }
+
+  void finish() {
+    connection_->shut_down_writing();
+    read();
+  }
+  // Reads to the end, which the daemon has to make.
+  void read() {
+    bytes_ = connection_->read_rest();
+    std::span<const std::byte> rest = std::as_bytes(std::span(bytes_));
+    while (!rest.empty()) {
+      const auto packet = PacketView::parse(rest).value();
+      const bool events = packet.header().stream_id == static_cast<uint32_t>(StreamId::events);
+      packet.for_each_record(
+          [&](const RecordView& view) { (events ? events_ : metadata_).push_back(view); });
+      rest = rest.subspan(packet.bytes().size());
+    }
+  }
+
+  [[nodiscard]] const std::vector<RecordView>& events() const { return events_; }
+  [[nodiscard]] const std::vector<RecordView>& metadata() const { return metadata_; }
+  // The values of a field, with the times of their events.
+  [[nodiscard]] std::multimap<uint64_t, uint64_t> values(const char* event,
+                                                         const char* name) const {
+    std::multimap<uint64_t, uint64_t> values;
+    const Event& found = *schema_.find(std::string_view(event));
+    const Field& field = *std::ranges::find(found.fields, name, &Field::name);
+    for (const RecordView& view : events_)
+      if (view.id() == found.id) values.emplace(view.ts(), integer_of(field, view).value());
+    return values;
+  }
+  [[nodiscard]] const std::vector<Field>& fields(const RecordView& view) const {
+    return schema_.find(view.id())->fields;
+  }
+  [[nodiscard]] size_t count(uint16_t event, pid_t tid) const {
+    return static_cast<size_t>(std::ranges::count_if(events_, [&](const RecordView& view) {
+      return view.id() == event && view.tid() == static_cast<uint32_t>(tid);
+    }));
+  }
+  [[nodiscard]] std::set<uint64_t> distinct(const char* event, const char* name) const {
+    std::set<uint64_t> distinct;
+    for (const auto& [ts, value] : values(event, name)) distinct.insert(value);
+    return distinct;
+  }
+
+ private:
+  std::unique_ptr<RpcConnection> connection_;
+  json answer_;
+  Schema schema_;
+  std::string bytes_;
+  std::vector<RecordView> events_, metadata_;
+};
+
+// The answer to a reader.
+json ask(Daemon& daemon, std::string_view method, const json& params = json::object()) {
+  json answer;
+  as_user(kReader, kReaders, [&] { answer = RpcConnection(daemon.socket()).call(method, params); });
+  return answer;
+}
+
+std::string hex(uint64_t address) { return fmt::format("{:#x}", address); }
+
+// The symbols of up to a hundred addresses.
+std::set<std::string> symbols_for_reader(Daemon& daemon, const std::set<uint64_t>& addresses) {
+  json texts = json::array();
+  for (const uint64_t address : addresses)
+    if (texts.size() < 100) texts.push_back(hex(address));
+  std::set<std::string> symbols;
+  for (const auto& [address, symbol] :
+       ask(daemon, "symbols.resolve", {{"addresses", texts}})["result"]["symbols"].items())
+    symbols.insert(symbol);
+  return symbols;
+}
+
+json reader_config(json control = json::object()) {
+  control["group"] = ::getgrgid(kReaders)->gr_name;
+  return {{"control", std::move(control)}};
+}
+
+TEST(ReaderAccess, GivesPseudonymsToReadersAndAddressesToAdministrators) {
+  const HiddenAddresses hidden;
+  Daemon daemon(reader_config());
+  const json request = {{"events", {"kmalloc", "kfree", "kmem_cache_alloc", "mm_page_free"}},
+                        {"filter", json::object()}};
+  RawStream admin(daemon, 0, request), reader(daemon, kReader, request);
+  std::this_thread::sleep_for(kWhile);
+  admin.finish();
+  reader.finish();
+
+  for (const auto& [event, field] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"kmalloc", "call_site"},
+                                                                  {"kmalloc", "ptr"},
+                                                                  {"kfree", "ptr"},
+                                                                  {"mm_page_free", "page"}}) {
+    ASSERT_THAT(reader.distinct(event, field), Not(IsEmpty())) << event;
+    EXPECT_GE(*admin.distinct(event, field).rbegin(), kKernelSpace);
+  }
+  for (const RecordView& view : reader.events())
+    for (const Field& field : reader.fields(view))
+      if (field.size == sizeof(uint64_t))
+        ASSERT_LT(integer_of(field, view).value(), kKernelSpace) << field.name;
+  for (const RecordView& view : reader.metadata())
+    if (view.id() == METADATA_slab_cache) {
+      uint64_t key = 0;
+      std::memcpy(&key, view.bytes().data() + sizeof(record), sizeof(key));
+      ASSERT_LT(key, kKernelSpace);
+    }
+
+  const auto allocated = reader.distinct("kmalloc", "ptr"), freed = reader.distinct("kfree", "ptr");
+  std::vector<uint64_t> pairs;
+  std::ranges::set_intersection(allocated, freed, std::back_inserter(pairs));
+  EXPECT_GT(pairs.size(), 0U);
+
+  const auto shown = symbols_for_reader(daemon, reader.distinct("kmalloc", "call_site"));
+  EXPECT_THAT(shown, Not(IsEmpty()));
+  EXPECT_THAT(symbols_for_reader(daemon, admin.distinct("kmalloc", "call_site")), IsEmpty())
+      << "a reader who knows an address must not get it confirmed";
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+// The modes and groups of a trace and of all that is in it.
+void expect_readable_for_group(const fs::path& trace) {
+  std::vector<fs::path> paths = {trace};
+  for (const auto& entry : fs::recursive_directory_iterator(trace)) paths.push_back(entry.path());
+  EXPECT_GE(paths.size(), 6U);
+  for (const fs::path& path : paths) {
+    struct stat status{};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, S_ISDIR(status.st_mode) ? 0750U : 0640U) << path;
+    EXPECT_EQ(status.st_gid, kReaders) << path;
+  }
+}
+
+// What the addresses in the kmalloc events of a snapshot begin with, and "symbol" if one has one.
+std::set<std::string> addresses_of_snapshot(Daemon& daemon) {
+  const json taken = daemon.call("snapshot.take");
+  expect_readable_for_group(taken["path"].get<std::string>());
+  std::set<std::string> found;
+  for (const json& line : show({taken["path"], "--event", "kmalloc"}).lines) {
+    if (!line.contains("args")) continue;
+    found.insert(line["args"]["call_site"].get<std::string>().substr(0, 4));
+    found.insert(line["args"]["ptr"].get<std::string>().substr(0, 4));
+    if (line.dump().contains("+0x")) found.insert("symbol");
+  }
+  return found;
+}
+
+TEST(ReaderAccess, GivesSnapshotsToTheGroupWithTheAddressesThatItMaySee) {
+  const HiddenAddresses hidden;
+  json config = reader_config();
+  config["events"] = {{"kmem", {"kmalloc", "kfree"}}};
+  config["flight"] = {{"enabled", true}, {"buffer_kb", 64}};
+  Daemon daemon(config);
+  const auto masked = addresses_of_snapshot(daemon);
+  for (const char* expected : {"0xc0", "0xda", "symbol"}) EXPECT_TRUE(masked.contains(expected));
+  EXPECT_FALSE(masked.contains("0xff"));
+  config["control"]["addresses"] = "real";
+  daemon.write_config(config);
+  EXPECT_EQ(daemon.call("reload")["changed"], json::array({"control"}));
+  const auto real = addresses_of_snapshot(daemon);
+  for (const char* expected : {"0xff", "symbol"}) EXPECT_TRUE(real.contains(expected));
+  EXPECT_FALSE(real.contains("0xda"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+std::string refusal(const json& answer) {
+  return answer.contains("error") ? answer["error"]["message"].get<std::string>() : answer.dump();
+}
+
+TEST(ReaderAccess, ShowsReadersTheirOwnProcessesOnly) {
+  json config = reader_config({{"readers_see", "own"}});
+  config["flight"] = {{"enabled", true}, {"buffer_kb", 64}};
+  Daemon daemon(config);
+  daemon.enable({"sys_enter"});
+  const RawStream admin(daemon, 0, {{"name", "of-root"}});
+  RawStream reader(daemon, kReader, {{"events", {"sys_*", "sched"}}, {"name", "of-reader"}});
+  ASSERT_EQ(reader.error(), "");
+  EXPECT_EQ(daemon.call("session.show", {{"session", "of-reader"}})["filter"]["uid"],
+            json::array({kReader}));
+  daemon.call("filter.set", {{"session", "of-reader"}, {"filter", {{"uid", {0}}}}});
+  const Command busy = {"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none"};
+  Command as_reader = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+  as_reader.insert(as_reader.end(), busy.begin(), busy.end());
+  const Process others(busy), own(as_reader);
+  std::this_thread::sleep_for(kWhile);
+  reader.finish();
+  EXPECT_GT(reader.count(EVENT_sys_enter, own.pid()), 0U);
+  EXPECT_EQ(reader.count(EVENT_sys_enter, others.pid()), 0U);
+
+  EXPECT_THAT(ask(daemon, "session.list").dump(), Not(HasSubstr("of-root")));
+  EXPECT_THAT(ask(daemon, "status").dump(), Not(HasSubstr("of-root")));
+  EXPECT_THAT(refusal(ask(daemon, "session.show", {{"session", "of-root"}})),
+              HasSubstr("control.readers_see"));
+  EXPECT_THAT(refusal(ask(daemon, "snapshot.list")), HasSubstr("control.readers_see"));
+  EXPECT_THAT(RawStream(daemon, kReader, {{"filter", {{"uid", {0}}}}}).error(),
+              HasSubstr("control.readers_see"));
+  EXPECT_THAT(RawStream(daemon, kReader, {{"events", {"irq:*"}}}).error(),
+              HasSubstr("control.readers_see"));
+  const fs::path snapshot = daemon.call("snapshot.take")["path"].get<std::string>();
+  as_user(kReader, kReaders,
+          [&] { EXPECT_NE(::access((snapshot / "manifest.json").c_str(), F_OK), 0); });
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(ReaderAccess, EndsSessionsThatShowMoreThanReadersMaySeeNow) {
+  Daemon daemon(reader_config());
+  RawStream reader(daemon, kReader, {{"events", {"sched"}}});
+  ASSERT_EQ(reader.error(), "");
+  daemon.write_config(reader_config({{"readers_see", "own"}}));
+  daemon.call("reload");
+  reader.read();
+  ASSERT_THAT(reader.metadata(), Not(IsEmpty()));
+  EXPECT_THAT(end_reason_of(reader.metadata().back()).value_or(""),
+              HasSubstr("control.readers_see"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace ktraced::live
