@@ -50,6 +50,17 @@ std::span<std::byte> bytes_of_field(const Field& field, std::span<std::byte> rec
   return record.subspan(begin, std::min(elements.count * field.size, record.size() - begin));
 }
 
+// Where the last field ends. Data of variable length counts if it is within the record.
+size_t end_of_fields(const Event& event, std::span<const std::byte> record) {
+  const RecordView view(record.data());
+  size_t end = sizeof(struct record);
+  for (const Field& field : event.fields) {
+    if (field.located) end = std::max<size_t>(end, field.offset + sizeof(uint32_t));
+    if (const size_t its = end_of(field, view); its <= record.size()) end = std::max(end, its);
+  }
+  return std::min(end, record.size());
+}
+
 // What is behind the end of a text may have been used before; but behind a trailing text there may
 // be data of other fields.
 void mask_text(const Field& field, std::span<std::byte> bytes) {
@@ -139,6 +150,7 @@ void AddressMask::mask_event(std::span<std::byte> record) {
     const size_t end = std::min<size_t>(hole.end, record.size());
     std::ranges::fill(record.subspan(begin, end - begin), std::byte{0});
   }
+  std::ranges::fill(record.subspan(end_of_fields(*schema_.find(id), record)), std::byte{0});
 }
 
 void AddressMask::mask_metadata(std::span<std::byte> record) {

@@ -160,8 +160,9 @@ TEST(ReaderAccess, GivesPseudonymsToReadersAndAddressesToAdministrators) {
   }
   for (const RecordView& view : reader.events())
     for (const Field& field : reader.fields(view))
-      if (field.size == sizeof(uint64_t))
+      if (field.size == sizeof(uint64_t)) {
         ASSERT_LT(integer_of(field, view).value(), kKernelSpace) << field.name;
+      }
   for (const RecordView& view : reader.metadata())
     if (view.id() == METADATA_slab_cache) {
       uint64_t key = 0;
