@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/cleanup.h"
 
-#include "daemon/control/unix_listener.h"
+#include "daemon/config/metrics_address.h"
 #include "daemon/output/trace_store.h"
+#include "daemon/control/unix_listener.h"
 #include "kernel/programs/persistence.h"
 
 namespace ktraced {
@@ -23,6 +24,11 @@ void clean_up_traces(const TraceStore& store, std::vector<std::string>& report) 
 Result<std::vector<std::string>> clean_up(const Config& config) {
   auto socket = remove_dead_socket(config.control.socket);
   if (!socket) return propagate(socket);
+  const auto metrics = metrics_address(config.metrics.listen);
+  auto metrics_socket = metrics && !metrics->path.empty()
+                            ? remove_dead_socket(metrics->path, "metrics.listen")
+                            : Result<bool>(false);
+  if (!metrics_socket) return propagate(metrics_socket);
   auto objects = remove_pinned(config.bpffs);
   if (!objects) return propagate(objects);
   std::vector<std::string> report = {fmt::format("removed {} pinned trace object{} from {}",
@@ -30,6 +36,7 @@ Result<std::vector<std::string>> clean_up(const Config& config) {
                                                  config.bpffs.string())};
   if (*socket)
     report.push_back(fmt::format("removed the socket {}", config.control.socket.string()));
+  if (*metrics_socket) report.push_back(fmt::format("removed the socket {}", metrics->text()));
   clean_up_traces(TraceStore(config.flight.directory), report);
   if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), report);
   return report;

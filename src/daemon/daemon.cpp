@@ -48,15 +48,18 @@ Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, Config config
 
 Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem::path config_file,
                                                const Config& config,
-                                               std::optional<Fd> passed_socket) {
+                                               std::optional<Fd> passed_socket,
+                                               std::function<uint64_t()> log_lines_lost) {
   std::unique_ptr<Daemon> daemon(new Daemon(loop, std::move(config_file), config));
-  if (auto started = daemon->start(std::move(passed_socket)); !started) return propagate(started);
+  if (auto started = daemon->start(std::move(passed_socket), std::move(log_lines_lost)); !started)
+    return propagate(started);
   return daemon;
 }
 
 Daemon::~Daemon() {
   loader_.reset();                     // joins its thread, which uses the tracer
   server_.reset();                     // no more commands
+  metrics_.reset();                    // no more readings
   snapshots_.reset();                  // joins the writer thread, which reads the tracer's rings
   if (recorder_) recorder_->finish();  // joins its thread, which uses the tracer
   tracer_.reset();                     // joins the drain thread, which publishes to the subscribers
@@ -75,7 +78,23 @@ Result<> Daemon::listen(std::optional<Fd> passed_socket) {
   return {};
 }
 
-Result<> Daemon::start(std::optional<Fd> passed_socket) {
+Result<> Daemon::serve_metrics(std::function<uint64_t()> log_lines_lost) {
+  auto rules = make_access_rules(config_.control.group, config_.control.admin_uids);
+  if (!rules) return propagate(rules);
+  metrics_ = std::make_unique<MetricsServer>(
+      loop_, MetricsSources{.tracer = tracer_->parts(),
+                            .subscribers = *subscribers_,
+                            .snapshots = *snapshots_,
+                            .recorder = *recorder_,
+                            .reloads = reloads_,
+                            .log_lines_lost = std::move(log_lines_lost)});
+  auto prepared = metrics_->prepare(config_.metrics.listen, *rules);
+  if (!prepared) return propagate(prepared);
+  metrics_->apply(std::move(*prepared));
+  return {};
+}
+
+Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()> log_lines_lost) {
   if (auto listening = listen(std::move(passed_socket)); !listening) return listening;
 
   auto subscribers = Subscribers::create(
@@ -110,6 +129,7 @@ Result<> Daemon::start(std::optional<Fd> passed_socket) {
                          .lists = lists_,
                          .searches = searches_,
                          .reload = [this](OnReloaded then) { reload(std::move(then)); }});
+  if (auto served = serve_metrics(std::move(log_lines_lost)); !served) return served;
   tracer_->work_in(loop_);
   heap_.note_use();
   watch_kernel();
@@ -216,8 +236,11 @@ void Daemon::take_snapshot_on_signal() {
 }
 
 void Daemon::reload(OnReloaded on_reloaded) {
-  auto then = [this, on_reloaded = std::move(on_reloaded)](const auto& changed) {
+  auto then = [this, on_reloaded =
+                         std::move(on_reloaded)](const Result<std::vector<std::string>>& changed) {
     notify_ready(status());
+    ++(changed ? reloads_.succeeded : reloads_.failed);
+    reloads_.last_failed = !changed;
     on_reloaded(changed);
   };
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
@@ -282,6 +305,8 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
 
+  auto metrics = metrics_->prepare(config.metrics.listen, *rules);
+  if (!metrics) return propagate(metrics);
   auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
   const auto readers = rules->read_group;
   if (auto set = server_->set_access(std::move(*rules)); !set) return propagate(set);
@@ -297,6 +322,8 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
       config.control.admin_uids != config_.control.admin_uids || access_.rules() != access_before)
     changed->emplace_back("control");
   if (access_.rules() != access_before) recorder_->end_trace();
+  metrics_->apply(std::move(*metrics));
+  add_if_changed(*changed, "metrics", config_.metrics.listen, config.metrics.listen);
   snapshots_->apply(config.flight);
   if (auto set = apply_output(config.stream.output); !set) return propagate(set);
   add_if_changed(*changed, "log", config_.log.level, config.log.level);
@@ -316,6 +343,7 @@ void Daemon::stop() {
 }
 
 void Daemon::shut_down() {
+  metrics_.reset();
   tracer_->shut_down(config_.persist);
   subscribers_->finish_all(kReaderTimeout);
   recorder_->finish();

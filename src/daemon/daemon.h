@@ -14,6 +14,7 @@
 #include "daemon/control/command_queue.h"
 #include "daemon/control/control_server.h"
 #include "daemon/control/methods.h"
+#include "daemon/metrics/metrics_server.h"
 #include "daemon/output/stream_recorder.h"
 #include "daemon/output/subscribers.h"
 #include "daemon/runtime/background_work.h"
@@ -29,9 +30,11 @@ class Daemon {
  public:
   // Claims the control socket, or takes the one that was passed, then loads the programs: a second
   // daemon changes nothing in the kernel. Signals must already be blocked (see blocked_signals()).
+  // `log_lines_lost` is for the metrics.
   static Result<std::unique_ptr<Daemon>> create(EventLoop& loop, std::filesystem::path config_file,
                                                 const Config& config,
-                                                std::optional<Fd> passed_socket);
+                                                std::optional<Fd> passed_socket,
+                                                std::function<uint64_t()> log_lines_lost);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
@@ -44,7 +47,8 @@ class Daemon {
 
  private:
   Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
-  Result<> start(std::optional<Fd> passed_socket);
+  Result<> start(std::optional<Fd> passed_socket, std::function<uint64_t()> log_lines_lost);
+  Result<> serve_metrics(std::function<uint64_t()> log_lines_lost);
   Result<> listen(std::optional<Fd> passed_socket);
   void make_recorder();
   Result<> apply_output(const std::optional<StreamOutput>& output);
@@ -77,6 +81,8 @@ class Daemon {
   std::unique_ptr<Tracer> tracer_;
   std::unique_ptr<Snapshots> snapshots_;
   std::unique_ptr<ControlServer> server_;
+  ReloadCounts reloads_;
+  std::unique_ptr<MetricsServer> metrics_;
   UeventWatch uevent_watch_;
   EventSource watchdog_;
   std::vector<EventSource> signals_;

@@ -96,7 +96,8 @@ Result<int> run(const Options& options) {
   spdlog::set_level(spdlog::level::from_str(config->log.level));
   auto loop = EventLoop::create();
   if (!loop) return propagate(loop);
-  auto daemon = Daemon::create(**loop, options.config, *config, std::move(*socket));
+  auto daemon = Daemon::create(**loop, options.config, *config, std::move(*socket),
+                               [lost = log.lost()] { return lost->load(); });
   if (!daemon) return propagate(daemon);
 
   spdlog::info("ktraced {} serves {}", KTRACED_VERSION, config->control.socket.string());

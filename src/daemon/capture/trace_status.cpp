@@ -20,6 +20,13 @@ void add(ByName& events, const std::string& name, EventStatus event) {
 
 }  // namespace
 
+EventTotals& EventTotals::operator+=(const EventTotals& other) {
+  recorder += other.recorder;
+  output += other.output;
+  clients += other.clients;
+  return *this;
+}
+
 bool StatusReader::attached_at_functions(const Session& session, const Event& event) const {
   return call_place(event.id) != 0 && calls_.attached(session);
 }
@@ -118,6 +125,19 @@ bool StatusReader::is_unused(const Event& event) const {
   return is_dynamic(event) && recording(sessions_, event.name) == 0 &&
          !events_of(sessions_, sessions_.recorder()).contains(event.name) &&
          !catalog_.dynamic().loaded(event.id) && !accounts_.any_hit(event);
+}
+
+std::map<std::string, EventTotals> StatusReader::totals() const {
+  std::map<std::string, EventTotals> totals;
+  const Overwritten overwritten = this->overwritten();
+  for (const Event& event : catalog_.schema().events()) {
+    if (is_unused(event)) continue;
+    totals[event.name] +=
+        {.recorder = accounts_.read(SESSION_RECORDER, event, overwritten[event.id]).counters,
+         .output = accounts_.read_output(event).counters,
+         .clients = accounts_.read_clients(event).counters};
+  }
+  return totals;
 }
 
 TraceStatus StatusReader::read() const {

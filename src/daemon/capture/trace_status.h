@@ -34,6 +34,13 @@ struct EventStatus {
   std::vector<CpuEventCounts> per_cpu;
 };
 
+// The counts of an event by kind of session, also those of sessions that have ended.
+struct EventTotals {
+  EventCounters recorder, output, clients;
+
+  EventTotals& operator+=(const EventTotals& other);
+};
+
 struct StreamRingStatus {
   uint32_t cpu = 0;
   size_t ring_bytes = 0;
@@ -98,6 +105,10 @@ class StatusReader {
         control_(control) {}
 
   [[nodiscard]] TraceStatus read() const;
+  // By name, without dynamic events that are unused.
+  [[nodiscard]] std::map<std::string, EventTotals> totals() const;
+  // As EventCatalog::runs().
+  [[nodiscard]] RunsByProgram runs() const { return catalog_.runs(); }
   // `overwritten`: as for SessionAccounts::read().
   [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten = 0) const;
   // A session with its rings and counts.

@@ -7,6 +7,7 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_reader.h"
 #include "daemon/config/config_text.h"
+#include "daemon/config/metrics_address.h"
 
 namespace ktraced {
 namespace {
@@ -77,6 +78,12 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
   root.section({"log", "Messages of the daemon itself."}, [&](ConfigSection& log) {
     log.choice({"level", "The least important messages that are logged."}, kLogLevels,
                config.log.level);
+  });
+  root.section({"metrics", "Metrics for Prometheus, over HTTP."}, [&](ConfigSection& metrics) {
+    metrics.text({"listen",
+                  "Path of a Unix socket, or a loopback address with a port: 127.0.0.1:9464, "
+                  "[::1]:9464. Empty: off."},
+                 kMetricsListenText, config.metrics.listen);
   });
   root.flag({"persist",
              "Programs and rings stay active when the daemon stops; the next daemon adopts them."},

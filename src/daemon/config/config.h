@@ -88,6 +88,9 @@ struct Config {
   struct {
     std::string level = "info";
   } log;
+  struct {
+    std::string listen;  // see metrics_address(); empty: no metrics
+  } metrics;
   bool persist = false;  // kernel objects stay active when the daemon stops
   std::filesystem::path bpffs = "/sys/fs/bpf/ktraced";  // where they are pinned
   // The drop-ins it was read from, besides the file.

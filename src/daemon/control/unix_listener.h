@@ -17,8 +17,9 @@ class UnixListener {
  public:
   // Binds and listens, non-blocking. Creates the directory if it is missing, and replaces a stale
   // socket. ExitCode::unavailable if another daemon serves it, ::config for an invalid path,
-  // otherwise ::no_permission or ::os.
-  static Result<UnixListener> listen(const std::filesystem::path& path, const AccessRules& rules);
+  // otherwise ::no_permission or ::os. Messages begin with `key`, a text that lives as long.
+  static Result<UnixListener> listen(const std::filesystem::path& path, const AccessRules& rules,
+                                     const char* key = "control.socket");
 
   // Takes a listening, non-blocking socket at `path` that the service manager has made. Its file
   // stays when this is destroyed.
@@ -38,6 +39,7 @@ class UnixListener {
 
   Fd fd_;
   std::filesystem::path path_;
+  const char* key_ = "control.socket";  // of the configuration, for messages
   dev_t device_ = 0;  // the file's identity, so that another daemon's file is not removed
   ino_t inode_ = 0;
   bool adopted_ = false;
@@ -45,6 +47,7 @@ class UnixListener {
 
 // Removes a socket that has no listener; false if there is none. ExitCode::unavailable if a daemon
 // serves it, ::config if it is something else.
-[[nodiscard]] Result<bool> remove_dead_socket(const std::filesystem::path& path);
+[[nodiscard]] Result<bool> remove_dead_socket(const std::filesystem::path& path,
+                                              const char* key = "control.socket");
 
 }  // namespace ktraced

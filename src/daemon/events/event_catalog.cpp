@@ -75,6 +75,14 @@ uint64_t EventCatalog::missed(uint16_t event) const {
   return object_.missed(name->second) + kept_misses_.of(event);
 }
 
+RunsByProgram EventCatalog::runs() const {
+  RunsByProgram runs;
+  object_.add_runs(runs);
+  dynamic_.add_runs(runs);
+  calls_.add_runs(runs);
+  return runs;
+}
+
 void EventCatalog::replace_programs(const std::vector<std::string>& events,
                                     const std::function<void()>& replace) {
   std::lock_guard lock(missed_mutex_);

@@ -60,6 +60,8 @@ class EventCatalog {
   // Hits that the kernel has missed so far at the program of an event, sum of all CPUs. Never
   // decreases. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t event) const;
+  // What the kernel has measured of all programs while its statistics were on.
+  [[nodiscard]] RunsByProgram runs() const;
   // The sums of such a count by name, for all events, without zeros. Thread-safe.
   using CountOf = std::function<uint64_t(const Event& event)>;
   [[nodiscard]] std::map<std::string, uint64_t> sums(const CountOf& count) const;

@@ -54,6 +54,10 @@ class JournalTarget final : public LogTarget {
 };
 
 class JournalSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit JournalSink(LostLines lost)
+      : writer_(std::make_unique<JournalTarget>(), LogWriter::kQueueBytes, std::move(lost)) {}
+
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     writer_.write(journal_record(message.level, {message.payload.data(), message.payload.size()},
@@ -61,7 +65,7 @@ class JournalSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
   void flush_() override {}
 
-  LogWriter writer_{std::make_unique<JournalTarget>()};
+  LogWriter writer_;
 };
 
 }  // namespace
@@ -81,6 +85,8 @@ std::string journal_record(spdlog::level::level_enum level, std::string_view mes
   return record;
 }
 
-std::shared_ptr<spdlog::sinks::sink> make_journal_sink() { return std::make_shared<JournalSink>(); }
+std::shared_ptr<spdlog::sinks::sink> make_journal_sink(LostLines lost) {
+  return std::make_shared<JournalSink>(std::move(lost));
+}
 
 }  // namespace ktraced

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/log/log_writer.h"
+
 namespace ktraced {
 
 // True if the journal reads this descriptor (JOURNAL_STREAM, see systemd.exec(5)).
@@ -20,7 +22,7 @@ namespace ktraced {
 [[nodiscard]] std::string journal_record(spdlog::level::level_enum level, std::string_view message,
                                          const std::vector<std::string>& more);
 
-// Sends lines with their LogFields through a LogWriter.
-[[nodiscard]] std::shared_ptr<spdlog::sinks::sink> make_journal_sink();
+// Sends lines with their LogFields through a LogWriter, which counts in `lost` those it drops.
+[[nodiscard]] std::shared_ptr<spdlog::sinks::sink> make_journal_sink(LostLines lost);
 
 }  // namespace ktraced

@@ -114,8 +114,8 @@ void LogWriter::State::run() {
   changed.notify_all();
 }
 
-LogWriter::LogWriter(std::unique_ptr<LogTarget> target, size_t max_bytes)
-    : state_(std::make_shared<State>(std::move(target), max_bytes)) {
+LogWriter::LogWriter(std::unique_ptr<LogTarget> target, size_t max_bytes, LostLines lost)
+    : state_(std::make_shared<State>(std::move(target), max_bytes)), lost_(std::move(lost)) {
   std::thread thread([state = state_] { state->run(); });
   ::pthread_setname_np(thread.native_handle(), "ktraced-log");
   // Another process that shares the pipe may fill it just before a write. The daemon does not wait
@@ -123,8 +123,8 @@ LogWriter::LogWriter(std::unique_ptr<LogTarget> target, size_t max_bytes)
   thread.detach();
 }
 
-LogWriter::LogWriter(int fd, size_t max_bytes)
-    : LogWriter(std::make_unique<DescriptorTarget>(fd), max_bytes) {}
+LogWriter::LogWriter(int fd, size_t max_bytes, LostLines lost)
+    : LogWriter(std::make_unique<DescriptorTarget>(fd), max_bytes, std::move(lost)) {}
 
 LogWriter::~LogWriter() {
   std::unique_lock lock(state_->mutex);
@@ -137,6 +137,7 @@ void LogWriter::write(std::string record) {
   std::lock_guard lock(state_->mutex);
   if (state_->dropped > 0 || state_->queued_bytes + record.size() > state_->max_bytes) {
     ++state_->dropped;
+    if (lost_) ++*lost_;
     return;
   }
   state_->queued_bytes += record.size();
@@ -149,7 +150,9 @@ namespace {
 // Formats lines as spdlog's own sinks do.
 class LogSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  LogSink() : colours_(::isatty(STDERR_FILENO) == 1), writer_(STDERR_FILENO) {}
+  explicit LogSink(LostLines lost)
+      : colours_(::isatty(STDERR_FILENO) == 1),
+        writer_(STDERR_FILENO, LogWriter::kQueueBytes, std::move(lost)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -186,7 +189,7 @@ class LogSink : public spdlog::sinks::base_sink<std::mutex> {
 
 LogOutput::LogOutput() {
   const std::shared_ptr<spdlog::sinks::sink> sink =
-      is_journal(STDERR_FILENO) ? make_journal_sink() : std::make_shared<LogSink>();
+      is_journal(STDERR_FILENO) ? make_journal_sink(lost_) : std::make_shared<LogSink>(lost_);
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("ktraced", sink));
   spdlog::set_formatter(log_formatter());
 }

@@ -3,6 +3,7 @@
 // reader.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,9 @@
 
 namespace ktraced {
 
+// Counts log lines that are dropped; for any thread.
+using LostLines = std::shared_ptr<std::atomic<uint64_t>>;
+
 // Writes records to a target in a separate thread. When the queue is full, because a pipe has no
 // reader or a terminal is stopped, records are dropped. Their number is logged as soon as there is
 // room again.
@@ -21,10 +25,11 @@ class LogWriter {
  public:
   static constexpr size_t kQueueBytes = 256U << 10;
 
-  explicit LogWriter(std::unique_ptr<LogTarget> target, size_t max_bytes = kQueueBytes);
+  explicit LogWriter(std::unique_ptr<LogTarget> target, size_t max_bytes = kQueueBytes,
+                     LostLines lost = nullptr);
   // Writes lines to a descriptor, which the caller owns and keeps open. Its flags are not changed,
   // because other processes share its blocking mode.
-  explicit LogWriter(int fd, size_t max_bytes = kQueueBytes);
+  explicit LogWriter(int fd, size_t max_bytes = kQueueBytes, LostLines lost = nullptr);
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
   // Waits up to a second until the queue has been written. Does not wait for a reader that does not
@@ -37,6 +42,7 @@ class LogWriter {
  private:
   struct State;
   std::shared_ptr<State> state_;  // shared with the thread, which may outlive this
+  LostLines lost_;                // may be null
 };
 
 // Sends all log lines through a LogWriter: to the journal if standard error is connected to it,
@@ -48,6 +54,12 @@ class LogOutput {
   LogOutput(const LogOutput&) = delete;
   LogOutput& operator=(const LogOutput&) = delete;
   ~LogOutput();
+
+  // Lines that were dropped because nobody read them in time.
+  [[nodiscard]] const LostLines& lost() const { return lost_; }
+
+ private:
+  LostLines lost_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 // Opens /dev/null in place of closed standard descriptors, so that nothing else gets their numbers,

@@ -163,6 +163,7 @@ void StreamRecorder::end_series() {
   finish_or_give_up();
   series_->end_account();
   abandoned_events_ += series_->removed_records();
+  ended_ += series_->counts();
   series_.reset();
   std::lock_guard lock(mutex_);
   progress_.failing = false;
@@ -170,6 +171,7 @@ void StreamRecorder::end_series() {
 
 // Each kind of failure is logged once.
 void StreamRecorder::show_failure(const Result<>& result) {
+  if (!result) ++write_errors_;
   std::lock_guard lock(mutex_);
   if (result) {
     if (!std::exchange(progress_.failing, false)) return;
@@ -185,8 +187,16 @@ void StreamRecorder::show_failure(const Result<>& result) {
     spdlog::error("the stream cannot be recorded, trying again: {}", progress_.last_error);
 }
 
+OutputCounts StreamRecorder::counts() const {
+  OutputCounts counts = ended_;
+  if (series_) counts += series_->counts();
+  counts.write_errors = write_errors_;
+  return counts;
+}
+
 void StreamRecorder::show_progress() {
   std::lock_guard lock(mutex_);
+  progress_.counts = counts();
   progress_.trace = series_ ? series_->name() : "";
   if (series_) progress_.last_trace = series_->last_name();
   progress_.bytes = series_ ? series_->bytes() : 0;
@@ -195,8 +205,8 @@ void StreamRecorder::show_progress() {
 }
 
 OutputStatus StreamRecorder::status() const {
-  if (!settings_) return {};
   std::lock_guard lock(mutex_);
+  if (!settings_) return {.counts = progress_.counts};
   return {.settings = settings_,
           .trace = progress_.trace,
           .last_trace = progress_.last_trace,
@@ -205,7 +215,8 @@ OutputStatus StreamRecorder::status() const {
           .queued_bytes = queue_.queued_bytes(),
           .lost_events = queue_.lost_events() + progress_.lost_events,
           .failing = progress_.failing,
-          .last_error = progress_.last_error};
+          .last_error = progress_.last_error,
+          .counts = progress_.counts};
 }
 
 }  // namespace ktraced

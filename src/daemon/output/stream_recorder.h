@@ -28,6 +28,7 @@ struct OutputStatus {
   uint64_t lost_events = 0;
   bool failing = false;
   std::string last_error;  // empty: there was none
+  OutputCounts counts;
 };
 
 // Writes the stream into trace directories in a separate thread. The drain thread hands packets
@@ -68,6 +69,7 @@ class StreamRecorder {
     uint64_t lost_events = 0;  // not counting those dropped by the queue
     bool failing = false;
     std::string last_error;
+    OutputCounts counts;
   };
 
   void run();
@@ -79,6 +81,7 @@ class StreamRecorder {
   bool persist(const std::function<Result<>()>& work);
   void end_series();
   void abandon(std::string_view why);
+  [[nodiscard]] OutputCounts counts() const;
   void show_progress();
   void show_failure(const Result<>& result);
   [[nodiscard]] bool missed_are_due(std::span<const PacketBytes> batch) const;
@@ -89,6 +92,8 @@ class StreamRecorder {
   uint64_t missed_read_ns_ = 0;           // drain thread
   std::unique_ptr<TraceSeries> series_;   // writer thread
   bool running_ = true;                   // writer thread
+  OutputCounts ended_;                    // of series that have ended; writer thread
+  uint64_t write_errors_ = 0;             // writer thread
   uint64_t abandoned_events_ = 0;         // writer thread
   uint64_t lost_before_failure_ = 0;      // writer thread
   mutable std::mutex mutex_;

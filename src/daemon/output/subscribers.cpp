@@ -186,6 +186,9 @@ void Subscribers::remove_finished() {
   }
   if (finished.empty()) return;
   for (const Subscriber& gone : finished) {
+    gone_.sent_packets += gone.queue.sent_packets();
+    gone_.lost_events += gone.queue.lost_events();
+    if (gone.overflown) ++gone_.closed;
     if (gone.overflown)
       spdlog::warn("pid {} does not read the stream: {} bytes are waiting for it, closing it",
                    gone.peer().pid, gone.queue.queued_bytes());
@@ -209,6 +212,16 @@ std::vector<SubscriberStatus> Subscribers::status() const {
                     .lost_events = subscriber.queue.lost_events(),
                     .age = subscriber.age()});
   return list;
+}
+
+SubscriberTotals Subscribers::totals() const {
+  SubscriberTotals totals = gone_;
+  std::lock_guard lock(mutex_);
+  for (const Subscriber& subscriber : subscribers_) {
+    totals.sent_packets += subscriber.queue.sent_packets();
+    totals.lost_events += subscriber.queue.lost_events();
+  }
+  return totals;
 }
 
 void Subscribers::finish_all(std::chrono::milliseconds timeout) {

@@ -39,6 +39,13 @@ struct SubscriberStatus {
   std::chrono::seconds age{};
 };
 
+// Of all subscribers since the daemon started, also of those that have gone.
+struct SubscriberTotals {
+  uint64_t sent_packets = 0;
+  uint64_t lost_events = 0;
+  uint64_t closed = 0;  // by the daemon, because their metadata did not fit
+};
+
 // One subscriber for each session of a client.
 class Subscribers {
  public:
@@ -79,6 +86,7 @@ class Subscribers {
 
   // Main thread.
   [[nodiscard]] std::vector<SubscriberStatus> status() const;
+  [[nodiscard]] SubscriberTotals totals() const;
 
   // Writes the queued packets, waits for the readers until `timeout`, and closes all. No batch may
   // be published afterwards, and no hook is called. Main thread.
@@ -99,6 +107,7 @@ class Subscribers {
   Notifier published_;
   mutable std::mutex mutex_;           // guards the list for the drain thread, and all queues
   std::list<Subscriber> subscribers_;  // changed by the main thread alone
+  SubscriberTotals gone_;              // main thread
 };
 
 }  // namespace ktraced

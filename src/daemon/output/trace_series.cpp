@@ -43,6 +43,14 @@ std::optional<rec_metadata_task> as_task(const RecordView& record) {
 
 }  // namespace
 
+OutputCounts& OutputCounts::operator+=(const OutputCounts& other) {
+  written_bytes += other.written_bytes;
+  traces += other.traces;
+  evicted += other.evicted;
+  write_errors += other.write_errors;
+  return *this;
+}
+
 MissedReading read_missed(const TraceFacts& facts) {
   MissedReading reading{.from_ns = boottime_ns(), .until_ns = 0, .counts = facts.missed()};
   reading.until_ns = boottime_ns();
@@ -125,6 +133,7 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
   if (auto* account = this->account())
     account->begin_trace(account_generation_, store_.path_of(manifest_.name).string());
   ++files_;
+  ++counts_.traces;
   last_check_ns_ = boottime_ns();
   add_first_names();
   // Names for readers of a trace whose daemon was killed. A failure is harmless.
@@ -185,6 +194,7 @@ Result<> TraceSeries::make_room(uint32_t max_files) {
     }
     spdlog::info("removed {}: stream.output.max_files", store_.path_of(name).string());
     --files_;
+    ++counts_.evicted;
   }
   return {};
 }
@@ -251,6 +261,7 @@ void TraceSeries::check_still_there() {
 void TraceSeries::end_trace(uint64_t end_ns) {
   if (auto* account = this->account()) account->end_trace(account_generation_, *writer_);
   last_names_ = writer_->last_names();
+  counts_.written_bytes += writer_->bytes();
   writer_.reset();
   begin_ns_ = end_ns + 1;
   problems_.clear();
@@ -305,6 +316,12 @@ Result<> TraceSeries::finish_trace() {
   last_name_ = finished.name;
   end_trace(finished.end_ns);
   return {};
+}
+
+OutputCounts TraceSeries::counts() const {
+  OutputCounts counts = counts_;
+  counts.written_bytes += bytes();
+  return counts;
 }
 
 void TraceSeries::end_account() {

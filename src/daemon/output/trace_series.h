@@ -40,6 +40,16 @@ struct TraceFacts {
   std::function<std::shared_ptr<AddressMask>(const Schema& schema)> mask = nullptr;
 };
 
+// What the output has done since the daemon started, whatever its settings were.
+struct OutputCounts {
+  uint64_t written_bytes = 0;
+  uint64_t traces = 0;        // begun
+  uint64_t evicted = 0;       // removed because of stream.output.max_files
+  uint64_t write_errors = 0;  // failed attempts to write
+
+  OutputCounts& operator+=(const OutputCounts& other);
+};
+
 // Thread-safe.
 [[nodiscard]] MissedReading read_missed(const TraceFacts& facts);
 
@@ -86,6 +96,8 @@ class TraceSeries {
   [[nodiscard]] size_t files() const { return files_; }
   // Records in traces that were removed by others while they were written.
   [[nodiscard]] uint64_t removed_records() const { return removed_records_; }
+  // Of this series.
+  [[nodiscard]] OutputCounts counts() const;
 
  private:
   Result<> begin_trace(uint32_t max_files);
@@ -130,6 +142,7 @@ class TraceSeries {
   size_t files_ = 0;
   uint64_t carried_bytes_ = 0;
   uint64_t removed_records_ = 0;
+  OutputCounts counts_;  // without the bytes of the current trace
 };
 
 }  // namespace ktraced

@@ -94,10 +94,26 @@ std::map<uint16_t, SessionAccounts::Reading> SessionAccounts::read_all(uint32_t 
 }
 
 SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const {
+  return read_range(SESSION_RECORDER + 1, SESSIONS_MAX, event);
+}
+
+SessionAccounts::Reading SessionAccounts::read_output(const Event& event) const {
+  return read_range(SESSION_OUTPUT, SESSION_OUTPUT + 1, event);
+}
+
+SessionAccounts::Reading SessionAccounts::read_clients(const Event& event) const {
+  return read_range(SESSION_CLIENT_FIRST, SESSIONS_MAX, event);
+}
+
+// Of the sessions with these numbers, also of those that have ended.
+SessionAccounts::Reading SessionAccounts::read_range(uint32_t first, uint32_t end,
+                                                     const Event& event) const {
   Reading sum;
-  if (const auto ended = ended_.find(event.id); ended != ended_.end()) sum = ended->second;
-  for (uint32_t session = SESSION_RECORDER + 1; session < SESSIONS_MAX; ++session)
+  for (uint32_t session = first; session < end; ++session) {
+    if (const auto ended = ended_.find({session, event.id}); ended != ended_.end())
+      sum += ended->second;
     sum += read(session, event);
+  }
   return sum;
 }
 
@@ -129,7 +145,7 @@ void SessionAccounts::begin(uint32_t session, bool adopted) {
 }
 
 void SessionAccounts::end(uint32_t session) {
-  for (const auto& [event, reading] : read_all(session)) ended_[event] += reading;
+  for (const auto& [event, reading] : read_all(session)) ended_[{session, event}] += reading;
   begin(session);
 }
 

@@ -59,6 +59,9 @@ class SessionAccounts {
   [[nodiscard]] std::map<uint16_t, Reading> read_all(uint32_t session) const;
   // The sum of all sessions but the recorder, also of those that have ended, since reset_ended().
   [[nodiscard]] Reading read_streams(const Event& event) const;
+  // The parts of this sum: of the output, and of clients.
+  [[nodiscard]] Reading read_output(const Event& event) const;
+  [[nodiscard]] Reading read_clients(const Event& event) const;
   // As SessionHits::ignored(), sum of all CPUs.
   [[nodiscard]] uint64_t ignored(const Event& event) const;
   // True if there was any hit, regardless of resets. Does not count missed hits: reading them takes
@@ -85,6 +88,7 @@ class SessionAccounts {
   };
   using Key = std::pair<uint32_t, uint16_t>;  // session and event
 
+  [[nodiscard]] Reading read_range(uint32_t first, uint32_t end, const Event& event) const;
   [[nodiscard]] EventCounts total(uint32_t session, uint32_t cpu, uint16_t event) const;
   [[nodiscard]] uint64_t missed(uint32_t session, uint16_t event) const;
   void reset_missed(uint32_t session);
@@ -97,7 +101,7 @@ class SessionAccounts {
   const SessionMisses& misses_;
   std::map<Key, Baseline> baselines_;
   std::map<Key, uint64_t> missed_before_;
-  std::map<uint16_t, Reading> ended_;
+  std::map<Key, Reading> ended_;  // sums of all that had this number
 };
 
 }  // namespace ktraced

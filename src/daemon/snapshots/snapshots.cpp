@@ -152,6 +152,13 @@ Result<> Snapshots::check_request(const SnapshotRequest& request) const {
 }
 
 Result<SnapshotTaken> Snapshots::take(const SnapshotRequest& request, OnWritten on_written) {
+  auto taken = swap_and_write(request, std::move(on_written));
+  if (!taken) ++counts_.refused;
+  return taken;
+}
+
+Result<SnapshotTaken> Snapshots::swap_and_write(const SnapshotRequest& request,
+                                                OnWritten on_written) {
   if (auto checked = check_request(request); !checked) return propagate(checked);
   SnapshotRequest named = request;
   if (named.name.empty()) named.name = free_name("snapshot");
@@ -174,7 +181,11 @@ void Snapshots::take_or_wait(const SnapshotRequest& request, std::chrono::millis
       {.name = request.name,
        .connected = connected,
        .take = [this, request, on_taken, on_written] { on_taken(take(request, on_written)); },
-       .fail = [on_taken](const Error& error) { on_taken(std::unexpected(error)); }},
+       .fail =
+           [this, on_taken](const Error& error) {
+             ++counts_.refused;
+             on_taken(std::unexpected(error));
+           }},
       timeout);
   if (!added) return on_taken(propagate(added));
   serve_waiting();
@@ -224,6 +235,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .reason = request.reason,
                   .frozen = frozen,
                   .unrecorded = lost,
+                  .begun = std::chrono::steady_clock::now(),
                   .recovery = recovery,
                   .on_written = std::move(on_written)};
   tracer_.rings.flight().set_name(frozen.bank, snapshot.name);
@@ -259,6 +271,7 @@ void Snapshots::on_written(uint64_t id, const Result<Written>& result) {
     keep_unsaved(result.error().message);
     return call_if_finished();
   }
+  count(done, result.has_value());
   const auto written =
       result ? Result<SnapshotSummary>(result->summary) : failed(done.snapshot, result.error());
   tracer_.rings.flight().release(done.frozen.bank);
@@ -270,6 +283,16 @@ void Snapshots::on_written(uint64_t id, const Result<Written>& result) {
   if (done.on_written) done.on_written(written);
   serve_waiting();
   call_if_finished();
+}
+
+void Snapshots::count(const Writing& done, bool written) {
+  if (!written) {
+    ++counts_.failed;
+    return;
+  }
+  ++counts_.written;
+  counts_.last_ns = clock_ns(CLOCK_REALTIME);
+  counts_.last_duration = std::chrono::steady_clock::now() - done.begun;
 }
 
 void Snapshots::finish(bool persist, std::function<void()> done) {

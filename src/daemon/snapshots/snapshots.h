@@ -39,6 +39,15 @@ struct SnapshotListing {
   std::vector<std::string> writing;  // names of those being written
 };
 
+// What this daemon has done.
+struct SnapshotCounts {
+  uint64_t written = 0;
+  uint64_t failed = 0;   // taken, but not written
+  uint64_t refused = 0;  // not taken: no spare bank, no room, invalid
+  uint64_t last_ns = 0;  // CLOCK_REALTIME, when the last one was on disk; 0: there is none
+  std::chrono::nanoseconds last_duration{};  // from the swap of the banks until it was on disk
+};
+
 // The snapshots, in short.
 struct SnapshotsStatus {
   uint32_t banks = 0;
@@ -49,6 +58,7 @@ struct SnapshotsStatus {
   std::string unsaved;  // why banks of an earlier daemon are not written yet; empty: there are none
   Result<SnapshotList::Sum> sum;  // or why the directory cannot be read
   RetentionCounts retention;
+  SnapshotCounts counts;
 };
 
 struct SnapshotTaken {
@@ -118,6 +128,7 @@ class Snapshots {
     std::string reason;
     FlightRecorder::Frozen frozen;
     LostByCpu unrecorded;
+    std::chrono::steady_clock::time_point begun;
     bool recovery = false;  // of a bank that an earlier daemon has frozen
     OnWritten on_written;
   };
@@ -132,6 +143,8 @@ class Snapshots {
     EventSource timer;
   };
 
+  Result<SnapshotTaken> swap_and_write(const SnapshotRequest& request, OnWritten on_written);
+  void count(const Writing& done, bool written);
   [[nodiscard]] SnapshotsStatus status_now() const;
   void answer_status(uint64_t id);
   void call_if_finished();
@@ -162,6 +175,7 @@ class Snapshots {
   std::map<uint64_t, Writing> writing_;
   BankQueue waiting_;
   RetentionLog retention_log_;
+  SnapshotCounts counts_;
   std::map<uint64_t, StatusRequest> status_requests_;
   std::vector<FlightRecorder::Frozen> unsaved_;  // frozen by an earlier daemon; not being written
   std::string unsaved_because_;                  // last reported reason; empty: none

@@ -70,7 +70,8 @@ SnapshotsStatus Snapshots::status_now() const {
           .waiting = waiting_.size(),
           .unsaved = unsaved_.empty() ? "" : unsaved_because_,
           .sum = sum_,
-          .retention = retention_log_.counts()};
+          .retention = retention_log_.counts(),
+          .counts = counts_};
 }
 
 }  // namespace ktraced

@@ -160,6 +160,14 @@ std::vector<std::string> CallPrograms::attached() const {
   return {functions.begin(), functions.end()};
 }
 
+void CallPrograms::add_runs(RunsByProgram& runs) const {
+  for (const auto& [function, hooks] : hooks_)
+    for (const Hook& hook : hooks) {
+      const char* event = hook.place == CALL_ENTERED ? "sys_enter" : "sys_exit";
+      runs[fmt::format("{} at {}", event, function)] += runs_of(hook.program.get());
+    }
+}
+
 uint64_t CallPrograms::missed(uint16_t event) const {
   if (event != EVENT_sys_enter && event != EVENT_sys_exit) return 0;
   const uint16_t place = event == EVENT_sys_enter ? CALL_ENTERED : CALL_RETURNED;

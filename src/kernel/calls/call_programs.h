@@ -44,6 +44,9 @@ class CallPrograms {
   // Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t event) const;
 
+  // Adds what the kernel has measured of the programs: "sys_enter at FUNCTION".
+  void add_runs(RunsByProgram& runs) const;
+
  private:
   // A program on a function.
   struct Hook {

@@ -219,6 +219,15 @@ uint32_t BpfObject::map_capacity(const std::string& name) const {
   return info.max_entries;
 }
 
+void BpfObject::add_runs(RunsByProgram& runs) const {
+  for (const auto& [name, program] : programs_) runs[name] += runs_of(program.fd.get());
+}
+
+ProgramRuns runs_of(int program) {
+  const bpf_prog_info info = program_info(program);
+  return {.runs = info.run_cnt, .run_ns = info.run_time_ns};
+}
+
 uint64_t recursion_misses(int program) { return program_info(program).recursion_misses; }
 
 }  // namespace ktraced

@@ -43,6 +43,19 @@ struct SizedParts {
   std::map<std::string, Fd> maps, programs;
 };
 
+// What the kernel has measured of programs, by name, while its statistics were on.
+struct ProgramRuns {
+  uint64_t runs = 0;
+  uint64_t run_ns = 0;
+
+  ProgramRuns& operator+=(const ProgramRuns& other) {
+    runs += other.runs;
+    run_ns += other.run_ns;
+    return *this;
+  }
+};
+using RunsByProgram = std::map<std::string, ProgramRuns>;
+
 // Owns the loaded maps and programs and the programs' attachments. Programs are
 // loaded but not attached; an event whose program is detached costs nothing.
 //
@@ -100,6 +113,9 @@ class BpfObject {
   // loading, sum of all CPUs.
   [[nodiscard]] uint64_t missed(const std::string& program) const;
 
+  // Adds what the kernel has measured of each program.
+  void add_runs(RunsByProgram& runs) const;
+
   // Event or program name → why this kernel does not support it.
   [[nodiscard]] const std::map<std::string, std::string>& unavailable() const {
     return unavailable_;
@@ -137,6 +153,9 @@ class BpfObject {
   std::map<std::string, std::string> unavailable_;
   std::optional<Pins> pins_;
 };
+
+// Of a loaded program; zero if unknown.
+[[nodiscard]] ProgramRuns runs_of(int program);
 
 // Hits of a program that the kernel missed; 0 if unknown.
 [[nodiscard]] uint64_t recursion_misses(int program);

@@ -188,6 +188,12 @@ uint64_t DynamicEvents::missed(uint16_t id) const {
   return missed + missed_at_links(id) + kept_misses_.of(id);
 }
 
+void DynamicEvents::add_runs(RunsByProgram& runs) const {
+  std::lock_guard lock(counts_mutex_);
+  for (const auto& [id, program] : programs_)
+    if (const DynamicEvent* event = find(id)) runs[event->event.name] += runs_of(program.get());
+}
+
 // With counts_mutex_ held.
 uint64_t DynamicEvents::missed_at_links(uint16_t id) const {
   const auto links = links_.find(id);

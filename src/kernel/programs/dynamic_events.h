@@ -108,6 +108,8 @@ class DynamicEvents {
   [[nodiscard]] bool adopted(uint16_t id) const { return adopted_.contains(id); }
   // Hits that the kernel missed since the event was defined, sum of all CPUs. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t id) const;
+  // Adds what the kernel has measured of each event's program, by name of the event.
+  void add_runs(RunsByProgram& runs) const;
   // True: missed() includes what an earlier daemon detached; else only what it left attached.
   [[nodiscard]] bool misses_kept() const { return kept_misses_.adopted(); }
 

@@ -21,6 +21,7 @@ TEXT_VALUES = json.loads((CASES.parent / "text_values.json").read_text())
 TEXT_KEYS = {  # as in config_text_test.cpp
     "directory": [("flight", "directory"), ("stream", "output", "directory"), ("bpffs",)],
     "socket": [("control", "socket")],
+    "metrics": [("metrics", "listen")],
     "comm": [("filter", "comm", 0), ("filter", "exclude", "comm", 0)],
     "cgroup": [("filter", "cgroup", 0), ("filter", "exclude", "cgroup", 0)],
 }
@@ -71,7 +72,7 @@ class ConfigSchemaTest(unittest.TestCase):
                                   "filter": {"pid": [1], "exclude": {"comm": ["a*"]}}}},
             "control": {"socket": "/s", "group": "ktrace", "admin_uids": [0], "addresses": "real",
                         "readers_see": "own"},
-            "log": {"level": "off"}})
+            "log": {"level": "off"}, "metrics": {"listen": "[::1]:9464"}})
 
     def test_refuses_the_bad_cases(self):
         files = sorted(CASES.glob("*.json"))

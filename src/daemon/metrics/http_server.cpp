@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/metrics/http_server.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+constexpr int kAcceptsPerTurn = 16;
+constexpr std::chrono::milliseconds kSweepMin{10}, kSweepMax{1000};
+
+// The client may not be reading.
+void turn_away(const Fd& connection, int status, std::string_view reason) {
+  const std::string text = http_response({.status = status, .body = reason}, false, true);
+  [[maybe_unused]] const auto sent =
+      ::send(connection.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+HttpServer::HttpServer(EventLoop& loop, MetricsListener listener, HttpHandler handler,
+                       HttpLimits limits)
+    : loop_(loop), listener_(std::move(listener)), handler_(std::move(handler)), limits_(limits) {}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::serve(EventLoop& loop, MetricsListener listener,
+                                                      HttpHandler handler, HttpLimits limits) {
+  std::unique_ptr<HttpServer> server(
+      new HttpServer(loop, std::move(listener), std::move(handler), limits));
+  if (auto started = server->start(); !started) return propagate(started);
+  return server;
+}
+
+Result<> HttpServer::start() {
+  auto accept = loop_.add_io(listener_.fd(), EPOLLIN, [this](uint32_t) { accept_pending(); });
+  if (!accept) return propagate(accept);
+  accept_source_ = std::move(*accept);
+  const auto interval = std::min({limits_.request, limits_.answer, limits_.idle, limits_.linger});
+  auto timer = loop_.add_repeating_timer(std::clamp(interval / 4, kSweepMin, kSweepMax),
+                                         [this] { sweep(); });
+  if (!timer) return propagate(timer);
+  sweep_timer_ = std::move(*timer);
+  sweep_timer_.set_enabled(false);
+  return {};
+}
+
+void HttpServer::accept_pending() {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    Fd connection(::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (connection) {
+      admit(std::move(connection));
+      continue;
+    }
+    if (errno == ECONNABORTED || errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    // A client that cannot be accepted would wake the loop forever. The next sweep tries again.
+    accept_source_.set_enabled(false);
+    sweep_timer_.set_enabled(true);
+    return;
+  }
+}
+
+void HttpServer::admit(Fd connection) {
+  if (auto admitted = listener_.check_peer(connection.get()); !admitted)
+    return turn_away(connection, 403, admitted.error().message + "\n");
+  if (!make_room()) return turn_away(connection, 503, "all connections are in use; try again\n");
+  if (connections_.empty()) sweep_timer_.set_enabled(true);
+  const auto entry =
+      connections_.emplace(connections_.end(), std::move(connection), handler_, limits_);
+  if (auto started = entry->start(loop_, [this, entry] { connections_.erase(entry); }); !started) {
+    spdlog::warn("metrics: {}", started.error().message);
+    connections_.erase(entry);
+  }
+}
+
+bool HttpServer::make_room() {
+  if (connections_.size() < limits_.connections) return true;
+  HttpConnection* oldest = nullptr;
+  for (HttpConnection& connection : connections_)
+    if (connection.idle() && (oldest == nullptr || connection.idle_since() < oldest->idle_since()))
+      oldest = &connection;
+  if (oldest != nullptr) oldest->close();
+  return oldest != nullptr;
+}
+
+void HttpServer::sweep() {
+  accept_source_.set_enabled(true);
+  const auto now = HttpConnection::Clock::now();
+  for (auto next = connections_.begin(); next != connections_.end();)
+    (next++)->check_deadline(now);  // may remove this connection, but no other
+  if (connections_.empty()) sweep_timer_.set_enabled(false);
+}
+
+}  // namespace ktraced

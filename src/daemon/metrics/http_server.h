@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A small HTTP server on the event loop.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "daemon/metrics/http_connection.h"
+#include "daemon/metrics/metrics_listener.h"
+
+namespace ktraced {
+
+// Serves the clients of one listener. No client can block the daemon, keep others away for long, or
+// use more than a bounded amount of memory: when all connections are in use, the one that has been
+// idle longest is closed for a new client; if none is idle, the new one gets 503. Belongs to the
+// loop's thread.
+class HttpServer {
+ public:
+  // `loop` must outlive the server. Fails with ExitCode::os.
+  static Result<std::unique_ptr<HttpServer>> serve(EventLoop& loop, MetricsListener listener,
+                                                   HttpHandler handler, HttpLimits limits = {});
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer() = default;
+
+  [[nodiscard]] const MetricsListener& listener() const { return listener_; }
+  [[nodiscard]] MetricsListener& listener() { return listener_; }
+  [[nodiscard]] size_t connections() const { return connections_.size(); }
+
+ private:
+  HttpServer(EventLoop& loop, MetricsListener listener, HttpHandler handler, HttpLimits limits);
+  Result<> start();
+  void accept_pending();
+  void admit(Fd connection);
+  bool make_room();
+  void sweep();
+
+  EventLoop& loop_;
+  MetricsListener listener_;
+  HttpHandler handler_;
+  HttpLimits limits_;
+  EventSource accept_source_;
+  EventSource sweep_timer_;  // active while there are connections, or accepting is paused
+  std::list<HttpConnection> connections_;
+};
+
+}  // namespace ktraced

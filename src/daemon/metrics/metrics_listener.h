@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The listening socket of metrics.listen.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "daemon/config/metrics_address.h"
+#include "daemon/runtime/peer.h"
+#include "daemon/control/unix_listener.h"
+
+namespace ktraced {
+
+// A Unix socket, which those may read who may read from the control socket, or a TCP port of a
+// loopback address, which every user of the machine may read. Move-only.
+class MetricsListener {
+ public:
+  // Listens, non-blocking. Fails as UnixListener::listen(), or with ExitCode::unavailable if the
+  // port is in use.
+  static Result<MetricsListener> listen(const MetricsAddress& address, const AccessRules& rules);
+
+  [[nodiscard]] int fd() const { return unix_ ? unix_->fd() : tcp_.get(); }
+  [[nodiscard]] const MetricsAddress& address() const { return address_; }
+  // Who may read from now on.
+  Result<> set_access(const AccessRules& rules);
+  // May the process at the other end of this connection read? Fails with ExitCode::no_permission.
+  [[nodiscard]] Result<> check_peer(int connection) const;
+
+ private:
+  explicit MetricsListener(MetricsAddress address) : address_(std::move(address)) {}
+
+  MetricsAddress address_;
+  AccessRules rules_;
+  std::optional<UnixListener> unix_;
+  Fd tcp_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/metrics/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace ktraced {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+const std::string kGetMetrics = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string kGetLater = "GET /later HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string kGetBig = "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
+constexpr size_t kBigBytes = 8U << 20;
+
+// A server and its clients in one thread.
+class HttpServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/ktraced-http-XXXXXX";
+    directory_ = ::mkdtemp(name);
+    path_ = directory_ / "metrics.sock";
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void serve(HttpLimits limits = {}) {
+    auto listener =
+        MetricsListener::listen({.path = path_, .host = {}}, AccessRules{.admin_uids = {}});
+    ASSERT_TRUE(listener) << listener.error().message;
+    server_ = HttpServer::serve(
+                  *loop_, std::move(*listener),
+                  [this](const HttpRequest& request, const HttpReply& reply) {
+                    ++requests_;
+                    if (request.path == "/later") return replies_.push_back(reply);
+                    const std::string body = request.path == "/big" ? big_ : "1\n";
+                    reply({.status = 200, .body = body});
+                  },
+                  limits)
+                  .value();
+  }
+  [[nodiscard]] Fd connect() const {
+    Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path_.c_str());
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    return fd;
+  }
+  static void send_to(const Fd& fd, std::string_view text) {
+    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  // Runs the loop for this time, or until `done`.
+  template <class Done>
+  bool run(std::chrono::milliseconds time, Done&& done) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      EXPECT_TRUE(loop_->run_once(5ms));
+      if (done()) return true;
+    }
+    return false;
+  }
+  // What arrives until `done` or the end of the connection.
+  template <class Done>
+  std::string read_until(const Fd& fd, Done&& done) {
+    std::string text;
+    run(10s, [&] {
+      std::array<char, 65536> bytes;
+      const ssize_t got = ::recv(fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (got > 0) text.append(bytes.data(), static_cast<size_t>(got));
+      return got == 0 || (got < 0 && errno != EAGAIN) || done(text);
+    });
+    return text;
+  }
+  std::string read_answer(const Fd& fd) {
+    return read_until(fd, [](const std::string& text) { return text.ends_with("\r\n\r\n1\n"); });
+  }
+  std::string read_all(const Fd& fd) {
+    return read_until(fd, [](const std::string&) { return false; });
+  }
+  std::string ask(std::string_view request) {
+    const Fd client = connect();
+    send_to(client, request);
+    return read_all(client);
+  }
+
+  std::filesystem::path directory_, path_;
+  std::unique_ptr<EventLoop> loop_ = EventLoop::create().value();
+  std::unique_ptr<HttpServer> server_;
+  std::vector<HttpReply> replies_;  // of /later, not yet answered
+  size_t requests_ = 0;
+  std::string big_ = std::string(kBigBytes, 'b');
+};
+
+TEST_F(HttpServerTest, AnswersSeveralRequestsOfAConnection) {
+  serve();
+  const Fd client = connect();
+  for (int i = 0; i < 3; ++i) {
+    send_to(client, kGetMetrics);
+    EXPECT_THAT(read_answer(client), StartsWith("HTTP/1.1 200 OK\r\n"));
+  }
+  EXPECT_EQ(server_->connections(), 1U);
+}
+
+TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
+  serve();
+  const Fd client = connect();
+  send_to(client, kGetMetrics + kGetLater + kGetMetrics);
+  EXPECT_THAT(read_answer(client), StartsWith("HTTP/1.1 200 OK\r\n"));
+  ASSERT_TRUE(run(5s, [&] { return replies_.size() == 1; }));
+  EXPECT_EQ(requests_, 2U) << "the third waits";
+  replies_[0]({.status = 404, .body = "later\n"});
+  const std::string rest = read_answer(client);
+  EXPECT_THAT(rest, StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(rest, HasSubstr("later\nHTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(HttpServerTest, ClosesAfterTheAnswerIfTheClientAsksForIt) {
+  serve();
+  EXPECT_THAT(ask("GET /metrics HTTP/1.0\r\n\r\n"), HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+}
+
+TEST_F(HttpServerTest, AnswersBadRequestsAndCloses) {
+  serve({.linger = 50ms});
+  EXPECT_THAT(ask("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"),
+              StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask(std::string(100'000, 'a')), StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(ask(std::string("GET /\0", 6)), StartsWith("HTTP/1.1 400 "));
+  EXPECT_EQ(requests_, 0U);
+  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+}
+
+TEST_F(HttpServerTest, ClosesClientsThatDoNotFinishTheirRequest) {
+  serve({.request = 60ms, .linger = 50ms});
+  const Fd slow = connect();
+  const Fd fast = connect();
+  send_to(slow, "GET /metrics HTTP/1.1\r\n");
+  send_to(fast, kGetMetrics);
+  EXPECT_THAT(read_answer(fast), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(read_all(slow), StartsWith("HTTP/1.1 408 "));
+  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 1; })) << "idle is no mistake";
+}
+
+TEST_F(HttpServerTest, ClosesIdleClientsLater) {
+  serve({.idle = 60ms});
+  const Fd client = connect();
+  send_to(client, kGetMetrics);
+  EXPECT_THAT(read_all(client), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_EQ(server_->connections(), 0U);
+}
+
+TEST_F(HttpServerTest, ServesOthersWhileAClientDoesNotRead) {
+  serve({.answer = 100ms});
+  const Fd slow = connect();
+  send_to(slow, kGetBig);
+  ASSERT_TRUE(run(5s, [&] { return requests_ == 1; }));
+  const Fd fast = connect();
+  send_to(fast, kGetMetrics);
+  EXPECT_THAT(read_answer(fast), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 1; })) << "the slow one is closed";
+}
+
+TEST_F(HttpServerTest, SendsLongAnswersInParts) {
+  serve();
+  const Fd client = connect();
+  send_to(client, kGetBig);
+  const std::string answer =
+      read_until(client, [](const std::string& text) { return text.size() > kBigBytes; });
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n" + big_));
+}
+
+TEST_F(HttpServerTest, ClosesAnIdleClientForANewOne) {
+  serve({.connections = 2});
+  const Fd first = connect(), second = connect();
+  send_to(first, kGetMetrics);
+  EXPECT_THAT(read_answer(first), StartsWith("HTTP/1.1 200 OK"));
+  send_to(second, kGetMetrics);
+  EXPECT_THAT(read_answer(second), StartsWith("HTTP/1.1 200 OK"));
+  const Fd third = connect();
+  send_to(third, kGetMetrics);
+  EXPECT_THAT(read_answer(third), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(read_all(first), IsEmpty()) << "the one that was idle longest";
+  EXPECT_EQ(server_->connections(), 2U);
+}
+
+TEST_F(HttpServerTest, RefusesClientsWhileAllAreBusy) {
+  serve({.connections = 1});
+  const Fd busy = connect();
+  send_to(busy, kGetLater);
+  ASSERT_TRUE(run(5s, [&] { return replies_.size() == 1; }));
+  EXPECT_THAT(read_all(connect()), StartsWith("HTTP/1.1 503 "));
+  replies_[0]({.status = 200, .body = "1\n"});
+  EXPECT_THAT(read_answer(busy), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST_F(HttpServerTest, EndsTheConnectionOfAClientThatLeavesBeforeTheAnswer) {
+  serve();
+  Fd client = connect();
+  send_to(client, kGetLater);
+  ASSERT_TRUE(run(5s, [&] { return replies_.size() == 1; }));
+  client.reset();
+  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+  replies_[0]({.status = 200, .body = "1\n"});
+  server_.reset();
+  replies_[0]({.status = 200, .body = "1\n"});
+}
+
+TEST_F(HttpServerTest, AnswersAClientThatHasClosedItsSendingSide) {
+  serve();
+  const Fd client = connect();
+  send_to(client, kGetMetrics);
+  ::shutdown(client.get(), SHUT_WR);
+  EXPECT_THAT(read_all(client), HasSubstr("\r\n\r\n1\n"));
+  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+}
+
+TEST_F(HttpServerTest, GivesTheSocketToTheReaders) {
+  serve();
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0660U);
+  server_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST(MetricsListener, ReportsTheKeyOfTheConfiguration) {
+  const auto listener = MetricsListener::listen({.path = "/proc/x/metrics.sock", .host = {}}, {});
+  ASSERT_FALSE(listener);
+  EXPECT_THAT(listener.error().message, StartsWith("metrics.listen: cannot "));
+}
+
+}  // namespace
+}  // namespace ktraced
