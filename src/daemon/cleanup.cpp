@@ -3,7 +3,7 @@
 
 #include "daemon/config/metrics_address.h"
 #include "daemon/output/trace_store.h"
-#include "daemon/control/unix_listener.h"
+#include "daemon/runtime/unix_listener.h"
 #include "kernel/programs/persistence.h"
 
 namespace ktraced {

@@ -48,7 +48,7 @@ ROOMS = {
     "daemon/output": {"daemon/access", "daemon/capture", "daemon/config", "daemon/runtime"},
     "daemon/snapshots": {"daemon/access", "daemon/capture", "daemon/config", "daemon/output", "daemon/runtime"},
     "daemon/control": {"daemon/access", "daemon/capture", "daemon/config", "daemon/log", "daemon/output", "daemon/runtime", "daemon/sessions", "daemon/snapshots"},
-    "daemon/metrics": {"daemon/capture", "daemon/config", "daemon/control", "daemon/output", "daemon/runtime", "daemon/sessions", "daemon/snapshots"},
+    "daemon/metrics": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime", "daemon/sessions", "daemon/snapshots"},
     "daemon/service": {"daemon/runtime"},
     "daemon": {"daemon/access", "daemon/capture", "daemon/config", "daemon/control", "daemon/log", "daemon/metrics", "daemon/output", "daemon/runtime", "daemon/service", "daemon/snapshots"},
     "analysis": {"analysis/coverage"},

@@ -17,9 +17,9 @@
 #include "daemon/control/admission.h"
 #include "daemon/control/control_connection.h"
 #include "daemon/control/rpc.h"
-#include "daemon/control/unix_listener.h"
 #include "daemon/runtime/event_loop.h"
 #include "daemon/runtime/peer.h"
+#include "daemon/runtime/unix_listener.h"
 
 namespace ktraced {
 

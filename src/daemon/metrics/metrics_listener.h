@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "daemon/config/metrics_address.h"
 #include "daemon/runtime/peer.h"
-#include "daemon/control/unix_listener.h"
+#include "daemon/runtime/unix_listener.h"
 
 namespace ktraced {
 

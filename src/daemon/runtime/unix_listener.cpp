@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/control/unix_listener.h"
+#include "daemon/runtime/unix_listener.h"
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
