@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -74,7 +78,8 @@ int lines_accounted_for(const std::string& text) {
 
 TEST(LogWriter, ReportsLostLinesWhenAReaderReturns) {
   Pipe pipe;
-  LogWriter log(pipe.writer.get(), 100'000);
+  const auto lost = std::make_shared<std::atomic<uint64_t>>(0);
+  LogWriter log(pipe.writer.get(), 100'000, lost);
   for (int i = 0; i < 300; ++i) log.write(std::string(999, 'x') + "\n");
   std::string text;
   char buffer[4096];
@@ -85,6 +90,7 @@ TEST(LogWriter, ReportsLostLinesWhenAReaderReturns) {
   }
   EXPECT_EQ(lines_accounted_for(text), 300);
   EXPECT_THAT(text, HasSubstr(" lines of the log are lost"));
+  EXPECT_EQ(static_cast<uint64_t>(std::ranges::count(text, 'x')), (300 - *lost) * 999);
 }
 
 TEST(LogWriter, SurvivesAClosedPipe) {

@@ -168,6 +168,7 @@ TEST_F(SubscribersTest, CountsEveryEventThatASlowReaderLoses) {
     publish_to_both(drain.batch(200), true);
     EXPECT_TRUE(read_to_end(slow, slow_checker));
     EXPECT_TRUE(read_to_end(fast, fast_checker));
+    EXPECT_GT(subscribers->totals().lost_events, 0U) << "also of those that have gone";
     EXPECT_EQ(slow_checker.shown_and_lost(), drain.happened()) << seed;
     EXPECT_EQ(fast_checker.shown_and_lost(), drain.happened()) << seed;
     EXPECT_TRUE(slow_checker.at_end_of_batch());
@@ -196,6 +197,7 @@ TEST_F(SubscribersTest, ClosesAReaderThatNeverReadsWhenNamesOverflow) {
     for (const auto& one : subscribers->status()) ASSERT_LT(one.queued_bytes, 120'000U);
   }
   EXPECT_EQ(count(), 0U);
+  EXPECT_EQ(subscribers->totals().closed, 1U);
 }
 
 TEST_F(SubscribersTest, IgnoresDataFromReaders) {

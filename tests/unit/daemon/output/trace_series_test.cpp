@@ -197,6 +197,9 @@ TEST_F(TraceSeriesTest, KeepsTheNewestIncludingTracesOfAnotherDaemon) {
   EXPECT_THAT(manifests(), IsEmpty());
   ASSERT_TRUE(series.finish_trace());
   EXPECT_EQ(manifests().at(0).end_ns, 400U);
+  EXPECT_EQ(series.counts().traces, 3U);
+  EXPECT_EQ(series.counts().evicted, 3U) << "the one left, and two of its own";
+  EXPECT_GT(series.counts().written_bytes, 0U);
 }
 
 TEST_F(TraceSeriesTest, RetriesTheSamePacketAfterAFailure) {
