@@ -117,7 +117,8 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
   if (auto begun = snapshots_->begin(); !begun) return begun;
   if (auto set = apply_output(config_.stream.output); !set) return set;
 
-  add_methods(*server_, {.tracer = tracer_->parts(),
+  add_methods(*server_, {.loop = loop_,
+                         .tracer = tracer_->parts(),
                          .set_flight = [this](bool on) { return tracer_->set_flight(on); },
                          .subscribers = *subscribers_,
                          .snapshots = *snapshots_,

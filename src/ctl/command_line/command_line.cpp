@@ -27,6 +27,10 @@ void add_status(CLI::App& app, Command& command) {
   auto options = std::make_shared<StatusCommand>();
   sub->add_flag("--per-cpu", options->per_cpu, "Counters and rings of each CPU");
   sub->add_flag("-v,--verbose", options->verbose, "Also events that are off, or not available");
+  auto* overhead = sub->add_flag("--overhead", options->overhead,
+                                 "Also measure how often and how long the BPF programs run");
+  add_duration(sub, options->duration_s, "Length of this measurement: 500ms, 2s (default: 1s)")
+      ->needs(overhead);
   sub->callback([options, &command] { command = *options; });
 }
 

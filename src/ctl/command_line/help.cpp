@@ -26,6 +26,8 @@ constexpr Examples kExamples[] = {
     {"status", R"(  ktracectl status
   ktracectl status --per-cpu
   ktracectl status --verbose              also events that are off
+  ktracectl status --overhead             what tracing costs, by program
+  ktracectl status --overhead --duration 5s
   ktracectl --json status | jq .totals)"},
     {"events", R"(  ktracectl events                        every built-in event, and which are on
   ktracectl events list 'irq:*'           tracepoints of the kernel, by pattern

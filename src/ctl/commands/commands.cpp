@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ctl/input/filter_args.h"
@@ -26,6 +27,9 @@ using nlohmann::json;
 
 // Attaching thousands of programs takes the kernel minutes.
 constexpr std::chrono::minutes kAttachTimeout{10};
+
+// The daemon measures for a minute at most.
+constexpr std::chrono::seconds kMeasureTimeout{120};
 
 std::string as_json(const json& value) { return json_text(value); }
 
@@ -112,6 +116,12 @@ std::string filter_text(const json& result) {
                       : fmt::format("{}\n", fmt::join(args, "\n"));
 }
 
+Result<json> measure_overhead(const StatusCommand& command, RpcClient& client) {
+  const double seconds = command.duration_s.value_or(1);
+  client.set_answer_timeout(kMeasureTimeout);
+  return client.call("status.overhead", {{"duration_ms", std::llround(seconds * 1000)}});
+}
+
 // Adds the session that a command is about; without one it is the recorder.
 json with_session(json params, const std::optional<std::string>& session) {
   if (session) params["session"] = *session;
@@ -123,8 +133,16 @@ json with_session(json params, const std::optional<std::string>& session) {
 Result<std::string> run(const StatusCommand& command, bool json, RpcClient& client) {
   auto answer = client.call("status");
   if (!answer) return propagate(answer);
+  if (command.overhead) {
+    auto overhead = measure_overhead(command, client);
+    if (!overhead) return propagate(overhead);
+    (*answer)["overhead"] = std::move(*overhead);
+  }
   if (json) return as_json(*answer);
-  return status_view(*answer, command, Colours::of(STDOUT_FILENO));
+  const Colours colours = Colours::of(STDOUT_FILENO);
+  const std::string status = status_view(*answer, command, colours);
+  if (!command.overhead) return status;
+  return status + "\n" + overhead_view((*answer)["overhead"], colours);
 }
 
 Result<std::string> run(const EventsCommand& command, bool json, RpcClient& client) {

@@ -18,7 +18,9 @@ namespace ktraced {
 
 struct StatusCommand {
   bool per_cpu = false;
-  bool verbose = false;  // also list disabled events without counts
+  bool verbose = false;              // also list disabled events without counts
+  bool overhead = false;             // also measure the BPF programs
+  std::optional<double> duration_s;  // of this measurement; nothing: as the daemon has it
 };
 
 struct EventsCommand {

@@ -13,6 +13,8 @@ namespace ktraced {
 // The answer to `status`, with the details that `command` selects.
 [[nodiscard]] std::string status_view(const nlohmann::json& status, const StatusCommand& command,
                                       const Colours& colours);
+// The answer to `status.overhead`, one line per program.
+[[nodiscard]] std::string overhead_view(const nlohmann::json& overhead, const Colours& colours);
 // The answer to `events.list`, one line per event. `verbose`: with fields and print format.
 [[nodiscard]] std::string events_view(const nlohmann::json& answer, bool verbose,
                                       const Colours& colours);

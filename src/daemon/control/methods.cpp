@@ -12,6 +12,7 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/output_json.h"
+#include "daemon/control/overhead_method.h"
 #include "daemon/control/session_methods.h"
 #include "daemon/control/snapshot_methods.h"
 #include "daemon/control/trace_json.h"
@@ -210,6 +211,7 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
   add_commands(server, targets);
   add_snapshot_methods(server, targets);
   add_session_methods(server, targets);
+  add_overhead_method(server, targets);
 }
 
 }  // namespace ktraced

@@ -23,6 +23,7 @@ using OnReloaded = std::function<void(const Result<std::vector<std::string>>& ch
 
 // The objects that the methods use; all outlive the server.
 struct MethodTargets {
+  EventLoop& loop;
   const TracerParts& tracer;
   std::function<Result<>(bool enabled)> set_flight;  // Tracer::set_flight()
   Subscribers& subscribers;

@@ -31,6 +31,10 @@ TEST(CommandLine, AcceptsGlobalOptionsBeforeOrAfterTheCommand) {
 TEST(CommandLine, Status) {
   EXPECT_FALSE(command<StatusCommand>({"status"}).per_cpu);
   EXPECT_TRUE(command<StatusCommand>({"status", "--per-cpu"}).per_cpu);
+  EXPECT_FALSE(command<StatusCommand>({"status"}).overhead);
+  const auto measured = command<StatusCommand>({"status", "--overhead", "--duration", "500ms"});
+  EXPECT_TRUE(measured.overhead);
+  EXPECT_EQ(measured.duration_s, 0.5);
 }
 
 TEST(CommandLine, Events) {

@@ -139,6 +139,23 @@ TEST(StatusView, ReportsWhyTheOutputLosesEvents) {
               AllOf(HasSubstr("recording fails: no room in /d"), Not(HasSubstr("come faster"))));
 }
 
+TEST(OverheadView, ShowsEachProgramAndTheirSum) {
+  const json overhead = {
+      {"duration_ns", 2'000'000'000},
+      {"programs",
+       {{{"program", "sched_switch"},
+         {"runs", 5000},
+         {"ns_per_run", 241.4},
+         {"cpu_percent", 0.06}}}},
+      {"total",
+       {{"program", "total"}, {"runs", 5000}, {"ns_per_run", 241.4}, {"cpu_percent", 0.06}}}};
+  EXPECT_EQ(overhead_view(overhead, Colours(false)),
+            "PROGRAM       HITS/S  NS/HIT  % OF A CPU\n"
+            "sched_switch   2,500     241       0.060\n"
+            "total          2,500     241       0.060\n");
+  EXPECT_THAT(overhead_view(json::object(), Colours(false)), HasSubstr("no BPF program"));
+}
+
 TEST(StatusView, ShowsEachCpuOnRequest) {
   EXPECT_THAT(status_view(kStatus, {.per_cpu = true}, Colours(false)),
               HasSubstr("EVENT    CPU   RECORDED  FILTERED  DROPPED\n"
