@@ -14,7 +14,7 @@ html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
 	babeltrace2 trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
-	python3 python3-jsonschema procps systemd
+	curl prometheus python3 python3-jsonschema procps systemd
 	fish man-db mandoc zsh
 )
 # For scripts/package.

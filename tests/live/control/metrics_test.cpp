@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The metrics, as curl and Prometheus read them.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "harness/client/daemon.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+json config_with_metrics(const std::string& listen) {
+  return {{"events", {{"sched", {"sched_switch"}}}},
+          {"flight", {{"enabled", true}, {"buffer_kb", 64}}},
+          {"metrics", {{"listen", listen}}}};
+}
+
+// A port of 127.0.0.1 that nobody uses.
+int free_port() {
+  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    throw std::runtime_error("no free port");
+  return ntohs(address.sin_port);
+}
+
+Finished curl(const Command& words) {
+  Command command = {"curl", "--silent", "--show-error", "--fail", "--max-time", "20"};
+  command.insert(command.end(), words.begin(), words.end());
+  return run(command);
+}
+
+// The value of a series; -1: there is none.
+double value_in(const std::string& metrics, const std::string& series) {
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(series + " ")) return std::stod(line.substr(series.size() + 1));
+  return -1;
+}
+
+class MetricsEndpoint : public testing::Test {
+ protected:
+  [[nodiscard]] std::string socket() const { return directory_.path() / "metrics.sock"; }
+  [[nodiscard]] std::string metrics() const {
+    const Finished finished = curl({"--unix-socket", socket(), "http://localhost/metrics"});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.out;
+  }
+
+  TempDir directory_;
+};
+
+const std::string kSwitches =
+    R"(ktraced_events_total{event="sched_switch",session="recorder",outcome="recorded"})";
+
+TEST_F(MetricsEndpoint, ReportsOnAUnixSocketWhatStatusReports) {
+  Daemon daemon(config_with_metrics(socket()));
+  ASSERT_TRUE(eventually([&] { return daemon.event_status("sched_switch")["recorded"] > 0; }));
+  const auto before = daemon.event_status("sched_switch")["recorded"].get<double>();
+  const std::string text = metrics();
+  const auto after = daemon.event_status("sched_switch")["recorded"].get<double>();
+  EXPECT_GE(value_in(text, kSwitches), before);
+  EXPECT_LE(value_in(text, kSwitches), after);
+  EXPECT_EQ(value_in(text, "ktraced_flight_memory_bytes"),
+            daemon.call("status")["flight"]["bytes"].get<double>());
+  daemon.call("snapshot.take", {{"wait", true}});
+  std::this_thread::sleep_for(150ms);  // a reading is used again for 100 ms
+  const std::string later = metrics();
+  EXPECT_EQ(value_in(later, R"(ktraced_snapshots_total{result="success"})"), 1);
+  EXPECT_EQ(value_in(later, "ktraced_snapshots_stored"), 1);
+  EXPECT_GT(value_in(later, "ktraced_snapshot_last_duration_seconds"), 0);
+  EXPECT_EQ(run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "curl", "--silent",
+                 "--unix-socket", socket(), "http://localhost/metrics"})
+                .exit_code,
+            7)
+      << "other users cannot connect";
+  const Finished checked = run({"promtool", "check", "metrics"}, later);
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(socket()));
+}
+
+TEST_F(MetricsEndpoint, FollowsReloads) {
+  Daemon daemon(config_with_metrics(""));
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  daemon.write_config(config_with_metrics(address));
+  EXPECT_EQ(daemon.call("reload")["changed"], json({"metrics"}));
+  const std::string url = "http://" + address + "/metrics";
+  EXPECT_EQ(curl({url}).exit_code, 0);
+  daemon.write_config(config_with_metrics("0.0.0.0:9464"));
+  EXPECT_THAT(daemon.call_error("reload")["message"].get<std::string>(),
+              AllOf(HasSubstr("metrics.listen"), HasSubstr("not a loopback address")));
+  std::this_thread::sleep_for(150ms);
+  EXPECT_EQ(value_in(curl({url}).out, "ktraced_config_last_reload_failed"), 1);
+  daemon.write_config(config_with_metrics(socket()));
+  daemon.call("reload");
+  EXPECT_EQ(curl({url}).exit_code, 7) << "nothing listens there any more";
+  EXPECT_EQ(value_in(metrics(), R"(ktraced_config_reloads_total{result="success"})"), 2);
+  daemon.write_config(config_with_metrics(""));
+  daemon.call("reload");
+  EXPECT_FALSE(std::filesystem::exists(socket()));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+class Prometheus {
+ public:
+  Prometheus(const std::filesystem::path& directory, const std::string& target)
+      : address_(fmt::format("127.0.0.1:{}", free_port())) {
+    const std::string config = directory / "prometheus.yml";
+    std::ofstream(config) << fmt::format(
+        "global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}\n"
+        "rule_files: ['{}/docs/examples/ktraced.rules.yml']\n"
+        "scrape_configs: [{{job_name: ktraced, static_configs: [{{targets: ['{}']}}]}}]\n",
+        KTRACED_SOURCE_DIR, target);
+    process_ = std::make_unique<Process>(
+        Command{"prometheus", "--config.file=" + config, "--web.listen-address=" + address_,
+                "--storage.tsdb.path=" + (directory / "tsdb").string()});
+  }
+  // The answer of its HTTP API; null if there is none.
+  [[nodiscard]] json get(const std::string& path, const std::string& query = "") const {
+    const Finished finished = curl({"--get", "--data-urlencode", "query=" + query,
+                                    fmt::format("http://{}/api/v1/{}", address_, path)});
+    return finished.exit_code == 0 ? json::parse(finished.out)["data"] : json();
+  }
+  // The value of the only result.
+  [[nodiscard]] double value(const std::string& query) const {
+    const json data = get("query", query);
+    if (data.is_null() || data["result"].size() != 1) return -1;
+    return std::stod(data["result"][0]["value"][1].get<std::string>());
+  }
+  [[nodiscard]] std::string log() const { return process_->err(); }
+
+ private:
+  std::string address_;
+  std::unique_ptr<Process> process_;
+};
+
+// True if each rule has been evaluated without an error.
+bool rules_are_healthy(const json& rules) {
+  if (rules.is_null() || rules["groups"].empty()) return false;
+  return std::ranges::all_of(rules["groups"][0]["rules"],
+                             [](const json& rule) { return rule["health"] == "ok"; });
+}
+
+TEST_F(MetricsEndpoint, IsScrapedByPrometheus) {
+  const std::string target = fmt::format("127.0.0.1:{}", free_port());
+  Daemon daemon(config_with_metrics(target));
+  const Prometheus prometheus(directory_.path(), target);
+  EXPECT_TRUE(eventually([&] { return prometheus.value("up{job=\"ktraced\"}") == 1; }, 30s))
+      << prometheus.log();
+  EXPECT_TRUE(eventually([&] { return prometheus.value("ktraced_build_info") == 1; }, 30s));
+  EXPECT_TRUE(eventually([&] { return prometheus.value(kSwitches) > 0; }, 30s));
+  const auto bytes = daemon.call("status")["flight"]["bytes"].get<double>();
+  EXPECT_TRUE(
+      eventually([&] { return prometheus.value("ktraced_flight_memory_bytes") == bytes; }, 30s));
+  EXPECT_TRUE(eventually([&] { return rules_are_healthy(prometheus.get("rules")); }, 30s))
+      << prometheus.get("rules");
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST_F(MetricsEndpoint, ReportsBpfProgramsWhileTheStatisticsAreOn) {
+  Daemon daemon(config_with_metrics(socket()));
+  const json answer = json::parse(
+      daemon.ctl_ok({"--json", "status", "--overhead", "--duration", "300ms"}))["overhead"];
+  const auto& programs = answer["programs"];
+  const auto found = std::ranges::find_if(
+      programs, [](const json& program) { return program["program"] == "sched_switch"; });
+  ASSERT_NE(found, programs.end()) << answer;
+  EXPECT_GT((*found)["runs"], 0);
+  EXPECT_GT((*found)["ns_per_run"], 1.0);
+  EXPECT_LT((*found)["ns_per_run"], 1e6);
+  EXPECT_GE(answer["duration_ns"], 300'000'000);
+  EXPECT_LE((*found)["run_ns"], answer["total"]["run_ns"]);
+  const std::string runs = R"(ktraced_bpf_runs_total{program="sched_switch"})";
+  const double measured = value_in(metrics(), runs);
+  EXPECT_GE(measured, (*found)["runs"].get<double>());
+  std::this_thread::sleep_for(150ms);
+  std::string setting;
+  std::ifstream("/proc/sys/kernel/bpf_stats_enabled") >> setting;
+  if (setting == "0") {
+    EXPECT_EQ(value_in(metrics(), runs), measured) << "they are off again";
+  }
+  EXPECT_THAT(daemon.ctl_ok({"status", "--overhead", "--duration", "100ms"}),
+              AllOf(HasSubstr("NS/HIT"), HasSubstr("sched_switch")));
+  EXPECT_EQ(daemon.ctl({"status", "--overhead", "--duration", "2h"}).exit_code, 64);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+// As in the service, which has no such capability.
+TEST_F(MetricsEndpoint, ExplainsHowToTurnOnStatisticsThatTheKernelRefuses) {
+  Daemon daemon(config_with_metrics(""), {"setpriv", "--bounding-set", "-sys_admin"});
+  std::string setting;
+  std::ifstream("/proc/sys/kernel/bpf_stats_enabled") >> setting;
+  if (setting == "0") {
+    const json error = daemon.call_error("status.overhead");
+    EXPECT_EQ(error["data"]["exit_code"], 77);
+    EXPECT_THAT(error["message"].get<std::string>(),
+                HasSubstr("'sysctl kernel.bpf_stats_enabled=1'"));
+    std::ofstream("/proc/sys/kernel/bpf_stats_enabled") << 1;
+  }
+  EXPECT_FALSE(daemon.call("status.overhead", {{"duration_ms", 50}})["programs"].empty());
+  std::ofstream("/proc/sys/kernel/bpf_stats_enabled") << setting;
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace ktraced::live
