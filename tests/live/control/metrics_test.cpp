@@ -174,6 +174,22 @@ TEST_F(MetricsEndpoint, IsScrapedByPrometheus) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
+// The kernel's setting of its BPF statistics, which is restored at the end.
+class StatisticsSetting {
+ public:
+  StatisticsSetting() { std::ifstream(kPath) >> before_; }
+  StatisticsSetting(const StatisticsSetting&) = delete;
+  StatisticsSetting& operator=(const StatisticsSetting&) = delete;
+  ~StatisticsSetting() { std::ofstream(kPath) << before_; }
+
+  [[nodiscard]] bool is_on() const { return before_ != "0"; }
+  void turn_on() const { std::ofstream(kPath) << 1; }
+
+ private:
+  static constexpr const char* kPath = "/proc/sys/kernel/bpf_stats_enabled";
+  std::string before_;
+};
+
 TEST_F(MetricsEndpoint, ReportsBpfProgramsWhileTheStatisticsAreOn) {
   Daemon daemon(config_with_metrics(socket()));
   const json answer = json::parse(
@@ -191,9 +207,7 @@ TEST_F(MetricsEndpoint, ReportsBpfProgramsWhileTheStatisticsAreOn) {
   const double measured = value_in(metrics(), runs);
   EXPECT_GE(measured, (*found)["runs"].get<double>());
   std::this_thread::sleep_for(150ms);
-  std::string setting;
-  std::ifstream("/proc/sys/kernel/bpf_stats_enabled") >> setting;
-  if (setting == "0") {
+  if (!StatisticsSetting().is_on()) {
     EXPECT_EQ(value_in(metrics(), runs), measured) << "they are off again";
   }
   EXPECT_THAT(daemon.ctl_ok({"status", "--overhead", "--duration", "100ms"}),
@@ -205,17 +219,15 @@ TEST_F(MetricsEndpoint, ReportsBpfProgramsWhileTheStatisticsAreOn) {
 // As in the service, which has no such capability.
 TEST_F(MetricsEndpoint, ExplainsHowToTurnOnStatisticsThatTheKernelRefuses) {
   Daemon daemon(config_with_metrics(""), {"setpriv", "--bounding-set", "-sys_admin"});
-  std::string setting;
-  std::ifstream("/proc/sys/kernel/bpf_stats_enabled") >> setting;
-  if (setting == "0") {
+  const StatisticsSetting setting;
+  if (!setting.is_on()) {
     const json error = daemon.call_error("status.overhead");
     EXPECT_EQ(error["data"]["exit_code"], 77);
     EXPECT_THAT(error["message"].get<std::string>(),
                 HasSubstr("'sysctl kernel.bpf_stats_enabled=1'"));
-    std::ofstream("/proc/sys/kernel/bpf_stats_enabled") << 1;
   }
+  setting.turn_on();
   EXPECT_FALSE(daemon.call("status.overhead", {{"duration_ms", 50}})["programs"].empty());
-  std::ofstream("/proc/sys/kernel/bpf_stats_enabled") << setting;
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
