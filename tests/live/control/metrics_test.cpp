@@ -100,7 +100,7 @@ TEST_F(MetricsEndpoint, FollowsReloads) {
   Daemon daemon(config_with_metrics(""));
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
   daemon.write_config(config_with_metrics(address));
-  EXPECT_EQ(daemon.call("reload")["changed"], json({"metrics"}));
+  EXPECT_EQ(daemon.call("reload")["changed"], json::array({"metrics"}));
   const std::string url = "http://" + address + "/metrics";
   EXPECT_EQ(curl({url}).exit_code, 0);
   daemon.write_config(config_with_metrics("0.0.0.0:9464"));
