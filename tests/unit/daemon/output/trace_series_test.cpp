@@ -199,7 +199,28 @@ TEST_F(TraceSeriesTest, KeepsTheNewestIncludingTracesOfAnotherDaemon) {
   EXPECT_EQ(manifests().at(0).end_ns, 400U);
   EXPECT_EQ(series.counts().traces, 3U);
   EXPECT_EQ(series.counts().evicted, 3U) << "the one left, and two of its own";
-  EXPECT_GT(series.counts().written_bytes, 0U);
+}
+
+TEST_F(TraceSeriesTest, CountsTheBytesOfFinishedTracesAndOfTheOneThatItWrites) {
+  FakeDrain drain(2, 5);
+  TraceSeries series = this->series();
+  uint64_t bytes = 0;
+  const auto write = [&](uint64_t until) {
+    for (const PacketBytes& packet : drain.batch(20, until)) {
+      if (PacketView::parse(*packet).value().header().stream_id ==
+          static_cast<uint32_t>(StreamId::events))
+        bytes += packet->size();
+      ASSERT_TRUE(take(series, packet));
+    }
+  };
+  for (uint64_t until = 2000; until < 20'000; until += 1000) write(until);
+  ASSERT_GT(bytes, 0U);
+  EXPECT_GE(series.counts().written_bytes, bytes);
+  const uint64_t first = series.counts().written_bytes;
+  ASSERT_TRUE(series.finish_trace());
+  EXPECT_EQ(series.counts().written_bytes, first);
+  for (uint64_t until = 20'000; until < 40'000; until += 1000) write(until);
+  EXPECT_GT(series.counts().written_bytes, first);
 }
 
 TEST_F(TraceSeriesTest, RetriesTheSamePacketAfterAFailure) {
