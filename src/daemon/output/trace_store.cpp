@@ -184,6 +184,18 @@ Result<> TraceStore::check_room(uint64_t bytes) const {
   return {};
 }
 
+Result<> TraceStore::check_descriptors(size_t count) const {
+  std::vector<Fd> opened;
+  while (opened.size() < count) {
+    Fd fd(::open("/", O_PATH | O_CLOEXEC));
+    if (!fd)
+      return fail(ExitCode::io, "cannot write to the directory {}: {}", directory_.string(),
+                  errno_text(errno));
+    opened.push_back(std::move(fd));
+  }
+  return {};
+}
+
 Result<std::vector<StoredTrace>> TraceStore::list(std::string_view prefix) const {
   std::vector<StoredTrace> traces;
   auto read = for_each_in_store(directory_, [&](const fs::directory_entry& entry) {

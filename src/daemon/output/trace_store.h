@@ -52,6 +52,9 @@ class TraceStore {
   // Checks the free space for `bytes` and a trace's small files. Fails with ExitCode::io.
   Result<> check_room(uint64_t bytes) const;
 
+  // Checks that the process can open that many files more. Fails with ExitCode::io.
+  [[nodiscard]] Result<> check_descriptors(size_t count) const;
+
   // The whole traces whose names begin with `prefix`, oldest first; none if the directory is
   // missing. Fails with ExitCode::io or no_permission if it cannot be read.
   [[nodiscard]] Result<std::vector<StoredTrace>> list(std::string_view prefix = "") const;

@@ -14,6 +14,10 @@
 namespace ktraced {
 namespace {
 
+// Besides a file for each CPU, a snapshot opens directories: its own two, their parent, the store,
+// and those of /proc that it reads names from.
+constexpr size_t kDirectories = 8;
+
 Retention limits_of(const FlightConfig& config) {
   return {.max_count = config.max_snapshots, .max_bytes = uint64_t{config.max_total_mb} << 20};
 }
@@ -167,6 +171,8 @@ Result<SnapshotTaken> Snapshots::swap_and_write(const SnapshotRequest& request,
   // Before the swap: history that cannot be written must stay where it is.
   if (auto claimed = store_->claim(); !claimed) return propagate(claimed);
   if (auto room = store_->check_room(flight.history_bytes()); !room) return propagate(room);
+  if (auto free = store_->check_descriptors(kDirectories + flight.cpus()); !free)
+    return propagate(free);
   auto frozen = flight.swap();
   if (!frozen) return propagate(frozen);
   return write(*frozen, named, std::move(on_written), false);

@@ -64,6 +64,9 @@ class FlightRecorder {
     return !banks_.empty() && banks_.front().rings.contains(cpu);
   }
 
+  // How many CPUs have rings.
+  [[nodiscard]] size_t cpus() const { return banks_.empty() ? 0 : banks_.front().rings.size(); }
+
   // Would swap() succeed now? Fails as it would.
   [[nodiscard]] Result<> ready() const;
   // Activates a spare bank and freezes the active one: each record is in exactly one of them.

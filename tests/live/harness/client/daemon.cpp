@@ -37,9 +37,15 @@ void Daemon::start() {
   Command command = wrapper_;
   command.insert(command.end(), {kDaemonProgram, "--config", config_file_});
   process_ = std::make_unique<Process>(command);
-  bool up = eventually([this] { return !running() || RpcConnection::answers(socket_); });
-  if (!up || !running()) throw std::runtime_error("the daemon did not come up; it wrote: " + log());
-  call("version");
+  const auto up = [this] {
+    try {
+      return RpcConnection::answers(socket_) && call("version").is_object();
+    } catch (const std::runtime_error&) {  // it has listened, and then failed
+      return false;
+    }
+  };
+  if (!eventually([&] { return !running() || up(); }) || !running())
+    throw std::runtime_error("the daemon did not come up; it wrote: " + log());
 }
 
 Daemon::~Daemon() {

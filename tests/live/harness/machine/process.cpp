@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -140,6 +141,12 @@ Finished run(const Command& command, std::string_view input, Milliseconds limit)
   process.write_input(input);
   process.close_input();
   return process.wait(limit);
+}
+
+size_t open_descriptors(pid_t pid) {
+  return static_cast<size_t>(
+      std::ranges::distance(std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid)),
+                            std::filesystem::directory_iterator()));
 }
 
 bool eventually(const std::function<bool()>& done, Milliseconds limit) {

@@ -73,6 +73,9 @@ class Process {
 // Runs a command to its end.
 Finished run(const Command& command, std::string_view input = "", Milliseconds limit = kNever);
 
+// How many file descriptors a process has open.
+[[nodiscard]] size_t open_descriptors(pid_t pid);
+
 // Calls `done` until it is true; false if it is not within the limit.
 bool eventually(const std::function<bool()>& done, Milliseconds limit = kNever);
 

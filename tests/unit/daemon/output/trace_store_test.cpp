@@ -234,5 +234,15 @@ TEST_F(TraceStoreTest, ReportsWhyItsDirectoryCannotBeUsed) {
   EXPECT_THAT(full.error().message, HasSubstr("not enough room in " + root.string()));
 }
 
+TEST_F(TraceStoreTest, ReportsWhenItCannotOpenFiles) {
+  const TraceStore store(root);
+  EXPECT_TRUE(store.check_descriptors(10));
+  auto many = store.check_descriptors(size_t{1} << 24);
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().code, ExitCode::io);
+  EXPECT_THAT(many.error().message, HasSubstr(root.string() + ": too many open files"));
+  EXPECT_TRUE(store.check_descriptors(10)) << "those are closed";
+}
+
 }  // namespace
 }  // namespace ktraced
