@@ -35,3 +35,25 @@ bare_system() {
 	fi
 	printf '%s\n' "$archive"
 }
+
+# The registry and the certificates of this machine's npm configuration, for the system in ROOT; nothing else of it.
+configure_npm() {
+	local root=$1 key value
+	command -v npm >/dev/null || return 0
+	for key in registry proxy https-proxy cafile; do
+		value=$(npm config get "$key" 2>/dev/null)
+		case "$value" in null | undefined | '') continue ;; esac
+		if [ "$key" = cafile ]; then # under a name that no package of certificates has
+			cp "$value" "$root/root/npm-ca.crt"
+			value=/root/npm-ca.crt
+		fi
+		printf '%s=%s\n' "$key" "$value"
+	done >"$root/root/.npmrc"
+}
+
+# use_archives ROOT: lets the system in ROOT reach the archives that this machine does.
+use_archives() {
+	cp -L /etc/resolv.conf "$1/etc/resolv.conf"
+	apt-config dump Acquire | grep -E 'Proxy|Check-' >"$1/etc/apt/apt.conf.d/99ktraced" || true
+	configure_npm "$1"
+}
