@@ -105,6 +105,7 @@ constexpr Examples kExamples[] = {
     {"report", R"(  ktracectl report summary DIR
   ktracectl report html DIR -o report.html)"},
     {"report summary", R"(  ktracectl report summary DIR
+  ktracectl report summary DIR --by lost
   ktracectl report summary DIR --event 'sched_*',kmem
   ktracectl report summary --live --duration 5s)"},
     {"report processes", R"(  ktracectl report processes DIR --by lifetime

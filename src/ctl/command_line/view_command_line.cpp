@@ -17,6 +17,7 @@
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
+#include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
 
@@ -115,16 +116,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   add_csv(sub, *options);
   if (kind == ReportCommand::Kind::processes)
     sub->add_flag("--tree", options->tree, "Children below their parents");
-  if (!by.empty())
-    sub->add_option("--by", options->by,
-                    fmt::format("What rows are sorted by: {} (the default is {})",
-                                fmt::join(by, ", "), by.front()))
-        ->check([by](const std::string& text) {
-          if (std::ranges::find(by, text) != by.end()) return std::string();
-          return unknown_name("sort key", text, by,
-                              fmt::format("there are {}", fmt::join(by, ", ")));
-        })
-        ->type_name("WHAT");
+  add_by(sub, options->by, by);
   sub->callback([options, name, &command] {
     if (options->directories.empty() && !options->live)
       throw CLI::ValidationError(
@@ -252,7 +244,7 @@ void add_report(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("report", "Summarize the events of traces, or of a live stream");
   sub->require_subcommand(1);
   add_report_kind(sub, command, Kind::summary, "summary",
-                  "What is in the traces: events, CPUs, losses, processes", {});
+                  "What is in the traces: events, CPUs, losses, processes", summary_sort_keys());
   add_report_kind(sub, command, Kind::processes, "processes",
                   "Who started which process, what it ran and how it ended", process_sort_keys());
   add_report_kind(sub, command, Kind::files, "files",

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
@@ -12,6 +14,9 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kByName = "name";
+constexpr const char* kSummaryKeys[] = {"events", kByName, "lost", "missed", "overwritten"};
 
 // A report to suggest, and the events that it needs.
 struct Hint {
@@ -54,8 +59,10 @@ json cpus_json(const SummaryAnalysis& analysis) {
   return cpus;
 }
 
-json processes_json(const SummaryAnalysis& analysis, uint64_t top) {
-  const auto processes = analysis.processes();
+// Losses are known by event only, so by any other key the most active processes are first.
+json processes_json(const SummaryAnalysis& analysis, uint64_t top, std::string_view by) {
+  auto processes = analysis.processes();
+  if (by == kByName) std::ranges::stable_sort(processes, {}, &SummaryAnalysis::Process::comm);
   json rows = json::array();
   for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
     const SummaryAnalysis::Process& process = processes[i];
@@ -85,7 +92,8 @@ std::string events_table(const json& report, double seconds, const Colours& colo
          loss("missed"),
          count_cell(number_at(counts, "overwritten"))});
   };
-  for (const auto& [name, counts] : member(report, "events").items()) add(name, counts);
+  for (const auto& [name, counts] : named_rows(member(report, "events"), text_at(report, "by")))
+    add(name, *counts);
   add("total", member(report, "total"));
   return table.text() + "\n";
 }
@@ -131,11 +139,17 @@ std::string next_reports(const json& report) {
 
 }  // namespace
 
+std::vector<std::string> summary_sort_keys() {
+  return {std::begin(kSummaryKeys), std::end(kSummaryKeys)};
+}
+
 json summary_report(const SummaryAnalysis& analysis, const ReportCommand& command,
                     const ReportFacts& facts) {
-  json report = {{"events", events_json(analysis, facts)},
+  const std::string by = command.by.empty() ? kSummaryKeys[0] : command.by;
+  json report = {{"by", by},
+                 {"events", events_json(analysis, facts)},
                  {"cpus", cpus_json(analysis)},
-                 {"processes", processes_json(analysis, command.top)},
+                 {"processes", processes_json(analysis, command.top, by)},
                  {"next", json::array()}};
   json total = {{"events", analysis.total().events}, {"lost", analysis.total().lost}};
   for (const char* count : {"missed", "overwritten"}) {

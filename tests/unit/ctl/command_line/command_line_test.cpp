@@ -230,7 +230,10 @@ TEST(CommandLine, Report) {
       usage_error({"report", "kmem", "/a", "--by", "colour"}),
       HasSubstr(
           "unknown sort key 'colour'; there are given, requested, count, waste, held, elsewhere"));
-  EXPECT_THAT(usage_error({"report", "summary", "/a", "--by", "count"}), HasSubstr("--by"));
+  EXPECT_EQ(command<ReportCommand>({"report", "summary", "/a", "--by", "lost"}).by, "lost");
+  EXPECT_THAT(
+      usage_error({"report", "summary", "/a", "--by", "colour"}),
+      HasSubstr("unknown sort key 'colour'; there are events, name, lost, missed, overwritten"));
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "0"}), HasSubstr("above 0"));
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--top", "al"}),
               HasSubstr("'al' is not a number above 0, nor 'all'"));
