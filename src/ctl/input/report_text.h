@@ -23,6 +23,10 @@ namespace ktraced {
 [[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
 [[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
 [[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }
+// A time since boot, in seconds.
+[[nodiscard]] inline Table::Cell time_cell(uint64_t boottime_ns) {
+  return {fmt::format("{:.6f}", in_seconds(boottime_ns)), true};
+}
 // "-" if the member is null, that is, unknown.
 [[nodiscard]] inline Table::Cell known_duration_cell(const nlohmann::json& row, const char* key) {
   if (member(row, key).is_null()) return {"-", true};

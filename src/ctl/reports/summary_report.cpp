@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 
@@ -99,20 +100,30 @@ std::string events_table(const json& report, double seconds, const Colours& colo
 }
 
 std::string cpus_table(const json& report, uint64_t begin, const Colours& colours) {
+  const ReportClock clock(report);
   std::vector<Table::Cell> head;
-  add_headings(head, {"CPU", "EVENTS", "LOST", "FIRST", "LAST"}, true, colours);
+  add_headings(head, {"CPU", "EVENTS", "LOST"}, true, colours);
+  for (const char* name : {"FIRST", "LAST"}) {
+    add_headings(head, {name}, true, colours);
+    clock.add_heading(head, colours);
+  }
   Table table(std::move(head));
-  auto time = [&](const json& cpu, const char* which) -> Table::Cell {
-    if (number_at(cpu, "events") == 0) return {"-", true};
-    const uint64_t ns = number_at(cpu, which);
-    return {fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin))), true};
-  };
-  for (const json& cpu : list_at(report, "cpus"))
-    table.add({{std::to_string(number_at(cpu, "cpu")), true},
-               count_cell(number_at(cpu, "events")),
-               count_cell(number_at(cpu, "lost")),
-               time(cpu, "first_ns"),
-               time(cpu, "last_ns")});
+  for (const json& cpu : list_at(report, "cpus")) {
+    std::vector<Table::Cell> cells{{std::to_string(number_at(cpu, "cpu")), true},
+                                   count_cell(number_at(cpu, "events")),
+                                   count_cell(number_at(cpu, "lost"))};
+    for (const char* which : {"first_ns", "last_ns"}) {
+      const uint64_t ns = number_at(cpu, which);
+      const bool known = number_at(cpu, "events") != 0;
+      cells.push_back(
+          {known ? fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin))) : "-", true});
+      if (known)
+        clock.add_time(cells, ns);
+      else
+        clock.add_nothing(cells);
+    }
+    table.add(std::move(cells));
+  }
   return table.text() + "\n";
 }
 
