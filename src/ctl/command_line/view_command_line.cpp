@@ -143,6 +143,24 @@ void add_html_report(CLI::App* report, Command& command) {
   sub->callback([options, &command] { command = *options; });
 }
 
+// SQL, or a command of the shell. A name with a space is taken for SQL: the message names both.
+bool looks_like_sql(const std::string& word) {
+  return word.contains(' ') || word.contains('\n') ||
+         (word.starts_with('.') && word.size() > 2 && !word.contains('/'));
+}
+
+// The tables are of traces: who asks about the running machine has to save one.
+void check_query_words(const QueryCommand& query) {
+  const auto& words = query.directories;
+  if (words.empty() || (words.size() == 1 && !query.shell && looks_like_sql(words.front())))
+    throw CLI::ValidationError(
+        "query needs DIR, a trace directory or the name of a snapshot, before the SQL; 'ktracectl "
+        "snapshot take NAME' saves what the flight recorder holds, 'ktracectl record -o DIR "
+        "--duration 2s' what happens from now on");
+  if (words.size() == 1 && !query.shell)
+    throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
+}
+
 }  // namespace
 
 void add_record_selection(CLI::App* sub, RecordCommand& record) {
@@ -219,7 +237,6 @@ void add_query(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("query", "Answer questions in SQL; needs no daemon");
   auto options = std::make_shared<QueryCommand>();
   add_directories(sub, *options, "Trace directories, or names of snapshots; then the SQL")
-      ->required()
       ->option_text("DIR... SQL");
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
@@ -229,11 +246,10 @@ void add_query(CLI::App& app, Command& command) {
       ->check(check_positive)
       ->type_name("N");
   sub->callback([options, &command] {
+    check_query_words(*options);
     command = *options;
     auto& query = std::get<QueryCommand>(command);
     if (query.shell) return;
-    if (query.directories.size() < 2)
-      throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
     query.sql = std::move(query.directories.back());
     query.directories.pop_back();
   });

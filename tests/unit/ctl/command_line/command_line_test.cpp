@@ -172,6 +172,18 @@ TEST(CommandLine, Query) {
               HasSubstr("query needs DIR, a trace directory, and then SQL"));
 }
 
+TEST(CommandLine, QueryWithoutATraceNamesTheCommandsThatSaveOne) {
+  for (const std::vector<const char*>& words : {std::vector<const char*>{"query"},
+                                                {"query", "SELECT 1"},
+                                                {"query", ".tables"},
+                                                {"query", "--shell"}})
+    EXPECT_EQ(usage_error(words),
+              "ktracectl: query needs DIR, a trace directory or the name of a snapshot, before the "
+              "SQL; 'ktracectl snapshot take NAME' saves what the flight recorder holds, "
+              "'ktracectl record -o DIR --duration 2s' what happens from now on; see 'ktracectl "
+              "help query'\n");
+}
+
 TEST(CommandLine, Export) {
   auto exported = command<ExportCommand>(
       {"export", "/a", "/b", "--to", "json", "-o", "-", "--event", "sched,kmalloc", "--partial"});
