@@ -8,6 +8,7 @@
 
 #include "base/files/lines.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/temporary_directory.h"
 
 namespace ktraced::fuzz {
 namespace {
@@ -34,40 +35,27 @@ void check_table(std::string_view text) {
 }
 
 // The same by way of files.
-class Files {
- public:
-  Files() {
-    std::string name = std::filesystem::temp_directory_path() / "ktraced_fuzz_XXXXXX";
-    require(::mkdtemp(name.data()) != nullptr, "there is a temporary directory");
-    root_ = name;
-  }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-  ~Files() { std::filesystem::remove_all(root_); }
-
-  void check(std::string_view kallsyms, std::string_view modules) const {
-    std::ofstream(root_ / "kallsyms") << kallsyms;
-    std::ofstream(root_ / "modules") << modules;
-    KernelSymbols symbols(root_ / "kallsyms", root_ / "modules", std::chrono::milliseconds(0));
-    (void)symbols.resolve(0xffffffff81000042);
-    if (const auto functions = symbols.functions("", "*e*"); !functions)
-      require_message(functions.error());
-    if (const auto one = symbols.function("b", "vfs_read"); !one) require_message(one.error());
-    if (const auto data = symbols.address_of("some_data"); !data) require_message(data.error());
-    (void)symbols.reason();
-  }
-
- private:
-  std::filesystem::path root_;
-};
+void check_files(const std::filesystem::path& directory, std::string_view kallsyms,
+                 std::string_view modules) {
+  std::ofstream(directory / "kallsyms") << kallsyms;
+  std::ofstream(directory / "modules") << modules;
+  KernelSymbols symbols(directory / "kallsyms", directory / "modules",
+                        std::chrono::milliseconds(0));
+  (void)symbols.resolve(0xffffffff81000042);
+  if (const auto functions = symbols.functions("", "*e*"); !functions)
+    require_message(functions.error());
+  if (const auto one = symbols.function("b", "vfs_read"); !one) require_message(one.error());
+  if (const auto data = symbols.address_of("some_data"); !data) require_message(data.error());
+  (void)symbols.reason();
+}
 
 }  // namespace
 
 void check_input(std::string_view input) {
-  static const Files files;
+  static const TemporaryDirectory directory;
   const auto parts = parts_of(input, 2);
   check_table(parts[0]);
-  files.check(parts[0], parts[1]);
+  check_files(directory.path(), parts[0], parts[1]);
 }
 
 }  // namespace ktraced::fuzz

@@ -2,16 +2,13 @@
 // A trace directory made from an input.
 #pragma once
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "fuzz/recorded.h"
+#include "fuzz/temporary_directory.h"
 
 namespace ktraced::fuzz {
 
@@ -23,18 +20,12 @@ class TraceFiles {
                                         "ctf/cpu1"};
 
   TraceFiles() {
-    std::string name = std::filesystem::temp_directory_path() / "ktraced_fuzz_XXXXXX";
-    require(::mkdtemp(name.data()) != nullptr, "there is a temporary directory");
-    root_ = name;
     std::filesystem::create_directories(path() / "ctf");
     for (size_t i = 0; i < kNames.size(); ++i) {
       std::ifstream file(kGoldenTrace / kNames[i], std::ios::binary);
       golden_[i] = std::string(std::istreambuf_iterator<char>(file), {});
     }
   }
-  TraceFiles(const TraceFiles&) = delete;
-  TraceFiles& operator=(const TraceFiles&) = delete;
-  ~TraceFiles() { std::filesystem::remove_all(root_); }
 
   void write(std::string_view input) {
     const auto parts = parts_of(input, kNames.size());
@@ -45,12 +36,12 @@ class TraceFiles {
       written_[i] = content;
     }
   }
-  [[nodiscard]] std::filesystem::path path() const { return root_ / "trace"; }
+  [[nodiscard]] std::filesystem::path path() const { return root() / "trace"; }
   // Beside the trace.
-  [[nodiscard]] std::filesystem::path root() const { return root_; }
+  [[nodiscard]] const std::filesystem::path& root() const { return directory_.path(); }
 
  private:
-  std::filesystem::path root_;
+  TemporaryDirectory directory_;
   std::array<std::string, kNames.size()> golden_, written_;
 };
 

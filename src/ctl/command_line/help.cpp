@@ -105,6 +105,7 @@ constexpr Examples kExamples[] = {
     {"report", R"(  ktracectl report summary DIR
   ktracectl report html DIR -o report.html)"},
     {"report summary", R"(  ktracectl report summary DIR
+  ktracectl report summary DIR --by lost
   ktracectl report summary DIR --event 'sched_*',kmem
   ktracectl report summary --live --duration 5s)"},
     {"report processes", R"(  ktracectl report processes DIR --by lifetime
@@ -136,7 +137,8 @@ constexpr Examples kExamples[] = {
   ktracectl query DIR 'SELECT comm, count(*) FROM sys_enter GROUP BY comm ORDER BY 2 DESC'
   ktracectl query DIR --pid 815 --last 2s 'SELECT syscall, sum(dur) FROM calls GROUP BY syscall'
   ktracectl query DIR --csv "SELECT * FROM calls WHERE error = 'ENOENT'" >calls.csv
-  ktracectl query DIR --shell)"},
+  ktracectl query DIR --shell
+  ktracectl snapshot take now && ktracectl query now .tables    the running machine)"},
     {"record", R"(  ktracectl record -o DIR --duration 10
   ktracectl record -o DIR -- make -j8                  a command and its descendants
   ktracectl record -o DIR --all -- make -j8            everything while it runs

@@ -45,4 +45,16 @@ void add_csv(CLI::App* sub, ReportCommand& report) {
       ->type_name("TABLE");
 }
 
+void add_by(CLI::App* sub, std::string& by, const std::vector<std::string>& keys) {
+  sub->add_option("--by", by,
+                  fmt::format("What rows are sorted by: {} (the default is {})",
+                              fmt::join(keys, ", "), keys.front()))
+      ->check([keys](const std::string& text) {
+        if (std::ranges::find(keys, text) != keys.end()) return std::string();
+        return unknown_name("sort key", text, keys,
+                            fmt::format("there are {}", fmt::join(keys, ", ")));
+      })
+      ->type_name("WHAT");
+}
+
 }  // namespace ktraced

@@ -17,6 +17,7 @@
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
+#include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
 
@@ -115,16 +116,7 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
   add_csv(sub, *options);
   if (kind == ReportCommand::Kind::processes)
     sub->add_flag("--tree", options->tree, "Children below their parents");
-  if (!by.empty())
-    sub->add_option("--by", options->by,
-                    fmt::format("What rows are sorted by: {} (the default is {})",
-                                fmt::join(by, ", "), by.front()))
-        ->check([by](const std::string& text) {
-          if (std::ranges::find(by, text) != by.end()) return std::string();
-          return unknown_name("sort key", text, by,
-                              fmt::format("there are {}", fmt::join(by, ", ")));
-        })
-        ->type_name("WHAT");
+  add_by(sub, options->by, by);
   sub->callback([options, name, &command] {
     if (options->directories.empty() && !options->live)
       throw CLI::ValidationError(
@@ -149,6 +141,24 @@ void add_html_report(CLI::App* report, Command& command) {
   add_time_options(sub, options->times);
   add_top(sub, options->top);
   sub->callback([options, &command] { command = *options; });
+}
+
+// SQL, or a command of the shell. A name with a space is taken for SQL: the message names both.
+bool looks_like_sql(const std::string& word) {
+  return word.contains(' ') || word.contains('\n') ||
+         (word.starts_with('.') && word.size() > 2 && !word.contains('/'));
+}
+
+// The tables are of traces: who asks about the running machine has to save one.
+void check_query_words(const QueryCommand& query) {
+  const auto& words = query.directories;
+  if (words.empty() || (words.size() == 1 && !query.shell && looks_like_sql(words.front())))
+    throw CLI::ValidationError(
+        "query needs DIR, a trace directory or the name of a snapshot, before the SQL; 'ktracectl "
+        "snapshot take NAME' saves what the flight recorder holds, 'ktracectl record -o DIR "
+        "--duration 2s' what happens from now on");
+  if (words.size() == 1 && !query.shell)
+    throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
 }
 
 }  // namespace
@@ -227,7 +237,6 @@ void add_query(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("query", "Answer questions in SQL; needs no daemon");
   auto options = std::make_shared<QueryCommand>();
   add_directories(sub, *options, "Trace directories, or names of snapshots; then the SQL")
-      ->required()
       ->option_text("DIR... SQL");
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
@@ -237,11 +246,10 @@ void add_query(CLI::App& app, Command& command) {
       ->check(check_positive)
       ->type_name("N");
   sub->callback([options, &command] {
+    check_query_words(*options);
     command = *options;
     auto& query = std::get<QueryCommand>(command);
     if (query.shell) return;
-    if (query.directories.size() < 2)
-      throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
     query.sql = std::move(query.directories.back());
     query.directories.pop_back();
   });
@@ -252,7 +260,7 @@ void add_report(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("report", "Summarize the events of traces, or of a live stream");
   sub->require_subcommand(1);
   add_report_kind(sub, command, Kind::summary, "summary",
-                  "What is in the traces: events, CPUs, losses, processes", {});
+                  "What is in the traces: events, CPUs, losses, processes", summary_sort_keys());
   add_report_kind(sub, command, Kind::processes, "processes",
                   "Who started which process, what it ran and how it ended", process_sort_keys());
   add_report_kind(sub, command, Kind::files, "files",

@@ -140,7 +140,7 @@ Result<std::string> run(const StatusCommand& command, bool json, RpcClient& clie
   }
   if (json) return as_json(*answer);
   const Colours colours = Colours::of(STDOUT_FILENO);
-  const std::string status = status_view(*answer, command, colours);
+  std::string status = status_view(*answer, command, colours);
   if (!command.overhead) return status;
   return status + "\n" + overhead_view((*answer)["overhead"], colours);
 }

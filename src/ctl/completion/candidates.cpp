@@ -16,6 +16,7 @@
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
+#include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
 #include "decoders/text/event_time.h"
@@ -113,8 +114,9 @@ std::vector<std::string> sort_keys(Kind kind) {
     case Kind::wakeups:
       return wakeup_sort_keys();
     case Kind::summary:
-      break;
+      return summary_sort_keys();
   }
+  return {};
   return {};
 }
 

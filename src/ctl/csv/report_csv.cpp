@@ -8,6 +8,7 @@
 #include <ranges>
 
 #include "ctl/input/json_access.h"
+#include "ctl/input/report_text.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
@@ -138,8 +139,8 @@ std::string report_csv(const json& report, const CsvTable& table) {
       out += csv_line(row, columns);
     return out;
   }
-  for (const auto& [name, values] : rows.items()) {  // rows by name: the first column
-    json row = values;
+  for (const auto& [name, values] : named_rows(rows, text_at(report, "by"))) {
+    json row = *values;  // its name is the first column
     row[columns.front()] = name;
     out += csv_line(row, columns);
   }

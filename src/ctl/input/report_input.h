@@ -41,8 +41,8 @@ void add_facts(nlohmann::json& report, const ReportFacts& facts);
 struct Refresh {
   std::chrono::nanoseconds interval{};
   std::function<bool()> draw;       // may call facts() and symbol()
-  int resized_fd = -1;              // readable when `on_resize` is to be called
-  std::function<bool()> on_resize;  // draws the same for another size
+  int signal_fd = -1;               // readable when `on_signal` is to be called
+  std::function<bool()> on_signal;  // draws the same again, as for another size
 };
 
 // Traces, or a live stream.

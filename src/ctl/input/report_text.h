@@ -4,9 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ctl/input/json_access.h"
 #include "ctl/terminal/table.h"
@@ -19,6 +23,10 @@ namespace ktraced {
 [[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
 [[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
 [[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }
+// A time since boot, in seconds.
+[[nodiscard]] inline Table::Cell time_cell(uint64_t boottime_ns) {
+  return {fmt::format("{:.6f}", in_seconds(boottime_ns)), true};
+}
 // "-" if the member is null, that is, unknown.
 [[nodiscard]] inline Table::Cell known_duration_cell(const nlohmann::json& row, const char* key) {
   if (member(row, key).is_null()) return {"-", true};
@@ -34,6 +42,21 @@ namespace ktraced {
   if (whole == 0) return {"-", true};
   return {fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole)),
           true};
+}
+
+// The members of {NAME: {"events":N,…}} by their number `by`, the largest first, and of equals by
+// their events; by name if they have no such number. They refer to `rows`.
+[[nodiscard]] inline std::vector<std::pair<std::string, const nlohmann::json*>> named_rows(
+    const nlohmann::json& rows, const std::string& by) {
+  std::vector<std::pair<std::string, const nlohmann::json*>> sorted;
+  for (const auto& [name, row] : rows.items()) sorted.emplace_back(name, &row);
+  const auto value = [&by](const auto& each) {
+    const nlohmann::json& row = *each.second;
+    return row.contains(by) ? std::pair(number_at(row, by), number_at(row, "events"))
+                            : std::pair<uint64_t, uint64_t>();
+  };
+  std::ranges::stable_sort(sorted, std::greater<>(), value);
+  return sorted;
 }
 
 // Of {"rows":[…],"of":N}: a line with the number of omitted rows; empty if none.

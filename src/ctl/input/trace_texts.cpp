@@ -54,4 +54,13 @@ void print_states(const History& history) {
                  history.repeated());
 }
 
+void print_none_selected(uint64_t lost) {
+  if (lost == 0) return print_stderr("ktracectl: no event is selected by these options\n");
+  print_stderr(
+      "ktracectl: no event is selected by these options, but {} events were lost that they may "
+      "have "
+      "selected\n",
+      lost);
+}
+
 }  // namespace ktraced

@@ -33,4 +33,7 @@ void print_incomplete(const History& history);
 // Prints the state of each trace on standard error.
 void print_states(const History& history);
 
+// Prints on standard error that no event is selected; `lost`: events of which some may have been.
+void print_none_selected(uint64_t lost);
+
 }  // namespace ktraced

@@ -61,7 +61,7 @@ void LiveInput::refresh_in(StreamLoop& loop, const BatchMerger& merger) {
     end_ns_ = merger.whole_until();
     return next(refresh_->draw());
   });
-  loop.watch_always(refresh_->resized_fd, [this, next] { return next(refresh_->on_resize()); });
+  loop.watch_always(refresh_->signal_fd, [this, next] { return next(refresh_->on_signal()); });
 }
 
 Result<StreamLoop::End> LiveInput::run(BatchMerger& merger) {

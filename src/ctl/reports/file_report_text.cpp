@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/call_names.h"
@@ -72,14 +73,17 @@ std::string file_paths_text(const json& table, const Colours& colours) {
   return file_table_text(text, table);
 }
 
-std::string file_failures_text(const json& table, const Colours& colours) {
+std::string file_failures_text(const json& report, const Colours& colours) {
+  const json& table = member(report, "failures");
+  const ReportClock clock(report);
   FileCells head{heading("FAILED", true, colours), heading("LAST AT", true, colours)};
+  clock.add_heading(head, colours);
   for (Table::Cell& cell : process_headings(colours)) head.push_back(std::move(cell));
   add_headings(head, {"SYSTEM CALL", "ERROR", "PATH"}, false, colours);
   Table text(std::move(head));
   for (const json& row : list_at(table, "rows")) {
-    FileCells cells{count_cell(number_at(row, "count")),
-                    {fmt::format("{:.6f}", in_seconds(number_at(row, "last_ns"))), true}};
+    FileCells cells{count_cell(number_at(row, "count")), time_cell(number_at(row, "last_ns"))};
+    clock.add_time(cells, number_at(row, "last_ns"));
     for (Table::Cell& cell : process_cells(row)) cells.push_back(std::move(cell));
     cells.push_back({text_at(row, "syscall")});
     cells.push_back({text_at(row, "error")});
@@ -156,8 +160,7 @@ std::string file_notes(const json& report) {
 }  // namespace
 
 std::string file_report_text(const json& report, const Colours& colours) {
-  return file_paths_text(member(report, "paths"), colours) +
-         file_failures_text(member(report, "failures"), colours) +
+  return file_paths_text(member(report, "paths"), colours) + file_failures_text(report, colours) +
          file_processes_text(member(report, "processes"), colours) +
          file_process_paths_text(member(report, "process_paths"), colours) +
          file_calls_text(member(report, "calls"), colours) + file_notes(report) +

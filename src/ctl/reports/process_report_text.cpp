@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/process_report.h"
@@ -62,26 +63,43 @@ std::string unknown_ends_text(const json& rows) {
   return out;
 }
 
+std::vector<Table::Cell> lifetime_headings(const ReportClock& clock, const Colours& colours) {
+  std::vector<Table::Cell> head{heading("PID", true, colours), heading("PROCESS", false, colours),
+                                heading("PARENT", false, colours),
+                                heading("STARTED", true, colours)};
+  clock.add_heading(head, colours);
+  add_headings(head, {"LIVED", "ON CPU"}, true, colours);
+  add_headings(head, {"END", "PROGRAM"}, false, colours);
+  return head;
+}
+
+// `begin`: of the window.
+std::vector<Table::Cell> lifetime_cells(const json& row, uint64_t begin, const ReportClock& clock) {
+  const json& parent = member(row, "parent");
+  std::vector<Table::Cell> cells{
+      pid_cell(row),
+      {fmt::format("{:{}}{}", "", 2 * number_at(row, "depth"), actor_name_cell(row).text)},
+      {parent.is_null() ? "?" : actor_label(parent)},
+      start_cell(row, begin)};
+  if (row.contains("start_ns"))
+    clock.add_time(cells, number_at(row, "start_ns"));
+  else
+    clock.add_nothing(cells);
+  cells.insert(cells.end(), {lifetime_cell(row),
+                             known_duration_cell(row, "cpu_ns"),
+                             {end_text(member(row, "end"))},
+                             {program_text(row)}});
+  return cells;
+}
+
 }  // namespace
 
 std::string process_report_text(const json& report, const Colours& colours) {
   const uint64_t begin = number_at(member(report, "window"), "begin_ns");
   const json& table = member(report, "processes");
-  Table text({heading("PID", true, colours), heading("PROCESS", false, colours),
-              heading("PARENT", false, colours), heading("STARTED", true, colours),
-              heading("LIVED", true, colours), heading("ON CPU", true, colours),
-              heading("END", false, colours), heading("PROGRAM", false, colours)});
-  for (const json& row : list_at(table, "rows")) {
-    const json& parent = member(row, "parent");
-    text.add({pid_cell(row),
-              {fmt::format("{:{}}{}", "", 2 * number_at(row, "depth"), actor_name_cell(row).text)},
-              {parent.is_null() ? "?" : actor_label(parent)},
-              start_cell(row, begin),
-              lifetime_cell(row),
-              known_duration_cell(row, "cpu_ns"),
-              {end_text(member(row, "end"))},
-              {program_text(row)}});
-  }
+  const ReportClock clock(report);
+  Table text(lifetime_headings(clock, colours));
+  for (const json& row : list_at(table, "rows")) text.add(lifetime_cells(row, begin, clock));
   std::string out = text.text() + more_rows(table) + "\n";
   if (const uint64_t lost = number_at(report, "lost"); lost != 0)
     out += fmt::format("{} events were lost\n", grouped(lost));

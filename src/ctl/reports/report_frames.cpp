@@ -88,8 +88,8 @@ Refresh ReportFrames::refresh(std::function<std::string()> make) {
                 auto text = text_of_child(make, kFrameLimit);
                 return !text || screen_.draw(std::move(*text)).value_or(false);
               },
-          .resized_fd = screen_.resized_fd(),
-          .on_resize = [this] { return screen_.on_resize().value_or(false); }};
+          .signal_fd = screen_.signal_fd(),
+          .on_signal = [this] { return screen_.on_signal().value_or(false); }};
 }
 
 }  // namespace ktraced

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/latency_json.h"
@@ -98,11 +99,15 @@ std::string threads_text(const json& table, const Colours& colours) {
   return text.text() + more_rows(table) + "\n";
 }
 
-std::string longest_text(const json& delays, const Colours& colours) {
+std::string longest_text(const json& report, const Colours& colours) {
+  const json& delays = list_at(report, "longest");
   if (delays.empty()) return "";
-  Table text({heading("WOKEN AT", true, colours), heading("LONGEST DELAYS", true, colours),
-              heading("CPU", true, colours), heading("THREAD", true, colours),
-              heading("", false, colours), heading("INSTEAD RAN", false, colours)});
+  const ReportClock clock(report);
+  std::vector<Table::Cell> head{heading("WOKEN AT", true, colours)};
+  clock.add_heading(head, colours);
+  add_headings(head, {"LONGEST DELAYS", "CPU", "THREAD"}, true, colours);
+  add_headings(head, {"", "INSTEAD RAN"}, false, colours);
+  Table text(std::move(head));
   for (const json& delay : delays) {
     const json& instead = member(delay, "instead");
     const std::string who =
@@ -110,12 +115,14 @@ std::string longest_text(const json& delays, const Colours& colours) {
             ? "?"
             : fmt::format("{} {} for {}", comm_cell(instead).text, number_at(instead, "tid"),
                           duration_text(number_at(instead, "ns")));
-    text.add({{fmt::format("{:.6f}", in_seconds(number_at(delay, "ts"))), true},
-              duration_cell(number_at(delay, "ns")),
-              {std::to_string(number_at(delay, "cpu")), true},
-              {std::to_string(number_at(delay, "tid")), true},
-              comm_cell(delay),
-              {who}});
+    std::vector<Table::Cell> cells{time_cell(number_at(delay, "ts"))};
+    clock.add_time(cells, number_at(delay, "ts"));
+    cells.insert(cells.end(), {duration_cell(number_at(delay, "ns")),
+                               {std::to_string(number_at(delay, "cpu")), true},
+                               {std::to_string(number_at(delay, "tid")), true},
+                               comm_cell(delay),
+                               {who}});
+    text.add(std::move(cells));
   }
   return text.text() + "\n";
 }
@@ -175,7 +182,7 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
 std::string sched_report_text(const json& report, const Colours& colours) {
   std::string out = sched_cpus_text(report, colours) +
                     threads_text(member(report, "threads"), colours) +
-                    longest_text(list_at(report, "longest"), colours);
+                    longest_text(report, colours);
   if (!list_at(report, "histogram").empty())
     out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
            histogram_text(member(report, "histogram"), colours.on()) +

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 
@@ -12,6 +15,9 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kByName = "name";
+constexpr const char* kSummaryKeys[] = {"events", kByName, "lost", "missed", "overwritten"};
 
 // A report to suggest, and the events that it needs.
 struct Hint {
@@ -54,8 +60,10 @@ json cpus_json(const SummaryAnalysis& analysis) {
   return cpus;
 }
 
-json processes_json(const SummaryAnalysis& analysis, uint64_t top) {
-  const auto processes = analysis.processes();
+// Losses are known by event only, so by any other key the most active processes are first.
+json processes_json(const SummaryAnalysis& analysis, uint64_t top, std::string_view by) {
+  auto processes = analysis.processes();
+  if (by == kByName) std::ranges::stable_sort(processes, {}, &SummaryAnalysis::Process::comm);
   json rows = json::array();
   for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
     const SummaryAnalysis::Process& process = processes[i];
@@ -85,26 +93,37 @@ std::string events_table(const json& report, double seconds, const Colours& colo
          loss("missed"),
          count_cell(number_at(counts, "overwritten"))});
   };
-  for (const auto& [name, counts] : member(report, "events").items()) add(name, counts);
+  for (const auto& [name, counts] : named_rows(member(report, "events"), text_at(report, "by")))
+    add(name, *counts);
   add("total", member(report, "total"));
   return table.text() + "\n";
 }
 
 std::string cpus_table(const json& report, uint64_t begin, const Colours& colours) {
+  const ReportClock clock(report);
   std::vector<Table::Cell> head;
-  add_headings(head, {"CPU", "EVENTS", "LOST", "FIRST", "LAST"}, true, colours);
+  add_headings(head, {"CPU", "EVENTS", "LOST"}, true, colours);
+  for (const char* name : {"FIRST", "LAST"}) {
+    add_headings(head, {name}, true, colours);
+    clock.add_heading(head, colours);
+  }
   Table table(std::move(head));
-  auto time = [&](const json& cpu, const char* which) -> Table::Cell {
-    if (number_at(cpu, "events") == 0) return {"-", true};
-    const uint64_t ns = number_at(cpu, which);
-    return {fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin))), true};
-  };
-  for (const json& cpu : list_at(report, "cpus"))
-    table.add({{std::to_string(number_at(cpu, "cpu")), true},
-               count_cell(number_at(cpu, "events")),
-               count_cell(number_at(cpu, "lost")),
-               time(cpu, "first_ns"),
-               time(cpu, "last_ns")});
+  for (const json& cpu : list_at(report, "cpus")) {
+    std::vector<Table::Cell> cells{{std::to_string(number_at(cpu, "cpu")), true},
+                                   count_cell(number_at(cpu, "events")),
+                                   count_cell(number_at(cpu, "lost"))};
+    for (const char* which : {"first_ns", "last_ns"}) {
+      const uint64_t ns = number_at(cpu, which);
+      const bool known = number_at(cpu, "events") != 0;
+      cells.push_back(
+          {known ? fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin))) : "-", true});
+      if (known)
+        clock.add_time(cells, ns);
+      else
+        clock.add_nothing(cells);
+    }
+    table.add(std::move(cells));
+  }
   return table.text() + "\n";
 }
 
@@ -131,11 +150,17 @@ std::string next_reports(const json& report) {
 
 }  // namespace
 
+std::vector<std::string> summary_sort_keys() {
+  return {std::begin(kSummaryKeys), std::end(kSummaryKeys)};
+}
+
 json summary_report(const SummaryAnalysis& analysis, const ReportCommand& command,
                     const ReportFacts& facts) {
-  json report = {{"events", events_json(analysis, facts)},
+  const std::string by = command.by.empty() ? kSummaryKeys[0] : command.by;
+  json report = {{"by", by},
+                 {"events", events_json(analysis, facts)},
                  {"cpus", cpus_json(analysis)},
-                 {"processes", processes_json(analysis, command.top)},
+                 {"processes", processes_json(analysis, command.top, by)},
                  {"next", json::array()}};
   json total = {{"events", analysis.total().events}, {"lost", analysis.total().lost}};
   for (const char* count : {"missed", "overwritten"}) {

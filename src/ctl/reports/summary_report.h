@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "analysis/reports/summary_analysis.h"
 #include "ctl/input/options.h"
@@ -11,6 +12,9 @@
 #include "ctl/terminal/terminal.h"
 
 namespace ktraced {
+
+// The sort keys of its rows, the default first.
+[[nodiscard]] std::vector<std::string> summary_sort_keys();
 
 // As JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json summary_report(const SummaryAnalysis& analysis,

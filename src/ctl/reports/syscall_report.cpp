@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/coverage/event_fields.h"
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/call_names.h"
@@ -99,22 +100,29 @@ std::string rows_text(const json& table, bool with_process, const Colours& colou
   return text.text() + more_rows(table) + "\n";
 }
 
-std::string slowest_text(const json& calls, const Colours& colours) {
+std::string slowest_text(const json& report, const Colours& colours) {
+  const json& calls = list_at(report, "slowest");
   if (calls.empty()) return "";
-  Table text({heading("BEGAN AT", true, colours), heading("TOOK", true, colours),
-              heading("THREAD", true, colours), heading("", false, colours),
-              heading("SLOWEST CALLS", false, colours)});
+  const ReportClock clock(report);
+  std::vector<Table::Cell> head{heading("BEGAN AT", true, colours)};
+  clock.add_heading(head, colours);
+  add_headings(head, {"TOOK", "THREAD"}, true, colours);
+  add_headings(head, {"", "SLOWEST CALLS"}, false, colours);
+  Table text(std::move(head));
   for (const json& call : calls) {
     std::string arguments;
     for (const std::string& arg : texts_at(call, "args"))
       arguments += (arguments.empty() ? "" : ", ") + arg;
     const std::string error = text_at(call, "error");
-    text.add({{fmt::format("{:.6f}", in_seconds(number_at(call, "ts"))), true},
-              {duration_text(number_at(call, "ns")), true},
-              {std::to_string(number_at(call, "tid")), true},
-              comm_cell(call),
-              {fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
-                           call["ret"].get<int64_t>(), error.empty() ? "" : " " + error)}});
+    std::vector<Table::Cell> cells{time_cell(number_at(call, "ts"))};
+    clock.add_time(cells, number_at(call, "ts"));
+    cells.insert(cells.end(),
+                 {{duration_text(number_at(call, "ns")), true},
+                  {std::to_string(number_at(call, "tid")), true},
+                  comm_cell(call),
+                  {fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
+                               call["ret"].get<int64_t>(), error.empty() ? "" : " " + error)}});
+    text.add(std::move(cells));
   }
   return text.text() + "\n";
 }
@@ -181,8 +189,7 @@ json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& comman
 
 std::string syscall_report_text(const json& report, const Colours& colours) {
   return rows_text(member(report, "calls"), false, colours) +
-         rows_text(member(report, "processes"), true, colours) +
-         slowest_text(list_at(report, "slowest"), colours) +
+         rows_text(member(report, "processes"), true, colours) + slowest_text(report, colours) +
          histograms_text(member(report, "calls"), colours) + syscall_notes(report);
 }
 

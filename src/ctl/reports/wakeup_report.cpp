@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/latency_json.h"
@@ -103,30 +104,37 @@ std::string instead_text(const json& report, const Colours& colours) {
   return text.text() + more_rows(table) + "\n";
 }
 
-std::string wakeup_longest_text(const json& delays, const Colours& colours) {
+// Of a delay.
+std::vector<Table::Cell> delay_cells(const json& delay, const ReportClock& clock) {
+  const json &instead = member(delay, "instead"), &waker = member(delay, "waker");
+  const auto label = [](const json& thread) {
+    if (thread.is_null()) return std::string("?");
+    return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
+  };
+  const std::string ran = instead.is_null() ? "?"
+                                            : fmt::format("{} for {}", label(instead),
+                                                          duration_text(number_at(instead, "ns")));
+  std::vector<Table::Cell> cells{time_cell(number_at(delay, "ts"))};
+  clock.add_time(cells, number_at(delay, "ts"));
+  cells.insert(cells.end(), {duration_cell(number_at(delay, "ns")),
+                             {std::to_string(number_at(delay, "cpu")), true},
+                             {std::to_string(number_at(delay, "tid")), true},
+                             comm_cell(delay),
+                             {label(waker)},
+                             {ran}});
+  return cells;
+}
+
+std::string wakeup_longest_text(const json& report, const Colours& colours) {
+  const json& delays = list_at(report, "longest");
   if (delays.empty()) return "";
-  Table text({heading("WOKEN AT", true, colours), heading("LONGEST DELAYS", true, colours),
-              heading("CPU", true, colours), heading("THREAD", true, colours),
-              heading("", false, colours), heading("WOKEN BY", false, colours),
-              heading("INSTEAD RAN", false, colours)});
-  for (const json& delay : delays) {
-    const json &instead = member(delay, "instead"), &waker = member(delay, "waker");
-    auto label = [](const json& thread) {
-      if (thread.is_null()) return std::string("?");
-      return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
-    };
-    const std::string ran =
-        instead.is_null()
-            ? "?"
-            : fmt::format("{} for {}", label(instead), duration_text(number_at(instead, "ns")));
-    text.add({{fmt::format("{:.6f}", in_seconds(number_at(delay, "ts"))), true},
-              duration_cell(number_at(delay, "ns")),
-              {std::to_string(number_at(delay, "cpu")), true},
-              {std::to_string(number_at(delay, "tid")), true},
-              comm_cell(delay),
-              {label(waker)},
-              {ran}});
-  }
+  const ReportClock clock(report);
+  std::vector<Table::Cell> head{heading("WOKEN AT", true, colours)};
+  clock.add_heading(head, colours);
+  add_headings(head, {"LONGEST DELAYS", "CPU", "THREAD"}, true, colours);
+  add_headings(head, {"", "WOKEN BY", "INSTEAD RAN"}, false, colours);
+  Table text(std::move(head));
+  for (const json& delay : delays) text.add(delay_cells(delay, clock));
   return text.text() + "\n";
 }
 
@@ -205,7 +213,7 @@ std::string wakeup_report_text(const json& report, const Colours& colours) {
       grouped(number_at(member(report, "delay"), "count")), grouped(number_at(preempted, "count")),
       duration_text(number_at(preempted, "total_ns")));
   out += wakers_text(member(report, "wakers"), colours) + instead_text(report, colours) +
-         wakeup_longest_text(list_at(report, "longest"), colours);
+         wakeup_longest_text(report, colours);
   if (!list_at(report, "histogram").empty())
     out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
            histogram_text(member(report, "histogram"), colours.on()) +

@@ -10,15 +10,16 @@
 #include "trace/merge/history.h"
 
 namespace ktraced {
+
+uint64_t realtime_of(uint64_t boottime_ns, int64_t clock_offset_ns) {
+  return boottime_ns + static_cast<uint64_t>(clock_offset_ns);
+}
+
 namespace {
 
 double in_seconds_of(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 uint64_t minus(uint64_t ns, uint64_t less) { return ns - std::min(ns, less); }
-
-uint64_t realtime_of(uint64_t boot_ns, int64_t offset_ns) {
-  return boot_ns + static_cast<uint64_t>(offset_ns);
-}
 
 // Times before the boot are the boot.
 uint64_t boottime_of(uint64_t realtime_ns, int64_t offset_ns) {

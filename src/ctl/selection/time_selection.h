@@ -47,6 +47,9 @@ struct HistoryTimes {
 [[nodiscard]] Result<std::optional<double>> stream_seconds(std::optional<double> duration_s,
                                                            const TimeArgs& args);
 
+// CLOCK_REALTIME at a time of CLOCK_BOOTTIME, which is `clock_offset_ns` less.
+[[nodiscard]] uint64_t realtime_of(uint64_t boottime_ns, int64_t clock_offset_ns);
+
 // "1872.309427 to 1872.895718 after boot (14:03:20.309427 to 14:03:20.895718)".
 [[nodiscard]] std::string times_text(const HistoryTimes& times);
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -62,11 +63,28 @@ std::vector<std::string_view> screen_lines(std::string_view text) {
   return lines;
 }
 
-sigset_t resize_set() {
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   ::sigemptyset(&set);
-  ::sigaddset(&set, SIGWINCH);
+  for (const int signal : signals) ::sigaddset(&set, signal);
   return set;
+}
+
+sigset_t screen_signals() { return set_of({SIGWINCH, SIGTSTP, SIGCONT}); }
+
+// Returns when somebody continues the process. The kernel does not stop a process that nobody would
+// continue.
+void stop_process() {
+  const sigset_t set = set_of({SIGTSTP});
+  ::raise(SIGTSTP);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+// False if `fd` is not the terminal that controls this process.
+bool is_in_background(int fd) {
+  const pid_t foreground = ::tcgetpgrp(fd);
+  return foreground > 0 && foreground != ::getpgrp();
 }
 
 }  // namespace
@@ -98,21 +116,22 @@ bool FullScreen::is_possible(int fd) {
 }
 
 Result<FullScreen> FullScreen::on(int fd) {
-  const sigset_t set = resize_set();
-  Fd resized(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!resized) return fail(ExitCode::os, "cannot wait for signals: {}", errno_text(errno));
+  const sigset_t set = screen_signals();
+  Fd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return fail(ExitCode::os, "cannot wait for signals: {}", errno_text(errno));
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return FullScreen(fd, std::move(resized));
+  return FullScreen(fd, std::move(signals));
 }
 
 FullScreen::FullScreen(FullScreen&& other) noexcept
     : fd_(other.fd_),
-      resized_(std::move(other.resized_)),
+      signals_(std::move(other.signals_)),
       text_(std::move(other.text_)),
       entered_(std::exchange(other.entered_, false)) {}
 
 Result<bool> FullScreen::draw(std::string text) {
   text_ = std::move(text);
+  if (is_in_background(fd_)) return true;
   winsize size{};
   if (::ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
     size = {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
@@ -121,20 +140,28 @@ Result<bool> FullScreen::draw(std::string text) {
   return write_all(fd_, out);
 }
 
-Result<bool> FullScreen::on_resize() {
-  signalfd_siginfo info;
-  while (::read(resized_.get(), &info, sizeof(info)) > 0) {
+Result<bool> FullScreen::on_signal() {
+  const bool was_entered = entered_;
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof(info)) > 0) {
+    // After SIGSTOP, which cannot be caught, others may have used the screen.
+    if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT) leave_screen();
+    if (info.ssi_signo == SIGTSTP) stop_process();
   }
-  if (!entered_) return true;
+  if (!was_entered && text_.empty()) return true;
   return draw(std::exchange(text_, {}));
 }
 
-void FullScreen::leave() {
+void FullScreen::leave_screen() {
   if (std::exchange(entered_, false)) static_cast<void>(write_all(fd_, kLeaveScreen).has_value());
-  if (!resized_) return;
-  const sigset_t set = resize_set();
+}
+
+void FullScreen::leave() {
+  leave_screen();
+  if (!signals_) return;
+  const sigset_t set = screen_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  resized_.reset();
+  signals_.reset();
 }
 
 }  // namespace ktraced

@@ -16,9 +16,10 @@ namespace ktraced {
 // The last row has the number of lines that did not fit. Escape sequences of Colours have no width.
 [[nodiscard]] std::string screen_text(std::string_view text, size_t rows, size_t columns);
 
-// Draws on the alternate screen of a terminal, so that what was there before reappears at the end.
-// The first draw() enters it; leave() or the destructor leave it. Create it before other threads,
-// because it blocks SIGWINCH. One at a time.
+// Draws on the alternate screen of a terminal, so that what was there before reappears at the end,
+// and while the process is stopped by Ctrl-Z. The first draw() enters it; leave() or the destructor
+// leave it. Create it before other threads, because it blocks SIGWINCH, SIGTSTP and SIGCONT. One at
+// a time.
 class FullScreen {
  public:
   // True if `fd` is a terminal with an alternate screen.
@@ -29,19 +30,22 @@ class FullScreen {
   FullScreen& operator=(FullScreen&&) = delete;
   ~FullScreen() { leave(); }
 
-  // Draws as much of `text` as fits. False if the terminal is gone. Fails with ExitCode::io.
+  // Draws as much of `text` as fits; nothing while this is a background job. False if the terminal
+  // is gone. Fails with ExitCode::io.
   [[nodiscard]] Result<bool> draw(std::string text);
-  // Becomes readable when the size has changed. Then call on_resize().
-  [[nodiscard]] int resized_fd() const { return resized_.get(); }
-  // Draws the last text again. As draw().
-  [[nodiscard]] Result<bool> on_resize();
+  // Becomes readable at a signal. Then call on_signal().
+  [[nodiscard]] int signal_fd() const { return signals_.get(); }
+  // Stops the process at SIGTSTP, without the screen. Otherwise, and when it goes on, draws the
+  // last text again. As draw().
+  [[nodiscard]] Result<bool> on_signal();
   void leave();
 
  private:
-  FullScreen(int fd, Fd resized) : fd_(fd), resized_(std::move(resized)) {}
+  FullScreen(int fd, Fd signals) : fd_(fd), signals_(std::move(signals)) {}
+  void leave_screen();
 
   int fd_;
-  Fd resized_;
+  Fd signals_;
   std::string text_;
   bool entered_ = false;
 };

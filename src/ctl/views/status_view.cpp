@@ -44,6 +44,14 @@ std::string other_events(const json& status, bool verbose) {
   return off.empty() ? reasons : fmt::format("off: {}\n{}", fmt::join(off, ", "), reasons);
 }
 
+// What events lack on this kernel.
+std::string unknown_text(const json& status) {
+  std::string out;
+  for (const json& each : list_at(status, "unknown"))
+    out += fmt::format("not available: {} ({})\n", text_at(each, "what"), text_at(each, "reason"));
+  return out;
+}
+
 std::string cpu_event_table(const json& status, const Colours& colours) {
   Table table({heading("EVENT", false, colours), heading("CPU", true, colours),
                heading("RECORDED", true, colours), heading("FILTERED", true, colours),
@@ -144,9 +152,9 @@ std::string overview(const json& status, const Colours& colours) {
 
 std::string status_view(const json& status, const StatusCommand& command, const Colours& colours) {
   std::string out =
-      fmt::format("{}\n{}{}", overview(status, colours),
+      fmt::format("{}\n{}{}{}", overview(status, colours),
                   event_table(member(status, "events"), member(status, "totals"), colours),
-                  other_events(status, command.verbose));
+                  other_events(status, command.verbose), unknown_text(status));
   if (!command.per_cpu) return out;
   out += fmt::format("\n{}", cpu_event_table(status, colours));
   const std::string rings = ring_table(list_at(status, "sessions"), colours);

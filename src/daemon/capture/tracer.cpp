@@ -39,6 +39,11 @@ ConfiguredFilters filters_of(const Config& config) {
   return filters;
 }
 
+void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
+  spdlog::warn("{} are unknown: {}", what, reason);
+  features.unknown[what] = reason;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbols& symbols,
@@ -48,7 +53,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   auto features = probe_features(*schema);
   if (!features) return propagate(features);
   const PageNodes nodes = probe_page_nodes(symbols);
-  if (!nodes.reason.empty()) spdlog::warn("NUMA nodes of memory are unknown: {}", nodes.reason);
+  if (!nodes.reason.empty()) note_unknown(*features, "NUMA nodes of memory", nodes.reason);
   features->flags.page_nodes = nodes.layout;
   auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs);
   if (!acquired) return propagate(acquired);
@@ -57,7 +62,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (!counters) return propagate(counters);
 
   auto gfp = probe_gfp_flags();
-  if (gfp.names.empty()) spdlog::warn("GFP flags are shown as numbers: {}", gfp.reason);
+  if (gfp.names.empty()) note_unknown(*features, "names of GFP flags", gfp.reason);
   schema->gfp_flags = std::move(gfp.names);
 
   std::unique_ptr<Tracer> tracer(new Tracer(std::move(*schema), std::move(*features),
@@ -129,7 +134,8 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                     }}),
       status_(catalog_, availability_, sessions_, calls_, accounts_, rings_, control_),
       probe_lookup_(catalog_, probes_),
-      parts_{.schema = catalog_.schema(),
+      parts_{.features = features_,
+             .schema = catalog_.schema(),
              .availability = availability_,
              .filters = filters_,
              .reconciler = reconciler_,

@@ -37,6 +37,7 @@ namespace ktraced {
 // The parts of a tracer that others use; they live as long as it does. Each belongs to the main
 // thread, except for functions that are marked otherwise.
 struct TracerParts {
+  const KernelFeatures& features;
   const Schema& schema;
   const Availability& availability;
   const Filters& filters;

@@ -80,6 +80,13 @@ json filter_status_json(const TracerParts& tracer) {
   return filter;
 }
 
+json unknown_json(const KernelFeatures& features) {
+  json list = json::array();
+  for (const auto& [what, reason] : features.unknown)
+    list.push_back({{"what", what}, {"reason", reason}});
+  return list;
+}
+
 const char* text_of(SessionStatus::State state) {
   switch (state) {
     case SessionStatus::State::off:
@@ -104,6 +111,7 @@ json status_json(const TracerParts& tracer) {
           {"pid", ::getpid()},
           {"kernel", tracer.metadata.kernel_release()},
           {"events", std::move(events)},
+          {"unknown", unknown_json(tracer.features)},
           {"totals", counters_json(status.totals)},
           {"stream", stream_json(status.stream)},
           {"sessions", sessions_json(status.sessions)},

@@ -17,6 +17,7 @@ namespace ktraced {
 struct KernelFeatures {
   features flags{};                                // for the BPF programs' read-only data
   std::map<std::string, std::string> unavailable;  // event → why this kernel does not support it
+  std::map<std::string, std::string> unknown;      // what events lack → why, "NUMA nodes of memory"
 };
 
 // Examines the running kernel. Fails with ExitCode::unavailable if it is older than 5.15 or has no

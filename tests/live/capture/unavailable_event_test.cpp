@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// An event that this kernel lacks: the daemon reports the reason and disables nothing else.
+// What this kernel lacks: the daemon reports the reason and disables nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,6 +75,22 @@ TEST_F(UnavailableEvent, CausesAWarningWhenConfiguredByName) {
   Daemon daemon({{"events", {{"kmem", {"kmalloc", "kfree"}}}}}, wrapper());
   EXPECT_EQ(daemon.event_status("kfree")["enabled"], true);
   EXPECT_TRUE(daemon.logged(kReason));
+}
+
+// A directory cannot be read as a file.
+TEST(UnknownNodes, AreReportedWithTheReason) {
+  Daemon daemon({{"events", {{"kmem", {"kmalloc"}}}}},
+                with_private_sys("mount -t tmpfs tmpfs /sys/devices/system/node && "
+                                 "mkdir /sys/devices/system/node/possible && exec \"$0\" \"$@\""));
+  const json unknown = daemon.call("status")["unknown"];
+  ASSERT_EQ(unknown.size(), 1U) << unknown;
+  EXPECT_EQ(unknown[0]["what"], "NUMA nodes of memory");
+  const std::string reason = unknown[0]["reason"];
+  EXPECT_THAT(reason, HasSubstr("/sys/devices/system/node/possible"));
+  EXPECT_THAT(daemon.ctl_ok({"status"}),
+              HasSubstr("not available: NUMA nodes of memory (" + reason + ")\n"));
+  EXPECT_TRUE(daemon.logged("NUMA nodes of memory are unknown: " + reason));
+  EXPECT_EQ(daemon.event_status("kmalloc")["enabled"], true);
 }
 
 }  // namespace

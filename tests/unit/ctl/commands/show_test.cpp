@@ -105,6 +105,22 @@ TEST_F(Show, SelectsAndEndsLikeStream) {
   EXPECT_THAT(result_.error().message, HasSubstr("kfree"));
 }
 
+TEST_F(Show, ReportsLossesThatAnEmptySelectionMayBeDueTo) {
+  const std::string none = "ktracectl: no event is selected by these options";
+  ShowCommand command = of({write("a")});
+  command.selection.pids = {7};
+  run(command);
+  EXPECT_THAT(err_, StartsWith(none + ", but 5 events were lost that they may have selected\n"));
+  command.selection.events = {"kfree"};  // of which none was lost
+  run(command);
+  EXPECT_THAT(err_, StartsWith(none + "\n"));
+  command = of({write("b")});
+  command.selection.pids = {7};
+  command.times.until = *parse_time_point("1.5");  // before the loss
+  run(command);
+  EXPECT_THAT(err_, StartsWith(none + "\n"));
+}
+
 TEST_F(Show, TextEqualsThatOfStream) {
   run(of({write("a")}));
   EXPECT_THAT(out_, StartsWith("# tracer: nop\n"));

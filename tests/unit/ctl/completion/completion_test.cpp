@@ -79,6 +79,7 @@ TEST(Completion, OffersValuesOfOptions) {
   EXPECT_THAT(offered({"show", "--error", "ENOE"}), ElementsAre("ENOENT", "ENOEXEC"));
   EXPECT_THAT(offered({"export", "DIR", "--to", ""}), ElementsAre("json", "perfetto", "trace.dat"));
   EXPECT_THAT(offered({"report", "sched", "--by", "run"}), ElementsAre("runtime"));
+  EXPECT_THAT(offered({"report", "summary", "--by", "l"}), ElementsAre("lost"));
   EXPECT_THAT(offered({"report", "sched", "--table", ""}), Contains("threads"));
   EXPECT_THAT(offered({"snapshot", "take", "--reason", "x", "--reason", ""}), IsEmpty());
 }

@@ -78,29 +78,6 @@ TEST_F(Report, KmemSortsByTheGivenColumn) {
   EXPECT_THAT(sites("held", 10), ElementsAre("0xffffffff81000002"));
 }
 
-TEST_F(Report, SummaryCountsEvents) {
-  TraceSpec with_loss = spec();
-  with_loss.packets[1].lost = {{.count = 5, .event_id = EVENT_sys_enter}};
-  const std::string path = write(with_loss, [](Manifest& m) { m.missed["kfree"] = 2; });
-  const json actual = report(ReportCommand::Kind::summary, {path});
-  EXPECT_EQ(actual["events"]["kmalloc"],
-            json::parse(R"({"events":2,"lost":0,"missed":0,"overwritten":0})"));
-  EXPECT_EQ(actual["events"]["kfree"]["missed"], 2);
-  EXPECT_EQ(actual["events"]["sys_enter"]["lost"], 5);
-  EXPECT_EQ(actual["total"], json::parse(R"({"events":4,"lost":5,"missed":2,"overwritten":0})"));
-  ASSERT_EQ(actual["cpus"].size(), 2U);
-  EXPECT_EQ(actual["cpus"][1]["lost"], 5);
-  EXPECT_EQ(actual["cpus"][1]["first_ns"], 2 * kSecond);
-  EXPECT_EQ(actual["processes"]["of"], 2);
-  EXPECT_EQ(actual["processes"]["rows"][0], json::parse(R"({"pid":8,"comm":"eight","events":2})"));
-  EXPECT_EQ(actual["next"][0]["report"], "kmem");
-
-  const std::string out = text(ReportCommand::Kind::summary, path);
-  EXPECT_THAT(out, HasSubstr("2.000 s, from 1.000000 to 3.000000 after boot"));
-  EXPECT_THAT(out, HasSubstr("  8  eight         2  50.0 %\n"));
-  EXPECT_THAT(out, HasSubstr("see 'ktracectl report kmem'"));
-}
-
 Bytes enter_at(uint64_t ts, int32_t nr) {
   return make_record(EVENT_sys_enter, ts, 8, rec_sys_enter{.nr = nr, .args = {3}});
 }

@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -68,6 +69,15 @@ TEST(StatusView, ListsTheOtherEventsWhenVerbose) {
   EXPECT_THAT(status_view(kStatus, {.verbose = true}, Colours(false)),
               HasSubstr("off: kfree\n"
                         "not available: mark_victim (this kernel has no such tracepoint)\n"));
+}
+
+TEST(StatusView, ReportsWhatIsUnknownOnThisKernel) {
+  json status = kStatus;
+  status["unknown"] = {
+      {{"what", "NUMA nodes of memory"}, {"reason", "/proc/zoneinfo has no zones"}}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              EndsWith("not available: mark_victim (this kernel has no such tracepoint)\n"
+                       "not available: NUMA nodes of memory (/proc/zoneinfo has no zones)\n"));
 }
 
 TEST(StatusView, ShowsHowFarTheFlightRecorderReachesBack) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Wall-clock times in the tables of reports.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "ctl/terminal/table.h"
+
+namespace ktraced {
+
+// Adds to a table, behind a column of times since boot, a column with the same in wall-clock time.
+// Adds nothing if the traces do not have the wall clock.
+class ReportClock {
+ public:
+  // `report` has a window (add_facts()).
+  explicit ReportClock(const nlohmann::json& report);
+
+  void add_heading(std::vector<Table::Cell>& head, const Colours& colours) const;
+  void add_time(std::vector<Table::Cell>& row, uint64_t boottime_ns) const;
+  // An empty cell, in a row without a time.
+  void add_nothing(std::vector<Table::Cell>& row) const;
+
+ private:
+  // Local time: "14:03:21.500000", with the date if that is not the day on which the window begins.
+  [[nodiscard]] std::string text(uint64_t boottime_ns) const;
+
+  uint64_t begin_ns_;        // of the window
+  int64_t clock_offset_ns_;  // 0: unknown
+};
+
+}  // namespace ktraced
