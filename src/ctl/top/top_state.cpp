@@ -79,26 +79,30 @@ void sort_by(TopState& state, size_t column, size_t columns) {
   state.first_row = 0;
 }
 
-TopAction apply_character(TopState& state, char32_t character, size_t columns) {
+// False if the key is none of those that order rows.
+bool apply_sorting(TopState& state, char32_t character, size_t columns) {
   const size_t column = state.sorting().column;
   switch (character) {
-    case U'1':
-    case U'2':
-    case U'3':
-    case U'4':
-      show_view(state, character - U'1');
-      break;
     case U's':
     case U'>':
       sort_by(state, column + 1, columns);
-      break;
+      return true;
     case U'S':
     case U'<':
       sort_by(state, column + columns - 1, columns);
-      break;
+      return true;
     case U'r':
       state.sorting().reversed = !state.sorting().reversed;
-      break;
+      return true;
+    default:
+      return false;
+  }
+}
+
+TopAction apply_character(TopState& state, char32_t character, size_t columns) {
+  if (apply_sorting(state, character, columns)) return TopAction::none;
+  if (character >= U'1' && character < U'1' + TopState::kViews) show_view(state, character - U'1');
+  switch (character) {
     case U'/':
       state.typing_filter = true;
       state.filter_before = state.filter;
