@@ -42,7 +42,7 @@ class ProcessRates : public ActivityRates {
                                {.title = "PID"}},
                    .rows = {}};
     if (!counts_) return table;
-    const double all = static_cast<double>(counts_->total().events);
+    const auto all = static_cast<double>(counts_->total().events);
     for (const SummaryAnalysis::Process& process : counts_->processes()) {
       const double share = 100 * static_cast<double>(process.events) / all;
       table.rows.push_back(

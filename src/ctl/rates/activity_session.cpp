@@ -24,7 +24,7 @@ SelectionArgs of_session(TopView view, const SelectionArgs& given) {
   return args;
 }
 
-SelectionArgs left_to_select(const SelectionArgs& given) {
+SelectionArgs client_conditions(const SelectionArgs& given) {
   return {.tids = given.tids, .cpus = given.cpus, .errors = given.errors, .where = given.where};
 }
 
@@ -40,14 +40,14 @@ Result<LiveSource> ActivitySession::open(const std::string& socket, TopView view
 
 Result<std::unique_ptr<ActivitySession>> ActivitySession::over(LiveSource source, TopView view,
                                                                const TopCommand& command) {
-  auto selection = Selection::make(left_to_select(command.selection), source.schema());
+  auto selection = Selection::make(client_conditions(command.selection), source.schema());
   if (!selection) return propagate(selection);
   std::unique_ptr<ActivitySession> session(
       new ActivitySession(std::move(source), {std::move(*selection)}, view));
   auto packets = ReadAhead::start(session->source_);
   if (!packets) return propagate(packets);
   session->packets_ = std::move(*packets);
-  return session;
+  return Result<std::unique_ptr<ActivitySession>>(std::move(session));
 }
 
 ActivitySession::ActivitySession(LiveSource source, std::vector<Selection> selections, TopView view)

@@ -20,7 +20,7 @@ constexpr double kMeasureMin = 50, kMeasureMax = 60'000;  // ms
 // The first measurement is shorter than an interval, so that the first frame has its result. The
 // daemon logs each one, so the others are longer.
 constexpr double kFirstPart = 0.8, kOthers = 10'000;  // of an interval; ms
-constexpr std::chrono::seconds kMeasureTimeout{120}, kSnapshotTimeout{3600};
+constexpr std::chrono::seconds kOverheadTimeout{120}, kTakeTimeout{3600};
 
 Result<json> call(RpcClient& client, CallHandle& handle, std::string_view method,
                   const json& params = json::object()) {
@@ -36,7 +36,7 @@ Result<std::unique_ptr<DaemonFeed>> DaemonFeed::connect(const std::string& socke
   if (!status) return propagate(status);
   auto overhead = RpcClient::connect(socket);
   if (!overhead) return propagate(overhead);
-  overhead->set_answer_timeout(kMeasureTimeout);
+  overhead->set_answer_timeout(kOverheadTimeout);
   return std::unique_ptr<DaemonFeed>(
       new DaemonFeed(socket, std::move(*status), std::move(*overhead), interval_s, notified));
 }
@@ -95,7 +95,7 @@ bool DaemonFeed::take_snapshot() {
   snapshot_.start([socket = socket_](CallHandle& handle) -> Result<json> {
     auto client = RpcClient::connect(socket, kConnectTimeout);
     if (!client) return propagate(client);
-    client->set_answer_timeout(kSnapshotTimeout);
+    client->set_answer_timeout(kTakeTimeout);
     return call(*client, handle, "snapshot.take", {{"reason", "ktracectl top"}});
   });
   return true;

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::array<std::string_view, TopState::kViews> kViewTitles{"Events", "Processes",
                                                                      "System calls", "Sessions"};
-constexpr std::string_view kKeys =
+constexpr std::string_view kKeyLine =
     "?help  /filter  s sort  r reverse  p pause  t snapshot  Tab view  q quit";
-constexpr std::array<std::string_view, 14> kHelp{
+constexpr std::array<std::string_view, 14> kKeyHelp{
     "1 2 3 4     events, processes, system calls, sessions",
     "Tab         the next view; Shift-Tab: the one before",
     "s or >      sort by the next column; S or <: by the one before",
@@ -89,7 +89,7 @@ TopLine bottom_line(const TopState& state) {
     return {{"filter: ", TopStyle::bold}, {printable(state.filter)}, {"_", TopStyle::reverse}};
   if (!state.message.empty())
     return {{printable(state.message), state.message_is_error ? TopStyle::red : TopStyle::bold}};
-  return {{std::string(kKeys), TopStyle::dim}};
+  return {{std::string(kKeyLine), TopStyle::dim}};
 }
 
 bool has_bottom(const TopState& state, TopSize size) {
@@ -121,7 +121,7 @@ void add_note(std::vector<TopLine>& lines, std::string_view note, size_t columns
 void add_body(std::vector<TopLine>& lines, const TopFrame& frame, const TopState& state,
               TopSize size) {
   if (state.help) {
-    for (const std::string_view text : kHelp) lines.push_back({{std::string(text)}});
+    for (const std::string_view text : kKeyHelp) lines.push_back({{std::string(text)}});
     return;
   }
   const TopPage page = page_of(frame, size);

@@ -8,7 +8,7 @@
 namespace ktraced {
 namespace {
 
-using Kind = TopKey::Kind;
+using KeyKind = TopKey::Kind;
 
 void append_utf8(std::string& text, char32_t point) {
   const auto byte = [&text](char32_t value) { text += static_cast<char>(value); };
@@ -34,17 +34,17 @@ void remove_last_character(std::string& text) {
 
 void type_filter(TopState& state, const TopKey& key) {
   switch (key.kind) {
-    case Kind::enter:
+    case KeyKind::enter:
       state.typing_filter = false;
       break;
-    case Kind::escape:
+    case KeyKind::escape:
       state.typing_filter = false;
       state.filter = state.filter_before;
       break;
-    case Kind::backspace:
+    case KeyKind::backspace:
       remove_last_character(state.filter);
       break;
-    case Kind::character:
+    case KeyKind::character:
       if (!is_hidden(key.character) && key.character <= 0x10ffff &&
           state.filter.size() + 4 <= TopState::kFilterBytesMax)
         append_utf8(state.filter, key.character);
@@ -60,16 +60,16 @@ void show_view(TopState& state, size_t number) {
   state.first_row = 0;
 }
 
-void scroll(TopState& state, Kind kind, const TopPage& page) {
+void scroll(TopState& state, KeyKind kind, const TopPage& page) {
   const size_t last = page.rows - std::min(page.rows, page.visible);
   const size_t step = std::max<size_t>(page.visible, 1);
   size_t first = std::min(state.first_row, last);
-  if (kind == Kind::up) first -= std::min<size_t>(first, 1);
-  if (kind == Kind::page_up) first -= std::min(first, step);
-  if (kind == Kind::home) first = 0;
-  if (kind == Kind::down) ++first;
-  if (kind == Kind::page_down) first += step;
-  if (kind == Kind::end) first = last;
+  if (kind == KeyKind::up) first -= std::min<size_t>(first, 1);
+  if (kind == KeyKind::page_up) first -= std::min(first, step);
+  if (kind == KeyKind::home) first = 0;
+  if (kind == KeyKind::down) ++first;
+  if (kind == KeyKind::page_down) first += step;
+  if (kind == KeyKind::end) first = last;
   state.first_row = std::min(first, last);
 }
 
@@ -137,23 +137,23 @@ TopAction apply_key(TopState& state, const TopKey& key, const TopPage& page, siz
     return TopAction::none;
   }
   switch (key.kind) {
-    case Kind::character:
+    case KeyKind::character:
       return apply_character(state, key.character, columns);
-    case Kind::tab:
+    case KeyKind::tab:
       show_view(state, static_cast<size_t>(state.view) + 1);
       break;
-    case Kind::back_tab:
+    case KeyKind::back_tab:
       show_view(state, static_cast<size_t>(state.view) + TopState::kViews - 1);
       break;
-    case Kind::escape:
+    case KeyKind::escape:
       state.filter.clear();
       break;
-    case Kind::up:
-    case Kind::down:
-    case Kind::page_up:
-    case Kind::page_down:
-    case Kind::home:
-    case Kind::end:
+    case KeyKind::up:
+    case KeyKind::down:
+    case KeyKind::page_up:
+    case KeyKind::page_down:
+    case KeyKind::home:
+    case KeyKind::end:
       scroll(state, key.kind, page);
       break;
     default:
