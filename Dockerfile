@@ -23,7 +23,7 @@ RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREF
 FROM debian:trixie-slim
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
-		libbpf1 libfmt10 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \
+		libbpf1 libfmt10 libncursesw6 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& groupadd --system ktrace
 COPY --from=build /out /

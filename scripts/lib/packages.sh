@@ -7,6 +7,7 @@ build_packages=(
 	cmake ninja-build pkg-config g++ clang bpftool
 	libbpf-dev libsystemd-dev libseccomp-dev
 	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libprotozero-dev libsqlite3-dev
+	libncurses-dev
 )
 # For the page of `ktracectl report html`. Node.js from another source than Debian includes npm, and
 # conflicts with Debian's npm.
@@ -15,7 +16,7 @@ command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
 	babeltrace2 strace trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
 	curl prometheus python3 python3-jsonschema procps systemd
-	fish man-db mandoc zsh
+	fish man-db mandoc tmux zsh
 )
 # For scripts/package.
 package_packages=(build-essential debhelper dpkg-dev fakeroot lintian python3)

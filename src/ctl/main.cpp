@@ -29,6 +29,7 @@
 #include "ctl/html/html_report.h"
 #include "ctl/reports/report.h"
 #include "ctl/terminal/output.h"
+#include "ctl/top/top.h"
 
 namespace {
 
@@ -68,6 +69,8 @@ Result<int> run_command(const Options& options) {
           return run_record(command, options);
         else if constexpr (std::is_same_v<Given, StreamCommand>)
           done = run_stream(command, options);
+        else if constexpr (std::is_same_v<Given, TopCommand>)
+          done = run_top(command, options);
         else if constexpr (std::is_same_v<Given, ShowCommand>)
           done = run_on_traces(run_show, command, options);
         else if constexpr (std::is_same_v<Given, ReportCommand>)

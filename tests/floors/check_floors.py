@@ -69,13 +69,15 @@ ROOMS = {
     "ctl/csv": {"ctl/input"},
     "ctl/reports": {"ctl/csv", "ctl/input", "ctl/live", "ctl/terminal"},
     "ctl/html": {"ctl/input", "ctl/reports", "ctl/terminal"},
+    "ctl/rates": {"ctl/input", "ctl/live", "ctl/reports", "ctl/terminal"},
+    "ctl/top": {"ctl/input", "ctl/rates", "ctl/terminal"},
     "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
-    "ctl/command_line": {"ctl/commands", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/selection"},
-    "ctl/completion": {"ctl/command_line", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports"},
+    "ctl/command_line": {"ctl/commands", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/selection", "ctl/top"},
+    "ctl/completion": {"ctl/command_line", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/top"},
     "ctl/query": {"ctl/terminal"},
     "ctl/tables": {"ctl/input", "ctl/query", "ctl/reports", "ctl/selection"},
     "ctl/commands": {"ctl/exports", "ctl/input", "ctl/live", "ctl/printing", "ctl/query", "ctl/reports", "ctl/selection", "ctl/tables", "ctl/terminal", "ctl/views"},
-    "ctl": {"ctl/command_line", "ctl/commands", "ctl/completion", "ctl/html", "ctl/reports", "ctl/terminal"},
+    "ctl": {"ctl/command_line", "ctl/commands", "ctl/completion", "ctl/html", "ctl/reports", "ctl/terminal", "ctl/top"},
 }
 # Sources of one room, at most; more hold a second idea.
 ROOM_SIZE = 24

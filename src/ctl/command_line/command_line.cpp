@@ -268,6 +268,7 @@ std::unique_ptr<CLI::App> make_program(Options& options, std::vector<std::string
             "Read the configuration file again");
   add_filter(app, options.command);
   add_session(app, options.command);
+  add_top_command(app, options.command);
   add_snapshot(app, options.command);
   add_probe(app, options.command);
   add_stream(app, options.command);

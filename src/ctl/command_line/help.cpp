@@ -21,6 +21,7 @@ struct Examples {
 constexpr Examples kExamples[] = {
     {"", R"(  ktracectl help record          options and examples of a command
   ktracectl status               what is traced and what was counted
+  ktracectl top                  rates and losses, on a screen
   ktracectl stream --count 10    the next 10 events
   ktracectl snapshot take        save what the flight recorder holds)"},
     {"status", R"(  ktracectl status
@@ -65,6 +66,11 @@ constexpr Examples kExamples[] = {
     {"session list", R"(  ktracectl session list
   ktracectl --json session list | jq '.sessions[].name')"},
     {"session show", "  ktracectl session show recorder"},
+    {"top", R"(  ktracectl top
+  ktracectl top --view calls --comm nginx --interval 2s
+  ktracectl top --view processes --event sched
+  ktracectl top --count 3 | cat                     three frames as text
+  ktracectl --json top --count 1 | jq .rows)"},
     {"snapshot", R"(  ktracectl snapshot take --reason 'latency alert'
   ktracectl snapshot list)"},
     {"snapshot take", R"(  ktracectl snapshot take

@@ -115,12 +115,16 @@ void refuse_past(const TimeArgs& times, const char* what) {
         "{} has what happens from now on: --since and --last select from traces", what));
 }
 
-void add_session_options(CLI::App* sub, SessionArgs& session) {
+void add_task_options(CLI::App* sub, SessionArgs& session) {
   add_list(sub, "--cgroup", session.cgroups, "Only events of tasks in these control groups",
            "PATH,…");
   add_list(sub, "--follow", session.follow,
            "Only events of these processes and of what they start from now on", "PID,…");
   add_syscall_option(sub, session.syscalls);
+}
+
+void add_session_options(CLI::App* sub, SessionArgs& session) {
+  add_task_options(sub, session);
   sub->add_option("--buffer-kb", session.buffer_kb,
                   "Size of the ring of each CPU, a power of two (default: what fits)")
       ->check(check_positive)

@@ -27,7 +27,9 @@ void add_syscall_option(CLI::App* sub, std::vector<std::string>& calls);
 void add_cgroup_option(CLI::App* sub, SelectionArgs& selection);
 // All of these, of commands that read traces.
 void add_all_selection(CLI::App* sub, SelectionArgs& selection);
-// What the kernel can select beside, and the options of a session.
+// --cgroup, --follow and --syscall, which the kernel can select by in a session.
+void add_task_options(CLI::App* sub, SessionArgs& session);
+// The same, and the options of a session itself.
 void add_session_options(CLI::App* sub, SessionArgs& session);
 
 // --since, --until and --last.

@@ -19,6 +19,7 @@ void add_show(CLI::App& app, Command& command);
 void add_report(CLI::App& app, Command& command);
 void add_export(CLI::App& app, Command& command);
 void add_query(CLI::App& app, Command& command);
+void add_top_command(CLI::App& app, Command& command);
 
 // The options of `record` that select what is recorded.
 void add_record_selection(CLI::App* sub, RecordCommand& record);

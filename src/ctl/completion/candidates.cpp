@@ -19,6 +19,7 @@
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
+#include "ctl/top/view_names.h"
 #include "decoders/text/event_time.h"
 #include "schema/names.h"
 
@@ -175,6 +176,8 @@ std::vector<Candidate> candidates(ValueKind kind, const Cursor& cursor, const As
       return plain(time_form_names());
     case ValueKind::export_forms:
       return plain({"perfetto", "trace.dat", "json"});
+    case ValueKind::top_views:
+      return plain(top_view_names());
     case ValueKind::sort_keys:
     case ValueKind::tables:
       return of_report(kind, cursor);

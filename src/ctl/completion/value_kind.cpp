@@ -50,6 +50,7 @@ constexpr Entry kOptions[] = {
     {"top", ValueKind::free},
     {"uid", ValueKind::free},
     {"until", ValueKind::free},
+    {"view", ValueKind::top_views},
     {"where", ValueKind::free},
 };
 

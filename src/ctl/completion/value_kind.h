@@ -25,6 +25,7 @@ enum class ValueKind {
   formats,
   time_forms,
   export_forms,
+  top_views,
   sort_keys,
   tables,
   filter_keys,

@@ -160,6 +160,17 @@ struct SnapshotCommand {
   bool verbose = false;               // of list: with full names, reasons and counts
 };
 
+// The views of `top`, in the order of their keys.
+enum class TopView : uint8_t { events, processes, calls, sessions };
+
+struct TopCommand {
+  TopView view = TopView::events;    // the first one shown
+  std::optional<double> interval_s;  // between two frames; nothing: 1 s
+  std::optional<uint64_t> count;     // end after this many frames
+  SelectionArgs selection;           // of the views of processes and system calls
+  SessionArgs session;
+};
+
 struct ProbesCommand {
   enum class Action { list, add, remove, clear } action = Action::list;
   std::vector<std::string> words;   // definitions to add, or names to remove
@@ -169,7 +180,7 @@ struct ProbesCommand {
 using Command =
     std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, SessionCommand,
                  SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand, ReportCommand,
-                 HtmlCommand, ExportCommand, QueryCommand, RecordCommand>;
+                 HtmlCommand, ExportCommand, QueryCommand, RecordCommand, TopCommand>;
 
 struct Options {
   std::string socket;

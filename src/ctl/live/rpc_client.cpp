@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/live/rpc_client.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -163,6 +164,8 @@ Result<std::string> RpcClient::receive_line() {
     unread_.append(buffer.data(), static_cast<size_t>(got));
   }
 }
+
+Fd RpcClient::duplicate() const { return Fd(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0)); }
 
 void RpcClient::close() && {
   ::shutdown(socket_.get(), SHUT_WR);

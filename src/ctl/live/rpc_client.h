@@ -37,6 +37,9 @@ class RpcClient {
                               const nlohmann::json& params = nlohmann::json::object(),
                               const OnProgress& on_progress = {});
 
+  // Another descriptor of the connection: its shutdown() ends a call() of another thread.
+  [[nodiscard]] Fd duplicate() const;
+
   // Closes the connection, and returns when the daemon has closed it too.
   void close() &&;
 

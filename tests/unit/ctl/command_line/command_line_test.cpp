@@ -37,6 +37,21 @@ TEST(CommandLine, Status) {
   EXPECT_EQ(measured.duration_s, 0.5);
 }
 
+TEST(CommandLine, Top) {
+  const auto plain = command<TopCommand>({"top"});
+  EXPECT_EQ(plain.view, TopView::events);
+  EXPECT_FALSE(plain.interval_s || plain.count);
+  const auto calls = command<TopCommand>({"top", "--view", "calls", "--interval", "200ms",
+                                          "--count", "3", "--comm", "nginx*", "--syscall", "read"});
+  EXPECT_EQ(calls.view, TopView::calls);
+  EXPECT_EQ(calls.interval_s, 0.2);
+  EXPECT_EQ(calls.count, 3U);
+  EXPECT_THAT(calls.selection.comms, ElementsAre("nginx*"));
+  EXPECT_THAT(calls.session.syscalls, ElementsAre("read"));
+  EXPECT_THAT(usage_error({"top", "--view", "call"}), HasSubstr("calls"));
+  usage_error({"top", "--count", "0"});
+}
+
 TEST(CommandLine, Events) {
   using Action = EventsCommand::Action;
   EXPECT_EQ(command<EventsCommand>({"events"}).action, Action::list);

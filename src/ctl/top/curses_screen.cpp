@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/top/curses_screen.h"
+
+#define NCURSES_NOMACROS
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace ktraced {
+namespace {
+
+// ms after Esc in which the rest of a key's sequence comes.
+constexpr int kEscapeDelay = 50;
+enum ColourPair : short { kRed = 1, kGreen = 2 };
+
+// Where Ctrl-Z is ignored, it stays ignored: nobody would continue the process.
+bool stops_on_ctrl_z() {
+  struct sigaction action{};
+  return ::sigaction(SIGTSTP, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
+}
+
+sigset_t screen_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGWINCH);
+  ::sigaddset(&set, SIGCONT);
+  if (stops_on_ctrl_z()) ::sigaddset(&set, SIGTSTP);
+  return set;
+}
+
+// ncurses writes characters in the encoding of the locale; ours are UTF-8.
+void use_utf8() {
+  const char* set = ::setlocale(LC_CTYPE, "");
+  if (set == nullptr || std::string_view(::nl_langinfo(CODESET)) != "UTF-8")
+    ::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+attr_t attribute_of(TopStyle style, bool colours) {
+  switch (style) {
+    case TopStyle::plain:
+      return A_NORMAL;
+    case TopStyle::bold:
+      return A_BOLD;
+    case TopStyle::dim:
+      return A_DIM;
+    case TopStyle::red:
+      return colours ? static_cast<attr_t>(COLOR_PAIR(kRed)) : A_BOLD;
+    case TopStyle::green:
+      return colours ? static_cast<attr_t>(COLOR_PAIR(kGreen)) : A_NORMAL;
+    case TopStyle::reverse:
+      return A_REVERSE;
+    case TopStyle::reverse_bold:
+      return A_REVERSE | A_BOLD;
+  }
+  return A_NORMAL;
+}
+
+TopKey::Kind kind_of_code(wint_t code) {
+  using Kind = TopKey::Kind;
+  switch (code) {
+    case KEY_UP:
+      return Kind::up;
+    case KEY_DOWN:
+      return Kind::down;
+    case KEY_PPAGE:
+      return Kind::page_up;
+    case KEY_NPAGE:
+      return Kind::page_down;
+    case KEY_HOME:
+      return Kind::home;
+    case KEY_END:
+      return Kind::end;
+    case KEY_BTAB:
+      return Kind::back_tab;
+    case KEY_ENTER:
+      return Kind::enter;
+    case KEY_BACKSPACE:
+      return Kind::backspace;
+    default:
+      return Kind::other;
+  }
+}
+
+TopKey key_of_character(wint_t character) {
+  using Kind = TopKey::Kind;
+  switch (character) {
+    case '\t':
+      return {.kind = Kind::tab};
+    case '\r':
+    case '\n':
+      return {.kind = Kind::enter};
+    case 0x1b:
+      return {.kind = Kind::escape};
+    case 0x7f:
+    case '\b':
+      return {.kind = Kind::backspace};
+    default:
+      return {.kind = Kind::character, .character = static_cast<char32_t>(character)};
+  }
+}
+
+bool start_colours() {
+  if (!::has_colors() || ::start_color() != OK) return false;
+  const short background = ::use_default_colors() == OK ? short{-1} : short{COLOR_BLACK};
+  return ::init_pair(kRed, COLOR_RED, background) == OK &&
+         ::init_pair(kGreen, COLOR_GREEN, background) == OK;
+}
+
+}  // namespace
+
+struct CursesScreen::Terminal {
+  explicit Terminal(SCREEN* opened) : screen(opened) {}
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() {
+    ::endwin();
+    ::delscreen(screen);
+  }
+
+  SCREEN* screen;
+};
+
+bool CursesScreen::is_possible() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && kind != nullptr &&
+         *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
+Result<Fd> CursesScreen::catch_signals() {
+  const sigset_t set = screen_signals();
+  Fd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return fail(ExitCode::os, "cannot wait for signals: {}", errno_text(errno));
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return signals;
+}
+
+Result<std::unique_ptr<CursesScreen>> CursesScreen::open(Fd signals, bool colours) {
+  use_utf8();
+  SCREEN* screen = ::newterm(nullptr, stdout, stdin);
+  if (screen == nullptr)
+    return fail(ExitCode::unavailable,
+                "the terminal '{}' (TERM) is not known here: install ncurses-term, or redirect the "
+                "output, for instance to cat",
+                std::getenv("TERM"));
+  return std::unique_ptr<CursesScreen>(
+      new CursesScreen(std::make_unique<Terminal>(screen), std::move(signals), colours));
+}
+
+CursesScreen::CursesScreen(std::unique_ptr<Terminal> terminal, Fd signals, bool colours)
+    : terminal_(std::move(terminal)), signals_(std::move(signals)), colours_(colours) {
+  ::cbreak();
+  ::noecho();
+  ::nonl();
+  ::curs_set(0);
+  ::set_escdelay(kEscapeDelay);
+  ::keypad(stdscr, true);
+  ::nodelay(stdscr, true);
+  colours_ = colours_ && start_colours();
+}
+
+CursesScreen::~CursesScreen() {
+  terminal_.reset();
+  const sigset_t set = screen_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+TopSize CursesScreen::size() const {
+  int rows = 0, columns = 0;
+  rows = ::getmaxy(stdscr);
+  columns = ::getmaxx(stdscr);
+  return {.rows = static_cast<size_t>(rows > 0 ? rows : 1),
+          .columns = static_cast<size_t>(columns > 0 ? columns : 1)};
+}
+
+void CursesScreen::draw(const std::vector<TopLine>& lines) {
+  ::werase(stdscr);
+  for (size_t row = 0; row < lines.size(); ++row) {
+    ::wmove(stdscr, static_cast<int>(row), 0);
+    for (const TopSpan& span : lines[row]) {
+      ::wattrset(stdscr, static_cast<int>(attribute_of(span.style, colours_)));
+      // The last character of the last line cannot move the cursor on, which is an error.
+      static_cast<void>(::waddnstr(stdscr, span.text.c_str(), static_cast<int>(span.text.size())));
+    }
+  }
+  ::wattrset(stdscr, A_NORMAL);
+  ::wrefresh(stdscr);
+}
+
+std::optional<TopKey> CursesScreen::read_key() {
+  wint_t typed = 0;
+  const int kind = ::wget_wch(stdscr, &typed);
+  if (kind == KEY_CODE_YES) return TopKey{.kind = kind_of_code(typed)};
+  if (kind == OK) return key_of_character(typed);
+  return std::nullopt;
+}
+
+void CursesScreen::stop_process() {
+  ::endwin();
+  ::raise(SIGSTOP);
+}
+
+void CursesScreen::on_signals() {
+  bool resized = false;
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    resized = true;  // also while it was stopped
+    if (info.ssi_signo == SIGTSTP) stop_process();
+    if (info.ssi_signo == SIGCONT) ::endwin();  // the shell may have changed the terminal's modes
+  }
+  winsize size{};
+  if (resized && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0 &&
+      size.ws_col != 0)
+    ::resizeterm(size.ws_row, size.ws_col);
+  ::clearok(curscr, true);
+  ::wrefresh(stdscr);
+}
+
+}  // namespace ktraced

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `ktracectl top` on a terminal and elsewhere.
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "harness/client/daemon.h"
+#include "harness/client/rpc.h"
+#include "harness/machine/tmux.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Top : public testing::Test {
+ protected:
+  Daemon daemon_{json{{"events", {{"syscalls", true}, {"sched", true}}},
+                      {"flight", {{"enabled", true}, {"buffer_kb", 256}}},
+                      {"control", {{"group", "nogroup"}}}}};
+};
+
+class TopScreen : public Top {
+ protected:
+  void start(Tmux& terminal, const std::string& prefix = "") {
+    terminal.enter("stty -g >" + before() + "; echo left on the screen");
+    EXPECT_TRUE(terminal.shows("\nleft on the screen"));
+    terminal.enter(
+        fmt::format("{} {}; echo exit=$?", prefix,
+                    fmt::join(daemon_.ctl_command({"top", "--interval", "200ms"}), " ")));
+    EXPECT_TRUE(terminal.shows("sys_enter"));
+  }
+  // The shell is as it was before.
+  void expect_restored(Tmux& terminal, const std::string& exit_code) {
+    EXPECT_TRUE(terminal.shows("exit=" + exit_code));
+    EXPECT_THAT(terminal.text(), HasSubstr("\nleft on the screen"));
+    terminal.enter("stty -g >" + after() + "; echo done");
+    EXPECT_TRUE(terminal.shows("\ndone"));
+    EXPECT_EQ(content_of(before()), content_of(after()));
+  }
+  // The first words of the rows of the table.
+  static std::vector<std::string> names(Tmux& terminal) {
+    std::vector<std::string> names;
+    const auto lines = terminal.lines();
+    for (size_t i = 4; i + 1 < lines.size() && !lines[i].empty(); ++i)
+      names.push_back(lines[i].substr(0, lines[i].find(' ')));
+    return names;
+  }
+  size_t sessions() { return daemon_.call("session.list")["sessions"].size(); }
+
+  std::string before() { return daemon_.directory() / "before"; }
+  std::string after() { return daemon_.directory() / "after"; }
+};
+
+TEST_F(TopScreen, ShowsViewsSortsAndFiltersOnAScreenOf80x24) {
+  Tmux terminal(80, 24);
+  start(terminal);
+  EXPECT_TRUE(terminal.shows("% of a CPU"));
+  EXPECT_THAT(terminal.lines()[0], StartsWith("ktraced running"));
+  EXPECT_THAT(terminal.lines()[23], HasSubstr("q quit"));
+  terminal.type("<");
+  EXPECT_TRUE(terminal.shows("EVENT^"));
+  EXPECT_TRUE(std::ranges::is_sorted(names(terminal)));
+  terminal.type("r");
+  EXPECT_TRUE(terminal.shows("EVENTv"));
+  EXPECT_TRUE(std::ranges::is_sorted(names(terminal), std::greater()));
+
+  EXPECT_EQ(sessions(), 1U) << "the counters need no session";
+  terminal.type("2");
+  EXPECT_TRUE(terminal.shows("PROCESS"));
+  EXPECT_TRUE(eventually([&] { return terminal.lines()[4].find(" % ") != std::string::npos; }))
+      << terminal.text();
+  EXPECT_EQ(sessions(), 2U);
+  terminal.type("3");
+  EXPECT_TRUE(terminal.shows("SYSTEM CALL"));
+  terminal.type("/execv");
+  EXPECT_TRUE(terminal.shows("filter: execv_"));
+  terminal.press("Enter");
+  EXPECT_TRUE(terminal.shows("filter: execv"));
+  EXPECT_TRUE(eventually([&] {  // each look at the screen is an execve
+    const auto found = names(terminal);
+    return !found.empty() &&
+           std::ranges::all_of(found, [](const std::string& name) { return name == "execve"; });
+  })) << terminal.text();
+  terminal.press("Escape");
+  terminal.type("4");
+  EXPECT_TRUE(terminal.shows("SINK"));
+  EXPECT_TRUE(eventually([&] { return sessions() == 1; })) << "no view needs one any more";
+  EXPECT_TRUE(eventually([&] { return names(terminal) == std::vector<std::string>{"recorder"}; }));
+  terminal.type("q");
+  expect_restored(terminal, "0");
+}
+
+TEST_F(TopScreen, TakesSnapshotsAndFollowsTheSizeOfTheScreen) {
+  Tmux terminal(200, 50);
+  start(terminal);
+  EXPECT_THAT(terminal.lines()[49], HasSubstr("q quit"));
+  terminal.type("?");
+  EXPECT_TRUE(terminal.shows("Any key returns"));
+  terminal.type("xt");
+  EXPECT_TRUE(terminal.shows("records, "));
+  const json snapshots = daemon_.call("snapshot.list")["snapshots"];
+  ASSERT_EQ(snapshots.size(), 1U);
+  EXPECT_THAT(terminal.text(),
+              HasSubstr("snapshot " + snapshots[0]["name"].get<std::string>() + ": "));
+  terminal.resize(40, 12);
+  EXPECT_TRUE(eventually([&] {
+    const auto lines = terminal.lines();
+    return lines.size() == 12 && lines[11].starts_with("snapshot ") &&
+           lines[3].starts_with("EVENT");
+  })) << terminal.text();
+  terminal.resize(120, 30);
+  EXPECT_TRUE(terminal.shows("MISSED/S"));
+  terminal.press("C-z");
+  EXPECT_TRUE(terminal.shows("Stopped"));
+  EXPECT_THAT(terminal.text(), HasSubstr("left on the screen"));
+  terminal.enter("fg");
+  EXPECT_TRUE(terminal.shows("MISSED/S"));
+  terminal.type("4");
+  EXPECT_TRUE(terminal.shows("SINK"));
+  terminal.press("C-c");
+  EXPECT_TRUE(terminal.shows("left on the screen"));
+  terminal.enter("stty -g >" + after() + "; echo done");
+  EXPECT_TRUE(terminal.shows("\ndone"));
+  EXPECT_EQ(content_of(before()), content_of(after()));
+}
+
+TEST_F(TopScreen, RestoresTheScreenWhenTheDaemonDies) {
+  Tmux terminal(80, 24);
+  start(terminal);
+  terminal.type("3");
+  EXPECT_TRUE(terminal.shows("CALLS/S"));
+  daemon_.end(SIGKILL);
+  expect_restored(terminal, "69");
+  EXPECT_THAT(terminal.text(), HasSubstr("ktracectl: "));
+}
+
+TEST_F(TopScreen, ShowsReadersWhatIsForAdministrators) {
+  Tmux terminal(80, 24);
+  start(terminal, "setpriv --reuid=65534 --regid=65534 --clear-groups");
+  EXPECT_TRUE(terminal.shows("overhead: for administrators"));
+  terminal.type("t");
+  EXPECT_TRUE(terminal.shows("no snapshot: "));
+  terminal.type("q");
+  expect_restored(terminal, "0");
+}
+
+TEST_F(Top, PrintsFramesIfItIsNotOnATerminal) {
+  const std::string text = daemon_.ctl_ok({"top", "--interval", "100ms", "--count", "2"});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(text.find("EVENT "), text.find("\nEVENT ") + 1);
+  EXPECT_NE(text.find("\nktraced running"), std::string::npos) << "two frames: " << text;
+
+  WaitingTruth caller({"numbered", "0", "1000"});
+  caller.go();
+  const json frame = json::parse(daemon_.ctl_ok(
+      {"--json", "top", "--view", "calls", "--count", "1", "--pid", std::to_string(caller.pid())}));
+  caller.finish();
+  const auto counted = std::ranges::find(frame["rows"], "getpriority", [](const json& row) {
+    return row["system_call"].get<std::string>();
+  });
+  ASSERT_NE(counted, frame["rows"].end()) << frame;
+  EXPECT_GT((*counted)["calls_per_s"], 0);
+
+  const Finished unknown = daemon_.ctl({"top", "--view", "processes", "--event", "nothing"});
+  EXPECT_EQ(unknown.exit_code, 64);
+  EXPECT_THAT(unknown.err, HasSubstr("nothing"));
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/top/layout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/top/column_text.h"
+#include "ctl/top/frame_json.h"
+
+namespace ktraced {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::Le;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+std::string line_text(const TopLine& line) {
+  std::string text;
+  for (const TopSpan& span : line) text += span.text;
+  return text;
+}
+
+std::vector<std::string> screen_of(const TopFrame& frame, const TopState& state, TopSize size) {
+  std::vector<std::string> lines;
+  for (const TopLine& line : layout(frame, state, size)) lines.push_back(line_text(line));
+  return lines;
+}
+
+void expect_fits(const std::vector<std::string>& lines, TopSize size) {
+  EXPECT_THAT(lines, SizeIs(size.rows));
+  for (const std::string& line : lines) {
+    EXPECT_LE(text_columns(line), size.columns) << line;
+    EXPECT_EQ(line.find_first_of("\x1b\n\r\t"), std::string::npos) << line;
+  }
+}
+
+class TopLayout : public testing::Test {
+ protected:
+  TopLayout() {
+    frame_.header = {.version = "1.0",
+                     .kernel = "6.12",
+                     .state = "running",
+                     .rates = {.recorded = 12345, .filtered = 1, .dropped = 2, .missed = 0},
+                     .overhead = "0.420 % of a CPU",
+                     .flight_reach_ns = 14'200'000'000,
+                     .sessions = 3};
+    frame_.table.columns = {{.title = "EVENT", .is_text = true},
+                            {.title = "HITS/S"},
+                            {.title = "RECORDED/S"},
+                            {.title = "FILTERED/S"},
+                            {.title = "DROPPED/S"},
+                            {.title = "MISSED/S"}};
+    add_row("sched_switch");
+    for (int i = 1; i < 60; ++i) add_row("event_" + std::to_string(i));
+  }
+  void add_row(std::string_view name) {
+    frame_.table.rows.push_back(
+        {text_cell(name), rate_cell(1e6), rate_cell(2), rate_cell(3), loss_cell(4), loss_cell(0)});
+  }
+
+  TopFrame frame_;
+  TopState state_;
+};
+
+TEST_F(TopLayout, FillsEighty24) {
+  const auto lines = screen_of(frame_, state_, {.rows = 24, .columns = 80});
+  expect_fits(lines, {.rows = 24, .columns = 80});
+  EXPECT_EQ(lines[0], "ktraced running  12,345 events/s  lost 2.0/s (2.0 dropped, 0 missed)");
+  EXPECT_EQ(lines[1], "flight recorder: last 14.2 s  sessions: 3  overhead: 0.420 % of a CPU");
+  EXPECT_THAT(lines[2], StartsWith("1 Events  2 Processes  3 System calls  4 Sessions  every 1 s"));
+  EXPECT_THAT(lines[3], StartsWith("EVENT           HITS/Sv   RECORDED/S"));
+  EXPECT_THAT(lines[3], HasSubstr("MISSED/S"));
+  EXPECT_EQ(text_columns(lines[3]), 80U) << "the headings reach the edge";
+  EXPECT_THAT(lines[4], StartsWith("sched_switch  1,000,000 "));
+  EXPECT_THAT(lines[22], StartsWith("event_18"));
+  EXPECT_THAT(lines[23], HasSubstr("q quit"));
+}
+
+TEST_F(TopLayout, ShowsMoreRowsOnALargeScreen) {
+  const auto lines = screen_of(frame_, state_, {.rows = 50, .columns = 200});
+  expect_fits(lines, {.rows = 50, .columns = 200});
+  EXPECT_THAT(lines[48], StartsWith("event_44"));
+  EXPECT_EQ(page_of(frame_, {.rows = 50, .columns = 200}).visible, 45U);
+}
+
+TEST_F(TopLayout, LeavesOutWhatASmallScreenHasNoRoomFor) {
+  const auto lines = screen_of(frame_, state_, {.rows = 5, .columns = 20});
+  expect_fits(lines, {.rows = 5, .columns = 20});
+  EXPECT_EQ(lines[0], "ktraced running  12,");
+  EXPECT_THAT(lines[1], StartsWith("EVENT        HITS/Sv"));
+  EXPECT_EQ(lines[2], "sched_swi  1,000,000");
+  EXPECT_EQ(lines[4], "event_2    1,000,000");
+  for (const TopSize size : {TopSize{.rows = 1, .columns = 1}, TopSize{.rows = 2, .columns = 3},
+                             TopSize{.rows = 6, .columns = 9}, TopSize{.rows = 8, .columns = 1}}) {
+    expect_fits(screen_of(frame_, state_, size), size);
+    state_.help = !state_.help;
+  }
+}
+
+TEST_F(TopLayout, EscapesHostileNamesAndCutsWideOnes) {
+  frame_.table.rows.clear();
+  add_row("\x1b]0;title\a\n\xff");
+  add_row("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2");  // 10 columns wide
+  const auto narrow = screen_of(frame_, state_, {.rows = 24, .columns = 20});
+  expect_fits(narrow, {.rows = 24, .columns = 20});
+  EXPECT_EQ(narrow[4], "\\x1b]0;ti  1,000,000");
+  EXPECT_EQ(narrow[5], "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97   1,000,000")
+      << "no half character";
+  const auto wide = screen_of(frame_, state_, {.rows = 24, .columns = 100});
+  EXPECT_THAT(wide[4], StartsWith("\\x1b]0;title\\x07\\x0a\\xff  1,000,000"));
+  state_.filter = "\x1b[2J";
+  frame_.note = "a\nb";
+  frame_.header.state = frame_.header.overhead = "\x1b[31m";
+  expect_fits(screen_of(frame_, state_, {.rows = 24, .columns = 80}), {.rows = 24, .columns = 80});
+}
+
+TEST_F(TopLayout, ScrollsToTheLastRowAtMost) {
+  const TopSize size{.rows = 24, .columns = 80};
+  state_.first_row = 1000;
+  EXPECT_THAT(screen_of(frame_, state_, size)[22], StartsWith("event_59"));
+  state_.first_row = 1;
+  EXPECT_THAT(screen_of(frame_, state_, size)[4], StartsWith("event_1 "));
+}
+
+TEST_F(TopLayout, ShowsMessagesTheFilterAndHelp) {
+  const TopSize size{.rows = 24, .columns = 80};
+  state_.message = "snapshot x: 3 records, complete";
+  EXPECT_EQ(screen_of(frame_, state_, size)[23], state_.message);
+  state_.typing_filter = true;
+  state_.filter = "sys";
+  EXPECT_EQ(screen_of(frame_, state_, size)[23], "filter: sys_");
+  state_.typing_filter = false;
+  state_.paused = true;
+  EXPECT_THAT(screen_of(frame_, state_, size)[2], HasSubstr("paused  filter: sys"));
+  state_.help = true;
+  EXPECT_THAT(screen_of(frame_, state_, size)[10], HasSubstr("take a snapshot"));
+}
+
+TEST_F(TopLayout, WrapsANote) {
+  frame_.table = {};
+  frame_.note = std::string(100, 'x') + "end";
+  const auto lines = screen_of(frame_, state_, {.rows = 24, .columns = 80});
+  expect_fits(lines, {.rows = 24, .columns = 80});
+  EXPECT_EQ(lines[3], std::string(80, 'x'));
+  EXPECT_EQ(lines[4], std::string(20, 'x') + "end");
+}
+
+TEST_F(TopLayout, IsPlainTextForOtherOutputs) {
+  const std::string text = plain_frame(frame_, state_);
+  EXPECT_THAT(text, HasSubstr("\nevent_59 "));
+  EXPECT_THAT(text, Not(HasSubstr(" \n")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, testing::EndsWith("\n\n"));
+}
+
+TEST_F(TopLayout, HasAJsonLine) {
+  const std::string text = frame_json(frame_, TopView::events);
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  const auto frame = nlohmann::json::parse(text);
+  EXPECT_EQ(frame["view"], "events");
+  EXPECT_EQ(frame["rows"][0]["event"], "sched_switch");
+  EXPECT_EQ(frame["rows"][0]["dropped_per_s"], 4);
+  EXPECT_EQ(frame["rates"]["recorded_per_s"], 12345);
+}
+
+TEST(ColumnText, CountsColumnsAndNotBytes) {
+  EXPECT_EQ(text_columns("abc"), 3U);
+  EXPECT_EQ(text_columns("\xc3\xa9"), 1U);
+  EXPECT_EQ(text_columns("\xe6\xbc\xa2"), 2U);
+  EXPECT_EQ(text_columns("e\xcc\x81"), 1U) << "a combining accent";
+  EXPECT_EQ(cut_to("\xe6\xbc\xa2\xe6\xbc\xa2", 3), "\xe6\xbc\xa2");
+  EXPECT_EQ(filled_to("\xe6\xbc\xa2\xe6\xbc\xa2", 3), "\xe6\xbc\xa2 ");
+  EXPECT_EQ(filled_to("7", 3, true), "  7");
+  EXPECT_EQ(filled_to("abc", 0), "");
+}
+
+}  // namespace
+}  // namespace ktraced
