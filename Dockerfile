@@ -16,7 +16,7 @@ COPY cmake cmake
 COPY configs configs
 COPY html html
 COPY src src
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DKTRACED_TESTS=OFF -DKTRACED_MAN=OFF \
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DKTRACED_UNITY=ON -DKTRACED_TESTS=OFF -DKTRACED_MAN=OFF \
 	&& cmake --build build \
 	&& DESTDIR=/out cmake --install build --strip
 

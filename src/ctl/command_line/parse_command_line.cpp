@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/install_paths.h"
 #include "base/text/option_messages.h"
 #include "ctl/command_line/command_line.h"
 #include "ctl/command_line/help.h"

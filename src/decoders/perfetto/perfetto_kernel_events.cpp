@@ -6,6 +6,7 @@
 
 #include "analysis/coverage/comm.h"
 #include "decoders/text/safe_text.h"
+#include "trace/packet/field_value.h"
 
 namespace ktraced {
 namespace {
