@@ -67,7 +67,8 @@ void expect_clear_outcome(const std::string& fault, const fs::path& log) {
   const auto before = pin_directories();
   try {
     Daemon daemon(config_of_faults(), with_fault("bpf", fault, log));
-    for (const auto& [name, event] : daemon.call("status")["events"].items())
+    const json status = daemon.call("status");
+    for (const auto& [name, event] : status["events"].items())
       EXPECT_FALSE(event["available"] == false && event.value("reason", "").empty()) << name;
     daemon.call("snapshot.take");
     EXPECT_EQ(daemon.stop().exit_code, 0);

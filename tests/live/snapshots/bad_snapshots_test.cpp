@@ -66,7 +66,8 @@ TEST_F(BadSnapshots, AreListedWithReasonsWhileOthersWork) {
   make_bad_ones();
   EXPECT_EQ(daemon_.call("status")["flight"]["snapshots"], flaws_.size() + 1);
   daemon_.ctl_ok({"status"});
-  for (const json& snapshot : daemon_.call("snapshot.list")["snapshots"]) {
+  const json list = daemon_.call("snapshot.list");
+  for (const json& snapshot : list["snapshots"]) {
     const std::string name = snapshot["name"];
     if (name != "good") {
       EXPECT_THAT(snapshot["incomplete_because"].dump(), HasSubstr(flaws_.at(name)));

@@ -207,7 +207,8 @@ TEST(SnapshotReading, BabeltraceReadsTheSameEventsAndFields) {
     ASSERT_EQ(parsed_number(their.fields.at("tid")), our["tid"]);
     compared[their.name].merge(compare_fields(our, their));
   }
-  for (const json& event : daemon.call("events.list")["events"]) {
+  const json list = daemon.call("events.list");
+  for (const json& event : list["events"]) {
     const std::string name = event["name"];
     if (!event["enabled"]) continue;
     EXPECT_GE(compared[name].size(), 2U)
