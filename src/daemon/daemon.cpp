@@ -4,11 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <cstring>
 
 #include "base/text/error_lines.h"
 #include "daemon/config/config_place.h"
 #include "daemon/config_check.h"
 #include "daemon/control/methods.h"
+#include "daemon/log/audit.h"
 #include "daemon/service/notifications.h"
 #include "daemon/service/watchdog.h"
 #include "kernel/tracepoints/tracefs.h"
@@ -209,16 +211,12 @@ Result<> Daemon::apply_output(const std::optional<StreamOutput>& output) {
 }
 
 Result<> Daemon::watch_signals() {
-  auto add = [&](int signal, std::function<void()> callback) -> Result<> {
-    auto source = loop_.add_signal(signal, std::move(callback));
-    if (!source) return propagate(source);
-    signals_.push_back(std::move(*source));
-    return {};
-  };
   for (int signal : {SIGTERM, SIGINT})
-    if (auto added = add(signal, [this] { stop(); }); !added) return added;
-  if (auto added = add(SIGUSR1, [this] { take_snapshot_on_signal(); }); !added) return added;
-  return add(SIGHUP, [this] {
+    if (auto added = add_signal(signal, "stop", [this] { stop(); }); !added) return added;
+  if (auto added = add_signal(SIGUSR1, "snapshot.take", [this] { take_snapshot_on_signal(); });
+      !added)
+    return added;
+  return add_signal(SIGHUP, "reload", [this] {
     reload([](const Result<std::vector<std::string>>& changed) {
       if (changed)
         spdlog::info("configuration reloaded, changed: {}",
@@ -228,6 +226,19 @@ Result<> Daemon::watch_signals() {
           spdlog::error("configuration not reloaded, nothing is changed: {}", line);
     });
   });
+}
+
+// A signal is a request too: that of the process that sends it is logged before it is carried out.
+Result<> Daemon::add_signal(int signal, const char* method, std::function<void()> callback) {
+  auto source = loop_.add_signal(
+      signal, [signal, method, call = std::move(callback)](const SignalSender& by) {
+        log_privileged({.pid = by.pid, .uid = by.uid}, method,
+                       {{"signal", fmt::format("SIG{}", ::sigabbrev_np(signal))}});
+        call();
+      });
+  if (!source) return propagate(source);
+  signals_.push_back(std::move(*source));
+  return {};
 }
 
 void Daemon::take_snapshot_on_signal() {

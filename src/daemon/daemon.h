@@ -56,6 +56,7 @@ class Daemon {
   void end_readers(const ReaderRules& rules);
   Result<> watch_signals();
   void watch_kernel();
+  Result<> add_signal(int signal, const char* method, std::function<void()> callback);
   void take_snapshot_on_signal();
   Result<> watch_over();
   // For `systemctl status`.

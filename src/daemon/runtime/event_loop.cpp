@@ -51,6 +51,7 @@ struct EventSource::State : std::enable_shared_from_this<State> {
   std::function<void(uint32_t)> callback;
   std::shared_ptr<FailureBarrier> barrier;
   uint64_t interval_us = 0;  // of repeating timers
+  SignalSender sender;       // of the last signal
 };
 
 namespace {
@@ -59,8 +60,10 @@ int on_io(sd_event_source*, int, uint32_t events, void* state) {
   static_cast<EventSource::State*>(state)->dispatch(events);
   return 0;
 }
-int on_signal(sd_event_source*, const signalfd_siginfo*, void* state) {
-  static_cast<EventSource::State*>(state)->dispatch(0);
+int on_signal(sd_event_source*, const signalfd_siginfo* signal, void* data) {
+  auto* state = static_cast<EventSource::State*>(data);
+  state->sender = {.uid = signal->ssi_uid, .pid = static_cast<pid_t>(signal->ssi_pid)};
+  state->dispatch(0);
   return 0;
 }
 int on_time(sd_event_source*, uint64_t, void* state) {
@@ -165,8 +168,12 @@ Result<EventSource> EventLoop::add_io(int fd, uint32_t epoll_events,
   return EventSource(std::move(state));
 }
 
-Result<EventSource> EventLoop::add_signal(int signal, std::function<void()> callback) {
-  auto state = make_state(without_events(std::move(callback)));
+Result<EventSource> EventLoop::add_signal(int signal,
+                                          std::function<void(const SignalSender&)> callback) {
+  auto state = make_state(nullptr);
+  state->callback = [call = std::move(callback), raw = state.get()](uint32_t) {
+    call(raw->sender);
+  };
   if (int result = sd_event_add_signal(loop_.get(), &state->source, signal, on_signal, state.get());
       result < 0)
     return loop_error("wait for a signal", result);

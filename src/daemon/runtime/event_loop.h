@@ -7,6 +7,8 @@
 // continues.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -60,6 +62,12 @@ class Notifier {
   EventSource source_;
 };
 
+// The process that has sent a signal; 0, 0 for the kernel.
+struct SignalSender {
+  uid_t uid = 0;
+  pid_t pid = 0;
+};
+
 class EventLoop {
  public:
   // Blocks the signals in this thread and those it starts later: call it before the
@@ -81,7 +89,7 @@ class EventLoop {
   // which must outlive the source.
   Result<EventSource> add_io(int fd, uint32_t epoll_events, std::function<void(uint32_t)> callback);
   // Calls `callback` for each delivery of a blocked signal.
-  Result<EventSource> add_signal(int signal, std::function<void()> callback);
+  Result<EventSource> add_signal(int signal, std::function<void(const SignalSender&)> callback);
   // Once, `delay` from now.
   Result<EventSource> add_timer(std::chrono::milliseconds delay, std::function<void()> callback);
   // Calls it every `interval`, first after one interval. Overdue turns are skipped.

@@ -44,6 +44,8 @@ TEST(Sighup, ReloadsAGoodFile) {
   daemon.write_config(kNewFilter);
   daemon.send(SIGHUP);
   EXPECT_TRUE(eventually([&] { return filter_pids(daemon) == json::array({777}); }));
+  EXPECT_TRUE(daemon.logged(fmt::format("uid {}, pid {} requests reload {{\"signal\":\"SIGHUP\"}}",
+                                        ::getuid(), ::getpid())));
 }
 
 TEST(Sighup, ChangesNothingAndLogsWhyWhenTheFileIsBad) {

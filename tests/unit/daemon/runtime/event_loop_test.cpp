@@ -131,13 +131,21 @@ TEST_F(EventLoopTest, OneShotTimerFiresOnce) {
 TEST_F(EventLoopTest, DeliversBlockedSignals) {
   ASSERT_TRUE(EventLoop::block_signals({SIGUSR1, SIGHUP}));
   int usr1 = 0, hup = 0;
-  auto first = loop->add_signal(SIGUSR1, [&] { ++usr1; }).value();
-  auto second = loop->add_signal(SIGHUP, [&] { ++hup; }).value();
+  SignalSender sender;
+  auto first = loop->add_signal(SIGUSR1,
+                                [&](const SignalSender& by) {
+                                  ++usr1;
+                                  sender = by;
+                                })
+                   .value();
+  auto second = loop->add_signal(SIGHUP, [&](const SignalSender&) { ++hup; }).value();
   ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
   ASSERT_EQ(::kill(::getpid(), SIGHUP), 0);
   for (int i = 0; i < 4 && usr1 + hup < 2; ++i) ASSERT_TRUE(loop->run_once(1s));
   EXPECT_EQ(usr1, 1);
   EXPECT_EQ(hup, 1);
+  EXPECT_EQ(sender.pid, ::getpid());
+  EXPECT_EQ(sender.uid, ::getuid());
 }
 
 }  // namespace
