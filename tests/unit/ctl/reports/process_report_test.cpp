@@ -83,6 +83,22 @@ TEST_F(ProcessReportTest, SelectsProcessesByTheirEvents) {
   EXPECT_EQ(rows[0]["pid"], 9);
 }
 
+TEST_F(ProcessReportTest, DoesNotKnowEndsThatTheSelectionLeavesOut) {
+  ReportCommand command = this->command(Kind::processes, {family()});
+  command.selection.events = {"sched_process_fork"};
+  run(command, true);
+  const json rows = json::parse(out_)["processes"]["rows"];
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["end"],
+              (json{{"how", "unknown"}, {"because", "--event leaves out sched_process_exit"}}));
+    EXPECT_NE(row["lifetime_ns"], kSecond) << "up to its last event, not to the end of the trace";
+  }
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("it is not known whether processes marked with ? have ended: --event "
+                              "leaves out sched_process_exit"));
+}
+
 TEST_F(ProcessReportTest, PrintsCommaSeparatedValues) {
   ReportCommand command = this->command(Kind::processes, {family()});
   command.csv = true;
