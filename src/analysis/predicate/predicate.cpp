@@ -182,7 +182,14 @@ Result<Predicate> Predicate::make(std::string_view text, const Schema& schema) {
   return predicate;
 }
 
+void Predicate::learn_fields(const Expression& expression, const Event& event) {
+  for (const Expression& operand : expression.operands) learn_fields(operand, event);
+  if (!expression.field.empty() && is_stored_field(event, expression.field))
+    fields_[expression.field].insert(event.name);
+}
+
 void Predicate::learn(const Event& event) {
+  learn_fields(expression_, event);
   auto bound = bind_predicate(text_, expression_, event, flags_);
   if (bound)
     by_event_[event.id] = std::make_shared<const BoundPredicate>(std::move(*bound));

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,16 +43,23 @@ class Predicate {
   [[nodiscard]] bool matches(const PredicateSubject& subject) const;
   // False if no record of the event matches, because it does not have the fields.
   [[nodiscard]] bool can_match(uint32_t event_id) const;
+  // The names of the fields in the expression, without the record's own, and the events that have
+  // each.
+  [[nodiscard]] const std::map<std::string, std::set<std::string>>& fields() const {
+    return fields_;
+  }
 
  private:
   Predicate(std::string_view text, Expression expression, const Schema& schema)
       : text_(text), expression_(std::move(expression)) {
     flags_.gfp_flags = schema.gfp_flags;
   }
+  void learn_fields(const Expression& expression, const Event& event);
 
   std::string text_;
   Expression expression_;
   Schema flags_;  // without events
+  std::map<std::string, std::set<std::string>> fields_;
   std::unordered_map<uint32_t, std::shared_ptr<const BoundPredicate>> by_event_;
 };
 

@@ -221,7 +221,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (exporter->total().records == 0 && (!command.selection.empty() || !command.times.empty()))
-    print_none_selected(exporter->total().lost);
+    print_none_selected(exporter->total().lost, choices->front().selection.field_hints());
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
   print_states(*history);

@@ -98,7 +98,7 @@ Result<> print_events(const ShowCommand& command, const Views& views, History& h
   if (auto written = screen.write(printer.out(), 1); !written) return written;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (printer.totals().shown == 0 && (!command.selection.empty() || !command.times.empty()))
-    print_none_selected(printer.totals().lost);
+    print_none_selected(printer.totals().lost, views.front()->selection.field_hints());
   print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, seconds.count());
   return {};

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "analysis/coverage/comm.h"
@@ -17,6 +18,7 @@ namespace ktraced {
 namespace {
 
 constexpr std::string_view kAnyError = "any";
+constexpr std::string_view kWhere = "--where ";
 
 bool comm_matches(std::string_view comm, std::string_view pattern) {
   if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -64,7 +66,7 @@ std::vector<Condition> conditions_of(const SelectionArgs& args) {
   std::vector<Condition> conditions;
   conditions.reserve(args.where.size() + 2);
   for (const std::string& where : args.where)
-    conditions.push_back({fmt::format("--where '{}'", where), where});
+    conditions.push_back({fmt::format("{}'{}'", kWhere, where), where});
   if (!args.syscalls.empty())
     conditions.push_back({fmt::format("--syscall {}", fmt::join(args.syscalls, ",")),
                           fmt::format("nr in ({})", fmt::join(args.syscalls, ", "))});
@@ -93,6 +95,30 @@ Result<> check_names(const SelectionArgs& args, const Schema& schema) {
   };
   if (auto good = check("system call", Meaning::syscall_nr, args.syscalls, ""); !good) return good;
   return check("error", Meaning::errno_nr, args.errors, kAnyError.data());
+}
+
+// An option that selects by what many take for a field.
+struct Alternative {
+  std::string_view field;
+  std::string_view option;
+};
+
+constexpr Alternative kAlternatives[] = {
+    {"error", "; for system calls use --error ENOENT, or any"},
+    {"uid", "; for the user of a process use --uid"},
+};
+
+// Sentences about those fields of the expression that only few events have.
+std::vector<std::string> hints_of(const Predicate& predicate) {
+  constexpr size_t kFew = 4;
+  std::vector<std::string> hints;
+  for (const auto& [field, events] : predicate.fields()) {
+    if (events.size() > kFew) continue;
+    const auto* other = std::ranges::find(kAlternatives, field, &Alternative::field);
+    hints.push_back(fmt::format("'{}' is a field of {}{}", field, fmt::join(events, ", "),
+                                other != std::end(kAlternatives) ? other->option : ""));
+  }
+  return hints;
 }
 
 // Bits of MetConditions: the tasks, the CPU, and from kFields on a bit for each condition on
@@ -198,8 +224,22 @@ std::string Selection::unmet_text(MetConditions met) const {
   }
   if ((met & bit(kCpuBit)) == 0) add("--cpu", cpus_);
   for (size_t i = 0; i < where_.size(); ++i)
-    if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i];
+    if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i] + hints_text(i);
   return text.substr(std::min<size_t>(1, text.size()));
+}
+
+std::string Selection::hints_text(size_t condition) const {
+  if (!where_options_[condition].starts_with(kWhere)) return {};
+  const auto hints = hints_of(where_[condition]);
+  return hints.empty() ? std::string() : fmt::format(" ({})", fmt::join(hints, "; "));
+}
+
+std::vector<std::string> Selection::field_hints() const {
+  std::vector<std::string> hints;
+  for (size_t i = 0; i < where_.size(); ++i)
+    if (where_options_[i].starts_with(kWhere))
+      std::ranges::move(hints_of(where_[i]), std::back_inserter(hints));
+  return hints;
 }
 
 bool Selection::wants_cpu(uint32_t cpu) const {

@@ -82,6 +82,16 @@ TEST_F(Show, ShowsNamesSymbolsAndLossesInOrder) {
   EXPECT_THAT(err_, HasSubstr("recording of test-host, 2.000 s, complete"));
 }
 
+TEST_F(Show, NamesTheEventsOfFieldsThatSelectNothing) {
+  ShowCommand command = of({write("a")});
+  command.selection.where = {"error == ENOENT"};
+  run(command);
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(err_, HasSubstr("no event is selected by these options"));
+  EXPECT_THAT(err_, HasSubstr("'error' is a field of signal_deliver, signal_generate; for system "
+                              "calls use --error ENOENT"));
+}
+
 TEST_F(Show, SelectsAndEndsLikeStream) {
   auto trace = write("a");
   ShowCommand command = of({trace});

@@ -135,7 +135,8 @@ TEST_F(ReportEvents, SaysWhichOptionSelectsNothing) {
   selected(ReportCommand::Kind::summary, path,
            {.pids = {8}, .comms = {"none"}, .cpus = {0}, .where = {"bytes_req > 5000"}});
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "ktracectl: no event is selected by --pid 8 --comm none --where 'bytes_req > 5000'\n");
+            "ktracectl: no event is selected by --pid 8 --comm none --where 'bytes_req > 5000' "
+            "('bytes_req' is a field of kmalloc, kmem_cache_alloc)\n");
   EXPECT_TRUE(result_);
 }
 

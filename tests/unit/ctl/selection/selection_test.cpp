@@ -145,6 +145,18 @@ TEST_F(SelectionTest, SuggestsNamesOfCallsAndErrors) {
   EXPECT_TRUE(wants({.errors = {"EPERM", "any"}}, failed));
 }
 
+TEST_F(SelectionTest, SaysWhichEventsHaveAFieldThatSelectsNothing) {
+  const Selection selection = select({.where = {"error == ENOENT", "tid == 4"}});
+  EXPECT_THAT(selection.field_hints(),
+              ElementsAre("'error' is a field of signal_deliver, signal_generate; for system calls "
+                          "use --error ENOENT, or any"));
+  EXPECT_THAT(selection.unmet_text(0),
+              HasSubstr("--where 'error == ENOENT' ('error' is a field of signal_deliver, "));
+  EXPECT_THAT(select({.where = {"uid == 0"}}).field_hints(),
+              ElementsAre("'uid' is a field of mark_victim; for the user of a process use --uid"));
+  EXPECT_TRUE(select({.errors = {"ENOENT"}}).field_hints().empty()) << "nothing to mistake";
+}
+
 TEST_F(SelectionTest, SelectsALossIfItsEventsMayBe) {
   const Selection selection = select({.pids = {1}, .cpus = {3}, .errors = {"any"}});
   EXPECT_TRUE(selection.wants_loss(3, EVENT_sys_exit));
