@@ -34,9 +34,14 @@ struct PredicateSubject {
 // whole expression is true.
 class Predicate {
  public:
+  static constexpr std::string_view kListedByDaemon =
+      "'ktracectl events list -v' lists those of each event";
+
   // Fails with ExitCode::usage, and says where: a syntax error, a field that no event has, a value
-  // that no event's field can have, fields that no event has together.
-  static Result<Predicate> make(std::string_view text, const Schema& schema);
+  // that no event's field can have, fields that no event has together. `listed`: where the fields
+  // are listed, for the message about an unknown one.
+  static Result<Predicate> make(std::string_view text, const Schema& schema,
+                                std::string_view listed = kListedByDaemon);
 
   // Adds an event that was defined later. One whose fields do not fit the values never matches.
   void learn(const Event& event);

@@ -59,6 +59,26 @@ TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
   usage_error({"stream", "extra"});
 }
 
+TEST(CommandLine, RefusesEmptyEntriesOfLists) {
+  EXPECT_EQ(usage_error({"show", "/a", "--syscall", ""}),
+            "ktracectl: --syscall: the value is empty; see 'ktracectl help show'\n");
+  for (const char* option : {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error",
+                             "--syscall", "--cgroup"})
+    EXPECT_THAT(usage_error({"show", "/a", option, ""}), HasSubstr("the value is empty")) << option;
+  EXPECT_THAT(usage_error({"show", "/a", "--pid", "222,,223"}),
+              HasSubstr("--pid: '222,,223' has an empty entry"));
+  EXPECT_THAT(usage_error({"show", "/a", "--cpu", "0,"}), HasSubstr("'0,' has an empty entry"));
+  EXPECT_THAT(usage_error({"record", "-o", "/a", "--follow", ","}), HasSubstr("an empty entry"));
+}
+
+TEST(CommandLine, NamesTheWrongEntryOfAList) {
+  EXPECT_EQ(usage_error({"show", "/a", "--pid", "222,abc"}),
+            "ktracectl: --pid: 'abc' is not a number; see 'ktracectl help show'\n");
+  EXPECT_THAT(usage_error({"show", "/a", "--tid", "1,-2"}), HasSubstr("--tid: '-2' is below 0"));
+  EXPECT_THAT(usage_error({"show", "/a", "--cpu", "4294967296"}), HasSubstr("is too large"));
+  EXPECT_THAT(usage_error({"show", "/a", "--uid", "0,no-such-user"}), HasSubstr("no-such-user"));
+}
+
 TEST(CommandLine, ReportsUnknownCommandsWithSuggestions) {
   EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats'; did you mean 'status'?"));
   EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
