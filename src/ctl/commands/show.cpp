@@ -55,6 +55,8 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
     if (auto good = check_time_form(command, trace); !good) return propagate(good);
     auto selection = selection_for(trace, command.selection);
     if (!selection) return propagate(selection);
+    if (auto good = check_format_conditions(command, trace.schema(), *selection); !good)
+      return propagate(good);
     auto view =
         std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
     view->decoder = make_decoder(command, json,

@@ -186,6 +186,12 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   }
   selection.task_fields_.resize(EVENT_ID_MAX);
   for (const Event& event : schema.events()) selection.learn(event);
+  for (size_t i = 0; i < selection.where_.size() && !selection.all_events_; ++i)
+    if (std::ranges::none_of(selection.chosen_, [&](const std::string& event) {
+          return selection.can_meet(i, event);
+        }))
+      return fail(ExitCode::usage, "{} concerns no event of --event {}",
+                  selection.where_options_[i], fmt::join(args.events, ","));
   return selection;
 }
 

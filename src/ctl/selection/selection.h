@@ -48,7 +48,8 @@ enum class SchemaOf { daemon, trace };
 class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming
-  // those that may be meant, or as Predicate::make(). Names may be patterns: "irq:*".
+  // those that may be meant, for a condition that none of the named events can meet, or as
+  // Predicate::make(). Names may be patterns: "irq:*".
   static Result<Selection> make(const SelectionArgs& args, const Schema& schema,
                                 SchemaOf owner = SchemaOf::daemon);
 

@@ -129,6 +129,20 @@ TEST(CommandLine, HelpOnEventsListHasItsOptions) {
   EXPECT_THAT(help_text({"help", "events", "list"}), HasSubstr("-v,--verbose"));
 }
 
+TEST(CommandLine, HelpOffersTimesOnlyWhereTheyAreTaken) {
+  const auto help_of = [](const std::vector<const char*>& words) {
+    auto parsed = parse(words);
+    const auto* nothing = std::get_if<NothingToRun>(&parsed);
+    return nothing == nullptr ? std::string() : nothing->out;
+  };
+  const std::string stream = help_of({"help", "stream"});
+  EXPECT_THAT(stream, Not(HasSubstr("--since TIME")));
+  EXPECT_THAT(stream, Not(HasSubstr("--last TIME")));
+  EXPECT_THAT(stream, HasSubstr("--until TIME"));
+  EXPECT_THAT(help_of({"help", "show"}), HasSubstr("--since TIME"));
+  EXPECT_THAT(help_of({"help", "report", "kmem"}), HasSubstr("Of traces: Only from this time on"));
+}
+
 TEST(CommandLine, HelpCommandEqualsTheHelpOption) {
   EXPECT_EQ(help_text({"help"}), help_text({"--help"}));
   for (const char* command :

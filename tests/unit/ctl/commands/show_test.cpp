@@ -92,6 +92,27 @@ TEST_F(Show, NamesTheEventsOfFieldsThatSelectNothing) {
                               "calls use --error ENOENT"));
 }
 
+TEST_F(Show, RefusesConditionsThatItsEventsCannotMeet) {
+  ShowCommand command = of({write("a")});
+  command.selection.events = {"sched_switch"};
+  command.selection.syscalls = {"openat"};
+  run(command);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_THAT(result_.error().message,
+              HasSubstr("--syscall openat concerns no event of --event sched_switch"));
+  command.selection = {.errors = {"ENOENT"}};
+  command.format = OutputFormat::kmemtrace;
+  run(command);
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message,
+              HasSubstr("--format kmemtrace cannot use --error ENOENT: it concerns none of its "
+                        "events (kmalloc, kfree, "));
+  command.format = OutputFormat::process;
+  run(command);
+  EXPECT_TRUE(result_) << result_.error().message;
+}
+
 TEST_F(Show, SelectsAndEndsLikeStream) {
   auto trace = write("a");
   ShowCommand command = of({trace});
