@@ -17,6 +17,9 @@ function endOf({ end }) {
   return `${end.signal.name}${sender}${end.signal.core ? ", core dumped" : ""}`;
 }
 
+// As runtimes show it: the first digits of a container's id, else the path.
+const groupOf = ({ container, cgroup }) => (container ? container.replace(/^([0-9a-f]{12})[0-9a-f]+$/, "$1") : cgroup ?? "?");
+
 // `places`: placesOn() the timeline.
 export function processSection(data, places) {
   const { processes } = data;
@@ -36,6 +39,7 @@ export function processSection(data, places) {
       { title: "Lived", value: (row) => row.lifetime_ns, text: (row) => known(row.lifetime_ns, duration), help: "Up to the end of the trace, if it runs then" },
       { title: "CPU time", value: (row) => row.cpu_ns, text: (row) => known(row.cpu_ns, duration) },
       { title: "Threads", value: (row) => row.threads, text: (row) => count(row.threads), help: "That were created in the trace" },
+      { title: "Control group", text: (row) => printable(groupOf(row)), help: "Of a container its short id; the path is in the JSON of report processes" },
       { title: "End", text: (row) => printable(endOf(row)) },
       { title: "Program", text: (row) => printable(row.argv ?? row.program ?? "") },
     ],

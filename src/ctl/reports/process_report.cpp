@@ -10,6 +10,7 @@
 
 #include "ctl/reports/actor_json.h"
 #include "schema/names.h"
+#include "trace/metadata/container.h"
 
 namespace ktraced {
 namespace {
@@ -100,8 +101,11 @@ json end_json(const LivedProcess& process) {
   return end;
 }
 
+json text_json(const std::string& text) { return text.empty() ? json() : json(text); }
+
 json process_json(const LivedProcess& process) {
   const ProcessRow& row = *process.row;
+  const Container container = container_of(row.cgroup).value_or(Container());
   json out = actor_json(row.pid, row.known, row.comm, row.start_ns);
   const auto lifetime = lifetime_of(process);
   out.update({{"parent", row.parent ? ref_json(*row.parent) : json()},
@@ -112,8 +116,10 @@ json process_json(const LivedProcess& process) {
               {"uncertain", row.uncertain},
               {"threads", row.threads},
               {"execs", row.execs},
-              {"cgroup", row.cgroup.empty() ? json() : json(row.cgroup)},
-              {"program", row.program.empty() ? json() : json(row.program)},
+              {"cgroup", text_json(row.cgroup)},
+              {"container", text_json(container.id)},
+              {"pod", text_json(container.pod)},
+              {"program", text_json(row.program)},
               {"end", end_json(process)}});
   if (row.argv) out["argv"] = *row.argv;
   return out;
