@@ -75,6 +75,8 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   data["syscalls"]["caveats"] = of_syscalls.caveats;
   data["processes"]["caveats"] = of_processes.caveats;
   add_facts(data, facts);
+  // A number of JavaScript has 53 bits.
+  if (facts.clock_offset_ns != 0) data["clock_offset_ns"] = std::to_string(facts.clock_offset_ns);
   return data;
 }
 

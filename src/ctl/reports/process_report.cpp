@@ -111,6 +111,7 @@ json process_json(const LivedProcess& process) {
   out.update({{"parent", row.parent ? ref_json(*row.parent) : json()},
               {"uid", row.uid ? json(*row.uid) : json()},
               {"forked", row.forked},
+              {"first_ns", row.first_ns},
               {"lifetime_ns", lifetime ? json(*lifetime) : json()},
               {"cpu_ns", row.measured ? json(row.cpu_ns) : json()},
               {"uncertain", row.uncertain},
