@@ -30,15 +30,22 @@ const two = (n) => String(n).padStart(2, "0");
 
 // The wall clock at `ns` after boot, local time: { date, time, zone }; null if the window does not have it.
 export function wallClock(ns, window) {
-  if (!window.clock_offset_ns) return null;
-  const microseconds = Math.floor((ns + window.clock_offset_ns) / 1000);
-  const at = new Date(Math.floor(microseconds / 1000));
+  if (window.clock_offset === null) return null;
+  const microseconds = (BigInt(Math.floor(ns)) + window.clock_offset) / 1000n;
+  const at = new Date(Number(microseconds / 1000n));
   const zone = -at.getTimezoneOffset();
   return {
     date: `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`,
-    time: `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(microseconds % 1e6).padStart(6, "0")}`,
+    time: `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(microseconds % 1000000n).padStart(6, "0")}`,
     zone: `${zone < 0 ? "-" : "+"}${two(Math.floor(Math.abs(zone) / 60))}:${two(Math.abs(zone) % 60)}`,
   };
+}
+
+// The time of day at `ns` after boot, with the date if that is not the one on which the window begins; null as wallClock().
+export function clockTime(ns, window) {
+  const at = wallClock(ns, window);
+  if (at === null) return null;
+  return at.date === wallClock(window.begin_ns, window).date ? at.time : `${at.date} ${at.time}`;
 }
 
 // "from 1.000000 to 2.000000 s after boot", and the wall clock if it is known.

@@ -39,7 +39,7 @@ const kTables = [
   ["orders", "Pages by order", [{ title: "Order", value: (row) => row.order ?? null, text: (row) => String(row.order ?? "") }]],
   ["task_sites", "By process and call site", [{ title: "PID", value: (row) => row.pid ?? null, text: (row) => String(row.pid ?? "") }, { title: "Process", text: taskOf }, { title: "Call site", text: siteOf }, { title: "Type", text: (row) => row.type ?? "" }]],
   ["gfp_flags", "By GFP flags", [{ title: "Flags", text: (row) => (row.others ? "(others)" : printable(row.gfp_flags_names)) }]],
-  ["nodes", "By NUMA node", [{ title: "Node", value: (row) => row.page_node, text: (row) => nodeOf(row.page_node) }, { title: "Requested", value: (row) => row.node, text: (row) => (row.node === null ? "any" : nodeOf(row.node)) }]],
+  ["nodes", "By NUMA node", [{ title: "Node", value: (row) => row.page_node, text: (row) => nodeOf(row.page_node) }, { title: "Node asked for", value: (row) => row.node, text: (row) => (row.node === null ? "any" : nodeOf(row.node)) }]],
 ];
 
 // Types of memory contain functions, which contain call sites. One more node stands for the call
@@ -94,10 +94,10 @@ function totals(kmem) {
   });
 }
 
-// Where the oldest allocation that is held was made; a process is shown by its own times.
+// Where the oldest allocation that is held was made, else the first one; a process is shown by its own times.
 function placeOf(row, data, places) {
-  if (row.pid !== undefined && row.pid !== null && !row.others) return places.process(row.pid, row.comm || "?");
-  return row.held === 0 ? null : places.moment(data.window.end_ns - row.oldest_ns);
+  const process = row.pid !== undefined && row.pid !== null && !row.others ? places.process(row.pid, row.comm || "?") : null;
+  return process ?? (row.held === 0 ? places.first(row) : places.moment(data.window.end_ns - row.oldest_ns));
 }
 
 // `places`: placesOn() the timeline.

@@ -8,6 +8,8 @@ import { syscallSection } from "./syscalls.js";
 import { timelineSection } from "./timeline.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
+// Exact: of the number in JSON the last digits are rounded.
+data.window.clock_offset = data.clock_offset_ns === undefined ? null : BigInt(data.clock_offset_ns);
 document.getElementById("bar").append(...bar());
 document.getElementById("head").append(...head(data).filter((part) => part !== null));
 const timeline = timelineSection(data);

@@ -59,6 +59,8 @@ export function placesOn(drawn) {
     },
     // What happened at a time, with a hundredth of the window around it.
     moment: (ts) => () => drawn.go(ts, (window.end_ns - window.begin_ns) / 100),
+    // The same at the first event of a row, if that is known.
+    first: ({ first_ns: ts }) => (ts === null || ts === undefined ? null : () => drawn.go(ts, (window.end_ns - window.begin_ns) / 100)),
     span: (ts, ns) => () => drawn.go(ts, ns),
     cpu: (cpu) => () => drawn.showCpu(cpu),
   };

@@ -3,7 +3,7 @@
 import { el, printable } from "./dom.js";
 import { count, duration } from "./format.js";
 import { caveats } from "./summary.js";
-import { table } from "./table.js";
+import { clockColumn, table } from "./table.js";
 
 const known = (value, text) => (value === null || value === undefined ? "–" : text(value));
 const nameOf = (process) => process.comm || "?";
@@ -17,6 +17,12 @@ function endOf({ end }) {
   return `${end.signal.name}${sender}${end.signal.core ? ", core dumped" : ""}`;
 }
 
+// Its end is not in the trace.
+const isOpen = ({ end }) => end.how === "running" || end.how === "unknown";
+
+// As runtimes show it: the first digits of a container's id, else the path.
+const groupOf = ({ container, cgroup }) => (container ? container.replace(/^([0-9a-f]{12})[0-9a-f]+$/, "$1") : cgroup ?? "?");
+
 // `places`: placesOn() the timeline.
 export function processSection(data, places) {
   const { processes } = data;
@@ -27,15 +33,17 @@ export function processSection(data, places) {
   }
   section.append(table({
     id: "lives-table", rows: processes.processes.rows, of: processes.processes.of, sorted: "CPU time",
-    place: (row) => (row.pid === null ? null : places.process(row.pid, nameOf(row))),
+    place: (row) => (row.pid === null ? null : places.process(row.pid, nameOf(row))) ?? places.first(row),
     columns: [
       { title: "PID", value: (row) => row.pid ?? null, text: (row) => String(row.pid ?? "?") },
       { title: "Process", text: (row) => printable(row.pid === null ? `(thread ${row.tid})` : nameOf(row)) },
       { title: "Parent", text: (row) => known(row.parent, (parent) => printable(`${nameOf(parent)} ${parent.pid}`)) },
       { title: "Started after", value: (row) => (row.forked ? row.start_ns : null), text: (row) => (row.forked ? duration(Math.max(0, row.start_ns - data.window.begin_ns)) : "before"), help: "Of those that were forked in the trace" },
-      { title: "Lived", value: (row) => row.lifetime_ns, text: (row) => known(row.lifetime_ns, duration), help: "Up to the end of the trace, if it runs then" },
+      ...clockColumn(data.window, (row) => row.start_ns ?? null),
+      { title: "Lived", value: (row) => row.lifetime_ns, text: (row) => known(row.lifetime_ns, (ns) => (isOpen(row) ? `> ${duration(ns)}` : duration(ns))), help: "Up to the end of the trace, if it runs then: more than that" },
       { title: "CPU time", value: (row) => row.cpu_ns, text: (row) => known(row.cpu_ns, duration) },
       { title: "Threads", value: (row) => row.threads, text: (row) => count(row.threads), help: "That were created in the trace" },
+      { title: "Control group", text: (row) => printable(groupOf(row)), help: "Of a container its short id; the path is in the JSON of report processes" },
       { title: "End", text: (row) => printable(endOf(row)) },
       { title: "Program", text: (row) => printable(row.argv ?? row.program ?? "") },
     ],

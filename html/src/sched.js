@@ -4,7 +4,7 @@ import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { count, duration, percent } from "./format.js";
 import { caveats } from "./summary.js";
-import { table } from "./table.js";
+import { clockColumn, table } from "./table.js";
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const time = (title, value, help) => ({ title, value, text: (row) => duration(value(row)), help });
@@ -29,11 +29,12 @@ function threads(sched, places) {
   });
 }
 
-function longest(sched, begin, places) {
+function longest(sched, window, places) {
   return table({
     id: "delays-table", rows: sched.longest, place: (row) => places.span(row.ts, row.ns),
     columns: [
-      { title: "Woken after", value: (row) => row.ts, text: (row) => duration(row.ts - begin) },
+      { title: "Woken after", value: (row) => row.ts, text: (row) => duration(row.ts - window.begin_ns) },
+      ...clockColumn(window, (row) => row.ts),
       time("Delay", (row) => row.ns),
       number("CPU", (row) => row.cpu),
       { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
@@ -73,7 +74,7 @@ export function schedSection(data, places) {
         }))),
     el("h3", {}, "Threads"), threads(sched, places),
     el("h3", {}, "Longest delays"),
-    longest(sched, data.window.begin_ns, places));
+    longest(sched, data.window, places));
   if (sched.uncertain !== 0)
     section.append(el("p", { class: "note" }, `${count(sched.uncertain)} times are not counted, because events are missing in them.`));
   return section;

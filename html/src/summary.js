@@ -3,7 +3,7 @@
 import { el, printable } from "./dom.js";
 import { count, duration, windowText } from "./format.js";
 import { searchBox } from "./search.js";
-import { table } from "./table.js";
+import { clockColumn, table } from "./table.js";
 import { toggleTheme } from "./theme.js";
 
 const kSections = [["timeline", "Timeline"], ["processes", "Processes"], ["sched", "Scheduling"], ["syscalls", "System calls"], ["kmem", "Memory"], ["summary", "Events"]];
@@ -60,7 +60,7 @@ export function summarySection(data, places) {
         el("h3", {}, "By kind"),
         table({
           id: "events-table", sorted: "Events",
-          rows: Object.entries(events).map(([name, counts]) => ({ name, ...counts })),
+          rows: Object.entries(events).map(([name, counts]) => ({ name, ...counts })), place: places.first,
           columns: [
             { title: "Event", text: (row) => printable(row.name) },
             number("Events", (row) => row.events),
@@ -77,6 +77,7 @@ export function summarySection(data, places) {
             number("CPU", (row) => row.cpu),
             number("Events", (row) => row.events),
             number("Lost", (row) => row.lost),
+            ...clockColumn(data.window, (row) => row.first_ns || null),
             { title: "First after", value: (row) => row.first_ns, text: (row) => after(row.first_ns) },
             { title: "Last after", value: (row) => row.last_ns, text: (row) => after(row.last_ns) },
           ],

@@ -4,7 +4,7 @@ import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { count, duration } from "./format.js";
 import { caveats } from "./summary.js";
-import { table } from "./table.js";
+import { clockColumn, table } from "./table.js";
 
 const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const time = (title, key, help) => ({ title, value: (row) => (row.time.count === 0 ? null : row.time[key]), text: (row) => (row.time.count === 0 ? "–" : duration(row.time[key])), help });
@@ -34,11 +34,12 @@ function timesOf(syscalls, places) {
     el("div", {}, title, chart.element));
 }
 
-function slowest(syscalls, begin, places) {
+function slowest(syscalls, window, places) {
   return table({
     id: "slowest-table", rows: syscalls.slowest, place: (row) => places.span(row.ts, row.ns),
     columns: [
-      { title: "Began after", value: (row) => row.ts, text: (row) => duration(row.ts - begin) },
+      { title: "Began after", value: (row) => row.ts, text: (row) => duration(row.ts - window.begin_ns) },
+      ...clockColumn(window, (row) => row.ts),
       { title: "Took", value: (row) => row.ns, text: (row) => duration(row.ns) },
       { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
       { title: "Call", text: (row) => `${row.syscall}(${row.args.join(", ")}) = ${row.ret}${row.error ? ` ${row.error}` : ""}` },
@@ -78,6 +79,6 @@ export function syscallSection(data, places) {
       ],
     }),
     el("h3", {}, "Slowest calls"),
-    slowest(syscalls, data.window.begin_ns, places), ...notes(syscalls));
+    slowest(syscalls, data.window, places), ...notes(syscalls));
   return section;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Tables that a click on a heading sorts, and that the search box filters.
 import { el } from "./dom.js";
-import { count } from "./format.js";
+import { clockTime, count } from "./format.js";
 import { onSearch } from "./search.js";
 
 function placeButton(show) {
@@ -10,6 +10,12 @@ function placeButton(show) {
     show();
   };
   return el("button", { type: "button", title: "Show on the timeline", "aria-label": "Show on the timeline", onclick }, "↑");
+}
+
+// A column for the wall clock at `ns(row)` after boot, which may be null; none if the window does not have it. For `columns`: ...clockColumn().
+export function clockColumn(window, ns) {
+  if (window.clock_offset === null) return [];
+  return [{ title: "Wall clock", value: ns, text: (row) => (ns(row) === null ? "–" : clockTime(ns(row), window)), help: "Local time" }];
 }
 
 // A column is { title, text(row), value(row), help }. One without `value` is text, and is sorted by

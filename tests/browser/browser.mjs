@@ -106,6 +106,11 @@ export class Browser {
     await this.mouse("mouseReleased", place, { button: "left", clickCount: 1 });
   }
 
+  // The size of the window, in pixels; 0: the real one.
+  async resize(width, height) {
+    await this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 0, mobile: false });
+  }
+
   async screenshot(file, params = {}) {
     const { data } = await this.send("Page.captureScreenshot", { format: "png", ...params });
     await writeFile(file, Buffer.from(data, "base64"));

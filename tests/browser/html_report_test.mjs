@@ -156,7 +156,7 @@ quietly("a click on a long delay goes there on the timeline", async () => {
   assert.match(await text("#timeline-status"), /^All /);
   await browser.click("#delays-table tbody tr:nth-child(2) td");
   await nextFrame();
-  const after = (await column("delays-table", 0))[1], delay = (await column("delays-table", 1))[1];
+  const after = (await column("delays-table", 0))[1], delay = (await column("delays-table", 2))[1];
   assert.match(await text("#timeline-status"), /^[0-9.]+ .?s of [0-9.]+ .?s, from \+/, `${delay} after ${after}`);
   assert(await browser.value("document.getElementById('timeline').getBoundingClientRect().top < innerHeight / 2"));
 });
@@ -177,6 +177,54 @@ quietly("a button of each table shows the place of a row on the timeline", async
   const chosen = await text("#syscall-histogram-title");
   await browser.click("#calls-table tbody tr:nth-child(3) .place button");
   assert.equal(await text("#syscall-histogram-title"), chosen, "the button is not a click on the row");
+});
+
+quietly("every row with a first event has a place on the timeline", async () => {
+  for (const table of ["lives-table", "kmem-call_sites-table", "kmem-sizes-table", "kmem-gfp_flags-table"]) {
+    const rows = await browser.value(`document.querySelectorAll("#${table} tbody tr").length`);
+    assert(rows > 0, table);
+    assert.equal(await browser.value(`document.querySelectorAll("#${table} tbody .place button").length`), rows, table);
+  }
+  const events = await browser.value("Object.values(JSON.parse(document.getElementById('data').textContent).summary.events).filter((each) => each.events !== 0).length");
+  assert.equal(await browser.value("document.querySelectorAll('#events-table tbody .place button').length"), events);
+  await browser.click("#events-table .place button");
+  await nextFrame();
+  assert.match(await text("#timeline-status"), / of .*, from \+/);
+});
+
+quietly("tables have the wall clock, to the microsecond", async () => {
+  const headings = (table) => browser.value(`[...document.querySelectorAll("#${table} th")].map((each) => each.textContent)`);
+  for (const table of ["delays-table", "slowest-table", "lives-table", "cpus-table"])
+    assert((await headings(table)).includes("Wall clock"), table);
+  for (const table of ["kmem-nodes-table", "kmem-call_sites-table"]) {
+    const titles = (await headings(table)).filter((title) => title !== "");
+    assert.equal(new Set(titles).size, titles.length, titles.join());
+  }
+  const source = readFileSync(page, "utf8");
+  const offset = BigInt(/"clock_offset_ns":"([0-9]+)"/.exec(source)[1]);
+  const ts = await browser.value("JSON.parse(document.getElementById('data').textContent).sched.longest[0].ts");
+  const microseconds = String((BigInt(ts) + offset) / 1000n % 1000000n).padStart(6, "0");
+  assert((await column("delays-table", 1))[0].endsWith(`.${microseconds}`), microseconds);
+});
+
+quietly("a process that still runs has lived longer than the trace shows", async () => {
+  const ends = await column("lives-table", (await browser.value("[...document.querySelectorAll('#lives-table th')].map((each) => each.textContent)")).indexOf("End"));
+  const lived = await column("lives-table", (await browser.value("[...document.querySelectorAll('#lives-table th')].map((each) => each.textContent)")).indexOf("Lived"));
+  assert(ends.some((end) => end === "running" || end.startsWith("?")), ends.join());
+  ends.forEach((end, i) => assert.equal(lived[i].startsWith("> "), lived[i] !== "–" && (end === "running" || end.startsWith("?")), `${lived[i]} ${end}`));
+});
+
+test("it fits into a window of 390 pixels", async () => {
+  await browser.resize(390, 800);
+  try {
+    await browser.open(pathToFileURL(page).href);
+    assert.equal(await browser.value("innerWidth"), 390);
+    assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), "nothing is beside the window");
+    assert(await browser.value("document.querySelector('#search').getBoundingClientRect().right <= innerWidth"));
+    assert(await browser.value("document.querySelector('.pane canvas').clientWidth > 0"));
+  } finally {
+    await browser.resize(0, 0);
+  }
 });
 
 quietly("what is in the search box selects rows of all tables, and threads", async () => {

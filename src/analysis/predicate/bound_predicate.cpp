@@ -2,8 +2,11 @@
 #include "analysis/predicate/bound_predicate.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "analysis/predicate/named_value.h"
@@ -93,18 +96,55 @@ class Binder {
     return {};
   }
 
+  // The name of an event must be one of the schema's, if it has any.
+  [[nodiscard]] Result<> check_event(const Literal& literal, const BoundPredicate& node) const {
+    if (node.source != PredicateSource::event || schema_.events().empty()) return {};
+    const auto means = [&](const Event& event) {
+      if (node.op != Operator::like) return event.name == literal.text;
+      return ::fnmatch(literal.text.c_str(), event.name.c_str(), FNM_NOESCAPE) == 0;
+    };
+    const auto& events = schema_.events();
+    if (std::ranges::any_of(events, means)) return {};
+    if (node.op == Operator::like)
+      return predicate_error(text_, literal.place, "no event has such a name");
+    if (std::ranges::find(events, literal.text, &Event::group) != events.end())
+      return predicate_error(
+          text_, literal.place,
+          fmt::format("'{}' is a group of events: use --event {}", literal.text, literal.text));
+    std::vector<std::string> names;
+    std::ranges::transform(events, std::back_inserter(names), &Event::name);
+    return predicate_error(text_, literal.place, unknown_name("event", literal.text, names));
+  }
+
+  // A signed field never equals the bits of a negative number written without a sign.
+  [[nodiscard]] Result<> check_sign(const Literal& literal, const BoundPredicate& node) const {
+    if (node.source != PredicateSource::field || !node.field.is_signed || literal.negative ||
+        node.op == Operator::has_bits)
+      return {};
+    const auto bits = static_cast<uint64_t>(literal.number);
+    const bool is_word = node.field.size == sizeof(int32_t);
+    if (bits <= (is_word ? uint64_t{INT32_MAX} : uint64_t{INT64_MAX})) return {};
+    if (is_word && bits > UINT32_MAX) return {};
+    const int64_t meant = is_word ? static_cast<int32_t>(bits) : static_cast<int64_t>(bits);
+    return predicate_error(
+        text_, literal.place,
+        fmt::format("{} is a signed number; did you mean {}?", node.field.name, meant));
+  }
+
   [[nodiscard]] Result<PredicateValue> value_of(const Literal& literal,
                                                 const BoundPredicate& node) const {
     PredicateValue value;
     if (node.is_text()) {
       if (literal.kind == Literal::Kind::number || literal.negative)
         return predicate_error(text_, literal.place, "expected a text in quotes");
+      if (auto known = check_event(literal, node); !known) return propagate(known);
       value.text = literal.text;
       return value;
     }
     if (literal.kind == Literal::Kind::text)
       return predicate_error(text_, literal.place, "expected a number or a name without quotes");
     if (literal.kind == Literal::Kind::number) {
+      if (auto possible = check_sign(literal, node); !possible) return propagate(possible);
       const auto bits = static_cast<uint64_t>(literal.number);
       value.number = {.bits = bits, .negative = literal.negative && bits != 0};
       return value;
@@ -160,6 +200,11 @@ std::vector<std::string_view> predicate_names() {
 Result<BoundPredicate> bind_predicate(std::string_view text, const Expression& expression,
                                       const Event& event, const Schema& schema) {
   return Binder(text, event, schema).bind(expression);
+}
+
+bool is_stored_field(const Event& event, std::string_view name) {
+  BoundPredicate node;
+  return Binder({}, event, {}).find(name, node) && node.source == PredicateSource::field;
 }
 
 bool has_field(const Event& event, std::string_view name) {

@@ -68,5 +68,7 @@ struct BoundPredicate {
                                                     const Event& event, const Schema& schema);
 // Does the event have this field, or is it the record's own?
 [[nodiscard]] bool has_field(const Event& event, std::string_view name);
+// Does the event have this field, other than the record's own?
+[[nodiscard]] bool is_stored_field(const Event& event, std::string_view name);
 
 }  // namespace ktraced

@@ -37,7 +37,8 @@ class Parser {
 
   Result<Expression> parse() {
     auto whole = any_of();
-    if (whole && now().kind != Token::Kind::end) return error("expected &&, || or the end");
+    if (whole && now().kind != Token::Kind::end)
+      return error("expected &&, || or the end" + meant());
     return whole;
   }
 
@@ -53,6 +54,14 @@ class Parser {
   }
   [[nodiscard]] std::unexpected<Error> error(const std::string& what) const {
     return predicate_error(text_, now().place, what);
+  }
+
+  // "; did you mean '&&'?" at a word that other languages have for it.
+  [[nodiscard]] std::string meant() const {
+    if (now().kind != Token::Kind::name) return {};
+    if (now().text == "and" || now().text == "AND") return "; did you mean '&&'?";
+    if (now().text == "or" || now().text == "OR") return "; did you mean '||'?";
+    return {};
   }
 
   Result<Expression> any_of() {
@@ -98,7 +107,7 @@ class Parser {
     }
     if (!skip("(")) return comparison();
     auto inner = any_of();
-    if (inner && !skip(")")) return error("expected )");
+    if (inner && !skip(")")) return error("expected )" + meant());
     return inner;
   }
 
@@ -111,6 +120,9 @@ class Parser {
                    .place = now().place};
     ++at_;
     if (now().kind == Token::Kind::name && now().text == "in") return list_of_values(out);
+    const bool begins_operand = now().kind == Token::Kind::name || is("(");
+    if (begins_operand && (out.field == "not" || out.field == "NOT"))
+      return predicate_error(text_, out.place, "'not' is no operator; did you mean '!'?");
     const auto found =
         std::ranges::find_if(kOperators, [this](const auto& each) { return is(each.first); });
     if (found == kOperators.end()) return out;

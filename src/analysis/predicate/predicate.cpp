@@ -148,9 +148,10 @@ bool can_be(const BoundPredicate& node, bool negated) {
 }
 
 // Each comparison must be possible with the fields of some event.
-Result<> check_fields(std::string_view text, const Expression& expression, const Schema& schema) {
+Result<> check_fields(std::string_view text, const Expression& expression, const Schema& schema,
+                      std::string_view listed) {
   for (const Expression& operand : expression.operands)
-    if (auto checked = check_fields(text, operand, schema); !checked) return checked;
+    if (auto checked = check_fields(text, operand, schema, listed); !checked) return checked;
   if (expression.field.empty()) return {};
   std::set<std::string> known;
   for (const std::string_view name : predicate_names()) known.emplace(name);
@@ -164,16 +165,17 @@ Result<> check_fields(std::string_view text, const Expression& expression, const
   }
   if (failure) return std::unexpected(*failure);
   return predicate_error(text, expression.place,
-                         unknown_name("field", expression.field, known,
-                                      "'ktracectl events list -v' lists those of each event"));
+                         unknown_name("field", expression.field, known, listed));
 }
 
 }  // namespace
 
-Result<Predicate> Predicate::make(std::string_view text, const Schema& schema) {
+Result<Predicate> Predicate::make(std::string_view text, const Schema& schema,
+                                  std::string_view listed) {
   auto expression = parse_expression(text);
   if (!expression) return propagate(expression);
-  if (auto checked = check_fields(text, *expression, schema); !checked) return propagate(checked);
+  if (auto checked = check_fields(text, *expression, schema, listed); !checked)
+    return propagate(checked);
   Predicate predicate(text, std::move(*expression), schema);
   for (const Event& event : schema.events()) predicate.learn(event);
   if (std::ranges::none_of(predicate.by_event_,
@@ -182,7 +184,14 @@ Result<Predicate> Predicate::make(std::string_view text, const Schema& schema) {
   return predicate;
 }
 
+void Predicate::learn_fields(const Expression& expression, const Event& event) {
+  for (const Expression& operand : expression.operands) learn_fields(operand, event);
+  if (!expression.field.empty() && is_stored_field(event, expression.field))
+    fields_[expression.field].insert(event.name);
+}
+
 void Predicate::learn(const Event& event) {
+  learn_fields(expression_, event);
   auto bound = bind_predicate(text_, expression_, event, flags_);
   if (bound)
     by_event_[event.id] = std::make_shared<const BoundPredicate>(std::move(*bound));

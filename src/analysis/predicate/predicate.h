@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,25 +34,37 @@ struct PredicateSubject {
 // whole expression is true.
 class Predicate {
  public:
+  static constexpr std::string_view kListedByDaemon =
+      "'ktracectl events list -v' lists those of each event";
+
   // Fails with ExitCode::usage, and says where: a syntax error, a field that no event has, a value
-  // that no event's field can have, fields that no event has together.
-  static Result<Predicate> make(std::string_view text, const Schema& schema);
+  // that no event's field can have, fields that no event has together. `listed`: where the fields
+  // are listed, for the message about an unknown one.
+  static Result<Predicate> make(std::string_view text, const Schema& schema,
+                                std::string_view listed = kListedByDaemon);
 
   // Adds an event that was defined later. One whose fields do not fit the values never matches.
   void learn(const Event& event);
   [[nodiscard]] bool matches(const PredicateSubject& subject) const;
   // False if no record of the event matches, because it does not have the fields.
   [[nodiscard]] bool can_match(uint32_t event_id) const;
+  // The names of the fields in the expression, without the record's own, and the events that have
+  // each.
+  [[nodiscard]] const std::map<std::string, std::set<std::string>>& fields() const {
+    return fields_;
+  }
 
  private:
   Predicate(std::string_view text, Expression expression, const Schema& schema)
       : text_(text), expression_(std::move(expression)) {
     flags_.gfp_flags = schema.gfp_flags;
   }
+  void learn_fields(const Expression& expression, const Event& event);
 
   std::string text_;
   Expression expression_;
   Schema flags_;  // without events
+  std::map<std::string, std::set<std::string>> fields_;
   std::unordered_map<uint32_t, std::shared_ptr<const BoundPredicate>> by_event_;
 };
 

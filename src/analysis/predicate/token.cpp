@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/predicate/token.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,6 +20,12 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 // Names of probes' fields and of signals: "SIGRTMIN+2", "args.pid".
 bool continues_name(char c) { return begins_name(c) || is_digit(c) || c == '.' || c == '+'; }
+
+// What who writes half an operator means.
+std::string_view meant_by(char c) {
+  if (c == '=') return "; did you mean '=='?";
+  return c == '|' ? "; did you mean '||'?" : "";
+}
 
 }  // namespace
 
@@ -53,7 +61,9 @@ Result<std::vector<Token>> tokens_of(std::string_view predicate) {
       const auto symbol = std::ranges::find_if(
           kSymbols, [&](std::string_view each) { return predicate.substr(at).starts_with(each); });
       if (symbol == kSymbols.end())
-        return predicate_error(predicate, at, "no operator or value begins with this character");
+        return predicate_error(
+            predicate, at,
+            fmt::format("no operator or value begins with this character{}", meant_by(c)));
       add(Token::Kind::symbol, symbol->size());
     }
   }

@@ -40,7 +40,7 @@ void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const K
     return;
   }
   change(held, [&](KmemUse& use) {
-    ++use.allocs;
+    if (use.allocs++ == 0) use.first_ns = held.ts;
     use.bytes_req += call.bytes_req;
     use.bytes_alloc += call.bytes_alloc;
   });

@@ -18,7 +18,8 @@ namespace ktraced {
 
 // The allocations of one group.
 struct KmemUse {
-  uint64_t allocs = 0;  // that succeeded
+  uint64_t allocs = 0;    // that succeeded
+  uint64_t first_ns = 0;  // time of the first of these
   uint64_t failed = 0;
   uint64_t bytes_req = 0;        // of those that succeeded
   uint64_t bytes_alloc = 0;      // as bytes_req; the difference is internal fragmentation

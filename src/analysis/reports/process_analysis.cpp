@@ -69,7 +69,7 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
     return nullptr;
   }
   if (*number == rows_.size()) {
-    rows_.push_back({.pid = actor.id, .known = actor.known});
+    rows_.push_back({.pid = actor.id, .known = actor.known, .first_ns = ts});
     note_cgroup(rows_.back(), tid, ts, names);
   }
   ProcessRow& row = rows_[*number];

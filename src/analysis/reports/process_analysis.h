@@ -54,7 +54,8 @@ struct ProcessRow {
   bool measured = false;   // false: it is not known when its threads ran
   uint64_t uncertain = 0;  // runs that are not counted: something is missing in them
 
-  uint64_t last_ns = 0;                 // time of its last event
+  uint64_t first_ns = 0;                // time of its first event
+  uint64_t last_ns = 0;                 // of its last one
   std::optional<uint64_t> end_ns;       // nothing: not in the trace
   Unknown end_unknown = Unknown::none;  // why its end may be missing; none: it runs at the end
   std::optional<int32_t> exit_code;     // as of wait(2)

@@ -19,7 +19,8 @@ SummaryAnalysis::Count& SummaryAnalysis::count_of(Source& source, uint32_t id) {
 void SummaryAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (!is_selected(from, record)) return;
   Source& source = sources_[from.source];
-  ++count_of(source, record.id()).events;
+  if (Count& count = count_of(source, record.id()); count.events++ == 0)
+    count.first_ns = record.ts();
   ++total_.events;
   Cpu& cpu = cpus_[from.cpu];
   if (cpu.count.events++ == 0) cpu.first_ns = record.ts();
@@ -58,6 +59,8 @@ std::map<std::string, SummaryAnalysis::Count> SummaryAnalysis::events() const {
       const Count& count = source.counts[id];
       if (count.events == 0 && count.lost == 0) continue;
       Count& sum = events[event_name(*source.schema, id)];
+      if (count.events != 0 && (sum.events == 0 || count.first_ns < sum.first_ns))
+        sum.first_ns = count.first_ns;
       sum.events += count.events;
       sum.lost += count.lost;
     }

@@ -22,6 +22,7 @@ class SummaryAnalysis : public Analysis {
   struct Count {
     uint64_t events = 0;
     uint64_t lost = 0;
+    uint64_t first_ns = 0;  // of the first of `events`
   };
   struct Cpu {
     Count count;

@@ -69,15 +69,6 @@ std::string missing(const CLI::App& command, std::string_view message) {
   return fmt::format("{} needs one of {}", words, fmt::join(command_names(command), ", "));
 }
 
-// Why `text` is no value of an option that is not a flag: all others are whole numbers from 0.
-std::string_view why_no_number(std::string_view text) {
-  const bool negative = text.starts_with('-');
-  const std::string_view digits = text.substr(negative ? 1 : 0);
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
-    return "not a number";
-  return negative ? "below 0" : "too large";
-}
-
 // "Could not convert: --pid = abc", "The value abc is not an allowed value for --pid"
 std::string not_a_value(std::string_view message) {
   constexpr std::string_view kConvert = "Could not convert: ", kEquals = " = ";
@@ -113,6 +104,14 @@ std::string relation(std::string message, std::string_view verb, std::string_vie
 }
 
 }  // namespace
+
+std::string_view why_no_number(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
+    return "not a number";
+  return negative ? "below 0" : "too large";
+}
 
 const CLI::App& command_typed(const CLI::App& program) {
   const auto typed = program.get_subcommands();

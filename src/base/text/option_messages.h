@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -19,6 +20,9 @@ namespace ktraced {
 
 // The first word typed that is neither a command nor an option nor an argument; empty: none.
 [[nodiscard]] std::string unexpected_word(const CLI::App& program);
+
+// Why `text` is no whole number from 0 on: "not a number", "below 0" or "too large".
+[[nodiscard]] std::string_view why_no_number(std::string_view text);
 
 // One sentence without a full stop: what `error` means for the command line that `program` has
 // parsed. For an unknown word it suggests similar ones.

@@ -4,24 +4,78 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <expected>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text/duration.h"
+#include "base/text/option_messages.h"
 #include "base/user_id.h"
 
 namespace ktraced {
 namespace {
 
-// Adds an option that can be repeated and takes several values at once.
-void add_list(CLI::App* sub, const char* name, auto& values, const char* description,
-              const char* type) {
-  sub->add_option(name, values, description)
-      ->delimiter(',')
+// The entries of "a,b". Also empty ones: the checks refuse them.
+std::vector<std::string> entries_of(const std::string& text) {
+  std::vector<std::string> entries;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    entries.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return entries;
+}
+
+// The value of one entry, or why there is none.
+std::expected<std::string, std::string> parse_entry(const std::string& text, std::string* /*as*/) {
+  return text;
+}
+
+std::expected<uint32_t, std::string> parse_entry(const std::string& text, uint32_t* /*as*/) {
+  uint32_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stopped == end) return number;
+  return std::unexpected(fmt::format("'{}' is {}", text, why_no_number(text)));
+}
+
+// Adds an option that can be repeated and takes several values at once. Its type ends with ",…",
+// by which completion knows it.
+template <class Value, class Parse>
+void add_parsed_list(CLI::App* sub, const char* name, std::vector<Value>& values, Parse parse,
+                     const char* description, const char* type) {
+  sub->add_option_function<std::vector<std::string>>(
+         name,
+         [&values, parse](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts)
+             for (const std::string& entry : entries_of(text))
+               if (auto value = parse(entry)) values.push_back(std::move(*value));
+         },
+         description)
       ->allow_extra_args(false)
+      ->check([parse](const std::string& text) -> std::string {
+        for (const std::string& entry : entries_of(text)) {
+          if (text.empty()) return "the value is empty";
+          if (entry.empty()) return fmt::format("'{}' has an empty entry", text);
+          if (const auto value = parse(entry); !value) return value.error();
+        }
+        return {};
+      })
       ->type_name(type);
+}
+
+template <class Value>
+void add_list(CLI::App* sub, const char* name, std::vector<Value>& values, const char* description,
+              const char* type) {
+  add_parsed_list(
+      sub, name, values,
+      [](const std::string& text) { return parse_entry(text, static_cast<Value*>(nullptr)); },
+      description, type);
 }
 
 void add_time_point(CLI::App* sub, const char* name, std::optional<TimePoint>& point,
@@ -52,20 +106,13 @@ std::string check_positive(const std::string& text) {
 void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
   add_list(sub, "--event", selection.events, "Only these events or groups", "NAME,…");
   add_list(sub, "--pid", selection.pids, "Only events of these processes or threads", "PID,…");
-  sub->add_option_function<std::vector<std::string>>(
-         "--uid",
-         [&selection](const std::vector<std::string>& users) {
-           for (const std::string& user : users)
-             if (auto uid = parse_user(user)) selection.uids.push_back(*uid);
-         },
-         "Only events of processes of these users, by name or number")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check([](const std::string& text) {
-        const auto user = parse_user(text);
-        return user ? std::string() : user.error().message;
-      })
-      ->type_name("USER,…");
+  const auto user_of = [](const std::string& text) -> std::expected<uint32_t, std::string> {
+    auto user = parse_user(text);
+    if (!user) return std::unexpected(user.error().message);
+    return *user;
+  };
+  add_parsed_list(sub, "--uid", selection.uids, user_of,
+                  "Only events of processes of these users, by name or number", "USER,…");
   add_list(sub, "--comm", selection.comms, "Only events of tasks with these names ('nginx*')",
            "COMM,…");
 }

@@ -112,6 +112,10 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
       ->needs(live);
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
+  for (const char* past : {"--since", "--last"}) {
+    CLI::Option* option = sub->get_option(past);
+    option->description("Of traces: " + option->get_description());
+  }
   add_top(sub, options->top);
   add_csv(sub, *options);
   if (kind == ReportCommand::Kind::processes)
@@ -175,6 +179,8 @@ void add_stream(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("stream", "Show events as they happen");
   auto options = std::make_shared<StreamCommand>();
   add_view_options(sub, *options);
+  // Refused with a sentence that says why.
+  for (const char* name : {"--since", "--last"}) sub->get_option(name)->group("");
   add_session_options(sub, options->session);
   add_duration(sub, options->duration_s, "End after this time: 500ms, 2s, 1m");
   sub->callback([options, &command] {

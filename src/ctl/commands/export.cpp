@@ -93,9 +93,10 @@ class PerfettoExporter : public BufferedExporter {
     }
   }
   void on_record(const RecordOrigin& from, RecordView record) override {
-    if (!wants(from, record)) return writer_.skip(from, record);
+    const bool selected = is_selected(from, record);
+    if (!selected && !is_drawn(from, record)) return writer_.skip(from, record);
     writer_.on_record(from, record);
-    ++total_.records;
+    if (selected) ++total_.records;
   }
   void on_loss(const LossItem& loss) override {
     if (!choices_[loss.source].selection.wants_loss(loss.cpu, loss.event_id)) return;
@@ -130,12 +131,15 @@ class PerfettoExporter : public BufferedExporter {
         changes.push_back(span.begin_ns);
     return changes;
   }
+  bool is_selected(const RecordOrigin& from, RecordView record) const {
+    return choices_[from.source].selection.wants(from.cpu, record,
+                                                 history_.traces()[from.source].names());
+  }
   // Running threads are drawn from one switch of a CPU to the next. Without the switches to other
   // tasks, a selected task would seem to be followed by one that never ends.
-  bool wants(const RecordOrigin& from, RecordView record) const {
-    const Selection& selection = choices_[from.source].selection;
-    if (record.id() == switches_[from.source]) return selection.wants_event(record.id());
-    return selection.wants(from.cpu, record, history_.traces()[from.source].names());
+  bool is_drawn(const RecordOrigin& from, RecordView record) const {
+    return record.id() == switches_[from.source] &&
+           choices_[from.source].selection.wants_event(record.id());
   }
 
   const History& history_;
@@ -221,7 +225,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (exporter->total().records == 0 && (!command.selection.empty() || !command.times.empty()))
-    print_none_selected(exporter->total().lost);
+    print_none_selected(exporter->total().lost, choices->front().selection.field_hints());
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
   print_states(*history);

@@ -50,6 +50,8 @@ std::string unmet_text(const std::vector<Selection>& selections, const Selection
 }  // namespace
 
 Result<> run_query(const QueryCommand& command, const Options& options) {
+  if (command.csv && options.json)
+    return fail(ExitCode::usage, "--csv and --json exclude each other");
   const std::vector<std::filesystem::path> directories(command.directories.begin(),
                                                        command.directories.end());
   auto history = History::open(directories, command.partial);

@@ -55,6 +55,8 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
     if (auto good = check_time_form(command, trace); !good) return propagate(good);
     auto selection = selection_for(trace, command.selection);
     if (!selection) return propagate(selection);
+    if (auto good = check_format_conditions(command, trace.schema(), *selection); !good)
+      return propagate(good);
     auto view =
         std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
     view->decoder = make_decoder(command, json,
@@ -98,7 +100,7 @@ Result<> print_events(const ShowCommand& command, const Views& views, History& h
   if (auto written = screen.write(printer.out(), 1); !written) return written;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (printer.totals().shown == 0 && (!command.selection.empty() || !command.times.empty()))
-    print_none_selected(printer.totals().lost);
+    print_none_selected(printer.totals().lost, views.front()->selection.field_hints());
   print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, seconds.count());
   return {};

@@ -95,8 +95,13 @@ SelectionArgs left_to_select(const SelectionArgs& selection) {
 
 Result<> run_printing(const StreamCommand& command, const Options& options, LiveSource& source,
                       const StopSignals& signals) {
-  auto selection = Selection::make(left_to_select(command.selection), source.schema());
+  auto left = left_to_select(command.selection);
+  auto selection = Selection::make(left, source.schema());
   if (!selection) return propagate(selection);
+  if (auto good = check_format_conditions(command, source.schema(), *selection); !good)
+    return propagate(good);
+  left.events = command.selection.events;
+  if (auto good = Selection::make(left, source.schema()); !good) return propagate(good);
   Schema schema = source.schema();  // grows with the stream
   NameTable names;
   RemoteSymbols symbols(ask_daemon(options.socket));

@@ -27,7 +27,8 @@ std::vector<Candidate> options_of(const CLI::App* command) {
   for (; command != nullptr; command = command->get_parent())
     for (const CLI::Option* option : command->get_options())
       for (const std::string& name : option->get_lnames())
-        if (std::ranges::find(found, "--" + name, &Candidate::value) == found.end())
+        if (!option->get_group().empty() &&  // not hidden from the help either
+            std::ranges::find(found, "--" + name, &Candidate::value) == found.end())
           found.push_back({"--" + name, option->get_description()});
   return found;
 }

@@ -68,7 +68,7 @@ class Walk {
     } else if (waiting_ == nullptr && !(cursor_.may_be_option && word.starts_with('-'))) {
       cursor_.option = argument_at(*cursor_.command, cursor_.arguments.size());
     }
-    if (cursor_.option != nullptr && cursor_.option->get_delimiter() == ',')
+    if (cursor_.option != nullptr && cursor_.option->get_type_name().ends_with(",…"))
       move_before(cursor_.value.rfind(',') + 1);
     return cursor_;
   }

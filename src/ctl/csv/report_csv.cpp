@@ -46,10 +46,10 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
         {"cpus", "cpu,events,lost,first_ns,last_ns"},
         {"processes", kActor + ",events"}}},
       {Kind::processes,
-       {{"processes", kActor +
-                          ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
-                          "threads,execs,program,argv,cgroup,end.how,end.ts,end.status,"
-                          "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}}},
+       {{"processes",
+         kActor + ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
+                  "threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
+                  "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}}},
       {Kind::files, file_tables(kActor)},
       {Kind::kmem,
        {{"call_sites", "type,call_site,symbol" + kUse},

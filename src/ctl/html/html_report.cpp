@@ -68,13 +68,15 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
                            [&input](uint64_t address) { return input.symbol(address); })},
       {"sched", sched_report(analyses.sched, command)},
       {"syscalls", syscall_report(analyses.syscalls, command)},
-      {"processes", process_report(analyses.processes, command, facts)},
+      {"processes", process_report(analyses.processes, command, of_processes)},
       {"timeline", html_timeline(analyses.run, analyses.calls, analyses.losses, facts.begin_ns)}};
   data["kmem"]["caveats"] = of_kmem.caveats;
   data["sched"]["caveats"] = of_sched.caveats;
   data["syscalls"]["caveats"] = of_syscalls.caveats;
   data["processes"]["caveats"] = of_processes.caveats;
   add_facts(data, facts);
+  // A number of JavaScript has 53 bits.
+  if (facts.clock_offset_ns != 0) data["clock_offset_ns"] = std::to_string(facts.clock_offset_ns);
   return data;
 }
 

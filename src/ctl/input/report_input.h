@@ -26,9 +26,10 @@ struct ReportFacts {
   // From this time on there is a record of every hit, except for losses that are reported where
   // they happened. UINT64_MAX: not known for any time.
   uint64_t whole_since_ns = 0;
-  std::vector<std::string> caveats;  // why not from the beginning: one sentence each
-  nlohmann::json sources;            // [{"path","kind","host","complete","incomplete_because"}]
-  nlohmann::json accounts;           // event → {"missed","overwritten"} if any
+  std::vector<std::string> caveats;   // why not from the beginning: one sentence each
+  std::vector<std::string> left_out;  // events that the report needs and --event leaves out
+  nlohmann::json sources;             // [{"path","kind","host","complete","incomplete_because"}]
+  nlohmann::json accounts;            // event → {"missed","overwritten"} if any
 
   // Adds a reason why hits before `ns` may be missing; UINT64_MAX: up to the end.
   void caveat(std::string why, uint64_t until_ns = UINT64_MAX);

@@ -66,6 +66,7 @@ ReportFacts SelectedInput::facts(const std::vector<std::string>& needed) {
   facts.accounts = std::move(accounts);
   if (!left_out.empty())
     facts.caveat(fmt::format("--event leaves out {}", fmt::join(left_out, ", ")));
+  facts.left_out = std::move(left_out);
   return facts;
 }
 

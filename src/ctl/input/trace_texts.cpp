@@ -54,13 +54,12 @@ void print_states(const History& history) {
                  history.repeated());
 }
 
-void print_none_selected(uint64_t lost) {
-  if (lost == 0) return print_stderr("ktracectl: no event is selected by these options\n");
-  print_stderr(
-      "ktracectl: no event is selected by these options, but {} events were lost that they may "
-      "have "
-      "selected\n",
-      lost);
+void print_none_selected(uint64_t lost, const std::vector<std::string>& hints) {
+  print_stderr("ktracectl: no event is selected by these options{}\n",
+               lost == 0
+                   ? std::string()
+                   : fmt::format(", but {} events were lost that they may have selected", lost));
+  for (const std::string& hint : hints) print_stderr("ktracectl: {}\n", printable(hint));
 }
 
 }  // namespace ktraced

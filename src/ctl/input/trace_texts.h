@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ctl/selection/selection.h"
 #include "decoders/text/decoder.h"
@@ -33,7 +35,8 @@ void print_incomplete(const History& history);
 // Prints the state of each trace on standard error.
 void print_states(const History& history);
 
-// Prints on standard error that no event is selected; `lost`: events of which some may have been.
-void print_none_selected(uint64_t lost);
+// Prints on standard error that no event is selected, and Selection::field_hints(). `lost`: events
+// of which some may have been.
+void print_none_selected(uint64_t lost, const std::vector<std::string>& hints);
 
 }  // namespace ktraced

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
+#include "ctl/input/selected_analysis.h"
 #include "decoders/ftrace/ftrace_decoder.h"
 #include "decoders/ftrace/probe_text.h"
 #include "decoders/json/json_decoder.h"
@@ -59,6 +62,10 @@ bool shows_probe(OutputFormat format, const Event& event) {
   return format == OutputFormat::process && ProbeText::of(event).has_value();
 }
 
+OutputFormat format_of(const ViewOptions& view) {
+  return view.format.value_or(OutputFormat::ftrace);
+}
+
 }  // namespace
 
 std::optional<OutputFormat> format_named(std::string_view name) {
@@ -94,10 +101,20 @@ std::unique_ptr<Decoder> make_decoder(const ViewOptions& view, bool json,
   return std::make_unique<FtraceDecoder>(sources, names, time);
 }
 
+Result<> check_format_conditions(const ViewOptions& view, const Schema& schema,
+                                 const Selection& selection) {
+  const auto need = need_of(format_of(view));
+  if (!need) return {};
+  std::vector<std::string_view> shown(need->events.begin(), need->events.end());
+  for (const Event& event : schema.events())
+    if (shows_probe(format_of(view), event)) shown.emplace_back(event.name);
+  return check_conditions(std::span(&selection, 1), {.report = need->who, .events = shown});
+}
+
 std::optional<std::string> nothing_to_show(const ViewOptions& view, const Schema& schema,
                                            const std::vector<std::string>& chosen,
                                            const EventNames& traced, Traced when) {
-  const OutputFormat format = view.format.value_or(OutputFormat::ftrace);
+  const OutputFormat format = format_of(view);
   const auto need = need_of(format);
   if (!need) return std::nullopt;
   EventNames probes;

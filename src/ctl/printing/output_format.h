@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "ctl/input/options.h"
 #include "ctl/input/traced_events.h"
+#include "ctl/selection/selection.h"
 #include "decoders/text/decoder.h"
 
 namespace ktraced {
@@ -22,6 +24,10 @@ namespace ktraced {
 // `json`: the global option, for a command without a --format of its own.
 [[nodiscard]] std::unique_ptr<Decoder> make_decoder(const ViewOptions& view, bool json,
                                                     const DecoderSources& sources);
+
+// Fails with ExitCode::usage for a condition that no event of the format can meet.
+[[nodiscard]] Result<> check_format_conditions(const ViewOptions& view, const Schema& schema,
+                                               const Selection& selection);
 
 // A sentence that explains why a format for certain events has nothing to show, with the remedy;
 // nothing if it may have. `traced`: the enabled events; `chosen`: selected by name, empty: all.

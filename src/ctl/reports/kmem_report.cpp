@@ -33,6 +33,7 @@ const char* type_name(KmemType type) { return kKmemTypes[static_cast<size_t>(typ
 
 json use_json(const KmemUse& use) {
   return {{"count", use.allocs},
+          {"first_ns", use.allocs != 0 ? json(use.first_ns) : json()},
           {"failed", use.failed},
           {"requested", use.bytes_req},
           {"given", use.bytes_alloc},

@@ -5,19 +5,25 @@
 #include <map>
 #include <optional>
 #include <ranges>
+#include <string_view>
 #include <utility>
 
 #include "ctl/reports/actor_json.h"
 #include "schema/names.h"
+#include "trace/metadata/container.h"
 
 namespace ktraced {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kExitEvent = "sched_process_exit";
+
 // A process with its times in the window.
 struct LivedProcess {
   const ProcessRow* row;
-  uint64_t until_ns;  // its end, or the last time at which it is known to live
+  uint64_t until_ns;        // its end, or the last time at which it is known to live
+  const char* end_unknown;  // why its end may be missing; null: it runs at the end, if not ended
 };
 // Nothing: the row has no such value. It is sorted after all rows that have one.
 using ProcessNumber = std::optional<uint64_t>;
@@ -45,8 +51,12 @@ constexpr std::pair<const char*, ProcessValue> kProcessKeys[] = {
 
 json ref_json(const ProcessRef& ref) { return {{"pid", ref.pid}, {"comm", comm_json(ref.comm)}}; }
 
-const char* why_text(Unknown why) {
+// Null: the end is known. `left_out`: --event leaves out the event that has it.
+const char* why_text(Unknown why, bool left_out) {
+  if (left_out) return "--event leaves out sched_process_exit";
   switch (why) {
+    case Unknown::none:
+      return nullptr;
     case Unknown::lost:
       return "events were lost";
     case Unknown::config_change:
@@ -73,10 +83,11 @@ json signal_json(const ProcessRow& row, const ExitStatus& status) {
 }
 
 // How it ended: "exited", "killed", "ended" without a status, "running" at the end, or "unknown".
-json end_json(const ProcessRow& row) {
+json end_json(const LivedProcess& process) {
+  const ProcessRow& row = *process.row;
   if (!row.end_ns) {
-    if (row.end_unknown == Unknown::none) return {{"how", "running"}};
-    return {{"how", "unknown"}, {"because", why_text(row.end_unknown)}};
+    if (process.end_unknown == nullptr) return {{"how", "running"}};
+    return {{"how", "unknown"}, {"because", process.end_unknown}};
   }
   json end = {{"how", "ended"}, {"ts", *row.end_ns}};
   if (!row.exit_code) return end;
@@ -90,32 +101,41 @@ json end_json(const ProcessRow& row) {
   return end;
 }
 
+json text_json(const std::string& text) { return text.empty() ? json() : json(text); }
+
 json process_json(const LivedProcess& process) {
   const ProcessRow& row = *process.row;
+  const Container container = container_of(row.cgroup).value_or(Container());
   json out = actor_json(row.pid, row.known, row.comm, row.start_ns);
   const auto lifetime = lifetime_of(process);
   out.update({{"parent", row.parent ? ref_json(*row.parent) : json()},
               {"uid", row.uid ? json(*row.uid) : json()},
               {"forked", row.forked},
+              {"first_ns", row.first_ns},
               {"lifetime_ns", lifetime ? json(*lifetime) : json()},
               {"cpu_ns", row.measured ? json(row.cpu_ns) : json()},
               {"uncertain", row.uncertain},
               {"threads", row.threads},
               {"execs", row.execs},
-              {"cgroup", row.cgroup.empty() ? json() : json(row.cgroup)},
-              {"program", row.program.empty() ? json() : json(row.program)},
-              {"end", end_json(row)}});
+              {"cgroup", text_json(row.cgroup)},
+              {"container", text_json(container.id)},
+              {"pod", text_json(container.pod)},
+              {"program", text_json(row.program)},
+              {"end", end_json(process)}});
   if (row.argv) out["argv"] = *row.argv;
   return out;
 }
 
-std::vector<LivedProcess> selected_processes(const ProcessAnalysis& analysis, uint64_t end_ns) {
+std::vector<LivedProcess> selected_processes(const ProcessAnalysis& analysis,
+                                             const ReportFacts& facts) {
+  const bool left_out = std::ranges::find(facts.left_out, kExitEvent) != facts.left_out.end();
   std::vector<LivedProcess> processes;
   for (const ProcessRow& row : analysis.rows()) {
     if (!row.selected) continue;
-    const bool runs = row.end_unknown == Unknown::none;
-    processes.push_back(
-        {&row, row.end_ns.value_or(runs ? std::max(end_ns, row.last_ns) : row.last_ns)});
+    const char* end_unknown = why_text(row.end_unknown, left_out);
+    const uint64_t last =
+        end_unknown == nullptr ? std::max(facts.end_ns, row.last_ns) : row.last_ns;
+    processes.push_back({&row, row.end_ns.value_or(last), end_unknown});
   }
   return processes;
 }
@@ -173,7 +193,7 @@ json process_report(const ProcessAnalysis& analysis, const ReportCommand& comman
   const auto* key = std::ranges::find(
       kProcessKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
   if (key == std::ranges::end(kProcessKeys)) key = kProcessKeys;
-  auto processes = selected_processes(analysis, facts.end_ns);
+  auto processes = selected_processes(analysis, facts);
   std::ranges::stable_sort(processes,
                            [value = key->second](const LivedProcess& a, const LivedProcess& b) {
                              return value(b) < value(a);

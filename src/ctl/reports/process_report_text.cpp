@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/process_report.h"
+#include "trace/metadata/container.h"
 
 namespace ktraced {
 namespace {
@@ -63,18 +66,45 @@ std::string unknown_ends_text(const json& rows) {
   return out;
 }
 
-std::vector<Table::Cell> lifetime_headings(const ReportClock& clock, const Colours& colours) {
+// "docker 0123456789ab", or the path of the control group.
+std::string cgroup_text(const json& row) {
+  constexpr size_t kShortId = 12;  // digits of an id that runtimes show
+  const std::string path = text_at(row, "cgroup");
+  const auto container = container_of(path);
+  if (!container) return path.empty() ? "?" : printable(path);
+  const bool is_id = container->id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const std::string id = is_id ? container->id.substr(0, kShortId) : container->id;
+  return printable(container->runtime.empty() ? id : container->runtime + " " + id);
+}
+
+// Is a process known to be in a group other than the root?
+bool has_cgroups(const json& rows) {
+  return std::ranges::any_of(rows, [](const json& row) {
+    const std::string path = text_at(row, "cgroup");
+    return !path.empty() && path != "/";
+  });
+}
+
+// The columns that a table has beside those of all.
+struct Columns {
+  const ReportClock& clock;
+  bool cgroups;
+};
+
+std::vector<Table::Cell> lifetime_headings(const Columns& columns, const Colours& colours) {
   std::vector<Table::Cell> head{heading("PID", true, colours), heading("PROCESS", false, colours),
                                 heading("PARENT", false, colours),
                                 heading("STARTED", true, colours)};
-  clock.add_heading(head, colours);
+  columns.clock.add_heading(head, colours);
   add_headings(head, {"LIVED", "ON CPU"}, true, colours);
-  add_headings(head, {"END", "PROGRAM"}, false, colours);
+  add_headings(head, {"END"}, false, colours);
+  if (columns.cgroups) add_headings(head, {"CGROUP"}, false, colours);
+  add_headings(head, {"PROGRAM"}, false, colours);
   return head;
 }
 
 // `begin`: of the window.
-std::vector<Table::Cell> lifetime_cells(const json& row, uint64_t begin, const ReportClock& clock) {
+std::vector<Table::Cell> lifetime_cells(const json& row, uint64_t begin, const Columns& columns) {
   const json& parent = member(row, "parent");
   std::vector<Table::Cell> cells{
       pid_cell(row),
@@ -82,13 +112,14 @@ std::vector<Table::Cell> lifetime_cells(const json& row, uint64_t begin, const R
       {parent.is_null() ? "?" : actor_label(parent)},
       start_cell(row, begin)};
   if (row.contains("start_ns"))
-    clock.add_time(cells, number_at(row, "start_ns"));
+    columns.clock.add_time(cells, number_at(row, "start_ns"));
   else
-    clock.add_nothing(cells);
-  cells.insert(cells.end(), {lifetime_cell(row),
-                             known_duration_cell(row, "cpu_ns"),
-                             {end_text(member(row, "end"))},
-                             {program_text(row)}});
+    columns.clock.add_nothing(cells);
+  cells.insert(
+      cells.end(),
+      {lifetime_cell(row), known_duration_cell(row, "cpu_ns"), {end_text(member(row, "end"))}});
+  if (columns.cgroups) cells.push_back({cgroup_text(row)});
+  cells.push_back({program_text(row)});
   return cells;
 }
 
@@ -98,8 +129,9 @@ std::string process_report_text(const json& report, const Colours& colours) {
   const uint64_t begin = number_at(member(report, "window"), "begin_ns");
   const json& table = member(report, "processes");
   const ReportClock clock(report);
-  Table text(lifetime_headings(clock, colours));
-  for (const json& row : list_at(table, "rows")) text.add(lifetime_cells(row, begin, clock));
+  const Columns columns{.clock = clock, .cgroups = has_cgroups(list_at(table, "rows"))};
+  Table text(lifetime_headings(columns, colours));
+  for (const json& row : list_at(table, "rows")) text.add(lifetime_cells(row, begin, columns));
   std::string out = text.text() + more_rows(table) + "\n";
   if (const uint64_t lost = number_at(report, "lost"); lost != 0)
     out += fmt::format("{} events were lost\n", grouped(lost));

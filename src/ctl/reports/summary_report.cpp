@@ -38,9 +38,11 @@ const std::vector<Hint>& hints() {
 
 json events_json(const SummaryAnalysis& analysis, const ReportFacts& facts) {
   json events = json::object();
-  for (const auto& [name, count] : analysis.events())
+  for (const auto& [name, count] : analysis.events()) {
     events[name] = {
         {"events", count.events}, {"lost", count.lost}, {"missed", 0}, {"overwritten", 0}};
+    if (count.events != 0) events[name]["first_ns"] = count.first_ns;
+  }
   for (const auto& [name, account] : facts.accounts.items()) {
     if (!events.contains(name)) events[name] = {{"events", 0}, {"lost", 0}};
     for (const char* count : {"missed", "overwritten"})

@@ -5,11 +5,15 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
 #include <set>
 
 #include "analysis/coverage/comm.h"
 #include "analysis/predicate/named_value.h"
 #include "base/text/suggest.h"
+#include "schema/names.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {
@@ -17,6 +21,9 @@ namespace ktraced {
 namespace {
 
 constexpr std::string_view kAnyError = "any";
+constexpr std::string_view kListedByTrace =
+    "'.schema EVENT' of 'ktracectl query DIR' lists those of an event";
+constexpr std::string_view kWhere = "--where ";
 
 bool comm_matches(std::string_view comm, std::string_view pattern) {
   if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -64,7 +71,7 @@ std::vector<Condition> conditions_of(const SelectionArgs& args) {
   std::vector<Condition> conditions;
   conditions.reserve(args.where.size() + 2);
   for (const std::string& where : args.where)
-    conditions.push_back({fmt::format("--where '{}'", where), where});
+    conditions.push_back({fmt::format("{}'{}'", kWhere, where), where});
   if (!args.syscalls.empty())
     conditions.push_back({fmt::format("--syscall {}", fmt::join(args.syscalls, ",")),
                           fmt::format("nr in ({})", fmt::join(args.syscalls, ", "))});
@@ -80,19 +87,67 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// "error 'enoent'; did you mean 'ENOENT'?"
+std::string unknown_error(const std::string& typed, const std::vector<std::string>& names) {
+  const std::string_view name = std::string_view(typed).substr(typed.starts_with('-') ? 1 : 0);
+  std::string meant;
+  int32_t number = 0;
+  if (std::from_chars(name.data(), name.data() + name.size(), number).ptr ==
+      name.data() + name.size())
+    meant = errno_name(number);
+  else
+    std::ranges::transform(name, std::back_inserter(meant), [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+  if (meant == "ANY" || meant == "ALL") meant = kAnyError;
+  if (meant != kAnyError && std::ranges::find(names, meant) == names.end())
+    return unknown_name("error", typed, names);
+  return fmt::format("unknown error '{}'; did you mean '{}'?", typed, meant);
+}
+
 // The names that --syscall and --error take.
 Result<> check_names(const SelectionArgs& args, const Schema& schema) {
-  const auto check = [&](const char* what, Meaning meaning, const std::vector<std::string>& typed,
-                         const char* any) -> Result<> {
-    if (typed.empty()) return {};
-    const std::vector<std::string> names = value_names(meaning, schema);
-    for (const std::string& name : typed)
-      if (name != any && !is_number(name) && std::ranges::find(names, name) == names.end())
-        return fail(ExitCode::usage, "{}", unknown_name(what, name, names));
-    return {};
+  const auto unknown_in = [](const std::vector<std::string>& typed,
+                             const std::vector<std::string>& names) {
+    return std::ranges::find_if(typed, [&](const std::string& name) {
+      return !is_number(name) && std::ranges::find(names, name) == names.end();
+    });
   };
-  if (auto good = check("system call", Meaning::syscall_nr, args.syscalls, ""); !good) return good;
-  return check("error", Meaning::errno_nr, args.errors, kAnyError.data());
+  if (!args.syscalls.empty()) {
+    const auto names = value_names(Meaning::syscall_nr, schema);
+    if (const auto bad = unknown_in(args.syscalls, names); bad != args.syscalls.end())
+      return fail(ExitCode::usage, "{}", unknown_name("system call", *bad, names));
+  }
+  if (args.errors.empty()) return {};
+  auto names = value_names(Meaning::errno_nr, schema);
+  names.emplace_back(kAnyError);
+  if (const auto bad = unknown_in(args.errors, names); bad != args.errors.end())
+    return fail(ExitCode::usage, "{}", unknown_error(*bad, names));
+  return {};
+}
+
+// An option that selects by what many take for a field.
+struct Alternative {
+  std::string_view field;
+  std::string_view option;
+};
+
+constexpr Alternative kAlternatives[] = {
+    {"error", "; for system calls use --error ENOENT, or any"},
+    {"uid", "; for the user of a process use --uid"},
+};
+
+// Sentences about those fields of the expression that only few events have.
+std::vector<std::string> hints_of(const Predicate& predicate) {
+  constexpr size_t kFew = 4;
+  std::vector<std::string> hints;
+  for (const auto& [field, events] : predicate.fields()) {
+    if (events.size() > kFew) continue;
+    const auto* other = std::ranges::find(kAlternatives, field, &Alternative::field);
+    hints.push_back(fmt::format("'{}' is a field of {}{}", field, fmt::join(events, ", "),
+                                other != std::end(kAlternatives) ? other->option : ""));
+  }
+  return hints;
 }
 
 // Bits of MetConditions: the tasks, the CPU, and from kFields on a bit for each condition on
@@ -122,13 +177,21 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   for (Condition& condition : conditions_of(args)) {
     if (selection.where_.size() == kMaxConditions)
       return fail(ExitCode::usage, "more than {} conditions: join them with &&", kMaxConditions);
-    auto predicate = Predicate::make(condition.expression, schema);
+    auto predicate =
+        Predicate::make(condition.expression, schema,
+                        owner == SchemaOf::trace ? kListedByTrace : Predicate::kListedByDaemon);
     if (!predicate) return propagate(predicate);
     selection.where_.push_back(std::move(*predicate));
     selection.where_options_.push_back(std::move(condition.option));
   }
   selection.task_fields_.resize(EVENT_ID_MAX);
   for (const Event& event : schema.events()) selection.learn(event);
+  for (size_t i = 0; i < selection.where_.size() && !selection.all_events_; ++i)
+    if (std::ranges::none_of(selection.chosen_, [&](const std::string& event) {
+          return selection.can_meet(i, event);
+        }))
+      return fail(ExitCode::usage, "{} concerns no event of --event {}",
+                  selection.where_options_[i], fmt::join(args.events, ","));
   return selection;
 }
 
@@ -198,8 +261,22 @@ std::string Selection::unmet_text(MetConditions met) const {
   }
   if ((met & bit(kCpuBit)) == 0) add("--cpu", cpus_);
   for (size_t i = 0; i < where_.size(); ++i)
-    if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i];
+    if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i] + hints_text(i);
   return text.substr(std::min<size_t>(1, text.size()));
+}
+
+std::string Selection::hints_text(size_t condition) const {
+  if (!where_options_[condition].starts_with(kWhere)) return {};
+  const auto hints = hints_of(where_[condition]);
+  return hints.empty() ? std::string() : fmt::format(" ({})", fmt::join(hints, "; "));
+}
+
+std::vector<std::string> Selection::field_hints() const {
+  std::vector<std::string> hints;
+  for (size_t i = 0; i < where_.size(); ++i)
+    if (where_options_[i].starts_with(kWhere))
+      std::ranges::move(hints_of(where_[i]), std::back_inserter(hints));
+  return hints;
 }
 
 bool Selection::wants_cpu(uint32_t cpu) const {

@@ -48,7 +48,8 @@ enum class SchemaOf { daemon, trace };
 class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming
-  // those that may be meant, or as Predicate::make(). Names may be patterns: "irq:*".
+  // those that may be meant, for a condition that none of the named events can meet, or as
+  // Predicate::make(). Names may be patterns: "irq:*".
   static Result<Selection> make(const SelectionArgs& args, const Schema& schema,
                                 SchemaOf owner = SchemaOf::daemon);
 
@@ -76,6 +77,8 @@ class Selection {
   [[nodiscard]] const std::vector<std::string>& conditions() const { return where_options_; }
   // Those conditions that are not in `met`, as typed: "--comm nginx --error ENOENT".
   [[nodiscard]] std::string unmet_text(MetConditions met) const;
+  // Why --where may select nothing: its fields that only few events have, one sentence each.
+  [[nodiscard]] std::vector<std::string> field_hints() const;
   // Can a record of the event meet the condition with this index?
   [[nodiscard]] bool can_meet(size_t condition, std::string_view event) const;
   // Can a record of the event meet all of them?
@@ -88,6 +91,8 @@ class Selection {
   [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu,
                                 const NameTable& names) const;
   [[nodiscard]] bool is_named(const Event& event) const;
+  // " (…)" with the sentences of field_hints() about the condition with this index.
+  [[nodiscard]] std::string hints_text(size_t condition) const;
   [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                            const NameTable& names) const;
   [[nodiscard]] bool has_task_conditions() const {

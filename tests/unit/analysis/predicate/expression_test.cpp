@@ -74,6 +74,17 @@ TEST(Expression, ReportsTheCharacterOfAnError) {
   for (const auto& [text, message] : cases) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
 }
 
+TEST(Expression, SuggestsTheOperatorThatWasMeant) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"ret = 0", "did you mean '=='?"},      {"a or b", "did you mean '||'?"},
+      {"a == 1 AND b", "did you mean '&&'?"}, {"(a or b)", "did you mean '||'?"},
+      {"not x", "did you mean '!'?"},         {"not (x)", "did you mean '!'?"},
+      {"x | y", "did you mean '||'?"},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_THAT(error_of(text), HasSubstr(expected));
+  EXPECT_EQ(parsed("not == 1").field, "not") << "a field of this name";
+}
+
 TEST(Expression, BoundsLengthAndDepth) {
   EXPECT_THAT(error_of(std::string(5000, ' ')), HasSubstr("at most 4096 characters"));
   EXPECT_THAT(error_of(std::string(1000, '(')), HasSubstr("nested too deeply"));

@@ -132,6 +132,34 @@ TEST_F(PredicateTest, ReportsFieldsAndValuesThatCannotBe) {
   for (const auto& [text, message] : cases) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
 }
 
+TEST_F(PredicateTest, ChecksTheNamesOfEvents) {
+  EXPECT_THAT(
+      error_of("event == sched_swich"),
+      HasSubstr("at character 10 of 'event == sched_swich': unknown event 'sched_swich'; did "
+                "you mean 'sched_switch'?"));
+  EXPECT_THAT(error_of("cpu == 1 && event in (kfree, sched_swich)"), HasSubstr("unknown event"));
+  EXPECT_THAT(error_of("event == syscalls"),
+              HasSubstr("'syscalls' is a group of events: use --event syscalls"));
+  EXPECT_THAT(error_of("event ~ 'shed*'"), HasSubstr("no event has such a name"));
+  EXPECT_TRUE(matches("event ~ 'sys_*'", exit_of(257, -2)));
+  EXPECT_TRUE(matches("event != kfree", exit_of(257, -2)));
+}
+
+TEST_F(PredicateTest, RefusesTheBitsOfANegativeNumber) {
+  EXPECT_THAT(error_of("ret == 0xfffffffffffffffe"),
+              HasSubstr("ret is a signed number; did you mean -2?"));
+  EXPECT_THAT(error_of("prev_prio == 0xffffffff"), HasSubstr("did you mean -1?"));
+  EXPECT_TRUE(matches("ret & 0x8000000000000000", exit_of(257, -2)));
+}
+
+TEST_F(PredicateTest, KnowsWhichEventsHaveItsFields) {
+  const auto predicate = Predicate::make("error == ENOENT || tid == 3", schema_);
+  ASSERT_TRUE(predicate);
+  ASSERT_EQ(predicate->fields().size(), 1U) << "tid is the record's own";
+  EXPECT_THAT(predicate->fields().at("error"),
+              ::testing::ElementsAre("signal_deliver", "signal_generate"));
+}
+
 TEST_F(PredicateTest, MarksThePlaceOfAnError) {
   const auto predicate = Predicate::make("comm == 'caf\xc3\xa9\n' && rett", schema_);
   ASSERT_FALSE(predicate);

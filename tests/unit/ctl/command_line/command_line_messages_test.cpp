@@ -59,6 +59,26 @@ TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
   usage_error({"stream", "extra"});
 }
 
+TEST(CommandLine, RefusesEmptyEntriesOfLists) {
+  EXPECT_EQ(usage_error({"show", "/a", "--syscall", ""}),
+            "ktracectl: --syscall: the value is empty; see 'ktracectl help show'\n");
+  for (const char* option : {"--event", "--pid", "--uid", "--comm", "--tid", "--cpu", "--error",
+                             "--syscall", "--cgroup"})
+    EXPECT_THAT(usage_error({"show", "/a", option, ""}), HasSubstr("the value is empty")) << option;
+  EXPECT_THAT(usage_error({"show", "/a", "--pid", "222,,223"}),
+              HasSubstr("--pid: '222,,223' has an empty entry"));
+  EXPECT_THAT(usage_error({"show", "/a", "--cpu", "0,"}), HasSubstr("'0,' has an empty entry"));
+  EXPECT_THAT(usage_error({"record", "-o", "/a", "--follow", ","}), HasSubstr("an empty entry"));
+}
+
+TEST(CommandLine, NamesTheWrongEntryOfAList) {
+  EXPECT_EQ(usage_error({"show", "/a", "--pid", "222,abc"}),
+            "ktracectl: --pid: 'abc' is not a number; see 'ktracectl help show'\n");
+  EXPECT_THAT(usage_error({"show", "/a", "--tid", "1,-2"}), HasSubstr("--tid: '-2' is below 0"));
+  EXPECT_THAT(usage_error({"show", "/a", "--cpu", "4294967296"}), HasSubstr("is too large"));
+  EXPECT_THAT(usage_error({"show", "/a", "--uid", "0,no-such-user"}), HasSubstr("no-such-user"));
+}
+
 TEST(CommandLine, ReportsUnknownCommandsWithSuggestions) {
   EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats'; did you mean 'status'?"));
   EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
@@ -107,6 +127,20 @@ std::string help_text(const std::vector<const char*>& words) {
 
 TEST(CommandLine, HelpOnEventsListHasItsOptions) {
   EXPECT_THAT(help_text({"help", "events", "list"}), HasSubstr("-v,--verbose"));
+}
+
+TEST(CommandLine, HelpOffersTimesOnlyWhereTheyAreTaken) {
+  const auto help_of = [](const std::vector<const char*>& words) {
+    auto parsed = parse(words);
+    const auto* nothing = std::get_if<NothingToRun>(&parsed);
+    return nothing == nullptr ? std::string() : nothing->out;
+  };
+  const std::string stream = help_of({"help", "stream"});
+  EXPECT_THAT(stream, Not(HasSubstr("--since TIME")));
+  EXPECT_THAT(stream, Not(HasSubstr("--last TIME")));
+  EXPECT_THAT(stream, HasSubstr("--until TIME"));
+  EXPECT_THAT(help_of({"help", "show"}), HasSubstr("--since TIME"));
+  EXPECT_THAT(help_of({"help", "report", "kmem"}), HasSubstr("Of traces: Only from this time on"));
 }
 
 TEST(CommandLine, HelpCommandEqualsTheHelpOption) {

@@ -136,6 +136,17 @@ TEST_F(ExportTest, HasAllEventsOfTheGoldenTrace) {
   EXPECT_FALSE(trace.slices.empty());
 }
 
+TEST_F(ExportTest, CountsOnlySelectedEventsForPerfetto) {
+  ExportCommand command = to_file({write("a")});
+  command.selection.pids = {99999};
+  exported(command);
+  EXPECT_THAT(err_, HasSubstr("no event is selected by these options, but 5 events were lost"));
+  EXPECT_THAT(err_, HasSubstr("ktracectl: 0 events exported"));
+  command.selection.pids = {9};
+  exported(command);
+  EXPECT_THAT(err_, HasSubstr("ktracectl: 2 events exported")) << "one of its two switches";
+}
+
 TEST_F(ExportTest, WritesTheSameJsonAsShow) {
   ExportCommand command = to_file({kGolden / "trace"});
   command.form = ExportCommand::Form::json;

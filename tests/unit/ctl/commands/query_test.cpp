@@ -56,6 +56,13 @@ TEST_F(Query, PrintsATable) {
   EXPECT_EQ(run({.sql = "SELECT char(27) || '[31m' AS x"}), "x\n\\x1b[31m\n");
 }
 
+TEST_F(Query, RefusesTwoForms) {
+  EXPECT_EQ(run({.sql = "SELECT 1", .csv = true}, true), "");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_EQ(result_.error().message, "--csv and --json exclude each other");
+}
+
 TEST_F(Query, SelectsAPartOfTheTraces) {
   const TimePoint middle{.kind = TimePoint::Kind::boot, .ns = 2000, .text = "0.000002"};
   EXPECT_EQ(run({.times = {.since = middle}, .sql = "SELECT ts FROM sys_exit"}), "  ts\n3400\n");

@@ -82,6 +82,37 @@ TEST_F(Show, ShowsNamesSymbolsAndLossesInOrder) {
   EXPECT_THAT(err_, HasSubstr("recording of test-host, 2.000 s, complete"));
 }
 
+TEST_F(Show, NamesTheEventsOfFieldsThatSelectNothing) {
+  ShowCommand command = of({write("a")});
+  command.selection.where = {"error == ENOENT"};
+  run(command);
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(err_, HasSubstr("no event is selected by these options"));
+  EXPECT_THAT(err_, HasSubstr("'error' is a field of signal_deliver, signal_generate; for system "
+                              "calls use --error ENOENT"));
+}
+
+TEST_F(Show, RefusesConditionsThatItsEventsCannotMeet) {
+  ShowCommand command = of({write("a")});
+  command.selection.events = {"sched_switch"};
+  command.selection.syscalls = {"openat"};
+  run(command);
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_THAT(result_.error().message,
+              HasSubstr("--syscall openat concerns no event of --event sched_switch"));
+  command.selection = {.errors = {"ENOENT"}};
+  command.format = OutputFormat::kmemtrace;
+  run(command);
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message,
+              HasSubstr("--format kmemtrace cannot use --error ENOENT: it concerns none of its "
+                        "events (kmalloc, kfree, "));
+  command.format = OutputFormat::process;
+  run(command);
+  EXPECT_TRUE(result_) << result_.error().message;
+}
+
 TEST_F(Show, SelectsAndEndsLikeStream) {
   auto trace = write("a");
   ShowCommand command = of({trace});

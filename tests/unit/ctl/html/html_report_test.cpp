@@ -93,6 +93,19 @@ TEST_F(HtmlReport, ContainsTheOtherReports) {
   }
 }
 
+TEST_F(HtmlReport, HasTheClockOffsetExactly) {
+  make({write(busy())});
+  EXPECT_EQ(json::parse(text())["clock_offset_ns"], "1700000000123456789");
+}
+
+TEST_F(HtmlReport, HasTheTimeOfTheFirstEventOfRows) {
+  make({write(busy())});
+  const json data = json::parse(text());
+  EXPECT_EQ(data["summary"]["events"]["sched_switch"]["first_ns"], kSecond + 10);
+  EXPECT_EQ(data["kmem"]["call_sites"]["rows"][0]["first_ns"], kSecond + 30);
+  EXPECT_EQ(data["processes"]["processes"]["rows"][0]["first_ns"], kSecond + 10);
+}
+
 TEST_F(HtmlReport, HasTimelines) {
   make({write(busy())});
   const json data = json::parse(text()), &timeline = data["timeline"];

@@ -83,6 +83,49 @@ TEST_F(ProcessReportTest, SelectsProcessesByTheirEvents) {
   EXPECT_EQ(rows[0]["pid"], 9);
 }
 
+TEST_F(ProcessReportTest, DoesNotKnowEndsThatTheSelectionLeavesOut) {
+  ReportCommand command = this->command(Kind::processes, {family()});
+  command.selection.events = {"sched_process_fork"};
+  run(command, true);
+  const json rows = json::parse(out_)["processes"]["rows"];
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["end"],
+              (json{{"how", "unknown"}, {"because", "--event leaves out sched_process_exit"}}));
+    EXPECT_NE(row["lifetime_ns"], kSecond) << "up to its last event, not to the end of the trace";
+  }
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("it is not known whether processes marked with ? have ended: --event "
+                              "leaves out sched_process_exit"));
+}
+
+TEST_F(ProcessReportTest, NamesContainersAndPods) {
+  const std::string id(64, 'a'), uid = "11111111-2222-3333-4444-555555555555";
+  const std::string pods = "/kubepods.slice/kubepods-pod11111111_2222_3333_4444_555555555555.slice";
+  const std::string path =
+      write({.schema = built_schema(),
+             .packets = {{.records = {forked(kSecond, 8, 9), forked(kSecond + 1000, 8, 10)}}},
+             .names = {task_name(8, 1, 8, "sh", 5), task_in_cgroup(9, kSecond, 9, 11),
+                       task_in_cgroup(10, kSecond + 1000, 10, 12), cgroup_path(12, "/a.slice"),
+                       cgroup_path(11, pods + "/cri-containerd-" + id + ".scope")},
+             .begin_ns = kSecond,
+             .end_ns = 2 * kSecond},
+            {}, "pods");
+  std::map<uint32_t, json> rows;
+  const json report = this->report(Kind::processes, {path});
+  for (const json& row : report["processes"]["rows"]) rows[row["pid"]] = row;
+  EXPECT_EQ(rows[9]["container"], id);
+  EXPECT_EQ(rows[9]["pod"], uid);
+  EXPECT_EQ(rows[10]["cgroup"], "/a.slice");
+  EXPECT_TRUE(rows[10]["container"].is_null());
+  EXPECT_TRUE(rows[8]["pod"].is_null());
+  const std::string shown = text(Kind::processes, path);
+  EXPECT_THAT(shown, ::testing::ContainsRegex("END +CGROUP +PROGRAM"));
+  EXPECT_THAT(shown, HasSubstr("  containerd aaaaaaaaaaaa\n"));
+  EXPECT_THAT(shown, HasSubstr("  /a.slice\n"));
+  EXPECT_THAT(text(Kind::processes, family()), ::testing::Not(HasSubstr("CGROUP")));
+}
+
 TEST_F(ProcessReportTest, PrintsCommaSeparatedValues) {
   ReportCommand command = this->command(Kind::processes, {family()});
   command.csv = true;
@@ -91,10 +134,10 @@ TEST_F(ProcessReportTest, PrintsCommaSeparatedValues) {
   ASSERT_EQ(lines().size(), 4U);
   EXPECT_EQ(lines()[0],
             "pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,"
-            "uncertain,threads,execs,program,argv,cgroup,end.how,end.ts,end.status,"
+            "uncertain,threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
             "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because");
   EXPECT_EQ(lines()[3],
-            "10,,\"cc,\"\"1\"\"\",1000001000,,9,make,1000,true,2000,,0,1,0,,,,killed,1000003000,,"
+            "10,,\"cc,\"\"1\"\"\",1000001000,,9,make,1000,true,2000,,0,1,0,,,,,,killed,1000003000,,"
             "SIGTERM,8,sh,");
 }
 

@@ -42,8 +42,9 @@ TEST_F(SummaryReportTest, CountsEvents) {
   with_loss.packets[1].lost = {{.count = 5, .event_id = EVENT_sys_enter}};
   const std::string path = write(with_loss, [](Manifest& m) { m.missed["kfree"] = 2; });
   const json actual = report(ReportCommand::Kind::summary, {path});
-  EXPECT_EQ(actual["events"]["kmalloc"],
-            json::parse(R"({"events":2,"lost":0,"missed":0,"overwritten":0})"));
+  EXPECT_EQ(
+      actual["events"]["kmalloc"],
+      json::parse(R"({"events":2,"lost":0,"missed":0,"overwritten":0,"first_ns":1000000000})"));
   EXPECT_EQ(actual["events"]["kfree"]["missed"], 2);
   EXPECT_EQ(actual["events"]["sys_enter"]["lost"], 5);
   EXPECT_EQ(actual["total"], json::parse(R"({"events":4,"lost":5,"missed":2,"overwritten":0})"));

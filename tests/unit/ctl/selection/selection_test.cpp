@@ -145,6 +145,43 @@ TEST_F(SelectionTest, SuggestsNamesOfCallsAndErrors) {
   EXPECT_TRUE(wants({.errors = {"EPERM", "any"}}, failed));
 }
 
+TEST_F(SelectionTest, SaysWhichEventsHaveAFieldThatSelectsNothing) {
+  const Selection selection = select({.where = {"error == ENOENT", "tid == 4"}});
+  EXPECT_THAT(selection.field_hints(),
+              ElementsAre("'error' is a field of signal_deliver, signal_generate; for system calls "
+                          "use --error ENOENT, or any"));
+  EXPECT_THAT(selection.unmet_text(0),
+              HasSubstr("--where 'error == ENOENT' ('error' is a field of signal_deliver, "));
+  EXPECT_THAT(select({.where = {"uid == 0"}}).field_hints(),
+              ElementsAre("'uid' is a field of mark_victim; for the user of a process use --uid"));
+  EXPECT_TRUE(select({.errors = {"ENOENT"}}).field_hints().empty()) << "nothing to mistake";
+}
+
+TEST_F(SelectionTest, SuggestsTheFormOfErrors) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"enoent", "unknown error 'enoent'; did you mean 'ENOENT'?"},
+      {"-ENOENT", "did you mean 'ENOENT'?"},
+      {"-2", "unknown error '-2'; did you mean 'ENOENT'?"},
+      {"ANY", "did you mean 'any'?"},
+  };
+  for (const auto& [typed, expected] : cases) {
+    const auto selection = Selection::make({.errors = {typed}}, schema_);
+    ASSERT_FALSE(selection) << typed;
+    EXPECT_THAT(selection.error().message, HasSubstr(expected));
+  }
+  EXPECT_TRUE(Selection::make({.errors = {"2", "any"}}, schema_));
+}
+
+TEST_F(SelectionTest, NamesTheCommandThatListsFieldsOfATrace) {
+  const auto of_trace = Selection::make({.where = {"xyzzy == 1"}}, schema_, SchemaOf::trace);
+  ASSERT_FALSE(of_trace);
+  EXPECT_THAT(of_trace.error().message,
+              HasSubstr("unknown field 'xyzzy'; '.schema EVENT' of 'ktracectl query DIR' lists"));
+  const auto of_daemon = Selection::make({.where = {"xyzzy == 1"}}, schema_);
+  ASSERT_FALSE(of_daemon);
+  EXPECT_THAT(of_daemon.error().message, HasSubstr("events list -v"));
+}
+
 TEST_F(SelectionTest, SelectsALossIfItsEventsMayBe) {
   const Selection selection = select({.pids = {1}, .cpus = {3}, .errors = {"any"}});
   EXPECT_TRUE(selection.wants_loss(3, EVENT_sys_exit));
