@@ -54,6 +54,21 @@ void WakeupAnalysis::on_woken(Plan::Kind kind, uint32_t tid, RecordView record,
     (woken.first ? woken.last : woken.first) = by;
 }
 
+std::optional<std::set<std::string>> WakeupAnalysis::names_without_target() const {
+  std::set<std::string> comms;
+  bool found = false;
+  for (const Source& source : sources_)
+    source.names->for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {
+      for (const TaskName& version : versions) {
+        if (version.tgid == 0) continue;  // an end
+        found |= is_target_(tid, &version);
+        comms.emplace(version.comm());
+      }
+    });
+  if (found) return std::nullopt;
+  return comms;
+}
+
 // Who woke a thread at that time.
 std::optional<WakeupAnalysis::WokenBy> WakeupAnalysis::waker_of(uint32_t tid, uint64_t woken_ns) {
   auto woken = woken_.extract(tid);
@@ -96,7 +111,8 @@ uint32_t WakeupAnalysis::row_of_unknown_waker() {
 void WakeupAnalysis::on_wait(const WaitInterval& interval) {
   if (!is_target_(interval.tid, interval.task)) return;
   const auto waker = waker_of(interval.tid, interval.begin_ns);
-  if (interval.task != nullptr) targets_[interval.tid] = interval.task->comm();
+  std::string& name = targets_[interval.tid];
+  if (interval.task != nullptr) name = interval.task->comm();
   if (interval.unknown != Unknown::none) {
     ++uncertain_;
     return;

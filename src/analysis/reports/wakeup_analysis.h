@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -85,6 +86,9 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   [[nodiscard]] const Histogram& delays() const { return delays_; }
   // Waits after a preemption: their times.
   [[nodiscard]] const Histogram& preemptions() const { return preemptions_; }
+  // The names of all threads that any source knows, sorted; nothing if one of them is a target,
+  // woken or not.
+  [[nodiscard]] std::optional<std::set<std::string>> names_without_target() const;
   // Threads that were found, by id.
   [[nodiscard]] const std::map<uint32_t, std::string>& targets() const { return targets_; }
   // Waits that are not counted, because events in between are missing.

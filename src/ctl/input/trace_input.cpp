@@ -20,12 +20,14 @@ using nlohmann::json;
 
 json trace_facts(const TraceReader& trace) {
   const Manifest& manifest = trace.manifest();
+  std::vector<std::string> reasons = manifest.incomplete_because;
+  for (const Error& damage : trace.damage()) reasons.push_back(damage.message);
   return {{"path", trace.path().string()},
           {"kind", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording"},
           {"host", manifest.origin.host},
           {"kernel", manifest.origin.kernel},
-          {"complete", !trace.unfinished() && manifest.complete()},
-          {"incomplete_because", manifest.incomplete_because}};
+          {"complete", !trace.unfinished() && manifest.complete() && trace.damage().empty()},
+          {"incomplete_because", std::move(reasons)}};
 }
 
 json accounts_of(const History& history) {
@@ -95,6 +97,15 @@ std::vector<LossItem> beginning_of(const History& history, uint32_t source) {
       if (const Event* event = trace.schema().find(name); event != nullptr)
         losses.push_back({.cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
   }
+  return losses;
+}
+
+// All events that the CPU may have had there, as losses with count 0.
+std::vector<LossItem> losses_of(const TraceReader& trace, const History::Unreadable& what) {
+  std::vector<LossItem> losses;
+  for (const Event& event : trace.schema().events())
+    losses.push_back(
+        {.ts = what.ts, .cpu = what.cpu, .event_id = event.id, .count = 0, .source = what.source});
   return losses;
 }
 
@@ -186,6 +197,10 @@ void TraceInput::begin(Analysis& analysis) {
   }
   for (ConfigSpan& span : history_spans(history_))
     feed.add_change(span.begin_ns, std::move(span.config));
+  history_.on_unreadable([this](const History::Unreadable& what) {
+    for (const LossItem& loss : losses_of(history_.traces()[what.source], what))
+      feed_->on_loss(loss);
+  });
 }
 
 bool TraceInput::read_more() {

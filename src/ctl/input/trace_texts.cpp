@@ -21,13 +21,14 @@ std::string state_of(const TraceReader& trace) {
   const std::string host = printable(manifest.origin.host);
   if (trace.unfinished()) return fmt::format("unfinished trace of {}", host);
   const uint64_t begin = std::min(manifest.begin_ns, manifest.end_ns);
-  return fmt::format(
-      "{} of {}, {:.3f} s, {}", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
-      host, static_cast<double>(manifest.end_ns - begin) / 1e9,
-      manifest.complete()
-          ? "complete"
-          : "incomplete: " +
-                printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
+  std::vector<std::string> reasons = manifest.incomplete_because;
+  if (!trace.damage().empty()) reasons.emplace_back("a part of it could not be read");
+  return fmt::format("{} of {}, {:.3f} s, {}",
+                     manifest.kind == TraceKind::snapshot ? "snapshot" : "recording", host,
+                     static_cast<double>(manifest.end_ns - begin) / 1e9,
+                     manifest.complete() && reasons.empty()
+                         ? "complete"
+                         : "incomplete: " + printable(fmt::format("{}", fmt::join(reasons, "; "))));
 }
 
 }  // namespace

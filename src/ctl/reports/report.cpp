@@ -118,11 +118,16 @@ Result<json> syscalls(const Making& making) {
 
 Result<json> wakeups(const Making& making) {
   WakeupAnalysis analysis(wakeup_targets(making.command.who), making.command.single_events());
-  return read_and_make(making, analysis, [&] {
+  auto report = read_and_make(making, analysis, [&] {
     making.facts = making.input.facts(kWakeupNeeds);
     analysis.finish(making.facts.end_ns);
     return wakeup_report(analysis, making.command);
   });
+  // A stream has the names of those threads only that it has events of.
+  if (report && !making.command.live && making.input.verdict())
+    if (auto known = check_wakeup_targets(analysis, making.command.who); !known)
+      return propagate(known);
+  return report;
 }
 
 constexpr std::string_view kFileUses[] = {"sys_enter",          "sys_exit",

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/text/suggest.h"
 #include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
@@ -104,6 +105,9 @@ std::string instead_text(const json& report, const Colours& colours) {
   return text.text() + more_rows(table) + "\n";
 }
 
+// "1 time", "1,234 times".
+std::string times_of(uint64_t count) { return grouped(count) + (count == 1 ? " time" : " times"); }
+
 // Of a delay.
 std::vector<Table::Cell> delay_cells(const json& delay, const ReportClock& clock) {
   const json &instead = member(delay, "instead"), &waker = member(delay, "waker");
@@ -174,6 +178,16 @@ WakeupAnalysis::IsTarget wakeup_targets(const std::string& who) {
   };
 }
 
+Result<> check_wakeup_targets(const WakeupAnalysis& analysis, const std::string& who) {
+  if (!analysis.targets().empty()) return {};
+  const auto comms = analysis.names_without_target();
+  if (!comms) return {};
+  const bool is_number = std::ranges::all_of(who, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number) return fail(ExitCode::usage, "no thread or process with the id {} is known", who);
+  return fail(ExitCode::usage, "{}",
+              unknown_name("thread", who, *comms, "'ktracectl report sched' lists the threads"));
+}
+
 json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command) {
   const auto* key = std::ranges::find(
       kWakerKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
@@ -207,11 +221,16 @@ json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command)
 
 std::string wakeup_report_text(const json& report, const Colours& colours) {
   const json& preempted = member(report, "preempted");
-  std::string out = fmt::format(
-      "{} threads match {}: woken {} times, preempted {} times for {}\n\n",
-      grouped(list_at(report, "threads").size()), printable(text_at(report, "who")),
-      grouped(number_at(member(report, "delay"), "count")), grouped(number_at(preempted, "count")),
-      duration_text(number_at(preempted, "total_ns")));
+  const uint64_t threads = list_at(report, "threads").size();
+  const std::string who = printable(text_at(report, "who"));
+  std::string out =
+      threads == 0
+          ? fmt::format("{} did not wait for a CPU, or none of its waits is selected\n\n", who)
+          : fmt::format("{} {}: woken {}, preempted {} for {}\n\n",
+                        threads == 1 ? "1 thread matches" : grouped(threads) + " threads match",
+                        who, times_of(number_at(member(report, "delay"), "count")),
+                        times_of(number_at(preempted, "count")),
+                        duration_text(number_at(preempted, "total_ns")));
   out += wakers_text(member(report, "wakers"), colours) + instead_text(report, colours) +
          wakeup_longest_text(report, colours);
   if (!list_at(report, "histogram").empty())

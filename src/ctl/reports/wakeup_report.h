@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/reports/wakeup_analysis.h"
+#include "base/error.h"
 #include "ctl/input/options.h"
 #include "ctl/terminal/terminal.h"
 
@@ -21,6 +22,10 @@ inline const std::vector<std::string> kWakeupNeeds = {"sched_switch", "sched_wak
 
 // The threads that `who` names: the id of a process or thread, or a pattern of names ('nginx*').
 [[nodiscard]] WakeupAnalysis::IsTarget wakeup_targets(const std::string& who);
+
+// Fails with ExitCode::usage if no thread that the trace knows is one of those that `who` names.
+// `analysis` must have read the trace.
+[[nodiscard]] Result<> check_wakeup_targets(const WakeupAnalysis& analysis, const std::string& who);
 
 // As JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json wakeup_report(const WakeupAnalysis& analysis,

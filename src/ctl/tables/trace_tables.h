@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The tables of threads, processes, losses and config changes.
+// The tables of threads, processes, their moves between control groups, losses and config changes.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@ namespace ktraced {
 // What `input` refers to must outlive them.
 [[nodiscard]] std::unique_ptr<QueryTable> threads_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> processes_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> cgroup_moves_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> losses_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> config_changes_table(const TableInput& input);
 

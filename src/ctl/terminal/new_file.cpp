@@ -56,6 +56,11 @@ FileAccess access_of_traces(const std::vector<std::string>& directories) {
 Result<NewFile> NewFile::create(const fs::path& path, const FileAccess& access) {
   fs::path partial = path;
   partial += ".partial";
+  if (const auto trace = trace_around(path))
+    return fail(ExitCode::usage,
+                "cannot write {}: {} is a trace, which nobody may add files to; "
+                "choose a place outside of it",
+                printable(path.string()), printable(trace->string()));
   if (path_exists(path)) {
     auto taken = already_there(path);
     return propagate(taken);

@@ -27,7 +27,8 @@ struct FileAccess {
 // then it is called NAME.partial; it is removed if it is not finished. Move-only.
 class NewFile {
  public:
-  // Fails with ExitCode::usage if the name or NAME.partial already exists.
+  // Fails with ExitCode::usage if the name or NAME.partial already exists, or if it is a place in a
+  // trace directory.
   static Result<NewFile> create(const std::filesystem::path& path, const FileAccess& access = {});
   NewFile(NewFile&& other) noexcept = default;
   NewFile& operator=(NewFile&&) = delete;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <system_error>
 
 #include "base/files/read_file.h"
 #include "trace/directory/unreadable.h"
@@ -20,11 +21,29 @@ std::unexpected<Error> not_opened(const fs::path& path, const NotOpened& why) {
               kind_of_file(why.mode));
 }
 
+// Web pages and packages have files of the name manifest.json, too, but no packets beside them.
+bool is_trace(const fs::path& directory) {
+  std::error_code unknown;
+  return path_exists(directory / "manifest.json") && fs::is_directory(directory / "ctf", unknown);
+}
+
 }  // namespace
 
 bool path_exists(const fs::path& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+std::optional<fs::path> trace_around(const fs::path& path) {
+  std::error_code unknown;
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  fs::path at = fs::weakly_canonical(parent, unknown);
+  if (unknown) at = fs::absolute(parent, unknown).lexically_normal();
+  if (unknown) return std::nullopt;
+  for (;; at = at.parent_path()) {
+    if (is_trace(at)) return at;
+    if (!at.has_relative_path()) return std::nullopt;
+  }
 }
 
 Result<TraceDirectory> TraceDirectory::open(const fs::path& path) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -15,6 +16,9 @@ namespace ktraced {
 
 // Does anything with this name exist, even a dangling link?
 [[nodiscard]] bool path_exists(const std::filesystem::path& path);
+// The trace directory that a new file or directory `path` would be part of, links resolved; nothing
+// if it is outside of all traces. Traces are finished: nobody may add to them.
+[[nodiscard]] std::optional<std::filesystem::path> trace_around(const std::filesystem::path& path);
 
 // An open directory; it stays the same one if it is renamed. Move-only.
 class TraceDirectory {

@@ -197,20 +197,22 @@ std::vector<PacketFile> TraceReader::open_files() {
   return files;
 }
 
-void TraceReader::check_end(const PacketFile& file, const Result<>& end) {
+bool TraceReader::check_end(const PacketFile& file, const Result<>& end) {
   if (!end) {
     // A writer that was stopped may leave a truncated last packet.
-    if (!unfinished_ || !file.truncated()) add_damage(end.error());
-    return;
+    if (unfinished_ && file.truncated()) return true;
+    add_damage(end.error());
+    return false;
   }
   const CpuAccount* counted = account(file.cpu());
-  if (unfinished_ || counted == nullptr || file.skipped()) return;
+  if (unfinished_ || counted == nullptr || file.skipped()) return true;
   const uint64_t expected = counted->total().records;
-  if (file.records() == expected) return;
+  if (file.records() == expected) return true;
   add_damage(
       {ExitCode::data, fmt::format("{} is damaged: it ends at byte {} with {} records, and the "
                                    "manifest says that it has {}",
                                    file.path().string(), file.offset(), file.records(), expected)});
+  return false;
 }
 
 }  // namespace ktraced

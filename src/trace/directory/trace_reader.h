@@ -47,8 +47,8 @@ class TraceReader {
   // Opens the files of all CPUs. Missing and surplus files become damage().
   std::vector<PacketFile> open_files();
   // Call this when `file` has been read to its end or to an invalid packet. Adds to damage() if the
-  // file had fewer records than the manifest says.
-  void check_end(const PacketFile& file, const Result<>& end);
+  // file had fewer records than the manifest says. False if there is damage.
+  bool check_end(const PacketFile& file, const Result<>& end);
 
  private:
   TraceReader(std::filesystem::path path, Manifest manifest, bool unfinished)

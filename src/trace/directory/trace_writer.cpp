@@ -51,6 +51,11 @@ Result<> TraceWriter::check_free(const fs::path& path) {
                 "cannot write the trace {}: {} exists, because another is being written there or "
                 "was not finished; remove it or choose another name",
                 path.string(), partial.string());
+  if (const auto around = trace_around(path))
+    return fail(ExitCode::usage,
+                "cannot write the trace {}: {} is a trace, which nobody may add files to; choose a "
+                "place outside of it",
+                path.string(), around->string());
   return {};
 }
 

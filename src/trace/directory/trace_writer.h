@@ -31,7 +31,8 @@ class TraceWriter {
   // Is the address in the kernel's code, so that it needs a symbol?
   using IsCode = std::function<bool(uint64_t address)>;
 
-  // Fails with ExitCode::usage if `path` or `path`.partial exists.
+  // Fails with ExitCode::usage if `path` or `path`.partial exists, or if `path` is in a trace
+  // directory.
   static Result<> check_free(const std::filesystem::path& path);
   // `schema` need not contain dynamic events that metadata records will define. Fails as
   // check_free(), or with ExitCode::io.

@@ -87,17 +87,33 @@ bool History::reads(uint32_t cpu) const {
 void History::begin_trace(uint32_t source) {
   TraceReader& trace = (*traces_)[source];
   if (trace.end_ns() < window_.begin_ns || trace.begin_ns() > window_.end_ns) return;
-  for (PacketFile& file : trace.open_files()) {
+  std::vector<PacketFile> files = trace.open_files();
+  report_missing_files(source, files);
+  for (PacketFile& file : files) {
     if (!reads(file.cpu())) continue;
     auto found = skip(file);
     if (!found) {
-      trace.check_end(file, found);
+      if (!trace.check_end(file, found)) report_unreadable(source, file.cpu(), file.last_ns());
       continue;
     }
     if (file.skipped())
       merger_.begin_cpu(source, file.cpu(), std::max(window_.begin_ns, begin_ns_));
     streams_.push_back({.source = source, .file = std::move(file)});
   }
+}
+
+void History::report_missing_files(uint32_t source, const std::vector<PacketFile>& files) {
+  for (const CpuAccount& cpu : traces()[source].manifest().cpus)
+    if (cpu.total().records != 0 && reads(cpu.cpu) &&
+        std::ranges::find(files, cpu.cpu, &PacketFile::cpu) == files.end())
+      report_unreadable(source, cpu.cpu, 0);
+}
+
+void History::report_unreadable(uint32_t source, uint32_t cpu, uint64_t read_until) {
+  if (!notify_unreadable_) return;
+  const TraceReader& trace = traces()[source];
+  const uint64_t begin = std::max({window_.begin_ns, begin_ns_, trace.begin_ns()});
+  notify_unreadable_({.source = source, .cpu = cpu, .ts = std::max(read_until, begin)});
 }
 
 Result<> History::skip(PacketFile& file) const {
@@ -142,7 +158,9 @@ bool History::refill(Stream& stream) {
     stream.end_ns = (*packet)->view.header().timestamp_end;
     return true;
   }
-  (*traces_)[stream.source].check_end(stream.file, packet ? Result<>() : propagate(packet));
+  const Result<> end = packet ? Result<>() : propagate(packet);
+  if (!(*traces_)[stream.source].check_end(stream.file, end))
+    report_unreadable(stream.source, stream.file.cpu(), stream.end_ns);
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,18 @@ class History {
   // begins if there are no records.
   [[nodiscard]] TimeWindow extent();
 
+  // The rest of the events of a CPU in a trace, which cannot be read because a file is damaged or
+  // missing.
+  struct Unreadable {
+    uint32_t source = 0;
+    uint32_t cpu = 0;
+    uint64_t ts = 0;  // no event before it is missing; ns, CLOCK_BOOTTIME
+  };
+  // Calls `notify` for each, before any later event is given. Call it before the first read().
+  void on_unreadable(std::function<void(const Unreadable&)> notify) {
+    notify_unreadable_ = std::move(notify);
+  }
+
   // Gives `sink` the next records; false: there are no more.
   bool read(MergeSink& sink);
 
@@ -77,6 +90,9 @@ class History {
   void begin_trace(uint32_t source);
   Result<> skip(PacketFile& file) const;
   void release(uint64_t until, MergeSink& sink);
+  void report_missing_files(uint32_t source, const std::vector<PacketFile>& files);
+  // No event of the file after `read_until` can be read.
+  void report_unreadable(uint32_t source, uint32_t cpu, uint64_t read_until);
   void refill();
   bool refill(Stream& stream);
   [[nodiscard]] uint64_t complete_until() const;
@@ -93,6 +109,7 @@ class History {
   uint64_t packets_ = 0;
   bool overlapping_ = false;
   Deduplicator deduplicator_;
+  std::function<void(const Unreadable&)> notify_unreadable_;  // may be empty
 };
 
 }  // namespace ktraced

@@ -210,6 +210,31 @@ TEST_F(ExportTest, RefusesToOverwriteFiles) {
   EXPECT_EQ(result_.error().code, ExitCode::io);
 }
 
+TEST_F(ExportTest, RefusesToWriteIntoTraces) {
+  const auto trace = write("a"), other = write("b", 10 * kSecond);
+  fs::create_directory_symlink(other / "ctf", directory_.path() / "link");
+  ExportCommand command = to_file({trace});
+  command.form = ExportCommand::Form::json;
+  for (const fs::path& place :
+       {trace / "ctf" / "cpu9", trace / "out", other / "out", directory_.path() / "link" / "cpu9",
+        trace / "ctf" / ".." / "out"}) {
+    command.output = place;
+    run(command);
+    ASSERT_FALSE(result_) << place;
+    EXPECT_EQ(result_.error().code, ExitCode::usage);
+    EXPECT_THAT(result_.error().message, HasSubstr("is a trace, which nobody may add files to"));
+    EXPECT_FALSE(fs::exists(place)) << place;
+  }
+  fs::create_directory(directory_.path() / "web");
+  write_file(directory_.path() / "web" / "manifest.json", "{}");
+  for (const fs::path& place : {directory_.path() / "web" / "out", trace / ".." / "out"}) {
+    command.output = place;
+    run(command);
+    EXPECT_TRUE(result_) << result_.error().message;
+  }
+  EXPECT_THAT(files(), ElementsAre("a", "b", "link", "out", "web"));
+}
+
 TEST_F(ExportTest, FailsLikeShowAndLeavesNothingBehind) {
   const auto trace = write("a");
   fs::remove(trace / "manifest.json");

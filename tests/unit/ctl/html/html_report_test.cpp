@@ -177,6 +177,16 @@ TEST_F(HtmlReport, OverwritesNothing) {
   EXPECT_EQ(read_file(path() + ".partial"), "another's");
 }
 
+TEST_F(HtmlReport, IsNotWrittenIntoATrace) {
+  const std::string trace = write(busy());
+  make({trace}, {}, trace + "/page.html");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ExitCode::usage);
+  EXPECT_THAT(result_.error().message,
+              HasSubstr("page.html: " + trace + " is a trace, which nobody may add files to"));
+  EXPECT_FALSE(std::filesystem::exists(trace + "/page.html"));
+}
+
 TEST_F(HtmlReport, LeavesNothingBehindWhenItFails) {
   make({directory_.path() / "nowhere"});
   EXPECT_FALSE(result_);

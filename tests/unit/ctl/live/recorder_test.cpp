@@ -124,6 +124,16 @@ TEST_F(RecorderTest, RefusesAPacketOfAnotherTrace) {
   EXPECT_EQ(manifest.error().code, ExitCode::data);
 }
 
+TEST_F(RecorderTest, RefusesAPlaceInATrace) {
+  const std::filesystem::path trace = path_;
+  ASSERT_TRUE(record({packet({.cpu = 1, .records = {kfree_at(10)}}, 0, 0), metadata_packet(30)}));
+  path_ = trace / "ctf" / "inner";
+  auto manifest = record({metadata_packet(30)});
+  ASSERT_FALSE(manifest);
+  EXPECT_EQ(manifest.error().code, ExitCode::usage);
+  EXPECT_THAT(manifest.error().message, HasSubstr("t is a trace, which nobody may add files to"));
+}
+
 TEST(ChildCommand, WaitsUntilItIsReleased) {
   TempDirectory directory;
   auto file = directory.path() / "ran";

@@ -62,6 +62,36 @@ TEST_F(ReportCaveats, KmemHasCaveatsForEventsBeforeAGapBetweenTraces) {
               HasSubstr("nothing was recorded for 7.000 s before later"));
 }
 
+// 9 runs on CPU 0 when the second packet begins, which is damaged.
+TEST_F(ReportCaveats, SchedDoesNotKnowWhatRanInAnUnreadablePart) {
+  auto change = [](uint64_t ts, int32_t from, int32_t to) {
+    return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                       rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
+  };
+  TraceSpec damaged = spec();
+  damaged.packets = {{.cpu = 0, .records = {change(kSecond, 0, 8), change(kSecond + 100, 8, 9)}},
+                     {.cpu = 0, .records = {change(kSecond + 200, 9, 0)}},
+                     {.cpu = 1, .records = {change(kSecond, 0, 9), change(kSecond + 900, 9, 0)}}};
+  damaged.end_ns = kSecond + 1000;
+  const std::filesystem::path trace = write(damaged);
+  const auto file = trace / "ctf" / "cpu0";
+  const std::string whole = read_file(file);
+  uint64_t first_bits = 0;
+  std::memcpy(&first_bits, &whole[offsetof(PacketHeader, packet_size)], sizeof(first_bits));
+  for (const size_t size : {whole.size() - 8, first_bits / 8}) {  // a part of the packet; none
+    std::filesystem::resize_file(file, size);
+    run(command(ReportCommand::Kind::sched, {trace}), true);
+    EXPECT_FALSE(result_);
+    const json actual = json::parse(out_);
+    EXPECT_EQ(actual["cpus"][0]["busy_ns"], 100);
+    EXPECT_EQ(actual["cpus"][0]["unknown_ns"], 900);
+    EXPECT_EQ(actual["cpus"][1]["busy_ns"], 900);
+    const json& source = actual["sources"][0];
+    EXPECT_FALSE(source["complete"]);
+    EXPECT_THAT(source["incomplete_because"][0].get<std::string>(), HasSubstr("cpu0 is damaged"));
+  }
+}
+
 // Other tasks are not in the trace, so the CPU was not idle all the time.
 TEST_F(ReportCaveats, SchedDoesNotReportFilteredTimeAsIdle) {
   auto change = [](uint64_t ts, int32_t from, int32_t to) {

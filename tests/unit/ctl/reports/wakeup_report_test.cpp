@@ -53,7 +53,31 @@ TEST_F(WakeupReportTest, FindsThreadsByProcessThreadOrName) {
   EXPECT_EQ(threads_of(wakeups("9")), 2U);
   EXPECT_EQ(threads_of(wakeups("10")), 1U);
   EXPECT_EQ(threads_of(wakeups("work*")), 1U);
-  EXPECT_EQ(threads_of(wakeups("work")), 0U);
+}
+
+TEST_F(WakeupReportTest, RefusesThreadsThatDoNotExist) {
+  office();
+  const auto why_not = [&](const std::string& who) {
+    ReportCommand command = this->command(ReportCommand::Kind::wakeups, {directory_.path() / "a"});
+    command.who = who;
+    run(command, false);
+    EXPECT_FALSE(result_);
+    EXPECT_EQ(result_ ? ExitCode::ok : result_.error().code, ExitCode::usage);
+    EXPECT_EQ(out_, "");
+    return result_ ? "" : result_.error().message;
+  };
+  EXPECT_EQ(why_not("workr"), "unknown thread 'workr'; did you mean 'worker'?");
+  EXPECT_THAT(why_not("work"), HasSubstr("unknown thread 'work'"));
+  EXPECT_THAT(why_not("zz*"), HasSubstr("unknown thread 'zz*'"));
+  EXPECT_EQ(why_not("77"), "no thread or process with the id 77 is known");
+}
+
+TEST_F(WakeupReportTest, SaysSoWhenAThreadWasNotWoken) {
+  ReportCommand command = this->command(ReportCommand::Kind::wakeups, {office()});
+  command.who = "eight";
+  run(command, false);
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(out_, HasSubstr("eight did not wait for a CPU, or none of its waits is selected\n"));
 }
 
 TEST_F(WakeupReportTest, HasWakersAndWhatRanInstead) {
@@ -84,7 +108,7 @@ TEST_F(WakeupReportTest, IsReadable) {
   ReportCommand command = this->command(ReportCommand::Kind::wakeups, {office()});
   command.who = "nine";
   run(command, false);
-  EXPECT_THAT(out_, HasSubstr("1 threads match nine: woken 1 times"));
+  EXPECT_THAT(out_, HasSubstr("1 thread matches nine: woken 1 time, preempted 0 times for"));
   EXPECT_THAT(out_, HasSubstr("     8  eight         1"));
   EXPECT_THAT(out_, HasSubstr("busy 11 for 3 us"));
   command.csv = true;

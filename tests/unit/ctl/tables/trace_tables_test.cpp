@@ -9,6 +9,47 @@ namespace {
 class TraceTables : public QueryTest {
  protected:
   void SetUp() override { open(spec()); }
+
+  static Bytes forked(uint64_t ts, int32_t parent, int32_t child) {
+    return make_record(
+        EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
+        rec_sched_process_fork{.parent_pid = parent, .child_pid = child, .child_tgid = child});
+  }
+  static Bytes ended(uint64_t ts, int32_t tid, int32_t code, bool is_last) {
+    return make_record(
+        EVENT_sched_process_exit, ts, static_cast<uint32_t>(tid),
+        rec_sched_process_exit{
+            .pid = tid, .exit_code = code, .group_dead = static_cast<bool_t>(is_last)});
+  }
+  // Instead of the usual trace.
+  void open_other(const TraceSpec& trace) {
+    std::filesystem::remove_all(directory_.path() / "trace");
+    open(trace);
+  }
+  // Thread 9 of shell 8 starts 20, which ends with 3; 8 ends before 9, which is killed.
+  static TraceSpec family() {
+    TraceSpec trace = spec();
+    trace.names = {task_name(8, 1, 8, "shell"), task_name(9, 1, 8, "worker", 7),
+                   task_name(20, 1100, 20, "child", 1090), task_name(20, 2500, 20, "again", 2490)};
+    trace.packets = {{.cpu = 0,
+                      .records = {forked(1100, 9, 20), ended(2000, 20, 3 << 8, true),
+                                  forked(2500, 8, 20), ended(3000, 8, 0, false)}},
+                     {.cpu = 1, .records = {ended(3500, 9, 9, true)}}};
+    return trace;
+  }
+  // Thread 30 of process 30 is moved into a container of a pod, while 31 stays.
+  static TraceSpec moved() {
+    TraceSpec trace = spec();
+    trace.names = {task_in_cgroup(30, 1, 30, 5, "web"),    task_in_cgroup(31, 1, 31, 5, "ssh"),
+                   task_in_cgroup(32, 1, 30, 5, "thread"), task_in_cgroup(30, 1700, 30, 6, "web"),
+                   cgroup_path(5, "/system.slice"),        cgroup_path(6, kPodPath)};
+    return trace;
+  }
+  static constexpr std::string_view kContainer =
+      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  static constexpr std::string_view kPodPath =
+      "/kubepods/pod1b2c3d4e-0000-1111-2222-333344445555/"
+      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 };
 
 TEST_F(TraceTables, ListThreadsAndProcesses) {
@@ -29,6 +70,81 @@ TEST_F(TraceTables, DistinguishThreadsWithTheSameId) {
             "8|first|10|50;8|renamed|60|;11|alone|65|;");
   EXPECT_EQ(query("SELECT pid, comm, start_ts, threads FROM processes"),
             "7|alone||1;8|first|10|1;8|renamed|60|1;");
+}
+
+TEST_F(TraceTables, KnowFromEventsWhenTasksEnd) {
+  open_other(family());
+  EXPECT_EQ(query("SELECT tid, comm, end_ts FROM threads"),
+            "8|shell|3000;9|worker|3500;20|child|2000;20|again|;");
+  EXPECT_EQ(query("SELECT pid, comm, end_ts FROM processes"),
+            "8|shell|3500;20|child|2000;20|again|;");
+  EXPECT_EQ(query("SELECT pid FROM processes WHERE end_ts < 3000"), "20;");
+}
+
+TEST_F(TraceTables, KnowFromEventsWhenTasksEndOutsideOfTheWindowToo) {
+  open_other(family());
+  History late = history_->again();
+  late.set_window({.begin_ns = 2700, .end_ns = 3200});
+  history_.emplace(std::move(late));
+  EXPECT_EQ(query("SELECT pid, end_ts FROM processes"), "8|3500;20|2000;20|;");
+}
+
+TEST_F(TraceTables, KnowTheEndOfEveryProcessThatHasEndedInARecording) {
+  for (const char* name : {"6.1-whole", "6.12-whole", "6.12-strings"}) {
+    open(std::vector<std::filesystem::path>{std::filesystem::path(KTRACED_SOURCE_DIR) /
+                                            "tests/data/recorded" / name});
+    EXPECT_EQ(
+        query("SELECT p.pid, e.ts FROM processes p JOIN sched_process_exit e ON e.tid = p.pid "
+              "AND e.ts >= p.start_ts WHERE p.end_ts IS NULL"),
+        "")
+        << name;
+    EXPECT_NE(query("SELECT count(*) FROM processes WHERE end_ts IS NOT NULL"), "0;") << name;
+  }
+}
+
+TEST_F(TraceTables, GoOnWhenAnotherThreadThanTheMainOneRunsAProgram) {
+  TraceSpec trace = spec();
+  trace.names = {task_name(8, 1, 8, "shell"), task_name(9, 1, 8, "worker", 7)};
+  Bytes exec = make_record(
+      EVENT_sched_process_exec, 2100, 8,
+      rec_sched_process_exec{.pid = 8,
+                             .old_pid = 9,
+                             .parent_pid = 1,
+                             .argv = sizeof(rec_sched_process_exec) | 1U << LOCATED_COUNT_SHIFT});
+  exec.resize(exec.size() + 8);  // empty texts
+  const auto size = static_cast<u16>(exec.size());
+  std::memcpy(&exec[offsetof(record, size)], &size, sizeof(size));
+  trace.packets = {{.cpu = 0, .records = {ended(2000, 8, 9, false), exec}}};
+  open_other(trace);
+  EXPECT_EQ(query("SELECT tid, end_ts FROM threads"), "8|;9|2100;");
+  EXPECT_EQ(query("SELECT pid, end_ts, exit_signal, parent_pid FROM processes"), "8|||1;");
+}
+
+TEST_F(TraceTables, KnowWhoStartedAProcessAndHowItEnded) {
+  open_other(family());
+  EXPECT_EQ(query("SELECT pid, comm, parent_pid, exit_status, exit_signal FROM processes"),
+            "8|shell|||SIGKILL;20|child|8|3|;20|again|8||;");
+  open(std::vector<std::filesystem::path>{KTRACED_SOURCE_DIR "/tests/data/recorded/6.12-strings"});
+  EXPECT_EQ(query("SELECT p.argv FROM processes p JOIN sched_process_exec e ON e.tid = p.pid "
+                  "GROUP BY p.pid HAVING p.argv IS NOT (SELECT argv FROM sched_process_exec WHERE "
+                  "tid = p.pid ORDER BY ts DESC LIMIT 1)"),
+            "");
+  EXPECT_NE(query("SELECT count(*) FROM processes WHERE argv IS NOT NULL"), "0;");
+}
+
+TEST_F(TraceTables, KnowTheContainersOfTasksAndTheirMoves) {
+  open_other(moved());
+  const std::string group =
+      fmt::format("{}|{}|1b2c3d4e-0000-1111-2222-333344445555;", kPodPath, kContainer);
+  EXPECT_EQ(query("SELECT tid, cgroup, container, pod FROM threads"),
+            "30|" + group + "31|/system.slice||;32|" + group);
+  EXPECT_EQ(query("SELECT pid, cgroup, container, pod FROM processes"),
+            "30|" + group + "31|/system.slice||;");
+  EXPECT_EQ(
+      query("SELECT ts, tid, pid, comm, from_cgroup, cgroup, container, pod FROM cgroup_moves"),
+      "1700|30|30|web|/system.slice|" + group);
+  EXPECT_EQ(query("SELECT count(wall) FROM cgroup_moves WHERE ts > 1700"), "0;");
+  EXPECT_EQ(query("SELECT pid FROM processes WHERE container LIKE '0123%'"), "30;");
 }
 
 TEST_F(TraceTables, FindThreadsById) {

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/coverage/task_history.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/coverage/event_fields.h"
+#include "analysis/coverage/event_table.h"
+
+namespace ktraced {
+namespace {
+
+// All versions of a thread in one trace, in time order.
+void add_versions(uint32_t tid, const std::vector<TaskName>& versions, const NameTable& names,
+                  Tasks& tasks) {
+  Task* task = nullptr;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const TaskName& version = versions[i];
+    if (version.tgid == 0) {  // it has ended
+      if (task != nullptr) task->end_ns = version.since;
+      task = nullptr;
+      continue;
+    }
+    task = &tasks[{tid, version.start_time}];
+    task->pid = version.tgid;
+    task->uid = version.uid;
+    task->start_ns = version.start_time;
+    task->comm = version.comm();
+    const uint64_t last = i + 1 < versions.size() ? versions[i + 1].since - 1 : UINT64_MAX;
+    const std::string_view path =
+        names.cgroup_path(names.cgroup_at(tid, std::max(version.since, last)));
+    if (!path.empty()) task->cgroup = path;
+  }
+}
+
+// The task with that id that was the latest to begin up to `ts`; if none is known, the earliest.
+Task* task_in(Tasks& tasks, uint32_t id, uint64_t ts) {
+  const auto after = tasks.upper_bound({id, ts});
+  if (after != tasks.begin() && std::prev(after)->first.first == id)
+    return &std::prev(after)->second;
+  return after != tasks.end() && after->first.first == id ? &after->second : nullptr;
+}
+
+Tasks processes_of(const Tasks& threads) {
+  Tasks processes;
+  for (const auto& [key, thread] : threads)
+    if (key.first == thread.pid) processes.emplace(key, thread);
+  for (const auto& [key, thread] : threads) {
+    // The latest one with that id that is not younger than the thread.
+    auto after = processes.upper_bound({thread.pid, thread.start_ns});
+    const bool found = after != processes.begin() && std::prev(after)->first.first == thread.pid;
+    if (!found) {
+      Task process = thread;
+      process.start_ns = process.end_ns = 0;
+      after = std::next(processes.emplace(std::pair(thread.pid, uint64_t{0}), process).first);
+    }
+    Task& process = std::prev(after)->second;
+    ++process.threads;
+    if (process.cgroup.empty()) process.cgroup = thread.cgroup;
+  }
+  return processes;
+}
+
+// Takes the events of the lives of tasks.
+class LifeEvents : public MergeSink {
+ public:
+  LifeEvents(const History& history, Tasks& threads, Tasks& processes)
+      : threads_(threads), processes_(processes) {
+    for (const TraceReader& trace : history.traces())
+      plans_.emplace_back(trace.schema(), [](const Event& event) { return plan_of(event); });
+  }
+
+  void on_record(const RecordOrigin& from, RecordView record) override {
+    const Plan* plan = plans_[from.source].find(record.id());
+    if (plan != nullptr && plan->take != nullptr) (this->*plan->take)(*plan, record);
+  }
+  void on_loss(const LossItem& /*loss*/) override {}
+
+ private:
+  struct Plan {
+    // Null: the event says nothing about lives.
+    void (LifeEvents::*take)(const Plan& plan, RecordView record) = nullptr;
+    std::optional<Field> pid, old_pid, parent_pid, child_pid, child_tgid, argv, exit_code,
+        group_dead;
+  };
+
+  static Plan plan_of(const Event& event) {
+    Plan plan;
+    if (event.name == "sched_process_fork")
+      plan.take = &LifeEvents::take_fork;
+    else if (event.name == "sched_process_exec")
+      plan.take = &LifeEvents::take_exec;
+    else if (event.name == "sched_process_exit")
+      plan.take = &LifeEvents::take_exit;
+    else
+      return plan;
+    plan.pid = field_named(event, "pid");
+    plan.old_pid = field_named(event, "old_pid");
+    plan.parent_pid = field_named(event, "parent_pid");
+    plan.child_pid = field_named(event, "child_pid");
+    plan.child_tgid = field_named(event, "child_tgid");
+    plan.argv = field_named(event, "argv");
+    plan.exit_code = field_named(event, "exit_code");
+    plan.group_dead = field_named(event, "group_dead");
+    return plan;
+  }
+  static uint32_t id_in(const std::optional<Field>& field, RecordView record) {
+    return static_cast<uint32_t>(value_or_zero(field, record));
+  }
+  // The process of a thread; null if it is not known.
+  Task* process_of(const Task* thread) {
+    if (thread == nullptr) return nullptr;
+    return task_in(processes_, thread->pid, thread->start_ns);
+  }
+
+  void take_fork(const Plan& plan, RecordView record) {
+    const uint32_t parent = id_in(plan.parent_pid, record), child = id_in(plan.child_pid, record);
+    if (plan.child_tgid && id_in(plan.child_tgid, record) != child) return;  // a new thread
+    Task* process = process_of(task_in(threads_, child, record.ts()));
+    if (process == nullptr) return;
+    const Task* forker = task_in(threads_, parent, record.ts());
+    process->parent_pid = forker != nullptr ? forker->pid : parent;
+  }
+
+  void take_exec(const Plan& plan, RecordView record) {
+    const uint32_t pid = id_in(plan.pid, record);
+    Task* thread = task_in(threads_, pid, record.ts());
+    Task* process = process_of(thread);
+    if (process == nullptr) return;
+    if (plan.old_pid && id_in(plan.old_pid, record) != pid)
+      become_leader(*thread, *process, id_in(plan.old_pid, record), record.ts());
+    if (plan.argv) {
+      process->argv = text_of(*plan.argv, record);
+      if (elements_of(*plan.argv, record).cut) *process->argv += "...";
+    }
+    if (const uint32_t parent = id_in(plan.parent_pid, record); parent != 0 && !process->parent_pid)
+      process->parent_pid = parent;
+  }
+
+  // Thread `old_tid` has run a new program: it gets the id of the main thread, which has ended.
+  void become_leader(Task& leader, Task& process, uint32_t old_tid, uint64_t ts) {
+    leader.end_ns = process.end_ns = 0;
+    process.exit_code.reset();
+    if (Task* old = task_in(threads_, old_tid, ts)) old->end_ns = ts;
+  }
+
+  // The status of a process is that of its main thread; if that is 0, of its last one.
+  void take_exit(const Plan& plan, RecordView record) {
+    const uint32_t tid = id_in(plan.pid, record);
+    Task* thread = task_in(threads_, tid, record.ts());
+    if (thread == nullptr) return;
+    const uint64_t named_end_ns = std::exchange(thread->end_ns, record.ts());
+    Task* process = process_of(thread);
+    if (process == nullptr) return;
+    const bool is_leader = tid == thread->pid;
+    const bool is_last = plan.group_dead ? value_or_zero(plan.group_dead, record) != 0 : is_leader;
+    if (plan.exit_code && (is_leader || is_last) && process->exit_code.value_or(0) == 0)
+      process->exit_code = static_cast<int32_t>(value_or_zero(plan.exit_code, record));
+    if (is_last)
+      process->end_ns = record.ts();
+    else if (is_leader && process->end_ns == named_end_ns)
+      process->end_ns = 0;  // that was the end of the main thread only
+  }
+
+  Tasks& threads_;
+  Tasks& processes_;
+  std::vector<EventTable<Plan>> plans_;  // of each trace
+};
+
+}  // namespace
+
+TaskHistory::TaskHistory(const History& history) : history_(history) {
+  for (const TraceReader& trace : history.traces())
+    trace.names().for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {
+      add_versions(tid, versions, trace.names(), threads_);
+    });
+  processes_ = processes_of(threads_);
+}
+
+bool TaskHistory::read_events(const std::atomic<bool>& stop) {
+  if (events_read_) return true;
+  History all = history_.again();
+  all.set_window({});
+  LifeEvents events(history_, threads_, processes_);
+  while (!stop && all.read(events)) {
+  }
+  events_read_ = !stop;
+  return events_read_;
+}
+
+}  // namespace ktraced

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// All threads and processes that traces know, over their whole lives.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "trace/merge/history.h"
+
+namespace ktraced {
+
+// A thread, or a process. Times are ns, CLOCK_BOOTTIME.
+struct Task {
+  uint32_t pid = 0;
+  uint32_t uid = 0;
+  uint64_t start_ns = 0;  // 0: unknown
+  uint64_t end_ns = 0;    // of a process: of its last thread. 0: it has not ended, or is unknown
+  std::string comm;       // the last one
+  std::string cgroup;     // path of its control group, the last one known; may be empty
+
+  // Of a process only.
+  uint64_t threads = 0;                // that the traces know
+  std::optional<uint32_t> parent_pid;  // that forked it; else its parent at its first exec
+  std::optional<std::string> argv;     // of its last exec
+  std::optional<int32_t> exit_code;    // as of wait(2)
+};
+// By its id and its start. Those with the same id are in order of time.
+using Tasks = std::map<std::pair<uint32_t, uint64_t>, Task>;
+
+// Reads the names of tasks at once, and their events only if it is asked to.
+class TaskHistory {
+ public:
+  // `history` must outlive this.
+  explicit TaskHistory(const History& history);
+
+  // Completes the tasks by what events say: when they end and how, who has forked them, what they
+  // run. Reads all events, whatever the window of the history is, but only once. False: `stop` has
+  // become true.
+  bool read_events(const std::atomic<bool>& stop);
+
+  [[nodiscard]] const Tasks& threads() const { return threads_; }
+  // A process is known by its main thread, or else by any other one.
+  [[nodiscard]] const Tasks& processes() const { return processes_; }
+
+ private:
+  const History& history_;
+  Tasks threads_, processes_;
+  bool events_read_ = false;
+};
+
+}  // namespace ktraced
