@@ -106,9 +106,17 @@ export class Browser {
     await this.mouse("mouseReleased", place, { button: "left", clickCount: 1 });
   }
 
-  // The size of the window, in pixels; 0: the real one.
-  async resize(width, height) {
+  // Calls `body` in a window of this size, in pixels.
+  async inWindow(width, height, body) {
+    const before = await this.value("innerWidth");
     await this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 0, mobile: false });
+    try {
+      await this.until(`innerWidth === ${width}`);
+      await body();
+    } finally {
+      await this.send("Emulation.clearDeviceMetricsOverride");
+      await this.until(`innerWidth === ${before}`);
+    }
   }
 
   async screenshot(file, params = {}) {

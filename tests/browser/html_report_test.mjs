@@ -214,18 +214,12 @@ quietly("a process that still runs has lived longer than the trace shows", async
   ends.forEach((end, i) => assert.equal(lived[i].startsWith("> "), lived[i] !== "–" && (end === "running" || end.startsWith("?")), `${lived[i]} ${end}`));
 });
 
-test("it fits into a window of 390 pixels", async () => {
-  await browser.resize(390, 800);
-  try {
-    await browser.open(pathToFileURL(page).href);
-    assert.equal(await browser.value("innerWidth"), 390);
-    assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), "nothing is beside the window");
-    assert(await browser.value("document.querySelector('#search').getBoundingClientRect().right <= innerWidth"));
-    assert(await browser.value("document.querySelector('.pane canvas').clientWidth > 0"));
-  } finally {
-    await browser.resize(0, 0);
-  }
-});
+test("it fits into a window of 390 pixels", () => browser.inWindow(390, 800, async () => {
+  await browser.open(pathToFileURL(page).href);
+  assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), "nothing is beside the window");
+  assert(await browser.value("document.querySelector('#search').getBoundingClientRect().right <= innerWidth"));
+  assert(await browser.value("document.querySelector('.pane canvas').clientWidth > 0"));
+}));
 
 quietly("what is in the search box selects rows of all tables, and threads", async () => {
   const type = (search) => browser.value(`(() => { const box = document.getElementById("search"); box.value = ${JSON.stringify(search)}; box.dispatchEvent(new Event("input")); })()`);
