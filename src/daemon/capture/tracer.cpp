@@ -170,6 +170,7 @@ SessionHits::Kernel Tracer::hit_counters() {
 
 Result<> Tracer::start(const Config& config, SessionStream::Publish publish_output) {
   if (auto prepared = barrier_.prepare(); !prepared) return prepared;
+  if (auto prepared = rings_.flight().prepare(); !prepared) return prepared;
   if (auto started = start_stream(config, std::move(publish_output)); !started) return started;
   const auto before = history_.current();
   const auto kept = catalog_.tracepoints().keep_formats();

@@ -39,7 +39,7 @@ bool FlightRecorder::in_use(uint32_t bank, uint32_t cpu) const {
 
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   if (enabled_) return {};
-  if (auto prepared = barrier_.prepare(); !prepared) return prepared;
+  if (auto prepared = prepare(); !prepared) return prepared;
   auto log =
       BankLog::open(object_.map_fd("flight_banks"), sizes_.log_entries(), schema_, count_missed_);
   if (!log) return propagate(log);

@@ -58,6 +58,9 @@ class FlightRecorder {
   // Stops, and frees the memory. No bank may be frozen.
   void disable();
   [[nodiscard]] bool enabled() const { return enabled_; }
+  // Makes what a swap needs besides the banks: then it cannot fail for want of it. Fails with
+  // ExitCode::os.
+  Result<> prepare() { return barrier_.prepare(); }
   // Makes the rings of a CPU that came online. Fails with ExitCode::os.
   Result<> add_cpu(uint32_t cpu);
   [[nodiscard]] bool has_cpu(uint32_t cpu) const {
