@@ -82,8 +82,7 @@ class AddressMaskTest : public testing::Test {
     const size_t begin = packet.size() - record.size();
     EXPECT_TRUE(std::equal(packet.begin(), packet.begin() + begin + 16, masked->begin()));
     std::vector<uint64_t> words((record.size() - 16) / 8);
-    if (!words.empty())
-      std::memcpy(words.data(), masked->data() + begin + 16, words.size() * 8);
+    if (!words.empty()) std::memcpy(words.data(), masked->data() + begin + 16, words.size() * 8);
     return words;
   }
 
