@@ -158,7 +158,8 @@ TEST_F(AddressMaskTest, LearnsEventsFromMetadata) {
 TEST_F(AddressMaskTest, NamesCachesByTheirPseudonym) {
   const Bytes packet = test::metadata_packet(
       5, {test::cache_name(kMaskedData, "dentry"), test::task_name(7, 1, 7, "sh")});
-  const auto masked = PacketView::parse(*mask_->masked(packet));
+  const PacketBytes bytes = mask_->masked(packet);
+  const auto masked = PacketView::parse(*bytes);
   ASSERT_TRUE(masked);
   std::vector<uint64_t> keys;
   masked->for_each_record([&](const RecordView& view) {
