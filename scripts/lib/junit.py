@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the JUnit report of one suite, as ctest writes it.
+"""Reads the JUnit report of one suite, as ctest or GoogleTest writes it.
 
     junit.py REPORT WHAT FAILURES
 
@@ -27,11 +27,11 @@ def main():
         print(0, 1)
         return
     tests = list(xml.etree.ElementTree.parse(report).iter("testcase"))
-    failed = [test for test in tests if test.get("status") != "run"]
+    failed = [test for test in tests if test.get("status") != "run" or test.find("failure") is not None]
     with open(failures, "a", encoding="utf-8") as out:
         for test in failed:
             out.write(f"{what}: FAILED {test.get('name')} ({test.get('time')} s)\n")
-            out.write(end_of(test.findtext("system-out") or ""))
+            out.write(end_of(test.findtext("system-out") or test.findtext("failure") or ""))
     print(len(tests) - len(failed), len(failed))
 
 
