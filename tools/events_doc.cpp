@@ -24,6 +24,7 @@ std::string_view explanation(Meaning meaning) {
   switch (meaning) {
     case Meaning::number:
     case Meaning::failed_fields:  // of probes only
+    case Meaning::sa_flags:       // of no record
       return "";
     case Meaning::kaddr:
       return "kernel address; text shows the function";

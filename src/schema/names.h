@@ -33,6 +33,8 @@ namespace ktraced {
 [[nodiscard]] std::string_view signal_name(int32_t signal);
 // "SI_USER", or a code of that signal: "SEGV_MAPERR".
 [[nodiscard]] std::string_view signal_code_name(int32_t signal, int32_t code);
+// Flags of sigaction(2).
+[[nodiscard]] const std::vector<FlagName>& sa_flag_table();
 // Result of a generated signal: "delivered", "ignored", …
 [[nodiscard]] std::string_view signal_result_name(int32_t result);
 
@@ -53,6 +55,8 @@ struct ExitStatus {
 // "exit 3", "SIGSEGV", "SIGSEGV, core dumped".
 [[nodiscard]] std::string exit_code_text(int32_t exit_code);
 
+// The flags of clone(2), without the signal.
+[[nodiscard]] const std::vector<FlagName>& clone_flag_table();
 // "CLONE_VM|CLONE_FS|SIGCHLD": the low byte is the signal sent when the child ends.
 [[nodiscard]] std::string clone_flag_names(uint64_t flags);
 

@@ -39,6 +39,7 @@ constexpr MeaningNames kMeanings[] = {
     {Meaning::errno_nr, "errno_nr", "errno_nr_t"},
     {Meaning::exit_code, "exit_code", "exit_code_t"},
     {Meaning::clone_flags, "clone_flags", "clone_flags_t"},
+    {Meaning::sa_flags, "sa_flags", ""},
     {Meaning::boolean, "boolean", "bool_t"},
     {Meaning::failed_fields, "failed_fields", ""},
     {Meaning::text, "text", ""},

@@ -123,6 +123,17 @@ std::string_view signal_code_name(int32_t signal, int32_t code) {
   return found == std::end(kCodes) ? std::string_view() : found->name;
 }
 
+// From include/uapi/asm-generic/signal-defs.h, and SA_RESTORER of x86.
+const std::vector<FlagName>& sa_flag_table() {
+  static const std::vector<FlagName> flags = {
+      {0x1, "SA_NOCLDSTOP"},        {0x2, "SA_NOCLDWAIT"},        {0x4, "SA_SIGINFO"},
+      {0x400, "SA_UNSUPPORTED"},    {0x800, "SA_EXPOSE_TAGBITS"}, {0x4000000, "SA_RESTORER"},
+      {0x8000000, "SA_ONSTACK"},    {0x10000000, "SA_RESTART"},   {0x40000000, "SA_NODEFER"},
+      {0x80000000, "SA_RESETHAND"},
+  };
+  return flags;
+}
+
 std::string_view signal_result_name(int32_t result) {
   if (result < 0 || static_cast<size_t>(result) >= kResults.size()) return {};
   return kResults[static_cast<size_t>(result)];

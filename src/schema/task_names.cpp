@@ -15,8 +15,38 @@ constexpr std::string_view kStateLetters = "SDTtXZPI";
 
 constexpr uint64_t kExitSignalMask = 0x7f;  // bit 0x80 is CLONE_NEWTIME
 
+std::string signal_text(int32_t signal) {
+  std::string_view name = signal_name(signal);
+  return name.empty() ? fmt::format("signal {}", signal) : std::string(name);
+}
+
+}  // namespace
+
+std::string task_state_letters(uint32_t state) {
+  std::string letters;
+  for (size_t bit = 0; bit < kStateLetters.size(); bit++) {
+    if ((state >> bit & 1) == 0) continue;
+    if (!letters.empty()) letters += '|';
+    letters += kStateLetters[bit];
+  }
+  if (letters.empty()) letters += 'R';
+  if ((state & kPreempted) != 0) letters += '+';
+  return letters;
+}
+
+ExitStatus decode_exit_code(int32_t exit_code) {
+  return {
+      .status = exit_code >> 8 & 0xff, .signal = exit_code & 0x7f, .core = (exit_code & 0x80) != 0};
+}
+
+std::string exit_code_text(int32_t exit_code) {
+  ExitStatus end = decode_exit_code(exit_code);
+  if (end.signal == 0) return fmt::format("exit {}", end.status);
+  return signal_text(end.signal) + (end.core ? ", core dumped" : "");
+}
+
 // From include/uapi/linux/sched.h.
-const std::vector<FlagName>& clone_flags() {
+const std::vector<FlagName>& clone_flag_table() {
   static const std::vector<FlagName> flags = {
       {0x80, "CLONE_NEWTIME"},
       {0x100, "CLONE_VM"},
@@ -49,38 +79,8 @@ const std::vector<FlagName>& clone_flags() {
   return flags;
 }
 
-std::string signal_text(int32_t signal) {
-  std::string_view name = signal_name(signal);
-  return name.empty() ? fmt::format("signal {}", signal) : std::string(name);
-}
-
-}  // namespace
-
-std::string task_state_letters(uint32_t state) {
-  std::string letters;
-  for (size_t bit = 0; bit < kStateLetters.size(); bit++) {
-    if ((state >> bit & 1) == 0) continue;
-    if (!letters.empty()) letters += '|';
-    letters += kStateLetters[bit];
-  }
-  if (letters.empty()) letters += 'R';
-  if ((state & kPreempted) != 0) letters += '+';
-  return letters;
-}
-
-ExitStatus decode_exit_code(int32_t exit_code) {
-  return {
-      .status = exit_code >> 8 & 0xff, .signal = exit_code & 0x7f, .core = (exit_code & 0x80) != 0};
-}
-
-std::string exit_code_text(int32_t exit_code) {
-  ExitStatus end = decode_exit_code(exit_code);
-  if (end.signal == 0) return fmt::format("exit {}", end.status);
-  return signal_text(end.signal) + (end.core ? ", core dumped" : "");
-}
-
 std::string clone_flag_names(uint64_t flags) {
-  std::string names = flag_names(flags & ~kExitSignalMask, clone_flags());
+  std::string names = flag_names(flags & ~kExitSignalMask, clone_flag_table());
   auto exit_signal = static_cast<int32_t>(flags & kExitSignalMask);
   if (exit_signal == 0) return names;
   return names + (names.empty() ? "" : "|") + signal_text(exit_signal);

@@ -2,9 +2,12 @@
 #include "ctl/command_line/view_command_line.h"
 
 #include <fmt/ranges.h>
+#include <strings.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -153,6 +156,14 @@ bool looks_like_sql(const std::string& word) {
          (word.starts_with('.') && word.size() > 2 && !word.contains('/'));
 }
 
+// A statement that reads, wherever it stands.
+bool is_statement(const std::string& word) {
+  return std::ranges::any_of(
+      std::array{"SELECT ", "WITH ", "VALUES ", "VALUES(", "EXPLAIN "}, [&](const char* keyword) {
+        return ::strncasecmp(word.c_str(), keyword, std::strlen(keyword)) == 0;
+      });
+}
+
 // The tables are of traces: who asks about the running machine has to save one.
 void check_query_words(const QueryCommand& query) {
   const auto& words = query.directories;
@@ -163,6 +174,10 @@ void check_query_words(const QueryCommand& query) {
         "--duration 2s' what happens from now on");
   if (words.size() == 1 && !query.shell)
     throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
+  if (std::ranges::any_of(words.begin(), words.end() - 1, is_statement))
+    throw CLI::ValidationError(
+        "the SQL stands behind the trace directories: 'ktracectl query DIR SQL'; put several "
+        "statements into one word, with ';' between them");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text/c_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -42,7 +44,28 @@ std::string name_of(int action, std::string_view what) {
   }
 }
 
+// Without the white space and the comments before the first word.
+std::string_view skip_comments(std::string_view sql) {
+  for (;;) {
+    sql.remove_prefix(std::min(sql.find_first_not_of(" \t\r\n\f;"), sql.size()));
+    const bool is_line = sql.starts_with("--");
+    if (!is_line && !sql.starts_with("/*")) return sql;
+    const size_t end = is_line ? sql.find('\n') : sql.find("*/", 2);
+    if (end == std::string_view::npos) return {};
+    sql.remove_prefix(end + (is_line ? 1 : 2));
+  }
+}
+
 }  // namespace
+
+std::string maintenance_keyword(std::string_view statement) {
+  std::string word;
+  for (const char c : skip_comments(statement)) {
+    if (!is_letter_char(c)) break;
+    word += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  return word == "REINDEX" || word == "VACUUM" || word == "ANALYZE" ? word : std::string();
+}
 
 void Authorizer::watch(sqlite3* db) { sqlite3_set_authorizer(db, decide, this); }
 

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <string>
+#include <string_view>
 
 namespace ktraced {
 
@@ -28,5 +29,9 @@ class Authorizer {
 
   std::string refused_;
 };
+
+// The keyword of a statement about which SQLite does not ask, or only for a part of what it does:
+// "REINDEX", "VACUUM", "ANALYZE". Empty for other statements.
+[[nodiscard]] std::string maintenance_keyword(std::string_view statement);
 
 }  // namespace ktraced

@@ -20,6 +20,11 @@ void connect_built_in_tables(sqlite3* db) {
   }
 }
 
+Error refusal_of(std::string_view what) {
+  return {ExitCode::usage,
+          fmt::format("the query is refused: {} is not allowed, queries can only read", what)};
+}
+
 }  // namespace
 
 ResultRow::Type ResultRow::type(size_t column) const {
@@ -64,6 +69,9 @@ Result<> Database::limit() {
   const int code = sqlite3_exec(db_, "PRAGMA temp_store=MEMORY", nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return fail(ExitCode::os, "cannot start SQLite: {}", sqlite3_errstr(code));
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  // "x" is a name, and never a text because no column has this name.
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
   connect_built_in_tables(db_);
   authorizer_.watch(db_);
   return {};
@@ -98,9 +106,7 @@ Error Database::error_of(int code, std::string_view sql, size_t at) const {
       return {ExitCode::io, "the query was cancelled"};
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      return {ExitCode::usage,
-              fmt::format("the query is refused: {} is not allowed, queries can only read",
-                          authorizer_.refused().empty() ? "writing" : authorizer_.refused())};
+      return refusal_of(authorizer_.refused().empty() ? "writing" : authorizer_.refused());
     default:
       return sql_error(db_, sql, at, tables_);
   }
@@ -109,6 +115,8 @@ Error Database::error_of(int code, std::string_view sql, size_t at) const {
 Result<Database::Statement> Database::prepare(std::string_view sql, size_t& at) {
   authorizer_.clear();
   const std::string_view rest = sql.substr(at);
+  if (const std::string keyword = maintenance_keyword(rest); !keyword.empty())
+    return std::unexpected(refusal_of(keyword));
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
   const int code =

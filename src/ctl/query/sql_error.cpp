@@ -50,6 +50,14 @@ std::string unknown_table(std::string_view name, Tables tables) {
 }
 
 std::string unknown_column(std::string_view name, std::string_view sql, Tables tables) {
+  // Later versions of SQLite quote the name and add a remedy of their own.
+  constexpr std::string_view kRemedy = " - should this be a string literal in single-quotes?";
+  if (name.ends_with(kRemedy)) name.remove_suffix(kRemedy.size());
+  if (name.size() > 2 && name.starts_with('"') && name.ends_with('"'))
+    name = name.substr(1, name.size() - 2);
+  if (sql.contains(fmt::format("\"{}\"", name)))
+    return fmt::format("there is no column \"{}\": a text is in single quotes, '{}'",
+                       printable(name), printable(name));
   const std::string_view typed = name.substr(name.rfind('.') + 1);
   return unknown_name("column", typed, columns_in(sql, tables), "'.schema TABLE' lists them");
 }

@@ -10,6 +10,7 @@
 #include "analysis/coverage/comm.h"
 #include "decoders/text/kernel_time.h"
 #include "decoders/text/safe_text.h"
+#include "schema/named_meaning.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
 
@@ -74,7 +75,10 @@ FtraceDecoder::EventPlan FtraceDecoder::plan_of(const Event& event) {
 
 FtraceDecoder::FtraceDecoder(const DecoderSources& sources, bool names, EventTime time)
     : sources_(sources),
-      plans_(sources.schema, [](const Event& event) { return plan_of(event); }),
+      plans_(sources.schema,
+             [names](const Event& event) {
+               return plan_of(names ? with_named_meanings(event) : event);
+             }),
       names_(names),
       time_(std::move(time)),
       texts_(sources),
@@ -108,7 +112,7 @@ void FtraceDecoder::append_message(const EventPlan& plan, uint32_t cpu, RecordVi
   if (plan.probe)
     return plan.probe->append(
         record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); }, out);
-  if (plan.print) return append_print(plan, record, out);
+  if (plan.print) return append_print(plan, cpu, record, out);
   for (size_t i = 0; i < plan.steps.size(); ++i)
     if (!names_ || !append_name(plan.steps[i], plan.contexts[i], cpu, record, out))
       append_step(plan.steps[i], cpu, record, out);
@@ -134,37 +138,50 @@ void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& o
   time_.append(record.ts(), out);
 }
 
-// Of what the kernel prints as a number. An error has its sign, as the result of a call has it.
-bool FtraceDecoder::append_name(const FormatStep& step, const std::optional<Field>& context,
-                                uint32_t cpu, RecordView record, TextBuffer& out) {
-  if (step.kind != Kind::value || !is_scalar(step.field)) return false;
-  const auto value = integer_of(step.field, record);
-  if (!value) return false;
-  switch (step.field.meaning) {
+std::string_view FtraceDecoder::name_of(const Field& field, const std::optional<Field>& context,
+                                        uint64_t value, uint32_t cpu, RecordView record) {
+  switch (field.meaning) {
     case Meaning::syscall_ret:
     case Meaning::syscall_nr:
     case Meaning::signo:
     case Meaning::sig_code:
     case Meaning::sig_result:
     case Meaning::errno_nr:
-    case Meaning::clone_flags: {
-      const std::string_view name = texts_.of(step.field, context, *value, cpu, record);
-      if (name.empty()) return false;
-      if (step.field.meaning == Meaning::syscall_ret) out.append('-');
-      append_printable(name, out);
-      return true;
-    }
-    case Meaning::exit_code:
-      out.append(exit_code_text(static_cast<int32_t>(*value)));
-      return true;
+    case Meaning::clone_flags:
+    case Meaning::sa_flags:
+      return texts_.of(field, context, value, cpu, record);
     default:
-      return false;
+      return {};
   }
 }
 
-void FtraceDecoder::append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const {
+// An error has its sign, as the result of a call has it.
+bool FtraceDecoder::append_name(const FormatStep& step, const std::optional<Field>& context,
+                                uint32_t cpu, RecordView record, TextBuffer& out) {
+  if ((step.kind != Kind::value && step.kind != Kind::hex) || !is_scalar(step.field)) return false;
+  const auto value = integer_of(step.field, record);
+  if (!value) return false;
+  if (step.field.meaning == Meaning::exit_code) {
+    out.append(exit_code_text(static_cast<int32_t>(*value)));
+    return true;
+  }
+  const std::string_view name = name_of(step.field, context, *value, cpu, record);
+  if (name.empty()) return false;
+  if (step.field.meaning == Meaning::syscall_ret) out.append('-');
+  append_printable(name, out);
+  return true;
+}
+
+void FtraceDecoder::append_print(const EventPlan& plan, uint32_t cpu, RecordView record,
+                                 TextBuffer& out) {
+  PrintFormat::Name name;
+  if (names_)
+    name = [this, cpu, record](const Field& field, uint64_t value) {
+      return name_of(field, std::nullopt, value, cpu, record);
+    };
   plan.print->append(
-      record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); }, out);
+      record, [this](uint64_t address, TextBuffer& text) { append_symbol(address, text); }, out,
+      name);
   // The kernel's format has no place to show failed fields.
   if (std::ranges::any_of(plan.located,
                           [&](const Field& field) { return elements_of(field, record).cut; }))

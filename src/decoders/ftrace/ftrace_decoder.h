@@ -46,7 +46,10 @@ class FtraceDecoder : public Decoder {
   // The name of a value; false if it has none.
   bool append_name(const FormatStep& step, const std::optional<Field>& context, uint32_t cpu,
                    RecordView record, TextBuffer& out);
-  void append_print(const EventPlan& plan, RecordView record, TextBuffer& out) const;
+  // The same of what the kernel prints as a number; empty: none.
+  std::string_view name_of(const Field& field, const std::optional<Field>& context, uint64_t value,
+                           uint32_t cpu, RecordView record);
+  void append_print(const EventPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);
   void append_step(const FormatStep& step, uint32_t cpu, RecordView record, TextBuffer& out);
   void append_integer(const FormatStep& step, uint64_t value, uint32_t cpu, RecordView record,
                       TextBuffer& out);

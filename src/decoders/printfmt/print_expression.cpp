@@ -188,6 +188,12 @@ PrintValue value_of(const PrintNode& node, RecordView record) {
   }
 }
 
+const Field* PrintExpression::field() const {
+  const Node* node = root_.get();
+  while (node->kind == PrintKind::cast) node = &node->parts.front();
+  return node->kind == PrintKind::field ? &node->field : nullptr;
+}
+
 PrintValue PrintExpression::value(RecordView record) const { return value_of(*root_, record); }
 
 }  // namespace ktraced

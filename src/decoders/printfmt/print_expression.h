@@ -31,6 +31,8 @@ class PrintExpression {
   static std::optional<PrintExpression> parse(std::string_view text, const Event& event);
 
   [[nodiscard]] PrintValue value(RecordView record) const;
+  // The field of which this is the value, cast or not; null for any other expression.
+  [[nodiscard]] const Field* field() const;
 
   struct Node;
 

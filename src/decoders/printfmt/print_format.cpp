@@ -171,10 +171,11 @@ std::optional<PrintFormat> PrintFormat::parse(std::string_view print, const Even
   return format;
 }
 
-void PrintFormat::append(RecordView record, const Symbol& symbol, TextBuffer& out) const {
+void PrintFormat::append(RecordView record, const Symbol& symbol, TextBuffer& out,
+                         const Name& name) const {
   for (const Piece& piece : pieces_) {
     append_printable(piece.before, out);
-    if (piece.conversion != 0) append_piece(piece, record, symbol, out);
+    if (piece.conversion != 0) append_piece(piece, record, symbol, name, out);
   }
 }
 
@@ -193,7 +194,7 @@ PrintFormat::Layout PrintFormat::layout_of(const Piece& piece, RecordView record
 }
 
 void PrintFormat::append_piece(const Piece& piece, RecordView record, const Symbol& symbol,
-                               TextBuffer& out) {
+                               const Name& name, TextBuffer& out) {
   const PrintValue value = piece.argument->value(record);
   const Layout layout = layout_of(piece, record);
   if (piece.conversion == 's') return append_text(value, layout, out);
@@ -201,6 +202,9 @@ void PrintFormat::append_piece(const Piece& piece, RecordView record, const Symb
     const char c = static_cast<char>(value.number);
     return pad(c == 0 ? "" : printable({&c, 1}), layout, out);
   }
+  if (const Field* field = piece.argument->field(); name && field != nullptr && !value.bytes)
+    if (const auto known = name(*field, value.number); !known.empty())
+      return pad(printable(known), layout, out);
   if (piece.conversion != 'p') return append_integer(piece, value.number, layout, out);
   if (piece.pointer_kind == kBitList) return append_bit_list(value, layout.width, out);
   TextBuffer text;

@@ -19,12 +19,16 @@ class PrintFormat {
  public:
   // Appends "function+0x10/0x80" for an address, or another text if it is unknown.
   using Symbol = std::function<void(uint64_t address, TextBuffer& out)>;
+  // The name of a field's value; empty: it has none, and is printed as a number.
+  using Name = std::function<std::string_view(const Field& field, uint64_t value)>;
 
   // Parses `"text", argument, …`. Nothing if any part is not supported.
   static std::optional<PrintFormat> parse(std::string_view print, const Event& event);
 
-  // Appends one line without a newline; data missing in the record is printed as zeros.
-  void append(RecordView record, const Symbol& symbol, TextBuffer& out) const;
+  // Appends one line without a newline; data missing in the record is printed as zeros. Without
+  // `name`, all numbers are printed as such.
+  void append(RecordView record, const Symbol& symbol, TextBuffer& out,
+              const Name& name = {}) const;
 
  private:
   // How many characters a conversion takes.
@@ -51,7 +55,7 @@ class PrintFormat {
   static bool parse_conversion(std::string_view& format, Piece& piece);
   static Layout layout_of(const Piece& piece, RecordView record);
   static void append_piece(const Piece& piece, RecordView record, const Symbol& symbol,
-                           TextBuffer& out);
+                           const Name& name, TextBuffer& out);
   static void append_text(const PrintValue& value, const Layout& layout, TextBuffer& out);
   static void append_integer(const Piece& piece, uint64_t value, const Layout& layout,
                              TextBuffer& out);

@@ -42,7 +42,7 @@ ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
       {"task_newtask", Kind::newtask, "pid", "clone_flags", ""},
       {"task:task_newtask", Kind::newtask, "pid", "clone_flags", ""},
       {"sched_process_fork", Kind::fork, "child_pid", "", ""},
-      {"sched_process_exec", Kind::exec, "filename", "", ""},
+      {"sched_process_exec", Kind::exec, "filename", "argv", ""},
       {"sched_process_exit", Kind::exit, "exit_code", "", ""},
       {"signal_deliver", Kind::signal, "sig", "error", "code"},
       {"sys_enter", Kind::sys_enter, "nr", "args", "abi"},
@@ -75,11 +75,7 @@ void ProcessDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
       append_fork(*plan, record, out);
       break;
     case Kind::exec:
-      out.append("exec");
-      if (names_ && plan->first) {
-        out.append(' ');
-        append_printable(text_of(*plan->first, record), out);
-      }
+      append_exec(*plan, record, out);
       break;
     case Kind::exit:
       append_exit(*plan, record, out);
@@ -145,6 +141,20 @@ void ProcessDecoder::append_fork(const Plan& plan, RecordView record, TextBuffer
     append_hex_number(flags, out);
 }
 
+void ProcessDecoder::append_exec(const Plan& plan, RecordView record, TextBuffer& out) const {
+  out.append("exec");
+  if (!names_ || !plan.first) return;
+  out.append(' ');
+  append_printable(text_of(*plan.first, record), out);
+  if (!plan.second) return;
+  const std::string_view argv = text_of(*plan.second, record);
+  const bool cut = elements_of(*plan.second, record).cut;
+  if (argv.empty() && cut) return out.append(" argv unreadable");
+  out.append(" argv \"");
+  append_printable(argv, out);
+  out.append(cut ? "\"..." : "\"");
+}
+
 void ProcessDecoder::append_exit(const Plan& plan, RecordView record, TextBuffer& out) const {
   const auto code = static_cast<int32_t>(value_or_zero(plan.first, record));
   const ExitStatus status = decode_exit_code(code);
@@ -157,12 +167,16 @@ void ProcessDecoder::append_exit(const Plan& plan, RecordView record, TextBuffer
 void ProcessDecoder::append_signal(const Plan& plan, RecordView record, TextBuffer& out) const {
   const auto signal = static_cast<int32_t>(value_or_zero(plan.first, record));
   const auto error = static_cast<int32_t>(value_or_zero(plan.second, record));
+  const auto code = static_cast<int32_t>(value_or_zero(plan.third, record));
   out.append("signal ");
   append_name(names_ ? signal_name(signal) : "", signal, out);
   out.append(" errno ");
   append_name(names_ ? errno_name(error) : "", error, out);
   out.append(" code ");
-  append_hex_number(static_cast<uint32_t>(value_or_zero(plan.third, record)), out);
+  if (const auto name = signal_code_name(signal, code); names_ && !name.empty())
+    out.append(name);
+  else
+    append_hex_number(static_cast<uint32_t>(code), out);
 }
 
 void ProcessDecoder::append_sys_enter(const Plan& plan, RecordView record, TextBuffer& out) const {

@@ -22,7 +22,7 @@ namespace ktraced {
 // two events of one child, only the first is shown.
 class ProcessDecoder : public Decoder {
  public:
-  // `names`: system calls, signals and errors by name, and the files of exec.
+  // `names`: system calls, signals and errors by name, and the file and arguments of exec.
   ProcessDecoder(const DecoderSources& sources, bool names, EventTime time = EventTime());
   void event(uint32_t cpu, RecordView record, TextBuffer& out) override;
   void loss(const LossItem& loss, TextBuffer& out) override;
@@ -54,6 +54,7 @@ class ProcessDecoder : public Decoder {
   bool is_known_fork(const Plan& plan, RecordView record);
   void append_prefix(uint32_t cpu, RecordView record, TextBuffer& out);
   void append_fork(const Plan& plan, RecordView record, TextBuffer& out) const;
+  void append_exec(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_exit(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_signal(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_sys_enter(const Plan& plan, RecordView record, TextBuffer& out) const;

@@ -35,6 +35,8 @@ std::string_view FieldText::of(const Field& field, const std::optional<Field>& c
       return gfp_.of(static_cast<uint32_t>(value));
     case Meaning::clone_flags:
       return text_ = clone_flag_names(value);
+    case Meaning::sa_flags:
+      return text_ = flag_names(value, sa_flag_table());
     case Meaning::task_state:
       return text_ = task_state_letters(static_cast<uint32_t>(value));
     case Meaning::syscall_nr:

@@ -34,6 +34,9 @@ TEST(CommandLine, Query) {
   query = command<QueryCommand>({"query", "/a", "--shell"});
   EXPECT_THAT(query.directories, ElementsAre("/a"));
   EXPECT_TRUE(query.shell);
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"query", "SELECT 1", "/a"}, {"query", "/a", "select 1", "/b"}})
+    EXPECT_THAT(usage_error(words), HasSubstr("the SQL stands behind the trace directories"));
   EXPECT_THAT(usage_error({"query", "/a"}),
               HasSubstr("query needs DIR, a trace directory, and then SQL"));
 }

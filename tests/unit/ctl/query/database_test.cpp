@@ -40,6 +40,8 @@ TEST_F(DatabaseTest, RefusesWhateverWrites) {
                           "SAVEPOINT s",
 
                           "ANALYZE",
+                          "REINDEX",
+                          "-- all\n/* of */ reindex kmalloc",
                           "PRAGMA journal_mode = WAL",
                           "PRAGMA temp_store = FILE",
                           "PRAGMA temp_store_directory = 'x'",
@@ -55,7 +57,20 @@ TEST_F(DatabaseTest, RefusesWhateverWrites) {
             "error: the query is refused: INSERT is not allowed, queries can only read");
   EXPECT_EQ(query("DELETE FROM kmalloc"),
             "error: the query is refused: writing is not allowed, queries can only read");
+  EXPECT_EQ(query("SELECT 1; vacuum"),
+            "error: the query is refused: VACUUM is not allowed, queries can only read");
   EXPECT_EQ(query("SELECT count(*) FROM kmalloc"), "2;");  // and all goes on
+}
+
+TEST_F(DatabaseTest, TakesTextsInSingleQuotesOnly) {
+  EXPECT_EQ(
+      query("SELECT count(*) FROM kmalloc WHERE comm = \"bash\""),
+      "error: SQL error at line 1, column 43: there is no column \"bash\": a text is in single "
+      "quotes, 'bash'");
+  EXPECT_EQ(query("SELECT \"\x1b[m\""),
+            "error: SQL error at line 1, column 8: there is no column \"\\x1b[m\": a text is in "
+            "single quotes, '\\x1b[m'");
+  EXPECT_EQ(query("SELECT count(\"ts\") FROM \"kmalloc\" WHERE \"comm\" <> 'x y'"), "2;");
 }
 
 TEST_F(DatabaseTest, DescribesTablesToPragmas) {

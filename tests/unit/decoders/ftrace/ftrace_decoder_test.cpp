@@ -125,6 +125,39 @@ TEST_F(FtraceDecoderTest, WritesEveryEventAsItsTagSays) {
   }
 }
 
+TEST_F(FtraceDecoderTest, NamesFlagsWhenRequested) {
+  struct Newtask {
+    record h;
+    s32 pid;
+    s32 unused;
+    u64 clone_flags;
+  };
+  const auto number = [](const char* name, uint32_t offset, uint32_t size) {
+    return Field{.name = name, .type = "int", .offset = offset, .size = size};
+  };
+  schema_.add({.id = 310,
+               .name = "task:task_newtask",
+               .group = "task",
+               .fields = {number("pid", 16, 4), number("clone_flags", 24, 8)},
+               .size = 32,
+               .print = R"("pid=%d clone_flags=%lx", REC->pid, REC->clone_flags)"});
+  const auto text = [&](const Bytes& record, bool names) {
+    FtraceDecoder decoder(sources(), names);
+    const std::string line = decode(decoder, record);
+    return line.substr(line.find(": ") + 2);
+  };
+  const Bytes newtask = by_bash(310, Newtask{.pid = 7, .clone_flags = 0x1200000});
+  EXPECT_EQ(text(newtask, false), "task_newtask: pid=7 clone_flags=1200000\n");
+  EXPECT_EQ(text(newtask, true),
+            "task_newtask: pid=7 clone_flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID\n");
+  EXPECT_EQ(text(by_bash(310, Newtask{.pid = 7}), true), "task_newtask: pid=7 clone_flags=0\n");
+  EXPECT_EQ(text(special_records().at("signal_deliver"), true),
+            "signal_deliver: sig=SIGSEGV errno=ENOENT code=SEGV_MAPERR sa_handler=0 "
+            "sa_flags=SA_RESTORER|SA_RESTART\n");
+  EXPECT_EQ(text(by_bash(EVENT_signal_deliver, rec_signal_deliver{{}, 9, 0, 0, 0, 0}), true),
+            "signal_deliver: sig=SIGKILL errno=0 code=SI_USER sa_handler=0 sa_flags=0\n");
+}
+
 // As for traces of versions that did not store the format.
 TEST_F(FtraceDecoderTest, ShowsAnEventWithoutFormatAsNamesAndValues) {
   Event kfree = *schema_.find("kfree");

@@ -90,12 +90,12 @@ TEST_F(ProcessTest, WritesLinesLikeTheProcessTracer) {
 }
 
 TEST_F(ProcessTest, ShowsNamesWhenRequested) {
-  EXPECT_EQ(text("sched_process_exec", true), "exec /usr/bin/make\n");
+  EXPECT_EQ(text("sched_process_exec", true), "exec /usr/bin/make argv \"make -j4\"\n");
   EXPECT_EQ(text("sched_process_exit", true), "exit 3\n");
   EXPECT_EQ(
       text(by_bash(EVENT_sched_process_exit, rec_sched_process_exit{.exit_code = 0x8b}), true),
       "exit SIGSEGV\n");
-  EXPECT_EQ(text("signal_deliver", true), "signal SIGSEGV errno ENOENT code 0x1\n");
+  EXPECT_EQ(text("signal_deliver", true), "signal SIGSEGV errno ENOENT code SEGV_MAPERR\n");
   EXPECT_EQ(text("sys_enter", true),
             "syscall openat [0xffffffffffffff9c 0x7f00 0x2 0x0 0x0 0x1]\n");
   EXPECT_EQ(text("sys_exit", true), "syscall rc -2 error ENOENT\n");
@@ -104,7 +104,28 @@ TEST_F(ProcessTest, ShowsNamesWhenRequested) {
   EXPECT_EQ(text(by_bash(EVENT_sys_enter, rec_sys_enter{.nr = 64, .abi = 1}), true),
             "syscall getppid [0x0 0x0 0x0 0x0 0x0 0x0]\n");
   EXPECT_EQ(text(by_bash(EVENT_signal_deliver, rec_signal_deliver{{}, 10, 0, -6, 0, 0}), true),
-            "signal SIGUSR1 errno 0 code 0xfffffffa\n");
+            "signal SIGUSR1 errno 0 code SI_TKILL\n");
+  EXPECT_EQ(text(by_bash(EVENT_signal_deliver, rec_signal_deliver{{}, 17, 0, 1, 0, 0}), true),
+            "signal SIGCHLD errno 0 code CLD_EXITED\n");
+  EXPECT_EQ(text(by_bash(EVENT_signal_deliver, rec_signal_deliver{{}, 10, 0, 1, 0, 0}), true),
+            "signal SIGUSR1 errno 0 code 0x1\n")
+      << "a code of other signals";
+}
+
+TEST_F(ProcessTest, MarksArgumentsThatAreCutOrUnreadable) {
+  const auto shown = [&](const std::string& argv, bool cut) {
+    Bytes record = exec_record("/bin/a b", argv);
+    uint32_t word = 0;
+    std::byte* at = record.data() + offsetof(rec_sched_process_exec, argv);
+    std::memcpy(&word, at, sizeof(word));
+    if (cut) word |= LOCATED_CUT;
+    std::memcpy(at, &word, sizeof(word));
+    return text(record, true);
+  };
+  EXPECT_EQ(shown("a  b\n", false), "exec /bin/a b argv \"a  b\\x0a\"\n");
+  EXPECT_EQ(shown("a b", true), "exec /bin/a b argv \"a b\"...\n");
+  EXPECT_EQ(shown("", true), "exec /bin/a b argv unreadable\n");
+  EXPECT_EQ(shown("", false), "exec /bin/a b argv \"\"\n");
 }
 
 // A record of openat's path.
