@@ -18,4 +18,9 @@ namespace ktraced {
 // Nanoseconds since boot, suspended time included: the clock of struct record.
 [[nodiscard]] inline uint64_t boottime_ns() { return clock_ns(CLOCK_BOOTTIME); }
 
+// CLOCK_REALTIME minus CLOCK_BOOTTIME, ns: changes when the wall clock is set or adjusted.
+[[nodiscard]] inline int64_t clock_offset_ns() {
+  return static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) - static_cast<int64_t>(boottime_ns());
+}
+
 }  // namespace ktraced

@@ -13,7 +13,6 @@
 #include "daemon/log/audit.h"
 #include "daemon/service/notifications.h"
 #include "daemon/service/watchdog.h"
-#include "kernel/tracepoints/tracefs.h"
 
 namespace ktraced {
 namespace {
@@ -136,6 +135,7 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
   tracer_->work_in(loop_);
   heap_.note_use();
   watch_kernel();
+  watch_clock();
   if (auto watched = watch_signals(); !watched) return watched;
   if (auto watched = watch_over(); !watched) return watched;
   notify_ready(status());
@@ -160,32 +160,6 @@ std::string Daemon::status() const {
                      drop_ins == 0   ? ""
                      : drop_ins == 1 ? " and 1 drop-in"
                                      : fmt::format(" and {} drop-ins", drop_ins));
-}
-
-void Daemon::watch_kernel() {
-  if (auto tracefs = Tracefs::open(); !tracefs)
-    spdlog::warn("{}; without it no other tracepoints than ktraced's own events can be enabled",
-                 tracefs.error().message);
-  auto watch = UeventWatch::start(loop_, [this](const KernelChanges& changes) {
-    if (changes.cpus) tracer_->add_new_cpus();
-    // Addresses of an unloaded module keep their names until other code can have these addresses.
-    if (changes.modules_came) symbols_.refresh();
-    if (changes.modules()) note_modules(changes);
-  });
-  if (watch)
-    uevent_watch_ = std::move(*watch);
-  else
-    spdlog::warn("{}; those that come later are not traced", watch.error().message);
-  tracer_->add_new_cpus();  // a CPU that came before the watch started
-}
-
-void Daemon::note_modules(const KernelChanges& changes) {
-  commands_.run([this, changes](const CommandQueue::Token& token) {
-    tracer_->note_modules(changes);
-    tracer_->parts().attacher.when_attached([this, token](const Result<>& attached) {
-      if (attached) tracer_->parts().probes.retry_failed();
-    });
-  });
 }
 
 // The recorder queries the tracer only while something is published, so while there is a tracer.

@@ -18,6 +18,7 @@
 #include "daemon/output/stream_recorder.h"
 #include "daemon/output/subscribers.h"
 #include "daemon/runtime/background_work.h"
+#include "daemon/runtime/clock_watch.h"
 #include "daemon/runtime/event_loop.h"
 #include "daemon/runtime/heap_trimmer.h"
 #include "daemon/runtime/uevent_watch.h"
@@ -56,6 +57,7 @@ class Daemon {
   void end_readers(const ReaderRules& rules);
   Result<> watch_signals();
   void watch_kernel();
+  void watch_clock();
   Result<> add_signal(int signal, const char* method, std::function<void()> callback);
   void take_snapshot_on_signal();
   Result<> watch_over();
@@ -85,6 +87,7 @@ class Daemon {
   ReloadCounts reloads_;
   std::unique_ptr<MetricsServer> metrics_;
   UeventWatch uevent_watch_;
+  ClockWatch clock_watch_;
   EventSource watchdog_;
   std::vector<EventSource> signals_;
   // Last: their tasks use the rest.

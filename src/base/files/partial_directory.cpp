@@ -30,6 +30,15 @@ Result<Fd> make_new_directory(int parent, const fs::path& name, const fs::path& 
   return directory;
 }
 
+// Some file systems refuse it: then the file has the time of the clock.
+void set_modified(int fd, uint64_t ns) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const std::array<timespec, 2> times = {
+      {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
+       {.tv_sec = static_cast<time_t>(ns / kSecond), .tv_nsec = static_cast<long>(ns % kSecond)}}};
+  static_cast<void>(::futimens(fd, times.data()));
+}
+
 }  // namespace
 
 std::unexpected<Error> io_failure(const char* doing, const fs::path& path, int error) {
@@ -91,7 +100,8 @@ Result<> PartialDirectory::make() {
   return {};
 }
 
-Result<> PartialDirectory::write(const char* name, std::string_view text) const {
+Result<> PartialDirectory::write(const char* name, std::string_view text,
+                                 std::optional<uint64_t> modified_ns) const {
   constexpr const char* kGrowing = ".new";
   const fs::path path = partial_ / name;
   Fd fd(::openat(subdirectory_.get(), kGrowing,
@@ -99,6 +109,7 @@ Result<> PartialDirectory::write(const char* name, std::string_view text) const 
   if (!fd) return io_failure("create", path, errno);
   std::array parts = {iovec_of(std::as_bytes(std::span(text)))};
   Result<> done = write_parts(fd.get(), parts, path);
+  if (modified_ns) set_modified(fd.get(), *modified_ns);
   if (done && ::fsync(fd.get()) != 0) done = io_failure("sync", path, errno);
   if (done && ::renameat(subdirectory_.get(), kGrowing, directory_.get(), name) != 0)
     done = io_failure("create", path, errno);

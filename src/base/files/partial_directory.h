@@ -4,7 +4,9 @@
 
 #include <sys/uio.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -39,8 +41,10 @@ class PartialDirectory {
   // The path until finish().
   [[nodiscard]] const std::filesystem::path& path() const { return partial_; }
   // Writes a file, or replaces it: all or nothing. If the disk is full, the old file must stay
-  // usable for readers. Uses the name ".new" in the subdirectory.
-  Result<> write(const char* name, std::string_view text) const;
+  // usable for readers. Uses the name ".new" in the subdirectory. `modified_ns` is the modification
+  // time (ns of CLOCK_REALTIME); nothing: the file system's.
+  Result<> write(const char* name, std::string_view text,
+                 std::optional<uint64_t> modified_ns = std::nullopt) const;
   // A new file in the subdirectory, for writing.
   [[nodiscard]] Result<Fd> create(const std::filesystem::path& name) const;
   // Syncs both directories, gives the directory its final name and syncs that.

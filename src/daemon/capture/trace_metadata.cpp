@@ -73,8 +73,7 @@ Manifest TraceMetadata::manifest(uint32_t session) const {
   manifest.origin = {.uuid = uuid_,
                      .host = host_name(),
                      .kernel = kernel_release_,
-                     .clock_offset_ns = static_cast<int64_t>(clock_ns(CLOCK_REALTIME)) -
-                                        static_cast<int64_t>(boottime_ns()),
+                     .clock_offset_ns = clock_offset_ns(),
                      .boot_id = boot_id()};
   manifest.schema = catalog_.schema_copy();
   manifest.config = *configs_.config_of(session);

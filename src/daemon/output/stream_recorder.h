@@ -45,8 +45,8 @@ class StreamRecorder {
   // batches. A new recording has everything that happens from now on, provided that it gets the
   // next batch. Main thread.
   void apply(const std::optional<StreamOutput>& settings);
-  // Ends the trace being written: the next one has the addresses that readers may see now. Main
-  // thread.
+  // Ends the trace being written: the next one has the addresses that readers may see now, and the
+  // times of the clock as it is now. Main thread.
   void end_trace() { queue_.end_trace(); }
   // Adds one whole batch. Drain thread.
   void publish(std::span<const PacketBytes> batch);

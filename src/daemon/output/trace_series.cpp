@@ -28,12 +28,6 @@ void for_each_name(std::span<const std::byte> records, auto&& visit) {
   }
 }
 
-std::string newest(const std::vector<StoredTrace>& traces) {
-  std::string name;
-  for (const StoredTrace& trace : traces) name = std::max(name, trace.name);
-  return name;
-}
-
 std::optional<rec_metadata_task> as_task(const RecordView& record) {
   if (record.id() != METADATA_task) return std::nullopt;
   rec_metadata_task task;
@@ -126,8 +120,9 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
                               [&](const std::string& name) { return store_.taken(name); });
   manifest_.reason = "stream.output";
   manifest_.requested_by = "ktraced";
-  auto writer = TraceWriter::create(store_.path_of(manifest_.name), manifest_.schema,
-                                    manifest_.origin, is_kernel_text);
+  auto writer =
+      TraceWriter::create(store_.path_of(manifest_.name), manifest_.schema, manifest_.origin,
+                          is_kernel_text, written_time_in(store_.directory(), facts_.realtime));
   if (!writer) return propagate(writer);
   writer_ = std::move(*writer);
   if (auto* account = this->account())
@@ -160,11 +155,13 @@ Result<> TraceSeries::claim_directory() {
 }
 
 // If the newest trace was not finished, its daemon was killed, and what it had read and not written
-// is lost. If the account says how much, the stream begins with these losses. Names sort by age.
+// is lost. If the account says how much, the stream begins with these losses. Both lists are sorted
+// by age; names are not, when the clock has been set back.
 void TraceSeries::note_crash(const std::vector<StoredTrace>& unfinished,
                              const std::vector<StoredTrace>& finished) {
-  const std::string crashed = newest(unfinished);
-  if (crashed.empty() || newest(finished) > crashed) return;
+  if (unfinished.empty()) return;
+  if (!finished.empty() && finished.back().written_ns > unfinished.back().written_ns) return;
+  const std::string& crashed = unfinished.back().name;
   const auto trace = TraceDirectory::open(store_.path_of(crashed));
   const auto summary = trace ? read_manifest_summary(*trace) : Result<ManifestSummary>();
   if (!summary || summary->manifest.origin.boot_id != boot_id()) return;

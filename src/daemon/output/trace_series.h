@@ -16,6 +16,7 @@
 #include "daemon/access/address_mask.h"
 #include "daemon/capture/missed_hits.h"
 #include "daemon/output/output_queue.h"
+#include "daemon/output/trace_order.h"
 #include "daemon/output/trace_store.h"
 #include "kernel/rings/stream_account.h"
 #include "trace/directory/manifest.h"
@@ -38,6 +39,7 @@ struct TraceFacts {
   std::function<std::optional<uint64_t>()> lost_before = nullptr;
   // As ReaderAccess::mask_for_trace(); without it, traces have real addresses.
   std::function<std::shared_ptr<AddressMask>(const Schema& schema)> mask = nullptr;
+  RealtimeClock realtime = system_realtime();
 };
 
 // What the output has done since the daemon started, whatever its settings were.

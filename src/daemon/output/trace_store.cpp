@@ -18,6 +18,7 @@
 #include "base/text/plain_text.h"
 #include "base/text/suggest.h"
 #include "daemon/output/keep_mark.h"
+#include "daemon/output/trace_order.h"
 #include "trace/directory/name_files.h"
 
 namespace ktraced {
@@ -81,11 +82,9 @@ bool older(const StoredTrace& a, const StoredTrace& b) {
 }
 
 StoredTrace stored_trace(const fs::path& path) {
-  const struct stat status = status_of(path / kManifest);
   return {.name = path.filename(),
           .bytes = bytes_of_trace(path),
-          .written_ns = static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
-                        static_cast<uint64_t>(status.st_mtim.tv_nsec),
+          .written_ns = written_ns(path),
           .kept = has_keep_mark(path).value_or(true)};
 }
 

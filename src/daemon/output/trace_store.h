@@ -26,7 +26,7 @@ namespace ktraced {
 struct StoredTrace {
   std::string name;
   uint64_t bytes = 0;       // of all its files
-  uint64_t written_ns = 0;  // CLOCK_REALTIME, of its manifest
+  uint64_t written_ns = 0;  // of its manifest: see written_time_in()
   bool kept = false;        // has the mark, or it cannot be determined
 };
 

@@ -178,8 +178,8 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
 }  // namespace
 
 Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& symbols) {
-  auto writer =
-      TraceWriter::create(job.path, job.manifest.schema, job.manifest.origin, is_kernel_text);
+  auto writer = TraceWriter::create(job.path, job.manifest.schema, job.manifest.origin,
+                                    is_kernel_text, job.written_time);
   if (!writer) return propagate(writer);
   SnapshotWriter snapshot(job, **writer);
   if (auto done = snapshot.write_rings(); !done) return propagate(done);

@@ -16,6 +16,7 @@
 #include "kernel/rings/flight_recorder.h"
 #include "kernel/symbols/symbols.h"
 #include "trace/directory/manifest.h"
+#include "trace/directory/trace_writer.h"
 
 namespace ktraced {
 
@@ -30,6 +31,7 @@ struct SnapshotJob {
   TraceConfigHistory::KnownSince known_since;
   // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
   std::shared_ptr<AddressMask> mask = nullptr;
+  TraceWriter::WrittenTime written_time = nullptr;
 };
 
 // What has been written.

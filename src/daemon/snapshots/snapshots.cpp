@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text/plain_text.h"
+#include "daemon/output/trace_order.h"
 #include "daemon/runtime/failure_barrier.h"
 
 namespace ktraced {
@@ -261,6 +262,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   mask(*job);
   thread_.run(
       [this, job, store = store_, limits = limits_of(config_)]() -> Result<Written> {
+        job->written_time = written_time_in(store->directory(), system_realtime());
         auto summary = write_snapshot(*job, symbols_);
         if (!summary) return propagate(summary);
         return Written{std::move(*summary), enforce(*store, limits, job->manifest.name)};

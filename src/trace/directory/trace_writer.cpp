@@ -26,12 +26,14 @@ std::string dump(const json& value) {
 
 }  // namespace
 
-TraceWriter::TraceWriter(fs::path path, Schema schema, TraceOrigin origin, IsCode is_code)
+TraceWriter::TraceWriter(fs::path path, Schema schema, TraceOrigin origin, IsCode is_code,
+                         WrittenTime written_time)
     : path_(std::move(path)),
       directory_(path_, kPackets),
       schema_(std::move(schema)),
       origin_(std::move(origin)),
       is_code_(std::move(is_code)),
+      written_time_(std::move(written_time)),
       address_offsets_(EVENT_ID_MAX) {
   for (const Event& event : schema_.events()) note_fields(event);
 }
@@ -60,11 +62,11 @@ Result<> TraceWriter::check_free(const fs::path& path) {
 }
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, Schema schema,
-                                                         const TraceOrigin& origin,
-                                                         IsCode is_code) {
+                                                         const TraceOrigin& origin, IsCode is_code,
+                                                         WrittenTime written_time) {
   if (auto free = check_free(path); !free) return propagate(free);
-  std::unique_ptr<TraceWriter> writer(
-      new TraceWriter(path, std::move(schema), origin, std::move(is_code)));
+  std::unique_ptr<TraceWriter> writer(new TraceWriter(path, std::move(schema), origin,
+                                                      std::move(is_code), std::move(written_time)));
   if (auto made = writer->directory_.make(); !made) return propagate(made);
   if (auto done = writer->write_descriptions(); !done) return propagate(done);
   return writer;
@@ -79,7 +81,12 @@ Result<> TraceWriter::write_descriptions() const {
   manifest.origin = origin_;
   manifest.incomplete_because = {"it was not finished"};
   manifest.schema = schema_;
-  return directory_.write("manifest.json", dump(manifest_to_json(manifest)));
+  return write_manifest(manifest);
+}
+
+Result<> TraceWriter::write_manifest(const Manifest& manifest) const {
+  return directory_.write("manifest.json", dump(manifest_to_json(manifest)),
+                          written_time_ ? std::optional(written_time_()) : std::nullopt);
 }
 
 fs::path TraceWriter::keep_unfinished() {
@@ -256,13 +263,13 @@ Result<> TraceWriter::finish(const Manifest& manifest,
   json symbols_json = json::object();
   for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
   if (auto done = write_names(); !done) return done;
-  const std::array<std::pair<const char*, std::string>, 3> files = {{
+  const std::array<std::pair<const char*, std::string>, 2> files = {{
       {"ctf/metadata", ctf_metadata(complete.schema, origin_)},
       {"symbols.json", dump({{"symbols", std::move(symbols_json)}})},
-      {"manifest.json", dump(manifest_to_json(complete))},
   }};
   for (const auto& [name, content] : files)
     if (auto done = directory_.write(name, content); !done) return done;
+  if (auto done = write_manifest(complete); !done) return done;
   for (const auto& [cpu, file] : files_)
     if (::fsync(file.fd.get()) != 0) return io_failure("sync", cpu_path(cpu), errno);
   return directory_.finish();

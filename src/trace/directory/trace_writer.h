@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -30,6 +31,9 @@ class TraceWriter {
  public:
   // Is the address in the kernel's code, so that it needs a symbol?
   using IsCode = std::function<bool(uint64_t address)>;
+  // The modification time of a manifest that is written now, ns of CLOCK_REALTIME. Null: the file
+  // system's.
+  using WrittenTime = std::function<uint64_t()>;
 
   // Fails with ExitCode::usage if `path` or `path`.partial exists, or if `path` is in a trace
   // directory.
@@ -38,7 +42,8 @@ class TraceWriter {
   // check_free(), or with ExitCode::io.
   static Result<std::unique_ptr<TraceWriter>> create(const std::filesystem::path& path,
                                                      Schema schema, const TraceOrigin& origin,
-                                                     IsCode is_code);
+                                                     IsCode is_code,
+                                                     WrittenTime written_time = nullptr);
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
   ~TraceWriter() = default;
@@ -91,7 +96,9 @@ class TraceWriter {
     uint64_t discarded = 0;  // events, cumulative
   };
 
-  TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code);
+  TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code,
+              WrittenTime written_time);
+  Result<> write_manifest(const Manifest& manifest) const;
   [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
   Result<> write_descriptions() const;
   void note_fields(const Event& event);
@@ -109,6 +116,7 @@ class TraceWriter {
   TraceOrigin origin_;
   bool schema_grew_ = false;  // since it was written
   IsCode is_code_;
+  WrittenTime written_time_;
   // Offsets of code addresses in the records of an event, from the schema.
   std::vector<std::vector<uint32_t>> address_offsets_;
   std::map<uint32_t, CpuFile> files_;

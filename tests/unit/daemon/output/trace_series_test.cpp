@@ -148,6 +148,8 @@ TEST_F(TraceSeriesTest, FirstTraceAfterACrashReportsTheCountOfLossesIfKnown) {
               ElementsAre(HasSubstr("37590 events are lost between the end of stream-1.partial")));
   lost_before = 0;
   fs::rename(directory() / "stream-1.partial", directory() / "stream-9.partial");
+  fs::last_write_time(directory() / "stream-9.partial/manifest.json",
+                      fs::file_time_type::clock::now());
   TraceSeries series = this->series(400);
   take_all(series, {metadata_packet(500)});
   ASSERT_TRUE(series.finish_trace());
