@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,13 @@ namespace ktraced {
 [[nodiscard]] std::string_view signal_code_name(int32_t signal, int32_t code);
 // Flags of sigaction(2).
 [[nodiscard]] const std::vector<FlagName>& sa_flag_table();
+// Codes with a name; `signal` 0: of any signal.
+struct SignalCode {
+  int32_t signal = 0;
+  int32_t code = 0;
+  std::string_view name;
+};
+[[nodiscard]] std::span<const SignalCode> signal_codes();
 // Result of a generated signal: "delivered", "ignored", …
 [[nodiscard]] std::string_view signal_result_name(int32_t result);
 

@@ -32,13 +32,8 @@ SignalTable make_signal_table() {
   return table;
 }
 
-// si_code, from include/uapi/asm-generic/siginfo.h; signal 0: of any signal.
-struct CodeName {
-  int32_t signal;
-  int32_t code;
-  std::string_view name;
-};
-constexpr CodeName kCodes[] = {
+// si_code, from include/uapi/asm-generic/siginfo.h.
+constexpr SignalCode kCodes[] = {
     {0, 0, "SI_USER"},
     {0, 0x80, "SI_KERNEL"},
     {0, -1, "SI_QUEUE"},
@@ -116,8 +111,10 @@ std::string_view signal_name(int32_t signal) {
   return signal >= 0 && signal <= kSignals ? table[signal] : std::string_view();
 }
 
+std::span<const SignalCode> signal_codes() { return kCodes; }
+
 std::string_view signal_code_name(int32_t signal, int32_t code) {
-  auto found = std::ranges::find_if(kCodes, [signal, code](const CodeName& entry) {
+  auto found = std::ranges::find_if(kCodes, [signal, code](const SignalCode& entry) {
     return entry.code == code && (entry.signal == signal || entry.signal == 0);
   });
   return found == std::end(kCodes) ? std::string_view() : found->name;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/predicate/named_value.h"
 
+#include <string>
+#include <utility>
+
 #include "schema/names.h"
 
 namespace ktraced {
@@ -18,29 +21,58 @@ std::optional<uint64_t> search(uint64_t first, uint64_t last, std::string_view n
   return std::nullopt;
 }
 
-std::optional<uint64_t> gfp_mask(std::string_view name, const Schema& schema) {
-  for (const FlagName& flag : schema.gfp_flags)
+std::optional<uint64_t> mask_named(std::string_view name, const std::vector<FlagName>& table) {
+  for (const FlagName& flag : table)
     if (flag.name == name) return flag.mask;
   return std::nullopt;
 }
 
-std::optional<uint64_t> clone_flag(std::string_view name) {
-  for (unsigned bit = 8; bit < 64; ++bit)
-    if (clone_flag_names(1ULL << bit) == name) return 1ULL << bit;
-  return std::nullopt;
+// The distinct names of the numbers from `first` to `last`.
+template <class NameOf>
+std::vector<std::string> names_in(uint64_t first, uint64_t last, NameOf name_of) {
+  std::vector<std::string> names;
+  for (uint64_t number = first; number <= last; ++number)
+    if (std::string name(name_of(number)); !name.empty()) names.push_back(std::move(name));
+  return names;
 }
+
+std::vector<std::string> names_in(const std::vector<FlagName>& table) {
+  std::vector<std::string> names;
+  for (const FlagName& flag : table) names.push_back(flag.name);
+  return names;
+}
+
+std::vector<std::string> call_names() {
+  std::vector<std::string> names;
+  for (uint32_t abi = 0; abi < 3; ++abi)
+    for (int32_t number = 0; number < kCallMax; ++number)
+      if (const auto name = syscall_name(abi, number); !name.empty()) names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> code_names() {
+  std::vector<std::string> names;
+  for (const SignalCode& code : signal_codes()) names.emplace_back(code.name);
+  return names;
+}
+
+// A function of a number as int32_t.
+template <class Function>
+auto of(Function function) {
+  return [function](uint64_t number) { return function(static_cast<int32_t>(number)); };
+}
+
+std::string_view boolean_name(uint64_t value) { return value != 0 ? "true" : "false"; }
 
 }  // namespace
 
 std::optional<uint64_t> named_value(Meaning meaning, std::string_view name, const Schema& schema) {
-  const auto of = [](auto function) {
-    return [function](uint64_t number) { return function(static_cast<int32_t>(number)); };
-  };
   switch (meaning) {
     case Meaning::syscall_ret:
     case Meaning::errno_nr:
       return search(1, kErrnoMax, name, of(errno_name));
     case Meaning::signo:
+    case Meaning::exit_code:
       return search(1, kSignalMax, name, of(signal_name));
     case Meaning::sig_result:
       return search(0, kResultMax, name, of(signal_result_name));
@@ -49,60 +81,51 @@ std::optional<uint64_t> named_value(Meaning meaning, std::string_view name, cons
     case Meaning::syscall_abi:
       return search(0, 2, name, of(syscall_abi_name));
     case Meaning::boolean:
-      return search(0, 1, name, [](uint64_t value) { return value != 0 ? "true" : "false"; });
+      return search(0, 1, name, boolean_name);
     case Meaning::gfp_flags:
-      return gfp_mask(name, schema);
+      return mask_named(name, schema.gfp_flags);
     case Meaning::clone_flags:
-      return clone_flag(name);
+      return mask_named(name, clone_flag_table());
+    case Meaning::sa_flags:
+      return mask_named(name, sa_flag_table());
     default:
       return std::nullopt;
   }
 }
 
 std::vector<std::string> value_names(Meaning meaning, const Schema& schema) {
-  std::vector<std::string> names;
-  const auto add = [&names](std::string_view name) {
-    if (!name.empty()) names.emplace_back(name);
-  };
   switch (meaning) {
     case Meaning::syscall_nr:
-      for (uint32_t abi = 0; abi < 3; ++abi)
-        for (int32_t number = 0; number < kCallMax; ++number) add(syscall_name(abi, number));
-      break;
+      return call_names();
     case Meaning::syscall_ret:
     case Meaning::errno_nr:
-      for (int32_t error = 1; error <= static_cast<int32_t>(kErrnoMax); ++error)
-        add(errno_name(error));
-      break;
+      return names_in(1, kErrnoMax, of(errno_name));
     case Meaning::signo:
-      for (int32_t signal = 1; signal <= static_cast<int32_t>(kSignalMax); ++signal)
-        add(signal_name(signal));
-      break;
+    case Meaning::exit_code:
+      return names_in(1, kSignalMax, of(signal_name));
+    case Meaning::sig_code:
+      return code_names();
+    case Meaning::sig_result:
+      return names_in(0, kResultMax, of(signal_result_name));
+    case Meaning::task_state:
+      return names_in(0, kStateMax, of(task_state_letters));
+    case Meaning::syscall_abi:
+      return names_in(0, 2, of(syscall_abi_name));
+    case Meaning::boolean:
+      return names_in(0, 1, boolean_name);
     case Meaning::gfp_flags:
-      for (const FlagName& flag : schema.gfp_flags) add(flag.name);
-      break;
+      return names_in(schema.gfp_flags);
+    case Meaning::clone_flags:
+      return names_in(clone_flag_table());
+    case Meaning::sa_flags:
+      return names_in(sa_flag_table());
     default:
-      break;
+      return {};
   }
-  return names;
 }
 
 bool has_named_values(Meaning meaning) {
-  switch (meaning) {
-    case Meaning::syscall_ret:
-    case Meaning::syscall_nr:
-    case Meaning::errno_nr:
-    case Meaning::signo:
-    case Meaning::sig_result:
-    case Meaning::task_state:
-    case Meaning::syscall_abi:
-    case Meaning::boolean:
-    case Meaning::gfp_flags:
-    case Meaning::clone_flags:
-      return true;
-    default:
-      return false;
-  }
+  return meaning == Meaning::gfp_flags || !value_names(meaning, {}).empty();
 }
 
 }  // namespace ktraced

@@ -13,7 +13,8 @@
 namespace ktraced {
 
 // The value of a field of that meaning with this name; nothing if there is none. Of a syscall_ret,
-// the errno, which is a positive number. Not for syscall_nr: its names depend on the record's ABI.
+// the errno, which is a positive number; of an exit_code, the signal. Not for syscall_nr and
+// sig_code: their names depend on the record's ABI and signal.
 [[nodiscard]] std::optional<uint64_t> named_value(Meaning meaning, std::string_view name,
                                                   const Schema& schema);
 

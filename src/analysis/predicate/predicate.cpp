@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "analysis/coverage/comm.h"
+#include "analysis/coverage/event_fields.h"
 #include "base/text/suggest.h"
+#include "schema/names.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {
@@ -43,13 +45,33 @@ bool compare(Operator op, const PredicateNumber& left, const PredicateNumber& ri
 
 // ---- evaluation ----
 
-std::optional<PredicateNumber> number_in(const BoundPredicate& node,
+// Of a field's value; nothing if this part of it is absent.
+std::optional<PredicateNumber> part_of(const FieldReference& left, uint64_t bits) {
+  const auto number = static_cast<int64_t>(bits);
+  const ExitStatus end = decode_exit_code(static_cast<int32_t>(bits));
+  switch (left.part) {
+    case FieldPart::error:
+      if (!is_error_result(number)) return std::nullopt;
+      return PredicateNumber{.bits = 0 - bits};
+    case FieldPart::exit_status:
+      if (end.signal != 0) return std::nullopt;
+      return PredicateNumber{.bits = static_cast<uint64_t>(end.status)};
+    case FieldPart::exit_signal:
+      if (end.signal == 0) return std::nullopt;
+      return PredicateNumber{.bits = static_cast<uint64_t>(end.signal)};
+    case FieldPart::exit_core:
+      return PredicateNumber{.bits = end.core ? 1U : 0U};
+    case FieldPart::value:
+      break;
+  }
+  return PredicateNumber{.bits = bits, .negative = left.field.is_signed && number < 0};
+}
+
+std::optional<PredicateNumber> number_in(const FieldReference& left,
                                          const PredicateSubject& subject) {
-  switch (node.source) {
+  switch (left.source) {
     case PredicateSource::field:
-      if (const auto bits = integer_of(node.field, subject.record))
-        return PredicateNumber{.bits = *bits,
-                               .negative = node.field.is_signed && static_cast<int64_t>(*bits) < 0};
+      if (const auto bits = integer_of(left.field, subject.record)) return part_of(left, *bits);
       return std::nullopt;
     case PredicateSource::cpu:
       return PredicateNumber{.bits = subject.cpu};
@@ -64,17 +86,28 @@ std::optional<PredicateNumber> number_in(const BoundPredicate& node,
   }
 }
 
+bool compare_call(const BoundPredicate& node, const PredicateNumber& number,
+                  const PredicateValue& value, uint64_t abi) {
+  const auto& call = value.call[abi < value.call.size() ? abi : 0];
+  if (!call) return node.op == Operator::not_equal;
+  return compare(node.op, number,
+                 {.bits = static_cast<uint64_t>(int64_t{*call}), .negative = *call < 0});
+}
+
 Truth test_number(const BoundPredicate& node, const PredicateSubject& subject) {
-  const auto number = number_in(node, subject);
+  const auto number = number_in(node.left, subject);
   if (!number) return Truth::unknown;
   if (node.kind == Expression::Kind::nonzero) return truth(number->bits != 0);
+  const auto context = [&] {
+    return node.left.context ? integer_of(*node.left.context, subject.record).value_or(0) : 0;
+  };
   const auto matches = [&](const PredicateValue& value) {
-    if (!value.is_call) return compare(node.op, *number, value.number);
-    const auto abi = node.abi ? integer_of(*node.abi, subject.record).value_or(0) : 0;
-    const auto& call = value.call[abi < value.call.size() ? abi : 0];
-    if (!call) return node.op == Operator::not_equal;
-    return compare(node.op, *number,
-                   {.bits = static_cast<uint64_t>(int64_t{*call}), .negative = *call < 0});
+    if (value.is_call) return compare_call(node, *number, value, context());
+    if (value.signal != 0 && static_cast<int32_t>(context()) != value.signal)
+      return node.op == Operator::not_equal;
+    if (!value.is_signal) return compare(node.op, *number, value.number);
+    const auto signal = decode_exit_code(static_cast<int32_t>(number->bits)).signal;
+    return compare(node.op, {.bits = static_cast<uint64_t>(signal)}, value.number);
   };
   return truth(std::ranges::any_of(node.values, matches));
 }
@@ -82,12 +115,18 @@ Truth test_number(const BoundPredicate& node, const PredicateSubject& subject) {
 Truth test_text(const BoundPredicate& node, const PredicateSubject& subject) {
   CommScratch scratch;
   std::optional<std::string_view> text;
-  if (node.source == PredicateSource::event)
+  if (node.left.source == PredicateSource::event) {
     text = node.event;
-  else if (node.source == PredicateSource::comm)
-    text = comm_at(subject.names, subject.record.tid(), subject.record.ts(), subject.cpu, scratch);
-  else
-    text = text_of(node.field, subject.record);
+  } else if (node.left.source == PredicateSource::field) {
+    text = text_of(node.left.field, subject.record);
+  } else {
+    const auto tid = node.left.source == PredicateSource::comm_of_field
+                         ? integer_of(node.left.field, subject.record)
+                         : std::optional<uint64_t>(subject.record.tid());
+    if (!tid) return Truth::unknown;
+    text = comm_at(subject.names, static_cast<uint32_t>(*tid), subject.record.ts(), subject.cpu,
+                   scratch);
+  }
   if (!text) return Truth::unknown;
   const auto matches = [&](const PredicateValue& value) {
     if (node.op == Operator::not_equal) return *text != value.text;
@@ -122,8 +161,8 @@ Truth test(const BoundPredicate& node, const PredicateSubject& subject) {
     case Expression::Kind::nonzero:
       break;
   }
-  if (node.source == PredicateSource::none) return Truth::unknown;
-  return node.is_text() ? test_text(node, subject) : test_number(node, subject);
+  if (node.left.source == PredicateSource::none) return Truth::unknown;
+  return node.left.is_text() ? test_text(node, subject) : test_number(node, subject);
 }
 
 // Can the expression be true, or with `negated` false, of a record with these fields?
@@ -144,7 +183,7 @@ bool can_be(const BoundPredicate& node, bool negated) {
     case Expression::Kind::nonzero:
       break;
   }
-  return node.source != PredicateSource::none;
+  return node.left.source != PredicateSource::none;
 }
 
 // Each comparison must be possible with the fields of some event.
@@ -157,7 +196,7 @@ Result<> check_fields(std::string_view text, const Expression& expression, const
   for (const std::string_view name : predicate_names()) known.emplace(name);
   std::optional<Error> failure;
   for (const Event& event : schema.events()) {
-    for (const Field& field : event.fields) known.insert(field.name);
+    add_reference_names(event, known);
     if (!has_field(event, expression.field)) continue;
     auto bound = bind_predicate(text, expression, event, schema);
     if (bound) return {};

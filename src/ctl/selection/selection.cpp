@@ -133,7 +133,6 @@ struct Alternative {
 };
 
 constexpr Alternative kAlternatives[] = {
-    {"error", "; for system calls use --error ENOENT, or any"},
     {"uid", "; for the user of a process use --uid"},
 };
 

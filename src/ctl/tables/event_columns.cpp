@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "decoders/json/annotations.h"
 #include "decoders/text/field_text.h"
+#include "schema/annotations.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {

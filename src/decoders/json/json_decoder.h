@@ -8,9 +8,9 @@
 
 #include "analysis/coverage/event_table.h"
 #include "decoders/ftrace/probe_text.h"
-#include "decoders/json/annotations.h"
 #include "decoders/text/decoder.h"
 #include "decoders/text/field_text.h"
+#include "schema/annotations.h"
 
 namespace ktraced {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/perfetto/perfetto_arguments.h"
 
-#include "decoders/json/annotations.h"
 #include "decoders/text/safe_text.h"
+#include "schema/annotations.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
 

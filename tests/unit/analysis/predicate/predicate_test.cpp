@@ -80,6 +80,88 @@ TEST_F(PredicateTest, KnowsErrorsAndFlags) {
   EXPECT_FALSE(matches("gfp_flags & 0x200", record));
 }
 
+TEST_F(PredicateTest, KnowsCodesOfSignals) {
+  const auto signal = [](s32 sig, s32 code) {
+    return make_record(EVENT_signal_generate, 10, 100,
+                       rec_signal_generate{.sig = sig, .code = code});
+  };
+  EXPECT_TRUE(matches("code == SI_USER", signal(9, 0)));
+  EXPECT_TRUE(matches("code == SI_TKILL && code < 0", signal(6, -6)));
+  EXPECT_TRUE(matches("code == CLD_EXITED", signal(17, 1)));
+  EXPECT_FALSE(matches("code == CLD_EXITED", signal(11, 1))) << "SEGV_MAPERR";
+  EXPECT_TRUE(matches("code != CLD_EXITED", signal(11, 1)));
+  EXPECT_TRUE(matches("code in (CLD_EXITED, SEGV_MAPERR)", signal(11, 1)));
+  EXPECT_TRUE(matches("code_name ~ 'SEGV_*'", signal(11, 1)));
+  EXPECT_FALSE(matches("code_name ~ 'SEGV_*'", signal(17, 1)));
+}
+
+TEST_F(PredicateTest, KnowsHowTasksEnd) {
+  const auto end = [](s32 code) {
+    return make_record(EVENT_sched_process_exit, 10, 100,
+                       rec_sched_process_exit{.exit_code = code});
+  };
+  EXPECT_TRUE(matches("exit_code == SIGSEGV", end(0x8b))) << "with a core dump";
+  EXPECT_FALSE(matches("exit_code == SIGSEGV", end(11 << 8)));
+  EXPECT_TRUE(matches("exit_code != SIGSEGV", end(11 << 8)));
+  EXPECT_TRUE(matches("exit_code == 0x300", end(3 << 8)));
+  EXPECT_TRUE(matches("exit_status == 3", end(3 << 8)));
+  EXPECT_FALSE(matches("exit_status != 3", end(9))) << "a killed task has none";
+  EXPECT_TRUE(matches("exit_signal in (SIGKILL, SIGTERM)", end(9)));
+  EXPECT_FALSE(matches("exit_signal != SIGKILL", end(0)));
+  EXPECT_TRUE(matches("exit_core == true", end(0x8b)));
+}
+
+TEST_F(PredicateTest, KnowsFlagsThatAreShownByName) {
+  Event newtask{.id = 1900, .name = "task:task_newtask", .group = "task"};
+  newtask.fields = {
+      {.name = "clone_flags", .type = "unsigned long", .offset = 16, .size = 8, .count = 1}};
+  newtask.size = 24;
+  schema_.add(newtask);
+  struct Newtask {
+    record h;
+    u64 clone_flags;
+  };
+  const Bytes record =
+      make_record(static_cast<event_id>(1900), 10, 100, Newtask{.clone_flags = 0x10100});
+  EXPECT_TRUE(matches("clone_flags & CLONE_THREAD", record));
+  EXPECT_FALSE(matches("clone_flags & CLONE_VFORK", record));
+  const Bytes deliver =
+      make_record(EVENT_signal_deliver, 10, 100, rec_signal_deliver{{}, 17, 0, 1, 0, 0x14000000});
+  EXPECT_TRUE(matches("sa_flags & SA_RESTART", deliver));
+  EXPECT_THAT(error_of("sa_flags & SA_RESTAR"), HasSubstr("did you mean 'SA_RESTART'?"));
+}
+
+TEST_F(PredicateTest, KnowsAnnotations) {
+  EXPECT_TRUE(matches("syscall == openat", exit_of(257, 0)));
+  EXPECT_TRUE(matches("syscall == 'openat'", exit_of(257, 0)));
+  EXPECT_TRUE(matches("syscall ~ 'open*'", exit_of(295, 0, 1)));
+  EXPECT_FALSE(matches("syscall ~ 'open*'", exit_of(0, 0)));
+  EXPECT_TRUE(matches("error == ENOENT", exit_of(257, -2)));
+  EXPECT_TRUE(matches("error", exit_of(257, -2)));
+  EXPECT_FALSE(matches("error != ENOENT", exit_of(257, 3))) << "it has no error";
+  EXPECT_TRUE(matches("args.syscall == openat && error in (EPERM, ENOENT)", exit_of(257, -2)));
+  const Bytes waking = make_record(EVENT_sched_switch, 10, 100, rec_sched_switch{.prev_pid = 101});
+  EXPECT_TRUE(matches("prev_comm == 'nginx-io'", waking));
+  EXPECT_TRUE(matches("prev_comm ~ 'nginx*' && next_comm ~ 'swapper/*'", waking));
+  EXPECT_TRUE(matches("prev_state_name == 'R'", waking));
+}
+
+TEST_F(PredicateTest, ReportsAnUnknownNameOnceWithASuggestion) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"code == CLD_EXITD", "did you mean 'CLD_EXITED'?"},
+      {"exit_code == SIGSEG", "did you mean 'SIGSEGV'?"},
+      {"result == deliverd", "did you mean 'delivered'?"},
+      {"syscall == opnat", "there is no system call 'opnat'; did you mean 'openat'?"},
+      {"syscal == openat", "unknown field 'syscal'; did you mean 'syscall'?"},
+      {"syscall ~ 'opn*'", "no value of this field has such a name"},
+      {"error == -ENOENT", "it is a positive number: write ENOENT"},
+      {"exit_code < SIGSEGV", "compare a signal with ==, != or in"},
+      {"gfp_flags_names ~ '*ZERO*'", "has several names: use & NAME"},
+      {"nr ~ 'open*'", "is a number: ~ is for texts"},
+  };
+  for (const auto& [text, message] : cases) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
+}
+
 TEST_F(PredicateTest, KnowsTheRecordsOwnValues) {
   const Bytes record = exit_of(257, 0, 0, 101);
   EXPECT_TRUE(matches("pid == 100 && tid == 101 && cpu == 3", record));
@@ -157,7 +239,8 @@ TEST_F(PredicateTest, KnowsWhichEventsHaveItsFields) {
   ASSERT_TRUE(predicate);
   ASSERT_EQ(predicate->fields().size(), 1U) << "tid is the record's own";
   EXPECT_THAT(predicate->fields().at("error"),
-              ::testing::ElementsAre("signal_deliver", "signal_generate"));
+              ::testing::ElementsAre("signal_deliver", "signal_generate", "sys_exit"))
+      << "of sys_exit as an annotation";
 }
 
 TEST_F(PredicateTest, MarksThePlaceOfAnError) {

@@ -88,8 +88,7 @@ TEST_F(Show, NamesTheEventsOfFieldsThatSelectNothing) {
   run(command);
   EXPECT_TRUE(result_);
   EXPECT_THAT(err_, HasSubstr("no event is selected by these options"));
-  EXPECT_THAT(err_, HasSubstr("'error' is a field of signal_deliver, signal_generate; for system "
-                              "calls use --error ENOENT"));
+  EXPECT_THAT(err_, HasSubstr("'error' is a field of signal_deliver, signal_generate, sys_exit"));
 }
 
 TEST_F(Show, RefusesConditionsThatItsEventsCannotMeet) {

@@ -148,8 +148,7 @@ TEST_F(SelectionTest, SuggestsNamesOfCallsAndErrors) {
 TEST_F(SelectionTest, SaysWhichEventsHaveAFieldThatSelectsNothing) {
   const Selection selection = select({.where = {"error == ENOENT", "tid == 4"}});
   EXPECT_THAT(selection.field_hints(),
-              ElementsAre("'error' is a field of signal_deliver, signal_generate; for system calls "
-                          "use --error ENOENT, or any"));
+              ElementsAre("'error' is a field of signal_deliver, signal_generate, sys_exit"));
   EXPECT_THAT(selection.unmet_text(0),
               HasSubstr("--where 'error == ENOENT' ('error' is a field of signal_deliver, "));
   EXPECT_THAT(select({.where = {"uid == 0"}}).field_hints(),

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "decoders/json/annotations.h"
+#include "schema/annotations.h"
 #include "trace/packet/field_value.h"
 #include "unit/support/decoder_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "decoders/json/annotations.h"
+#include "schema/annotations.h"
 
 #include <string_view>
 
