@@ -21,6 +21,7 @@
 #include "daemon/log/log_writer.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "daemon/service/passed_socket.h"
+#include "daemon/service/service_user.h"
 #include "kernel/programs/bpf_object.h"
 #include "schema/schema_from_btf.h"
 
@@ -81,6 +82,7 @@ Result<int> run(const Options& options) {
   if (options.check_config) return check(options, *config, *schema);
 
   if (options.cleanup) {
+    if (auto became = become_service_user(config->bpffs); !became) return propagate(became);
     auto actions = clean_up(*config);
     if (!actions) return propagate(actions);
     for (const std::string& line : *actions) fmt::print("{}\n", line);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Objects that other users prepare in a world-writable BPF file system.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -68,6 +69,30 @@ TEST(PinDirectory, IsRefusedWithoutFollowingLinksWhenAnotherUserOwnsIt) {
   const Finished cleanup = clean_up(daemon);
   EXPECT_EQ(cleanup.exit_code, 77);
   EXPECT_THAT(cleanup.err, HasSubstr("belongs to uid 65534"));
+  EXPECT_TRUE(victim.whole());
+}
+
+// As the package sets it up: the pins and their directory belong to the user of the service.
+TEST(PinDirectory, IsCleanedUpByRootAsTheUserOfTheService) {
+  Bpffs bpffs;
+  Victim victim;
+  const fs::path root = bpffs.path() / "ktraced";
+  Daemon daemon(config_in(bpffs.path() / "other"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  daemon.write_config(config_in(root));
+  plant_object(root, victim);
+  ::chmod(root.c_str(), 0700);
+  ::chmod(bpffs.path().c_str(), 0700);
+  TempDir files;
+  const fs::path users = files.file(
+      "passwd", fmt::format("root:x:0:0::/:/bin/sh\nktraced:x:{0}:{0}::/:/bin/sh\n", kAttacker));
+  const Finished cleanup =
+      run({"unshare", "--mount", "sh", "-c", "mount --bind $0 /etc/passwd && exec \"$@\"",
+           users.string(), kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+  EXPECT_THAT(cleanup.out, HasSubstr("removed 2 pinned trace objects"));
+  EXPECT_TRUE(fs::exists(root)) << "the service cannot make it";
+  EXPECT_TRUE(fs::is_empty(root));
   EXPECT_TRUE(victim.whole());
 }
 
