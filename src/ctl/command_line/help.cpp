@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/text/option_messages.h"
@@ -151,7 +153,8 @@ constexpr Examples kExamples[] = {
   ktracectl record -o DIR --event sched --cgroup /sys/fs/cgroup/system.slice --duration 1m)"},
 };
 
-// CLI11's formatter also lists which options exclude each other, in undefined order.
+// CLI11's formatter also lists which options exclude each other, in undefined order, and takes
+// bytes for columns: "…" has three.
 class PlainHelp : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -163,6 +166,16 @@ class PlainHelp : public CLI::Formatter {
     if (!option->get_default_str().empty()) out += "=" + option->get_default_str();
     if (!option->get_envname().empty()) out += " or $" + option->get_envname();
     return option->get_required() ? out + " (needed)" : out;
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string line = CLI::Formatter::make_option(option, is_positional);
+    const std::string& what = option->get_description();
+    const size_t begin = what.empty() ? std::string::npos : line.find(what);
+    if (begin == std::string::npos) return line;
+    const auto further = std::count_if(line.begin(), line.begin() + static_cast<ptrdiff_t>(begin),
+                                       [](char c) { return (c & 0xc0) == 0x80; });
+    return line.insert(begin, static_cast<size_t>(further), ' ');
   }
 };
 

@@ -76,7 +76,8 @@ CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
   auto* count = sub->add_option("--count", view.count, "End after N events");
   count->check(check_positive)->type_name("N");
   auto* count_only = sub->add_flag("--count-only", view.count_only,
-                                   "Show nothing, count events and print their numbers as JSON");
+                                   "Show nothing, count events and losses, and print their numbers "
+                                   "as JSON; refuses some options, as --where");
   for (const char* name : {"--format", "--count", "--tid", "--cpu", "--error", "--where"})
     count_only->excludes(name);
   return count_only;

@@ -28,14 +28,38 @@ std::vector<CsvTable> file_tables(const std::string& actor) {
           {"calls", "syscall," + use + ",others"}};
 }
 
-const std::vector<CsvTable>& tables_of(Kind kind) {
-  static const std::string kActor = "pid,tid,comm,start_ns";
-  static const std::string kUse =
+std::vector<CsvTable> process_tables(const std::string& actor) {
+  return {{"processes",
+           actor + ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
+                   "threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
+                   "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}};
+}
+
+std::vector<CsvTable> kmem_tables(const std::string& actor) {
+  const std::string use =
       ",count,failed,requested,given,waste,freed,freed_elsewhere,freed_unseen,held,held_bytes,"
       "oldest_ns,uncertain,uncertain_bytes,others";
-  static const std::string kCalls =
+  return {{"call_sites", "type,call_site,symbol" + use},
+          {"caches", "cache,size" + use},
+          {"sizes", "size" + use},
+          {"tasks", actor + use},
+          {"orders", "order" + use},
+          {"task_sites", actor + ",type,call_site,symbol" + use},
+          {"gfp_flags", "gfp_flags,gfp_flags_names" + use},
+          {"nodes", "page_node,node" + use}};
+}
+
+std::vector<CsvTable> syscall_tables(const std::string& actor) {
+  const std::string calls =
       "syscall,calls,failed,errors,time.count,time.total_ns,time.mean_ns,time.p50_ns,time.p90_ns,"
       "time.p99_ns,time.max_ns,others";
+  return {{"calls", calls},
+          {"processes", actor + "," + calls},
+          {"slowest", "ts,ns,tid,comm,syscall,args,ret,error"}};
+}
+
+const std::vector<CsvTable>& tables_of(Kind kind) {
+  static const std::string kActor = "pid,tid,comm,start_ns";
   static const std::string kDelay =
       ",delay.count,delay.total_ns,delay.mean_ns,delay.p50_ns,delay.p90_ns,delay.p99_ns,"
       "delay.max_ns";
@@ -45,30 +69,15 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
        {{"events", "event,events,lost,missed,overwritten"},
         {"cpus", "cpu,events,lost,first_ns,last_ns"},
         {"processes", kActor + ",events"}}},
-      {Kind::processes,
-       {{"processes",
-         kActor + ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
-                  "threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
-                  "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}}},
+      {Kind::processes, process_tables(kActor)},
       {Kind::files, file_tables(kActor)},
-      {Kind::kmem,
-       {{"call_sites", "type,call_site,symbol" + kUse},
-        {"caches", "cache,size" + kUse},
-        {"sizes", "size" + kUse},
-        {"tasks", kActor + kUse},
-        {"orders", "order" + kUse},
-        {"task_sites", kActor + ",type,call_site,symbol" + kUse},
-        {"gfp_flags", "gfp_flags,gfp_flags_names" + kUse},
-        {"nodes", "page_node,node" + kUse}}},
+      {Kind::kmem, kmem_tables(kActor)},
       {Kind::sched,
        {{"threads", kActor + ",on_cpu_ns,switched_in,slept,preempted,preempted_ns,migrations" +
                         kDelay + ",others"},
         {"cpus", "cpu,busy_ns,idle_ns,unknown_ns,switches"},
         {"longest", kWait}}},
-      {Kind::syscalls,
-       {{"calls", kCalls},
-        {"processes", kActor + "," + kCalls},
-        {"slowest", "ts,ns,tid,comm,syscall,args,ret,error"}}},
+      {Kind::syscalls, syscall_tables(kActor)},
       {Kind::wakeups,
        {{"wakers", kActor + ",count" + kDelay + ",others"},
         {"instead", "tid,comm,waits,ns,others"},

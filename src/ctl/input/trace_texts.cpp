@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/print_stderr.h"
+#include "ctl/selection/cgroup_note.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
@@ -38,6 +39,8 @@ Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& a
   if (!selection)
     selection.error().message =
         fmt::format("{}: {}", trace.path().string(), selection.error().message);
+  for (const std::string& note : cgroup_notes(args.cgroups, trace.names()))
+    print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), printable(note));
   return selection;
 }
 

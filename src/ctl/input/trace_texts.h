@@ -27,6 +27,7 @@ class KeptSymbols : public SymbolResolver {
 };
 
 // The selected events of the trace. Fails as Selection::make does; the message names the trace.
+// Prints the cgroup_notes() on standard error.
 Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args);
 
 // Prints the state of each trace that is not complete on standard error.

@@ -5,25 +5,21 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <set>
 
 #include "analysis/coverage/comm.h"
-#include "analysis/predicate/named_value.h"
 #include "base/text/suggest.h"
-#include "schema/names.h"
+#include "ctl/selection/field_conditions.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {
 
 namespace {
 
-constexpr std::string_view kAnyError = "any";
 constexpr std::string_view kListedByTrace =
     "'.schema EVENT' of 'ktracectl query DIR' lists those of an event";
-constexpr std::string_view kWhere = "--where ";
 
 bool comm_matches(std::string_view comm, std::string_view pattern) {
   if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -58,72 +54,6 @@ std::unexpected<Error> unknown_event(std::string_view name, const Schema& schema
   }
   return fail(ExitCode::usage, "{}",
               unknown_name("event or group", name, names, remedy_for(name, owner)));
-}
-
-// A condition on fields.
-struct Condition {
-  std::string option;  // as typed
-  std::string expression;
-};
-
-// The options that are shorthands of expressions, and those typed.
-std::vector<Condition> conditions_of(const SelectionArgs& args) {
-  std::vector<Condition> conditions;
-  conditions.reserve(args.where.size() + 2);
-  for (const std::string& where : args.where)
-    conditions.push_back({fmt::format("{}'{}'", kWhere, where), where});
-  if (!args.syscalls.empty())
-    conditions.push_back({fmt::format("--syscall {}", fmt::join(args.syscalls, ",")),
-                          fmt::format("nr in ({})", fmt::join(args.syscalls, ", "))});
-  const std::string error = fmt::format("--error {}", fmt::join(args.errors, ","));
-  if (std::ranges::find(args.errors, kAnyError) != args.errors.end())
-    conditions.push_back({error, "ret < 0 && ret >= -4095"});
-  else if (!args.errors.empty())
-    conditions.push_back({error, fmt::format("ret in (-{})", fmt::join(args.errors, ", -"))});
-  return conditions;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// "error 'enoent'; did you mean 'ENOENT'?"
-std::string unknown_error(const std::string& typed, const std::vector<std::string>& names) {
-  const std::string_view name = std::string_view(typed).substr(typed.starts_with('-') ? 1 : 0);
-  std::string meant;
-  int32_t number = 0;
-  if (std::from_chars(name.data(), name.data() + name.size(), number).ptr ==
-      name.data() + name.size())
-    meant = errno_name(number);
-  else
-    std::ranges::transform(name, std::back_inserter(meant), [](char c) {
-      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    });
-  if (meant == "ANY" || meant == "ALL") meant = kAnyError;
-  if (meant != kAnyError && std::ranges::find(names, meant) == names.end())
-    return unknown_name("error", typed, names);
-  return fmt::format("unknown error '{}'; did you mean '{}'?", typed, meant);
-}
-
-// The names that --syscall and --error take.
-Result<> check_names(const SelectionArgs& args, const Schema& schema) {
-  const auto unknown_in = [](const std::vector<std::string>& typed,
-                             const std::vector<std::string>& names) {
-    return std::ranges::find_if(typed, [&](const std::string& name) {
-      return !is_number(name) && std::ranges::find(names, name) == names.end();
-    });
-  };
-  if (!args.syscalls.empty()) {
-    const auto names = value_names(Meaning::syscall_nr, schema);
-    if (const auto bad = unknown_in(args.syscalls, names); bad != args.syscalls.end())
-      return fail(ExitCode::usage, "{}", unknown_name("system call", *bad, names));
-  }
-  if (args.errors.empty()) return {};
-  auto names = value_names(Meaning::errno_nr, schema);
-  names.emplace_back(kAnyError);
-  if (const auto bad = unknown_in(args.errors, names); bad != args.errors.end())
-    return fail(ExitCode::usage, "{}", unknown_error(*bad, names));
-  return {};
 }
 
 // An option that selects by what many take for a field.
@@ -172,8 +102,8 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   selection.tids_ = args.tids;
   selection.cpus_ = args.cpus;
   selection.cgroups_ = CgroupChoice(args.cgroups);
-  if (auto good = check_names(args, schema); !good) return propagate(good);
-  for (Condition& condition : conditions_of(args)) {
+  if (auto good = check_condition_names(args, schema); !good) return propagate(good);
+  for (FieldCondition& condition : conditions_of(args)) {
     if (selection.where_.size() == kMaxConditions)
       return fail(ExitCode::usage, "more than {} conditions: join them with &&", kMaxConditions);
     auto predicate =
@@ -265,7 +195,7 @@ std::string Selection::unmet_text(MetConditions met) const {
 }
 
 std::string Selection::hints_text(size_t condition) const {
-  if (!where_options_[condition].starts_with(kWhere)) return {};
+  if (!where_options_[condition].starts_with(kWhereOption)) return {};
   const auto hints = hints_of(where_[condition]);
   return hints.empty() ? std::string() : fmt::format(" ({})", fmt::join(hints, "; "));
 }
@@ -273,7 +203,7 @@ std::string Selection::hints_text(size_t condition) const {
 std::vector<std::string> Selection::field_hints() const {
   std::vector<std::string> hints;
   for (size_t i = 0; i < where_.size(); ++i)
-    if (where_options_[i].starts_with(kWhere))
+    if (where_options_[i].starts_with(kWhereOption))
       std::ranges::move(hints_of(where_[i]), std::back_inserter(hints));
   return hints;
 }

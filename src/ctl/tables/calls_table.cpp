@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis/coverage/event_fields.h"
+#include "analysis/intervals/thread_calls.h"
 #include "ctl/tables/analysis_scan.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/interval_names.h"
@@ -48,7 +49,8 @@ class CallScan : public AnalysisScan, public CallSink {
     rows().integer(abi);
     if (returned != nullptr) {
       rows().integer(static_cast<uint64_t>(returned->ret));
-      const bool failed = is_error_result(returned->ret);
+      // The value that sigreturn restores belongs to the interrupted call.
+      const bool failed = returned->nr != kSigreturnNumber && is_error_result(returned->ret);
       rows().name(failed ? errno_name(static_cast<int32_t>(-returned->ret)) : "");
     } else {
       rows().null();

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <variant>
+
 #include "base/install_paths.h"
 #include "unit/ctl/command_line/command_line_fixture.h"
 
@@ -206,6 +210,22 @@ TEST(CommandLine, RecordRefusesAnEmptyCommand) {
   EXPECT_EQ(usage_error({"record", "-o", "/a", "--"}),
             "ktracectl: record -- needs a command to be run; see 'ktracectl help record'\n");
   EXPECT_THAT(usage_error({"record", "-o", "/a", "--", ""}), HasSubstr("needs a command"));
+}
+
+TEST(CommandLine, HelpHasItsDescriptionsInOneColumn) {
+  auto parsed = parse({"show", "--help"});
+  const auto* help = std::get_if<NothingToRun>(&parsed);
+  ASSERT_NE(help, nullptr);
+  // Continuation bytes of UTF-8 take no column.
+  const auto column_of = [&](const char* description) {
+    const size_t at = help->out.find(description);
+    EXPECT_NE(at, std::string::npos) << description;
+    const std::string before = help->out.substr(0, at).substr(help->out.rfind('\n', at) + 1);
+    return std::ranges::count_if(before, [](char c) { return (c & 0xc0) != 0x80; });
+  };
+  const auto column = column_of("End after N events");
+  EXPECT_EQ(column_of("Only these events or groups"), column) << "of --event NAME,…";
+  EXPECT_EQ(column_of("Only events of tasks in these control groups"), column);
 }
 
 }  // namespace

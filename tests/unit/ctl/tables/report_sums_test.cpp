@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sums of the tables calls and runs are those of the reports: the rules of docs/query.md.
+#include <array>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "ctl/reports/report.h"
+#include "unit/ctl/query/query_fixture.h"
+
+namespace ktraced::test {
+namespace {
+
+using nlohmann::json;
+
+class ReportSums : public QueryTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override { open(std::vector<std::filesystem::path>{trace()}); }
+  [[nodiscard]] static std::filesystem::path trace() {
+    return std::filesystem::path(KTRACED_SOURCE_DIR "/tests/data/recorded") / GetParam();
+  }
+  static json report(ReportCommand::Kind kind) {
+    ReportCommand command;
+    command.kind = kind;
+    command.top = ReportCommand::kAllRows;
+    command.directories = {trace()};
+    Options options;
+    options.json = true;
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(run_report(command, options));
+    ::testing::internal::GetCapturedStderr();
+    return json::parse(::testing::internal::GetCapturedStdout());
+  }
+  // Each row's numbers, by its first column.
+  template <size_t count>
+  std::map<std::string, std::array<uint64_t, count>> sums(const std::string& sql) {
+    std::map<std::string, std::array<uint64_t, count>> all;
+    std::istringstream rows(query(sql));
+    for (std::string row; std::getline(rows, row, ';');) {
+      std::istringstream cells(row);
+      std::string key, cell;
+      std::getline(cells, key, '|');
+      for (uint64_t& value : all[key])
+        if (std::getline(cells, cell, '|') && !cell.empty()) value = std::stoull(cell);
+    }
+    return all;
+  }
+  uint64_t number(const std::string& sql) {
+    const std::string text = query(sql);
+    return std::stoull(text);
+  }
+};
+
+TEST_P(ReportSums, OfCallsAreThoseOfTheReport) {
+  const json calls = report(ReportCommand::Kind::syscalls);
+  std::map<std::string, std::array<uint64_t, 4>> expected;
+  for (const json& row : calls["calls"]["rows"])
+    expected[row["syscall"]] = {row["calls"], row["failed"], row["time"]["count"],
+                                row["time"]["total_ns"]};
+  EXPECT_EQ(sums<4>("SELECT syscall, count(*), count(error),"
+                    " count(dur) FILTER (WHERE outcome = 'returned'),"
+                    " sum(dur) FILTER (WHERE outcome = 'returned')"
+                    " FROM calls WHERE outcome IN ('returned', 'thread_ended') GROUP BY syscall"),
+            expected);
+  EXPECT_EQ(number("SELECT count(*) FROM calls WHERE outcome = 'thread_ended'"), calls["ended"]);
+  EXPECT_EQ(number("SELECT count(*) FROM calls WHERE outcome = 'trace_end'"), calls["running"]);
+  EXPECT_EQ(number("SELECT count(*) FROM calls WHERE ts IS NULL"), calls["begun_before"]);
+  EXPECT_EQ(number("SELECT count(*) FROM calls WHERE outcome = 'returned' AND ts IS NOT NULL AND "
+                   "dur IS NULL"),
+            calls["uncertain"]);
+}
+
+TEST_P(ReportSums, OfRunsAreThoseOfTheReport) {
+  const json sched = report(ReportCommand::Kind::sched);
+  const std::string end = std::to_string(sched["window"]["end_ns"].get<uint64_t>());
+  const std::string known = " FROM (SELECT cpu, tid, CASE outcome WHEN 'trace_end' THEN " + end +
+                            " - ts ELSE dur END AS ns FROM runs) WHERE ns > 0 ";
+  std::map<std::string, std::array<uint64_t, 1>> threads;
+  for (const json& row : sched["threads"]["rows"])
+    if (row["on_cpu_ns"].is_number() && row["on_cpu_ns"] != 0)
+      threads[std::to_string(row["tid"].get<uint32_t>())][0] += row["on_cpu_ns"].get<uint64_t>();
+  EXPECT_EQ(sums<1>("SELECT tid, sum(ns)" + known + "AND tid != 0 GROUP BY tid"), threads);
+
+  std::map<std::string, std::array<uint64_t, 2>> cpus;
+  for (const json& row : sched["cpus"])
+    if (row["busy_ns"] != 0 || row["idle_ns"] != 0)
+      cpus[std::to_string(row["cpu"].get<uint32_t>())] = {row["busy_ns"], row["idle_ns"]};
+  EXPECT_EQ(sums<2>("SELECT cpu, sum(ns) FILTER (WHERE tid != 0), sum(ns) FILTER (WHERE tid = 0)" +
+                    known + "GROUP BY cpu"),
+            cpus);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, ReportSums,
+                         ::testing::Values("6.1-filtered", "6.1-whole", "6.12-filtered",
+                                           "6.12-whole", "6.12-strings", "7.3-filtered"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           for (char& c : name)
+                             if (c == '.' || c == '-') c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ktraced::test
