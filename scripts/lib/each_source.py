@@ -34,19 +34,19 @@ def commands_of(build: pathlib.Path) -> dict[pathlib.Path, list[str]]:
 def main() -> None:
     build = pathlib.Path(sys.argv[1]).resolve()
     commands = commands_of(build)
-    wanted = {pathlib.Path(name).resolve() for name in sys.argv[2:]} or set(commands)
-    unknown = sorted(str(path) for path in wanted - set(commands))
+    requested = {pathlib.Path(name).resolve() for name in sys.argv[2:]} or set(commands)
+    unknown = sorted(str(path) for path in requested - set(commands))
     if unknown:
         sys.exit(f"each_source: {build} does not compile {', '.join(unknown)}")
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = [pool.submit(subprocess.run, commands[path], cwd=build, capture_output=True, text=True) for path in sorted(wanted)]
+        runs = [pool.submit(subprocess.run, commands[path], cwd=build, capture_output=True, text=True) for path in sorted(requested)]
         for run in runs:
             if run.result().returncode != 0:
                 failed += 1
                 print(run.result().stderr, file=sys.stderr)
     if failed:
-        sys.exit(f"each_source: {failed} of {len(wanted)} sources do not compile by themselves")
+        sys.exit(f"each_source: {failed} of {len(requested)} sources do not compile by themselves")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ build_packages=(
 html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
-	babeltrace2 strace trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
+	babeltrace2 e2fsprogs strace trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
 	curl prometheus python3 python3-jsonschema procps systemd
 	fish man-db mandoc tmux zsh
 )

@@ -96,6 +96,8 @@ Manifest Recorder::manifest(const std::string& reason) const {
   manifest.missed = missed_;
   manifest.filtered = filtered_;
   manifest.incomplete_because = problems_;
+  for (const std::string& problem : writer_->problems())
+    manifest.incomplete_because.push_back(problem);
   for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
   add_losses(manifest);
   manifest.config = config_.is_null() ? nlohmann::json::object() : config_;

@@ -272,6 +272,8 @@ Manifest TraceSeries::manifest() const {
   manifest.cpus = writer_->accounts();
   manifest.missed = missed_.within(begin_ns_, manifest.end_ns);
   manifest.incomplete_because = problems_;
+  for (const std::string& problem : writer_->problems())
+    manifest.incomplete_because.push_back(problem);
   for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
   add_losses(manifest);
   return manifest;

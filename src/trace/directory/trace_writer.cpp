@@ -258,6 +258,7 @@ std::vector<CpuAccount> TraceWriter::accounts() const {
 
 Result<> TraceWriter::finish(const Manifest& manifest,
                              const std::map<uint64_t, std::string>& symbols) {
+  if (auto done = sync(); !done) return done;
   Manifest complete = manifest;
   complete.schema = schema_of_records();
   json symbols_json = json::object();
@@ -270,9 +271,22 @@ Result<> TraceWriter::finish(const Manifest& manifest,
   for (const auto& [name, content] : files)
     if (auto done = directory_.write(name, content); !done) return done;
   if (auto done = write_manifest(complete); !done) return done;
-  for (const auto& [cpu, file] : files_)
-    if (::fsync(file.fd.get()) != 0) return io_failure("sync", cpu_path(cpu), errno);
   return directory_.finish();
+}
+
+// The kernel reports once that it could not write pages, and drops them: a repeated fsync()
+// succeeds.
+Result<> TraceWriter::sync() {
+  Result<> done;
+  for (const auto& [cpu, file] : files_) {
+    if (::fsync(file.fd.get()) == 0) continue;
+    done = io_failure("sync", cpu_path(cpu), errno);
+    std::string problem =
+        fmt::format("CPU {}: records may be missing: {}", cpu, done.error().message);
+    if (std::ranges::find(problems_, problem) == problems_.end())
+      problems_.push_back(std::move(problem));
+  }
+  return done;
 }
 
 }  // namespace ktraced

@@ -77,9 +77,13 @@ class TraceWriter {
   // The sum of all accounts.
   [[nodiscard]] const EventAccount& total() const { return total_; }
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  // Reasons for which the trace is incomplete although it was written: the disk has lost some of
+  // it.
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
   // Writes the remaining files, syncs everything to disk and gives the directory its final name.
-  // The manifest gets the schema of the events in the trace. Fails with ExitCode::io.
+  // The manifest gets the schema of the events in the trace. Fails with ExitCode::io; it can be
+  // repeated, but problems() may have become more.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
   // The directory of the trace until finish().
   [[nodiscard]] const std::filesystem::path& unfinished_path() const { return directory_.path(); }
@@ -107,6 +111,7 @@ class TraceWriter {
   Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
   void count(CpuFile& file, const PacketView& packet);
   void note_addresses(const RecordView& record);
+  Result<> sync();
   Result<> write_anchor(CpuFile& file, PacketHeader header);
   [[nodiscard]] size_t last_padding(const PacketView& packet) const;
 
@@ -125,6 +130,7 @@ class TraceWriter {
   std::array<uint64_t, 4096> recent_addresses_{};  // already checked
   EventAccount total_;
   uint64_t bytes_ = 0;
+  std::vector<std::string> problems_;
 };
 
 }  // namespace ktraced

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A disk that accepts writes and then loses them: fsync() fails, once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "harness/client/daemon.h"
+#include "harness/client/stream_output.h"
+#include "harness/machine/failing_disk.h"
+#include "harness/traces/flight.h"
+#include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
+#include "harness/traces/truth.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+TEST(FailingDisk, LeavesNoTraceOfTheStreamThatClaimsToBeComplete) {
+  FailingDisk disk;
+  Daemon daemon(output_config(disk.path() / "d", {{"max_file_mb", 1}}));
+  WaitingTruth first({"numbered", "1000"}), much({"numbered", "30000"}), last({"numbered", "1000"});
+  daemon.set_filter({{"pid", {first.pid(), much.pid(), last.pid()}}});
+  first.act();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["bytes"] > 1000 * 64; }));
+  disk.fail();
+  much.act();
+  ASSERT_TRUE(daemon.logged("the stream cannot be recorded, trying again"));
+  EXPECT_THAT(output_status(daemon)["last_error"].get<std::string>(),
+              HasSubstr("No space left on device"));
+  disk.repair();
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
+  last.act();
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(daemon.logged("recording continues"));
+
+  const std::vector<fs::path> traces = traces_in(disk.path() / "d");
+  uint64_t next = manifest_of(traces.front())["begin_ns"];
+  for (const fs::path& trace : traces) {
+    const json manifest = manifest_of(trace);
+    EXPECT_EQ(manifest["begin_ns"], next) << trace;
+    next = manifest["end_ns"].get<uint64_t>() + 1;
+  }
+  EXPECT_EQ(show_calls(traces, last.pid()).numbers, from_to(1, 1000));
+  EXPECT_EQ(show_calls({traces.front()}, first.pid()).numbers, from_to(1, 1000))
+      << "what the disk did not lose, or the kernel still has";
+  const json reasons = manifest_of(traces.front())["incomplete_because"];
+  EXPECT_THAT(reasons.dump(), HasSubstr("may be missing"));
+  EXPECT_THAT(manifest_of(traces.back())["incomplete_because"].dump(),
+              testing::Not(HasSubstr("may be missing")));
+}
+
+TEST(FailingDisk, FailsASnapshotWithTheReasonAndTakesTheNextOne) {
+  FailingDisk disk;
+  Daemon daemon(flight_config({{"directory", disk.path() / "snapshots"}}));
+  WaitingTruth before({"numbered", "1000"}), lost({"numbered", "20000"}),
+      after({"numbered", "1000"});
+  before.act();
+  daemon.ctl_ok({"snapshot", "take", "--name", "before"});
+  lost.act();
+  disk.fail();
+  const Finished failed = daemon.ctl({"snapshot", "take", "--name", "failed"});
+  EXPECT_EQ(failed.exit_code, 74) << failed.out << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("No space left on device"));
+  EXPECT_TRUE(daemon.logged("snapshot failed could not be written, its history is lost"));
+  EXPECT_FALSE(fs::exists(disk.path() / "snapshots/failed"));
+  disk.repair();
+  after.act();
+  daemon.ctl_ok({"snapshot", "take", "--name", "after"});
+  EXPECT_EQ(numbers_in(disk.path() / "snapshots/before", before.pid()), from_to(1, 1000));
+  EXPECT_EQ(numbers_in(disk.path() / "snapshots/after", after.pid()), from_to(1, 1000));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace ktraced::live
