@@ -122,6 +122,14 @@ def queries() -> list[bytes]:
                             "ctl/tables/interval_tables_test.cpp", "ctl/tables/trace_tables_test.cpp")
 
 
+def http_requests() -> list[bytes]:
+    """With the place where the input is split before them."""
+    get = b"GET /metrics HTTP/1.1\r\nHost: localhost:9464\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n"
+    head = b"HEAD http://localhost/metrics?a=b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    texts = [get, head, get + get + head, b"\r\n" + get, get[:-1], get + b"x" * 9000, b"GET / HTTP/1.0\r\n\r\n"]
+    return [bytes([at]) + text for text in texts + literals("daemon/metrics/http_request_test.cpp") for at in (0, 40)]
+
+
 def with_records(texts: list[bytes]) -> list[bytes]:
     """Each with another run of records."""
     runs = some_records()
@@ -138,6 +146,7 @@ def seeds_of(target: str, build: pathlib.Path) -> list[bytes]:
         "decoders": some_records,
         "exports": some_records,
         "html": trace_parts,
+        "http": http_requests,
         "packets": lambda: [packet for trace in TRACES for packet in packets(trace)],
         "predicate": lambda: with_records(predicates),
         "print_format": lambda: with_records(print_texts() + literals("decoders/printfmt/print_format_test.cpp")),

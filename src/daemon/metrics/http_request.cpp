@@ -197,7 +197,9 @@ std::optional<ParsedRequest> parse_http_request(std::string_view input) {
   const std::string_view rest = input.substr(before, kHttpHeadBytes);
   const size_t end = rest.find(kEnd);
   const std::string_view head = rest.substr(0, end);
-  if (has_bad_characters(head)) return refused(400, "the request has control characters");
+  // With the end of its last line: the CR of that must not hide another one.
+  if (has_bad_characters(end == std::string_view::npos ? rest : rest.substr(0, end + 2)))
+    return refused(400, "the request has control characters");
   if (end == std::string_view::npos) {
     if (input.size() < kHttpHeadBytes) return std::nullopt;
     return refused(431, "the head of the request is longer than 8192 bytes");

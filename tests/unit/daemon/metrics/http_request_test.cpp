@@ -119,6 +119,7 @@ TEST(HttpRequest, RefusesControlCharactersAtOnce) {
     EXPECT_EQ(refusal_of(std::string("GET / HTTP/1.1\r\nHost: x") + bad), 400);
   }
   EXPECT_EQ(refusal_of("GET / HTTP/1.1\rHost: x"), 400);
+  EXPECT_EQ(refusal_of("GET / HTTP/1.1\r\nHost: x\r\r\n\r\n"), 400) << "at the end of the head";
   EXPECT_EQ(refusal_of("\n"), 400);
   EXPECT_EQ(refusal_of("\x16\x03\x01"), 400) << "TLS";
 }
