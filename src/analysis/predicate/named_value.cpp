@@ -38,6 +38,7 @@ std::vector<std::string> names_in(uint64_t first, uint64_t last, NameOf name_of)
 
 std::vector<std::string> names_in(const std::vector<FlagName>& table) {
   std::vector<std::string> names;
+  names.reserve(table.size());
   for (const FlagName& flag : table) names.push_back(flag.name);
   return names;
 }

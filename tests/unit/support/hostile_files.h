@@ -62,7 +62,8 @@ inline std::map<std::string, std::string> bad_manifests(const nlohmann::json& go
       changed([](auto& m) { m["taken_realtime_ns"] = "now"; });
   bad["'missed.kfree' must be a number"] =
       changed([](auto& m) { m["missed"] = {{"kfree", nullptr}}; });
-  bad["'cpus[0]' must be an object"] = changed([](auto& m) { m["cpus"] = nlohmann::json::array({7}); });
+  bad["'cpus[0]' must be an object"] =
+      changed([](auto& m) { m["cpus"] = nlohmann::json::array({7}); });
   const nlohmann::json cpu = {{"cpu", 3},
                               {"first_ns", 0},
                               {"last_ns", 0},
@@ -70,7 +71,8 @@ inline std::map<std::string, std::string> bad_manifests(const nlohmann::json& go
                               {"lost", 0},
                               {"records", 0},
                               {"events", nlohmann::json::object()}};
-  bad["CPU 3 is listed twice"] = changed([&](auto& m) { m["cpus"] = nlohmann::json::array({cpu, cpu}); });
+  bad["CPU 3 is listed twice"] =
+      changed([&](auto& m) { m["cpus"] = nlohmann::json::array({cpu, cpu}); });
   bad["'cpus' must be a list of at most 8192 entries, and has 9000"] =
       changed([&](auto& m) { m["cpus"] = nlohmann::json::array_t(9000, cpu); });
   bad["it has a list of more than 65536 entries"] =
