@@ -58,8 +58,8 @@ def main() -> None:
     commands = []
     for floor, sources in sorted(floors.items()):
         unit = out / f"{floor}.cpp"
-        # A main.cpp comes last: its `using namespace` would affect the sources after it.
-        sources.sort(key=lambda name: (name.endswith("/main.cpp"), name))
+        # Last come those that affect the sources after them: by the macros of curses.h, by the `using namespace` of main.cpp.
+        sources.sort(key=lambda name: (name.endswith("/main.cpp"), name.endswith("/curses_screen.cpp"), name))
         unit.write_text("".join(f'#include "{name}"\n' for name in sources))
         arguments = ["clang++", *flags[floor], "-c", str(unit)]
         commands.append({"directory": str(build), "file": str(unit), "arguments": arguments})

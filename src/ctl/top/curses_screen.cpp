@@ -31,7 +31,7 @@ bool stops_on_ctrl_z() {
   return ::sigaction(SIGTSTP, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
 }
 
-sigset_t screen_signals() {
+sigset_t curses_signals() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGWINCH);
@@ -139,7 +139,7 @@ bool CursesScreen::is_possible() {
 }
 
 Result<Fd> CursesScreen::catch_signals() {
-  const sigset_t set = screen_signals();
+  const sigset_t set = curses_signals();
   Fd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return fail(ExitCode::os, "cannot wait for signals: {}", errno_text(errno));
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -172,7 +172,7 @@ CursesScreen::CursesScreen(std::unique_ptr<Terminal> terminal, Fd signals, bool 
 
 CursesScreen::~CursesScreen() {
   terminal_.reset();
-  const sigset_t set = screen_signals();
+  const sigset_t set = curses_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 

@@ -87,7 +87,7 @@ std::vector<AddressMask::Hole> AddressMask::holes_of(const Event& event) {
   uint32_t end = sizeof(record);
   for (const Field& field : fields) {
     if (field.offset > end) holes.push_back({end, field.offset});
-    const uint32_t bytes = field.located ? sizeof(uint32_t) : field.count * field.size;
+    const uint32_t bytes = field.located ? uint32_t{sizeof(uint32_t)} : field.count * field.size;
     end = std::max(end, field.offset + bytes);
   }
   return holes;

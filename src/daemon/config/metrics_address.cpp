@@ -19,9 +19,8 @@ constexpr std::string_view kForms =
 // "9464"; nothing if it is no port, or not as a number is written.
 std::optional<uint16_t> port_of(std::string_view text) {
   uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto [parsed, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc{} || parsed != end || text.starts_with('0')) return std::nullopt;
+  const auto [parsed, error] = std::from_chars(text.begin(), text.end(), port);
+  if (error != std::errc{} || parsed != text.end() || text.starts_with('0')) return std::nullopt;
   return port;
 }
 

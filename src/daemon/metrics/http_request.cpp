@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <expected>
 
+#include "base/text/c_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -20,11 +22,10 @@ std::unexpected<HttpRefusal> refuse(int status, std::string_view reason) {
   return std::unexpected(HttpRefusal{.status = status, .reason = reason});
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 // Of a token: methods and names of fields.
 bool is_token_char(char c) {
-  return is_letter(c) || is_digit(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
+  return is_letter(c) || is_digit_char(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_token_char);
@@ -88,8 +89,8 @@ Parsed<RequestLine> parse_request_line(std::string_view line) {
   const std::string_view target = take_until(line, " ");
   const std::string_view version = line;
   if (!is_token(method)) return refuse(400, "the request does not begin with a method");
-  if (version.size() != 8 || !version.starts_with("HTTP/") || !is_digit(version[5]) ||
-      version[6] != '.' || !is_digit(version[7]))
+  if (version.size() != 8 || !version.starts_with("HTTP/") || !is_digit_char(version[5]) ||
+      version[6] != '.' || !is_digit_char(version[7]))
     return refuse(400, "the request line does not end with a version of HTTP");
   if (version[5] != '1') return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   if (method != "GET" && method != "HEAD") return refuse(405, "only GET and HEAD are supported");

@@ -12,7 +12,7 @@
 namespace ktraced {
 namespace {
 
-constexpr int kAcceptsPerTurn = 16;
+constexpr int kScrapersPerTurn = 16;
 constexpr std::chrono::milliseconds kSweepMin{10}, kSweepMax{1000};
 
 // The client may not be reading.
@@ -50,7 +50,7 @@ Result<> HttpServer::start() {
 }
 
 void HttpServer::accept_pending() {
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+  for (int i = 0; i < kScrapersPerTurn; ++i) {
     Fd connection(::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (connection) {
       admit(std::move(connection));
