@@ -27,5 +27,7 @@ RUN apt-get update \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& groupadd --system ktrace
 COPY --from=build /out /
+# Without CAP_CHOWN the daemon can give its socket only to a group of its own.
+USER root:ktrace
 ENTRYPOINT ["ktraced"]
 CMD ["--config", "/etc/ktraced/ktraced.json"]

@@ -16,14 +16,17 @@ enum metadata_id {
 	METADATA_end = 7,
 };
 
-/* A thread's name, process and control group, valid from h.ts on. */
+/* A thread's name, process, control group and parent, valid from h.ts on. Traces and daemons
+ * of earlier versions end before the cgroup, or before the parent. */
 struct rec_metadata_task {
 	struct record h; /* h.id is METADATA_task, h.tid the thread described */
 	u32 tgid;
 	u32 uid;
 	u64 start_time; /* ns, CLOCK_BOOTTIME */
 	char comm[COMM_LEN];
-	u64 cgroup; /* id; 0: unknown. Traces and daemons of earlier versions end before it. */
+	u64 cgroup; /* id; 0: unknown */
+	u32 parent; /* of its process, see struct task_info; 0: none, or unknown */
+	u32 reserved;
 };
 
 enum {

@@ -105,6 +105,16 @@ static __always_inline void read_task(struct task_struct *task, const char *comm
 	bpf_probe_read_kernel_str(info->comm, sizeof(info->comm), comm);
 }
 
+/* Call this after read_task(). `known` is the entry with the id of the task, or null. */
+static __always_inline void find_parent(struct task_struct *task, const struct task_info *known,
+					struct task_info *info)
+{
+	if (known && known->start_time == info->start_time && known->parent)
+		info->parent = known->parent;
+	else
+		info->parent = READ(task, real_parent, tgid);
+}
+
 static __always_inline void put_name(u32 tid, const struct task_info *known, const struct task_info *info)
 {
 	struct rec_metadata_task r = {};
@@ -119,6 +129,7 @@ static __always_inline void put_name(u32 tid, const struct task_info *known, con
 	r.start_time = info->start_time;
 	__builtin_memcpy(r.comm, info->comm, sizeof(r.comm));
 	r.cgroup = info->cgroup;
+	r.parent = info->parent;
 	emit_metadata(&r.h, info->since, METADATA_task, sizeof(r), tid);
 }
 
@@ -130,6 +141,7 @@ static __noinline int task_named(struct task_struct *task, u32 tid, const char *
 	struct task_info info = {};
 
 	read_task(task, comm, &info);
+	find_parent(task, known, &info);
 	info.since = info.seen = bpf_ktime_get_boot_ns();
 	if (known && same_name(known, &info))
 		info.since = known->since;
@@ -164,6 +176,7 @@ static __always_inline void check_name(struct task_struct *task)
 	}
 	if (known && known->since >= begun && known->since + RENAME_TAKES_NS > now)
 		return;
+	find_parent(task, known, &info);
 	info.seen = now;
 	/* The name changed while no program was attached, or a program missed the
 	 * change. */

@@ -78,12 +78,20 @@ _Static_assert(sizeof(struct rec_sched_process_exec) + FILENAME_MAX_LEN + ARGV_M
 		       RECORD_MAX,
 	       "the longest record of exec fits");
 
-/* Makes each NUL of a text in the record a blank, in whole words: up to 7 bytes behind the text
- * may change too. A global function, because the verifier checks those once, not for each
- * length. */
-__noinline u32 join_arguments(u32 at, u32 length)
+/* 0x80 in each byte that is 0. */
+static __always_inline u64 zero_bytes(u64 word)
 {
 	const u64 low = 0x7f7f7f7f7f7f7f7f;
+
+	return ~(((word & low) + low) | word | low);
+}
+
+/* Makes each blank of a text in the record LOCATED_WORD_BLANK and each NUL a blank, eight bytes at
+ * a time: up to 7 bytes behind the text may change too. A global function, because the verifier
+ * checks those once, not for each length. */
+__noinline u32 join_arguments(u32 at, u32 length)
+{
+	const u64 blanks = 0x2020202020202020;
 	u32 zero = 0;
 	union exec_record *r = bpf_map_lookup_elem(&exec_records, &zero);
 
@@ -94,8 +102,10 @@ __noinline u32 join_arguments(u32 at, u32 length)
 
 		if (i >= length)
 			break;
-		/* 0x80 in each byte that is 0, moved to 0x20 */
-		*word |= ~(((*word & low) + low) | *word | low) >> 2;
+		u64 blank = zero_bytes(*word ^ blanks), nul = zero_bytes(*word);
+
+		/* 0x80 is moved to 0x3f, the difference of both bytes, and to 0x20. */
+		*word ^= ((blank >> 1) - (blank >> 7)) | nul >> 2;
 	}
 	return 0;
 }

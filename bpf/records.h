@@ -9,7 +9,7 @@
  * Rules:
  *  - every record begins with struct record and is a multiple of 8 bytes;
  *  - at most one trailing `char name[]`, NUL-terminated; then the data of fields of the
- *    type located_text_t, one after another; then zeros to the next multiple of 8
+ *    type located_text_t or located_words_t, one after another; then zeros to the next multiple of 8
  *    (record.size is the total size);
  *  - event numbers are append-only; a retired number is never used again;
  *  - tags on the struct, which everything that shows the event derives from:
@@ -93,6 +93,9 @@ enum {
 	LOCATED_OFFSET = 0x7fff,
 	LOCATED_CUT = 0x8000,
 	LOCATED_COUNT_SHIFT = 16,
+	/* A text of several words has a blank between two of them, and this byte in the place of
+	 * a blank in a word. */
+	LOCATED_WORD_BLANK = 0x1f,
 };
 
 struct record {
@@ -164,7 +167,7 @@ struct rec_sched_process_exec {
 	pid_tid_t old_pid PERFETTO(3)
 		DOC("thread that called execve; differs from pid when it was not the leader");
 	pid_tid_t parent_pid DOC("process of the parent");
-	located_text_t argv DOC("its arguments, with blanks between them");
+	located_words_t argv DOC("its arguments, quoted as a shell reads them");
 	__extension__ char filename[] PERFETTO(1);
 } GROUP("process") DOC("a process runs a new program") PERFETTO(237) PERFETTO_MARK
 	FTRACE("filename={filename} pid={pid} old_pid={old_pid} parent_pid={parent_pid} argv={argv}");

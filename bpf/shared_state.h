@@ -304,6 +304,11 @@ struct task_info {
 	u64 seen;  /* last time the thread was known to be alive with this name */
 	char comm[COMM_LEN];
 	u64 cgroup; /* id of its control group; 0: unknown */
+	/* The process that was the parent of the thread's process when the thread was first
+	 * seen: at its fork, if it was not alive before. It stays when that process ends and
+	 * another one adopts the child. 0: none, or unknown. */
+	u32 parent;
+	u32 reserved;
 };
 
 /*

@@ -85,10 +85,11 @@ function map(kmem) {
     chart.element];
 }
 
-function totals(kmem) {
+function totals(data, places) {
   return table({
     id: "kmem-types-table",
-    rows: Object.entries(kmem.types).map(([type, use]) => ({ type, ...use })),
+    rows: Object.entries(data.kmem.types).map(([type, use]) => ({ type, ...use })),
+    place: (row) => (row.count === 0 ? null : placeOf(row, data, places)),
     columns: [{ title: "Type", text: (row) => row.type }, ...kUse,
       number("Unknown frees", (row) => row.frees.unknown, "The allocation was before the window, was in bulk, or is missing")],
   });
@@ -108,7 +109,7 @@ export function kmemSection(data, places) {
     section.append(el("p", { class: "note" }, "The traces have no allocations."));
     return section;
   }
-  section.append(totals(kmem));
+  section.append(totals(data, places));
   if (kmem.call_sites.rows.length !== 0) section.append(...map(kmem));
   for (const [key, title, columns] of kTables) {
     if (kmem[key].rows.length === 0) continue;

@@ -14,7 +14,7 @@ const latency = (title, key) => ({ title, value: (row) => (row.delay.count === 0
 function threads(sched, places) {
   return table({
     id: "threads-table", rows: sched.threads.rows, of: sched.threads.of, sorted: "On CPU",
-    place: (row) => (row.others ? null : places.thread(row.tid, row.comm || "?")),
+    place: (row) => (row.others ? null : places.thread(row.tid, row.comm || "?") ?? places.first(row)),
     columns: [
       { title: "TID", value: (row) => row.tid ?? null, text: (row) => (row.others ? "" : String(row.tid)) },
       { title: "Thread", text: (row) => (row.others ? "(others)" : printable(row.comm || "?")) },

@@ -85,7 +85,7 @@ export function summarySection(data, places) {
         el("h3", {}, "By process"),
         table({
           id: "processes-table", rows: processes.rows, of: processes.of, sorted: "Events",
-          place: (row) => (row.pid === null ? places.thread(row.tid, "?") : places.process(row.pid, row.comm || "?")),
+          place: (row) => (row.pid === null ? places.thread(row.tid, "?") : places.process(row.pid, row.comm || "?")) ?? places.first(row),
           columns: [
             number("PID", (row) => row.pid),
             { title: "Process", text: (row) => printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?") },

@@ -71,7 +71,7 @@ export function syscallSection(data, places) {
     el("h3", {}, "By process"),
     table({
       id: "process-calls-table", rows: syscalls.processes.rows, of: syscalls.processes.of, sorted: "Total",
-      place: (row) => (row.others || row.pid === null ? null : places.call(row.syscall, row.pid)),
+      place: (row) => (row.others ? null : row.pid === null ? places.thread(row.tid, "?") : places.call(row.syscall, row.pid)),
       columns: [
         { title: "PID", value: (row) => row.pid ?? null, text: (row) => (row.others ? "" : String(row.pid ?? "?")) },
         { title: "Process", text: (row) => (row.others ? "" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm ?? "?")) },

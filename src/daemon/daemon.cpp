@@ -173,6 +173,7 @@ void Daemon::make_recorder() {
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
       .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
       .lost_before = [this] { return tracer_->parts().rings.lost_before(); },
+      .replaced = [this] { return describe_losses(tracer_->parts().replaced); },
       .mask = [this](const Schema& schema) { return access_.mask_for_trace(schema); }});
 }
 

@@ -55,6 +55,7 @@ struct Field {
   // Of variable length, with a location word at `offset` (LOCATED_OFFSET in bpf/records.h). A field
   // of variable length that is not located is the record's trailing string.
   bool located = false;
+  bool words = false;  // a text of several words, see LOCATED_WORD_BLANK in bpf/records.h
   std::string doc;
   uint32_t perfetto = 0;       // its number in the event's Perfetto message; 0: it is not there
   uint32_t perfetto_comm = 0;  // number there of the name of the thread in this field; 0: none

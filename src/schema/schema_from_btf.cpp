@@ -23,6 +23,7 @@ constexpr std::string_view kEventPrefix = "EVENT_";
 constexpr std::string_view kRecordPrefix = "rec_";
 constexpr std::string_view kHeaderType = "record";
 constexpr std::string_view kLocatedTextType = "located_text_t";
+constexpr std::string_view kLocatedWordsType = "located_words_t";
 constexpr std::string_view kGroupTag = "group:";
 constexpr std::string_view kDocTag = "doc:";
 constexpr std::string_view kFtraceTag = "ftrace:";
@@ -99,9 +100,13 @@ uint32_t take_dimensions(const btf* btf, const btf_type** type, std::string* suf
 // Fills in the properties of one element: its typedef gives the meaning, the underlying type size
 // and sign. False if it is not an integer.
 bool describe_element(const btf* btf, const btf_type* type, Field* field) {
-  if (type != nullptr && btf_is_typedef(type) && name_of_type(btf, type) == kLocatedTextType) {
+  if (type != nullptr && btf_is_typedef(type)) {
+    const std::string_view name = name_of_type(btf, type);
+    field->words = name == kLocatedWordsType;
+    field->located = field->words || name == kLocatedTextType;
+  }
+  if (field->located) {
     field->meaning = Meaning::text;
-    field->located = true;
     field->size = 1;
     return true;
   }

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text/c_text.h"
 #include "base/text/plain_text.h"
 #include "bpf/records.h"
 
@@ -38,6 +39,7 @@ json field_to_json(const Field& field) {
       {"offset", field.offset},    {"size", field.size}, {"count", field.count},
       {"signed", field.is_signed}, {"doc", field.doc}};
   if (field.located) out["located"] = true;
+  if (field.words) out["words"] = true;
   if (field.perfetto != 0) out["perfetto"] = field.perfetto;
   if (field.perfetto_comm != 0) out["perfetto_comm"] = field.perfetto_comm;
   return out;
@@ -70,10 +72,7 @@ bool read(const json& object, const char* key, T& out) {
 
 // Names become keys, columns and identifiers of other trace formats.
 bool is_identifier(std::string_view name) {
-  auto is_word = [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
-  return !name.empty() && std::ranges::all_of(name, is_word) && !(name[0] >= '0' && name[0] <= '9');
+  return !name.empty() && std::ranges::all_of(name, is_word_char) && !is_digit_char(name[0]);
 }
 
 // "kmalloc", or "GROUP:NAME" of a dynamic event. A kernel module chooses the group.
@@ -96,6 +95,7 @@ std::string_view problem(const Field& field, const Event& event, bool is_last) {
   bool is_integer_size = std::has_single_bit(field.size) && field.size <= sizeof(uint64_t);
   if (!is_identifier(field.name)) return "is no identifier";
   if (is_text ? field.size != 1 : !is_integer_size) return "has a size that its type cannot have";
+  if (field.words && !is_text) return "is no text, but has words";
   if (field.located && field.count != 0) return "is of fixed length, but located";
   if (field.count == 0 && !field.located && !(is_text && is_last)) return "has no elements";
   if (field.offset < sizeof(record)) return "lies in the record's header";
@@ -118,7 +118,8 @@ Result<std::optional<Field>> field_from_json(const json& object, std::string_vie
       !read(object, "meaning", meaning) || !read(object, "offset", field.offset) ||
       !read(object, "size", field.size) || !read(object, "count", field.count) ||
       !read(object, "signed", field.is_signed) || !read(object, "doc", field.doc) ||
-      !read(object, "located", field.located) || !read(object, "perfetto", field.perfetto) ||
+      !read(object, "located", field.located) || !read(object, "words", field.words) ||
+      !read(object, "perfetto", field.perfetto) ||
       !read(object, "perfetto_comm", field.perfetto_comm))
     return bad(event, fmt::format("field '{}' has a value of a wrong type", field.name));
   field.type = printable(field.type);

@@ -180,7 +180,7 @@ quietly("a button of each table shows the place of a row on the timeline", async
 });
 
 quietly("every row with a first event has a place on the timeline", async () => {
-  for (const table of ["lives-table", "kmem-call_sites-table", "kmem-sizes-table", "kmem-gfp_flags-table"]) {
+  for (const table of ["lives-table", "kmem-call_sites-table", "kmem-sizes-table", "kmem-gfp_flags-table", "threads-table", "processes-table"]) {
     const rows = await browser.value(`document.querySelectorAll("#${table} tbody tr").length`);
     assert(rows > 0, table);
     assert.equal(await browser.value(`document.querySelectorAll("#${table} tbody .place button").length`), rows, table);

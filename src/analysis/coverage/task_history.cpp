@@ -10,6 +10,7 @@
 
 #include "analysis/coverage/event_fields.h"
 #include "analysis/coverage/event_table.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -30,6 +31,7 @@ void add_versions(uint32_t tid, const std::vector<TaskName>& versions, const Nam
     task->uid = version.uid;
     task->start_ns = version.start_time;
     task->comm = version.comm();
+    if (version.parent != 0 && !task->parent_pid) task->parent_pid = version.parent;
     const uint64_t last = i + 1 < versions.size() ? versions[i + 1].since - 1 : UINT64_MAX;
     const std::string_view path =
         names.cgroup_path(names.cgroup_at(tid, std::max(version.since, last)));
@@ -61,6 +63,7 @@ Tasks processes_of(const Tasks& threads) {
     Task& process = std::prev(after)->second;
     ++process.threads;
     if (process.cgroup.empty()) process.cgroup = thread.cgroup;
+    if (!process.parent_pid) process.parent_pid = thread.parent_pid;
   }
   return processes;
 }
@@ -134,7 +137,8 @@ class LifeEvents : public MergeSink {
     if (plan.old_pid && id_in(plan.old_pid, record) != pid)
       become_leader(*thread, *process, id_in(plan.old_pid, record), record.ts());
     if (plan.argv) {
-      process->argv = text_of(*plan.argv, record);
+      std::string scratch;
+      process->argv = shown_text(*plan.argv, record, scratch);
       if (elements_of(*plan.argv, record).cut) *process->argv += "...";
     }
     if (const uint32_t parent = id_in(plan.parent_pid, record); parent != 0 && !process->parent_pid)

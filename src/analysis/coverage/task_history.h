@@ -22,11 +22,14 @@ struct Task {
   std::string comm;       // the last one
   std::string cgroup;     // path of its control group, the last one known; may be empty
 
+  // The parent of its process when it was first seen, see TaskName::parent. After the events have
+  // been read, of a process: that forked it, else this one, else its parent at its first exec.
+  std::optional<uint32_t> parent_pid;
+
   // Of a process only.
-  uint64_t threads = 0;                // that the traces know
-  std::optional<uint32_t> parent_pid;  // that forked it; else its parent at its first exec
-  std::optional<std::string> argv;     // of its last exec
-  std::optional<int32_t> exit_code;    // as of wait(2)
+  uint64_t threads = 0;              // that the traces know
+  std::optional<std::string> argv;   // of its last exec
+  std::optional<int32_t> exit_code;  // as of wait(2)
 };
 // By its id and its start. Those with the same id are in order of time.
 using Tasks = std::map<std::pair<uint32_t, uint64_t>, Task>;

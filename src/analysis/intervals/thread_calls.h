@@ -13,6 +13,10 @@ namespace ktraced {
 // The system call number at the exit of a call that restores all registers: sigreturn.
 inline constexpr int32_t kSigreturnNumber = -1;
 
+// Is the value at the exit of this call its result? That of sigreturn belongs to the interrupted
+// call, whose register it restores.
+[[nodiscard]] constexpr bool has_own_result(int32_t nr) { return nr != kSigreturnNumber; }
+
 enum class CallKind : uint8_t {
   unread,
   ordinary,

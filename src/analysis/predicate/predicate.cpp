@@ -12,6 +12,7 @@
 #include "base/text/suggest.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -114,11 +115,12 @@ Truth test_number(const BoundPredicate& node, const PredicateSubject& subject) {
 
 Truth test_text(const BoundPredicate& node, const PredicateSubject& subject) {
   CommScratch scratch;
+  std::string words;
   std::optional<std::string_view> text;
   if (node.left.source == PredicateSource::event) {
     text = node.event;
   } else if (node.left.source == PredicateSource::field) {
-    text = text_of(node.left.field, subject.record);
+    text = shown_text(node.left.field, subject.record, words);
   } else {
     const auto tid = node.left.source == PredicateSource::comm_of_field
                          ? integer_of(node.left.field, subject.record)

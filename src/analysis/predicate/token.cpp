@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/predicate/expression.h"
+#include "base/text/c_text.h"
 
 namespace ktraced {
 namespace {
@@ -16,10 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 15> kSymbols = {"&&", "||", "==", "!=", "<=", ">=", "(", ")",
                                                        ",",  "!",  "<",  ">",  "&",  "~",  "-"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool begins_name(char c) { return is_letter_char(c) || c == '_'; }
 // Names of probes' fields and of signals: "SIGRTMIN+2", "args.pid".
-bool continues_name(char c) { return begins_name(c) || is_digit(c) || c == '.' || c == '+'; }
+bool continues_name(char c) { return is_word_char(c) || c == '.' || c == '+'; }
 
 // What who writes half an operator means.
 std::string_view meant_by(char c) {
@@ -45,7 +45,7 @@ Result<std::vector<Token>> tokens_of(std::string_view predicate) {
     const char c = predicate[at];
     if (c == ' ' || c == '\t' || c == '\n') {
       ++at;
-    } else if (is_digit(c)) {
+    } else if (is_digit_char(c)) {
       add(Token::Kind::number, length_while(continues_name));
     } else if (begins_name(c)) {
       add(Token::Kind::name, length_while(continues_name));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/coverage/event_fields.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -22,6 +23,13 @@ uint32_t id_in(const std::optional<Field>& field, RecordView record) {
 
 int32_t int_in(const std::optional<Field>& field, RecordView record) {
   return static_cast<int32_t>(value_or_zero(field, record));
+}
+
+// Is a process that begins at `start_ns` not younger than its child? Otherwise it has reused the id
+// of the parent. Start times may be rounded down to clock ticks; 0 is an unknown one.
+bool may_be_parent(uint64_t start_ns, uint64_t child_ns) {
+  constexpr uint64_t kTickNs = 10'000'000;  // 100 Hz on x86
+  return start_ns == 0 || child_ns == 0 || start_ns <= child_ns + kTickNs;
 }
 
 }  // namespace
@@ -75,10 +83,37 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
   ProcessRow& row = rows_[*number];
   if (actor.start_ns != 0) row.start_ns = actor.start_ns;
   actor.name(row.comm);
-  if (task != nullptr) row.uid = task->uid;
+  if (task != nullptr) {
+    row.uid = task->uid;
+    note_parent(row, *task, names);
+  }
   row.last_ns = ts;
   if (coverage_.has(tid, ts, names)) covered_.insert(*number);
   return &row;
+}
+
+// `task`: one of its threads.
+void ProcessAnalysis::note_parent(ProcessRow& row, const TaskName& task, const NameTable& names) {
+  if (row.parent || task.parent == 0) return;
+  row.parent = {.pid = task.parent, .comm = {}, .row = std::nullopt};
+  const TaskName* parent = names.task_at(task.parent, task.start_time);
+  if (parent != nullptr && may_be_parent(parent->start_time, task.start_time))
+    row.parent->comm = parent->comm();
+}
+
+// Finds the rows of the parents that are not known by events. A parent may have its row later than
+// its child.
+void ProcessAnalysis::find_parents() {
+  std::unordered_map<uint32_t, std::vector<uint32_t>> numbers;  // by pid, in order of appearance
+  for (uint32_t number = 0; number < rows_.size(); ++number)
+    if (rows_[number].known) numbers[rows_[number].pid].push_back(number);
+  for (ProcessRow& row : rows_) {
+    if (!row.parent || row.parent->row) continue;
+    for (const uint32_t number : numbers[row.parent->pid])
+      if (may_be_parent(rows_[number].start_ns, row.start_ns)) row.parent->row = number;
+    if (row.parent->row && row.parent->comm.empty())
+      row.parent->comm = rows_[*row.parent->row].comm;
+  }
 }
 
 // Of a thread that the record is about.
@@ -162,7 +197,8 @@ void ProcessAnalysis::on_exec(const Item& item) {
   ++row->execs;
   if (plan.filename) row->program = text_of(*plan.filename, record);
   if (plan.argv) {
-    row->argv = text_of(*plan.argv, record);
+    std::string scratch;
+    row->argv = shown_text(*plan.argv, record, scratch);
     if (elements_of(*plan.argv, record).cut) *row->argv += "...";
   }
   const uint32_t parent = id_in(plan.parent_pid, record);
@@ -268,6 +304,7 @@ Unknown ProcessAnalysis::why_no_end(const ProcessRow& row, uint32_t number) cons
 
 void ProcessAnalysis::finish(uint64_t end_ns) {
   runs_.finish(end_ns);
+  find_parents();
   for (uint32_t number = 0; number < rows_.size(); ++number)
     if (ProcessRow& row = rows_[number]; !row.end_ns) row.end_unknown = why_no_end(row, number);
 }

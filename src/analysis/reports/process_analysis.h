@@ -40,8 +40,10 @@ struct ProcessRow {
   uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
   std::string comm;       // of its main thread, else of any of its threads; may be empty
   std::optional<uint32_t> uid;
-  std::optional<ProcessRef> parent;  // that forked it; nothing: not in the trace
-  bool forked = false;               // in the trace
+  // That forked it; of one that was forked before the trace, see TaskName::parent. Nothing: none,
+  // or not in the trace.
+  std::optional<ProcessRef> parent;
+  bool forked = false;  // in the trace
 
   uint64_t execs = 0;
   std::string program;              // of its last exec; may be empty
@@ -122,6 +124,8 @@ class ProcessAnalysis : public Analysis, public RunSink {
 
   ProcessRow* row_of(uint32_t tid, uint64_t ts, const TaskName* task, const NameTable& names);
   ProcessRow* row_in(const Item& item, uint32_t tid);
+  static void note_parent(ProcessRow& row, const TaskName& task, const NameTable& names);
+  void find_parents();
   static void note_cgroup(ProcessRow& row, uint32_t tid, uint64_t ts, const NameTable& names);
   [[nodiscard]] uint32_t number_of(const ProcessRow& row) const;
   [[nodiscard]] ProcessRef ref_to(const ProcessRow& row) const;

@@ -50,7 +50,7 @@ void SchedAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (plan->kind == Plan::Kind::woken)
     on_woken(tid, record.ts());
   else if (is_selected(from, record, tid))
-    ++selected_row(row_of(tid, source.names->task_at(tid, record.ts()))).migrations;
+    ++selected_row(row_of(tid, record.ts(), source.names->task_at(tid, record.ts()))).migrations;
 }
 
 void SchedAnalysis::set_selector(const RecordSelector& selector) {
@@ -113,7 +113,7 @@ SchedAnalysis::Cpu& SchedAnalysis::cpu_of(uint32_t number) {
 void SchedAnalysis::switch_out(const Switch& what) {
   const bool runnable = what.prev_state == kRunning || what.prev_state == kPreempted;
   if (what.prev_selected) {
-    SchedRow& row = selected_row(row_of(what.prev, what.prev_task));
+    SchedRow& row = selected_row(row_of(what.prev, what.ts, what.prev_task));
     ++(runnable ? row.preempted : row.slept);
   }
   end_of_wait(what.prev);
@@ -143,7 +143,7 @@ std::optional<SchedAnalysis::Waiting> SchedAnalysis::end_of_wait(uint32_t tid) {
 void SchedAnalysis::switch_in(const Switch& what, Cpu& cpu) {
   cpu.tid = what.next;
   if (what.next == 0) return;
-  cpu.row = row_of(what.next, what.next_task);
+  cpu.row = row_of(what.next, what.ts, what.next_task);
   const auto waiting = end_of_wait(what.next);
   rows_[cpu.row].measured |= what.next_covered;
   if (!what.next_selected) return;
@@ -225,13 +225,13 @@ void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) cons
 }
 
 // The index of a thread's row.
-uint32_t SchedAnalysis::row_of(uint32_t tid, const TaskName* task) {
+uint32_t SchedAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* task) {
   const auto number = threads_.number_of(tid, task != nullptr ? task->start_time : 0);
   if (!number) {
     if (!rows_.back().others) rows_.emplace_back().others = true;
     return static_cast<uint32_t>(rows_.size() - 1);
   }
-  if (*number == rows_.size()) rows_.emplace_back().tid = tid;
+  if (*number == rows_.size()) rows_.push_back({.tid = tid, .first_ns = ts, .comm = {}});
   SchedRow& row = rows_[*number];
   if (task != nullptr) {
     row.pid = task->tgid;

@@ -25,6 +25,7 @@ struct SchedRow {
   uint32_t tid = 0;
   uint32_t pid = 0;       // its process
   uint64_t start_ns = 0;  // of the thread, CLOCK_BOOTTIME; 0: unknown
+  uint64_t first_ns = 0;  // of the first event about it
   std::string comm;
   bool others = false;    // all threads after the table was full
   bool selected = false;  // something that is counted here
@@ -172,7 +173,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   void end_wait(const Waiting& waiting, const Switch& what, SchedRow& row);
   void note_long(SchedDelay delay, const NameTable& names);
   void name_instead(SchedDelay& delay, const NameTable& names) const;
-  uint32_t row_of(uint32_t tid, const TaskName* task);
+  uint32_t row_of(uint32_t tid, uint64_t ts, const TaskName* task);
   SchedRow& selected_row(uint32_t index);
   [[nodiscard]] bool runs(uint32_t tid) const;
 

@@ -38,7 +38,8 @@ void SummaryAnalysis::add_process(const NameTable& names, RecordView record) {
     return;
   }
   if (*number == processes_.size())
-    processes_.push_back({.pid = actor.id, .known = actor.known, .comm = {}});
+    processes_.push_back(
+        {.pid = actor.id, .known = actor.known, .comm = {}, .first_ns = record.ts()});
   Process& process = processes_[*number];
   ++process.events;
   if (actor.start_ns != 0) process.start_ns = actor.start_ns;

@@ -34,6 +34,7 @@ class SummaryAnalysis : public Analysis {
     uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
     std::string comm;       // of its main thread, else of any of its threads; may be empty
     uint64_t events = 0;
+    uint64_t first_ns = 0;  // of the first of them
   };
 
   void add_source(const Schema& schema, const NameTable& names) override;

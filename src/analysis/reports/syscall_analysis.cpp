@@ -58,7 +58,7 @@ void SyscallAnalysis::on_end(const CallInterval& interval) {
 void SyscallAnalysis::on_return(const CallReturn& returned, const Call* begun,
                                 const CallInterval& interval) {
   Counted counted{.abi = returned.abi, .nr = returned.nr, .ret = returned.ret, .ns = std::nullopt};
-  if (returned.nr == kSigreturnNumber) counted.ret = 0;  // belongs to the interrupted call
+  if (!has_own_result(returned.nr)) counted.ret = 0;
   if (begun == nullptr) {
     ++begun_before_;
   } else {

@@ -10,6 +10,10 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
 }  // namespace
 
+bool is_decimal_text(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_digit_char);
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);

@@ -15,10 +15,17 @@ namespace ktraced {
 [[nodiscard]] constexpr bool is_letter_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+// A lower-case letter as an upper-case one; any other character as it is.
+[[nodiscard]] constexpr char upper_char(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
 // A character of an identifier: letter, digit or '_'.
 [[nodiscard]] constexpr bool is_word_char(char c) {
   return c == '_' || is_digit_char(c) || is_letter_char(c);
 }
+
+// Does the text have digits, and nothing else?
+[[nodiscard]] bool is_decimal_text(std::string_view text);
 
 // `text` without surrounding white space.
 [[nodiscard]] std::string_view trimmed(std::string_view text);

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text/c_text.h"
 #include "base/text/duration.h"
 
 namespace ktraced {
@@ -44,7 +45,7 @@ class Parts {
     if (!take('.')) return 0;
     uint64_t ns = 0, unit = kSecond;
     failed_ |= rest_.empty();
-    for (; !rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9'; rest_.remove_prefix(1))
+    for (; !rest_.empty() && is_digit_char(rest_.front()); rest_.remove_prefix(1))
       ns += static_cast<uint64_t>(rest_.front() - '0') * (unit /= 10);
     return ns;
   }

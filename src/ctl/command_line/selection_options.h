@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The options that select events, of several commands.
+// The options that select traces and their events, of several commands.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,11 +10,6 @@
 #include "ctl/input/session_request.h"
 #include "ctl/selection/selection.h"
 #include "ctl/selection/time_selection.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace ktraced {
 
@@ -42,5 +38,17 @@ CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const c
 
 // Accepts numbers above zero; the message of CLI11's own check has a number of 300 digits.
 [[nodiscard]] std::string check_positive(const std::string& text);
+
+// Adds the directories of a command that reads traces.
+template <class Options>
+CLI::Option* add_directories(
+    CLI::App* sub, Options& options,
+    const char* description = "Trace directories, or names of snapshots, read as one history") {
+  sub->add_flag("--partial", options.partial, "Also a trace that was not finished");
+  sub->add_option("--directory", options.store,
+                  "Directory of snapshots given by name (default: the daemon's)")
+      ->type_name("PATH");
+  return sub->add_option("DIR", options.directories, description);
+}
 
 }  // namespace ktraced

@@ -13,16 +13,8 @@
 #include <vector>
 
 #include "base/text/suggest.h"
-#include "ctl/command_line/report_options.h"
 #include "ctl/command_line/selection_options.h"
 #include "ctl/printing/output_format.h"
-#include "ctl/reports/file_report.h"
-#include "ctl/reports/kmem_report.h"
-#include "ctl/reports/process_report.h"
-#include "ctl/reports/sched_report.h"
-#include "ctl/reports/summary_report.h"
-#include "ctl/reports/syscall_report.h"
-#include "ctl/reports/wakeup_report.h"
 
 namespace ktraced {
 namespace {
@@ -83,74 +75,6 @@ CLI::Option* add_view_options(CLI::App* sub, ViewOptions& view) {
   return count_only;
 }
 
-// Adds the directories of a command that reads traces.
-template <class Options>
-CLI::Option* add_directories(
-    CLI::App* sub, Options& options,
-    const char* description = "Trace directories, or names of snapshots, read as one history") {
-  sub->add_flag("--partial", options.partial, "Also a trace that was not finished");
-  sub->add_option("--directory", options.store,
-                  "Directory of snapshots given by name (default: the daemon's)")
-      ->type_name("PATH");
-  return sub->add_option("DIR", options.directories, description);
-}
-
-// Adds one kind of report; `by`: the sort keys of its rows, the default first.
-void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kind, const char* name,
-                     const char* description, const std::vector<std::string>& by) {
-  auto* sub = report->add_subcommand(name, description);
-  sub->fallthrough();
-  auto options = std::make_shared<ReportCommand>();
-  options->kind = kind;
-  if (kind == ReportCommand::Kind::wakeups)
-    sub->add_option("WHO", options->who,
-                    "The woken threads: the id of a process or thread, or a name ('nginx*')")
-        ->required();
-  auto* directories = add_directories(sub, *options);
-  auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
-  live->excludes(directories)->excludes("--partial");
-  add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
-  add_duration(sub, options->interval_s,
-               "With --live on a terminal: draw the report again after this time (1s)",
-               "--interval")
-      ->needs(live);
-  add_all_selection(sub, options->selection);
-  add_time_options(sub, options->times);
-  for (const char* past : {"--since", "--last"}) {
-    CLI::Option* option = sub->get_option(past);
-    option->description("Of traces: " + option->get_description());
-  }
-  add_top(sub, options->top);
-  add_csv(sub, *options);
-  if (kind == ReportCommand::Kind::processes)
-    sub->add_flag("--tree", options->tree, "Children below their parents");
-  add_by(sub, options->by, by);
-  sub->callback([options, name, &command] {
-    if (options->directories.empty() && !options->live)
-      throw CLI::ValidationError(
-          fmt::format("report {} needs DIR, a trace directory, or --live", name));
-    if (options->live) refuse_past(options->times, "a live report");
-    command = *options;
-  });
-}
-
-// `report html` writes a file, so it reads finished traces only.
-void add_html_report(CLI::App* report, Command& command) {
-  auto* sub =
-      report->add_subcommand("html", "All reports in one file for a browser, with a timeline");
-  sub->fallthrough();
-  auto options = std::make_shared<HtmlCommand>();
-  add_directories(sub, *options)->required();
-  sub->add_option("-o,--output", options->output,
-                  "The file to write, which must not exist; -: standard output")
-      ->required()
-      ->type_name("FILE");
-  add_all_selection(sub, options->selection);
-  add_time_options(sub, options->times);
-  add_top(sub, options->top);
-  sub->callback([options, &command] { command = *options; });
-}
-
 // SQL, or a command of the shell. A name with a space is taken for SQL: the message names both.
 bool looks_like_sql(const std::string& word) {
   return word.contains(' ') || word.contains('\n') ||
@@ -175,6 +99,8 @@ void check_query_words(const QueryCommand& query) {
         "--duration 2s' what happens from now on");
   if (words.size() == 1 && !query.shell)
     throw CLI::ValidationError("query needs DIR, a trace directory, and then SQL, or --shell");
+  if (!query.shell && words.back().find_first_not_of(" \t\r\n;") == std::string::npos)
+    throw CLI::ValidationError("the SQL of the query is empty");
   if (std::ranges::any_of(words.begin(), words.end() - 1, is_statement))
     throw CLI::ValidationError(
         "the SQL stands behind the trace directories: 'ktracectl query DIR SQL'; put several "
@@ -275,30 +201,6 @@ void add_query(CLI::App& app, Command& command) {
     query.sql = std::move(query.directories.back());
     query.directories.pop_back();
   });
-}
-
-void add_report(CLI::App& app, Command& command) {
-  using Kind = ReportCommand::Kind;
-  auto* sub = app.add_subcommand("report", "Summarize the events of traces, or of a live stream");
-  sub->require_subcommand(1);
-  add_report_kind(sub, command, Kind::summary, "summary",
-                  "What is in the traces: events, CPUs, losses, processes", summary_sort_keys());
-  add_report_kind(sub, command, Kind::processes, "processes",
-                  "Who started which process, what it ran and how it ended", process_sort_keys());
-  add_report_kind(sub, command, Kind::files, "files",
-                  "Which paths system calls got: what is opened, and what was not found",
-                  file_sort_keys());
-  add_report_kind(sub, command, Kind::kmem, "kmem",
-                  "Who allocates kernel memory, what is wasted and what is not given back",
-                  kmem_sort_keys());
-  add_report_kind(sub, command, Kind::sched, "sched",
-                  "Who runs, who waits for a CPU and for how long", sched_sort_keys());
-  add_report_kind(sub, command, Kind::syscalls, "syscalls",
-                  "How long system calls take, and how they end", syscall_sort_keys());
-  add_report_kind(sub, command, Kind::wakeups, "wakeups",
-                  "Who wakes certain threads, how long these wait and what runs instead",
-                  wakeup_sort_keys());
-  add_html_report(sub, command);
 }
 
 }  // namespace ktraced

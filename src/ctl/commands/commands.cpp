@@ -12,6 +12,7 @@
 
 #include "ctl/input/filter_args.h"
 #include "ctl/input/json_access.h"
+#include "ctl/live/overhead.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"
 #include "ctl/terminal/terminal.h"
@@ -116,10 +117,10 @@ std::string filter_text(const json& result) {
                       : fmt::format("{}\n", fmt::join(args, "\n"));
 }
 
-Result<json> measure_overhead(const StatusCommand& command, RpcClient& client) {
+Result<json> overhead_of(const StatusCommand& command, RpcClient& client) {
   const double seconds = command.duration_s.value_or(1);
   client.set_answer_timeout(kMeasureTimeout);
-  return client.call("status.overhead", {{"duration_ms", std::llround(seconds * 1000)}});
+  return measure_overhead(client, static_cast<uint64_t>(std::llround(seconds * 1000)));
 }
 
 // Adds the session that a command is about; without one it is the recorder.
@@ -134,7 +135,7 @@ Result<std::string> run(const StatusCommand& command, bool json, RpcClient& clie
   auto answer = client.call("status");
   if (!answer) return propagate(answer);
   if (command.overhead) {
-    auto overhead = measure_overhead(command, client);
+    auto overhead = overhead_of(command, client);
     if (!overhead) return propagate(overhead);
     (*answer)["overhead"] = std::move(*overhead);
   }

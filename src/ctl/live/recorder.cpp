@@ -92,14 +92,10 @@ Manifest Recorder::manifest(const std::string& reason) const {
   manifest.begin_ns = source_.info().boottime_ns;
   manifest.end_ns = std::max(complete_until_, manifest.begin_ns);
   manifest.taken_realtime_ns = clock_ns(CLOCK_REALTIME);
-  manifest.cpus = writer_->accounts();
   manifest.missed = missed_;
   manifest.filtered = filtered_;
   manifest.incomplete_because = problems_;
-  for (const std::string& problem : writer_->problems())
-    manifest.incomplete_because.push_back(problem);
-  for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
-  add_losses(manifest);
+  writer_->add_accounts(manifest, continuity_);
   manifest.config = config_.is_null() ? nlohmann::json::object() : config_;
   manifest.schema = source_.schema();
   return manifest;

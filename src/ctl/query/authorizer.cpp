@@ -62,7 +62,7 @@ std::string maintenance_keyword(std::string_view statement) {
   std::string word;
   for (const char c : skip_comments(statement)) {
     if (!is_letter_char(c)) break;
-    word += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    word += upper_char(c);
   }
   return word == "REINDEX" || word == "VACUUM" || word == "ANALYZE" ? word : std::string();
 }

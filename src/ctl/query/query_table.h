@@ -57,6 +57,11 @@ class QueryTable {
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   // The column by which rows are in ascending order, if there is one.
   [[nodiscard]] virtual std::optional<size_t> order() const { return std::nullopt; }
+  // The time of its rows by that column; there may be others if the trace is damaged.
+  struct Span {
+    uint64_t begin_ns = 0, end_ns = UINT64_MAX;
+  };
+  [[nodiscard]] virtual Span span() const { return {}; }
   // Estimates for the query planner: rows, and records that must be read for them. If these are 0,
   // a scan finds rows by their first column quickly.
   [[nodiscard]] virtual uint64_t rows() const = 0;

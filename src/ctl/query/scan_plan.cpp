@@ -19,6 +19,9 @@ constexpr size_t kPlanStep = 3;
 constexpr char kSeveral = '*', kOne = '.';
 // Begins the grouping, after the conditions.
 constexpr char kGrouped = ';';
+// The same of the columns that are used, of a scan from the last row to the first.
+constexpr char kReversed = '!';
+constexpr sqlite3_uint64 kFurtherColumns = sqlite3_uint64{1} << 63;
 
 char letter_of(Limits limits) { return static_cast<char>('a' + static_cast<int>(limits)); }
 Limits limits_of_letter(char letter) { return static_cast<Limits>(letter - 'a'); }
@@ -52,16 +55,25 @@ double share_of(Limits limits) {
 }
 
 // An order by the column in which rows come anyway.
-bool is_in_order(const QueryTable& table, const sqlite3_index_info& info) {
+bool is_by_order(const QueryTable& table, const sqlite3_index_info& info) {
   const auto order = table.order();
-  return order && info.nOrderBy == 1 && info.aOrderBy[0].iColumn == static_cast<int>(*order) &&
-         info.aOrderBy[0].desc == 0;
+  return order && info.nOrderBy == 1 && info.aOrderBy[0].iColumn == static_cast<int>(*order);
+}
+
+bool is_in_order(const QueryTable& table, const sqlite3_index_info& info) {
+  return is_by_order(table, info) && info.aOrderBy[0].desc == 0;
+}
+
+// The reverse of that.
+bool is_reversed(const QueryTable& table, const sqlite3_index_info& info) {
+  return is_by_order(table, info) && info.aOrderBy[0].desc != 0 &&
+         sqlite3_vtab_distinct(const_cast<sqlite3_index_info*>(&info)) == 0 &&
+         (info.colUsed & kFurtherColumns) == 0;
 }
 
 // A GROUP BY or DISTINCT needs equal rows beside each other; SQLite would sort all rows for that.
 bool can_be_grouped(const sqlite3_index_info& info) {
   const int distinct = sqlite3_vtab_distinct(const_cast<sqlite3_index_info*>(&info));
-  constexpr sqlite3_uint64 kFurtherColumns = sqlite3_uint64{1} << 63;
   if (info.nOrderBy == 0 || (distinct != 1 && distinct != 2)) return false;
   for (int i = 0; i < info.nOrderBy; ++i)
     if (info.aOrderBy[i].iColumn < 0) return false;
@@ -74,6 +86,14 @@ std::string grouping_text(const sqlite3_index_info& info) {
   for (int i = 0; i < info.nOrderBy; ++i)
     text += fmt::format(",{}{}", info.aOrderBy[i].desc != 0 ? "-" : "+", info.aOrderBy[i].iColumn);
   return text;
+}
+
+// The columns whose bits are set.
+std::vector<size_t> columns_in(uint64_t used) {
+  std::vector<size_t> columns;
+  for (size_t column = 0; column < 63; ++column)
+    if ((used >> column & 1) != 0) columns.push_back(column);
+  return columns;
 }
 
 // The whole numbers around a number; nothing for a value of another type, which limits nothing.
@@ -171,11 +191,14 @@ int plan_scan(const QueryTable& table, sqlite3_index_info& info) {
     looks_up |= condition.iColumn == 0 && table.records() == 0;
   }
   const bool grouped = !is_in_order(table, info) && can_be_grouped(info);
+  const bool reversed = !grouped && is_reversed(table, info);
   if (grouped) plan += grouping_text(info);
+  if (reversed)
+    plan += fmt::format("{}{}", kReversed, info.colUsed | uint64_t{1} << *table.order());
   info.idxStr = sqlite3_mprintf("%s", plan.c_str());
   if (info.idxStr == nullptr) return SQLITE_NOMEM;
   info.needToFreeIdxStr = 1;
-  info.orderByConsumed = grouped || is_in_order(table, info) ? 1 : 0;
+  info.orderByConsumed = grouped || reversed || is_in_order(table, info) ? 1 : 0;
   const auto rows = static_cast<double>(table.rows());
   info.estimatedRows = looks_up ? 1 : static_cast<sqlite3_int64>(1 + rows * share);
   info.estimatedCost = looks_up ? 10 : 100 + (rows + static_cast<double>(table.records())) * share;
@@ -221,8 +244,7 @@ std::optional<Grouping> grouping_of(std::string_view plan) {
   uint64_t used = 0;
   const char* at = std::from_chars(plan.data() + begin + 1, end, used).ptr;
   Grouping grouping;
-  for (size_t column = 0; column < 63; ++column)
-    if ((used >> column & 1) != 0) grouping.used.push_back(column);
+  grouping.used = columns_in(used);
   while (end - at > 2) {
     Grouping::Key key{.descending = at[1] == '-'};
     at = std::from_chars(at + 2, end, key.column).ptr;
@@ -230,6 +252,14 @@ std::optional<Grouping> grouping_of(std::string_view plan) {
     if ((used >> key.column & 1) == 0) grouping.used.push_back(key.column);
   }
   return grouping;
+}
+
+std::vector<size_t> reversed_columns_of(std::string_view plan) {
+  const size_t begin = plan.find(kReversed);
+  if (begin == std::string_view::npos) return {};
+  uint64_t used = 0;
+  std::from_chars(plan.data() + begin + 1, plan.data() + plan.size(), used);
+  return columns_in(used);
 }
 
 }  // namespace ktraced

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ctl/query/grouped_scan.h"
 #include "ctl/query/query_table.h"
@@ -21,5 +22,8 @@ int plan_scan(const QueryTable& table, sqlite3_index_info& info);
 
 // The order of a plan whose rows are to be grouped; nothing if they come as the table has them.
 [[nodiscard]] std::optional<Grouping> grouping_of(std::string_view plan);
+
+// The columns that are used by a plan whose rows are to be reversed; empty if they are not.
+[[nodiscard]] std::vector<size_t> reversed_columns_of(std::string_view plan);
 
 }  // namespace ktraced

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ctl/query/reversed_scan.h"
 #include "ctl/query/scan_plan.h"
 
 namespace ktraced {
@@ -89,7 +90,11 @@ int filter_rows(sqlite3_vtab_cursor* base, int /*number*/, const char* plan, int
   const auto limits = limits_of(plan != nullptr ? plan : "", {argv, static_cast<size_t>(argc)});
   Cursor& cursor = cursor_of(base);
   cursor.grouped = nullptr;
-  cursor.scan = source.table.scan(limits, source.stop);
+  if (auto used = reversed_columns_of(plan != nullptr ? plan : ""); !used.empty())
+    cursor.scan =
+        std::make_unique<ReversedScan>(source.table, limits, std::move(used), source.stop);
+  else
+    cursor.scan = source.table.scan(limits, source.stop);
   if (auto grouping = grouping_of(plan != nullptr ? plan : "")) {
     auto grouped =
         std::make_unique<GroupedScan>(std::move(cursor.scan), std::move(*grouping), source.memory);

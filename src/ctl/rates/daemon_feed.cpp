@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "ctl/input/json_access.h"
+#include "ctl/live/overhead.h"
 
 namespace ktraced {
 namespace {
@@ -68,7 +69,8 @@ Result<std::optional<Reading>> DaemonFeed::reading() {
 
 void DaemonFeed::measure() {
   overhead_.start([this, duration = measure_ms_](CallHandle& handle) {
-    return call(overhead_client_, handle, "status.overhead", {{"duration_ms", duration}});
+    handle.watch(overhead_client_);
+    return measure_overhead(overhead_client_, duration);
   });
 }
 

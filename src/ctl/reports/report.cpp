@@ -217,7 +217,7 @@ Result<std::unique_ptr<ReportFrames>> frames_of(const ReportCommand& command,
                                                 const Options& options) {
   constexpr double kShortest = 0.1, kDefault = 1, kLongest = 1e6;  // seconds
   const bool is_text = !command.csv && !options.json;
-  if (!command.live || !is_text || !FullScreen::is_possible(STDOUT_FILENO)) return nullptr;
+  if (!command.live || !is_text || !has_screen(STDOUT_FILENO)) return nullptr;
   const double seconds = std::clamp(command.interval_s.value_or(kDefault), kShortest, kLongest);
   return ReportFrames::every(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
 }

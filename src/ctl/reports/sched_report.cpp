@@ -45,7 +45,8 @@ json row_json(const SchedRow& row) {
   else
     out.update({{"tid", row.tid},
                 {"pid", row.pid != 0 ? json(row.pid) : json()},
-                {"comm", comm_json(row.comm)}});
+                {"comm", comm_json(row.comm)},
+                {"first_ns", row.first_ns}});
   if (row.start_ns != 0) out["start_ns"] = row.start_ns;
   return out;
 }

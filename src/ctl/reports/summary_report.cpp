@@ -70,7 +70,7 @@ json processes_json(const SummaryAnalysis& analysis, uint64_t top, std::string_v
   for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
     const SummaryAnalysis::Process& process = processes[i];
     rows.push_back(actor_json(process.pid, process.known, process.comm, process.start_ns));
-    rows.back()["events"] = process.events;
+    rows.back().update({{"events", process.events}, {"first_ns", process.first_ns}});
   }
   return {{"rows", std::move(rows)}, {"of", processes.size()}, {"others", analysis.other_events()}};
 }

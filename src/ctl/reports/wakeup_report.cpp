@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/text/c_text.h"
 #include "base/text/suggest.h"
 #include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
@@ -182,8 +183,8 @@ Result<> check_wakeup_targets(const WakeupAnalysis& analysis, const std::string&
   if (!analysis.targets().empty()) return {};
   const auto comms = analysis.names_without_target();
   if (!comms) return {};
-  const bool is_number = std::ranges::all_of(who, [](char c) { return c >= '0' && c <= '9'; });
-  if (is_number) return fail(ExitCode::usage, "no thread or process with the id {} is known", who);
+  if (is_decimal_text(who))
+    return fail(ExitCode::usage, "no thread or process with the id {} is known", who);
   return fail(ExitCode::usage, "{}",
               unknown_name("thread", who, *comms, "'ktracectl report sched' lists the threads"));
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/predicate/named_value.h"
+#include "base/text/c_text.h"
 #include "base/text/suggest.h"
 #include "schema/names.h"
 
@@ -17,10 +18,6 @@ namespace ktraced {
 namespace {
 
 constexpr std::string_view kAnyError = "any";
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
 
 // "error 'enoent'; did you mean 'ENOENT'?"
 std::string unknown_error(const std::string& typed, const std::vector<std::string>& names) {
@@ -31,9 +28,7 @@ std::string unknown_error(const std::string& typed, const std::vector<std::strin
       name.data() + name.size())
     meant = errno_name(number);
   else
-    std::ranges::transform(name, std::back_inserter(meant), [](char c) {
-      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    });
+    std::ranges::transform(name, std::back_inserter(meant), upper_char);
   if (meant == "ANY" || meant == "ALL") meant = kAnyError;
   if (meant != kAnyError && std::ranges::find(names, meant) == names.end())
     return unknown_name("error", typed, names);
@@ -62,7 +57,7 @@ Result<> check_condition_names(const SelectionArgs& args, const Schema& schema) 
   const auto unknown_in = [](const std::vector<std::string>& typed,
                              const std::vector<std::string>& names) {
     return std::ranges::find_if(typed, [&](const std::string& name) {
-      return !is_number(name) && std::ranges::find(names, name) == names.end();
+      return !is_decimal_text(name) && std::ranges::find(names, name) == names.end();
     });
   };
   if (!args.syscalls.empty()) {

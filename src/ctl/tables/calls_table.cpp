@@ -49,8 +49,7 @@ class CallScan : public AnalysisScan, public CallSink {
     rows().integer(abi);
     if (returned != nullptr) {
       rows().integer(static_cast<uint64_t>(returned->ret));
-      // The value that sigreturn restores belongs to the interrupted call.
-      const bool failed = returned->nr != kSigreturnNumber && is_error_result(returned->ret);
+      const bool failed = has_own_result(returned->nr) && is_error_result(returned->ret);
       rows().name(failed ? errno_name(static_cast<int32_t>(-returned->ret)) : "");
     } else {
       rows().null();

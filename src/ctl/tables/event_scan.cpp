@@ -8,6 +8,7 @@
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -192,7 +193,7 @@ Value EventScan::field_value(const FieldAccess& access) {
   if (failed && failed->contains(access.number, record_)) return {};
   switch (access.value) {
     case EventValue::text:
-      return safe(text_of(access.field, record_));
+      return safe(shown_text(access.field, record_, words_));
     case EventValue::list:
       return list_value(access);
     case EventValue::cut:

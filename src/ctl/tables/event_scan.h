@@ -82,6 +82,7 @@ class EventScan : public RowScan, public MergeSink {
   // of the current row
   const Row* row_ = nullptr;
   RecordView record_;
+  std::string words_;  // see shown_text()
   bool task_known_ = false;
   const TaskName* task_ = nullptr;
   CommScratch scratch_{};

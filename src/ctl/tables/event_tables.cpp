@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/tables/event_tables.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -24,8 +25,13 @@ class EventsTable : public QueryTable {
     for (const EventColumn& each : access_) columns_.push_back(each.column);
     rows_ = records_in(input.history, event_);
     records_ = records_in(input.history);
+    span_ = {.begin_ns = UINT64_MAX, .end_ns = 0};
+    for (const TraceReader& trace : input.history.traces())
+      span_ = {.begin_ns = std::min(span_.begin_ns, trace.begin_ns()),
+               .end_ns = std::max(span_.end_ns, trace.end_ns())};
   }
   [[nodiscard]] std::optional<size_t> order() const override { return 0; }
+  [[nodiscard]] Span span() const override { return span_; }
   [[nodiscard]] uint64_t rows() const override { return rows_; }
   [[nodiscard]] uint64_t records() const override { return records_; }
   [[nodiscard]] std::optional<uint64_t> row_count() const override;
@@ -43,6 +49,7 @@ class EventsTable : public QueryTable {
   std::string event_;
   std::vector<EventColumn> access_;
   uint64_t rows_, records_;
+  Span span_;
 };
 
 // Of an unfinished trace, of several ones with common records, of a part, and of a selection, the

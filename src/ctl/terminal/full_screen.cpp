@@ -4,13 +4,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -63,19 +59,12 @@ std::vector<std::string_view> screen_lines(std::string_view text) {
   return lines;
 }
 
-sigset_t set_of(std::initializer_list<int> signals) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int signal : signals) ::sigaddset(&set, signal);
-  return set;
-}
-
-sigset_t screen_signals() { return set_of({SIGWINCH, SIGTSTP, SIGCONT}); }
-
 // Returns when somebody continues the process. The kernel does not stop a process that nobody would
 // continue.
 void stop_process() {
-  const sigset_t set = set_of({SIGTSTP});
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTSTP);
   ::raise(SIGTSTP);
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -110,17 +99,10 @@ std::string screen_text(std::string_view text, size_t rows, size_t columns) {
   return out;
 }
 
-bool FullScreen::is_possible(int fd) {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(fd) == 1 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
-}
-
 Result<FullScreen> FullScreen::on(int fd) {
-  const sigset_t set = screen_signals();
-  Fd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return fail(ExitCode::os, "cannot wait for signals: {}", errno_text(errno));
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return FullScreen(fd, std::move(signals));
+  auto signals = ScreenSignals::catch_signals();
+  if (!signals) return propagate(signals);
+  return FullScreen(fd, std::move(*signals));
 }
 
 FullScreen::FullScreen(FullScreen&& other) noexcept
@@ -142,11 +124,10 @@ Result<bool> FullScreen::draw(std::string text) {
 
 Result<bool> FullScreen::on_signal() {
   const bool was_entered = entered_;
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof(info)) > 0) {
+  while (const int signal = signals_.next()) {
     // After SIGSTOP, which cannot be caught, others may have used the screen.
-    if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT) leave_screen();
-    if (info.ssi_signo == SIGTSTP) stop_process();
+    if (signal == SIGTSTP || signal == SIGCONT) leave_screen();
+    if (signal == SIGTSTP) stop_process();
   }
   if (!was_entered && text_.empty()) return true;
   return draw(std::exchange(text_, {}));
@@ -158,10 +139,7 @@ void FullScreen::leave_screen() {
 
 void FullScreen::leave() {
   leave_screen();
-  if (!signals_) return;
-  const sigset_t set = screen_signals();
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  signals_.reset();
+  signals_.release();
 }
 
 }  // namespace ktraced

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "ctl/terminal/screen_signals.h"
 
 namespace ktraced {
 
@@ -18,13 +18,10 @@ namespace ktraced {
 
 // Draws on the alternate screen of a terminal, so that what was there before reappears at the end,
 // and while the process is stopped by Ctrl-Z. The first draw() enters it; leave() or the destructor
-// leave it. Create it before other threads, because it blocks SIGWINCH, SIGTSTP and SIGCONT. One at
-// a time.
+// leave it. Create it before other threads, see ScreenSignals. One at a time.
 class FullScreen {
  public:
-  // True if `fd` is a terminal with an alternate screen.
-  static bool is_possible(int fd);
-  // `fd`: the terminal; stays open.
+  // `fd`: the terminal, see has_screen(); stays open.
   static Result<FullScreen> on(int fd);
   FullScreen(FullScreen&& other) noexcept;
   FullScreen& operator=(FullScreen&&) = delete;
@@ -34,18 +31,18 @@ class FullScreen {
   // is gone. Fails with ExitCode::io.
   [[nodiscard]] Result<bool> draw(std::string text);
   // Becomes readable at a signal. Then call on_signal().
-  [[nodiscard]] int signal_fd() const { return signals_.get(); }
+  [[nodiscard]] int signal_fd() const { return signals_.fd(); }
   // Stops the process at SIGTSTP, without the screen. Otherwise, and when it goes on, draws the
   // last text again. As draw().
   [[nodiscard]] Result<bool> on_signal();
   void leave();
 
  private:
-  FullScreen(int fd, Fd signals) : fd_(fd), signals_(std::move(signals)) {}
+  FullScreen(int fd, ScreenSignals signals) : fd_(fd), signals_(std::move(signals)) {}
   void leave_screen();
 
   int fd_;
-  Fd signals_;
+  ScreenSignals signals_;
   std::string text_;
   bool entered_ = false;
 };

@@ -7,6 +7,11 @@
 
 namespace ktraced {
 
+bool has_screen(int fd) {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(fd) == 1 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
 Colours Colours::of(int fd) {
   const char* no_color = std::getenv("NO_COLOR");  // any value but the empty one: no-color.org
   bool allowed = no_color == nullptr || *no_color == '\0';

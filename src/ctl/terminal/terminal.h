@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Colours on a terminal.
+// What a terminal can do.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,6 +8,9 @@
 #include <string_view>
 
 namespace ktraced {
+
+// True if `fd` is a terminal with a cursor that can be moved.
+[[nodiscard]] bool has_screen(int fd);
 
 // Emphasis by escape sequences, or none.
 class Colours {

@@ -6,17 +6,16 @@
 #include <curses.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
+
+#include "ctl/terminal/terminal.h"
 
 namespace ktraced {
 namespace {
@@ -24,21 +23,6 @@ namespace {
 // ms after Esc in which the rest of a key's sequence comes.
 constexpr int kEscapeDelay = 50;
 enum ColourPair : short { kRed = 1, kGreen = 2 };
-
-// Where Ctrl-Z is ignored, it stays ignored: nobody would continue the process.
-bool stops_on_ctrl_z() {
-  struct sigaction action{};
-  return ::sigaction(SIGTSTP, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
-}
-
-sigset_t curses_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGWINCH);
-  ::sigaddset(&set, SIGCONT);
-  if (stops_on_ctrl_z()) ::sigaddset(&set, SIGTSTP);
-  return set;
-}
 
 // ncurses writes characters in the encoding of the locale; ours are UTF-8.
 void use_utf8() {
@@ -132,21 +116,9 @@ struct CursesScreen::Terminal {
   SCREEN* screen;
 };
 
-bool CursesScreen::is_possible() {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && kind != nullptr &&
-         *kind != '\0' && std::string_view(kind) != "dumb";
-}
+bool CursesScreen::is_possible() { return has_screen(STDIN_FILENO) && has_screen(STDOUT_FILENO); }
 
-Result<Fd> CursesScreen::catch_signals() {
-  const sigset_t set = curses_signals();
-  Fd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return fail(ExitCode::os, "cannot wait for signals: {}", errno_text(errno));
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return signals;
-}
-
-Result<std::unique_ptr<CursesScreen>> CursesScreen::open(Fd signals, bool colours) {
+Result<std::unique_ptr<CursesScreen>> CursesScreen::open(ScreenSignals signals, bool colours) {
   use_utf8();
   SCREEN* screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr)
@@ -155,11 +127,11 @@ Result<std::unique_ptr<CursesScreen>> CursesScreen::open(Fd signals, bool colour
                 "output, for instance to cat",
                 std::getenv("TERM"));
   return std::unique_ptr<CursesScreen>(
-      new CursesScreen(std::make_unique<Terminal>(screen), std::move(signals), colours));
+      new CursesScreen(std::move(signals), std::make_unique<Terminal>(screen), colours));
 }
 
-CursesScreen::CursesScreen(std::unique_ptr<Terminal> terminal, Fd signals, bool colours)
-    : terminal_(std::move(terminal)), signals_(std::move(signals)), colours_(colours) {
+CursesScreen::CursesScreen(ScreenSignals signals, std::unique_ptr<Terminal> terminal, bool colours)
+    : signals_(std::move(signals)), terminal_(std::move(terminal)), colours_(colours) {
   ::cbreak();
   ::noecho();
   ::nonl();
@@ -170,11 +142,7 @@ CursesScreen::CursesScreen(std::unique_ptr<Terminal> terminal, Fd signals, bool 
   colours_ = colours_ && start_colours();
 }
 
-CursesScreen::~CursesScreen() {
-  terminal_.reset();
-  const sigset_t set = curses_signals();
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-}
+CursesScreen::~CursesScreen() = default;
 
 TopSize CursesScreen::size() const {
   int rows = 0, columns = 0;
@@ -213,11 +181,10 @@ void CursesScreen::stop_process() {
 
 void CursesScreen::on_signals() {
   bool resized = false;
-  signalfd_siginfo info;
-  while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+  while (const int signal = signals_.next()) {
     resized = true;  // also while it was stopped
-    if (info.ssi_signo == SIGTSTP) stop_process();
-    if (info.ssi_signo == SIGCONT) ::endwin();  // the shell may have changed the terminal's modes
+    if (signal == SIGTSTP) stop_process();
+    if (signal == SIGCONT) ::endwin();  // the shell may have changed the terminal's modes
   }
   winsize size{};
   if (resized && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0 &&

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "ctl/terminal/screen_signals.h"
 #include "ctl/top/layout.h"
 #include "ctl/top/top_state.h"
 
@@ -19,12 +19,9 @@ class CursesScreen {
  public:
   // True if both are terminals with a cursor that can be moved.
   [[nodiscard]] static bool is_possible();
-  // Blocks SIGWINCH, SIGTSTP (Ctrl-Z) and SIGCONT, which are readable from the result, until the
-  // screen is destroyed. Call it before there are other threads: these must not get the signals.
-  static Result<Fd> catch_signals();
-  // `signals`: of catch_signals(). `colours`: use them if the terminal has them. Fails with
-  // ExitCode::unavailable if ncurses does not know the terminal.
-  static Result<std::unique_ptr<CursesScreen>> open(Fd signals, bool colours);
+  // `colours`: use them if the terminal has them. Fails with ExitCode::unavailable if ncurses does
+  // not know the terminal.
+  static Result<std::unique_ptr<CursesScreen>> open(ScreenSignals signals, bool colours);
   CursesScreen(const CursesScreen&) = delete;
   CursesScreen& operator=(const CursesScreen&) = delete;
   ~CursesScreen();
@@ -35,17 +32,17 @@ class CursesScreen {
   // The next key that was typed; does not wait. Nothing: there is none.
   std::optional<TopKey> read_key();
   // Readable when on_signals() is to be called.
-  [[nodiscard]] int signal_fd() const { return signals_.get(); }
+  [[nodiscard]] int signal_fd() const { return signals_.fd(); }
   // Adapts to a new size; stops the process and redraws when it continues. Then call draw().
   void on_signals();
 
  private:
   struct Terminal;  // of ncurses
-  CursesScreen(std::unique_ptr<Terminal> terminal, Fd signals, bool colours);
+  CursesScreen(ScreenSignals signals, std::unique_ptr<Terminal> terminal, bool colours);
   void stop_process();
 
-  std::unique_ptr<Terminal> terminal_;
-  Fd signals_;
+  ScreenSignals signals_;
+  std::unique_ptr<Terminal> terminal_;  // restored before signals may stop the process
   bool colours_;
 };
 

@@ -241,8 +241,12 @@ Result<> run_top(const TopCommand& command, const Options& options) {
   Fd notified(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!notified) return fail(ExitCode::os, "cannot wait for answers: {}", errno_text(errno));
   const bool on_screen = !options.json && CursesScreen::is_possible();
-  auto screen_signals = on_screen ? CursesScreen::catch_signals() : Result<Fd>();
-  if (!screen_signals) return propagate(screen_signals);
+  std::optional<ScreenSignals> screen_signals;
+  if (on_screen) {
+    auto caught = ScreenSignals::catch_signals();
+    if (!caught) return propagate(caught);
+    screen_signals.emplace(std::move(*caught));
+  }
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   auto daemon = DaemonFeed::connect(options.socket, seconds, notified.get());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -68,11 +69,24 @@ std::string cpu_event_table(const json& status, const Colours& colours) {
   return table.text();
 }
 
-std::string reach_text(uint64_t ns) {
+std::string span_text(uint64_t ns) {
   const double seconds = static_cast<double>(ns) / 1e9;
-  if (seconds < 120) return fmt::format("holds the last {:.1f} s", seconds);
-  if (seconds < 7200) return fmt::format("holds the last {:.0f} min", seconds / 60);
-  return fmt::format("holds the last {:.1f} h", seconds / 3600);
+  if (seconds < 120) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+// What this daemon could not adopt when it began.
+std::string replaced_text(const json& status, const Colours& colours) {
+  std::string out;
+  for (const json& old : list_at(status, "replaced")) {
+    const uint64_t since = number_at(old, "since_ns"), until = number_at(old, "until_ns");
+    out += colours.red(fmt::format("lost, except for what is on disk: the last {} of {}: {}",
+                                   span_text(until - std::min(since, until)),
+                                   text_at(old, "object"), text_at(old, "reason"))) +
+           "\n";
+  }
+  return out;
 }
 
 // What the limits for snapshots and resizes have removed; empty if nothing.
@@ -92,8 +106,9 @@ std::string retention_text(const json& flight, const Colours& colours) {
 
 std::string flight_text(const json& flight, const Colours& colours) {
   if (!flag_at(flight, "enabled")) return "off\n" + retention_text(flight, colours);
-  std::string out = fmt::format("on, {}, {}\n", bytes_text(number_at(flight, "bytes")),
-                                reach_text(number_at(flight, "reach_ns")));
+  std::string out =
+      fmt::format("on, {}, holds the last {}\n", bytes_text(number_at(flight, "bytes")),
+                  span_text(number_at(flight, "reach_ns")));
   if (const std::string unsaved = text_at(flight, "unsaved"); !unsaved.empty())
     out += colours.red("what an earlier daemon recorded is not on disk yet: " + unsaved) + "\n";
   if (const std::string unknown = text_at(flight, "snapshots_unknown"); !unknown.empty())
@@ -131,6 +146,7 @@ std::string overview(const json& status, const Colours& colours) {
   if (const json& output = member(stream, "output"); flag_at(output, "enabled"))
     out += output_text(output, colours);
   out += "flight recorder: " + flight_text(member(status, "flight"), colours);
+  out += replaced_text(status, colours);
   auto filter = filter_to_args(member(status, "filter"));
   out += fmt::format("filter: {}\n",
                      filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));

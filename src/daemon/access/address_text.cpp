@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/text/c_text.h"
 #include "daemon/access/pseudonyms.h"
 
 namespace ktraced {
@@ -13,9 +14,8 @@ namespace {
 constexpr size_t kHexDigits = 16;      // of an address
 constexpr size_t kDecimalDigits = 20;  // of an address
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  return is_digit_char(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 bool is_address(std::span<const char> digits, int base) {
@@ -31,7 +31,8 @@ void blank_run(std::span<char> run) {
     std::ranges::fill(run, '0');
     return;
   }
-  if (run.size() < kDecimalDigits || !std::ranges::all_of(run, is_digit) || !is_address(run, 10))
+  if (run.size() < kDecimalDigits || !std::ranges::all_of(run, is_digit_char) ||
+      !is_address(run, 10))
     return;
   // A number in JSON has no leading zeros.
   std::ranges::fill(run, ' ');

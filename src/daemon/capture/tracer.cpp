@@ -20,8 +20,8 @@ namespace {
 
 // Without `bpffs` nothing is to be pinned.
 void log_acquired(const AcquiredObject& acquired, const std::filesystem::path& bpffs) {
-  for (const std::string& old : acquired.replaced)
-    spdlog::warn("replaced {}: its history is lost", old);
+  for (const ReplacedObject& old : acquired.replaced)
+    spdlog::warn("replaced {} ({}): its history is lost", old.id, old.reason);
   if (acquired.adopted) spdlog::info("adopted what an earlier daemon left running");
   if (!acquired.unpinned_because.empty() && !bpffs.empty())
     spdlog::warn("history will not survive this daemon: {}", acquired.unpinned_because);
@@ -77,6 +77,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                const Config& config, KernelSymbols& symbols)
     : pins_lock_(std::move(acquired.lock)),
       unpinned_because_(std::move(acquired.unpinned_because)),
+      replaced_(std::move(acquired.replaced)),
       adopted_(acquired.adopted),
       config_(config),
       features_(std::move(features)),
@@ -151,6 +152,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
              .metadata = metadata_,
              .trace_configs = history_,
              .status = status_,
+             .replaced = replaced_,
              .persistent = unpinned_because_.empty()} {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });

@@ -54,6 +54,8 @@ struct TracerParts {
   const TraceMetadata& metadata;
   const TraceConfigHistory& trace_configs;
   const StatusReader& status;
+  const std::vector<ReplacedObject>&
+      replaced;             // what earlier daemons had left, when this one began
   bool persistent = false;  // everything outlives this daemon
 };
 
@@ -119,6 +121,7 @@ class Tracer {
 
   DirectoryLock pins_lock_;
   std::string unpinned_because_;
+  std::vector<ReplacedObject> replaced_;
   bool adopted_;
   bool shut_down_ = false;
   Config config_;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "daemon/runtime/failure_barrier.h"
+#include "daemon/runtime/would_block.h"
 
 namespace ktraced {
 namespace {
@@ -25,8 +26,6 @@ void release_if_large(std::string& buffer) {
   buffer.clear();
   if (buffer.capacity() > kKeptCapacity) buffer.shrink_to_fit();
 }
-
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 // False if `work` has thrown. The connection must be closed then.
 template <class Work>

@@ -6,10 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/control/command_methods.h"
 #include "kernel/programs/run_statistics.h"
 
 namespace ktraced {
@@ -23,7 +25,8 @@ constexpr size_t kMeasurementsMax = 16;
 constexpr uint64_t kCheckMs = 100;
 
 struct Measurement {
-  RunStatistics statistics;  // on as long as this exists
+  // On as long as this exists; nothing: the client has turned them on.
+  std::optional<RunStatistics> statistics;
   RunsByProgram before;
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;  // planned
@@ -77,11 +80,15 @@ class Measurements : public std::enable_shared_from_this<Measurements> {
  public:
   Measurements(EventLoop& loop, const StatusReader& status) : loop_(loop), status_(status) {}
 
-  Result<> begin(uint64_t duration_ms, const Reply& reply) {
+  Result<> begin(uint64_t duration_ms, bool statistics_on, const Reply& reply) {
     if (running_.size() >= kMeasurementsMax)
       return fail(ExitCode::unavailable, "{} measurements are running: try again", running_.size());
-    auto statistics = RunStatistics::turn_on();
-    if (!statistics) return propagate(statistics);
+    std::optional<RunStatistics> statistics;
+    if (!statistics_on) {
+      auto turned_on = RunStatistics::turn_on();
+      if (!turned_on) return propagate(turned_on);
+      statistics = std::move(*turned_on);
+    }
     const uint64_t id = ++last_id_;
     auto timer =
         loop_.add_repeating_timer(std::chrono::milliseconds(std::min(duration_ms, kCheckMs)),
@@ -90,7 +97,7 @@ class Measurements : public std::enable_shared_from_this<Measurements> {
                                   });
     if (!timer) return propagate(timer);
     const uint64_t now = boottime_ns();
-    running_.emplace(id, Measurement{.statistics = std::move(*statistics),
+    running_.emplace(id, Measurement{.statistics = std::move(statistics),
                                      .before = status_.runs(),
                                      .begin_ns = now,
                                      .end_ns = now + duration_ms * 1'000'000,
@@ -118,11 +125,14 @@ class Measurements : public std::enable_shared_from_this<Measurements> {
 
 void add_overhead_method(ControlServer& server, const MethodTargets& targets) {
   auto measurements = std::make_shared<Measurements>(targets.loop, targets.tracer.status);
-  server.add_deferred({"status.overhead", {"duration_ms"}}, Role::admin,
+  server.add_deferred({"status.overhead", {"duration_ms", "statistics_on"}}, Role::admin,
                       [measurements](const json& params, const Peer&, const Reply& reply) {
                         const auto duration = duration_parameter(params);
                         if (!duration) return reply(std::unexpected(duration.error()));
-                        if (auto begun = measurements->begin(*duration, reply); !begun)
+                        const auto statistics_on = flag_parameter(params, "statistics_on");
+                        if (!statistics_on) return reply(std::unexpected(statistics_on.error()));
+                        if (auto begun = measurements->begin(*duration, *statistics_on, reply);
+                            !begun)
                           reply(std::unexpected(begun.error()));
                       });
 }

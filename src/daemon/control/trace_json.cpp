@@ -87,6 +87,15 @@ json unknown_json(const KernelFeatures& features) {
   return list;
 }
 
+json replaced_json(const std::vector<ReplacedObject>& replaced) {
+  json list = json::array();
+  for (const auto& [id, reason, since_ns, until_ns] : replaced)
+    if (since_ns != 0)
+      list.push_back(
+          {{"object", id}, {"reason", reason}, {"since_ns", since_ns}, {"until_ns", until_ns}});
+  return list;
+}
+
 const char* text_of(SessionStatus::State state) {
   switch (state) {
     case SessionStatus::State::off:
@@ -117,6 +126,7 @@ json status_json(const TracerParts& tracer) {
           {"sessions", sessions_json(status.sessions)},
           {"flight", flight_json(status.flight)},
           {"persistent", tracer.persistent},
+          {"replaced", replaced_json(tracer.replaced)},
           {"filter", filter_status_json(tracer)}};
 }
 

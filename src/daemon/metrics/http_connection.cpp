@@ -9,13 +9,9 @@
 #include <utility>
 
 #include "daemon/runtime/failure_barrier.h"
+#include "daemon/runtime/would_block.h"
 
 namespace ktraced {
-namespace {
-
-bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
-}  // namespace
 
 HttpConnection::HttpConnection(Fd fd, const HttpHandler& handler, const HttpLimits& limits)
     : fd_(std::move(fd)), handler_(handler), limits_(limits), since_(Clock::now()) {}
@@ -79,7 +75,7 @@ bool HttpConnection::fill() {
                           : bytes.size() - std::min(bytes.size(), input_.size());
   if (room == 0) return true;
   const ssize_t got = ::recv(fd_.get(), bytes.data(), room, MSG_DONTWAIT);
-  if (got < 0) return is_for_later(errno);
+  if (got < 0) return would_block(errno);
   end_of_input_ = got == 0;
   if (state_ == State::lingering) return true;
   if (input_.empty()) since_ = Clock::now();
@@ -129,7 +125,7 @@ bool HttpConnection::flush() {
   while (sent_ < output_.size()) {
     const ssize_t sent = ::send(fd_.get(), output_.data() + sent_, output_.size() - sent_,
                                 MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0) return is_for_later(errno);
+    if (sent < 0) return would_block(errno);
     sent_ += static_cast<size_t>(sent);
   }
   output_ = {};

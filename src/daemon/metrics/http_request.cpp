@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/metrics/http_request.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +23,9 @@ std::unexpected<HttpRefusal> refuse(int status, std::string_view reason) {
   return std::unexpected(HttpRefusal{.status = status, .reason = reason});
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 // Of a token: methods and names of fields.
 bool is_token_char(char c) {
-  return is_letter(c) || is_digit_char(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
+  return is_letter_char(c) || is_digit_char(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_token_char);
@@ -66,17 +66,36 @@ std::string_view take_until(std::string_view& rest, std::string_view end) {
   return taken;
 }
 
+// True for "localhost", "127.X.Y.Z" and "[::1]", each with or without a port.
+bool is_loopback_host(std::string_view host) {
+  const size_t end = host.starts_with('[') ? host.find(']') + 1 : host.find(':');
+  const std::string_view name = host.substr(0, end), port = host.substr(name.size());
+  if (!port.empty() && (port[0] != ':' || !std::ranges::all_of(port.substr(1), is_digit_char)))
+    return false;
+  in_addr address{};
+  return same_word(name, "localhost") || name == "[::1]" ||
+         (name.starts_with("127.") &&
+          ::inet_pton(AF_INET, std::string(name).c_str(), &address) == 1);
+}
+
+struct Target {
+  std::string path;
+  std::string_view host;  // empty: the target does not name one
+};
+
 // A path, or a whole URL, which every server must accept (RFC 9112, 3.2.2).
-Parsed<std::string> path_of(std::string_view target) {
+Parsed<Target> parse_target(std::string_view target) {
   if (target.empty() || !std::ranges::all_of(target, is_target_char))
     return refuse(400, "the target of the request is invalid");
+  std::string_view host;
   if (target.size() > kSchema.size() && same_word(target.substr(0, kSchema.size()), kSchema)) {
     target.remove_prefix(kSchema.size());
-    target.remove_prefix(std::min(target.find('/'), target.size()));
-    if (target.empty()) return "/";
+    host = target.substr(0, target.find('/'));
+    target.remove_prefix(host.size());
+    if (target.empty()) target = "/";
   }
   if (!target.starts_with('/')) return refuse(400, "the target of the request must be a path");
-  return std::string(target.substr(0, target.find('?')));
+  return Target{.path = std::string(target.substr(0, target.find('?'))), .host = host};
 }
 
 struct RequestLine {
@@ -94,23 +113,30 @@ Parsed<RequestLine> parse_request_line(std::string_view line) {
     return refuse(400, "the request line does not end with a version of HTTP");
   if (version[5] != '1') return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   if (method != "GET" && method != "HEAD") return refuse(405, "only GET and HEAD are supported");
-  auto path = path_of(target);
-  if (!path) return std::unexpected(path.error());
+  auto parsed = parse_target(target);
+  if (!parsed) return std::unexpected(parsed.error());
   const bool is_1_0 = version[7] == '0';
   return RequestLine{
-      .request = {.path = std::move(*path), .head = method == "HEAD", .keep_alive = !is_1_0},
+      .request = {.path = std::move(parsed->path),
+                  .head = method == "HEAD",
+                  .keep_alive = !is_1_0,
+                  .loopback = parsed->host.empty() || is_loopback_host(parsed->host)},
       .host_needed = !is_1_0};
 }
 
 // What is needed of the fields.
 struct Fields {
   size_t hosts = 0;
+  bool loopback = true;
   bool close = false;
   bool openmetrics = false;
 };
 
 Parsed<void> note_field(std::string_view name, std::string_view value, Fields& fields) {
-  if (same_word(name, "host")) ++fields.hosts;
+  if (same_word(name, "host")) {
+    ++fields.hosts;
+    fields.loopback = is_loopback_host(value);
+  }
   if (same_word(name, "connection")) fields.close |= lists(value, "close");
   if (same_word(name, "accept")) fields.openmetrics |= lists(value, "application/openmetrics-text");
   if (same_word(name, "transfer-encoding") ||
@@ -143,6 +169,7 @@ Parsed<HttpRequest> parse_head(std::string_view head) {
   if (fields->hosts > 1 || (fields->hosts == 0 && line->host_needed))
     return refuse(400, "the request must have one field Host");
   line->request.keep_alive &= !fields->close;
+  line->request.loopback &= fields->loopback;
   if (fields->openmetrics) line->request.format = MetricsFormat::openmetrics;
   return std::move(line->request);
 }
@@ -173,6 +200,8 @@ std::string_view phrase_of(int status) {
       return "Request Timeout";
     case 413:
       return "Content Too Large";
+    case 421:
+      return "Misdirected Request";
     case 431:
       return "Request Header Fields Too Large";
     case 500:

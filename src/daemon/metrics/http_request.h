@@ -17,9 +17,10 @@ inline constexpr size_t kHttpHeadBytes = 8U << 10;
 
 // A request that is answered with a resource.
 struct HttpRequest {
-  std::string path;                                  // without the query
-  bool head = false;                                 // HEAD: the answer has no body
-  bool keep_alive = false;                           // the client may send another request
+  std::string path;         // without the query
+  bool head = false;        // HEAD: the answer has no body
+  bool keep_alive = false;  // the client may send another request
+  bool loopback = true;     // every host that it names is "localhost" or a loopback address
   MetricsFormat format = MetricsFormat::prometheus;  // what the client accepts
 };
 

@@ -22,6 +22,18 @@ void turn_away(const Fd& connection, int status, std::string_view reason) {
       ::send(connection.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+// A page of another server must not read a port through the browser of a user of this machine. It
+// could: its name may come to resolve to a loopback address (DNS rebinding). Then the request names
+// that server.
+HttpHandler for_loopback_hosts(HttpHandler handler) {
+  return [handler = std::move(handler)](const HttpRequest& request, const HttpReply& reply) {
+    if (request.loopback) return handler(request, reply);
+    reply(
+        {.status = 421,
+         .body = "the field Host must be localhost or a loopback address, like 127.0.0.1:9464\n"});
+  };
+}
+
 }  // namespace
 
 HttpServer::HttpServer(EventLoop& loop, MetricsListener listener, HttpHandler handler,
@@ -30,6 +42,7 @@ HttpServer::HttpServer(EventLoop& loop, MetricsListener listener, HttpHandler ha
 
 Result<std::unique_ptr<HttpServer>> HttpServer::serve(EventLoop& loop, MetricsListener listener,
                                                       HttpHandler handler, HttpLimits limits) {
+  if (!listener.is_unix()) handler = for_loopback_hosts(std::move(handler));
   std::unique_ptr<HttpServer> server(
       new HttpServer(loop, std::move(listener), std::move(handler), limits));
   if (auto started = server->start(); !started) return propagate(started);

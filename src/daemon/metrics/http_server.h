@@ -12,8 +12,8 @@ namespace ktraced {
 
 // Serves the clients of one listener. No client can block the daemon, keep others away for long, or
 // use more than a bounded amount of memory: when all connections are in use, the one that has been
-// idle longest is closed for a new client; if none is idle, the new one gets 503. Belongs to the
-// loop's thread.
+// idle longest is closed for a new client; if none is idle, the new one gets 503. On a TCP port,
+// requests for other hosts than a loopback address get 421. Belongs to the loop's thread.
 class HttpServer {
  public:
   // `loop` must outlive the server. Fails with ExitCode::os.

@@ -22,6 +22,7 @@ class MetricsListener {
   static Result<MetricsListener> listen(const MetricsAddress& address, const AccessRules& rules);
 
   [[nodiscard]] int fd() const { return unix_ ? unix_->fd() : tcp_.get(); }
+  [[nodiscard]] bool is_unix() const { return unix_.has_value(); }
   [[nodiscard]] const MetricsAddress& address() const { return address_; }
   // Who may read from now on.
   Result<> set_access(const AccessRules& rules);

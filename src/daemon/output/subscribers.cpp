@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "daemon/output/subscriber_queue.h"
+#include "daemon/runtime/would_block.h"
 
 namespace ktraced {
 namespace {
@@ -75,7 +76,7 @@ void Subscribers::Subscriber::discard_input(uint32_t events) {
   std::array<char, 4096> ignored;
   ssize_t got = ::recv(fd_.get(), ignored.data(), ignored.size(), MSG_DONTWAIT);
   if (got == 0) input_ended_ = true;
-  if (got < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
+  if (got < 0 && !would_block(errno)) broken_ = true;
   // Hung up: the reader has closed both directions and would not read the rest.
   if ((events & (EPOLLHUP | EPOLLERR)) != 0) broken_ = true;
 }

@@ -150,27 +150,33 @@ Result<> TraceSeries::claim_directory() {
   for (const StoredTrace& trace : *unfinished)
     spdlog::warn("{} was not finished by an earlier daemon: 'ktracectl show --partial' reads it",
                  store_.path_of(trace.name).string());
-  note_crash(*unfinished, *finished);
+  note_lost_before(*unfinished, *finished);
   return {};
 }
 
-// If the newest trace was not finished, its daemon was killed, and what it had read and not written
-// is lost. If the account says how much, the stream begins with these losses. Both lists are sorted
-// by age; names are not, when the clock has been set back.
-void TraceSeries::note_crash(const std::vector<StoredTrace>& unfinished,
-                             const std::vector<StoredTrace>& finished) {
-  if (unfinished.empty()) return;
-  if (!finished.empty() && finished.back().written_ns > unfinished.back().written_ns) return;
-  const std::string& crashed = unfinished.back().name;
-  const auto trace = TraceDirectory::open(store_.path_of(crashed));
+// What earlier daemons have read or recorded, and is not in their newest trace, is lost: of a
+// daemon that was killed, and with objects that were replaced. If the account says how much, the
+// stream begins with these losses. Both lists are sorted by age; names are not, when the clock has
+// been set back.
+void TraceSeries::note_lost_before(const std::vector<StoredTrace>& unfinished,
+                                   const std::vector<StoredTrace>& finished) {
+  const bool crashed =
+      !unfinished.empty() &&
+      (finished.empty() || finished.back().written_ns <= unfinished.back().written_ns);
+  if (!crashed && finished.empty()) return;
+  const std::string& newest = crashed ? unfinished.back().name : finished.back().name;
+  const auto trace = TraceDirectory::open(store_.path_of(newest));
   const auto summary = trace ? read_manifest_summary(*trace) : Result<ManifestSummary>();
   if (!summary || summary->manifest.origin.boot_id != boot_id()) return;
+  const bool own = summary->manifest.origin.uuid == facts_.manifest().origin.uuid;
+  if (facts_.replaced && !own)
+    for (std::string& loss : facts_.replaced()) add_problem(std::move(loss));
   const auto lost = facts_.lost_before ? facts_.lost_before() : std::nullopt;
-  if (lost == 0) return;
+  if (!crashed || lost == 0) return;
   add_problem(fmt::format(
       "{} lost between the end of {}, which an earlier daemon did not finish, and {:.6f} s after "
       "boot",
-      lost ? fmt::format("{} events are", *lost) : "an unknown number of events is", crashed,
+      lost ? fmt::format("{} events are", *lost) : "an unknown number of events is", newest,
       static_cast<double>(begin_ns_) / 1e9));
 }
 
@@ -269,13 +275,9 @@ Manifest TraceSeries::manifest() const {
   Manifest manifest = manifest_;
   manifest.begin_ns = begin_ns_;
   manifest.end_ns = std::max(complete_until_, begin_ns_);
-  manifest.cpus = writer_->accounts();
   manifest.missed = missed_.within(begin_ns_, manifest.end_ns);
   manifest.incomplete_because = problems_;
-  for (const std::string& problem : writer_->problems())
-    manifest.incomplete_because.push_back(problem);
-  for (std::string& gap : continuity_.gaps()) manifest.incomplete_because.push_back(std::move(gap));
-  add_losses(manifest);
+  writer_->add_accounts(manifest, continuity_);
   return manifest;
 }
 

@@ -37,6 +37,8 @@ struct TraceFacts {
   std::function<StreamAccount*()> account = nullptr;
   // As Rings::lost_before().
   std::function<std::optional<uint64_t>()> lost_before = nullptr;
+  // As describe_losses(), of what this daemon has replaced.
+  std::function<std::vector<std::string>()> replaced = nullptr;
   // As ReaderAccess::mask_for_trace(); without it, traces have real addresses.
   std::function<std::shared_ptr<AddressMask>(const Schema& schema)> mask = nullptr;
   RealtimeClock realtime = system_realtime();
@@ -105,8 +107,8 @@ class TraceSeries {
   Result<> begin_trace(uint32_t max_files);
   Result<> claim_directory();
   Result<> make_room(uint32_t max_files);
-  void note_crash(const std::vector<StoredTrace>& unfinished,
-                  const std::vector<StoredTrace>& finished);
+  void note_lost_before(const std::vector<StoredTrace>& unfinished,
+                        const std::vector<StoredTrace>& finished);
   Result<> write(const PacketView& packet);
   [[nodiscard]] std::vector<std::byte> names_now();
   void add_first_names();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text/c_text.h"
 #include "base/text/plain_text.h"
 
 namespace ktraced {
@@ -14,8 +15,7 @@ constexpr ptrdiff_t kSessionsOfUsers = SESSIONS_MAX - SESSION_CLIENT_FIRST - 1;
 
 Result<> check_name(const std::string& name) {
   const bool fits = name.size() <= kSessionNameMax && std::ranges::all_of(name, [](char c) {
-                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                             (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+                      return is_word_char(c) || c == '-' || c == '.';
                     });
   if (fits && !name.empty()) return {};
   return fail(ExitCode::usage,

@@ -76,6 +76,7 @@ Snapshots::Snapshots(EventLoop& loop, const TracerParts& tracer, KernelSymbols& 
                  const auto ready = check_ready();
                  return ready ? Error{ExitCode::unavailable, "a bank is spare"} : ready.error();
                }),
+      lost_before_(describe_losses(tracer.replaced)),
       reader_(loop, "ktraced-reader"),
       thread_(loop, "ktraced-writer") {}
 
@@ -259,6 +260,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   job->manifest.name = request.name;
   job->manifest.reason = request.reason;
   job->manifest.requested_by = request.requested_by;
+  if (!recovery) job->manifest.incomplete_because = lost_before_;
   mask(*job);
   thread_.run(
       [this, job, store = store_, limits = limits_of(config_)]() -> Result<Written> {
@@ -285,7 +287,10 @@ void Snapshots::on_written(uint64_t id, const Result<Written>& result) {
   tracer_.rings.flight().release(done.frozen.bank);
   // The losses in a recovered snapshot may have happened after it, so the next snapshot reports
   // them too.
-  if (result && !done.recovery) tracer_.rings.report_flight_drops(done.unrecorded);
+  if (result && !done.recovery) {
+    tracer_.rings.report_flight_drops(done.unrecorded);
+    lost_before_.clear();
+  }
   log_written(done.snapshot, done.reason, written);
   if (result) retention_log_.add(result->enforced);
   if (done.on_written) done.on_written(written);

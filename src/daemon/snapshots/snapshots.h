@@ -177,6 +177,7 @@ class Snapshots {
   RetentionLog retention_log_;
   SnapshotCounts counts_;
   std::map<uint64_t, StatusRequest> status_requests_;
+  std::vector<std::string> lost_before_;         // see describe_losses(); until a snapshot has them
   std::vector<FlightRecorder::Frozen> unsaved_;  // frozen by an earlier daemon; not being written
   std::string unsaved_because_;                  // last reported reason; empty: none
   EventSource retry_;                            // recover()

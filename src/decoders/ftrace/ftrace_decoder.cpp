@@ -13,6 +13,7 @@
 #include "schema/named_meaning.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 
@@ -193,7 +194,8 @@ void FtraceDecoder::append_step(const FormatStep& step, uint32_t cpu, RecordView
   if (step.kind == Kind::literal) return out.append(step.text);
   const Field& field = step.field;
   const Elements elements = elements_of(field, record);
-  if (field.meaning == Meaning::text) append_printable(text_of(field, record), out);
+  std::string scratch;
+  if (field.meaning == Meaning::text) append_printable(shown_text(field, record, scratch), out);
   for (size_t i = 0; i < elements.count && field.meaning != Meaning::text; ++i) {
     if (i != 0) out.append(", ");
     if (auto value = integer_at(field, record, elements.offset + i * field.size))

@@ -9,6 +9,7 @@
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 
@@ -146,7 +147,10 @@ void JsonDecoder::append_field(const FieldPlan& plan, uint32_t cpu, RecordView r
 void JsonDecoder::append_list_or_text(const FieldPlan& plan, RecordView record,
                                       TextBuffer& out) const {
   const Field& field = plan.field;
-  if (field.meaning == Meaning::text) return append_json_string(text_of(field, record), out);
+  if (field.meaning == Meaning::text) {
+    std::string scratch;
+    return append_json_string(shown_text(field, record, scratch), out);
+  }
   const Elements elements = elements_of(field, record);
   out.append('[');
   for (size_t i = 0; i < elements.count; ++i) {

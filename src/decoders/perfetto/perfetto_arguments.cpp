@@ -5,6 +5,7 @@
 #include "schema/annotations.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 
@@ -58,7 +59,10 @@ void PerfettoArguments::add(uint32_t cpu, RecordView record, pbf_writer& event) 
 void PerfettoArguments::add_field(const Argument& argument, uint32_t cpu, RecordView record,
                                   pbf_writer& event) {
   const Field& field = argument.field;
-  if (field.meaning == Meaning::text) return add_text(argument.name, text_of(field, record), event);
+  if (field.meaning == Meaning::text) {
+    std::string scratch;
+    return add_text(argument.name, shown_text(field, record, scratch), event);
+  }
   if (!is_scalar(field)) {
     pbf_writer annotation(event, pb::track_event::kAnnotation);
     annotation.add_uint64(pb::annotation::kNameIid, argument.name);

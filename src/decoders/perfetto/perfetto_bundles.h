@@ -35,6 +35,17 @@ class PerfettoBundles {
     }
     if (bundle.events.size() >= kLarge) flush(cpu, bundle);
   }
+  // The same for an event that may be older than the last one of its CPU: in a bundle of its own,
+  // because time does not go back in a bundle.
+  template <class Fill>
+  void add_late(uint32_t cpu, uint64_t ts, uint32_t tid, Fill&& fill) {
+    Bundle& bundle = bundles_[cpu];
+    flush(cpu, bundle);
+    const bool after_loss = std::exchange(bundle.after_loss, false);
+    add(cpu, ts, tid, std::forward<Fill>(fill));
+    flush(cpu, bundle);
+    bundle.after_loss = after_loss;
+  }
   // Marks the next event of this CPU: events before it are missing.
   void lose(uint32_t cpu);
   // Writes the collected events.

@@ -43,6 +43,20 @@ inline constexpr pbf_tag_type kCpu = 1, kEvent = 2, kLostEvents = 3;  // of a bu
 inline constexpr pbf_tag_type kTimestamp = 1, kPid = 2;               // of an event
 }  // namespace ftrace
 
+namespace sched_switch {
+inline constexpr pbf_tag_type kEvent = 4;  // of an event
+inline constexpr pbf_tag_type kPrevComm = 1, kPrevPid = 2, kPrevState = 4, kNextComm = 5,
+                              kNextPid = 6;
+}  // namespace sched_switch
+
+namespace sched_waking {
+inline constexpr pbf_tag_type kEvent = 20;  // of an event
+}
+
+namespace sched_wakeup_new {
+inline constexpr pbf_tag_type kEvent = 114;  // of an event
+}
+
 namespace process_free {
 inline constexpr pbf_tag_type kEvent = 240;  // of an event
 inline constexpr pbf_tag_type kComm = 1, kPid = 2;

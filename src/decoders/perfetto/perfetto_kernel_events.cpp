@@ -35,6 +35,12 @@ std::optional<PerfettoKernelEvent> PerfettoKernelEvent::of(const Event& event) {
   return result;
 }
 
+PerfettoKernelEvent PerfettoKernelEvent::as(protozero::pbf_tag_type number) const {
+  PerfettoKernelEvent other = *this;
+  other.number_ = number;
+  return other;
+}
+
 void PerfettoKernelEvent::write(const NameTable& names, uint32_t cpu, RecordView record,
                                 PerfettoBundles& bundles) const {
   bundles.add(cpu, record, [&](protozero::pbf_writer& event) {

@@ -17,6 +17,8 @@ class PerfettoKernelEvent {
  public:
   // Nothing if the schema names no message of Perfetto for the event.
   static std::optional<PerfettoKernelEvent> of(const Event& event);
+  // The same as another message, which has the same members.
+  [[nodiscard]] PerfettoKernelEvent as(protozero::pbf_tag_type number) const;
 
   void write(const NameTable& names, uint32_t cpu, RecordView record,
              PerfettoBundles& bundles) const;

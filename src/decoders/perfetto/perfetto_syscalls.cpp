@@ -87,8 +87,8 @@ uint64_t PerfettoSyscalls::title_of(const Call& call) {
 
 uint64_t PerfettoSyscalls::title_of(const CallReturn& returned) {
   return title_in(return_titles_, returned.abi, returned.nr, [&] {
-    const bool unnumbered = returned.nr == kSigreturnNumber;
-    return (unnumbered ? "sigreturn" : name_of(returned.abi, returned.nr)) + " returned";
+    const bool is_sigreturn = returned.nr == kSigreturnNumber;
+    return (is_sigreturn ? "sigreturn" : name_of(returned.abi, returned.nr)) + " returned";
   });
 }
 
@@ -113,7 +113,7 @@ void PerfettoSyscalls::on_end(const CallInterval& interval) {
     drawn_.erase(drawn);
     if (interval.end == CallEnd::returned && interval.known())
       return packets_.mark(pb::track_event::kEnd, {.ts = interval.end_ns, .track = begun_on},
-                           [&](pbf_writer& event) { add_result(returned->ret, event); });
+                           [&](pbf_writer& event) { add_result(*returned, event); });
     end_unknown(begun_on, interval.end_ns, end_text(interval));
   }
   if (returned != nullptr) draw_return(*returned, track);
@@ -125,17 +125,17 @@ void PerfettoSyscalls::draw_return(const CallReturn& returned, uint64_t track) {
                  .track = track,
                  .name = title_of(returned),
                  .category = category_},
-                [&](pbf_writer& event) { add_result(returned.ret, event); });
+                [&](pbf_writer& event) { add_result(returned, event); });
 }
 
-void PerfettoSyscalls::add_result(int64_t ret, pbf_writer& event) {
+void PerfettoSyscalls::add_result(const CallReturn& returned, pbf_writer& event) {
   {
     pbf_writer annotation(event, pb::track_event::kAnnotation);
     annotation.add_uint64(pb::annotation::kNameIid, ret_);
-    annotation.add_int64(pb::annotation::kInt, ret);
+    annotation.add_int64(pb::annotation::kInt, returned.ret);
   }
-  if (is_error_result(ret))
-    if (const auto name = errno_name(static_cast<int32_t>(-ret)); !name.empty())
+  if (has_own_result(returned.nr) && is_error_result(returned.ret))
+    if (const auto name = errno_name(static_cast<int32_t>(-returned.ret)); !name.empty())
       add_string(error_, name, event);
 }
 

@@ -41,7 +41,7 @@ class PerfettoSyscalls : public CallSink {
   void draw_begin(const Call& call, uint64_t track);
   void draw_return(const CallReturn& returned, uint64_t track);
   void end_unknown(uint64_t track, uint64_t ts, std::string_view why);
-  void add_result(int64_t ret, protozero::pbf_writer& event);
+  void add_result(const CallReturn& returned, protozero::pbf_writer& event);
   void intern();
   template <class Text>
   uint64_t title_in(Titles& titles, uint32_t abi, int32_t nr, Text&& text);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/coverage/event_fields.h"
 #include "decoders/text/safe_text.h"
 #include "trace/packet/field_value.h"
 
@@ -38,6 +39,14 @@ PerfettoWriter::Plan PerfettoWriter::plan_of(const Event& event) {
   plan.is_call = is_call(event);
   if (plan.is_call) return plan;
   plan.kernel = PerfettoKernelEvent::of(event);
+  if (event.perfetto == pb::sched_switch::kEvent) {
+    plan.prev = field_named(event, "prev_pid");
+    plan.next = field_named(event, "next_pid");
+  }
+  const bool is_first = event.perfetto == pb::sched_wakeup_new::kEvent;
+  if (is_first) plan.waking = plan.kernel->as(pb::sched_waking::kEvent);
+  if (is_first || event.perfetto == pb::sched_waking::kEvent)
+    plan.woken = field_named(event, "pid");
   plan.is_instant = !plan.kernel || event.perfetto_mark;
   plan.ends_calls = event.name == "sched_process_exit" || event.name == "sched_process_exec";
   if (plan.is_instant) {
@@ -68,12 +77,16 @@ void PerfettoWriter::on_loss(const LossItem& loss) {
   const Event* event = source.trace.sources.schema.find(loss.event_id);
   losses_.lose(loss, printable(event_name(source.trace.sources.schema, loss.event_id)));
   bundles_.lose(loss.cpu);
-  lose(loss.cpu, loss.ts, event != nullptr && is_call(*event), source.kmem.is_kmem(loss.event_id));
+  lose(source, loss.cpu, loss.ts,
+       {.calls = event != nullptr && is_call(*event),
+        .memory = source.kmem.is_kmem(loss.event_id),
+        .switches = event != nullptr && event->perfetto == pb::sched_switch::kEvent});
 }
 
-void PerfettoWriter::lose(uint32_t cpu, uint64_t ts, bool calls, bool memory) {
-  if (calls) calls_.lose(cpu, ts);
-  if (!memory) return;
+void PerfettoWriter::lose(const Source& source, uint32_t cpu, uint64_t ts, const Missing& missing) {
+  if (missing.calls) calls_.lose(cpu, ts);
+  if (missing.switches) states_.lose(cpu, ts, source.trace.sources.names);
+  if (!missing.memory) return;
   memory_.restart(ts);
   losing_memory_.insert(cpu);
 }
@@ -93,7 +106,11 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
   for (const Field& task : plan.tasks)
     names_.see(names, static_cast<uint32_t>(integer_of(task, record).value_or(0)), from.cpu, ts);
   if (plan.is_call) return calls_.on_record(from, record);
-  if (plan.kernel) plan.kernel->write(names, from.cpu, record, bundles_);
+  if (plan.kernel) {
+    follow_states(plan, names, from.cpu, record);
+    plan.kernel->write(names, from.cpu, record, bundles_);
+    if (plan.waking) plan.waking->write(names, from.cpu, record, bundles_);
+  }
   if (plan.is_instant)
     packets_.mark(pb::track_event::kInstant,
                   {.ts = ts,
@@ -105,11 +122,23 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
   if (const auto call = source.kmem.read(record)) memory_.add(*call, names, ts);
 }
 
+void PerfettoWriter::follow_states(const Plan& plan, const NameTable& names, uint32_t cpu,
+                                   RecordView record) {
+  const auto id_in = [&](const Field& field) {
+    return static_cast<uint32_t>(integer_of(field, record).value_or(0));
+  };
+  if (plan.prev && plan.next)
+    states_.on_switch(cpu, id_in(*plan.prev), id_in(*plan.next), names);
+  else if (plan.woken)
+    states_.on_waking(id_in(*plan.woken), names);
+}
+
 void PerfettoWriter::finish() {
   if (sources_.empty()) return;
   if (!any_begun_) begin(*sources_.front(), sources_.front()->trace.begin_ns);
   const uint64_t end = std::max(last_ns_, covered_until_ns_);
   calls_.finish(end);
+  states_.finish(sources_.back()->trace.sources.names);
   memory_.finish();
   losses_.finish(end);
   bundles_.flush();
@@ -123,6 +152,7 @@ void PerfettoWriter::note_changes(Source& source, uint64_t ts) {
        ++source.changes_seen) {
     const uint64_t at = std::max(changes[source.changes_seen], last_ns_);
     calls_.interrupt(at, Unknown::config_change);
+    states_.interrupt(at, source.trace.sources.names);
     memory_.restart(at);
   }
 }
@@ -134,7 +164,7 @@ void PerfettoWriter::begin(Source& source, uint64_t ts) {
   if (!any_begun_) begin_trace();
   add_clocks(source.trace);
   last_ns_ = std::max(last_ns_, ts);
-  add_gaps(source.trace);
+  add_gaps(source);
   any_begun_ = true;
   covered_until_ns_ = std::max(covered_until_ns_, source.trace.end_ns);
 }
@@ -168,10 +198,12 @@ void PerfettoWriter::add_clocks(const PerfettoSource& trace) {
 
 // Marks gaps between this trace and those before it, and where the beginning of a CPU was
 // overwritten.
-void PerfettoWriter::add_gaps(const PerfettoSource& trace) {
+void PerfettoWriter::add_gaps(const Source& source) {
+  const PerfettoSource& trace = source.trace;
   const bool after_gap = any_begun_ && trace.begin_ns > covered_until_ns_;
   if (after_gap) {
     calls_.interrupt(covered_until_ns_, Unknown::gap);
+    states_.interrupt(covered_until_ns_, trace.sources.names);
     memory_.restart(covered_until_ns_);
   }
   const uint64_t from = std::max(trace.begin_ns, covered_until_ns_);
@@ -181,7 +213,7 @@ void PerfettoWriter::add_gaps(const PerfettoSource& trace) {
     const uint64_t first = std::min(cpu.first_ns, trace.end_ns);
     if (cpu.total().overwritten == 0 || first <= from) continue;
     losses_.leave_out(cpu.cpu, from, first, "overwritten");
-    lose(cpu.cpu, last_ns_, true, true);
+    lose(source, cpu.cpu, last_ns_, {.calls = true, .memory = true, .switches = true});
   }
 }
 

@@ -19,6 +19,7 @@
 #include "decoders/perfetto/perfetto_memory.h"
 #include "decoders/perfetto/perfetto_names.h"
 #include "decoders/perfetto/perfetto_packets.h"
+#include "decoders/perfetto/perfetto_states.h"
 #include "decoders/perfetto/perfetto_syscalls.h"
 #include "trace/directory/manifest.h"
 
@@ -59,7 +60,11 @@ class PerfettoWriter : public MergeSink {
     std::optional<PerfettoKernelEvent> kernel;  // written as this message
     bool is_instant = false;                    // shown on the track of its thread
     bool ends_calls = false;                    // the calls of a thread end or get another id
-    std::vector<Field> tasks;                   // threads whose names are written
+    std::optional<Field> prev, next;            // threads of sched_switch
+    std::optional<Field> woken;                 // that of sched_waking and sched_wakeup_new
+    // No sched_waking makes a new thread runnable, so one is written beside sched_wakeup_new.
+    std::optional<PerfettoKernelEvent> waking;
+    std::vector<Field> tasks;  // threads whose names are written
   };
   struct Source {
     Source(PerfettoWriter& writer, const PerfettoSource& of);
@@ -77,10 +82,15 @@ class PerfettoWriter : public MergeSink {
   void begin_trace();
   void note_changes(Source& source, uint64_t ts);
   void add_clocks(const PerfettoSource& trace);
-  void add_gaps(const PerfettoSource& trace);
+  void add_gaps(const Source& source);
   void add_stats(int32_t phase);
   void see(uint32_t cpu, uint64_t ts);
-  void lose(uint32_t cpu, uint64_t ts, bool calls, bool memory);
+  // What of it is missing on the CPU from `ts` on.
+  struct Missing {
+    bool calls, memory, switches;
+  };
+  void lose(const Source& source, uint32_t cpu, uint64_t ts, const Missing& missing);
+  void follow_states(const Plan& plan, const NameTable& names, uint32_t cpu, RecordView record);
   void write(Source& source, const Plan& plan, const RecordOrigin& from, RecordView record);
 
   PerfettoPackets packets_;
@@ -88,6 +98,7 @@ class PerfettoWriter : public MergeSink {
   PerfettoNames names_{packets_, bundles_};
   PerfettoLosses losses_{packets_};
   PerfettoMemory memory_{packets_};
+  PerfettoStates states_{bundles_};
   CallTracker calls_;
   PerfettoSyscalls syscalls_{calls_, packets_, names_};
   std::vector<std::unique_ptr<Source>> sources_;

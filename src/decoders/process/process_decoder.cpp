@@ -9,6 +9,7 @@
 #include "decoders/text/loss_comment.h"
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -147,7 +148,8 @@ void ProcessDecoder::append_exec(const Plan& plan, RecordView record, TextBuffer
   out.append(' ');
   append_printable(text_of(*plan.first, record), out);
   if (!plan.second) return;
-  const std::string_view argv = text_of(*plan.second, record);
+  std::string scratch;
+  const std::string_view argv = shown_text(*plan.second, record, scratch);
   const bool cut = elements_of(*plan.second, record).cut;
   if (argv.empty() && cut) return out.append(" argv unreadable");
   out.append(" argv \"");

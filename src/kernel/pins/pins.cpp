@@ -92,9 +92,10 @@ Result<> Pins::rename(Kind kind, const std::string& from, const std::string& to)
   return fail(ExitCode::os, "cannot rename the pinned {} to {}: {}", from, to, errno_text(errno));
 }
 
+std::vector<std::string> Pins::names(Kind kind) const { return pin_names(folder(kind)); }
+
 bool Pins::any() const {
-  return std::ranges::any_of(kKinds,
-                             [this](Kind kind) { return !pin_names(folder(kind)).empty(); });
+  return std::ranges::any_of(kKinds, [this](Kind kind) { return !names(kind).empty(); });
 }
 
 Result<> Pins::stage(Kind kind, const std::string& name, int fd) const {
@@ -102,9 +103,9 @@ Result<> Pins::stage(Kind kind, const std::string& name, int fd) const {
 }
 
 std::vector<std::string> Pins::staged(Kind kind) const {
-  std::vector<std::string> names = pin_names(folder(kind));
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with(kStaged); });
-  return names;
+  std::vector<std::string> staged = names(kind);
+  std::erase_if(staged, [](const std::string& name) { return !name.starts_with(kStaged); });
+  return staged;
 }
 
 Result<> Pins::commit_staged() const {

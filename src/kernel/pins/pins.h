@@ -32,6 +32,8 @@ class Pins {
   void unpin(Kind kind, const std::string& name) const;
   // Gives a pin another name, in the place of an earlier one. Fails with ExitCode::os.
   Result<> rename(Kind kind, const std::string& from, const std::string& to) const;
+  // The names of all pins of a kind, as they are stored.
+  [[nodiscard]] std::vector<std::string> names(Kind kind) const;
   // True if anything is pinned.
   [[nodiscard]] bool any() const;
 

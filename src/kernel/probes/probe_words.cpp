@@ -3,21 +3,18 @@
 
 #include <algorithm>
 
+#include "base/text/c_text.h"
+
 namespace ktraced {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-bool is_decimal(char c) { return c >= '0' && c <= '9'; }
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_decimal(c) || c == '_';
-}
 
 // Function names as compilers generate them: "kfree_it.part.0", "__pfx_x$y"; and patterns.
 bool is_symbol(std::string_view text) {
   constexpr std::string_view kOthers = ".$*?";
-  return !text.empty() && !is_decimal(text[0]) && std::ranges::all_of(text, [&](char c) {
-    return is_name_character(c) || kOthers.contains(c);
-  });
+  return !text.empty() && !is_digit_char(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return is_word_char(c) || kOthers.contains(c); });
 }
 
 // Length of the first word of `text`; nothing if a \" is not closed.
@@ -67,8 +64,8 @@ std::optional<int64_t> signed_number(std::string_view text) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kProbeNameMax && !is_decimal(text[0]) &&
-         std::ranges::all_of(text, is_name_character);
+  return !text.empty() && text.size() <= kProbeNameMax && !is_digit_char(text[0]) &&
+         std::ranges::all_of(text, is_word_char);
 }
 
 Parsed<std::vector<Piece>> words_of(std::string_view line) {

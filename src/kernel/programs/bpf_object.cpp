@@ -228,6 +228,8 @@ ProgramRuns runs_of(int program) {
   return {.runs = info.run_cnt, .run_ns = info.run_time_ns};
 }
 
+uint64_t load_time_of(int program) { return program_info(program).load_time; }
+
 uint64_t recursion_misses(int program) { return program_info(program).recursion_misses; }
 
 }  // namespace ktraced

@@ -157,6 +157,9 @@ class BpfObject {
 // Of a loaded program; zero if unknown.
 [[nodiscard]] ProgramRuns runs_of(int program);
 
+// When a program was loaded, CLOCK_BOOTTIME; 0 if unknown.
+[[nodiscard]] uint64_t load_time_of(int program);
+
 // Hits of a program that the kernel missed; 0 if unknown.
 [[nodiscard]] uint64_t recursion_misses(int program);
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/programs/persistence.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace ktraced {
 namespace {
@@ -24,21 +27,39 @@ Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures&
                         .lock = {}};
 }
 
-}  // namespace
+// When the oldest of the pinned programs was loaded; 0 if there is none.
+uint64_t loaded_since(const Pins& pins) {
+  uint64_t oldest = 0;
+  for (const std::string& name : pins.names(Pins::Kind::program)) {
+    const Fd program = pins.get(Pins::Kind::program, name);
+    const uint64_t loaded = program ? load_time_of(program.get()) : 0;
+    if (loaded != 0) oldest = oldest == 0 ? loaded : std::min(oldest, loaded);
+  }
+  return oldest;
+}
 
-namespace {
+Result<ReplacedObject> take_away(const std::shared_ptr<const PinRoot>& root, const std::string& id,
+                                 std::string reason) {
+  ReplacedObject replaced{.id = id, .reason = std::move(reason)};
+  if (const auto pins = Pins::open(root, id)) replaced.since_ns = loaded_since(*pins);
+  if (auto done = root->remove_object(id); !done) return propagate(done);
+  replaced.until_ns = boottime_ns();
+  return replaced;
+}
 
 // Removes the objects of other builds or sizes, and returns which they were.
-Result<std::vector<std::string>> remove_others(const PinRoot& root, const std::string& identity) {
-  std::vector<std::string> removed;
-  auto objects = root.objects();
-  if (!objects) return objects;
+Result<std::vector<ReplacedObject>> remove_others(const std::shared_ptr<const PinRoot>& root,
+                                                  const std::string& identity) {
+  std::vector<ReplacedObject> replaced;
+  auto objects = root->objects();
+  if (!objects) return propagate(objects);
   for (const std::string& other : *objects) {
     if (other == identity) continue;
-    if (auto done = root.remove_object(other); !done) return propagate(done);
-    removed.push_back(fmt::format("{} ({})", other, describe_difference(other, identity)));
+    auto removed = take_away(root, other, describe_difference(other, identity));
+    if (!removed) return propagate(removed);
+    replaced.push_back(std::move(*removed));
   }
-  return removed;
+  return replaced;
 }
 
 // Leaves no pins behind if it fails.
@@ -60,6 +81,17 @@ std::string describe_difference(const std::string& old_id, const std::string& id
   return fmt::format("flight.banks x flight.buffer_kb was {}, now it is {}", old_sizes, sizes);
 }
 
+std::vector<std::string> describe_losses(std::span<const ReplacedObject> replaced) {
+  std::vector<std::string> losses;
+  for (const auto& [id, reason, since_ns, until_ns] : replaced)
+    if (since_ns != 0)
+      losses.push_back(fmt::format(
+          "what {} recorded from {:.3f} s to {:.3f} s after boot is lost, except for "
+          "what is on disk: {}",
+          id, static_cast<double>(since_ns) / 1e9, static_cast<double>(until_ns) / 1e9, reason));
+  return losses;
+}
+
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
                                       const BpfSizes& sizes, const std::filesystem::path& path) {
   const std::string identity = BpfObject::identity(features, sizes);
@@ -72,7 +104,7 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   auto pins = Pins::open(*root, identity);
   if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
 
-  auto replaced = remove_others(**root, identity);
+  auto replaced = remove_others(*root, identity);
   if (!replaced) return propagate(replaced);
   auto adopted = BpfObject::adopt(schema, features, *pins);
   if (!adopted) return propagate(adopted);
@@ -83,10 +115,10 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
                           .unpinned_because = {},
                           .lock = std::move(*lock)};
   if (pins->any()) {  // of a daemon that ended while it made or resized it
-    if (BpfObject::was_being_resized(*pins))
-      replaced->push_back(
-          fmt::format("{} (an earlier daemon ended while it resized it)", identity));
-    if (auto removed = (*root)->remove_object(identity); !removed) return propagate(removed);
+    const bool resized = BpfObject::was_being_resized(*pins);
+    auto removed = take_away(*root, identity, "an earlier daemon ended while it resized it");
+    if (!removed) return propagate(removed);
+    if (resized) replaced->push_back(std::move(*removed));
     pins = Pins::open(*root, identity);
     if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
   }

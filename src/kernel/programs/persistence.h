@@ -2,7 +2,9 @@
 // Adopts the BPF object of an earlier daemon, or loads a new one.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,13 +14,24 @@
 
 namespace ktraced {
 
+// An object of an earlier daemon that was removed, with what it had recorded.
+struct ReplacedObject {
+  std::string id;
+  std::string reason;     // why it was not adopted
+  uint64_t since_ns = 0;  // when it was loaded; CLOCK_BOOTTIME. 0: it had no programs
+  uint64_t until_ns = 0;  // when it was removed
+};
+
 struct AcquiredObject {
   BpfObject object;
-  bool adopted = false;               // adopted, with its history
-  std::vector<std::string> replaced;  // other objects that were removed: their ids, and why
-  std::string unpinned_because;       // why nothing outlives the daemon; empty: it does
-  DirectoryLock lock;                 // holds the pin directory until the daemon ends
+  bool adopted = false;  // adopted, with its history
+  std::vector<ReplacedObject> replaced;
+  std::string unpinned_because;  // why nothing outlives the daemon; empty: it does
+  DirectoryLock lock;            // holds the pin directory until the daemon ends
 };
+
+// What is lost with these objects: a sentence for each that had programs.
+[[nodiscard]] std::vector<std::string> describe_losses(std::span<const ReplacedObject> replaced);
 
 // Difference between two objects, from their ids.
 [[nodiscard]] std::string describe_difference(const std::string& old_id, const std::string& id);

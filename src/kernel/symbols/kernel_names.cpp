@@ -21,9 +21,12 @@
 namespace ktraced {
 namespace {
 
+bool same_thread(const task_info& a, const task_info& b) {
+  return a.tgid == b.tgid && a.start_time / proc_tick_ns() == b.start_time / proc_tick_ns();
+}
+
 bool same_name(const task_info& a, const task_info& b) {
-  return a.tgid == b.tgid && a.uid == b.uid && std::ranges::equal(a.comm, b.comm) &&
-         a.start_time / proc_tick_ns() == b.start_time / proc_tick_ns();
+  return same_thread(a, b) && a.uid == b.uid && std::ranges::equal(a.comm, b.comm);
 }
 
 // Threads outside of the own pid namespace are invisible. The inode of the initial one is the same
@@ -48,6 +51,7 @@ void append_task(std::vector<std::byte>& out, uint32_t tid, const task_info& inf
   r.start_time = info.start_time;
   std::memcpy(r.comm, info.comm, sizeof(r.comm));
   r.cgroup = info.cgroup;
+  r.parent = info.parent;
   append(out, r);
 }
 
@@ -116,7 +120,10 @@ void KernelNames::check_by_proc() const {
     if (is_known &&
         (same_name(known, info) || (known.since >= begun && known.since + RENAME_TAKES_NS > now)))
       return;
-    if (is_known && same_name(known, info)) info.cgroup = known.cgroup;  // /proc has no ids
+    if (is_known && same_thread(known, info)) {
+      info.cgroup = known.cgroup;  // /proc has no ids
+      if (known.parent != 0) info.parent = known.parent;
+    }
     info.seen = now;
     info.since = std::max<uint64_t>(is_known && known.seen >= begun ? now : begun, info.start_time);
     bpf_map_update_elem(tasks_map_, &tid, &info, is_known ? BPF_EXIST : BPF_NOEXIST);

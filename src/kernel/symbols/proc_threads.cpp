@@ -37,15 +37,21 @@ uint64_t start_time(const fs::path& thread) {
   return std::strtoull(line.c_str() + at, nullptr, 10) * proc_tick_ns();
 }
 
+// The number behind a label in the text of a status file; 0 if it is not there.
+uint32_t number_behind(std::string_view label, const std::string& status) {
+  const size_t at = status.find(label);
+  if (at == std::string::npos) return 0;
+  return static_cast<uint32_t>(std::strtoul(&status[at + label.size()], nullptr, 10));
+}
+
 Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
   task_info info{};
-  constexpr std::string_view kUid = "\nUid:";
   auto status = read_file(thread / "status", kProcBytesMax);
   if (!status) return propagate(status);
   auto text = read_file(thread / "comm", kProcBytesMax);
   if (!text) return propagate(text);
-  if (const size_t at = status->find(kUid); at != std::string::npos)
-    info.uid = static_cast<uint32_t>(std::strtoul(&(*status)[at + kUid.size()], nullptr, 10));
+  info.uid = number_behind("\nUid:", *status);
+  info.parent = number_behind("\nPPid:", *status);
   const std::string_view comm = comm_of_proc(*text);
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.tgid = tgid;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -121,7 +122,7 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
   std::string problem_;
 };
 
-// The bytes of a file, up to its end or until `stop` is requested.
+// The bytes of a file, up to its end, an error, or until `stop` is requested.
 class StoppableBytes {
  public:
   StoppableBytes(std::FILE* in, std::stop_token stop) : in_(in), stop_(std::move(stop)) { read(); }
@@ -131,17 +132,21 @@ class StoppableBytes {
   void advance() {
     if (++at_ == size_) read();
   }
+  // An errno; 0: there was no error.
+  [[nodiscard]] int error() const { return error_; }
 
  private:
   void read() {
     at_ = 0;
     size_ = stop_.stop_requested() ? 0 : std::fread(bytes_.data(), 1, bytes_.size(), in_);
+    if (size_ == 0 && std::ferror(in_) != 0) error_ = errno;
   }
 
   std::FILE* in_;
   std::stop_token stop_;
   std::array<char, size_t{64} * 1024> bytes_;
   size_t at_ = 0, size_ = 0;
+  int error_ = 0;
 };
 
 // An input iterator over these bytes; null: the end.
@@ -164,16 +169,22 @@ struct ByteIterator {
   StoppableBytes* bytes = nullptr;
 };
 
+Result<json> parse(std::FILE* in, JsonBuilder& builder, const std::stop_token& stop) {
+  const auto bytes = std::make_unique<StoppableBytes>(in, stop);
+  const bool good = json::sax_parse(ByteIterator{bytes.get()}, ByteIterator{}, &builder);
+  if (stop.stop_requested())
+    return fail(ExitCode::unavailable, "is not read: ktraced is being stopped");
+  if (bytes->error() != 0)
+    return fail(ExitCode::io, "cannot be read: {}", errno_text(bytes->error()));
+  return builder.finish(good);
+}
+
 }  // namespace
 
 Result<json> parse_json(std::FILE* in, const JsonLimits& limits,
                         std::span<const std::string_view> skipped, const std::stop_token& stop) {
   JsonBuilder builder(limits, skipped, nullptr);
-  const auto bytes = std::make_unique<StoppableBytes>(in, stop);
-  const bool good = json::sax_parse(ByteIterator{bytes.get()}, ByteIterator{}, &builder);
-  if (stop.stop_requested())
-    return fail(ExitCode::unavailable, "is not read: ktraced is being stopped");
-  return builder.finish(good);
+  return parse(in, builder, stop);
 }
 
 Result<json> parse_json(std::string_view text, const JsonLimits& limits) {
@@ -185,8 +196,7 @@ Result<json> parse_json(std::string_view text, const JsonLimits& limits) {
 Result<json> parse_json_entries(std::FILE* in, const JsonLimits& limits,
                                 const TakeJsonEntry& take) {
   JsonBuilder builder(limits, {}, &take);
-  const bool good = json::sax_parse(in, &builder);
-  return builder.finish(good);
+  return parse(in, builder, {});
 }
 
 }  // namespace ktraced

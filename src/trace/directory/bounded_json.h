@@ -22,8 +22,9 @@ struct JsonLimits {
 };
 
 // Parses `in` to its end. Members whose key is in `skipped` are left out at every level. Fails with
-// ExitCode::data; the message is to be appended to the name of the file: "is damaged at byte 7: it
-// is not JSON". Fails soon after `stop` is requested, even in the middle of a long text.
+// ExitCode::data, or with ::io if the file cannot be read; the message is to be appended to the
+// name of the file: "is damaged at byte 7: it is not JSON". Fails soon after `stop` is requested,
+// even in the middle of a long text.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::FILE* in, const JsonLimits& limits = {},
                                                 std::span<const std::string_view> skipped = {},
                                                 const std::stop_token& stop = {});

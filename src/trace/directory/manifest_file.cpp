@@ -18,11 +18,10 @@ Result<nlohmann::json> read_document(const TraceDirectory& trace,
   auto file = trace.open_stream(kFileName, kManifestMaxBytes);
   if (!file) return propagate(file);
   auto document = parse_json(file->get(), {}, skipped, stop);
-  if (!document && document.error().code != ExitCode::data) return document;
-  if (!document)
-    return fail(ExitCode::data, "{} {}; babeltrace2 reads the trace without it",
-                (trace.path() / kFileName).string(), document.error().message);
-  return document;
+  if (document) return document;
+  const auto& [code, message, excerpt] = document.error();
+  return fail(code, "{} {}{}", (trace.path() / kFileName).string(), message,
+              code == ExitCode::data ? "; babeltrace2 reads the trace without it" : "");
 }
 
 template <class Parsed>

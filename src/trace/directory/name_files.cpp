@@ -36,7 +36,7 @@ Result<> read_entries(const TraceDirectory& trace, const char* name, const TakeE
         ++entries;
         if (!bad && !take(key, entry)) bad = entries;
       });
-  if (!document) return fail(ExitCode::data, "{} {}", file, document.error().message);
+  if (!document) return fail(document.error().code, "{} {}", file, document.error().message);
   if (!document->is_object() || document->size() != 1)
     return fail(ExitCode::data, "{} has an unexpected form: it must be an object of one list",
                 file);
@@ -98,6 +98,7 @@ Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
         !read_integer(entry, "start_ns", task.start_time) || !read_name(entry, "comm", task.comm))
       return false;
     if (entry.contains("cgroup") && !read_integer(entry, "cgroup", task.cgroup)) return false;
+    if (entry.contains("parent") && !read_integer(entry, "parent", task.parent)) return false;
     return apply(task, METADATA_task, names);
   });
 }

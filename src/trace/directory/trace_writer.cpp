@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "trace/directory/trace_directory.h"
@@ -254,6 +255,13 @@ std::vector<CpuAccount> TraceWriter::accounts() const {
     accounts.push_back(std::move(account));
   }
   return accounts;
+}
+
+void TraceWriter::add_accounts(Manifest& manifest, const StreamContinuity& stream) const {
+  manifest.cpus = accounts();
+  std::ranges::copy(problems_, std::back_inserter(manifest.incomplete_because));
+  std::ranges::move(stream.gaps(), std::back_inserter(manifest.incomplete_because));
+  add_losses(manifest);
 }
 
 Result<> TraceWriter::finish(const Manifest& manifest,

@@ -20,6 +20,7 @@
 #include "trace/directory/manifest.h"
 #include "trace/metadata/name_log.h"
 #include "trace/packet/packet.h"
+#include "trace/packet/stream_continuity.h"
 
 namespace ktraced {
 
@@ -80,6 +81,10 @@ class TraceWriter {
   // Reasons for which the trace is incomplete although it was written: the disk has lost some of
   // it.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+
+  // Adds to the manifest of a stream's trace the accounts and every reason for which it is
+  // incomplete: problems(), gaps in the stream, lost events, and the missed hits in the manifest.
+  void add_accounts(Manifest& manifest, const StreamContinuity& stream) const;
 
   // Writes the remaining files, syncs everything to disk and gives the directory its final name.
   // The manifest gets the schema of the events in the trace. Fails with ExitCode::io; it can be

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/text/c_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -11,8 +13,8 @@ constexpr size_t kIdDigits = 64;
 constexpr std::string_view kTransientUnit = ".scope", kSlice = ".slice", kService = ".service";
 
 bool is_hexadecimal(std::string_view text) {
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return std::ranges::all_of(text,
+                             [](char c) { return is_digit_char(c) || (c >= 'a' && c <= 'f'); });
 }
 
 bool is_id(std::string_view text) { return text.size() == kIdDigits && is_hexadecimal(text); }
@@ -62,7 +64,7 @@ std::string pod_of(std::string_view name, bool in_kubernetes) {
   std::string text(uid);
   std::ranges::replace(text, '_', '-');
   const bool is_uid = std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'; });
+      text, [](char c) { return is_digit_char(c) || (c >= 'a' && c <= 'f') || c == '-'; });
   return is_uid ? text : std::string();
 }
 

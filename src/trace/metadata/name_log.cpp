@@ -32,6 +32,11 @@ std::string name_member(std::string_view key, std::string_view bytes) {
   return member + '"';
 }
 
+// Nothing if it is not known.
+std::string known_member(std::string_view key, uint64_t value) {
+  return value != 0 ? fmt::format(",\"{}\":{}", key, value) : "";
+}
+
 bool same_identity(const rec_metadata_task& a, const rec_metadata_task& b) {
   return a.start_time == b.start_time && a.tgid == b.tgid && a.uid == b.uid &&
          a.cgroup == b.cgroup && std::ranges::equal(a.comm, b.comm);
@@ -87,6 +92,7 @@ void NameLog::add_task(const rec_metadata_task& task) {
   if (!is_new && same_identity(tasks_[newest->second], task)) {
     rec_metadata_task& known = tasks_[newest->second];
     known.h.ts = std::min(known.h.ts, task.h.ts);
+    if (known.parent == 0) known.parent = task.parent;
     return;
   }
   // The last name may be reported again after older ones.
@@ -112,11 +118,11 @@ std::vector<std::byte> NameLog::last() const {
 
 std::string NameLog::tasks_json() const {
   return list("tasks", tasks_, [](const rec_metadata_task& task, auto out) {
-    const std::string cgroup = task.cgroup != 0 ? fmt::format(",\"cgroup\":{}", task.cgroup) : "";
     fmt::format_to(out,
-                   "{{\"since_ns\":{},\"tid\":{},\"tgid\":{},\"uid\":{},\"start_ns\":{},{}{}}}",
+                   "{{\"since_ns\":{},\"tid\":{},\"tgid\":{},\"uid\":{},\"start_ns\":{},{}{}{}}}",
                    task.h.ts, task.h.tid, task.tgid, task.uid, task.start_time,
-                   name_member("comm", text_of(task.comm)), cgroup);
+                   name_member("comm", text_of(task.comm)), known_member("cgroup", task.cgroup),
+                   known_member("parent", task.parent));
   });
 }
 

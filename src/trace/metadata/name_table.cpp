@@ -27,6 +27,13 @@ void agree_on_cgroup(const TaskName& before, TaskName& after) {
   if (after.cgroup == 0 && before.start_time == after.start_time) after.cgroup = before.cgroup;
 }
 
+// The parent that was known first stays.
+void agree_on_parent(TaskName& before, TaskName& after) {
+  if (before.start_time != after.start_time || before.tgid != after.tgid) return;
+  if (before.parent == 0) before.parent = after.parent;
+  after.parent = before.parent;
+}
+
 // Start times from /proc are whole clock ticks, rounded down. If both are known for a thread, the
 // exact one stays.
 void agree_on_start(TaskName& a, TaskName& b) {
@@ -76,7 +83,8 @@ void NameTable::apply_task(const rec_metadata_task& record) {
                 .start_time = record.start_time,
                 .tgid = record.tgid,
                 .uid = record.uid,
-                .cgroup = record.cgroup};
+                .cgroup = record.cgroup,
+                .parent = record.parent};
   std::memcpy(name.comm_bytes.data(), record.comm, name.comm_bytes.size());
 
   if (tasks_.size() >= max_tasks_ && !tasks_.contains(record.h.tid)) evict_unused();
@@ -84,9 +92,15 @@ void NameTable::apply_task(const rec_metadata_task& record) {
   task.used = ++clock_;
   auto& versions = task.versions;
   auto later = std::ranges::upper_bound(versions, name.since, {}, &TaskName::since);
-  if (later != versions.begin()) agree_on_start(*std::prev(later), name);
-  if (later != versions.end()) agree_on_start(*later, name);
-  if (later != versions.begin()) agree_on_cgroup(*std::prev(later), name);
+  if (later != versions.begin()) {
+    agree_on_start(*std::prev(later), name);
+    agree_on_cgroup(*std::prev(later), name);
+    agree_on_parent(*std::prev(later), name);
+  }
+  if (later != versions.end()) {
+    agree_on_start(*later, name);
+    agree_on_parent(name, *later);
+  }
   if (later != versions.begin() && same_identity(*std::prev(later), name)) return;
   if (later != versions.end() && same_identity(*later, name)) {
     later->since = name.since;

@@ -22,6 +22,8 @@ struct TaskName {
   uint32_t uid = 0;
   std::array<char, COMM_LEN> comm_bytes{};  // NUL-terminated unless full
   uint64_t cgroup = 0;                      // id of its control group; 0: unknown
+  uint32_t parent = 0;  // process that was its process's parent when it was first seen; 0: none, or
+                        // unknown
 
   // Valid as long as this object.
   [[nodiscard]] std::string_view comm() const;

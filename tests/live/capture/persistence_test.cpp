@@ -13,6 +13,7 @@
 #include "harness/machine/temp_dir.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
 
 namespace ktraced::live {
@@ -144,6 +145,49 @@ TEST(Names, AreKnownForEndedThreadsThatStartedBeforeTheDaemon) {
   EXPECT_EQ(events.front()["comm"], "early-bird");
 }
 
+// The directory of the daemon's pinned object.
+std::filesystem::path pinned_object(const Daemon& daemon) {
+  for (const auto& entry : std::filesystem::directory_iterator(daemon.pins()))
+    if (entry.path().filename().string().starts_with("object-")) return entry.path();
+  return {};
+}
+
+json take_snapshot(Daemon& daemon) { return daemon.call("snapshot.take", {{"wait", true}}); }
+
+// As after an upgrade from a daemon with other programs, which was killed.
+TEST(Persistence, ReportsWhereUsersLookThatTheHistoryOfAnotherBuildIsLost) {
+  TempDir directory;
+  json config = output_config(directory.path() / "d");
+  config["flight"] = {{"enabled", true}, {"buffer_kb", 1024}};
+  Daemon daemon(config);
+  EXPECT_TRUE(daemon.call("status")["replaced"].empty());
+  EXPECT_TRUE(complete_but_for_missed(take_snapshot(daemon)));
+  ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
+  daemon.end(SIGKILL);
+  const std::string other = "object-0123456789abcdef-2x1024k";
+  std::filesystem::rename(pinned_object(daemon), daemon.pins() / other);
+  daemon.start();
+
+  EXPECT_TRUE(daemon.logged("replaced " + other));
+  const json replaced = daemon.call("status")["replaced"];
+  ASSERT_EQ(replaced.size(), 1U) << replaced;
+  EXPECT_EQ(replaced[0]["object"], other);
+  EXPECT_THAT(replaced[0]["reason"].get<std::string>(), HasSubstr("of another build"));
+  EXPECT_GT(replaced[0]["since_ns"], 0);
+  EXPECT_LT(replaced[0]["since_ns"], replaced[0]["until_ns"]);
+  EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("lost, except for what is on disk: the last "));
+  const std::string lost = "what " + other + " recorded from ";
+  const json first = take_snapshot(daemon);
+  EXPECT_EQ(first["complete"], false);
+  EXPECT_THAT(first["incomplete_because"].dump(), HasSubstr(lost));
+  EXPECT_GE(manifest_of(first["path"].get<std::string>())["begin_ns"], replaced[0]["until_ns"]);
+  EXPECT_TRUE(complete_but_for_missed(take_snapshot(daemon)));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const auto traces = traces_in(directory.path() / "d");
+  ASSERT_EQ(traces.size(), 1U) << "and the unfinished one before";
+  EXPECT_THAT(manifest_of(traces[0])["incomplete_because"].dump(), HasSubstr(lost));
+}
+
 TEST(Persistence, ReplacesAnIncompatibleObjectAndReportsIt) {
   Daemon daemon(
       {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
@@ -153,6 +197,8 @@ TEST(Persistence, ReplacesAnIncompatibleObjectAndReportsIt) {
   daemon.start();
   EXPECT_TRUE(daemon.logged("replaced object-"));
   EXPECT_TRUE(daemon.logged("was 2x1024k, now it is 2x2048k"));
+  EXPECT_THAT(daemon.call("status")["replaced"][0]["reason"].get<std::string>(),
+              HasSubstr("was 2x1024k, now it is 2x2048k"));
   EXPECT_EQ(std::ranges::count_if(std::filesystem::directory_iterator(daemon.pins()),
                                   [](const auto& entry) {
                                     return entry.path().filename().string().starts_with("object-");

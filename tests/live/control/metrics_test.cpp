@@ -103,6 +103,7 @@ TEST_F(MetricsEndpoint, FollowsReloads) {
   EXPECT_EQ(daemon.call("reload")["changed"], json::array({"metrics"}));
   const std::string url = "http://" + address + "/metrics";
   EXPECT_EQ(curl({url}).exit_code, 0);
+  EXPECT_THAT(curl({"--header", "Host: elsewhere.example", url}).err, HasSubstr("421"));
   daemon.write_config(config_with_metrics("0.0.0.0:9464"));
   EXPECT_THAT(daemon.call_error("reload")["message"].get<std::string>(),
               AllOf(HasSubstr("metrics.listen"), HasSubstr("not a loopback address")));
@@ -225,6 +226,9 @@ TEST_F(MetricsEndpoint, ExplainsHowToTurnOnStatisticsThatTheKernelRefuses) {
     EXPECT_EQ(error["data"]["exit_code"], 77);
     EXPECT_THAT(error["message"].get<std::string>(),
                 HasSubstr("'sysctl kernel.bpf_stats_enabled=1'"));
+    EXPECT_THAT(daemon.ctl_ok({"status", "--overhead", "--duration", "200ms"}),
+                HasSubstr("sched_switch"))
+        << "root turns them on for the daemon";
   }
   setting.turn_on();
   EXPECT_FALSE(daemon.call("status.overhead", {{"duration_ms", 50}})["programs"].empty());

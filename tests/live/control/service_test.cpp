@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The daemon as a service: reload, stop, and leftovers.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -143,6 +143,8 @@ TEST(FlightResize, LeftHalfDoneIsReplacedByTheNextDaemon) {
   fs::rename(maps / "-data-control", maps / "control_while_replacing");
   daemon.start();
   EXPECT_TRUE(daemon.logged("an earlier daemon ended while it resized it): its history is lost"));
+  EXPECT_THAT(daemon.call("snapshot.take")["incomplete_because"].dump(),
+              testing::HasSubstr("is lost, except for what is on disk: an earlier daemon ended"));
   WaitingTruth after({"numbered", "500"});
   after.act();
   EXPECT_EQ(take_numbers(daemon, after.pid()), from_to(1, 500));

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -31,15 +30,26 @@ std::vector<std::string> link_names(const std::string& directory) {
   return names;
 }
 
-// What a record of exec keeps of the own arguments, with blanks between them.
+std::string quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\") == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// What a record of exec keeps of the own arguments, as a shell reads them.
 json kept_arguments() {
   constexpr size_t kKept = 512;
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   const bool cut = text.size() > kKept;
   text.resize(cut ? kKept : text.size() - 1);
-  std::ranges::replace(text, '\0', ' ');
-  return {{"text", text}, {"cut", cut}};
+  std::string words;
+  for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+    end = text.find('\0', at);
+    words += (at == 0 ? "" : " ") + quoted(text.substr(at, end - at));
+  }
+  return {{"text", words}, {"cut", cut}};
 }
 
 [[noreturn]] void become(const std::string& path, const json& report) {

@@ -76,11 +76,11 @@ TEST_F(BuiltSchema, HasFieldsWhereTheCompilerPutsThem) {
                                        .perfetto = 3}));
   EXPECT_EQ(*field_of(kmalloc, "bytes_req"),
             (Field{"bytes_req", "u32", Meaning::number, offsetof(rec_kmalloc, bytes_req), 4, 1,
-                   false, false, "bytes requested", 2}));
+                   false, false, false, "bytes requested", 2}));
   EXPECT_EQ(field_of(kmalloc, "gfp_flags")->meaning, Meaning::gfp_flags);
   EXPECT_EQ(*field_of(kmalloc, "node"),
             (Field{"node", "node_t", Meaning::numa_node, offsetof(rec_kmalloc, node), 2, 1, true,
-                   false, "NUMA node requested, -1: any"}));
+                   false, false, "NUMA node requested, -1: any"}));
 }
 
 TEST_F(BuiltSchema, HasArraysAndTexts) {
@@ -114,6 +114,8 @@ TEST_F(BuiltSchema, HasArraysAndTexts) {
   EXPECT_EQ(argv->size, 1U);
   EXPECT_EQ(argv->count, 0U);
   EXPECT_TRUE(argv->located);
+  EXPECT_TRUE(argv->words);
+  EXPECT_FALSE(field_of(exec, "filename")->words);
   EXPECT_EQ(argv->offset, offsetof(rec_sched_process_exec, argv));
 }
 
@@ -226,7 +228,7 @@ TEST_F(SmallBtf, LooksThroughModifiersAndTypedefsOfTypedefs) {
   EXPECT_EQ(event->doc, "");
   ASSERT_EQ(event->fields.size(), 1U);
   EXPECT_EQ(event->fields[0],
-            (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, false, "what x is"}));
+            (Field{"x", "cpu_nr_t", Meaning::cpu, 16, 4, 1, false, false, false, "what x is"}));
 }
 
 TEST_F(SmallBtf, ReadsTagsOfTheStructItsFieldsAndItsVariable) {

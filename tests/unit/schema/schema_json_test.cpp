@@ -16,23 +16,25 @@ using ::testing::HasSubstr;
 
 Schema example() {
   Schema schema;
-  schema.add({.id = 10,
-              .name = "kmalloc",
-              .group = "kmem",
-              .doc = "memory",
-              .fields = {{"ptr", "kaddr_t", Meaning::kaddr, 16, 8, 1, false, false, "", 5, 6},
-                         {"node", "node_t", Meaning::numa_node, 24, 4, 1, true, false, "-1: any"}},
-              .size = 32,
-              .ftrace = "ptr={ptr:pointer}",
-              .perfetto = 299,
-              .perfetto_mark = true,
-              .matched_by = MatchedBy::current});
+  schema.add(
+      {.id = 10,
+       .name = "kmalloc",
+       .group = "kmem",
+       .doc = "memory",
+       .fields = {{"ptr", "kaddr_t", Meaning::kaddr, 16, 8, 1, false, false, false, "", 5, 6},
+                  {"node", "node_t", Meaning::numa_node, 24, 4, 1, true, false, false, "-1: any"}},
+       .size = 32,
+       .ftrace = "ptr={ptr:pointer}",
+       .perfetto = 299,
+       .perfetto_mark = true,
+       .matched_by = MatchedBy::current});
   schema.add({.id = 7,
               .name = "sched_process_exec",
               .group = "process",
               .fields = {{"args", "hex_t[2]", Meaning::hex, 16, 8, 2},
-                         {"filename", "char[]", Meaning::text, 32, 1, 0, true}},
-              .size = 32});
+                         {"argv", "char[]", Meaning::text, 36, 1, 0, false, true, true},
+                         {"filename", "char[]", Meaning::text, 40, 1, 0, true}},
+              .size = 40});
   schema.gfp_flags = {{0xcc0, "GFP_KERNEL"}, {0x100, "__GFP_ZERO"}};
   return schema;
 }
@@ -89,11 +91,11 @@ TEST(SchemaJson, CanBeReadByAnOlderReaderWhenNewer) {
   text["novelty"] = 1;
   text["events"][0]["novelty"] = {1, 2};
   text["events"][0]["fields"][0]["meaning"] = "invented_later";
-  text["events"][1]["fields"][1]["meaning"] = "trailing_kind_invented_later";
+  text["events"][1]["fields"][2]["meaning"] = "trailing_kind_invented_later";
   auto schema = schema_from_json(text);
   ASSERT_TRUE(schema) << schema.error().message;
   EXPECT_EQ(schema->find(10)->fields[0].meaning, Meaning::number);
-  EXPECT_EQ(schema->find(7)->fields.size(), 1U) << "fields that cannot be read are left out";
+  EXPECT_EQ(schema->find(7)->fields.size(), 2U) << "fields that cannot be read are left out";
 }
 
 // Versions before did not store how an event is shown.

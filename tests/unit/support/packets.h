@@ -57,6 +57,14 @@ inline Bytes task_in_cgroup(uint32_t tid, uint64_t since, uint32_t tgid, uint64_
   return make_record(METADATA_task, since, tid, name);
 }
 
+// A main thread with the parent of its process.
+inline Bytes task_of_parent(uint32_t tid, uint64_t since, std::string_view comm, uint32_t parent,
+                            uint64_t start_time = 1) {
+  rec_metadata_task name{.tgid = tid, .uid = 1000, .start_time = start_time, .parent = parent};
+  copy_text(comm, name.comm);
+  return make_record(METADATA_task, since, tid, name);
+}
+
 // In the length of the text, as the programs send it.
 inline Bytes cgroup_path(uint64_t id, std::string_view text) {
   rec_metadata_cgroup name{.cgroup = id};

@@ -90,6 +90,32 @@ TEST_F(ProcessAnalysisTest, FollowsAProcessFromForkToExit) {
   EXPECT_FALSE(process(kMake).parent) << "it was forked before the trace";
 }
 
+TEST_F(ProcessAnalysisTest, KnowsTheParentOfAProcessThatIsOlderThanTheTrace) {
+  constexpr uint32_t kShell = 30, kOld = 31, kReused = 32, kOrphan = 33;
+  learn(task_of_parent(kShell, 50, "bash", 1, 20));
+  learn(task_of_parent(kOld, 50, "vi", kShell, 30));
+  learn(task_of_parent(kReused, 500'000'000, "late", kShell, 500'000'000));
+  learn(task_of_parent(kOrphan, 50, "nohup", kReused, 40));
+  change(100, kOld, kOrphan);
+  change(110, kOrphan, kShell);  // the parent has its row later
+  change(500'000'100, kShell, kReused);
+  analysis_.finish(500'000'200);
+  ASSERT_TRUE(process(kOld).parent);
+  EXPECT_EQ(process(kOld).parent->pid, kShell);
+  EXPECT_EQ(process(kOld).parent->comm, "bash");
+  ASSERT_TRUE(process(kOld).parent->row);
+  EXPECT_EQ(&analysis_.rows()[*process(kOld).parent->row], &process(kShell));
+  EXPECT_FALSE(process(kOld).forked);
+  ASSERT_TRUE(process(kShell).parent);
+  EXPECT_EQ(process(kShell).parent->pid, 1U);
+  EXPECT_EQ(process(kShell).parent->comm, "") << "nothing is known of it";
+  EXPECT_FALSE(process(kShell).parent->row);
+  ASSERT_TRUE(process(kOrphan).parent);
+  EXPECT_EQ(process(kOrphan).parent->pid, kReused);
+  EXPECT_EQ(process(kOrphan).parent->comm, "") << "a younger process has reused the id";
+  EXPECT_FALSE(process(kOrphan).parent->row);
+}
+
 // Of a schema that has these fields.
 TEST_F(ProcessAnalysisTest, TakesArgumentsAndParentFromExecIfTheyAreThere) {
   struct Exec {

@@ -39,6 +39,8 @@ TEST(CommandLine, Query) {
     EXPECT_THAT(usage_error(words), HasSubstr("the SQL stands behind the trace directories"));
   EXPECT_THAT(usage_error({"query", "/a"}),
               HasSubstr("query needs DIR, a trace directory, and then SQL"));
+  for (const char* empty : {"", " \n", ";"})
+    EXPECT_THAT(usage_error({"query", "/a", empty}), HasSubstr("the SQL of the query is empty"));
 }
 
 TEST(CommandLine, QueryWithoutATraceNamesTheCommandsThatSaveOne) {
@@ -149,6 +151,9 @@ TEST(CommandLine, ReportProcessesAndWakeups) {
   EXPECT_THAT(wakeups.directories, ElementsAre("/a", "/b"));
   EXPECT_EQ(command<ReportCommand>({"report", "wakeups", "812", "--live"}).who, "812");
   EXPECT_THAT(usage_error({"report", "wakeups", "/a"}), HasSubstr("needs DIR"));
+  const std::string trace = KTRACED_SOURCE_DIR "/tests/data/recorded/6.12-whole";
+  EXPECT_THAT(usage_error({"report", "wakeups", trace.c_str(), "nginx"}),
+              HasSubstr("the woken threads stand before it, 'ktracectl report wakeups WHO"));
 }
 
 TEST(CommandLine, Stream) {

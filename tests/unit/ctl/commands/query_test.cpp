@@ -4,13 +4,12 @@
 #include "ctl/query/result_printer.h"
 #include "ctl/query/shell.h"
 #include "unit/ctl/query/query_fixture.h"
+#include "unit/support/recorded.h"
 
 namespace ktraced::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-const std::filesystem::path kQueried = KTRACED_SOURCE_DIR "/tests/data/recorded/6.12-whole";
 
 class Query : public QueryTest {
  protected:
@@ -240,7 +239,7 @@ TEST_F(Query, AnswersTheQuestionsOfItsPage) {
     const std::string sql = page.substr(at + 1, end - at - 1);
     // The shell must not change it.
     EXPECT_EQ(sql.find_first_of(page[at] == '"' ? "\"$`\\" : "'"), std::string::npos) << sql;
-    std::string out = run({.directories = {kQueried}, .sql = sql});
+    std::string out = run({.directories = {kRecorded / "6.12-whole"}, .sql = sql});
     out += err_;
     if (!result_) out += "ktracectl: " + result_.error().message + "\n";
     EXPECT_EQ(out, page.substr(end + 2, close - end - 1)) << sql;

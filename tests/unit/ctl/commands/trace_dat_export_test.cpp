@@ -10,6 +10,7 @@
 #include "ctl/commands/export.h"
 #include "ctl/commands/show.h"
 #include "unit/support/golden.h"
+#include "unit/support/recorded.h"
 #include "unit/support/schema.h"
 #include "unit/support/trace_cmd.h"
 #include "unit/support/trace_directory.h"
@@ -19,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-const fs::path kTraces = KTRACED_SOURCE_DIR "/tests/data/recorded";
 
 // Names as in a trace.dat, which has one for each thread: the last.
 void name_as_last(std::vector<FtraceLine>& lines) {
@@ -88,9 +87,9 @@ class TraceDatExport : public ::testing::Test {
 TEST_F(TraceDatExport, LinesOfRecordedTracesEqualThoseOfShow) {
   for (const char* name :
        {"6.1-filtered", "6.1-whole", "6.12-filtered", "6.12-whole", "7.3-filtered"}) {
-    const auto lines = exported({kTraces / name});
+    const auto lines = exported({kRecorded / name});
     EXPECT_GT(lines.size(), 1000U) << name;
-    EXPECT_EQ(lines, shown({kTraces / name})) << name;
+    EXPECT_EQ(lines, shown({kRecorded / name})) << name;
   }
 }
 
@@ -101,9 +100,9 @@ TEST_F(TraceDatExport, LinesOfTheGoldenTraceEqualThoseOfShow) {
 
 TEST_F(TraceDatExport, SelectsLikeShow) {
   const SelectionArgs selection{.events = {"sched"}, .comms = {"truth"}};
-  const auto lines = exported({kTraces / "6.1-whole"}, selection);
+  const auto lines = exported({kRecorded / "6.1-whole"}, selection);
   EXPECT_GT(lines.size(), 10U);
-  EXPECT_EQ(lines, shown({kTraces / "6.1-whole"}, selection));
+  EXPECT_EQ(lines, shown({kRecorded / "6.1-whole"}, selection));
 }
 
 TEST_F(TraceDatExport, MergesTraces) {

@@ -223,7 +223,8 @@ TEST_F(Report, ShowsAThreadOfAnUnknownProcessAsAThread) {
   unknown.names = {};
   const std::string path = write(unknown);
   const json row = report(ReportCommand::Kind::summary, {path})["processes"]["rows"][0];
-  EXPECT_EQ(row, json::parse(R"({"pid":null,"tid":8,"comm":null,"events":2})"));
+  EXPECT_EQ(row,
+            json::parse(R"({"pid":null,"tid":8,"comm":null,"events":2,"first_ns":1000000000})"));
   EXPECT_THAT(text(ReportCommand::Kind::summary, path), HasSubstr("  ?  (thread 8)       2"));
   EXPECT_EQ(kmem(path)["tasks"]["rows"][0]["pid"], nullptr);
   EXPECT_THAT(text(ReportCommand::Kind::kmem, path), HasSubstr("\n(thread 8) "));

@@ -52,7 +52,8 @@ TEST_F(SummaryReportTest, CountsEvents) {
   EXPECT_EQ(actual["cpus"][1]["lost"], 5);
   EXPECT_EQ(actual["cpus"][1]["first_ns"], 2 * kSecond);
   EXPECT_EQ(actual["processes"]["of"], 2);
-  EXPECT_EQ(actual["processes"]["rows"][0], json::parse(R"({"pid":8,"comm":"eight","events":2})"));
+  EXPECT_EQ(actual["processes"]["rows"][0],
+            json::parse(R"({"pid":8,"comm":"eight","events":2,"first_ns":1000000000})"));
   EXPECT_EQ(actual["next"][0]["report"], "kmem");
 
   const std::string out = text(ReportCommand::Kind::summary, path);

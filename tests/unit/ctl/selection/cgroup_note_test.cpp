@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trace/merge/history.h"
+#include "unit/support/recorded.h"
 
 namespace ktraced::test {
 namespace {
@@ -18,8 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<std::string> notes(const char* trace, const std::vector<std::string>& typed) {
-  const auto history = History::open(std::vector<std::filesystem::path>{
-      std::filesystem::path(KTRACED_SOURCE_DIR "/tests/data/recorded") / trace});
+  const auto history = History::open(std::vector<std::filesystem::path>{kRecorded / trace});
   EXPECT_TRUE(history);
   return history ? cgroup_notes(typed, history->traces().front().names())
                  : std::vector<std::string>();

@@ -44,9 +44,19 @@ TEST_F(EventTables, AreInTimeOrder) {
             "3400|sys_exit;");
   EXPECT_EQ(query("EXPLAIN QUERY PLAN SELECT ts FROM events ORDER BY ts").find("B-TREE"),
             std::string::npos);
-  EXPECT_THAT(query("EXPLAIN QUERY PLAN SELECT ts FROM events ORDER BY ts DESC"),
-              HasSubstr("B-TREE"));
+}
+
+TEST_F(EventTables, AreReadFromTheEndOn) {
+  EXPECT_EQ(query("EXPLAIN QUERY PLAN SELECT ts FROM events ORDER BY ts DESC").find("B-TREE"),
+            std::string::npos);
+  EXPECT_EQ(query("SELECT ts, event FROM events ORDER BY ts DESC LIMIT 3"),
+            "3400|sys_exit;3000|sys_enter;2900|kmalloc;");
+  EXPECT_EQ(query("SELECT ts, comm FROM events WHERE ts < 2900 AND event = 'sched_switch' ORDER BY "
+                  "ts DESC"),
+            "2700|swapper/1;2500|nine\\x1b[31m;1100|swapper/1;");
   EXPECT_EQ(query("SELECT ts FROM kmalloc ORDER BY ts DESC"), "2900;1200;");
+  EXPECT_EQ(query("SELECT DISTINCT ts FROM kmalloc ORDER BY ts DESC"), "2900;1200;");
+  EXPECT_EQ(query("SELECT ts FROM kmalloc ORDER BY ts DESC, tid"), "2900;1200;");
 }
 
 TEST_F(EventTables, ShowArgumentsAsJson) {

@@ -10,6 +10,7 @@
 
 #include "ctl/reports/report.h"
 #include "unit/ctl/query/query_fixture.h"
+#include "unit/support/recorded.h"
 
 namespace ktraced::test {
 namespace {
@@ -19,9 +20,7 @@ using nlohmann::json;
 class ReportSums : public QueryTest, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override { open(std::vector<std::filesystem::path>{trace()}); }
-  [[nodiscard]] static std::filesystem::path trace() {
-    return std::filesystem::path(KTRACED_SOURCE_DIR "/tests/data/recorded") / GetParam();
-  }
+  [[nodiscard]] static std::filesystem::path trace() { return kRecorded / GetParam(); }
   static json report(ReportCommand::Kind kind) {
     ReportCommand command;
     command.kind = kind;
@@ -94,15 +93,7 @@ TEST_P(ReportSums, OfRunsAreThoseOfTheReport) {
             cpus);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ReportSums,
-                         ::testing::Values("6.1-filtered", "6.1-whole", "6.12-filtered",
-                                           "6.12-whole", "6.12-strings", "7.3-filtered"),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           for (char& c : name)
-                             if (c == '.' || c == '-') c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Kernels, ReportSums, recorded_names(), name_of_recorded);
 
 }  // namespace
 }  // namespace ktraced::test

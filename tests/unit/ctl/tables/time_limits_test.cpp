@@ -4,11 +4,11 @@
 
 #include "ctl/tables/analysis_scan.h"
 #include "unit/ctl/query/query_fixture.h"
+#include "unit/support/recorded.h"
 
 namespace ktraced::test {
 namespace {
 
-const std::filesystem::path kRecorded = KTRACED_SOURCE_DIR "/tests/data/recorded";
 constexpr const char* kIntervalTables[] = {"calls", "runs", "waits", "allocations"};
 
 // Events of threads 10 to 15 on four CPUs in small packets, some of them lost.

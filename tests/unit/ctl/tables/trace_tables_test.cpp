@@ -2,6 +2,7 @@
 #include "ctl/tables/trace_tables.h"
 
 #include "unit/ctl/query/query_fixture.h"
+#include "unit/support/recorded.h"
 
 namespace ktraced::test {
 namespace {
@@ -91,8 +92,7 @@ TEST_F(TraceTables, KnowFromEventsWhenTasksEndOutsideOfTheWindowToo) {
 
 TEST_F(TraceTables, KnowTheEndOfEveryProcessThatHasEndedInARecording) {
   for (const char* name : {"6.1-whole", "6.12-whole", "6.12-strings"}) {
-    open(std::vector<std::filesystem::path>{std::filesystem::path(KTRACED_SOURCE_DIR) /
-                                            "tests/data/recorded" / name});
+    open(std::vector<std::filesystem::path>{kRecorded / name});
     EXPECT_EQ(
         query("SELECT p.pid, e.ts FROM processes p JOIN sched_process_exit e ON e.tid = p.pid "
               "AND e.ts >= p.start_ts WHERE p.end_ts IS NULL"),
@@ -124,12 +124,21 @@ TEST_F(TraceTables, KnowWhoStartedAProcessAndHowItEnded) {
   open_other(family());
   EXPECT_EQ(query("SELECT pid, comm, parent_pid, exit_status, exit_signal FROM processes"),
             "8|shell|||SIGKILL;20|child|8|3|;20|again|8||;");
-  open(std::vector<std::filesystem::path>{KTRACED_SOURCE_DIR "/tests/data/recorded/6.12-strings"});
+  open(std::vector<std::filesystem::path>{kRecorded / "6.12-strings"});
   EXPECT_EQ(query("SELECT p.argv FROM processes p JOIN sched_process_exec e ON e.tid = p.pid "
                   "GROUP BY p.pid HAVING p.argv IS NOT (SELECT argv FROM sched_process_exec WHERE "
                   "tid = p.pid ORDER BY ts DESC LIMIT 1)"),
             "");
   EXPECT_NE(query("SELECT count(*) FROM processes WHERE argv IS NOT NULL"), "0;");
+}
+
+TEST_F(TraceTables, KnowTheParentsOfProcessesThatAreOlderThanTheTrace) {
+  TraceSpec trace = family();
+  trace.names = {task_of_parent(8, 1, "shell", 7), task_name(9, 1, 8, "worker", 7),
+                 task_of_parent(20, 1100, "child", 1, 1090)};
+  open_other(trace);
+  EXPECT_EQ(query("SELECT pid, comm, parent_pid FROM processes"), "8|shell|7;20|child|8;")
+      << "8 has forked 20, and 1 has adopted it";
 }
 
 TEST_F(TraceTables, KnowTheContainersOfTasksAndTheirMoves) {

@@ -46,6 +46,19 @@ TEST(FullScreen, CutsLinesBetweenCharacters) {
   EXPECT_THAT(screen_text("ab\x1b[", 5, 2), HasSubstr("ab"));
 }
 
+TEST(ScreenSignals, LeaveAnIgnoredCtrlZIgnored) {
+  const auto before = std::signal(SIGTSTP, SIG_IGN);
+  {
+    auto signals = ScreenSignals::catch_signals();
+    ASSERT_TRUE(signals);
+    std::raise(SIGTSTP);
+    std::raise(SIGWINCH);
+    EXPECT_EQ(signals->next(), SIGWINCH);
+    EXPECT_EQ(signals->next(), 0);
+  }
+  std::signal(SIGTSTP, before);
+}
+
 // A process that draws "frame" on a terminal of its own, until its end.
 class DrawingProcess {
  public:

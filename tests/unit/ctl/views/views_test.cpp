@@ -102,6 +102,19 @@ TEST(StatusView, ShowsPendingSnapshotsOfAnEarlierDaemon) {
                         "filter:"));
 }
 
+TEST(StatusView, ReportsTheLossOfObjectsThatWereReplaced) {
+  json status = kStatus;
+  status["replaced"] = {{{"object", "object-1-2x1024k"},
+                         {"reason", "its programs are of another build"},
+                         {"since_ns", 1'500'000'000},
+                         {"until_ns", 92'000'000'000}}};
+  EXPECT_THAT(
+      status_view(status, {}, Colours(false)),
+      HasSubstr("flight recorder: off\n"
+                "lost, except for what is on disk: the last 90.5 s of object-1-2x1024k: its "
+                "programs are of another build\n"));
+}
+
 TEST(StatusView, ShowsWhySnapshotsCannotBeCounted) {
   json status = kStatus;
   status["flight"] = {{"enabled", true}, {"snapshots", nullptr}, {"snapshots_unknown", "why"}};

@@ -54,6 +54,46 @@ TEST(HttpRequest, ReadsPathsAndUrls) {
   EXPECT_EQ(path("HTTP://localhost"), "/");
 }
 
+TEST(HttpRequest, RecognizesLoopbackHosts) {
+  const auto loopback = [](std::string_view host) {
+    return request_of(fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host)).loopback;
+  };
+  for (const char* host : {"localhost", "LocalHost:9464", "127.0.0.1", "127.0.0.1:9464",
+                           "127.1.2.3:1", "[::1]", "[::1]:9464", "localhost:"})
+    EXPECT_TRUE(loopback(host)) << host;
+  for (const char* host : {"evil.example",
+                           "evil.example:9464",
+                           "localhost.evil.example",
+                           "127.0.0.1.evil.example",
+                           "evil.localhost:80",
+                           "128.0.0.1",
+                           "127.1",
+                           "127.0.0.1:x",
+                           "0.0.0.0",
+                           "10.0.0.1:9464",
+                           "[::2]",
+                           "[::1",
+                           "[::1]x",
+                           "[::1]1",
+                           "[::1].evil.example",
+                           "::1",
+                           "localhost evil",
+                           "localhost:1:2",
+                           ":9464",
+                           ""})
+    EXPECT_FALSE(loopback(host)) << host;
+  EXPECT_TRUE(request_of("GET / HTTP/1.0\r\n\r\n").loopback) << "names none";
+}
+
+TEST(HttpRequest, TakesTheHostOfAUrlToo) {
+  const auto loopback = [](std::string_view url) {
+    return request_of(fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", url)).loopback;
+  };
+  EXPECT_TRUE(loopback("http://127.0.0.1:9464/metrics"));
+  EXPECT_FALSE(loopback("http://evil.example/metrics"));
+  EXPECT_FALSE(loopback("http://evil@localhost/metrics"));
+}
+
 TEST(HttpRequest, ChoosesTheFormatThatIsAccepted) {
   const auto format = [](std::string_view accept) {
     return request_of(fmt::format("GET / HTTP/1.1\r\nHost: x\r\nAccept: {}\r\n\r\n", accept))

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -38,9 +39,9 @@ class HttpServerTest : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  void serve(HttpLimits limits = {}) {
-    auto listener =
-        MetricsListener::listen({.path = path_, .host = {}}, AccessRules{.admin_uids = {}});
+  void serve(HttpLimits limits = {}) { serve_at({.path = path_, .host = {}}, limits); }
+  void serve_at(const MetricsAddress& address, HttpLimits limits = {}) {
+    auto listener = MetricsListener::listen(address, AccessRules{.admin_uids = {}});
     ASSERT_TRUE(listener) << listener.error().message;
     server_ = HttpServer::serve(
                   *loop_, std::move(*listener),
@@ -93,8 +94,18 @@ class HttpServerTest : public testing::Test {
   std::string read_all(const Fd& fd) {
     return read_until(fd, [](const std::string&) { return false; });
   }
-  std::string ask(std::string_view request) {
-    const Fd client = connect();
+  // To the port of the server.
+  [[nodiscard]] Fd connect_to_port() const {
+    sockaddr_in address{};
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::getsockname(server_->listener().fd(), reinterpret_cast<sockaddr*>(&address), &size),
+              0);
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    return fd;
+  }
+  std::string ask(std::string_view request) { return ask(connect(), request); }
+  std::string ask(const Fd& client, std::string_view request) {
     send_to(client, request);
     return read_all(client);
   }
@@ -144,6 +155,24 @@ TEST_F(HttpServerTest, AnswersBadRequestsAndCloses) {
   EXPECT_THAT(ask(std::string("GET /\0", 6)), StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(requests_, 0U);
   EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+}
+
+// A browser names the server whose page has made the request, wherever that name leads to.
+TEST_F(HttpServerTest, AnswersOnAPortOnlyRequestsForThisMachine) {
+  serve_at({.path = {}, .host = "127.0.0.1", .port = 0});
+  const auto answer_for = [&](std::string_view host) {
+    return ask(connect_to_port(),
+               fmt::format("GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", host));
+  };
+  EXPECT_THAT(answer_for("127.0.0.1:9464"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer_for("localhost"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(ask(connect_to_port(), "GET /metrics HTTP/1.0\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_EQ(requests_, 3U);
+  const std::string refused = answer_for("evil.example:9464");
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 421 Misdirected Request\r\n"));
+  EXPECT_THAT(refused, HasSubstr("\r\n\r\nthe field Host must be localhost or a loopback address"));
+  EXPECT_EQ(requests_, 3U);
 }
 
 TEST_F(HttpServerTest, ClosesClientsThatDoNotFinishTheirRequest) {

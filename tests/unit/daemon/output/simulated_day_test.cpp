@@ -2,8 +2,6 @@
 // A day of rotation and retention on a simulated clock: files of the stream and snapshots, while
 // the clock is set back and forward, and while the disk refuses writes.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +17,7 @@
 #include "daemon/output/trace_series.h"
 #include "trace/directory/trace_reader.h"
 #include "unit/daemon/output/fake_drain.h"
+#include "unit/support/refusing_disk.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced {
@@ -32,27 +31,6 @@ constexpr uint64_t kHour = 60 * kMinute;
 constexpr uint64_t kFileBytesMax = (1U << 20) + (64U << 10);
 constexpr uint32_t kFilesMax = 5;
 constexpr Retention kSnapshotLimits = {.max_count = 10, .max_bytes = 200'000};
-
-// A disk that refuses to let files grow, for every user: EFBIG instead of ENOSPC.
-class RefusingDisk {
- public:
-  RefusingDisk() {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    handler_ = ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &none);
-  }
-  RefusingDisk(const RefusingDisk&) = delete;
-  RefusingDisk& operator=(const RefusingDisk&) = delete;
-  ~RefusingDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  sighandler_t handler_ = nullptr;
-};
 
 // Memory, if there is such a file system: the traces are synced very often.
 class FastDirectory {
@@ -260,7 +238,7 @@ TEST_F(SimulatedDay, KeepsTheNewestInOrderAndAccountsForEveryEvent) {
     if (minute == 7 * 60) set_clock(-3 * static_cast<int64_t>(kHour));
     if (minute == 17 * 60) set_clock(25 * static_cast<int64_t>(kHour));
     if (minute == 7 * 60 || minute == 17 * 60) steps.push_back(now_);
-    std::optional<RefusingDisk> refusing;
+    std::optional<test::RefusingDisk> refusing;
     if (minute >= 12 * 60 && minute < 13 * 60) refusing.emplace();
     pass_minute();
     if (HasFatalFailure()) return;

@@ -3,83 +3,25 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include "base/files/host.h"
 #include "trace/directory/name_files.h"
 #include "trace/directory/trace_reader.h"
 #include "unit/daemon/output/fake_drain.h"
-#include "unit/support/trace_directory.h"
+#include "unit/daemon/output/trace_series_fixture.h"
+#include "unit/support/refusing_disk.h"
 
 namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using test::FakeDrain;
+using test::TraceSeriesTest;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-constexpr Uuid kUuid{1, 2, 3};  // of FakeDrain
-
-class TraceSeriesTest : public testing::Test {
- protected:
-  TraceFacts facts() {
-    return {.manifest =
-                [] {
-                  Manifest manifest;
-                  manifest.origin.uuid = kUuid;
-                  return manifest;
-                },
-            .current_config = nullptr,
-            .missed = [this] { return missed; },
-            .follow_lost = [this] { return follow_lost; },
-            .names = [this] { return names; },
-            .symbol = [](uint64_t) { return std::nullopt; },
-            .lost_before = [this] { return lost_before; },
-            .mask = [this](const Schema&) { return mask; }};
-  }
-  TraceSeries series(uint64_t begin_ns = 100) {
-    return {facts(),
-            {.settings = {.directory = directory()},
-             .begin_ns = begin_ns,
-             .missed = missed,
-             .current_config = std::make_shared<const json>(json{{"state", "running"}}),
-             .names = names}};
-  }
-  fs::path directory() const { return root.path() / "d"; }
-
-  static Result<> take(TraceSeries& series, const PacketBytes& packet, uint32_t max_files = 100) {
-    return series.take(PacketView::parse(*packet).value(), max_files);
-  }
-  static void take_all(TraceSeries& series, const std::vector<PacketBytes>& batch,
-                       uint32_t max_files = 100) {
-    for (const PacketBytes& packet : batch) ASSERT_TRUE(take(series, packet, max_files));
-  }
-  static PacketBytes metadata_packet(uint64_t until, const std::vector<std::byte>& records = {}) {
-    return build_metadata_packet(kUuid, 0, until, records);
-  }
-
-  // The manifests of the complete traces, oldest first.
-  std::vector<Manifest> manifests() const {
-    std::vector<Manifest> all;
-    for (const StoredTrace& trace : std::vector(TraceStore(directory()).list().value()))
-      all.push_back(TraceReader::open(directory() / trace.name).value().manifest());
-    std::ranges::sort(all, {}, &Manifest::begin_ns);
-    return all;
-  }
-
-  test::TempDirectory root;
-  HitCounts missed;
-  uint64_t follow_lost = 0;
-  std::vector<std::byte> names;
-  std::shared_ptr<AddressMask> mask;
-  std::optional<uint64_t> lost_before;
-};
 
 TEST_F(TraceSeriesTest, BeginsEachTraceWhereThePreviousOneEnds) {
   FakeDrain drain(3, 1);
@@ -109,60 +51,6 @@ TEST_F(TraceSeriesTest, BeginsEachTraceWhereThePreviousOneEnds) {
   for (const auto& [cpu, counts] : drain.happened())
     for (const auto& [event, count] : counts) happened += count;
   EXPECT_EQ(records + lost, happened);
-}
-
-TEST_F(TraceSeriesTest, FirstTraceAfterACrashReportsLosses) {
-  fs::create_directories(directory());
-  TraceOrigin origin = test::test_origin();
-  origin.boot_id = boot_id();
-  test::begin_trace(directory() / "stream-1", {.origin = origin})->keep_unfinished();
-  {
-    TraceSeries series = this->series();
-    take_all(series, {metadata_packet(200)});
-    ASSERT_TRUE(series.finish_trace());
-    take_all(series, {metadata_packet(300)});
-    ASSERT_TRUE(series.finish_trace());
-  }
-  TraceSeries later = this->series(400);
-  take_all(later, {metadata_packet(500)});
-  ASSERT_TRUE(later.finish_trace());
-  std::vector<std::vector<std::string>> reasons;
-  for (const Manifest& manifest : manifests()) reasons.push_back(manifest.incomplete_because);
-  EXPECT_THAT(reasons, ElementsAre(ElementsAre(HasSubstr("an unknown number of events is lost "
-                                                         "between the end of stream-1.partial")),
-                                   IsEmpty(), IsEmpty()));
-}
-
-TEST_F(TraceSeriesTest, FirstTraceAfterACrashReportsTheCountOfLossesIfKnown) {
-  fs::create_directories(directory());
-  TraceOrigin origin = test::test_origin();
-  origin.boot_id = boot_id();
-  test::begin_trace(directory() / "stream-1", {.origin = origin})->keep_unfinished();
-  lost_before = 37'590;
-  {
-    TraceSeries series = this->series();
-    take_all(series, {metadata_packet(200)});
-    ASSERT_TRUE(series.finish_trace());
-  }
-  EXPECT_THAT(manifests().back().incomplete_because,
-              ElementsAre(HasSubstr("37590 events are lost between the end of stream-1.partial")));
-  lost_before = 0;
-  fs::rename(directory() / "stream-1.partial", directory() / "stream-9.partial");
-  fs::last_write_time(directory() / "stream-9.partial/manifest.json",
-                      fs::file_time_type::clock::now());
-  TraceSeries series = this->series(400);
-  take_all(series, {metadata_packet(500)});
-  ASSERT_TRUE(series.finish_trace());
-  EXPECT_THAT(manifests().back().incomplete_because, IsEmpty()) << "all of it was on the disk";
-}
-
-TEST_F(TraceSeriesTest, IgnoresTracesOfAnotherBoot) {
-  fs::create_directories(directory());
-  test::begin_trace(directory() / "stream-1", {})->keep_unfinished();
-  TraceSeries series = this->series();
-  take_all(series, {metadata_packet(200)});
-  ASSERT_TRUE(series.finish_trace());
-  EXPECT_THAT(manifests().at(0).incomplete_because, IsEmpty());
 }
 
 TEST_F(TraceSeriesTest, CountsTheBytesATraceBeginsWith) {
@@ -247,6 +135,33 @@ TEST_F(TraceSeriesTest, RetriesTheSamePacketAfterAFailure) {
   EXPECT_EQ(manifests().at(0).total().records, records);
 }
 
+TEST_F(TraceSeriesTest, RemovesAPacketThatTheDiskHasTakenInPart) {
+  FakeDrain drain(1, 4);
+  TraceSeries series = this->series();
+  std::vector<PacketBytes> first, second;
+  while (first.size() < 2) first = drain.batch(20, 5000);
+  while (second.size() < 2) second = drain.batch(20, 9000);
+  take_all(series, first);
+  const fs::path file = directory() / (series.name() + ".partial") / "ctf/cpu0";
+  const uint64_t size = fs::file_size(file);
+  {
+    const test::RefusingDisk disk(size + 10);
+    const auto failed = take(series, second.front());
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, ExitCode::io);
+  }
+  EXPECT_EQ(fs::file_size(file), size);
+  take_all(series, second);
+  ASSERT_TRUE(series.finish_trace());
+  uint64_t happened = 0;
+  for (const auto& [event, count] : drain.happened().at(0)) happened += count;
+  const EventAccount total = manifests().at(0).total();
+  EXPECT_EQ(total.records + total.lost, happened);
+  const auto trace = TraceReader::open(directory() / series.last_name());
+  ASSERT_TRUE(trace);
+  EXPECT_TRUE(trace->damage().empty());
+}
+
 TEST_F(TraceSeriesTest, ReportsUnwrittenEventsInOneTraceOnly) {
   TraceSeries series = this->series();
   take_all(series, {metadata_packet(200)});
@@ -284,61 +199,6 @@ TEST_F(TraceSeriesTest, KeepsTheWrittenPartWhenItGivesUp) {
   ASSERT_TRUE(left);
   EXPECT_TRUE(TraceReader::open(*left, true));
   EXPECT_EQ(series.name(), "");
-}
-
-TEST_F(TraceSeriesTest, ReportsMissedHitsOfItsTime) {
-  missed = {{"kmalloc", 5}};
-  TraceSeries series = this->series();
-  take_all(series, {metadata_packet(200)});
-  missed = {{"kmalloc", 7}};
-  ASSERT_TRUE(series.finish_trace());
-  EXPECT_EQ(manifests().at(0).missed, (HitCounts{{"kmalloc", 2}}));
-  EXPECT_THAT(manifests().at(0).incomplete_because,
-              ElementsAre("the kernel skipped 2 hits of kmalloc"));
-}
-
-TEST_F(TraceSeriesTest, ReportsMissedHitsInAdjacentTracesOnly) {
-  TraceSeries series = this->series();
-  missed = {{"kmalloc", 9}};  // much later, because the disk was slow
-  for (uint64_t end = 200; end <= 600; end += 100) {
-    take_all(series, {metadata_packet(end)});
-    series.note_missed({end + 10, end + 11, {{"kmalloc", end >= 400 ? 2U : 0U}}});
-    ASSERT_TRUE(series.finish_trace());
-  }
-  std::vector<HitCounts> actual;
-  for (const Manifest& manifest : manifests()) actual.push_back(manifest.missed);
-  const HitCounts none, two = {{"kmalloc", 2}};
-  EXPECT_THAT(actual, ElementsAre(none, none, two, two, none));
-}
-
-TEST_F(TraceSeriesTest, ReportsProcessesThatCouldNotBeFollowedOnce) {
-  TraceSeries series = this->series();
-  take_all(series, {metadata_packet(200)});
-  follow_lost = 3;
-  ASSERT_TRUE(series.finish_trace());
-  take_all(series, {metadata_packet(300)});
-  ASSERT_TRUE(series.finish_trace());
-  EXPECT_THAT(manifests().at(0).incomplete_because,
-              ElementsAre("3 processes could not be followed"));
-  EXPECT_TRUE(manifests().at(1).complete());
-}
-
-TEST_F(TraceSeriesTest, RecordsConfigChangesInTheTraceOfTheirTime) {
-  auto state = [](const char* text) { return std::make_shared<const json>(json{{"state", text}}); };
-  TraceSeries series = this->series();
-  take_all(series, {metadata_packet(200)});
-  series.change({.ns = 250, .current_config = state("paused")});
-  series.change({.ns = 450, .current_config = state("running again")});
-  take_all(series, {metadata_packet(300)});
-  ASSERT_TRUE(series.finish_trace());
-  take_all(series, {metadata_packet(500)});
-  ASSERT_TRUE(series.finish_trace());
-  const json first = manifests().at(0).config, second = manifests().at(1).config;
-  EXPECT_EQ(first["state"], "running");
-  EXPECT_EQ(first["changes"], json::array({{{"ns", 250}, {"config", {{"state", "paused"}}}}}));
-  EXPECT_EQ(second["state"], "paused");
-  EXPECT_EQ(second["changes"],
-            json::array({{{"ns", 450}, {"config", {{"state", "running again"}}}}}));
 }
 
 // The tables know when a thread got its newest name, and may be ahead of the packets.

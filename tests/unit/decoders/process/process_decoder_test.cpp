@@ -122,7 +122,11 @@ TEST_F(ProcessTest, MarksArgumentsThatAreCutOrUnreadable) {
     std::memcpy(at, &word, sizeof(word));
     return text(record, true);
   };
-  EXPECT_EQ(shown("a  b\n", false), "exec /bin/a b argv \"a  b\\x0a\"\n");
+  EXPECT_EQ(shown("a  b\n", false), "exec /bin/a b argv \"a '' 'b\\x0a'\"\n");
+  EXPECT_EQ(shown("sh -c a\x1f&&\x1f"
+                  "b",
+                  false),
+            "exec /bin/a b argv \"sh -c 'a && b'\"\n");
   EXPECT_EQ(shown("a b", true), "exec /bin/a b argv \"a b\"...\n");
   EXPECT_EQ(shown("", true), "exec /bin/a b argv unreadable\n");
   EXPECT_EQ(shown("", false), "exec /bin/a b argv \"\"\n");

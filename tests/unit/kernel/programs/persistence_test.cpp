@@ -7,6 +7,7 @@
 namespace ktraced {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(Identity, DependsOnBuildAndSizes) {
@@ -21,6 +22,19 @@ TEST(Identity, DependsOnBuildAndSizes) {
   EXPECT_THAT(describe_difference(id, BpfObject::identity(others, small)),
               HasSubstr("of another build"));
   EXPECT_THAT(describe_difference("object-1", id), HasSubstr("of another build"));
+}
+
+TEST(ReplacedObject, IsDescribedWithTheTimeThatIsLost) {
+  const std::vector<ReplacedObject> replaced = {
+      {.id = "object-1-2x1024k",
+       .reason = "its programs are of another build, or for other kernel features",
+       .since_ns = 1'500'000'000,
+       .until_ns = 92'000'000'000},
+      {.id = "object-empty", .reason = "it has no programs"}};
+  EXPECT_THAT(describe_losses(replaced),
+              ElementsAre("what object-1-2x1024k recorded from 1.500 s to 92.000 s after boot is "
+                          "lost, except for what is on disk: its programs are of another build, or "
+                          "for other kernel features"));
 }
 
 }  // namespace

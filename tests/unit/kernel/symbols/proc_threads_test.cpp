@@ -2,6 +2,7 @@
 #include "kernel/symbols/proc_threads.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "unit/support/no_descriptors.h"
 
@@ -16,6 +17,14 @@ TEST(CommOfProc, EqualsTheNameInTracepoints) {
   EXPECT_EQ(comm_of_proc("kworker/R-kblockd\n"), "kworker/R-kblockd");
   EXPECT_EQ(comm_of_proc("my-own+name\n"), "my-own+name");
   EXPECT_EQ(comm_of_proc(""), "");
+}
+
+TEST(ProcThreads, HaveTheParentsOfTheirProcesses) {
+  uint32_t parent = 0;
+  ASSERT_TRUE(for_each_proc_thread([&](uint32_t tid, const task_info& info) {
+    if (tid == static_cast<uint32_t>(::getpid())) parent = info.parent;
+  }));
+  EXPECT_EQ(parent, static_cast<uint32_t>(::getppid()));
 }
 
 TEST(ProcThreads, FailWhenNoDescriptorIsLeft) {

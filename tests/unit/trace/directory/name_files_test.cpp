@@ -24,6 +24,9 @@ class NameFiles : public testing::Test {
   void write() {
     test::write_trace(trace_, {.schema = test::built_schema(),
                                .names = {test::task_in_cgroup(5, 100, 5, 11),
+                                         test::task_name(6, 100, 6, "child", 1),
+                                         test::task_of_parent(6, 100, "child", 5),
+                                         test::task_of_parent(6, 200, "renamed", 5),
                                          test::cgroup_path(11, "/docker/a \"b\"\xff")}});
   }
 
@@ -38,7 +41,15 @@ TEST_F(NameFiles, HaveTheControlGroupsOfThreadsAndTheirPaths) {
   EXPECT_EQ(reader.names().cgroup_path(11), "/docker/a \"b\"\xff");
 }
 
-TEST_F(NameFiles, OfEarlierVersionsHaveNoControlGroups) {
+TEST_F(NameFiles, HaveTheParentsOfProcesses) {
+  write();
+  const TraceReader reader = read_back(trace_);
+  EXPECT_EQ(reader.names().task_at(6, 100)->parent, 5U);
+  EXPECT_EQ(reader.names().task_at(6, 200)->parent, 5U);
+  EXPECT_EQ(reader.names().task_at(5, 100)->parent, 0U);
+}
+
+TEST_F(NameFiles, OfEarlierVersionsHaveNoControlGroupsAndNoParents) {
   write();
   std::filesystem::remove(trace_ / kCgroupsFile);
   test::write_file(trace_ / kTasksFile,
@@ -48,6 +59,19 @@ TEST_F(NameFiles, OfEarlierVersionsHaveNoControlGroups) {
   const TraceReader reader = read_back(trace_);
   EXPECT_EQ(reader.names().task_at(5, 100)->comm(), "task");
   EXPECT_EQ(reader.names().cgroup_at(5, 100), 0U);
+  EXPECT_EQ(reader.names().task_at(5, 100)->parent, 0U);
+}
+
+TEST_F(NameFiles, AreReportedIfAParentIsNoNumber) {
+  write();
+  test::write_file(trace_ / kTasksFile,
+                   R"({"tasks":[
+{"since_ns":100,"tid":5,"tgid":5,"uid":0,"start_ns":1,"comm":"task","parent":"init"}
+]})");
+  auto reader = TraceReader::open(trace_);
+  ASSERT_TRUE(reader);
+  ASSERT_EQ(reader->damage().size(), 1U);
+  EXPECT_NE(reader->damage()[0].message.find("entry 1 is invalid"), std::string::npos);
 }
 
 TEST_F(NameFiles, AreReportedIfTheirControlGroupsAreDamaged) {

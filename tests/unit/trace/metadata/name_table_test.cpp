@@ -154,6 +154,26 @@ TEST(NameTable, KeepsAControlGroupThatALaterRecordDoesNotHave) {
   EXPECT_EQ(names.cgroup_at(5, 200), 11U);
 }
 
+TEST(NameTable, KeepsTheParentThatWasKnownFirst) {
+  NameTable names;
+  learn(names, test::task_of_parent(5, 200, "adopted", 1));
+  learn(names, test::task_of_parent(5, 100, "forked", 4));  // reported later, but it is older
+  learn(names, test::task_of_parent(5, 300, "renamed", 1));
+  learn(names, test::task_name(5, 400, 5, "unknown", 1));
+  for (const uint64_t ts : {100, 200, 300, 400}) EXPECT_EQ(names.task_at(5, ts)->parent, 4U) << ts;
+  learn(names, test::task_of_parent(5, 500, "another", 3, 450));
+  EXPECT_EQ(names.task_at(5, 500)->parent, 3U) << "the thread id was reused";
+  EXPECT_EQ(names.task_at(5, 400)->parent, 4U);
+}
+
+TEST(NameTable, LearnsAParentLater) {
+  NameTable names;
+  learn(names, test::task_name(5, 100, 5, "task", 1));
+  EXPECT_EQ(names.task_at(5, 100)->parent, 0U);
+  learn(names, test::task_of_parent(5, 100, "task", 4));
+  EXPECT_EQ(names.task_at(5, 100)->parent, 4U);
+}
+
 TEST(NameTable, KeepsTheLastPathOfAControlGroup) {
   NameTable names;
   learn(names, test::cgroup_path(11, "/system.slice"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A file system whose disk fails on demand.
+// A file system whose disk has no room on demand.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,9 +17,9 @@ namespace ktraced::live {
 // An ext4 on a loop device, whose sparse image is on a small tmpfs, like a thin disk. When that is
 // full, writes of blocks that were never written fail: the kernel accepts what is written to a
 // file, drops it later, and fsync() fails once (with ENOSPC).
-class FailingDisk {
+class ThinDisk {
  public:
-  FailingDisk() {
+  ThinDisk() {
     const std::string image = (store_.path() / "image").string();
     const Finished made =
         run({"sh", "-c",
@@ -28,9 +28,9 @@ class FailingDisk {
                          image, path().string())});
     if (made.exit_code != 0) throw std::runtime_error("cannot make a disk: " + made.err);
   }
-  FailingDisk(const FailingDisk&) = delete;
-  FailingDisk& operator=(const FailingDisk&) = delete;
-  ~FailingDisk() { ::umount2(path().c_str(), MNT_DETACH); }
+  ThinDisk(const ThinDisk&) = delete;
+  ThinDisk& operator=(const ThinDisk&) = delete;
+  ~ThinDisk() { ::umount2(path().c_str(), MNT_DETACH); }
 
   [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
   void fail() const { store_.fill("filler"); }

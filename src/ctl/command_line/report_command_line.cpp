@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The options of reports.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ctl/command_line/report_options.h"
+#include "ctl/command_line/selection_options.h"
+#include "ctl/command_line/view_command_line.h"
+#include "ctl/reports/file_report.h"
+#include "ctl/reports/kmem_report.h"
+#include "ctl/reports/process_report.h"
+#include "ctl/reports/sched_report.h"
+#include "ctl/reports/summary_report.h"
+#include "ctl/reports/syscall_report.h"
+#include "ctl/reports/wakeup_report.h"
+
+namespace ktraced {
+namespace {
+
+// The first argument of the report on wakeups. A trace in this place is a mistake: other reports
+// have it there.
+void add_who(CLI::App* sub, std::string& who) {
+  sub->add_option("WHO", who,
+                  "The woken threads: the id of a process or thread, or a name ('nginx*')")
+      ->required()
+      ->check([](const std::string& text) {
+        std::error_code unknown;
+        if (!std::filesystem::exists(std::filesystem::path(text) / "manifest.json", unknown))
+          return std::string();
+        return fmt::format(
+            "{} is a trace: the woken threads stand before it, 'ktracectl report wakeups WHO {}'",
+            text, text);
+      });
+}
+
+// Adds one kind of report; `by`: the sort keys of its rows, the default first.
+void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kind, const char* name,
+                     const char* description, const std::vector<std::string>& by) {
+  auto* sub = report->add_subcommand(name, description);
+  sub->fallthrough();
+  auto options = std::make_shared<ReportCommand>();
+  options->kind = kind;
+  if (kind == ReportCommand::Kind::wakeups) add_who(sub, options->who);
+  auto* directories = add_directories(sub, *options);
+  auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
+  live->excludes(directories)->excludes("--partial");
+  add_duration(sub, options->duration_s, "With --live: end after this time")->needs(live);
+  add_duration(sub, options->interval_s,
+               "With --live on a terminal: draw the report again after this time (1s)",
+               "--interval")
+      ->needs(live);
+  add_all_selection(sub, options->selection);
+  add_time_options(sub, options->times);
+  for (const char* past : {"--since", "--last"}) {
+    CLI::Option* option = sub->get_option(past);
+    option->description("Of traces: " + option->get_description());
+  }
+  add_top(sub, options->top);
+  add_csv(sub, *options);
+  if (kind == ReportCommand::Kind::processes)
+    sub->add_flag("--tree", options->tree, "Children below their parents");
+  add_by(sub, options->by, by);
+  sub->callback([options, name, &command] {
+    if (options->directories.empty() && !options->live)
+      throw CLI::ValidationError(
+          fmt::format("report {} needs DIR, a trace directory, or --live", name));
+    if (options->live) refuse_past(options->times, "a live report");
+    command = *options;
+  });
+}
+
+// `report html` writes a file, so it reads finished traces only.
+void add_html_report(CLI::App* report, Command& command) {
+  auto* sub =
+      report->add_subcommand("html", "All reports in one file for a browser, with a timeline");
+  sub->fallthrough();
+  auto options = std::make_shared<HtmlCommand>();
+  add_directories(sub, *options)->required();
+  sub->add_option("-o,--output", options->output,
+                  "The file to write, which must not exist; -: standard output")
+      ->required()
+      ->type_name("FILE");
+  add_all_selection(sub, options->selection);
+  add_time_options(sub, options->times);
+  add_top(sub, options->top);
+  sub->callback([options, &command] { command = *options; });
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Command& command) {
+  using Kind = ReportCommand::Kind;
+  auto* sub = app.add_subcommand("report", "Summarize the events of traces, or of a live stream");
+  sub->require_subcommand(1);
+  add_report_kind(sub, command, Kind::summary, "summary",
+                  "What is in the traces: events, CPUs, losses, processes", summary_sort_keys());
+  add_report_kind(sub, command, Kind::processes, "processes",
+                  "Who started which process, what it ran and how it ended", process_sort_keys());
+  add_report_kind(sub, command, Kind::files, "files",
+                  "Which paths system calls got: what is opened, and what was not found",
+                  file_sort_keys());
+  add_report_kind(sub, command, Kind::kmem, "kmem",
+                  "Who allocates kernel memory, what is wasted and what is not given back",
+                  kmem_sort_keys());
+  add_report_kind(sub, command, Kind::sched, "sched",
+                  "Who runs, who waits for a CPU and for how long", sched_sort_keys());
+  add_report_kind(sub, command, Kind::syscalls, "syscalls",
+                  "How long system calls take, and how they end", syscall_sort_keys());
+  add_report_kind(sub, command, Kind::wakeups, "wakeups",
+                  "Who wakes certain threads, how long these wait and what runs instead",
+                  wakeup_sort_keys());
+  add_html_report(sub, command);
+}
+
+}  // namespace ktraced
