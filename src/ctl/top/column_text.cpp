@@ -5,6 +5,7 @@
 #include <wchar.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/text/plain_text.h"
 
