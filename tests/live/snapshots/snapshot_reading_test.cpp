@@ -10,7 +10,10 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <string>
+#include <string_view>
 
+#include "base/text/c_text.h"
 #include "harness/client/show.h"
 #include "harness/machine/scale.h"
 #include "harness/traces/flight.h"
@@ -18,6 +21,7 @@
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced::live {
 namespace {
@@ -143,14 +147,24 @@ bool is_not_compared(const std::string& field, const Printed& theirs) {
   return found != std::end(kNotCompared) && theirs.fields.contains(std::string(found->about));
 }
 
+// The recorded text for what babeltrace2 prints of it.
+std::string text_in_quotes(std::string theirs) {
+  constexpr std::string_view kBlank = "\\x1f";  // LOCATED_WORD_BLANK
+  for (size_t at = 0; (at = theirs.find(kBlank, at)) != std::string::npos;)
+    theirs.replace(at, kBlank.size(), 1, char{LOCATED_WORD_BLANK});
+  return string_literal(theirs).value_or("no text");
+}
+
 // Compares a field of ours with theirs of that name. Returns false if they are of different kinds.
-bool compare_field(const json& value, const std::string& theirs) {
+bool compare_field(const std::string& name, const json& value, const std::string& theirs) {
   if (value.is_array()) {
     std::vector<uint64_t> expected;
     for (const json& element : value) expected.push_back(parsed_number(element).value());
     EXPECT_EQ(numbers_of_list(theirs), expected);
   } else if (auto number = parsed_number(value)) {
     EXPECT_EQ(parsed_number(theirs), *number);
+  } else if (name == "argv") {  // the only one of several words
+    EXPECT_EQ(quoted_words(text_in_quotes(theirs)), value.get<std::string>());
   } else if (theirs.starts_with('"')) {
     EXPECT_EQ(theirs, value.dump());
   } else {
@@ -166,7 +180,7 @@ std::set<std::string> compare_fields(const json& ours, const Printed& theirs) {
   for (const auto& [name, value] : ours["args"].items()) {
     SCOPED_TRACE(name);
     const auto found = theirs.fields.find(name);
-    if (found != theirs.fields.end() && compare_field(value, found->second))
+    if (found != theirs.fields.end() && compare_field(name, value, found->second))
       compared.insert(name);
     else
       EXPECT_TRUE(is_not_compared(name, theirs)) << "nothing to compare it with";
