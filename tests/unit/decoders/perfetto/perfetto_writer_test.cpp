@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/perfetto/perfetto_writer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "perfetto/read.h"
-#include "unit/support/decoder_fixture.h"
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "unit/decoders/perfetto/perfetto_writer_fixture.h"
 
 namespace ktraced::test {
 namespace {
@@ -16,68 +21,8 @@ using ::testing::UnorderedElementsAre;
 
 constexpr int kOpenat = 257, kExitGroup = 231, kClone = 56;
 
-// One trace of two CPUs from 1000 to 9000 ns, and of threads 8 of process 8 and 9 of process 7.
-class Perfetto : public ::testing::Test {
+class Perfetto : public PerfettoFixture {
  protected:
-  Perfetto() {
-    manifest_.origin.kernel = "6.18.44";
-    manifest_.origin.clock_offset_ns = 1'700'000'000'000'000'000;
-    manifest_.cpus = {{.cpu = 0, .first_ns = 1000}, {.cpu = 1, .first_ns = 1000}};
-    name(8, 8, "eight");
-    name(9, 7, "nine");
-    name(7, 7, "seven");
-  }
-  void name(uint32_t tid, uint32_t tgid, std::string_view comm, uint64_t since = 1,
-            uint64_t start = 1) {
-    Bytes bytes = task_name(tid, since, tgid, comm, start);
-    names_.apply(RecordView(bytes.data()));
-  }
-  PerfettoWriter& writer() {
-    if (!writer_)
-      writer_ = std::make_unique<PerfettoWriter>(
-          std::vector<PerfettoSource>{{.sources = {schema_, names_, &symbols_},
-                                       .manifest = manifest_,
-                                       .begin_ns = 1000,
-                                       .end_ns = 9000,
-                                       .changes = changes_}});
-    return *writer_;
-  }
-  template <class Record>
-  void add(uint16_t id, uint64_t ts, uint32_t tid, Record record, uint32_t cpu = 0) {
-    const Bytes bytes = make_record(id, ts, tid, record);
-    writer().on_record({.cpu = cpu}, RecordView(bytes.data()));
-  }
-  void enter(uint64_t ts, uint32_t tid, int nr, uint32_t cpu = 0) {
-    add(EVENT_sys_enter, ts, tid, rec_sys_enter{.nr = nr, .args = {1, 0x20, 3, 4, 5, 6}}, cpu);
-  }
-  void leave(uint64_t ts, uint32_t tid, int nr, int64_t ret, uint32_t cpu = 0) {
-    add(EVENT_sys_exit, ts, tid, rec_sys_exit{.nr = nr, .ret = ret}, cpu);
-  }
-  void lose(uint64_t ts, uint16_t id, uint64_t count = 1, uint32_t cpu = 0) {
-    writer().on_loss({.ts = ts, .cpu = cpu, .event_id = id, .count = count});
-  }
-  void change(uint64_t ts, int32_t prev, task_state_t state, int32_t next, uint32_t cpu = 0) {
-    add(EVENT_sched_switch, ts, static_cast<uint32_t>(prev),
-        rec_sched_switch{.prev_pid = prev, .prev_state = state, .next_pid = next}, cpu);
-  }
-  // "2000 CPU 0: eight S > swapper/0", in order of time.
-  static std::vector<std::string> switches(const ReadTrace& trace) {
-    std::vector<ReadEvent> events = trace.events;
-    std::ranges::stable_sort(events, {}, &ReadEvent::ts);
-    std::vector<std::string> texts;
-    for (ReadEvent& event : events)
-      if (event.name == "sched_switch")
-        texts.push_back(fmt::format("{} CPU {}: {} {} > {}", event.ts, event.cpu,
-                                    event.args["prev_comm"], event.args["prev_state"],
-                                    event.args["next_comm"]));
-    return texts;
-  }
-  ReadTrace read() {
-    writer().finish();
-    ReadTrace trace = read_perfetto(writer().out());
-    EXPECT_THAT(trace.faults, ElementsAre());
-    return trace;
-  }
   // "openat 2000-3000 ret=3"
   static std::vector<std::string> calls(const ReadTrace& trace, std::string_view track) {
     std::vector<std::string> texts;
@@ -90,13 +35,6 @@ class Perfetto : public ::testing::Test {
     }
     return texts;
   }
-
-  Schema schema_ = built_schema();
-  NameTable names_;
-  FewSymbols symbols_;
-  Manifest manifest_;
-  std::vector<uint64_t> changes_;
-  std::unique_ptr<PerfettoWriter> writer_;
 };
 
 TEST_F(Perfetto, EndsSlicesAtAConfigChange) {
@@ -134,17 +72,6 @@ TEST_F(Perfetto, WritesSwitchesAndWakeupsAsEventsOfTheirCpu) {
                                              Pair("prev_prio", "120"), Pair("prev_state", "1"),
                                              Pair("next_comm", "swapper/1"), Pair("next_pid", "0"),
                                              Pair("next_prio", "120")));
-}
-
-TEST_F(Perfetto, MakesNewThreadsRunnable) {
-  add(EVENT_sched_wakeup_new, 2000, 9,
-      rec_sched_wakeup_new{.pid = 8, .prio = 120, .target_cpu = 1});
-  ReadTrace trace = read();
-  ASSERT_EQ(trace.events.size(), 2U);
-  EXPECT_EQ(trace.events[0].name, "sched_wakeup_new");
-  EXPECT_EQ(trace.events[1].name, "sched_waking");
-  EXPECT_EQ(trace.events[1].args, trace.events[0].args);
-  EXPECT_EQ(std::tuple(trace.events[1].ts, trace.events[1].tid), std::tuple(2000U, 9U));
 }
 
 TEST_F(Perfetto, NamesThreadsAndProcesses) {
@@ -268,44 +195,6 @@ TEST_F(Perfetto, WritesLossesAsSlicesAndCounts) {
   EXPECT_EQ(trace.stats_end[1].dropped, 8U);
   EXPECT_EQ(trace.stats_end[1].read, 1U);
   for (const ReadEvent& event : trace.events) EXPECT_EQ(event.first_after_loss, event.cpu == 1);
-}
-
-TEST_F(Perfetto, EndsStatesAtALossOfSwitches) {
-  change(1500, 8, 1, 9);
-  change(1600, 0, 0, 7, 1);
-  lose(2000, EVENT_sched_waking);
-  lose(3000, EVENT_sched_switch, 5);
-  lose(3000, EVENT_sched_waking, 5);
-  add(EVENT_sched_waking, 4000, 7, rec_sched_waking{.pid = 8}, 1);
-  change(5000, 9, 1, 8);
-  add(EVENT_sched_waking, 6000, 8, rec_sched_waking{.pid = 9});
-  const std::vector<std::string> written = switches(read());
-  EXPECT_THAT(written,
-              ElementsAre("1500 CPU 0: eight 1 > nine", "1600 CPU 1: swapper/1 0 > seven",
-                          "3000 CPU 0: nine 65535 > swapper/0", "3000 CPU 0: swapper/0 0 > eight",
-                          "3000 CPU 0: eight 65535 > swapper/0", "5000 CPU 0: nine 1 > eight"))
-      << "neither the thread of the other CPU, nor the one that slept after the loss";
-}
-
-TEST_F(Perfetto, EndsStatesOfThreadsThatAreNotSeenAgain) {
-  change(2000, 8, 1, 0);
-  lose(3000, EVENT_sched_switch);
-  EXPECT_THAT(switches(read()),
-              ElementsAre("2000 CPU 0: eight 1 > swapper/0", "3000 CPU 0: swapper/0 0 > eight",
-                          "3000 CPU 0: eight 65535 > swapper/0"));
-}
-
-TEST_F(Perfetto, EndsStatesOfAllCpusAtAConfigChange) {
-  changes_ = {3000};
-  change(2000, 0, 0, 8);
-  change(2500, 7, 2, 9, 1);
-  change(4000, 8, 1, 0);
-  EXPECT_THAT(
-      switches(read()),
-      ElementsAre("2000 CPU 0: swapper/0 0 > eight", "2500 CPU 1: seven 2 > nine",
-                  "3000 CPU 0: eight 65535 > swapper/0", "3000 CPU 1: nine 65535 > swapper/1",
-                  "3000 CPU 0: swapper/0 0 > seven", "3000 CPU 0: seven 65535 > swapper/0",
-                  "4000 CPU 0: eight 1 > swapper/0"));
 }
 
 TEST_F(Perfetto, WritesAnOverwrittenBeginning) {
