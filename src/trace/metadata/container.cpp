@@ -12,10 +12,9 @@ namespace {
 constexpr size_t kIdDigits = 64;
 constexpr std::string_view kTransientUnit = ".scope", kSlice = ".slice", kService = ".service";
 
-bool is_hexadecimal(std::string_view text) {
-  return std::ranges::all_of(text,
-                             [](char c) { return is_digit_char(c) || (c >= 'a' && c <= 'f'); });
-}
+bool is_id_char(char c) { return is_digit_char(c) || (c >= 'a' && c <= 'f'); }
+
+bool is_hexadecimal(std::string_view text) { return std::ranges::all_of(text, is_id_char); }
 
 bool is_id(std::string_view text) { return text.size() == kIdDigits && is_hexadecimal(text); }
 
@@ -63,8 +62,7 @@ std::string pod_of(std::string_view name, bool in_kubernetes) {
   }
   std::string text(uid);
   std::ranges::replace(text, '_', '-');
-  const bool is_uid = std::ranges::all_of(
-      text, [](char c) { return is_digit_char(c) || (c >= 'a' && c <= 'f') || c == '-'; });
+  const bool is_uid = std::ranges::all_of(text, [](char c) { return is_id_char(c) || c == '-'; });
   return is_uid ? text : std::string();
 }
 
