@@ -35,7 +35,7 @@ void SymbolTable::add_line(std::string_view line) {
   // After the address: a space, the type, a space and at least one character.
   if (error != std::errc{} || line.size() < digits + 4) return;
   if (address == 0) hidden_++;
-  if (address < kKernelHalf) return;
+  if (address < kKernelHalf || address == UINT64_MAX) return;
   if (!is_function(line[digits + 1])) {
     symbols_.push_back({address, kNoName});
     return;
@@ -83,8 +83,8 @@ uint64_t SymbolTable::end_of(std::vector<Symbol>::const_iterator symbol, uint64_
   bool is_last = next == symbols_.end();
   if (!is_last && (next->name == kNoName || module_of(*next) == module_of(*symbol)))
     return next->address;
-  uint64_t limit = symbol->address + kUnknownEndLimit;
-  uint64_t page_end = (address | (kPageSize - 1)) + 1;
+  uint64_t limit = symbol->address + std::min(kUnknownEndLimit, UINT64_MAX - symbol->address);
+  uint64_t page_end = std::min(address | (kPageSize - 1), UINT64_MAX - 1) + 1;
   return is_last ? std::min(page_end, limit) : std::min({page_end, limit, next->address});
 }
 

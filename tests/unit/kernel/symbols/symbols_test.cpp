@@ -65,6 +65,15 @@ TEST(SymbolTable, AcceptsALineThatEndsInItsModule) {
   }
 }
 
+TEST(SymbolTable, FindsTheLastFunctionOfTheAddressSpace) {
+  const SymbolTable table =
+      table_of("ffffffffffff81d0 T first\nfffffffffffffff0 T last\nffffffffffffffff T none\n");
+  EXPECT_EQ(table.resolve(0xffffffffffff81d0), "first+0x0/0x7e20");
+  EXPECT_EQ(table.resolve(0xfffffffffffffff1), "last+0x1/0xf");
+  EXPECT_EQ(table.resolve(UINT64_MAX), std::nullopt);
+  EXPECT_TRUE(table.matching("", "none").empty());
+}
+
 TEST(SymbolTable, HasNoNamesOutsideOfCode) {
   SymbolTable table = table_of(kKallsyms);
   EXPECT_EQ(table.functions(), 7U);
