@@ -3,7 +3,7 @@
 #
 #   docker build -t ktraced .
 #
-# docs/install.md has the command that runs it: with four capabilities, never privileged.
+# docs/install.md has the command that runs it: as a user of its own, with four capabilities, never privileged.
 
 FROM debian:trixie AS build
 WORKDIR /ktraced
@@ -23,11 +23,16 @@ RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREF
 FROM debian:trixie-slim
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
-		libbpf1 libfmt10 libncursesw6 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \
+		libbpf1 libcap2-bin libfmt10 libncursesw6 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \
 	&& rm -rf /var/lib/apt/lists/* \
-	&& groupadd --system ktrace
+	&& groupadd --system --gid 10736 ktrace \
+	&& useradd --system --uid 10736 --gid ktrace --no-create-home --home-dir /var/lib/ktraced ktraced
 COPY --from=build /out /
-# Without CAP_CHOWN the daemon can give its socket only to a group of its own.
-USER root:ktrace
+# Container engines give a user other than root no capabilities but those of the program that it runs. Of these it
+# gets what --cap-add permits. The numbers are for directories of the host.
+RUN setcap cap_bpf,cap_dac_read_search,cap_perfmon,cap_syslog=ep /usr/sbin/ktraced \
+	&& install -d -o ktraced -g ktrace -m 0750 /var/lib/ktraced /var/log/ktraced \
+	&& install -d -o ktraced -g ktrace -m 0755 /run/ktraced
+USER 10736:10736
 ENTRYPOINT ["ktraced"]
 CMD ["--config", "/etc/ktraced/ktraced.json"]

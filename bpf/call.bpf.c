@@ -12,7 +12,9 @@
 /* `place`: where the hit is counted. */
 static __always_inline u32 sessions_of_call(u32 place, u32 nr)
 {
-	return matching_call(count_hit(place), current_task(), nr);
+	struct task_struct *current = current_task();
+
+	return matching_call(count_hit(place, current), current, nr);
 }
 
 /* __x64_sys_NAME(regs), __ia32_sys_NAME(regs) or __ia32_compat_sys_NAME(regs) */

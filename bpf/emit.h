@@ -13,23 +13,22 @@
  * The body sets the fields of the record, except the header, and cannot fail. Its
  * record begins as zeros. Everything else is the same for all events: EVENT().
  *
- * Records are built on the stack and stored whole, so a stream ring never contains a
- * reserved but unsubmitted record. In a flight ring, one atomic step reserves the
- * space, which is then filled. Nothing can fail in between, and a reader first waits
- * for all programs that may be writing to the ring. Counters are atomic because
- * programs nest.
+ * A record is made on the stack, and then copied to its place in each ring. In a ring of the
+ * arena and in a flight ring, one atomic step reserves the space, which is then filled.
+ * Nothing can fail between reserving and submitting. A reader of a stream ring stops at a
+ * record that is not submitted; one of a flight ring first waits for all programs that may be
+ * writing to it. Counters are atomic because programs nest.
  */
 #ifndef KTRACED_BPF_EMIT_H
 #define KTRACED_BPF_EMIT_H
 
-#include "filter.h"
+#include "emit/count.h"
+#include "emit/flight.h"
+#include "emit/stream.h"
 
 /* For the schema: the compiler puts a type into BTF only if a variable has that type. A
  * member that points to the type gives only a forward declaration. */
 const enum event_id events_declared SEC(".rodata.events") = 0;
-
-_Static_assert(sizeof(((struct cpu_state *)0)->hits[0]) == 1 << WAY_COUNTER_SHIFT,
-	       "the bits WAY_COUNTER are an offset in hits");
 
 /* What a program sees of a hit. */
 struct hit {
@@ -37,129 +36,15 @@ struct hit {
 	struct task_struct *current; /* the running task */
 };
 
-/* The sessions that have the event on. Counts the hit, also when there is none: a
- * detached program may still run for some milliseconds. */
-static __always_inline u32 count_hit(u32 id)
-{
-	u32 cpu = bpf_get_smp_processor_id(), way;
-	struct cpu_state *state = bpf_map_lookup_elem(&cpu_states, &cpu);
-	const struct control *c = &control;
-	u64 *row;
-
-	if (!state || id >= EVENT_ID_MAX)
-		return 0;
-	barrier_var(c); /* so that the direct way does not load its address for this one */
-	way = c->event_ways[id];
-	row = (void *)state->hits + (way & WAY_COUNTER);
-	__sync_fetch_and_add(&row[id], 1);
-	return way & WAY_SESSIONS;
-}
-
-/* The sessions that a hit matches of the current task. */
-static __always_inline u32 sessions_of_hit(u32 id)
+/* Stores a record of this time for each of these sessions. */
+static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u32 sessions)
 {
 	struct task_struct *current = current_task();
-
-	return matching_current(count_hit(id), current);
-}
-
-/* Wakes the reader after every wakeup_bytes bytes, not after each record: a wake-up
- * costs several times as much as a record. */
-static __always_inline u64 wakeup_flag(struct session_state *state, u32 session, u32 size)
-{
-	u64 before = __sync_fetch_and_add(&state->stream_bytes, size);
-
-	return (before ^ (before + size)) & control.wakeup_bytes[session] ? BPF_RB_FORCE_WAKEUP
-									  : BPF_RB_NO_WAKEUP;
-}
-
-/* Reserves space for a record in the flight ring of this CPU; null if the CPU has no
- * ring. One atomic subtraction reserves it, so nested interrupts are safe. Nothing can
- * fail after that. */
-static __always_inline void *flight_place(u32 id, u32 size, u32 cpu)
-{
-	u32 index = control.flight_slots + cpu;
-	void *ring = bpf_map_lookup_elem(&flight_rings, &index);
-	struct flight_header *header;
-	void *place;
-
-	if (!ring)
-		return NULL;
-	header = bpf_map_lookup_elem(ring, (void *)&layout.zero);
-	if (!header)
-		return NULL;
-	__sync_fetch_and_add(&header->records[id], 1);
-	place = (void *)(header + 1) +
-		((__sync_fetch_and_add(&header->head, -(u64)size) - size) & layout.flight_mask);
-	/* The header is longer than the offset of an instruction: add it once, not for
-	 * each field. */
-	barrier_var(place);
-	__builtin_assume(place != NULL);
-	return place;
-}
-
-static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32 cpu)
-{
-	void *place = flight_place(id, size, cpu);
-
-	if (!place)
-		return false;
-	/* Copy whole words: the compiler does not know that both are aligned. */
-	if (__builtin_constant_p(size))
-		__builtin_memcpy(__builtin_assume_aligned(place, sizeof(u64)),
-				 __builtin_assume_aligned(r, sizeof(u64)), size);
-	else
-		bpf_probe_read_kernel(place, size, r);
-	return true;
-}
-
-/* Counts what a session did with a record. */
-static __always_inline void account(struct session_state *state, u32 id, bool stored)
-{
-	struct session_counters *counters = &state->events[id];
-
-	if (stored) {
-		__sync_fetch_and_add(&counters->recorded, 1);
-		return;
-	}
-	__sync_fetch_and_add(&counters->dropped, 1);
-	__sync_fetch_and_add(&state->dropped_total, 1);
-}
-
-/* Stores the record in the stream ring of each of these sessions. A separate function: one
- * copy of it serves all programs. */
-static __noinline int stream_store(struct record *r, u32 id, u32 size, u32 cpu, u32 sessions)
-{
-	for (u32 session = SESSION_RECORDER + 1; session < SESSIONS_MAX; session++) {
-		u32 index = session * layout.cpus + cpu;
-		struct session_state *state;
-		void *ring;
-
-		if (!(sessions >> session))
-			break;
-		if (!(sessions & session_bit(session)))
-			continue;
-		state = bpf_map_lookup_elem(&session_states, &index);
-		if (!state || id >= EVENT_ID_MAX)
-			continue;
-		ring = bpf_map_lookup_elem(&stream_rings, &index);
-		account(state, id,
-			ring && !bpf_ringbuf_output(ring, r, size, wakeup_flag(state, session, size)));
-	}
-	return 0;
-}
-
-/* Stores the record for each of these sessions. */
-static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions)
-{
-	u32 cpu = bpf_get_smp_processor_id();
+	u32 cpu = this_cpu(current);
 
 	if (id >= EVENT_ID_MAX)
 		return 0;
-	r->ts = bpf_ktime_get_boot_ns();
-	r->id = id;
-	r->size = size;
-	r->tid = current_task()->pid;
+	set_header(r, ts, id, size, current);
 	if (sessions & WAY_RECORDER) {
 		struct session_state *state = bpf_map_lookup_elem(&session_states, &cpu);
 		bool stored = flight_store(r, id, size, cpu);
@@ -172,36 +57,13 @@ static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions
 	return 0;
 }
 
+/* The same for a record of now. */
+static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions)
+{
+	return emit_at(bpf_ktime_get_boot_ns(), r, id, size, sessions);
+}
+
 #define EMIT(name, rec, sessions) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)), sessions)
-
-/* Where to store the record of a hit that needs no further checks; its header is already
- * there. Null for other hits. */
-static __always_inline void *begin_direct(struct task_struct *current, u32 id, u32 size)
-{
-	const struct control *c = &control;
-	struct record *r;
-	u64 ts;
-
-	barrier_var(c); /* load its address once */
-	if (!(c->event_ways[id] & WAY_DIRECT) || (u32)current->tgid == c->self_tgid)
-		return NULL;
-	ts = bpf_ktime_get_boot_ns();
-	r = flight_place(id, size, bpf_get_smp_processor_id());
-	if (!r)
-		return NULL;
-	r->ts = ts;
-	r->id = id;
-	r->size = size;
-	r->tid = current->pid;
-	return r;
-}
-
-/* Copies a record without its header, in whole words. */
-static __always_inline void store_fields(void *place, const struct record *r, u32 size)
-{
-	__builtin_memcpy(__builtin_assume_aligned(place + sizeof(*r), sizeof(u64)),
-			 __builtin_assume_aligned(r + 1, sizeof(u64)), size - sizeof(*r));
-}
 
 /*
  * An event: its record, and the raw tracepoint program that writes it. `of` is
@@ -211,7 +73,10 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
  * The fast path stores straight into the flight ring. Otherwise the hit is first
  * matched against the filters of the sessions.
  */
-#define EVENT(name, of, ...) DEFINE_EVENT("?raw_tp/" #name, name, of, __VA_ARGS__)
+#define EVENT(name, of, ...)                   \
+	DEFINE_EVENT(name, of, __VA_ARGS__)    \
+	DEFINE_PROGRAM("?raw_tp/" #name, name) \
+	static __always_inline void fill_##name(__VA_ARGS__)
 
 /*
  * The same for a program that reads through its arguments with TYPED(), by plain loads.
@@ -220,7 +85,17 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
  * arguments where possible. Use it only if every argument is always a pointer to its
  * declared type.
  */
-#define TYPED_EVENT(name, of, ...) DEFINE_EVENT("?raw_tracepoint/" #name, name, of, __VA_ARGS__)
+#define TYPED_EVENT(name, of, ...)                     \
+	DEFINE_EVENT(name, of, __VA_ARGS__)            \
+	DEFINE_PROGRAM("?raw_tracepoint/" #name, name) \
+	static __always_inline void fill_##name(__VA_ARGS__)
+
+#define DEFINE_PROGRAM(section, name)   \
+	SEC(section)                    \
+	int name(u64 *ctx)              \
+	{                               \
+		return run_##name(ctx); \
+	}
 
 /* The same with the whole program as body, for one that does more than to write the
  * event, or whose record is of variable length. It calls sessions_of_NAME(args,
@@ -251,50 +126,100 @@ static __always_inline u32 matching_of_current(u32 sessions, struct task_struct 
  * matches the filter. Readers infer from that which threads are complete, so the filter
  * and the schema have it from the same words.
  */
+#define DECLARE_RECORD(name, matched_by)                \
+	const struct rec_##name *const record_of_##name \
+		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0;
+
+/* The same, and the sessions that a hit of it matches: sessions_of_NAME(). */
 #define DECLARE_EVENT(...) DECLARE_EVENT_OF(__VA_ARGS__)
 #define DECLARE_EVENT_OF(name, matched_by, matching, other)                                         \
-	const struct rec_##name *const record_of_##name                                             \
-		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0;  \
+	DECLARE_RECORD(name, matched_by)                                                            \
 	static __always_inline u32 sessions_of_##name(const u64 *args, struct task_struct *current) \
 	{                                                                                           \
-		return matching(count_hit(EVENT_##name), current, args, other);                     \
+		return matching(count_hit(EVENT_##name, current), current, args, other);            \
 	}
 
-/* Both ways use the same current task. After the filter it is asked for again, so that it
- * need not be kept across the calls of the filter. */
+/*
+ * The ways of a hit; run_NAME() chooses. record_NAME() stores it for the recorder without further
+ * checks. beside_NAME() does that while other sessions have the event on too, and gives them a
+ * copy; the daemon asks for that only where programs cannot be preempted. unstored_NAME() has what
+ * these two could not store. Both are functions of their own, so
+ * that the usual hit saves no registers for them. match_NAME() asks the filters first; after them
+ * the current task is asked for again, so that it need not be kept across their calls.
+ */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
-#define DEFINE_EVENT_OF(section, name, matched_by, matching, other, ...)                           \
-	DECLARE_EVENT_OF(name, matched_by, matching, other)                                        \
-	static __always_inline void fill_##name(__VA_ARGS__);                                      \
-	static __always_inline bool record_##name(const struct hit *hit)                           \
-	{                                                                                          \
-		void *place = begin_direct(hit->current, EVENT_##name, sizeof(struct rec_##name)); \
-		struct rec_##name r = {};                                                          \
-                                                                                                   \
-		if (!place)                                                                        \
-			return false;                                                              \
-		fill_##name(&r, hit);                                                              \
-		store_fields(place, &r.h, sizeof(r));                                              \
-		return true;                                                                       \
-	}                                                                                          \
-	SEC(section)                                                                               \
-	int name(u64 *ctx)                                                                         \
-	{                                                                                          \
-		struct hit hit = { ctx, current_task() };                                          \
-		u32 sessions;                                                                      \
-                                                                                                   \
-		if (record_##name(&hit))                                                           \
-			return 0;                                                                  \
-		sessions = sessions_of_##name(ctx, hit.current);                                   \
-		if (!sessions)                                                                     \
-			return 0;                                                                  \
-                                                                                                   \
-		struct rec_##name r = {};                                                          \
-                                                                                                   \
-		hit.current = current_task();                                                      \
-		fill_##name(&r, &hit);                                                             \
-		return EMIT(name, &r, sessions);                                                   \
-	}                                                                                          \
-	static __always_inline void fill_##name(__VA_ARGS__)
+#define DEFINE_EVENT_OF(name, matched_by, matching, other, ...)                                              \
+	DECLARE_RECORD(name, matched_by)                                                                     \
+	static __always_inline void fill_##name(__VA_ARGS__);                                                \
+	static __always_inline bool record_##name(const struct hit *hit, const struct control *c)            \
+	{                                                                                                    \
+		void *place = begin_direct(hit->current, c, EVENT_##name, sizeof(struct rec_##name));        \
+		struct rec_##name r = {};                                                                    \
+                                                                                                             \
+		if (!place)                                                                                  \
+			return false;                                                                        \
+		fill_##name(&r, hit);                                                                        \
+		store_fields(place, &r.h, sizeof(r));                                                        \
+		return true;                                                                                 \
+	}                                                                                                    \
+	static __always_inline int emit_##name(const struct hit *hit, u32 sessions)                          \
+	{                                                                                                    \
+		struct rec_##name r = {};                                                                    \
+		u32 session;                                                                                 \
+                                                                                                             \
+		fill_##name(&r, hit);                                                                        \
+		session = only_stream(sessions);                                                             \
+		if (session)                                                                                 \
+			return stream_put(bpf_ktime_get_boot_ns(), &r.h, EVENT_##name, sizeof(r),            \
+					  current_task(), session);                                          \
+		return EMIT(name, &r, sessions);                                                             \
+	}                                                                                                    \
+	static __always_inline int match_##name(struct hit *hit, u32 sessions)                               \
+	{                                                                                                    \
+		sessions = matching(sessions, hit->current, hit->args, other);                               \
+		if (!sessions)                                                                               \
+			return 0;                                                                            \
+		hit->current = current_task();                                                               \
+		return emit_##name(hit, sessions);                                                           \
+	}                                                                                                    \
+	static __noinline int unstored_##name(u64 *ctx)                                                      \
+	{                                                                                                    \
+		struct hit hit = { ctx, current_task() };                                                    \
+		u32 way = event_way(&control, EVENT_##name);                                                 \
+                                                                                                             \
+		return match_##name(&hit, count_by(way, EVENT_##name, hit.current, way & WAY_BESIDE));       \
+	}                                                                                                    \
+	static __noinline int beside_##name(u64 *ctx)                                                        \
+	{                                                                                                    \
+		struct hit hit = { ctx, current_task() };                                                    \
+		const struct control *c = &control;                                                          \
+		struct rec_##name r = {};                                                                    \
+		struct record *place;                                                                        \
+		u32 way, sessions;                                                                           \
+                                                                                                             \
+		barrier_var(c);                                                                              \
+		way = event_way(c, EVENT_##name);                                                            \
+		if (!(way & WAY_BESIDE) || !(place = begin_direct(hit.current, c, EVENT_##name, sizeof(r)))) \
+			return unstored_##name(ctx);                                                         \
+		set_header(&r.h, place->ts, EVENT_##name, sizeof(r), hit.current);                           \
+		fill_##name(&r, &hit);                                                                       \
+		store_fields(place, &r.h, sizeof(r));                                                        \
+		sessions = count_by(way, EVENT_##name, hit.current, false) & ~WAY_RECORDER;                  \
+		sessions = matching(sessions, hit.current, ctx, other);                                      \
+		return sessions ? stream_copy(&r.h, EVENT_##name, sizeof(r), sessions) : 0;                  \
+	}                                                                                                    \
+	static __always_inline int run_##name(u64 *ctx)                                                      \
+	{                                                                                                    \
+		struct hit hit = { ctx, current_task() };                                                    \
+		const struct control *c = load_control();                                                    \
+		u32 way;                                                                                     \
+                                                                                                             \
+		way = event_way(c, EVENT_##name);                                                            \
+		if (__builtin_expect(way >= WAY_DIRECT, 1) && record_##name(&hit, c))                        \
+			return 0;                                                                            \
+		if (way >= WAY_BESIDE)                                                                       \
+			return beside_##name(ctx);                                                           \
+		return match_##name(&hit, count_by(way, EVENT_##name, hit.current, false));                  \
+	}
 
 #endif

@@ -33,9 +33,11 @@ static __always_inline struct side side_of(u32 session, u32 exclude)
 {
 	const struct session_filter *filter = &control.filters[session & (SESSIONS_MAX - 1)];
 	u32 slot = filter->slot & 1;
-	const struct filter *now = &filter->slots[slot];
+	const struct filter_side *include = &filter->slots[slot].include;
 
-	return (struct side){ exclude ? &now->exclude : &now->include, FILTER_OWNER(session, slot), exclude };
+	/* Without a branch: the verifier would follow both sides through all loops. */
+	_Static_assert(sizeof(struct filter) == 2 * sizeof(*include), "they are an array");
+	return (struct side){ include + (exclude & 1), FILTER_OWNER(session, slot), exclude };
 }
 
 static __always_inline bool id_listed(const struct side *side, u32 kind, u32 value)

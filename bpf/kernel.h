@@ -66,6 +66,31 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct file {
+	void *private_data;
+};
+
+struct fdtable {
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct bpf_prog {
+	int *active; /* per CPU */
+};
+
+struct bpf_array {
+	u32 elem_size;
+	void *pptrs[];
+};
+
+struct refcount_struct {
+	struct atomic refs;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -81,6 +106,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+	struct files_struct *files;
 };
 
 struct linux_binprm {

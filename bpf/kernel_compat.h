@@ -19,6 +19,17 @@ const volatile struct features features SEC(".rodata.features") = {};
  * missing the verifier removes the call together with its branch. */
 extern void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k) __ksym __weak;
 
+/* 6.4 ("bpf: implement numbers iterator"), so all kernels with arenas. The verifier follows a loop over numbers
+ * twice, and not for each number. Where it is missing, see above. */
+#ifndef HAVE_BPF_ITER_NUM
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+#endif
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym __weak;
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym __weak;
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym __weak;
+
 #define READ_ONLY(ptr) ((typeof(ptr))bpf_rdonly_cast((ptr), bpf_core_type_id_kernel(typeof(*(ptr)))))
 
 /*
@@ -86,6 +97,20 @@ static __always_inline s32 task_cpu(const struct task_struct *task)
 	if (bpf_core_field_exists(task->thread_info.cpu))
 		return READ(task, thread_info.cpu);
 	return READ(old, cpu);
+}
+
+/* This CPU. A program runs on that of its current task, and the task is at hand: before 6.10
+ * bpf_get_smp_processor_id() is a call. */
+static __always_inline u32 this_cpu(struct task_struct *current)
+{
+	struct task_struct___before_5_16 *old = (void *)current;
+	u32 cpu;
+
+	if (!bpf_core_field_exists(current->thread_info.cpu))
+		return old->cpu;
+	cpu = current->thread_info.cpu;
+	barrier_var(cpu); /* the compiler would merge the two loads into one at a computed address */
+	return cpu;
 }
 
 /* Ancestors of a control group: pointers since 6.1 (7f203bc89eb6), ids before. */

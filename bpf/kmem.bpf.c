@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Slab and page allocator events. */
-#include "emit.h"
+#include "catcher.h"
 #include "names.h"
 
 /* kmalloc(call_site, ptr, bytes_req, bytes_alloc, gfp_flags, node) */
-EVENT(kmalloc, OF_CURRENT, struct rec_kmalloc *r, const struct hit *hit)
+CAUGHT_EVENT(kmalloc, 1, OF_CURRENT, struct rec_kmalloc *r, const struct hit *hit)
 {
 	struct alloc_sizes sizes;
 
@@ -20,7 +20,7 @@ EVENT(kmalloc, OF_CURRENT, struct rec_kmalloc *r, const struct hit *hit)
 }
 
 /* kfree(call_site, ptr) */
-EVENT(kfree, OF_CURRENT, struct rec_kfree *r, const struct hit *hit)
+CAUGHT_EVENT(kfree, 1, OF_CURRENT, struct rec_kfree *r, const struct hit *hit)
 {
 	r->call_site = hit->args[0];
 	r->ptr = hit->args[1];
@@ -28,7 +28,7 @@ EVENT(kfree, OF_CURRENT, struct rec_kfree *r, const struct hit *hit)
 
 /* kmem_cache_alloc(call_site, ptr, struct kmem_cache *, gfp_flags, node); before
  * 6.1 (call_site, ptr, bytes_req, bytes_alloc, gfp_flags) */
-EVENT(kmem_cache_alloc, OF_CURRENT, struct rec_kmem_cache_alloc *r, const struct hit *hit)
+CAUGHT_EVENT(kmem_cache_alloc, 1, OF_CURRENT, struct rec_kmem_cache_alloc *r, const struct hit *hit)
 {
 	struct kmem_cache *cache = (void *)hit->args[2];
 
@@ -55,7 +55,7 @@ EVENT(kmem_cache_alloc, OF_CURRENT, struct rec_kmem_cache_alloc *r, const struct
 }
 
 /* kmem_cache_free(call_site, ptr, const struct kmem_cache *); see enum cache_free_arg */
-EVENT(kmem_cache_free, OF_CURRENT, struct rec_kmem_cache_free *r, const struct hit *hit)
+CAUGHT_EVENT(kmem_cache_free, 1, OF_CURRENT, struct rec_kmem_cache_free *r, const struct hit *hit)
 {
 	if (features.cache_free_arg == CACHE_FREE_CACHE)
 		r->name = name_of_cache((void *)hit->args[2]);
@@ -68,7 +68,7 @@ EVENT(kmem_cache_free, OF_CURRENT, struct rec_kmem_cache_free *r, const struct h
 }
 
 /* mm_page_alloc(page, order, gfp_flags, migratetype); page is NULL when it failed */
-EVENT(mm_page_alloc, OF_CURRENT, struct rec_mm_page_alloc *r, const struct hit *hit)
+CAUGHT_EVENT(mm_page_alloc, 0, OF_CURRENT, struct rec_mm_page_alloc *r, const struct hit *hit)
 {
 	r->page_node = node_of_page(hit->args[0]);
 	r->page = hit->args[0];
@@ -78,7 +78,7 @@ EVENT(mm_page_alloc, OF_CURRENT, struct rec_mm_page_alloc *r, const struct hit *
 }
 
 /* mm_page_free(page, order) */
-EVENT(mm_page_free, OF_CURRENT, struct rec_mm_page_free *r, const struct hit *hit)
+CAUGHT_EVENT(mm_page_free, 0, OF_CURRENT, struct rec_mm_page_free *r, const struct hit *hit)
 {
 	r->page = hit->args[0];
 	r->order = hit->args[1];

@@ -6,6 +6,8 @@
  * refuses a kfunc that more than one object declares ("global
  * 'bpf_rdonly_cast': failed to resolve size of underlying type").
  */
+#include "arena/pages.h"
+#include "emit/locate.h"
 #include "kmem.bpf.c"
 #include "process.bpf.c"
 #include "sched.bpf.c"

@@ -11,7 +11,18 @@
 
 struct control control SEC(".data.control") = {
 	.session_bits = { 1, 2, 4, 8, 16, 32, 64, 128 },
+	.entries_since = (u64)-1,
 };
+
+/* The address of `control` once more. To load it takes one instruction, and to keep it across a call of the
+ * kernel three: the register for it has to be saved. */
+static __always_inline const struct control *load_control(void)
+{
+	const struct control *c;
+
+	asm volatile("%0 = control ll" : "=r"(c));
+	return c;
+}
 
 _Static_assert(SESSIONS_MAX == 8, "session_bits has a bit for each session");
 
@@ -22,7 +33,13 @@ static __always_inline u32 session_bit(u32 session)
 	return control.session_bits[session & (SESSIONS_MAX - 1)];
 }
 
-/* Stream rings: index = session × CPUs + CPU; a CPU without a ring drops and counts. */
+/* The number of a session, by its bit; 0: several sessions, or the recorder. */
+const volatile u8 session_numbers[WAY_SESSIONS + 1] SEC(".rodata.session_numbers") = {
+	[1] = 0, [2] = 1, [4] = 2, [8] = 3, [16] = 4, [32] = 5, [64] = 6, [128] = 7,
+};
+
+/* Stream rings where the kernel has no arenas: index = session × CPUs + CPU; a CPU without a ring
+ * drops and counts. */
 struct stream_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -34,6 +51,12 @@ struct {
 	__uint(key_size, sizeof(u32));
 	__array(values, struct stream_ring);
 } stream_rings SEC(".maps");
+
+/* Wakes the reader of stream rings in the arena. What is in it does not matter. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} stream_wakeups SEC(".maps");
 
 const volatile struct layout layout SEC(".rodata.layout") = { .cpus = 1, .flight_mask = 65535 };
 
@@ -70,6 +93,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct cpu_state);
 } cpu_states SEC(".maps");
+
+/* Its element shows where the kernel has the per-CPU memory of each CPU: locate_cpu(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} per_cpu_anchor SEC(".maps");
 
 /* Counters of the sessions: index = session × CPUs + CPU, read by the daemon through mmap. */
 struct {
@@ -124,6 +155,9 @@ u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
 /* Which sessions match a thread: see THREAD_SLOTS. In .bss, the only large section that needs
  * no room in the object file. */
 u64 threads[THREAD_SLOTS] = {};
+
+/* When the calls of threads began: see ENTRY_SLOTS. In .bss too. */
+u64 call_entries[ENTRY_SLOTS] = {};
 
 /* Pids and uids of all filters. */
 struct {

@@ -14,6 +14,7 @@ enum metadata_id {
 	METADATA_account = 5,
 	METADATA_cgroup = 6,
 	METADATA_end = 7,
+	METADATA_command = 8,
 };
 
 /* A thread's name, process, control group and parent, valid from h.ts on. Traces and daemons
@@ -77,6 +78,17 @@ struct rec_metadata_account {
  * and zero-padded. */
 struct rec_metadata_end {
 	struct record h; /* h.id is METADATA_end */
+};
+
+/* The command line of a process, as /proc showed it at h.ts. Before and after it may have been
+ * another one. */
+struct rec_metadata_command {
+	struct record h; /* h.id is METADATA_command, h.tid the process */
+	u64 start_time;  /* of the process: ns, CLOCK_BOOTTIME, rounded down to a tick of /proc */
+	u32 cut;         /* 1: it was longer */
+	u32 reserved;
+	char text[ARGV_MAX + 8]; /* in the form of LOCATED_WORD_BLANK, NUL-terminated; the record ends at
+				  * the next multiple of 8 */
 };
 
 #endif

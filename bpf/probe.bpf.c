@@ -8,7 +8,6 @@
  * are shared with the main object. The cookie is the probed address.
  */
 #include "dynamic.h"
-#include "fetch.h"
 
 const volatile struct fetch_program fetch SEC(".rodata.fetch") = {};
 

@@ -6,6 +6,7 @@
  */
 #include "emit.h"
 #include "names.h"
+#include "syscall.h"
 
 /* Follows the child of a followed process: it inherits its parent's roots. False if the
  * map is full. */
@@ -173,8 +174,10 @@ static __noinline int record_exec(struct linux_binprm *bprm, struct task_struct 
 EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 tid = READ(task, pid);
+	u32 tid = READ(task, pid), old_tid = ctx[1];
 
+	if (old_tid != tid)
+		move_entry(old_tid, tid);
 	/* Another thread may have taken over the leader's id, and set-user-id programs
 	 * change the user. */
 	task_named(task, tid, (void *)&task->comm);
@@ -182,7 +185,7 @@ EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 
 	u32 sessions = sessions_of_sched_process_exec(ctx, current_task());
 
-	return sessions ? record_exec((void *)ctx[2], task, ctx[1], sessions) : 0;
+	return sessions ? record_exec((void *)ctx[2], task, old_tid, sessions) : 0;
 }
 
 /* sched_process_exit(task, group_dead); before 6.15 without group_dead */

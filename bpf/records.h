@@ -84,6 +84,7 @@ enum event_id {
 	EVENT_mark_victim = 20,
 	EVENT_sys_enter_string = 22,
 	EVENT_sys_exit_string = 23,
+	EVENT_sys_completed = 24,
 };
 
 /* The location word of a field of variable length, at the field's offset. Bits 0–14 are
@@ -267,6 +268,19 @@ struct rec_sys_exit {
 	syscall_abi_t abi;
 	syscall_ret_t ret;
 } GROUP("syscalls") DOC("a system call returns") FTRACE("NR {nr} = {ret}");
+
+/* ---- completed ---- */
+
+struct rec_sys_completed {
+	struct record h;
+	syscall_nr_t nr;
+	syscall_abi16_t abi;
+	u16 args_known DOC("0: the call has replaced the registers, args are zeros");
+	hex_t args[6] DOC("six argument registers, even if the call has fewer arguments");
+	syscall_ret_t ret;
+	s64 duration DOC("ns since the call began; -1: unknown");
+} GROUP("completed") DOC("a system call returns: the whole call in one record")
+	FTRACE("NR {nr} ({args:hex}) = {ret} args_known={args_known} duration={duration}");
 
 /* ---- strings ---- */
 

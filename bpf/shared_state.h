@@ -9,24 +9,20 @@
 
 #include "dynamic_state.h"
 #include "records.h"
+#include "state/arena_state.h"
+#include "state/filter_state.h"
+#include "state/stream_state.h"
 
 enum {
 	SESSIONS_MAX = 8,         /* one bit each */
 	SESSION_RECORDER = 0,     /* writes to the flight rings; the others have stream rings */
 	SESSION_OUTPUT = 1,       /* the daemon's own trace files */
 	SESSION_CLIENT_FIRST = 2, /* sessions of clients */
-	FILTER_COMM_MAX = 16,     /* task name patterns per include or exclude list */
-	FILTER_CGROUP_MAX = 16,   /* control groups per include or exclude list */
-	FILTER_IDS_MAX = 4096,    /* pids and uids over all lists of one filter */
-	FILTER_IDS_TOTAL = 32768, /* of all filters, and of those that are being replaced */
-	FOLLOW_ROOTS_MAX = 64,    /* followed processes: one bit each */
-	FOLLOWED_MAX = 16384,     /* live processes of all followed trees */
 	TASKS_MAX = 32768,        /* names kept, of live and ended threads */
 	NAME_CHANGES_MAX = 32768, /* power of two, see struct name_change */
 	CACHES_MAX = 4096,        /* slab cache names kept */
 	CGROUPS_MAX = 2048,       /* paths of control groups kept */
 	CACHE_SLOTS = 1024,       /* power of two, see cache_seen() */
-	FILTER_HINTS = 1024,      /* power of two, see struct filter_side */
 	SYSCALL_MAX = 1024,       /* system call numbers below this can be selected */
 	SYSCALL_ABIS = 3,         /* values of syscall_abi_t */
 
@@ -64,7 +60,12 @@ struct features {
 	u8 cache_free_arg;        /* enum cache_free_arg */
 	u8 victim_is_task;        /* mark_victim passes a task, not a pid (6.9, back-ported) */
 	u8 exit_has_group_dead;   /* sched_process_exit passes group_dead (6.15) */
-	u8 unused[7];             /* no padding: all bytes identify the programs */
+	u8 preemptible;           /* programs of tracepoints can be preempted (7.0), and are then
+				   * skipped for all other tasks of that CPU */
+	u8 arena;                 /* BPF arenas with atomic operations (6.10) */
+	u8 running_readable;      /* catchers read whether the first program is running, and need no
+				   * notes: see bpf/catcher.h */
+	u8 unused[4];             /* no padding: all bytes identify the programs */
 };
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */
@@ -72,6 +73,8 @@ struct layout {
 	u32 zero;        /* always 0: the key of maps with one element */
 	u32 cpus;        /* possible CPUs */
 	u32 flight_mask; /* data bytes of a flight ring, a power of two, minus 1 */
+	/* Offset of the table in the arena that has the flight rings; 0: they are maps. */
+	u32 flight_places;
 };
 
 enum cache_free_arg {
@@ -90,13 +93,19 @@ enum cache_free_arg {
 enum event_way {
 	WAY_SESSIONS = 0xff,
 	WAY_RECORDER = 1 << SESSION_RECORDER,
-	/* Only the recorder has the event on, and it has no filter: such a hit is stored at
-	 * once. It is counted by the flight ring, and not as a hit. */
-	WAY_DIRECT = 1 << 8,
 	/* These bits are the offset of the counter's row in cpu_state.hits, in bytes. */
 	WAY_COUNTER_SHIFT = 14,
-	WAY_COUNTERS = 4, /* the first two are used while the recorder has the event off */
+	WAY_COUNTERS = 4, /* the last two are of hits that the recorder sees and does not store directly */
 	WAY_COUNTER = (WAY_COUNTERS - 1) << WAY_COUNTER_SHIFT,
+	WAY_OF_RECORDER = WAY_COUNTERS / 2 << WAY_COUNTER_SHIFT, /* the first of the last two */
+	/* Of these two, at most one is set, and nothing above them.
+	 * The recorder has no filter: its hits are stored at once. They are counted by the flight
+	 * ring. Other sessions have the event on too, and their hits are counted by a counter of
+	 * the first two. One that could not be stored is counted for the recorder too, two rows
+	 * behind. */
+	WAY_BESIDE = 1 << 16,
+	/* The same while only the recorder has the event on. */
+	WAY_DIRECT = 1 << 17,
 };
 
 /*
@@ -145,7 +154,7 @@ struct session_state {
 };
 
 /*
- * A flight ring: the value of a one-element array map, mapped by the daemon.
+ * A flight ring: in the arena, or the value of a one-element array map, mapped by the daemon.
  *
  * Written downwards: `head` is the position of the newest record, positions only
  * decrease, and a record is at data[position % bytes]. A record that begins near the
@@ -154,11 +163,13 @@ struct session_state {
  * Everything beyond that has been overwritten.
  */
 struct flight_header {
-	u64 head; /* 0 when empty, then minus the bytes written since */
-	u64 reserved[7];
-	u64 records[EVENT_ID_MAX]; /* written so far, by event; never reset */
+	u64 unused[504];           /* what programs use is near the data, so that one register has both */
 	u64 emptied[EVENT_ID_MAX]; /* records[] when last emptied; only the daemon writes this */
-} __attribute__((aligned(4096)));
+	u64 records[EVENT_ID_MAX]; /* written so far, by event; never reset */
+	u64 reserved[6];
+	u64 mask; /* in the arena: bytes of data, a power of two, minus 1 */
+	u64 head; /* 0 when empty, then minus the bytes written since */
+};
 
 enum {
 	FLIGHT_SPILL = RECORD_MAX, /* bytes behind the data */
@@ -179,77 +190,61 @@ struct flight_bank {
 	u64 missed_at_end[EVENT_ID_MAX];   /* stored before `end` is */
 };
 
-/* A task name or prefix, compared as two words: (comm & mask) == word; mask covers the
- * NUL for an exact name. */
-struct comm_pattern {
-	u64 word[2];
-	u64 mask[2];
-};
-
-struct cgroup_ref {
-	u64 id;    /* inode number of the control group's directory */
-	u32 level; /* depth below the root, which is 0 */
-	u32 reserved;
-};
-
-enum filter_kind {
-	FILTER_PID = 1 << 0,
-	FILTER_UID = 1 << 1,
-	FILTER_COMM = 1 << 2,
-	FILTER_FOLLOW = 1 << 3,
-	FILTER_CGROUP = 1 << 4,
-};
-
-/* One side of a filter: what is included, or what is excluded. */
-struct filter_side {
-	u32 kinds; /* enum filter_kind bits that have values; 0: this side is not set */
-	u32 comm_count;
-	u32 cgroup_count;
-	u32 reserved;
-	u64 follow_roots; /* bits of the selected roots */
-	/* The bit id % FILTER_HINTS is set for each pid and uid: if it is clear,
-	 * filter_ids has no such id. */
-	u64 id_hints[FILTER_HINTS / 64];
-	struct comm_pattern comm[FILTER_COMM_MAX];
-	struct cgroup_ref cgroup[FILTER_CGROUP_MAX];
-};
-
-struct filter {
-	struct filter_side include;
-	struct filter_side exclude;
-};
-
-/* The filter of a session. A change fills the slot that is not in use; storing its number
- * then switches atomically. */
-struct session_filter {
-	u32 slot; /* in use */
-	u32 reserved;
-	struct filter slots[2];
-};
-
-/* Which filter a key of filter_ids belongs to: FILTER_OWNER(session, slot). */
-#define FILTER_OWNER(session, slot) ((session) * 2 + ((slot) & 1))
-
-/* Key of the map filter_ids, which holds the pids and uids of all filters. */
-struct filter_id_key {
-	u32 owner;   /* FILTER_OWNER() */
-	u32 kind;    /* FILTER_PID or FILTER_UID */
-	u32 exclude; /* 0 include, 1 exclude */
-	u32 value;
+/*
+ * When each thread entered its system call: a table of words, directly addressed by the lowest
+ * bits of the tid. A word is
+ *
+ *	time (57 bits; ns, CLOCK_BOOTTIME) | ENTRY_UNCHECKED | the other bits of the tid (6)
+ *
+ * It is stored at once, so it is never that of two threads. A tid has at most 22 bits in the kernel.
+ */
+enum {
+	ENTRY_SLOTS_BITS = 16,
+	ENTRY_SLOTS = 1 << ENTRY_SLOTS_BITS, /* power of two */
+	ENTRY_TID = (1 << (22 - ENTRY_SLOTS_BITS)) - 1,
+	ENTRY_UNCHECKED = ENTRY_TID + 1, /* check_entry() has not seen it; only where features.preemptible */
+	ENTRY_TIME_SHIFT = 23 - ENTRY_SLOTS_BITS,
 };
 
 /*
- * Which sessions' filters match a thread. This changes rarely, so it is kept: in a table
- * of words, directly addressed by the lowest bits of the tid. A word is
- *
- *	generation (24 bits) | tid (24 bits) | 0 (8 bits) | sessions (8 bits)
- *
- * A word with another generation or tid is computed again.
+ * What the two programs of an event do that has a catcher (bpf/catcher.h): 0, or these bits. The
+ * daemon sets one after the other when it attaches a catcher, and clears all at once. Where
+ * features.running_readable there are no notes, and only the last bit is ever set.
  */
+enum catcher_state {
+	CATCHER_NOTES = 1 << 0,     /* the first program leaves notes */
+	CATCHER_GETS_REST = 1 << 1, /* it leaves hits to the catcher that it cannot note */
+	CATCHER_RECORDS = 1 << 2,   /* the catcher records hits without a note */
+};
+
 enum {
-	THREAD_SLOTS = 131072, /* power of two */
-	THREAD_TID_SHIFT = 16,
-	THREAD_GENERATION_SHIFT = 40,
+	CATCHER_ROWS_BITS = 9,
+	CATCHER_ROWS = 1 << CATCHER_ROWS_BITS,
+	CATCHER_EVENTS = 32,  /* ids of events with a catcher are below this */
+	CATCHER_COLUMNS = 16, /* events of one hook have different columns: id % CATCHER_COLUMNS */
+	CATCHER_CPUS = 2048,  /* power of two; machines with more use notes */
+};
+
+/* Of the events with a catcher, by id; the daemon reads the counts through mmap. */
+struct catching {
+	u64 caught[CATCHER_EVENTS]; /* hits that catchers recorded */
+	u64 left[CATCHER_EVENTS];   /* hits that first programs left to them */
+	/* Only where features.running_readable: the kernel's count of running instances of the first
+	 * program is at running[event] + cpu_offsets[cpu]. */
+	u64 running[CATCHER_EVENTS];
+	u64 cpu_offsets[CATCHER_CPUS];
+	/* Only where features.preemptible: the kernel's count of reasons not to preempt is at
+	 * preempt_count + cpu_offsets[cpu]. 0: not known. */
+	u64 preempt_count;
+	u64 located;                              /* used by the program `locate` only */
+	u64 notes[CATCHER_ROWS][CATCHER_COLUMNS]; /* 0: none. All offsets fit into an instruction */
+};
+
+/* What the daemon wants of the program `locate`: its first argument. The others follow. */
+enum catcher_locate {
+	LOCATE_RUNNING = 0, /* running[event]: event, descriptor of its program */
+	LOCATE_CPU = 1,     /* cpu_offsets[cpu]: cpu */
+	LOCATE_PREEMPT = 2, /* preempt_count: its address; needs the offsets of all CPUs */
 };
 
 /* The daemon changes this at run time. */
@@ -270,9 +265,10 @@ struct control {
 	u32 idle_by_name;    /* 1: a filter distinguishes the idle tasks of the CPUs by name */
 	/* By session: wake the reader each time this many bytes (a power of two) were written. */
 	u64 wakeup_bytes[SESSIONS_MAX];
+	u8 catcher_states[CATCHER_EVENTS]; /* by event id: enum catcher_state */
 	/* By event id: enum event_way. Set before its program is attached, cleared before it is
 	 * detached. */
-	u16 event_ways[EVENT_ID_MAX];
+	u32 event_ways[EVENT_ID_MAX];
 	/* By system call: the sessions that select it. */
 	u8 call_sessions[SYSCALL_ABIS][SYSCALL_MAX];
 	u32 all_calls_sessions; /* sessions that select all calls, also those with no place above */
@@ -293,6 +289,9 @@ struct control {
 	 * map unread_strings has. */
 	u32 unread_strings;
 	u32 reserved;
+	/* The times at which calls began are complete since this time; ns, CLOCK_BOOTTIME. UINT64_MAX:
+	 * a program that notes or takes them is not attached. */
+	u64 entries_since;
 };
 
 /* Value of the map tasks, key tid. Times in ns, CLOCK_BOOTTIME. */

@@ -6,6 +6,7 @@
  * read when the call begins. The kernel reads them itself during the call. They are read
  * again when it returns, and recorded as another event, because they may have changed.
  */
+#include "catcher.h"
 #include "syscall.h"
 
 enum {
@@ -270,8 +271,7 @@ static __always_inline u32 enter_string(const u64 *ctx, u32 abi, u32 arg, bool a
 }
 
 /* sys_enter(regs, nr) */
-SEC("?raw_tracepoint/sys_enter")
-int sys_enter_string(u64 *ctx)
+static __always_inline int run_sys_enter_string(u64 *ctx)
 {
 	struct task_struct *current = current_task();
 	u32 abi = syscall_abi(current, ctx[1]), strings = strings_of_call(abi, ctx[1]), unread = 0;
@@ -288,6 +288,7 @@ int sys_enter_string(u64 *ctx)
 		unread |= STRING_ADDRESS;
 	return unread ? note_unread(ctx, abi, ctx[1], unread) : 0;
 }
+DEFINE_CATCHER_AS(__always_inline, "?raw_tracepoint/sys_enter", sys_enter_string, 1)
 
 /* Not after a successful execve(): it has replaced the registers, and the memory. */
 static __always_inline void exit_string(const u64 *ctx, const struct unread_call *call, u32 abi, u32 arg,
@@ -309,8 +310,7 @@ static __always_inline void exit_string(const u64 *ctx, const struct unread_call
 }
 
 /* sys_exit(regs, ret) */
-SEC("?raw_tracepoint/sys_exit")
-int sys_exit_string(u64 *ctx)
+static __always_inline int run_sys_exit_string(u64 *ctx)
 {
 	const struct pt_regs *regs = TYPED_ARGUMENT(ctx, 0, struct pt_regs);
 	struct task_struct *current = current_task();
@@ -334,3 +334,5 @@ int sys_exit_string(u64 *ctx)
 	drop_unread(tid);
 	return 0;
 }
+/* Inlined: the stack has no room for one more function. */
+DEFINE_CATCHER_AS(__always_inline, "?raw_tracepoint/sys_exit", sys_exit_string, 1)

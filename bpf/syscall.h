@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which system call runs, and its arguments. */
+/* Which system call runs, its arguments, and when it began. */
 #ifndef KTRACED_BPF_SYSCALL_H
 #define KTRACED_BPF_SYSCALL_H
 
@@ -28,6 +28,20 @@ static __always_inline u32 matching_call(u32 sessions, struct task_struct *curre
 	return sessions ? matching_current(sessions, current) : 0;
 }
 
+/* At the tracepoint sys_exit(regs, ret): the number of the call that returns is still in orig_ax. */
+static __always_inline u32 returning_call(const u64 *args)
+{
+	const struct pt_regs *regs = TYPED_ARGUMENT(args, 0, struct pt_regs);
+
+	return READ(regs, orig_ax);
+}
+
+static __always_inline u32 matching_returning_call(u32 sessions, struct task_struct *current, const u64 *args,
+						   u32 other __attribute__((unused)))
+{
+	return matching_call(sessions, current, returning_call(args));
+}
+
 static __always_inline void read_args(hex_t args[6], const struct pt_regs *regs, u32 abi)
 {
 	if (abi == ABI_IA32) {
@@ -39,6 +53,47 @@ static __always_inline void read_args(hex_t args[6], const struct pt_regs *regs,
 		args[2] = READ(regs, dx), args[3] = READ(regs, r10);
 		args[4] = READ(regs, r8), args[5] = READ(regs, r9);
 	}
+}
+
+/*
+ * When threads entered their calls: the table call_entries. A thread alone writes words of its own
+ * tid, but threads whose tids share a place overwrite each other. A word that is not the thread's own
+ * means that the time is unknown.
+ */
+static __always_inline u64 *entry_place(u32 tid)
+{
+	return &call_entries[tid & (ENTRY_SLOTS - 1)];
+}
+
+static __always_inline u64 entry_word(u32 tid, u64 ts)
+{
+	return ts << ENTRY_TIME_SHIFT | (tid >> ENTRY_SLOTS_BITS & ENTRY_TID);
+}
+
+static __always_inline bool is_entry_of(u64 word, u32 tid)
+{
+	return (word & ENTRY_TID) == (tid >> ENTRY_SLOTS_BITS & ENTRY_TID);
+}
+
+/* When this thread entered its call; 0: unknown. Removes it: a call that seccomp refuses has no entry,
+ * and must not find that of an earlier one. */
+static __always_inline u64 take_entry(u32 tid)
+{
+	u64 *place = entry_place(tid), word = *(volatile u64 *)place;
+
+	if (!is_entry_of(word, tid))
+		return 0;
+	*(volatile u64 *)place = 0;
+	return word & ENTRY_UNCHECKED ? 0 : word >> ENTRY_TIME_SHIFT;
+}
+
+/* By execve, a thread has got the tid of its leader, which has ended in a call of its own. */
+static __always_inline void move_entry(u32 from, u32 to)
+{
+	u64 *place = entry_place(from), word = *(volatile u64 *)place;
+
+	*(volatile u64 *)entry_place(to) =
+		is_entry_of(word, from) ? (word & ~(u64)ENTRY_TID) | entry_word(to, 0) : 0;
 }
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* System calls. */
+#include "catcher.h"
 #include "syscall.h"
 
 static __always_inline u32 matching_entered_call(u32 sessions, struct task_struct *current, const u64 *args,
@@ -9,7 +10,8 @@ static __always_inline u32 matching_entered_call(u32 sessions, struct task_struc
 }
 
 /* sys_enter(regs, nr) */
-TYPED_EVENT(sys_enter, OF_CURRENT_IF(matching_entered_call), struct rec_sys_enter *r, const struct hit *hit)
+CAUGHT_TYPED_EVENT(sys_enter, 1, OF_CURRENT_IF(matching_entered_call), struct rec_sys_enter *r,
+		   const struct hit *hit)
 {
 	u32 abi = syscall_abi(hit->current, hit->args[1]);
 
@@ -18,22 +20,9 @@ TYPED_EVENT(sys_enter, OF_CURRENT_IF(matching_entered_call), struct rec_sys_ente
 	read_args(r->args, TYPED(hit, 0, struct pt_regs), abi);
 }
 
-/* The number of the call that returns is still in orig_ax. */
-static __always_inline u32 returning_call(const u64 *args)
-{
-	const struct pt_regs *regs = TYPED_ARGUMENT(args, 0, struct pt_regs);
-
-	return READ(regs, orig_ax);
-}
-
-static __always_inline u32 matching_returning_call(u32 sessions, struct task_struct *current, const u64 *args,
-						   u32 other __attribute__((unused)))
-{
-	return matching_call(sessions, current, returning_call(args));
-}
-
 /* sys_exit(regs, ret) */
-TYPED_EVENT(sys_exit, OF_CURRENT_IF(matching_returning_call), struct rec_sys_exit *r, const struct hit *hit)
+CAUGHT_TYPED_EVENT(sys_exit, 1, OF_CURRENT_IF(matching_returning_call), struct rec_sys_exit *r,
+		   const struct hit *hit)
 {
 	u32 nr = returning_call(hit->args);
 
@@ -41,3 +30,124 @@ TYPED_EVENT(sys_exit, OF_CURRENT_IF(matching_returning_call), struct rec_sys_exi
 	r->abi = syscall_abi(hit->current, nr);
 	r->ret = hit->args[1];
 }
+
+/*
+ * sys_completed: a call as one record, written when it returns. The registers still hold the
+ * arguments then, so at the entry only the time is noted. What is not certain of a call is marked as
+ * unknown.
+ */
+enum {
+	EXECVE_NATIVE = 59,
+	EXECVE_IA32 = 11,
+	EXECVE_X32 = 520,
+};
+
+/* Not an event: notes when a call begins. */
+SEC("?raw_tp/sys_enter")
+int note_entry(u64 *ctx __attribute__((unused)))
+{
+	u64 ts = bpf_ktime_get_boot_ns();
+	u32 tid = current_task()->pid;
+
+	*(volatile u64 *)entry_place(tid) = entry_word(tid, ts) | (features.preemptible ? ENTRY_UNCHECKED : 0);
+	return 0;
+}
+
+/* The same, at the hits at which the kernel skips note_entry(). It runs after it. Where programs can
+ * be preempted, an entry is valid only if this program has seen it. */
+SEC("?raw_tp/sys_enter")
+int check_entry(u64 *ctx __attribute__((unused)))
+{
+	u32 tid = current_task()->pid;
+	u64 *place = entry_place(tid), word = *(volatile u64 *)place;
+
+	if (!features.preemptible)
+		return 0;
+	*(volatile u64 *)place = word & ENTRY_UNCHECKED && is_entry_of(word, tid)
+					 ? word & ~(u64)ENTRY_UNCHECKED
+					 : entry_word(tid, bpf_ktime_get_boot_ns());
+	return 0;
+}
+
+/* The tid of a thread that has ended in a call may be in use again. The first return of a new thread,
+ * from the call that made it, has no entry. */
+static __always_inline s64 duration_of(struct task_struct *current, u64 entered, u64 now)
+{
+	if (entered < control.entries_since || entered < current->start_boottime || entered > now)
+		return -1;
+	return now - entered;
+}
+
+/* False after sigreturn, which leaves -1 in the place of the number, and after a successful execve. */
+static __always_inline bool keeps_args(u32 nr, u32 abi, s64 ret)
+{
+	if ((s32)nr == -1)
+		return false;
+	if (ret)
+		return true;
+	nr &= ~X32_SYSCALL_BIT;
+	return abi == ABI_IA32 ? nr != EXECVE_IA32 : nr != EXECVE_NATIVE && nr != EXECVE_X32;
+}
+
+DECLARE_EVENT(sys_completed, OF_CURRENT_IF(matching_returning_call))
+
+static __always_inline void fill_completed(struct rec_sys_completed *r, const struct hit *hit, u64 entered,
+					   u64 now)
+{
+	u32 nr = returning_call(hit->args), abi = syscall_abi(hit->current, nr);
+
+	r->nr = nr;
+	r->abi = abi;
+	r->ret = hit->args[1];
+	r->duration = duration_of(hit->current, entered, now);
+	if (!keeps_args(nr, abi, r->ret))
+		return;
+	r->args_known = 1;
+	read_args(r->args, TYPED(hit, 0, struct pt_regs), abi);
+}
+
+/* A hit that is recorded, not directly. */
+static __always_inline int record_completed(const struct hit *hit, u64 entered, u32 sessions)
+{
+	struct rec_sys_completed r = {};
+	u32 session = only_stream(sessions);
+	u64 now = bpf_ktime_get_boot_ns();
+
+	fill_completed(&r, hit, entered, now);
+	if (session)
+		return stream_put(now, &r.h, EVENT_sys_completed, sizeof(r), hit->current, session);
+	return emit_at(now, &r.h, EVENT_sys_completed, sizeof(r), sessions);
+}
+
+static __always_inline bool record_completed_directly(const struct hit *hit, const struct control *c,
+						      u64 entered)
+{
+	struct record *place =
+		begin_direct(hit->current, c, EVENT_sys_completed, sizeof(struct rec_sys_completed));
+	struct rec_sys_completed r = {};
+
+	if (!place)
+		return false;
+	fill_completed(&r, hit, entered, place->ts);
+	store_fields(place, &r.h, sizeof(r));
+	return true;
+}
+
+/* sys_exit(regs, ret) */
+static __always_inline int run_sys_completed(u64 *ctx)
+{
+	struct hit hit = { ctx, current_task() };
+	u64 entered = take_entry(hit.current->pid);
+	const struct control *c = &control;
+	u32 sessions;
+
+	barrier_var(c); /* load its address once on the direct way */
+	if (event_way(c, EVENT_sys_completed) >= WAY_DIRECT && record_completed_directly(&hit, c, entered))
+		return 0;
+	sessions = sessions_of_sys_completed(ctx, hit.current);
+	if (!sessions)
+		return 0;
+	hit.current = current_task();
+	return record_completed(&hit, entered, sessions);
+}
+DEFINE_CATCHER("?raw_tracepoint/sys_exit", sys_completed, 1)

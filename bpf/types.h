@@ -30,6 +30,7 @@ typedef s32 prio_t;          /* kernel priority: 0..99 real time, 120 = nice 0 *
 typedef u32 task_state_t;    /* state as ftrace reports it: bits of "SDTtXZPI", 0x100 preempted */
 typedef s32 syscall_nr_t;    /* system call number of the record's syscall_abi_t */
 typedef u32 syscall_abi_t;   /* 0 native x86-64, 1 32-bit (ia32), 2 x32 */
+typedef u16 syscall_abi16_t; /* the same, where there is little room */
 typedef s64 syscall_ret_t;   /* return value; -1..-4095 is a negated errno */
 typedef s32 signo_t;         /* signal number */
 typedef s32 sig_code_t;      /* si_code */

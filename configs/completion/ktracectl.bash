@@ -16,7 +16,7 @@ _ktracectl() {
 		fi
 		rest=${trimmed#"$piece"}
 	done
-	local current=${words[${#words[@]} - 1]} before='' line value
+	local current=${words[${#words[@]} - 1]} before='' files='' line value
 	# What bash does not replace: the current word up to its last separator.
 	if [[ $current == *[=:]* && $COMP_WORDBREAKS == *=* && $COMP_WORDBREAKS == *:* ]]; then
 		before=${current%"${current##*[=:]}"}
@@ -33,8 +33,14 @@ _ktracectl() {
 			continue
 			;;
 		esac
-		compopt -o filenames 2>/dev/null
+		files=yes
+		compopt -o filenames 2>/dev/null # readline quotes all values then
 	done < <("${COMP_WORDS[0]}" complete -- "${words[@]:1}" 2>/dev/null)
+	# Names of snapshots may have blanks, and what the shell would expand or run.
+	for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do
+		[[ -z $files && ${COMPREPLY[i]} == *[!a-zA-Z0-9_.,:=/@%+-]* ]] || continue
+		printf -v "COMPREPLY[i]" %q "${COMPREPLY[i]}"
+	done
 	if ((${#COMPREPLY[@]} == 1)) && [[ ${COMPREPLY[0]} == *= ]]; then
 		compopt -o nospace 2>/dev/null
 	fi

@@ -28,10 +28,17 @@ export function offset(ns, step) {
 
 const two = (n) => String(n).padStart(2, "0");
 
-// The wall clock at `ns` after boot, local time: { date, time, zone }; null if the window does not have it.
+// What CLOCK_REALTIME is ahead at `ns` after boot: each trace has its own offset, from its beginning to that of the next; 0n if it is unknown.
+const offsetAt = (ns, { clocks }) => (clocks.findLast(({ since_ns }) => since_ns <= ns) ?? clocks[0])?.offset ?? 0n;
+
+// Is the wall clock known at any time of the window?
+export const hasClock = ({ clocks }) => clocks.some(({ offset }) => offset !== 0n);
+
+// The wall clock at `ns` after boot, local time: { date, time, zone }; null if it is unknown.
 export function wallClock(ns, window) {
-  if (window.clock_offset === null) return null;
-  const microseconds = (BigInt(Math.floor(ns)) + window.clock_offset) / 1000n;
+  const offset = offsetAt(ns, window);
+  if (offset === 0n) return null;
+  const microseconds = (BigInt(Math.floor(ns)) + offset) / 1000n;
   const at = new Date(Number(microseconds / 1000n));
   const zone = -at.getTimezoneOffset();
   return {
@@ -45,7 +52,7 @@ export function wallClock(ns, window) {
 export function clockTime(ns, window) {
   const at = wallClock(ns, window);
   if (at === null) return null;
-  return at.date === wallClock(window.begin_ns, window).date ? at.time : `${at.date} ${at.time}`;
+  return at.date === wallClock(window.begin_ns, window)?.date ? at.time : `${at.date} ${at.time}`;
 }
 
 // "from 1.000000 to 2.000000 s after boot", and the wall clock if it is known.
@@ -53,7 +60,7 @@ export function windowText(window) {
   const seconds = (ns) => (ns / 1e9).toFixed(6);
   const boot = `from ${seconds(window.begin_ns)} to ${seconds(window.end_ns)} s after boot`;
   const begin = wallClock(window.begin_ns, window), end = wallClock(window.end_ns, window);
-  return begin === null ? boot : `${boot}: ${begin.date} ${begin.time} to ${end.time} (UTC${begin.zone})`;
+  return begin === null || end === null ? boot : `${boot}: ${begin.date} ${begin.time} to ${end.time} (UTC${begin.zone})`;
 }
 
 // 1 or 3 things: plural(3, "event").

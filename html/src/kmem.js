@@ -106,7 +106,7 @@ export function kmemSection(data, places) {
   const { kmem } = data;
   const section = el("section", { id: "kmem" }, el("h2", {}, "Kernel memory"), caveats(kmem.caveats));
   if (Object.values(kmem.types).every((use) => use.count === 0)) {
-    section.append(el("p", { class: "note" }, "The traces have no allocations."));
+    section.append(el("p", { class: "note" }, "The page has no allocations."));
     return section;
   }
   section.append(totals(data, places));

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Draws the page from the data in it.
+import { fileSection } from "./files.js";
 import { kmemSection } from "./kmem.js";
 import { processSection } from "./processes.js";
 import { schedSection } from "./sched.js";
 import { bar, head, summarySection } from "./summary.js";
 import { syscallSection } from "./syscalls.js";
 import { timelineSection } from "./timeline.js";
+import { wakeupSection } from "./wakeups.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 // Exact: of the number in JSON the last digits are rounded.
-data.window.clock_offset = data.clock_offset_ns === undefined ? null : BigInt(data.clock_offset_ns);
+data.window.clocks = data.clocks.map(({ since_ns, clock_offset_ns }) => ({ since_ns, offset: BigInt(clock_offset_ns) }));
 document.getElementById("bar").append(...bar());
 document.getElementById("head").append(...head(data).filter((part) => part !== null));
 const timeline = timelineSection(data);
-document.getElementById("main").replaceChildren(
-  timeline.element, processSection(data, timeline.places), schedSection(data, timeline.places), syscallSection(data, timeline.places), kmemSection(data, timeline.places), summarySection(data, timeline.places));
+const kSections = [processSection, schedSection, wakeupSection, syscallSection, fileSection, kmemSection, summarySection];
+document.getElementById("main").replaceChildren(timeline.element, ...kSections.map((section) => section(data, timeline.places)));
 // Canvases are drawn with the next frame; at the frame after that they are complete.
 requestAnimationFrame(() => requestAnimationFrame(() => {
   document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));

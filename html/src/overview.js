@@ -2,7 +2,7 @@
 // An overview of the whole window: how busy all CPUs were, where events were lost, and which part is
 // shown. Dragging selects another part.
 import { el } from "./dom.js";
-import { contextOf, kGutter } from "./paint.js";
+import { contextOf, fitted, gutterOf } from "./paint.js";
 import { themeColours } from "./theme.js";
 
 const kBins = 600;
@@ -41,35 +41,36 @@ export class Overview {
 
   redraw() {
     const width = this.element.clientWidth;
-    if (width <= kGutter) return;
+    const gutter = gutterOf(width);
+    if (width <= gutter) return;
     const colours = themeColours();
     const context = contextOf(this.canvas, width, kHeight);
-    const plot = width - kGutter, { range } = this;
+    const plot = width - gutter, { range } = this;
     context.font = `11px ${colours.font}`;
     context.fillStyle = colours.muted;
-    context.fillText("CPUs busy, whole window", 8, kHeight / 2);
+    context.fillText(fitted(context, "CPUs busy, whole window", gutter - 16), 8, kHeight / 2);
     context.fillStyle = colours.lane;
-    context.fillRect(kGutter, 0, plot, kHeight);
+    context.fillRect(gutter, 0, plot, kHeight);
     context.fillStyle = colours.faint;
     for (let bin = 0; bin < kBins; bin += 1) {
       const height = Math.min(1, this.bins[bin]) * (kHeight - 6);
-      context.fillRect(kGutter + (bin * plot) / kBins, kHeight - height, plot / kBins + 0.5, height);
+      context.fillRect(gutter + (bin * plot) / kBins, kHeight - height, plot / kBins + 0.5, height);
     }
     context.fillStyle = colours.loss;
     for (const lane of this.losses)
       for (let i = 0; i < lane.size; i += 1)
-        context.fillRect(kGutter + (lane.begin[i] / range.length) * plot - 0.5, 0, 1.5, 6);
-    this.#paintShown(context, plot, colours);
+        context.fillRect(gutter + (lane.begin[i] / range.length) * plot - 0.5, 0, 1.5, 6);
+    this.#paintShown(context, gutter, plot, colours);
   }
 
-  #paintShown(context, plot, colours) {
+  #paintShown(context, gutter, plot, colours) {
     const { range } = this;
-    const left = kGutter + (range.begin / range.length) * plot;
+    const left = gutter + (range.begin / range.length) * plot;
     const width = Math.max(2, (range.span / range.length) * plot);
     context.fillStyle = colours.panel;
     context.globalAlpha = 0.6;
-    context.fillRect(kGutter, 0, left - kGutter, kHeight);
-    context.fillRect(left + width, 0, kGutter + plot - left - width, kHeight);
+    context.fillRect(gutter, 0, left - gutter, kHeight);
+    context.fillRect(left + width, 0, gutter + plot - left - width, kHeight);
     context.globalAlpha = 1;
     context.strokeStyle = colours.accent;
     context.strokeRect(left + 0.5, 0.5, width - 1, kHeight - 1);
@@ -77,7 +78,8 @@ export class Overview {
 
   #timeAt(event) {
     const box = this.canvas.getBoundingClientRect();
-    const share = (event.clientX - box.left - kGutter) / (box.width - kGutter);
+    const gutter = gutterOf(box.width);
+    const share = (event.clientX - box.left - gutter) / (box.width - gutter);
     return Math.max(0, Math.min(1, share)) * this.range.length;
   }
 

@@ -3,7 +3,8 @@
 import { offset } from "./format.js";
 import { kOnPalette } from "./theme.js";
 
-export const kGutter = 168; // pixels for the names of lanes
+// Pixels for the names of lanes, of a timeline that is `width` pixels wide.
+export const gutterOf = (width) => (width < 480 ? 92 : 168);
 
 // An empty canvas in the resolution of the screen; returns its context, in CSS pixels.
 export function contextOf(canvas, width, height) {
@@ -47,13 +48,13 @@ export function ticksOf(range, width) {
 }
 
 export function paintAxis(context, range, width, height, colours) {
-  const plot = width - kGutter;
+  const gutter = gutterOf(width), plot = width - gutter;
   const { step, ticks } = ticksOf(range, plot);
   context.font = `11px ${colours.font}`;
   context.fillStyle = colours.muted;
   context.strokeStyle = colours.line;
   for (const tick of ticks) {
-    const x = kGutter + ((tick - range.begin) / range.span) * plot;
+    const x = gutter + ((tick - range.begin) / range.span) * plot;
     const text = offset(tick, step);
     context.fillRect(Math.round(x), height - 5, 1, 5);
     const left = Math.min(x + 4, width - context.measureText(text).width - 2);

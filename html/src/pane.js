@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Rows of lanes that scroll together, over a range of time.
 import { el } from "./dom.js";
-import { contextOf, fitted, kGutter, paintBand, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
+import { contextOf, fitted, gutterOf, paintBand, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
 import { themeColours } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
@@ -50,7 +50,8 @@ export class Pane {
   #draw() {
     this.#frame = 0;
     const width = this.element.clientWidth, height = this.element.clientHeight;
-    if (width <= kGutter) return;
+    const gutter = gutterOf(width);
+    if (width <= gutter) return;
     const colours = themeColours();
     const context = contextOf(this.canvas, width, height);
     const { range } = this.shared;
@@ -62,7 +63,7 @@ export class Pane {
       if (y > height) break;
       this.#paintRow(context, this.#rows[i], y, width, range, colours);
     }
-    const all = { x: kGutter, y: 0, width: width - kGutter, height };
+    const all = { x: gutter, y: 0, width: width - gutter, height };
     for (const lane of this.bands) paintBand(context, lane, range, all, colours);
     this.#paintCursor(context, width, height, colours);
   }
@@ -70,15 +71,17 @@ export class Pane {
   #paintGrid(context, width, height, colours) {
     const { range } = this.shared;
     context.fillStyle = colours.line;
-    for (const tick of ticksOf(range, width - kGutter).ticks)
-      context.fillRect(Math.round(kGutter + ((tick - range.begin) / range.span) * (width - kGutter)), 0, 1, height);
+    const gutter = gutterOf(width), plot = width - gutter;
+    for (const tick of ticksOf(range, plot).ticks)
+      context.fillRect(Math.round(gutter + ((tick - range.begin) / range.span) * plot), 0, 1, height);
   }
 
   #paintRow(context, row, y, width, range, colours) {
-    const box = { x: kGutter, y: y + 3, width: width - kGutter, height: kRow - 5 };
+    const gutter = gutterOf(width);
+    const box = { x: gutter, y: y + 3, width: width - gutter, height: kRow - 5 };
     const { highlight } = this.shared;
     context.fillStyle = colours.text;
-    context.fillText(fitted(context, row.label, kGutter - 16), 8, y + kRow / 2);
+    context.fillText(fitted(context, row.label, gutter - 16), 8, y + kRow / 2);
     context.fillStyle = colours.lane;
     context.fillRect(box.x, box.y, box.width, box.height);
     if (row.unknown) paintUnknown(context, row.unknown, range, box, colours);
@@ -91,24 +94,27 @@ export class Pane {
     const { range, cursor } = this.shared;
     if (cursor === null || cursor < range.begin || cursor > range.end) return;
     context.fillStyle = colours.accent;
-    context.fillRect(Math.round(kGutter + ((cursor - range.begin) / range.span) * (width - kGutter)), 0, 1, height);
+    const gutter = gutterOf(width);
+    context.fillRect(Math.round(gutter + ((cursor - range.begin) / range.span) * (width - gutter)), 0, 1, height);
   }
 
   // The time at a pointer.
   #timeAt(event) {
     const box = this.canvas.getBoundingClientRect();
     const { range } = this.shared;
-    return range.begin + ((event.clientX - box.left - kGutter) / (box.width - kGutter)) * range.span;
+    const gutter = gutterOf(box.width);
+    return range.begin + ((event.clientX - box.left - gutter) / (box.width - gutter)) * range.span;
   }
 
   // The object at a pointer: { row, slice } or { row, loss }.
   #hit(event) {
     const box = this.canvas.getBoundingClientRect();
-    if (event.clientX < box.left + kGutter) return null;
+    const gutter = gutterOf(box.width);
+    if (event.clientX < box.left + gutter) return null;
     const row = this.#rows[Math.floor((event.clientY - box.top + this.element.scrollTop) / kRow)];
     if (row === undefined) return null;
     const at = this.#timeAt(event);
-    const near = (kNear * this.shared.range.span) / (box.width - kGutter);
+    const near = (kNear * this.shared.range.span) / (box.width - gutter);
     const loss = row.losses?.find(at, 2 * near) ?? -1;
     if (loss >= 0) return { row, loss };
     const slice = row.lane.find(at, near);
@@ -120,7 +126,7 @@ export class Pane {
     const { range } = this.shared;
     let drag = null;
     this.element.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || event.offsetX < kGutter) return;
+      if (event.button !== 0 || event.offsetX < gutterOf(this.element.clientWidth)) return;
       drag = { x: event.clientX, begin: range.begin, end: range.end, moved: false };
       this.canvas.setPointerCapture(event.pointerId);
     });
@@ -146,8 +152,8 @@ export class Pane {
     if (Math.abs(event.clientX - drag.x) > 3) drag.moved = true;
     if (!drag.moved) return;
     hideTooltip();
-    const width = this.canvas.getBoundingClientRect().width - kGutter;
-    const by = ((drag.x - event.clientX) / width) * (drag.end - drag.begin);
+    const { width } = this.canvas.getBoundingClientRect();
+    const by = ((drag.x - event.clientX) / (width - gutterOf(width))) * (drag.end - drag.begin);
     this.shared.range.set(drag.begin + by, drag.end + by);
   }
 

@@ -28,7 +28,7 @@ export function processSection(data, places) {
   const { processes } = data;
   const section = el("section", { id: "processes" }, el("h2", {}, "Processes"), caveats(processes.caveats));
   if (processes.processes.rows.length === 0) {
-    section.append(el("p", { class: "note" }, "The traces have no events of processes."));
+    section.append(el("p", { class: "note" }, "The page has no events of processes."));
     return section;
   }
   section.append(table({
@@ -42,10 +42,10 @@ export function processSection(data, places) {
       ...clockColumn(data.window, (row) => row.start_ns ?? null),
       { title: "Lived", value: (row) => row.lifetime_ns, text: (row) => known(row.lifetime_ns, (ns) => (isOpen(row) ? `> ${duration(ns)}` : duration(ns))), help: "Up to the end of the trace, if it runs then: more than that" },
       { title: "CPU time", value: (row) => row.cpu_ns, text: (row) => known(row.cpu_ns, duration) },
+      { title: "End", text: (row) => printable(endOf(row)) },
+      { title: "Program", wide: true, text: (row) => printable(row.argv ?? row.program ?? "") },
       { title: "Threads", value: (row) => row.threads, text: (row) => count(row.threads), help: "That were created in the trace" },
       { title: "Control group", text: (row) => printable(groupOf(row)), help: "Of a container its short id; the path is in the JSON of report processes" },
-      { title: "End", text: (row) => printable(endOf(row)) },
-      { title: "Program", text: (row) => printable(row.argv ?? row.program ?? "") },
     ],
   }));
   if (processes.not_followed !== 0)

@@ -48,7 +48,7 @@ export function schedSection(data, places) {
   const { sched } = data;
   const section = el("section", { id: "sched" }, el("h2", {}, "Scheduling"), caveats(sched.caveats));
   if (sched.threads.rows.length === 0) {
-    section.append(el("p", { class: "note" }, "The traces have no scheduling events."));
+    section.append(el("p", { class: "note" }, "The page has no scheduling events."));
     return section;
   }
   const chart = histogram("delay-histogram", "How long threads waited from being woken to running");

@@ -2,7 +2,7 @@
 // The section on system calls.
 import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
-import { count, duration } from "./format.js";
+import { count, duration, plural } from "./format.js";
 import { caveats } from "./summary.js";
 import { clockColumn, table } from "./table.js";
 
@@ -30,7 +30,7 @@ function timesOf(syscalls, places) {
   return el("div", { class: "columns wide-first" },
     el("div", {},
       el("h3", {}, "By call"), el("p", { class: "note" }, "A click on a row shows its distribution."),
-      table({ id: "calls-table", rows: syscalls.calls.rows, of: syscalls.calls.of, sorted: "Total", pick: show, place: (row) => (row.others ? null : places.call(row.syscall)), columns: [{ title: "System call", text: callOf }, ...kTimes] })),
+      table({ id: "calls-table", rows: syscalls.calls.rows, of: syscalls.calls.of, sorted: "Total", pick: show, place: (row) => (row.others ? null : places.call(row.syscall)) ?? places.first(row), columns: [{ title: "System call", text: callOf }, ...kTimes] })),
     el("div", {}, title, chart.element));
 }
 
@@ -52,10 +52,10 @@ function notes(syscalls) {
   const texts = [
     ["running", "had not returned at the end"],
     ["begun_before", "began before the trace, or their beginning is missing: counted, not timed"],
-    ["end_unseen", "have no end in the trace although their thread went on"],
+    ["end_unseen", "did not end in the trace although their thread went on"],
     ["uncertain", "ran while events were lost: counted, not timed"],
   ];
-  return texts.filter(([key]) => syscalls[key] !== 0).map(([key, text]) => el("p", { class: "note" }, `${count(syscalls[key])} calls ${text}.`));
+  return texts.filter(([key]) => syscalls[key] !== 0).map(([key, text]) => el("p", { class: "note" }, `${plural(syscalls[key], "call")} ${text}.`));
 }
 
 // `places`: placesOn() the timeline.
@@ -63,7 +63,7 @@ export function syscallSection(data, places) {
   const { syscalls } = data;
   const section = el("section", { id: "syscalls" }, el("h2", {}, "System calls"), caveats(syscalls.caveats));
   if (syscalls.calls.rows.length === 0) {
-    section.append(el("p", { class: "note" }, "The traces have no system calls."));
+    section.append(el("p", { class: "note" }, "The page has no system calls."));
     return section;
   }
   section.append(
@@ -71,7 +71,7 @@ export function syscallSection(data, places) {
     el("h3", {}, "By process"),
     table({
       id: "process-calls-table", rows: syscalls.processes.rows, of: syscalls.processes.of, sorted: "Total",
-      place: (row) => (row.others ? null : row.pid === null ? places.thread(row.tid, "?") : places.call(row.syscall, row.pid)),
+      place: (row) => (row.others ? null : row.pid === null ? places.thread(row.tid, "?") : places.call(row.syscall, row.pid)) ?? places.first(row),
       columns: [
         { title: "PID", value: (row) => row.pid ?? null, text: (row) => (row.others ? "" : String(row.pid ?? "?")) },
         { title: "Process", text: (row) => (row.others ? "" : printable(row.pid === null ? `(thread ${row.tid})` : row.comm ?? "?")) },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Tables that a click on a heading sorts, and that the search box filters.
 import { el } from "./dom.js";
-import { clockTime, count } from "./format.js";
+import { clockTime, count, hasClock } from "./format.js";
 import { onSearch } from "./search.js";
 
 function placeButton(show) {
@@ -14,12 +14,12 @@ function placeButton(show) {
 
 // A column for the wall clock at `ns(row)` after boot, which may be null; none if the window does not have it. For `columns`: ...clockColumn().
 export function clockColumn(window, ns) {
-  if (window.clock_offset === null) return [];
-  return [{ title: "Wall clock", value: ns, text: (row) => (ns(row) === null ? "–" : clockTime(ns(row), window)), help: "Local time" }];
+  if (!hasClock(window)) return [];
+  return [{ title: "Wall clock", value: ns, text: (row) => (ns(row) === null ? "–" : (clockTime(ns(row), window) ?? "–")), help: "Local time" }];
 }
 
-// A column is { title, text(row), value(row), help }. One without `value` is text, and is sorted by
-// its text. A row whose value is null comes last in either direction. `sorted` is the title of the
+// A column is { title, text(row), value(row), help, wide }. One without `value` is text, and is sorted by
+// its text. A long text of a `wide` one is cut, and is shown whole when the pointer is on it. A row whose value is null comes last in either direction. `sorted` is the title of the
 // column that sorts at first, in descending order; with null the rows keep their order.
 // `pick(row)` is called when a row is clicked, and marks the row; the first row is marked at the beginning.
 // `place(row)` returns a function that shows the row's place on the timeline, or null. The rows get a button for it; without `pick`
@@ -53,8 +53,14 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
       nothing(a) - nothing(b) || (nothing(a) ? 0 : (up ? 1 : -1) * compare(key(a), key(b))));
   }
 
+  function cellOf(column, row) {
+    const text = column.text(row);
+    if (column.wide) return el("td", { class: "wide", title: text }, text);
+    return el("td", { class: column.value ? "number" : undefined }, text);
+  }
+
   function rowOf(row) {
-    const cells = columns.map((column) => el("td", { class: column.value ? "number" : undefined }, column.text(row)));
+    const cells = columns.map((column) => cellOf(column, row));
     const show = place ? place(row) : null;
     if (place) cells.push(el("td", { class: "place" }, show === null ? null : placeButton(show)));
     if (!pick) return el("tr", show === null ? {} : { class: "pickable", onclick: show }, ...cells);

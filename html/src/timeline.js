@@ -119,7 +119,7 @@ export function reductions(timeline) {
       `${count(calls.left_out)} calls are not drawn: of ${count(calls.threads)} threads with calls or more, ` +
       `the ${count(calls.lanes.length)} with the most have a lane.`);
   if (calls.uncertain !== 0)
-    sentences.push(`${count(calls.uncertain)} calls are not drawn, because their beginning or their end is not in the trace.`);
+    sentences.push(`${plural(calls.uncertain, "call")} ${calls.uncertain === 1 ? "is" : "are"} not drawn, because the beginning or the end is not in the trace.`);
   if (losses.grain_ns !== 0)
     sentences.push(`Losses closer than ${duration(losses.grain_ns)} to each other have one mark.`);
   return sentences;
@@ -238,7 +238,7 @@ export function timelineSection(data) {
   const { timeline } = data;
   const drawn = new Timeline(data);
   const section = el("section", { id: "timeline" }, el("h2", {}, "Timeline"));
-  if (timeline.run.of === 0) section.append(el("p", { class: "note" }, "The traces have no sched_switch, so it is not known what ran on the CPUs."));
+  if (timeline.run.of === 0) section.append(el("p", { class: "note" }, "The page has no sched_switch, so it is not known what ran on the CPUs."));
   section.append(
     toolbar(drawn),
     el("div", { class: "timeline" }, drawn.overview.element, drawn.axis, drawn.cpuPane.element),

@@ -14,8 +14,8 @@ build_packages=(
 html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
-	babeltrace2 e2fsprogs strace trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
-	curl prometheus python3 python3-jsonschema procps systemd
+	babeltrace2 e2fsprogs linux-perf strace trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
+	curl libcap2-bin prometheus python3 python3-jsonschema python3-yaml procps systemd
 	fish man-db mandoc tmux zsh
 )
 # For scripts/package.
@@ -36,15 +36,21 @@ missing_packages() {
 }
 
 # install_packages NAME…: installs missing ones from the archive of this machine's own apt
-# configuration.
+# configuration. Two scripts that do so at once take turns, because apt refuses the second.
 install_packages() {
-	local missing
 	need_apt "$@"
+	[ -n "$(missing_packages "$@")" ] || return 0
+	(flock 9 && install_missing "$@") 9>/run/lock/ktraced-packages || exit
+}
+
+# install_missing NAME…: those that are still missing. What apt starts must not keep the lock, descriptor 9.
+install_missing() {
+	local missing
 	mapfile -t missing < <(missing_packages "$@")
 	[ "${#missing[@]}" -eq 0 ] && return
 	say "Installing ${missing[*]}"
-	update_packages || die "apt-get update failed; is a package mirror configured?"
-	get_packages "${missing[@]}" || die "apt-get could not install ${missing[*]}"
+	update_packages 9>&- || die "apt-get update failed; is a package mirror configured?"
+	get_packages "${missing[@]}" 9>&- || die "apt-get could not install ${missing[*]}"
 }
 
 need_apt() { command -v apt-get >/dev/null || die "no apt-get on this machine; install by hand: $*"; }

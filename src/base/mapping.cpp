@@ -14,6 +14,15 @@ Result<Mapping> Mapping::map(int fd, size_t size, int protection, size_t offset)
   return Mapping(address, size);
 }
 
+Result<Mapping> Mapping::map_at(uintptr_t address, int fd, size_t size, int protection) {
+  // A fixed address is what this is about.
+  void* requested = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  void* got = ::mmap(requested, size, protection, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+  if (got == MAP_FAILED)
+    return fail(ExitCode::os, "cannot map {} bytes at {}: {}", size, requested, errno_text(errno));
+  return Mapping(got, size);
+}
+
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   if (this != &other) {
     unmap();

@@ -116,7 +116,7 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
   snapshots_ =
       std::make_unique<Snapshots>(loop_, tracer_->parts(), symbols_, access_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
-  if (auto set = apply_output(config_.stream.output); !set) return set;
+  if (auto set = apply_stream(config_.stream); !set) return set;
 
   add_methods(*server_, {.loop = loop_,
                          .tracer = tracer_->parts(),
@@ -129,7 +129,7 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
                          .access = access_,
                          .commands = commands_,
                          .lists = lists_,
-                         .searches = searches_,
+                         .reader_lists = reader_lists_,
                          .reload = [this](OnReloaded then) { reload(std::move(then)); }});
   if (auto served = serve_metrics(std::move(log_lines_lost)); !served) return served;
   tracer_->work_in(loop_);
@@ -162,29 +162,6 @@ std::string Daemon::status() const {
                                      : fmt::format(" and {} drop-ins", drop_ins));
 }
 
-// The recorder queries the tracer only while something is published, so while there is a tracer.
-void Daemon::make_recorder() {
-  recorder_ = std::make_unique<StreamRecorder>(TraceFacts{
-      .manifest = [this] { return tracer_->parts().metadata.manifest(SESSION_OUTPUT); },
-      .current_config = [this] { return tracer_->parts().reconciler.config_of(SESSION_OUTPUT); },
-      .missed = [this] { return tracer_->parts().metadata.missed(SESSION_OUTPUT); },
-      .follow_lost = [this] { return tracer_->parts().filters.follow_lost(); },
-      .names = [this] { return tracer_->parts().metadata.records(); },
-      .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
-      .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
-      .lost_before = [this] { return tracer_->parts().rings.lost_before(); },
-      .replaced = [this] { return describe_losses(tracer_->parts().replaced); },
-      .mask = [this](const Schema& schema) { return access_.mask_for_trace(schema); }});
-}
-
-// The recorder is registered before the stream starts, and removed after the stream has ended.
-Result<> Daemon::apply_output(const std::optional<StreamOutput>& output) {
-  if (auto set = tracer_->parts().session_control.set_output(output.has_value()); !set) return set;
-  recorder_->apply(output);
-  if (output) tracer_->parts().session_control.drain().request_batch(SESSION_OUTPUT);
-  return {};
-}
-
 Result<> Daemon::watch_signals() {
   for (int signal : {SIGTERM, SIGINT})
     if (auto added = add_signal(signal, "stop", [this] { stop(); }); !added) return added;
@@ -207,8 +184,8 @@ Result<> Daemon::watch_signals() {
 Result<> Daemon::add_signal(int signal, const char* method, std::function<void()> callback) {
   auto source = loop_.add_signal(
       signal, [signal, method, call = std::move(callback)](const SignalSender& by) {
-        log_privileged({.pid = by.pid, .uid = by.uid}, method,
-                       {{"signal", fmt::format("SIG{}", ::sigabbrev_np(signal))}});
+        log_request({.pid = by.pid, .uid = by.uid}, method,
+                    {{"signal", fmt::format("SIG{}", ::sigabbrev_np(signal))}});
         call();
       });
   if (!source) return propagate(source);
@@ -312,7 +289,7 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   metrics_->apply(std::move(*metrics));
   add_if_changed(*changed, "metrics", config_.metrics.listen, config.metrics.listen);
   snapshots_->apply(config.flight);
-  if (auto set = apply_output(config.stream.output); !set) return propagate(set);
+  if (auto set = apply_stream(config.stream); !set) return propagate(set);
   add_if_changed(*changed, "log", config_.log.level, config.log.level);
   spdlog::set_level(spdlog::level::from_str(config.log.level));
   config_ = std::move(config);

@@ -52,7 +52,8 @@ class Daemon {
   Result<> serve_metrics(std::function<uint64_t()> log_lines_lost);
   Result<> listen(std::optional<Fd> passed_socket);
   void make_recorder();
-  Result<> apply_output(const std::optional<StreamOutput>& output);
+  Result<> apply_stream(const StreamConfig& stream);
+  void schedule_stream(bool realtime);
   void apply_access(const Config& config, const std::optional<gid_t>& readers);
   void end_readers(const ReaderRules& rules);
   Result<> watch_signals();
@@ -74,7 +75,8 @@ class Daemon {
 
   EventLoop& loop_;
   HeapTrimmer heap_{loop_};
-  CommandQueue commands_{loop_}, lists_{loop_}, searches_{loop_};
+  CommandQueue commands_{loop_};
+  ListQueues lists_{loop_}, reader_lists_{loop_};
   std::filesystem::path config_file_;
   Config config_;
   KernelSymbols symbols_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "schema/annotations.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace ktraced {
@@ -37,6 +38,16 @@ std::string annotation_of(const Field& field) {
     default:
       return "";
   }
+}
+
+std::optional<Field> context_of(const Event& event, Meaning meaning) {
+  const Meaning context = meaning == Meaning::syscall_nr    ? Meaning::syscall_abi
+                          : meaning == Meaning::syscall_ret ? Meaning::syscall_nr
+                          : meaning == Meaning::sig_code    ? Meaning::signo
+                                                            : Meaning::number;
+  const auto found = std::ranges::find(event.fields, context, &Field::meaning);
+  if (context == Meaning::number || found == event.fields.end()) return std::nullopt;
+  return *found;
 }
 
 ExitAnnotations exit_annotations_of(const Field& field) {

@@ -18,6 +18,23 @@ enum class PathRole : uint8_t {
   mount_source,  // of mount: a device, or any text
 };
 
+// Its name in reports and queries.
+[[nodiscard]] constexpr std::string_view name_of(PathRole role) {
+  switch (role) {
+    case PathRole::path:
+      return "path";
+    case PathRole::old_path:
+      return "old_path";
+    case PathRole::new_path:
+      return "new_path";
+    case PathRole::link_target:
+      return "link_target";
+    case PathRole::mount_source:
+      return "mount_source";
+  }
+  return "";
+}
+
 // The path at an argument of a call.
 struct PathArgument {
   PathRole role = PathRole::path;

@@ -32,6 +32,7 @@ constexpr MeaningNames kMeanings[] = {
     {Meaning::task_state, "task_state", "task_state_t"},
     {Meaning::syscall_nr, "syscall_nr", "syscall_nr_t"},
     {Meaning::syscall_abi, "syscall_abi", "syscall_abi_t"},
+    {Meaning::syscall_abi, "syscall_abi", "syscall_abi16_t"},
     {Meaning::syscall_ret, "syscall_ret", "syscall_ret_t"},
     {Meaning::signo, "signo", "signo_t"},
     {Meaning::sig_code, "sig_code", "sig_code_t"},

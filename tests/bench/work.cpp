@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Repeats one kind of work and measures the cost of one turn:
 //
-//   bench_work getppid|pingpong|procfile|read [--empty TRACEPOINT,…]
+//   bench_work getppid|getppid-few|pingpong|procfile|read [--empty TRACEPOINT,…]
+//   bench_work hold --empty TRACEPOINT,…
+//   bench_work threads COUNT
+//   bench_work compete getppid|files TASKS SECONDS
 //
 // It prints the cycles of the time stamp counter for one turn: the median of several long
-// stretches. So it includes regular work of the kernel (ticks, RCU), and leaves out a stretch with
-// rare work. In a virtual machine that counts instructions, a cycle is an instruction.
+// stretches, with pauses in between. So it includes regular work of the kernel (ticks, RCU), and
+// leaves out stretches with rare work, even of a second. In a virtual machine that counts
+// instructions, a cycle is an instruction.
 //
 // With --empty, BPF programs that do nothing are attached to the named raw tracepoints during the
-// work: that is the cost of the hooks alone.
+// work: that is the cost of the hooks alone. `hold` does no work: it prints "ready" and keeps them
+// attached until it is ended. `threads` prints "ready" when that many threads sleep, until it is
+// ended. `compete` repeats the work in several processes on CPU 0, and prints nothing.
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,12 +30,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
 namespace {
 
 constexpr size_t kStretches = 11;
+constexpr unsigned kPauseUs = 200'000;
 
 [[noreturn]] void give_up(const std::string& what) {
   std::perror(("bench_work: " + what).c_str());
@@ -93,6 +104,17 @@ void open_and_close(unsigned turns) {
   }
 }
 
+void use_files(unsigned turns) {
+  std::array<char, 512> text{};
+  struct stat status{};
+  for (unsigned i = 0; i < turns; ++i) {
+    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (file < 0 || read(file, text.data(), text.size()) <= 0) give_up("/proc/self/stat");
+    close(file);
+    if (stat("/proc/self/stat", &status) != 0) give_up("/proc/self/stat");
+  }
+}
+
 void read_bytes(unsigned turns) {
   static const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   char byte = 0;
@@ -102,11 +124,16 @@ void read_bytes(unsigned turns) {
 
 Work work_called(const std::string& name) {
   if (name == "getppid") return {.turns = 20000, .run = getppid_calls};
+  // For stream rings of several sessions, which must not be emptied meanwhile.
+  if (name == "getppid-few") return {.turns = 2000, .run = getppid_calls};
   if (name == "pingpong") return {.turns = 1000, .run = ping_pong};
   if (name == "procfile") return {.turns = 1000, .run = open_and_close};
+  if (name == "files") return {.turns = 500, .run = use_files};
   if (name == "read") return {.turns = 20000, .run = read_bytes};
-  std::fprintf(stderr, "bench_work: knows getppid, pingpong, procfile and read, not %s\n",
-               name.c_str());
+  std::fprintf(
+      stderr,
+      "bench_work: knows getppid, getppid-few, pingpong, procfile, files and read, not %s\n",
+      name.c_str());
   std::exit(1);
 }
 
@@ -131,6 +158,7 @@ double cycles_of_a_turn(const Work& work) {
   std::vector<double> stretches;
   work.run(work.turns);  // once for the caches and the slow first times
   for (size_t i = 0; i < kStretches; ++i) {
+    usleep(kPauseUs);
     const auto begin = __rdtsc();
     work.run(work.turns);
     stretches.push_back(static_cast<double>(__rdtsc() - begin) / work.turns);
@@ -140,9 +168,82 @@ double cycles_of_a_turn(const Work& work) {
   return *middle;
 }
 
+// Turns of equal length would begin at the same place of each slice of a counted machine.
+void wait_a_little(unsigned& random) {
+  random = random * 1103515245 + 12345;
+  for (unsigned i = random >> 27; i != 0; --i) asm volatile("");
+}
+
+double seconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+[[noreturn]] void repeat_until(const Work& work, unsigned random, double end) {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(0, &first);
+  if (sched_setaffinity(0, sizeof(first), &first) != 0) give_up("CPU 0");
+  while (seconds_now() < end) {
+    for (unsigned i = 0; i < work.turns / 100; ++i) {
+      work.run(1);
+      wait_a_little(random);
+    }
+  }
+  _exit(0);
+}
+
+int compete(const Work& work, unsigned tasks, int seconds) {
+  const double end = seconds_now() + seconds;
+  for (unsigned i = 0; i < tasks; ++i) {
+    const pid_t child = fork();
+    if (child < 0) give_up("fork");
+    if (child == 0) repeat_until(work, i, end);
+  }
+  int failed = 0;
+  int status = 0;
+  while (wait(&status) > 0) failed |= status;
+  return failed != 0 ? 1 : 0;
+}
+
+[[noreturn]] void stay_ready() {
+  std::puts("ready");
+  std::fflush(stdout);
+  while (true) pause();
+}
+
+int sleep_forever(void* /*unused*/) {
+  while (true) syscall(SYS_pause);
+}
+
+// Threads with stacks of a page: pthreads would need four, and a thread-local area.
+void start_threads(unsigned count) {
+  constexpr size_t kStack = 4096;
+  char* stacks = static_cast<char*>(mmap(nullptr, count * kStack, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (stacks == MAP_FAILED) give_up("stacks");
+  constexpr int kThread =
+      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  for (unsigned i = 0; i < count; ++i) {
+    if (clone(sleep_forever, stacks + (i + 1) * kStack, kThread, nullptr) < 0) give_up("a thread");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && !std::strcmp(argv[1], "hold")) {
+    attach_empty_programs(argv[3]);
+    stay_ready();
+  }
+  if (argc == 3 && !std::strcmp(argv[1], "threads")) {
+    start_threads(static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)));
+    stay_ready();
+  }
+  if (argc == 5 && !std::strcmp(argv[1], "compete"))
+    return compete(work_called(argv[2]), static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)),
+                   std::atoi(argv[4]));
   const Work work = work_called(argc > 1 ? argv[1] : "");
   if (argc == 4 && !std::strcmp(argv[2], "--empty")) attach_empty_programs(argv[3]);
   std::printf("%.0f\n", cycles_of_a_turn(work));

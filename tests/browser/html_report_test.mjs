@@ -192,6 +192,38 @@ quietly("every row with a first event has a place on the timeline", async () => 
   assert.match(await text("#timeline-status"), / of .*, from \+/);
 });
 
+quietly("system calls of which nothing is drawn have the place of the first", async () => {
+  const ends = path.join(directory, "ends.html");
+  execFileSync(ktracectl, ["report", "html", trace, "--event", "sys_exit", "-o", ends], { stdio: "ignore" });
+  await browser.open(pathToFileURL(ends).href);
+  for (const table of ["calls-table", "process-calls-table"]) {
+    const rows = (await column(table, 0)).length;
+    assert(rows > 0, table);
+    assert.equal(await browser.value(`document.querySelectorAll("#${table} tbody .place button").length`), rows, table);
+  }
+  await browser.click("#calls-table .place button");
+  await nextFrame();
+  assert.match(await text("#timeline-status"), / of .*, from \+/);
+});
+
+quietly("wake-ups say who woke whom, and show the longest delay", async () => {
+  const count = (await column("wakeup-pairs-table", 2)).length;
+  assert(count > 0);
+  assert((await column("wakeup-pairs-table", 0)).every((waker) => waker === "(interrupt of an idle CPU)"), "the test's trace has no other wakers");
+  assert.equal(await browser.value("document.querySelectorAll('#wakeup-pairs-table tbody .place button').length"), count);
+  const woken = numbers(await column("wakeup-pairs-table", 2)).reduce((sum, n) => sum + n, 0);
+  const [all] = /^[0-9,]+(?= delays)/.exec(await text("#sched .note"));
+  assert.deepEqual([woken], numbers([all]), "each delay has a waker");
+  assert.deepEqual(numbers(await column("wakers-table", 1)), [woken]);
+  await browser.click("#wakers-table .place button");
+  await nextFrame();
+  assert.match(await text("#timeline-status"), / of .*, from \+/, "an interrupt has no lane: its first wake-up is shown");
+  await browser.click("#zoom-all");
+  await browser.click("#wakeup-pairs-table .place button");
+  await nextFrame();
+  assert.match(await text("#timeline-status"), / of .*, from \+/);
+});
+
 quietly("tables have the wall clock, to the microsecond", async () => {
   const headings = (table) => browser.value(`[...document.querySelectorAll("#${table} th")].map((each) => each.textContent)`);
   for (const table of ["delays-table", "slowest-table", "lives-table", "cpus-table"])
@@ -214,11 +246,39 @@ quietly("a process that still runs has lived longer than the trace shows", async
   ends.forEach((end, i) => assert.equal(lived[i].startsWith("> "), lived[i] !== "–" && (end === "running" || end.startsWith("?")), `${lived[i]} ${end}`));
 });
 
+quietly("files that calls named have tables, and their place on the timeline", async () => {
+  assert.match(await text("#files"), /The page has no paths of system calls/);
+  const files = path.join(directory, "files.html");
+  execFileSync(ktracectl, ["report", "html", path.join(import.meta.dirname, "../data/recorded/6.12-strings"), "-o", files]);
+  await browser.open(pathToFileURL(files).href);
+  assert.equal((await column("paths-table", 0))[0], "/etc/localtime");
+  assert.equal((await column("failures-table", 1))[0], "/etc/localtime");
+  assert.equal((await column("failures-table", 2))[0], "ENOENT");
+  for (const table of ["paths-table", "failures-table", "file-processes-table"]) {
+    const rows = (await column(table, 0)).length;
+    assert.equal(await browser.value(`document.querySelectorAll("#${table} tbody .place button").length`), rows, table);
+    await browser.click("#zoom-all");
+    await browser.click(`#${table} .place button`);
+    await nextFrame();
+    assert.match(`${await text("#timeline-status")} ${await text("#timeline-picked")}`, /, from \+|, process [0-9]+ is coloured/, table);
+  }
+  const long = "document.querySelector('#paths-table td.wide[title*=yyyyyyyy]')";
+  assert(await browser.value(`${long}.scrollWidth > ${long}.clientWidth`), "a long path does not widen the table");
+});
+
 test("it fits into a window of 390 pixels", () => browser.inWindow(390, 800, async () => {
   await browser.open(pathToFileURL(page).href);
   assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), "nothing is beside the window");
   assert(await browser.value("document.querySelector('#search').getBoundingClientRect().right <= innerWidth"));
   assert(await browser.value("document.querySelector('.pane canvas').clientWidth > 0"));
+  assert(await browser.value("document.querySelector('.pane canvas').clientWidth") >= 3 * 92, "lanes have more room than their names");
+}));
+
+test("tables without long texts are not cut in a window of 1280 pixels", () => browser.inWindow(1280, 900, async () => {
+  await browser.open(pathToFileURL(page).href);
+  const cut = "[...document.querySelectorAll('.scroll')].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map((each) => each.firstChild.id)";
+  const long = ["kmem-gfp_flags-table", "kmem-task_sites-table", "kmem-call_sites-table"];
+  assert.deepEqual((await browser.value(cut)).filter((table) => !long.includes(table)), []);
 }));
 
 quietly("what is in the search box selects rows of all tables, and threads", async () => {

@@ -23,7 +23,8 @@ SCRIPTS = SOURCE / "configs/completion"
 ANSWERS = {
     "version": {"protocol": int((SOURCE / "src/trace/packet/protocol_version.h").read_text().split("kProtocolVersion = ")[1].split(";")[0]),
                 "version": "test"},
-    "snapshot.list": {"snapshots": [{"name": "slow-request", "reason": "latency: high"}, {"name": "slower"}]},
+    "snapshot.list": {"snapshots": [{"name": "slow-request", "reason": "latency: high"}, {"name": "slower"},
+                                    {"name": "two words; $(touch run)"}]},
     "events.list": {"events": [{"name": "kmalloc", "group": "kmem", "doc": "memory"},
                                {"name": "irq:softirq_entry", "group": "irq"}]},
 }
@@ -99,10 +100,15 @@ class Shells(unittest.TestCase):
 
     def test_bash_completes_commands_and_names(self):
         self.assertEqual(self.bash("ktracectl sna", "ktracectl", "sna"), ["snapshot"])
-        self.assertEqual(self.bash("ktracectl snapshot keep ", "ktracectl", "snapshot", "keep", ""), ["slow-request", "slower"])
-        self.assertEqual(self.bash("ktracectl show ", "ktracectl", "show", ""), ["slow-request", "slower", "traces"])
+        self.assertEqual(self.bash("ktracectl snapshot keep slow", "ktracectl", "snapshot", "keep", "slow"), ["slow-request", "slower"])
+        self.assertEqual(self.bash("ktracectl show t", "ktracectl", "show", "t"), ["traces", "two words; $(touch run)"])
         self.assertEqual(self.bash("ktracectl record -o t", "ktracectl", "record", "-o", "t"), ["traces"])
         self.assertIn("bash", self.bash("ktracectl record -o d -- bas", "ktracectl", "record", "-o", "d", "--", "bas"))
+
+    def test_bash_quotes_names_for_the_shell(self):
+        name, = self.bash("ktracectl snapshot keep t", "ktracectl", "snapshot", "keep", "t")
+        self.assertEqual(self.run_shell("bash", "-c", f"printf '%s\\n' {name}"), ["two words; $(touch run)"])
+        self.assertFalse((self.directory / "run").exists())
 
     def test_bash_completes_words_that_readline_splits(self):
         self.assertEqual(self.bash("ktracectl stream --event=km", "ktracectl", "stream", "--event", "=", "km"),
@@ -114,14 +120,14 @@ class Shells(unittest.TestCase):
 
     def test_zsh_completes_commands_and_names(self):
         self.assertEqual(self.zsh("ktracectl", "sna"), ["snapshot:Save what the flight recorder holds"])
-        self.assertEqual(self.zsh("ktracectl", "snapshot", "keep", ""), ["slow-request:latency: high", "slower:"])
+        self.assertEqual(self.zsh("ktracectl", "snapshot", "keep", "slow"), ["slow-request:latency: high", "slower:"])
         self.assertEqual(self.zsh("ktracectl", "events", "enable", "irq:"), ["irq\\:softirq_entry:"])
-        self.assertEqual(self.zsh("ktracectl", "show", "t"), [":files -/"])
+        self.assertEqual(self.zsh("ktracectl", "show", "u"), [":files -/"])
         self.assertEqual(self.zsh("ktracectl", "filter", "set", "fol"), ["follow=:"])
 
     def test_fish_completes_commands_and_names(self):
         self.assertEqual(self.fish("ktracectl snaps"), ["snapshot\tSave what the flight recorder holds"])
-        self.assertEqual(self.fish("ktracectl snapshot keep "), ["slow-request\tlatency: high", "slower"])
+        self.assertEqual(self.fish("ktracectl snapshot keep slow"), ["slow-request\tlatency: high", "slower"])
         self.assertEqual(self.fish("ktracectl show tr"), ["traces/\tDirectory"])
         self.assertEqual(self.fish("ktracectl stream --event=kma"), ["--event=kmalloc\tmemory"])
 

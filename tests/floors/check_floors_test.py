@@ -9,7 +9,8 @@ import check_floors
 
 CLEAN = {
     "bpf/types.h": "",
-    "bpf/emit.h": '#include "types.h"\n#include <linux/bpf.h>\n',
+    "bpf/emit.h": '#include "types.h"\n#include "emit/flight.h"\n#include <linux/bpf.h>\n',
+    "bpf/emit/flight.h": '#include "../types.h"\n',
     "src/base/error.h": "#include <string>\n",
     "src/schema/schema.h": '#include "base/error.h"\n#include "bpf/types.h"\n',
     "src/kernel/object.cpp": '#include "ktraced.skel.h"\n#include "schema/schema.h"\n',

@@ -46,7 +46,7 @@ void check_input(std::string_view input) {
   auto history = History::open(paths);
   if (!history) return require_error(history.error(), ExitCode::data);
   check_manifest(history->traces().front().manifest());
-  (void)history->extent();
+  for (size_t i = 0; i < history->traces().size(); ++i) (void)history->extent(i);
   InOrder order;
   while (history->read(order)) {
   }

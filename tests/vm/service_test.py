@@ -18,7 +18,7 @@ import time
 import unittest
 
 PACKAGE, NEXT = "/root/ktraced.deb", "/root/ktraced-next.deb"
-SOCKET = pathlib.Path("/run/ktraced/control.sock")
+SOCKET, METRICS = (pathlib.Path("/run/ktraced") / name for name in ("control.sock", "metrics.sock"))
 PINS = pathlib.Path("/sys/fs/bpf/ktraced")
 STATE, LOGS, CONFIG = (pathlib.Path(path) for path in ("/var/lib/ktraced", "/var/log/ktraced", "/etc/ktraced"))
 DROP_INS = CONFIG / "ktraced.conf.d"
@@ -30,7 +30,8 @@ TIMEOUT = 180  # seconds: the machine is emulated
 def run(*command, check=True, **options):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=TIMEOUT, **options)
     if check and done.returncode != 0:
-        raise AssertionError(f"{command}: exit code {done.returncode}: {done.stdout}{done.stderr}")
+        log = run("journalctl", "-n", "30", check=False).stdout if command[0] == "systemctl" else ""
+        raise AssertionError(f"{command}: exit code {done.returncode}: {done.stdout}{done.stderr}{log}")
     return done
 
 
@@ -87,6 +88,21 @@ def newest_snapshot_has(name):
     return name in ctl("show", taken["path"], "--event", "sched_process_exec")
 
 
+def set_memory_limit(limit):
+    run("systemctl", "set-property", "--runtime", "ktraced.service", f"MemoryMax={limit}")
+
+
+def metrics():
+    return run("curl", "--silent", "--unix-socket", METRICS, "http://localhost/metrics").stdout
+
+
+def left_files():
+    """Paths with the name of the project, without those of the tests."""
+    found = run("find", "/", "/run", "/tmp", "/sys/fs/bpf", "-xdev", "-name", "*ktrace*").stdout.split()
+    return [path for path in found if not path.startswith("/root/")
+            and "ktraced-test" not in path]
+
+
 def pinned_objects():
     return [path.name for path in PINS.glob("object-*")]
 
@@ -114,6 +130,7 @@ class Service(unittest.TestCase):
             self.assertEqual(int(values[kind], 16), sum(CAPABILITIES), kind)
         self.assertEqual({values["Uid"]}, {"\t".join([str(pwd.getpwnam("ktraced").pw_uid)] * 4)})
         self.assertEqual(values["NoNewPrivs"], "1")
+        self.assertEqual(status()["stream"]["realtime"], True, "LimitRTPRIO= permits it without a capability")
         self.assertIn("sched_switch", ctl("status", "--overhead", "--duration", "2s"), "root measures what it costs")
 
     def test_03_exposes_little(self):
@@ -176,20 +193,36 @@ class Service(unittest.TestCase):
         eventually(lambda: main_pid() not in (0, pid) and serves())
         self.assertTrue(any("watchdog" in line["MESSAGE"].lower() for line in journal()))
         self.assertTrue(newest_snapshot_has("marked9"))
+        (UNIT_DROP_INS / "watchdog.conf").unlink()
+        run("systemctl", "daemon-reload")
 
     def test_10_lives_within_a_memory_limit(self):
         used = int(show("MemoryCurrent")["MemoryCurrent"])
         run("systemctl", "set-property", "--runtime", "ktraced.service", f"MemoryMax={used + (32 << 20)}")
         pid = main_pid()
+        mark("marked10")
         (DROP_INS / "20-large.json").write_text('{"flight": {"buffer_kb": 131072}}')
         self.assertNotEqual(run("systemctl", "reload", "ktraced", check=False).returncode, 0)
+        self.assertTrue(any("flight.buffer_kb" in line["MESSAGE"] for line in journal()))
         eventually(serves)
         self.assertEqual(main_pid(), pid, "a reload that does not fit must not end the daemon")
         (DROP_INS / "20-large.json").unlink()
-        run("systemctl", "set-property", "--runtime", "ktraced.service", "MemoryMax=infinity")
+        run("systemctl", "reload", "ktraced")
+        self.assertTrue(newest_snapshot_has("marked10"))
+        set_memory_limit("infinity")
 
-    def test_11_upgrades_to_other_programs(self):
+    def test_11_is_restarted_after_the_out_of_memory_killer(self):
         mark("marked11")
+        pid = main_pid()
+        set_memory_limit("1M")  # less than it uses: the kernel kills it
+        eventually(lambda: main_pid() != pid)
+        set_memory_limit("infinity")
+        eventually(lambda: main_pid() not in (0, pid) and serves())
+        self.assertTrue(any("oom-kill" in line["MESSAGE"] for line in journal()))
+        self.assertTrue(newest_snapshot_has("marked11"))
+
+    def test_12_upgrades_to_other_programs(self):
+        mark("marked12")
         before = pinned_objects()
         run("dpkg", "-i", NEXT)
         eventually(serves)
@@ -198,29 +231,62 @@ class Service(unittest.TestCase):
         self.assertEqual(status()["replaced"], [])
         names = [snapshot["name"] for snapshot in json.loads(ctl("--json", "snapshot", "list"))["snapshots"]]
         texts = [ctl("show", STATE / "snapshots" / name, "--event", "sched_process_exec") for name in names]
-        self.assertTrue(any("marked11" in text for text in texts), "the history before the upgrade is lost")
+        self.assertTrue(any("marked12" in text for text in texts), "the history before the upgrade is lost")
         self.assertTrue((DROP_INS / "10-test.json").exists())
 
-    def test_12_stops_without_leftovers(self):
+    def test_13_reports_the_history_that_other_programs_cannot_continue(self):
+        (DROP_INS / "30-persist.json").write_text(json.dumps({"persist": True, "metrics": {"listen": str(METRICS)}}))
+        run("systemctl", "reload", "ktraced")
+        before, = pinned_objects()
+        run("dpkg", "-i", PACKAGE)
+        eventually(serves)
+        self.assertEqual([old["object"] for old in status()["replaced"]], [before])
+        self.assertIn(f"of {before}: its programs are of another build", ctl("status"))
+        self.assertRegex(metrics(), r"(?m)^ktraced_history_lost_seconds [0-9.]*[1-9]")
+        self.assertTrue(any(f"replaced {before}" in line["MESSAGE"] for line in journal("-p", "warning")))
+        (DROP_INS / "30-persist.json").unlink()
+        run("systemctl", "reload", "ktraced")
+
+    # As docs/metrics.md says.
+    def test_14_serves_metrics_on_a_port_with_a_drop_in(self):
+        UNIT_DROP_INS.mkdir(parents=True, exist_ok=True)
+        drop_in = UNIT_DROP_INS / "port.conf"
+        drop_in.write_text("[Service]\nPrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow=localhost\n")
+        (DROP_INS / "40-port.json").write_text('{"metrics": {"listen": "127.0.0.1:9464"}}')
+        run("systemctl", "daemon-reload")
+        run("systemctl", "restart", "ktraced")
+        eventually(serves)
+        self.assertIn("ktraced_build_info", run("curl", "--silent", "http://127.0.0.1:9464/metrics").stdout)
+        drop_in.unlink()
+        (DROP_INS / "40-port.json").unlink()
+        run("systemctl", "daemon-reload")
+        run("systemctl", "restart", "ktraced")
+        eventually(serves)
+
+    def test_15_stops_without_leftovers(self):
         run("systemctl", "stop", "ktraced.service", "ktraced.socket")
         self.assertEqual(show("Result")["Result"], "success")
         self.assertEqual(list(PINS.iterdir()), [])
         self.assertFalse(SOCKET.exists())
 
-    def test_13_starts_with_the_first_client(self):
+    def test_16_starts_with_the_first_client(self):
         run("systemctl", "start", "ktraced.socket")
         self.assertEqual(show("ActiveState")["ActiveState"], "inactive")
         self.assertIn("events", status())
         self.assertTrue(serves())
 
-    def test_14_is_purged(self):
+    def test_17_is_purged(self):
+        run("systemctl", "revert", "ktraced.service")  # what the tests have set
         run("dpkg", "--purge", "ktraced")
         for path in (PINS, SOCKET, STATE, LOGS, CONFIG, pathlib.Path("/usr/sbin/ktraced")):
             self.assertFalse(path.exists(), path)
+        self.assertEqual(left_files(), [])
         self.assertEqual(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "ktraced.*").stdout, "")
         running = [path.read_text().strip() for path in pathlib.Path("/proc").glob("[0-9]*/comm")]
         self.assertIn("systemd", running)
         self.assertNotIn("ktraced", running)
+        # Files elsewhere may still name them: docs/install.md.
+        self.assertEqual(pwd.getpwnam("ktraced").pw_gid, grp.getgrnam("ktrace").gr_gid)
 
 
 if __name__ == "__main__":

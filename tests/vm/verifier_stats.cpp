@@ -47,12 +47,18 @@ void print(const std::string& program, const Log& log) {
 Result<> report_events(const KernelFeatures& features) {
   std::map<std::string, Log> logs;
   auto left_out = features.unavailable;
+  Result<> prepared;
+  const Fd arena = features.flags.arena != 0 ? make_arena_map().value_or(Fd()) : Fd();
+  if (!arena)
+    for (const char* program : kArenaPrograms) left_out.emplace(program, "there is no arena");
   auto object = load_bpf_object(features.flags, {}, left_out, [&](bpf_object* loading) {
+    if (arena) prepared = use_arena(loading, arena, {});
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, loading)
         ask_for_statistics(program, logs[bpf_program__name(program)]);
   });
   if (!object) return propagate(object);
+  if (!prepared) return prepared;
   for (const auto& [program, log] : logs) print(program, log);
   return {};
 }
@@ -97,6 +103,8 @@ Result<> run() {
   if (!schema) return propagate(schema);
   auto features = probe_features(*schema);
   if (!features) return propagate(features);
+  // As BpfObject::load(). The arenas of some kernels need cmpxchg16b, which these machines lack.
+  if (features->flags.arena != 0 && !make_arena_map()) features->flags.arena = 0;
   if (auto done = report_events(*features); !done) return done;
   auto object = BpfObject::load(*schema, *features, {});
   if (!object) return propagate(object);

@@ -25,10 +25,4 @@ namespace ktraced {
   return field ? integer_of(*field, record, index).value_or(0) : 0;
 }
 
-// True if a system call's return value is a negated errno.
-[[nodiscard]] constexpr bool is_error_result(int64_t result) {
-  constexpr int64_t kMaxErrno = 4095;
-  return result < 0 && result >= -kMaxErrno;
-}
-
 }  // namespace ktraced

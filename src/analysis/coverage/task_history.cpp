@@ -2,6 +2,7 @@
 #include "analysis/coverage/task_history.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <string_view>
@@ -26,7 +27,9 @@ void add_versions(uint32_t tid, const std::vector<TaskName>& versions, const Nam
       task = nullptr;
       continue;
     }
-    task = &tasks[{tid, version.start_time}];
+    Task* before = std::exchange(task, &tasks[{tid, version.start_time}]);
+    if (before != nullptr && before != task)  // its id is used again
+      before->gone_by_ns = std::min(before->gone_by_ns, version.since);
     task->pid = version.tgid;
     task->uid = version.uid;
     task->start_ns = version.start_time;
@@ -40,11 +43,57 @@ void add_versions(uint32_t tid, const std::vector<TaskName>& versions, const Nam
 }
 
 // The task with that id that was the latest to begin up to `ts`; if none is known, the earliest.
-Task* task_in(Tasks& tasks, uint32_t id, uint64_t ts) {
+template <class Map>
+auto* task_in(Map& tasks, uint32_t id, uint64_t ts) {
   const auto after = tasks.upper_bound({id, ts});
   if (after != tasks.begin() && std::prev(after)->first.first == id)
     return &std::prev(after)->second;
   return after != tasks.end() && after->first.first == id ? &after->second : nullptr;
+}
+
+constexpr std::array kLifeEvents = {"sched_process_fork", "sched_process_exec",
+                                    "sched_process_exit"};
+
+// False if the manifests say that the traces have no such events.
+bool may_have_life_events(const History& history) {
+  return std::ranges::any_of(history.traces(), [](const TraceReader& trace) {
+    return trace.unfinished() ||
+           std::ranges::any_of(trace.manifest().cpus, [](const CpuAccount& cpu) {
+             return std::ranges::any_of(
+                 kLifeEvents, [&](const char* event) { return cpu.events.contains(event); });
+           });
+  });
+}
+
+// The names of a trace have every thread that lives while it is recorded. So a thread that a later
+// trace does not know has ended before that one begins. Call it before that trace is added.
+void note_gone(const TraceReader& trace, Tasks& tasks) {
+  if (trace.names().task_count() == 0) return;  // they are missing
+  std::map<uint32_t, std::vector<uint64_t>> starts;
+  trace.names().for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {
+    for (const TaskName& version : versions)
+      if (version.tgid != 0) starts[tid].push_back(version.start_time);
+  });
+  for (auto& [key, task] : tasks) {
+    const auto known = starts.find(key.first);
+    if (known != starts.end() &&
+        std::ranges::find(known->second, key.second) != known->second.end())
+      task.gone_by_ns = UINT64_MAX;
+    else if (trace.begin_ns() > task.start_ns)
+      task.gone_by_ns = std::min(task.gone_by_ns, trace.begin_ns());
+  }
+}
+
+// What the daemon has read in /proc: the last of it in the window, else what is nearest to it.
+void add_commands(const NameTable& names, const TimeWindow& window, Tasks& processes) {
+  names.for_each_command([&](const CommandLine& command) {
+    constexpr uint64_t kTickNs = 10'000'000;  // its start is rounded down by less than this
+    Task* process = task_in(processes, command.pid, command.start_ns + kTickNs - 1);
+    if (process == nullptr || !is_of_process(command, process->start_ns)) return;
+    if (process->argv && command.read_ns > window.end_ns) return;
+    process->argv = command.shown();
+    process->argv_read_ns = command.read_ns;
+  });
 }
 
 Tasks processes_of(const Tasks& threads) {
@@ -62,6 +111,7 @@ Tasks processes_of(const Tasks& threads) {
     }
     Task& process = std::prev(after)->second;
     ++process.threads;
+    process.gone_by_ns = std::max(process.gone_by_ns, thread.gone_by_ns);
     if (process.cgroup.empty()) process.cgroup = thread.cgroup;
     if (!process.parent_pid) process.parent_pid = thread.parent_pid;
   }
@@ -72,7 +122,7 @@ Tasks processes_of(const Tasks& threads) {
 class LifeEvents : public MergeSink {
  public:
   LifeEvents(const History& history, Tasks& threads, Tasks& processes)
-      : threads_(threads), processes_(processes) {
+      : threads_(threads), processes_(processes), window_(history.window()) {
     for (const TraceReader& trace : history.traces())
       plans_.emplace_back(trace.schema(), [](const Event& event) { return plan_of(event); });
   }
@@ -136,13 +186,31 @@ class LifeEvents : public MergeSink {
     if (process == nullptr) return;
     if (plan.old_pid && id_in(plan.old_pid, record) != pid)
       become_leader(*thread, *process, id_in(plan.old_pid, record), record.ts());
-    if (plan.argv) {
-      std::string scratch;
-      process->argv = shown_text(*plan.argv, record, scratch);
-      if (elements_of(*plan.argv, record).cut) *process->argv += "...";
-    }
+    take_argv(plan, record, *process);
     if (const uint32_t parent = id_in(plan.parent_pid, record); parent != 0 && !process->parent_pid)
       process->parent_pid = parent;
+  }
+
+  // An exec says more than /proc does: a program may have written another title there. What was
+  // read before it is of another program, and so is what was read after an exec behind the window.
+  void take_argv(const Plan& plan, RecordView record, Task& process) const {
+    const bool was_read_before = process.argv_read_ns != 0 && process.argv_read_ns < record.ts();
+    if (record.ts() > window_.end_ns) {
+      if (process.argv_read_ns != 0 && !was_read_before) drop_argv(process);
+      return;
+    }
+    if (plan.argv) {
+      std::string scratch;
+      process.argv = shown_text(*plan.argv, record, scratch);
+      if (elements_of(*plan.argv, record).cut) *process.argv += "...";
+      process.argv_read_ns = 0;
+    } else if (was_read_before) {
+      drop_argv(process);
+    }
+  }
+  static void drop_argv(Task& process) {
+    process.argv.reset();
+    process.argv_read_ns = 0;
   }
 
   // Thread `old_tid` has run a new program: it gets the id of the main thread, which has ended.
@@ -172,20 +240,42 @@ class LifeEvents : public MergeSink {
 
   Tasks& threads_;
   Tasks& processes_;
+  TimeWindow window_;
   std::vector<EventTable<Plan>> plans_;  // of each trace
 };
 
 }  // namespace
 
 TaskHistory::TaskHistory(const History& history) : history_(history) {
-  for (const TraceReader& trace : history.traces())
+  for (const TraceReader& trace : history.traces()) {
+    note_gone(trace, threads_);
     trace.names().for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {
       add_versions(tid, versions, trace.names(), threads_);
     });
+  }
   processes_ = processes_of(threads_);
+  for (const TraceReader& trace : history.traces())
+    add_commands(trace.names(), history.window(), processes_);
+}
+
+bool lives_at(const Task& task, uint64_t ns) {
+  if (task.start_ns > ns) return false;
+  if (task.end_ns != 0) return task.end_ns > ns;
+  return task.gone_by_ns == UINT64_MAX || task.gone_by_ns > ns;
+}
+
+const Task* TaskHistory::process_at(uint32_t pid, uint64_t ts) const {
+  return task_in(processes_, pid, ts);
+}
+
+// There is a process for each thread: the latest one that is not younger.
+Tasks::key_type TaskHistory::process_of(const Tasks::value_type& thread) const {
+  const Task& task = thread.second;
+  return std::prev(processes_.upper_bound({task.pid, task.start_ns}))->first;
 }
 
 bool TaskHistory::read_events(const std::atomic<bool>& stop) {
+  if (!may_have_life_events(history_)) events_read_ = true;
   if (events_read_) return true;
   History all = history_.again();
   all.set_window({});

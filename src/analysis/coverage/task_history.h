@@ -19,18 +19,26 @@ struct Task {
   uint32_t uid = 0;
   uint64_t start_ns = 0;  // 0: unknown
   uint64_t end_ns = 0;    // of a process: of its last thread. 0: it has not ended, or is unknown
-  std::string comm;       // the last one
-  std::string cgroup;     // path of its control group, the last one known; may be empty
+  // The begin of the first trace that does not know it any more: it has ended before. UINT64_MAX:
+  // there is none.
+  uint64_t gone_by_ns = UINT64_MAX;
+  std::string comm;    // the last one
+  std::string cgroup;  // path of its control group, the last one known; may be empty
 
   // The parent of its process when it was first seen, see TaskName::parent. After the events have
   // been read, of a process: that forked it, else this one, else its parent at its first exec.
   std::optional<uint32_t> parent_pid;
 
   // Of a process only.
-  uint64_t threads = 0;              // that the traces know
-  std::optional<std::string> argv;   // of its last exec
+  uint64_t threads = 0;  // that the traces know
+  // Of its last exec up to the end of the window; if that is not in the traces, what the daemon
+  // read from /proc.
+  std::optional<std::string> argv;
+  uint64_t argv_read_ns = 0;         // when it did; 0: `argv` is of an exec
   std::optional<int32_t> exit_code;  // as of wait(2)
 };
+// Does it live at `ns`, as far as the traces know? UINT64_MAX: at their end.
+[[nodiscard]] bool lives_at(const Task& task, uint64_t ns);
 // By its id and its start. Those with the same id are in order of time.
 using Tasks = std::map<std::pair<uint32_t, uint64_t>, Task>;
 
@@ -41,13 +49,17 @@ class TaskHistory {
   explicit TaskHistory(const History& history);
 
   // Completes the tasks by what events say: when they end and how, who has forked them, what they
-  // run. Reads all events, whatever the window of the history is, but only once. False: `stop` has
-  // become true.
+  // run in the window. Reads all events, whatever the window of the history is, but only once.
+  // False: `stop` has become true.
   bool read_events(const std::atomic<bool>& stop);
 
   [[nodiscard]] const Tasks& threads() const { return threads_; }
   // A process is known by its main thread, or else by any other one.
   [[nodiscard]] const Tasks& processes() const { return processes_; }
+  // The key of the process of one of the threads.
+  [[nodiscard]] Tasks::key_type process_of(const Tasks::value_type& thread) const;
+  // The process with that id that was the latest to begin up to `ts`; null if none is known.
+  [[nodiscard]] const Task* process_at(uint32_t pid, uint64_t ts) const;
 
  private:
   const History& history_;

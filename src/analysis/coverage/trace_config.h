@@ -60,6 +60,15 @@ class TaskFilter {
   Side include_, exclude_;
 };
 
+// This event says of a call what sys_enter and sys_exit do, if the call returns.
+inline constexpr std::string_view kCompletedEvent = "sys_completed";
+
+// Is there an event that says what `event` does? `has`: is there one of that name?
+[[nodiscard]] bool is_said(std::string_view event, auto&& has) {
+  const bool in_completed = event == "sys_enter" || event == "sys_exit";
+  return has(event) || (in_completed && has(kCompletedEvent));
+}
+
 // The trace config from some time on.
 struct TraceConfig {
   bool running = true;                          // not paused
@@ -72,6 +81,14 @@ struct TraceConfig {
   // True if `event` is enabled, or if that is unknown.
   [[nodiscard]] bool has(std::string_view event) const {
     return running && (!events || events->contains(std::string(event)));
+  }
+  // The same for an event of which another one says the same.
+  [[nodiscard]] bool covers(std::string_view event) const {
+    return is_said(event, [this](std::string_view name) { return has(name); });
+  }
+  // True if calls are recorded only when they return.
+  [[nodiscard]] bool only_completed() const {
+    return running && events && !has("sys_enter") && has(kCompletedEvent);
   }
   // True if both configs are equal with respect to `events`, names of events.
   [[nodiscard]] bool same_for(const TraceConfig& other,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/intervals/call_paths.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,6 +18,14 @@ constexpr std::string_view kCallStringEvents[] = {"sys_enter_string", "sys_exit_
 bool CallPath::names_nothing() const {
   const bool is_descriptor = directory.value_or(-1) >= 0;
   return pointer == 0 || (text.empty() && !unreadable && is_descriptor);
+}
+
+std::optional<int32_t> CallPath::relative_to() const {
+  if (unreadable || text.starts_with('/')) return std::nullopt;
+  // What a symbolic link contains is relative to the link; a source may be any text.
+  if (role == PathRole::link_target || role == PathRole::mount_source) return std::nullopt;
+  // Without a descriptor among the arguments it is relative to the working directory.
+  return directory.value_or(AT_FDCWD);
 }
 
 CallPath* CallPaths::Paths::find(uint32_t arg) {
@@ -100,7 +110,7 @@ void CallPaths::on_begin(const Call& call, const CallRecord& at, Unknown /*unkno
   thread.paths = {.abi = call.abi, .nr = call.nr, .met = early.met, .list = {}};
   for (CallPath& path : early.list) {
     const auto argument = arguments_.of(call.abi, call.nr, path.arg);
-    if (path.pointer == call.args[path.arg])
+    if (!call.args_known || path.pointer == call.args[path.arg])
       add_to_call(thread, std::move(path), *argument);
     else if (early.met == kAllMet)
       ++gaps_.call_unseen;
@@ -163,7 +173,7 @@ void CallPaths::add_to_call(Thread& thread, CallPath path, PathArgument argument
 }
 
 // Replaces a path that could not be read as the call began.
-void CallPaths::read_again(Thread& thread, const CallPath& path, const Paths& of) {
+void CallPaths::read_again(Thread& thread, const CallPath& path, const Paths& of) const {
   const auto replace = [&](std::vector<CallPath>& paths) {
     const auto same = std::ranges::find_if(
         paths, [&](const CallPath& each) { return each.unreadable && each.arg == path.arg; });
@@ -179,6 +189,9 @@ void CallPaths::read_again(Thread& thread, const CallPath& path, const Paths& of
   } else if (thread.in_call && thread.paths.is_of(of.abi, of.nr)) {
     replace(thread.paths.list);
     thread.paths.met |= of.met;
+  } else if (is_current(thread.early) && thread.early.is_of(of.abi, of.nr)) {
+    replace(thread.early.list);  // its sys_completed follows
+    thread.early.met |= of.met;
   }
 }
 
@@ -232,10 +245,11 @@ void CallPaths::on_return(Thread* thread, const CallInterval& interval, MetCondi
   PathCall call{.abi = thread->paths.abi,
                 .nr = thread->paths.nr,
                 .tid = interval.tid,
+                .cpu = returned.at.from.cpu,
                 .begin_ns = interval.call->begin_ns,
                 .end_ns = interval.end_ns,
                 .ret = returned.ret,
-                .known = interval.known(),
+                .unknown = interval.unknown,
                 .paths = std::move(thread->paths.list),
                 .met = met,
                 .names = &returned.at.names};
@@ -276,6 +290,13 @@ void CallPaths::settle_threads() {
     drop_early(thread);
     if (thread.is_idle()) threads_.erase(tid);
   }
+}
+
+bool CallPaths::is_open(uint64_t ns) const {
+  return calls_.is_open(ns) || std::ranges::any_of(threads_, [ns](const auto& each) {
+           const auto& ended = each.second.ended;
+           return ended && ended->begin_ns <= ns;
+         });
 }
 
 void CallPaths::finish(uint64_t end_ns) {

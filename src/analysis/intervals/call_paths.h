@@ -28,6 +28,9 @@ struct CallPath {
 
   // True if the call is about the descriptor itself, or about nothing.
   [[nodiscard]] bool names_nothing() const;
+  // The directory that the path is relative to: a descriptor, AT_FDCWD for the working directory;
+  // nothing if the path is not relative to one, or not known.
+  [[nodiscard]] std::optional<int32_t> relative_to() const;
 };
 
 // A call with paths that has returned.
@@ -35,13 +38,15 @@ struct PathCall {
   uint32_t abi = 0;
   int32_t nr = 0;
   uint32_t tid = 0;
+  uint32_t cpu = 0;  // on which it returned
   uint64_t begin_ns = 0, end_ns = 0;
   int64_t ret = 0;
-  bool known = false;                // false: its duration and result are not
+  Unknown unknown = Unknown::none;   // why its duration and result are not known
   std::vector<CallPath> paths;       // in the order of their events
   MetConditions met = 0;             // by its events
   const NameTable* names = nullptr;  // of its source
 
+  [[nodiscard]] bool known() const { return unknown == Unknown::none; }
   [[nodiscard]] Actor actor() const {
     return actor_of(tid, end_ns, names->task_at(tid, end_ns), *names);
   }
@@ -65,7 +70,8 @@ struct PathCallGaps {
   uint64_t call_unseen = 0;   // paths whose call is missing
 };
 
-// Pairs the strings of calls (sys_enter_string, sys_exit_string) with their sys_enter and sys_exit.
+// Pairs the strings of calls (sys_enter_string, sys_exit_string) with their sys_enter and sys_exit,
+// or with their sys_completed, which comes after the strings.
 // A string belongs to a call of its thread if the call's argument has the string's address. It may
 // come before the sys_enter, or after the sys_exit. Nothing is joined across a loss or a config
 // change. Memory: `max_threads` threads, each with the paths of its call (up to 300 bytes each).
@@ -89,6 +95,8 @@ class CallPaths : public Analysis, private CallSink {
   // Call after the last record.
   void finish(uint64_t end_ns);
 
+  // May a call still be given to the sink that began at `ns` or earlier?
+  [[nodiscard]] bool is_open(uint64_t ns) const;
   [[nodiscard]] const PathCallGaps& gaps() const { return gaps_; }
   // Beginnings, ends and strings of calls that were lost.
   [[nodiscard]] uint64_t lost() const { return calls_.lost() + lost_strings_; }
@@ -136,7 +144,7 @@ class CallPaths : public Analysis, private CallSink {
 
   void on_string(const Plan& plan, const RecordOrigin& from, RecordView record);
   void add_path(Thread& thread, CallPath path, const Paths& of);
-  void read_again(Thread& thread, const CallPath& path, const Paths& of);
+  void read_again(Thread& thread, const CallPath& path, const Paths& of) const;
   void on_return(Thread* thread, const CallInterval& interval, MetConditions met);
   void count_gap(CallEnd end);
   static void add_to_call(Thread& thread, CallPath path, PathArgument argument);

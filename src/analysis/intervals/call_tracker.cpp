@@ -26,6 +26,8 @@ CallTracker::Plan CallTracker::plan_of(const Event& event) {
     plan.kind = Plan::Kind::enter;
   else if (event.name == "sys_exit")
     plan.kind = Plan::Kind::exit;
+  else if (event.name == "sys_completed")
+    plan.kind = Plan::Kind::completed;
   else if (event.name == "sched_process_exec")
     plan.kind = Plan::Kind::exec;
   else if (event.name == "sched_process_exit")
@@ -33,7 +35,9 @@ CallTracker::Plan CallTracker::plan_of(const Event& event) {
   plan.nr = field_named(event, "nr");
   plan.abi = field_named(event, "abi");
   plan.args = field_named(event, "args");
+  plan.args_known = field_named(event, "args_known");
   plan.ret = field_named(event, "ret");
+  plan.duration = field_named(event, "duration");
   plan.old_pid = field_named(event, "old_pid");
   return plan;
 }
@@ -49,6 +53,8 @@ void CallTracker::on_record(const RecordOrigin& from, RecordView record) {
       return on_enter(*plan, at);
     case Plan::Kind::exit:
       return on_exit(*plan, at);
+    case Plan::Kind::completed:
+      return on_completed(*plan, at);
     case Plan::Kind::exec:
       return on_exec(*plan, record);
     case Plan::Kind::thread_end:
@@ -60,8 +66,7 @@ void CallTracker::on_record(const RecordOrigin& from, RecordView record) {
 
 void CallTracker::on_loss(const LossItem& loss) {
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
-  if (plan == nullptr) return;
-  if (plan->kind != Plan::Kind::enter && plan->kind != Plan::Kind::exit) return;
+  if (plan == nullptr || !plan->is_call()) return;
   lost_ += loss.count;
   lose(loss.cpu, loss.ts);
 }
@@ -80,17 +85,20 @@ void CallTracker::interrupt(uint64_t ts, Unknown why) {
 void CallTracker::on_config_change(uint64_t ts, const TraceConfig& config) {
   if (config_ && !config.same_for(*config_, kCallEvents)) interrupt(ts, Unknown::config_change);
   config_ = config;
+  completed_ = completed_ || (config.events && config.events->contains("sys_completed"));
 }
 
 void CallTracker::on_enter(const Plan& plan, const CallRecord& at) {
   const RecordView record = at.record;
   if (threads_.size() >= max_threads_) make_room(record.ts());
   Thread& thread = threads_[record.tid()];
+  thread.last = {};
   if (thread.in_call) end(record.tid(), thread, CallEnd::unseen, record.ts());
   Call& call = thread.call;
   call.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record));
   call.nr = static_cast<int32_t>(value_or_zero(plan.nr, record));
   call.begin_ns = record.ts();
+  call.args_known = true;
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = value_or_zero(plan.args, record, i);
   call.never_returns = kinds_.of(call.abi, call.nr) == CallKind::ends_thread;
   call.met = met(at.from, record);
@@ -114,31 +122,87 @@ void CallTracker::make_room(uint64_t ts) {
       });
 }
 
+CallTracker::Thread& CallTracker::thread_of(RecordView record) {
+  if (threads_.size() >= max_threads_ && !threads_.contains(record.tid())) make_room(record.ts());
+  return threads_[record.tid()];
+}
+
+CallReturn CallTracker::return_of(const Plan& plan, const CallRecord& at) const {
+  return {.abi = static_cast<uint32_t>(value_or_zero(plan.abi, at.record)),
+          .nr = static_cast<int32_t>(value_or_zero(plan.nr, at.record)),
+          .ret = static_cast<int64_t>(value_or_zero(plan.ret, at.record)),
+          .at = at,
+          .met = met(at.from, at.record)};
+}
+
+bool CallTracker::take_last(Thread& thread, LastEnd::By by, const CallReturn& returned,
+                            uint64_t begin_ns) {
+  const LastEnd last = std::exchange(thread.last, {});
+  return last.by == by && last.nr == returned.nr && last.ret == returned.ret && begin_ns <= last.ns;
+}
+
 void CallTracker::on_exit(const Plan& plan, CallRecord at) {
   const RecordView record = at.record;
   const uint32_t tid = record.tid();
   at.task = at.names.task_at(tid, record.ts());
-  const CallReturn returned{.abi = static_cast<uint32_t>(value_or_zero(plan.abi, record)),
-                            .nr = static_cast<int32_t>(value_or_zero(plan.nr, record)),
-                            .ret = static_cast<int64_t>(value_or_zero(plan.ret, record)),
-                            .at = at,
-                            .met = met(at.from, record)};
-  const bool of_child =
-      returned.ret == 0 && kinds_.of(returned.abi, returned.nr) == CallKind::makes_thread;
+  const CallReturn returned = return_of(plan, at);
+  Thread& thread = thread_of(record);
+  if (take_last(thread, LastEnd::By::completed, returned, 0)) return;
+  thread.last = {LastEnd::By::exit, returned.nr, returned.ret, record.ts()};
+  const bool of_child = is_of_child(returned);
   if (of_child) end(tid, CallEnd::unseen, record.ts());  // of the previous thread with this id
-  const auto found = threads_.find(tid);
-  if (found == threads_.end() || !found->second.in_call)
+  if (!thread.in_call)
     return give({.tid = tid,
                  .end = of_child ? CallEnd::child_returned : CallEnd::returned,
                  .returned = &returned,
                  .end_ns = record.ts(),
                  .unknown = Unknown::unseen});
-  Thread& thread = found->second;
   const bool same_call = returned.nr == kSigreturnNumber ||
                          (thread.call.nr == returned.nr && thread.call.abi == returned.abi);
   const bool same_thread = at.task == nullptr || at.task->start_time <= thread.call.begin_ns;
   end(tid, thread, same_call && same_thread ? CallEnd::returned : CallEnd::other_returned,
       record.ts(), &returned);
+}
+
+void CallTracker::on_completed(const Plan& plan, CallRecord at) {
+  const RecordView record = at.record;
+  const uint32_t tid = record.tid();
+  completed_ = true;
+  at.task = at.names.task_at(tid, record.ts());
+  const CallReturn returned = return_of(plan, at);
+  const uint64_t duration = value_or_zero(plan.duration, record);
+  const bool known = duration <= record.ts();  // not if it is negative
+  const uint64_t begin = known ? record.ts() - duration : 0;
+  Thread& thread = thread_of(record);
+  if (take_last(thread, LastEnd::By::exit, returned, begin)) return;
+  thread.last = {LastEnd::By::completed, returned.nr, returned.ret, record.ts()};
+  if (thread.in_call && thread.call.nr == returned.nr && thread.call.abi == returned.abi)
+    return end(tid, thread, CallEnd::returned, record.ts(), &returned);
+  if (thread.in_call) end(tid, thread, CallEnd::unseen, record.ts());
+  if (known && !is_of_child(returned)) return give_completed(thread, plan, returned);
+  give({.tid = tid,
+        .end = is_of_child(returned) ? CallEnd::child_returned : CallEnd::returned,
+        .returned = &returned,
+        .end_ns = record.ts(),
+        .unknown = Unknown::unseen});
+}
+
+// The whole call. Nothing that was lost meanwhile makes it uncertain.
+void CallTracker::give_completed(Thread& thread, const Plan& plan, const CallReturn& returned) {
+  const RecordView record = returned.at.record;
+  Call& call = thread.call;
+  call = {.abi = returned.abi,
+          .nr = returned.nr == kSigreturnNumber ? sigreturn_of(returned.abi) : returned.nr,
+          .begin_ns = record.ts() - value_or_zero(plan.duration, record),
+          .args_known = value_or_zero(plan.args_known, record) != 0,
+          .met = returned.met};
+  for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = value_or_zero(plan.args, record, i);
+  for (CallSink* sink : sinks_) sink->on_begin(call, returned.at, Unknown::none);
+  give({.tid = record.tid(),
+        .call = &call,
+        .end = CallEnd::returned,
+        .returned = &returned,
+        .end_ns = record.ts()});
 }
 
 // A thread other than the main thread becomes the main thread, with its id, before it returns. The
@@ -181,9 +245,9 @@ void CallTracker::end(uint32_t tid, Thread& thread, CallEnd how, uint64_t ts,
 }
 
 bool CallTracker::is_open(uint64_t ns) const {
-  return std::ranges::any_of(threads_, [ns](const auto& entry) {
-    return entry.second.in_call && entry.second.call.begin_ns <= ns;
-  });
+  return completed_ || std::ranges::any_of(threads_, [ns](const auto& entry) {
+           return entry.second.in_call && entry.second.call.begin_ns <= ns;
+         });
 }
 
 // In the order of thread ids, so that the output does not depend on that of the table.

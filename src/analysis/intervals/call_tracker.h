@@ -22,6 +22,7 @@ struct Call {
   int32_t nr = 0;
   uint64_t begin_ns = 0;
   std::array<uint64_t, 6> args{};
+  bool args_known = true;
   bool never_returns = false;   // exit() or exit_group(): ends with its thread
   MetConditions met = kAllMet;  // by its sys_enter
 };
@@ -34,7 +35,7 @@ struct CallRecord {
   const TaskName* task = nullptr;  // its thread, if known; only of a return
 };
 
-// What sys_exit says.
+// What sys_exit says, or sys_completed of the end.
 struct CallReturn {
   uint32_t abi = 0;
   int32_t nr = 0;
@@ -84,11 +85,12 @@ class CallSink {
   virtual void on_new_id(uint32_t /*from*/, uint32_t /*to*/, uint64_t /*ts*/) {}
 };
 
-// Turns sys_enter, sys_exit, sched_process_exec and sched_process_exit into calls. Each call that
-// begins also ends. A call is known only if nothing was lost or changed while it ran. A thread is
-// its id and its start time: a thread that is younger than a call does not return from it. Memory:
-// at most `max_threads` threads; then those that are in no call are evicted, and if these are few,
-// the older half of the calls.
+// Turns sys_enter, sys_exit, sched_process_exec and sched_process_exit into calls, and
+// sys_completed into a call that begins and ends with this record. A call that has both forms is
+// given once. Each call that begins also ends. A call is known only if nothing was lost or changed
+// while it ran. A thread is its id and its start time: a thread that is younger than a call does
+// not return from it. Memory: at most `max_threads` threads; then those that are in no call are
+// evicted, and if these are few, the older half of the calls.
 class CallTracker : public Analysis {
  public:
   static constexpr size_t kMaxThreads = 262144;
@@ -111,29 +113,57 @@ class CallTracker : public Analysis {
   // Events of any CPU may be missing before now.
   void interrupt(uint64_t ts, Unknown why);
 
-  // Is there a call that began at `ns` or earlier and has not ended?
+  // May a call be given that began at `ns` or earlier? One of sys_completed comes when it ends.
   [[nodiscard]] bool is_open(uint64_t ns) const;
-  // Events sys_enter and sys_exit that were lost.
+  // Events sys_enter, sys_exit and sys_completed that were lost.
   [[nodiscard]] uint64_t lost() const { return lost_; }
 
  private:
   struct Plan {
-    enum class Kind : uint8_t { other, enter, exit, exec, thread_end } kind = Kind::other;
-    std::optional<Field> nr, abi, args, ret, old_pid;
+    enum class Kind : uint8_t {
+      other,
+      enter,
+      exit,
+      completed,
+      exec,
+      thread_end
+    } kind = Kind::other;
+    std::optional<Field> nr, abi, args, args_known, ret, duration, old_pid;
+    [[nodiscard]] bool is_call() const {
+      return kind == Kind::enter || kind == Kind::exit || kind == Kind::completed;
+    }
   };
   struct Source {
     EventTable<Plan> plans;
     const NameTable* names;
   };
+  // The end of a thread's last call. The other record of it may follow.
+  struct LastEnd {
+    enum class By : uint8_t { nothing, exit, completed } by = By::nothing;
+    int32_t nr = 0;
+    int64_t ret = 0;
+    uint64_t ns = 0;
+  };
   struct Thread {
     Call call;
     uint64_t since = 0;  // continuity_.now() when it began
     bool in_call = false;
+    LastEnd last;
   };
   static Plan plan_of(const Event& event);
+  // Is this the other record of the last call? Each record is that of one call.
+  static bool take_last(Thread& thread, LastEnd::By by, const CallReturn& returned,
+                        uint64_t begin_ns);
+  Thread& thread_of(RecordView record);
+  [[nodiscard]] CallReturn return_of(const Plan& plan, const CallRecord& at) const;
+  [[nodiscard]] bool is_of_child(const CallReturn& returned) {
+    return returned.ret == 0 && kinds_.of(returned.abi, returned.nr) == CallKind::makes_thread;
+  }
 
   void on_enter(const Plan& plan, const CallRecord& at);
   void on_exit(const Plan& plan, CallRecord at);
+  void on_completed(const Plan& plan, CallRecord at);
+  void give_completed(Thread& thread, const Plan& plan, const CallReturn& returned);
   void on_exec(const Plan& plan, RecordView record);
   void on_thread_end(RecordView record);
   void make_room(uint64_t ts);
@@ -153,6 +183,7 @@ class CallTracker : public Analysis {
   std::unordered_map<uint32_t, Thread> threads_;  // in a call, or between two
   Continuity continuity_;
   uint64_t lost_ = 0;
+  bool completed_ = false;  // calls may come as sys_completed
 };
 
 }  // namespace ktraced

@@ -6,16 +6,18 @@
 #include <cstdint>
 #include <string_view>
 
+#include "analysis/coverage/call_result.h"
 #include "schema/names.h"
 
 namespace ktraced {
 
-// The system call number at the exit of a call that restores all registers: sigreturn.
-inline constexpr int32_t kSigreturnNumber = -1;
-
-// Is the value at the exit of this call its result? That of sigreturn belongs to the interrupted
-// call, whose register it restores.
-[[nodiscard]] constexpr bool has_own_result(int32_t nr) { return nr != kSigreturnNumber; }
+// The number of the call that restores all registers. 32-bit programs have two of them, so it is
+// not known which.
+[[nodiscard]] inline int32_t sigreturn_of(uint32_t abi) {
+  constexpr uint32_t kIa32 = 1;
+  if (abi == kIa32) return kSigreturnNumber;
+  return syscall_number(abi, "rt_sigreturn").value_or(kSigreturnNumber);
+}
 
 enum class CallKind : uint8_t {
   unread,

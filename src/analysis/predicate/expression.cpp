@@ -178,7 +178,8 @@ class Parser {
     const char* end = token.text.data() + token.text.size();
     uint64_t number = 0;
     const auto [stopped, failure] = std::from_chars(begin, end, number, hex ? 16 : 10);
-    if (failure != std::errc{} || stopped != end)
+    const bool below_all = negative && number > uint64_t{1} << 63;
+    if (failure != std::errc{} || stopped != end || below_all)
       return error("not a number of at most 64 bits, decimal or as 0x…");
     return static_cast<int64_t>(negative ? 0 - number : number);
   }

@@ -44,14 +44,6 @@ std::vector<Annotation> annotations_of(const Field& field) {
            field.meaning == Meaning::syscall_ret ? FieldPart::error : FieldPart::value}};
 }
 
-std::optional<Field> context_of(const Event& event, Meaning meaning) {
-  const Meaning context = meaning == Meaning::syscall_nr ? Meaning::syscall_abi : Meaning::signo;
-  if (meaning != Meaning::syscall_nr && meaning != Meaning::sig_code) return std::nullopt;
-  const auto found = std::ranges::find(event.fields, context, &Field::meaning);
-  if (found == event.fields.end()) return std::nullopt;
-  return *found;
-}
-
 FieldReference to_field(const Event& event, const Field& field) {
   FieldReference reference;
   reference.source = PredicateSource::field;

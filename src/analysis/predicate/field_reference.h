@@ -27,7 +27,7 @@ struct FieldReference {
   FieldPart part = FieldPart::value;
   bool is_annotation = false;
   Field field;                   // with its named_meaning()
-  std::optional<Field> context;  // the ABI of a system call's number, the signal of a code
+  std::optional<Field> context;  // see context_of()
 
   [[nodiscard]] bool is_text() const;
   // By which its numbers have names; Meaning::number for those of the record itself.

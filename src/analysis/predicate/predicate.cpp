@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "analysis/coverage/call_result.h"
 #include "analysis/coverage/comm.h"
-#include "analysis/coverage/event_fields.h"
 #include "base/text/suggest.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
@@ -46,14 +46,22 @@ bool compare(Operator op, const PredicateNumber& left, const PredicateNumber& ri
 
 // ---- evaluation ----
 
+// The value of the field that the meaning of another one depends on; 0 if there is none.
+uint64_t context_in(const FieldReference& left, RecordView record) {
+  return left.context ? integer_of(*left.context, record).value_or(0) : 0;
+}
+
 // Of a field's value; nothing if this part of it is absent.
-std::optional<PredicateNumber> part_of(const FieldReference& left, uint64_t bits) {
+std::optional<PredicateNumber> part_of(const FieldReference& left, RecordView record,
+                                       uint64_t bits) {
   const auto number = static_cast<int64_t>(bits);
   const ExitStatus end = decode_exit_code(static_cast<int32_t>(bits));
   switch (left.part) {
     case FieldPart::error:
-      if (!is_error_result(number)) return std::nullopt;
-      return PredicateNumber{.bits = 0 - bits};
+      if (const auto error = error_of_call(static_cast<int32_t>(context_in(left, record)), number);
+          error != 0)
+        return PredicateNumber{.bits = static_cast<uint64_t>(error)};
+      return std::nullopt;
     case FieldPart::exit_status:
       if (end.signal != 0) return std::nullopt;
       return PredicateNumber{.bits = static_cast<uint64_t>(end.status)};
@@ -72,7 +80,8 @@ std::optional<PredicateNumber> number_in(const FieldReference& left,
                                          const PredicateSubject& subject) {
   switch (left.source) {
     case PredicateSource::field:
-      if (const auto bits = integer_of(left.field, subject.record)) return part_of(left, *bits);
+      if (const auto bits = integer_of(left.field, subject.record))
+        return part_of(left, subject.record, *bits);
       return std::nullopt;
     case PredicateSource::cpu:
       return PredicateNumber{.bits = subject.cpu};
@@ -99,9 +108,7 @@ Truth test_number(const BoundPredicate& node, const PredicateSubject& subject) {
   const auto number = number_in(node.left, subject);
   if (!number) return Truth::unknown;
   if (node.kind == Expression::Kind::nonzero) return truth(number->bits != 0);
-  const auto context = [&] {
-    return node.left.context ? integer_of(*node.left.context, subject.record).value_or(0) : 0;
-  };
+  const auto context = [&] { return context_in(node.left, subject.record); };
   const auto matches = [&](const PredicateValue& value) {
     if (value.is_call) return compare_call(node, *number, value, context());
     if (value.signal != 0 && static_cast<int32_t>(context()) != value.signal)
@@ -205,6 +212,8 @@ Result<> check_fields(std::string_view text, const Expression& expression, const
     if (!failure) failure = bound.error();
   }
   if (failure) return std::unexpected(*failure);
+  if (expression.field == "ts" || expression.field == "time" || expression.field == "wall")
+    listed = "times are selected by --since, --until and --last";
   return predicate_error(text, expression.place,
                          unknown_name("field", expression.field, known, listed));
 }

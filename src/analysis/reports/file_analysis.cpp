@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/reports/file_analysis.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
-#include "analysis/coverage/event_fields.h"
+#include "analysis/coverage/call_result.h"
 
 namespace ktraced {
 namespace {
 
 FilePath file_path_of(const CallPath& path) {
-  FilePath file{.text = path.text,
-                .role = path.role,
-                .cut = path.cut,
-                .unreadable = path.unreadable,
-                .relative = !path.unreadable && !path.text.starts_with('/'),
-                .directory = std::nullopt};
-  // What a symbolic link contains is relative to the link; a source may be any text.
-  if (path.role == PathRole::link_target || path.role == PathRole::mount_source)
-    file.relative = false;
-  // Without a descriptor among the arguments it is relative to the working directory.
-  if (file.relative) file.directory = path.directory.value_or(AT_FDCWD);
-  return file;
+  return {.text = path.text,
+          .role = path.role,
+          .cut = path.cut,
+          .unreadable = path.unreadable,
+          .relative_to = path.relative_to()};
 }
 
 std::string path_key(const FilePath& path) {
   std::string key = std::to_string(static_cast<int>(path.role));
   key += path.cut ? 'c' : ' ';
   key += path.unreadable ? 'u' : ' ';
-  if (path.directory) key += std::to_string(*path.directory);
+  if (path.relative_to) key += std::to_string(*path.relative_to);
   return key + ':' + path.text;
 }
 
@@ -49,9 +40,9 @@ void FileAnalysis::on_path_call(const PathCall& call) {
     ++unnamed_;
     return;
   }
-  Outcome outcome{.known = call.known};
-  if (call.known) {
-    if (is_error_result(call.ret)) outcome.error = static_cast<int32_t>(-call.ret);
+  Outcome outcome{.known = call.known()};
+  if (call.known()) {
+    outcome.error = error_of_call(call.nr, call.ret);
     outcome.opened = outcome.error == 0 && arguments_.opens(call.abi, call.nr);
     outcome.ns = call.end_ns - std::min(call.end_ns, call.begin_ns);
   } else {
@@ -64,7 +55,7 @@ void FileAnalysis::on_path_call(const PathCall& call) {
   const uint32_t process = count_process(call.actor(), outcome);
   for (const CallPath& each : call.paths) {
     if (each.names_nothing()) continue;
-    const uint32_t path = count_path(each, outcome);
+    const uint32_t path = count_path(call, each, outcome);
     count_process_path(process, path, outcome);
     if (outcome.error != 0) count_failure(process, path, call, outcome.error);
   }
@@ -100,11 +91,14 @@ uint32_t FileAnalysis::count_process(const Actor& actor, const Outcome& outcome)
   return index;
 }
 
-uint32_t FileAnalysis::count_path(const CallPath& path, const Outcome& outcome) {
+uint32_t FileAnalysis::count_path(const PathCall& call, const CallPath& path,
+                                  const Outcome& outcome) {
   FilePath file = file_path_of(path);
   const auto [index, is_new] = paths_.place_of(path_key(file));
-  if (is_new) paths_[index].path = std::move(file);
-  count(paths_[index].use, outcome);
+  FilePathRow& row = paths_[index];
+  if (is_new) row.path = std::move(file);
+  row.first_ns = row.first_ns == 0 ? call.begin_ns : std::min(row.first_ns, call.begin_ns);
+  count(row.use, outcome);
   return index;
 }
 

@@ -21,8 +21,7 @@ struct FilePath {
   std::string text;  // empty if `unreadable`
   PathRole role = PathRole::path;
   bool cut = false, unreadable = false;
-  bool relative = false;             // to `directory`, or to a directory that is not known
-  std::optional<int32_t> directory;  // descriptor; AT_FDCWD: the working directory
+  std::optional<int32_t> relative_to;  // descriptor; AT_FDCWD: the working directory
 };
 
 // What calls did with paths.
@@ -49,6 +48,7 @@ struct FilePathRow {
   bool others = false;
   FilePath path;
   FileUse use;
+  uint64_t first_ns = 0;   // when the first call with it began
   uint64_t processes = 0;  // as far as process_paths() has rows for them
 };
 struct FileProcessRow {
@@ -117,7 +117,7 @@ class FileAnalysis : public PathCallSink {
   static void count(FileUse& use, const Outcome& outcome);
   // These return the index of the row.
   uint32_t count_process(const Actor& actor, const Outcome& outcome);
-  uint32_t count_path(const CallPath& path, const Outcome& outcome);
+  uint32_t count_path(const PathCall& call, const CallPath& path, const Outcome& outcome);
   void count_process_path(uint32_t process, uint32_t path, const Outcome& outcome);
   void count_failure(uint32_t process, uint32_t path, const PathCall& call, int32_t error);
 

@@ -25,13 +25,6 @@ int32_t int_in(const std::optional<Field>& field, RecordView record) {
   return static_cast<int32_t>(value_or_zero(field, record));
 }
 
-// Is a process that begins at `start_ns` not younger than its child? Otherwise it has reused the id
-// of the parent. Start times may be rounded down to clock ticks; 0 is an unknown one.
-bool may_be_parent(uint64_t start_ns, uint64_t child_ns) {
-  constexpr uint64_t kTickNs = 10'000'000;  // 100 Hz on x86
-  return start_ns == 0 || child_ns == 0 || start_ns <= child_ns + kTickNs;
-}
-
 }  // namespace
 
 void ProcessAnalysis::add_source(const Schema& schema, const NameTable& names) {
@@ -90,30 +83,6 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
   row.last_ns = ts;
   if (coverage_.has(tid, ts, names)) covered_.insert(*number);
   return &row;
-}
-
-// `task`: one of its threads.
-void ProcessAnalysis::note_parent(ProcessRow& row, const TaskName& task, const NameTable& names) {
-  if (row.parent || task.parent == 0) return;
-  row.parent = {.pid = task.parent, .comm = {}, .row = std::nullopt};
-  const TaskName* parent = names.task_at(task.parent, task.start_time);
-  if (parent != nullptr && may_be_parent(parent->start_time, task.start_time))
-    row.parent->comm = parent->comm();
-}
-
-// Finds the rows of the parents that are not known by events. A parent may have its row later than
-// its child.
-void ProcessAnalysis::find_parents() {
-  std::unordered_map<uint32_t, std::vector<uint32_t>> numbers;  // by pid, in order of appearance
-  for (uint32_t number = 0; number < rows_.size(); ++number)
-    if (rows_[number].known) numbers[rows_[number].pid].push_back(number);
-  for (ProcessRow& row : rows_) {
-    if (!row.parent || row.parent->row) continue;
-    for (const uint32_t number : numbers[row.parent->pid])
-      if (may_be_parent(rows_[number].start_ns, row.start_ns)) row.parent->row = number;
-    if (row.parent->row && row.parent->comm.empty())
-      row.parent->comm = rows_[*row.parent->row].comm;
-  }
 }
 
 // Of a thread that the record is about.
@@ -304,6 +273,7 @@ Unknown ProcessAnalysis::why_no_end(const ProcessRow& row, uint32_t number) cons
 
 void ProcessAnalysis::finish(uint64_t end_ns) {
   runs_.finish(end_ns);
+  if (!completed_) find_commands();
   find_parents();
   for (uint32_t number = 0; number < rows_.size(); ++number)
     if (ProcessRow& row = rows_[number]; !row.end_ns) row.end_unknown = why_no_end(row, number);

@@ -14,6 +14,7 @@
 #include "analysis/analysis.h"
 #include "analysis/coverage/actor.h"
 #include "analysis/coverage/event_table.h"
+#include "analysis/coverage/task_history.h"
 #include "analysis/coverage/thread_coverage.h"
 #include "analysis/intervals/run_tracker.h"
 
@@ -40,14 +41,16 @@ struct ProcessRow {
   uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
   std::string comm;       // of its main thread, else of any of its threads; may be empty
   std::optional<uint32_t> uid;
-  // That forked it; of one that was forked before the trace, see TaskName::parent. Nothing: none,
+  // That forked it; of one that was forked before the window, see Task::parent_pid. Nothing: none,
   // or not in the trace.
   std::optional<ProcessRef> parent;
   bool forked = false;  // in the trace
 
   uint64_t execs = 0;
-  std::string program;              // of its last exec; may be empty
-  std::optional<std::string> argv;  // the same, if the trace has it
+  std::string program;  // of its last exec; may be empty
+  std::optional<std::string>
+      argv;                   // the same, if the trace has it; without an exec, see Task::argv
+  uint64_t argv_read_ns = 0;  // see Task::argv_read_ns
 
   std::string cgroup;  // path of its control group, the last known; may be empty
 
@@ -58,7 +61,7 @@ struct ProcessRow {
 
   uint64_t first_ns = 0;                // time of its first event
   uint64_t last_ns = 0;                 // of its last one
-  std::optional<uint64_t> end_ns;       // nothing: not in the trace
+  std::optional<uint64_t> end_ns;       // may be before first_ns; nothing: not in the trace
   Unknown end_unknown = Unknown::none;  // why its end may be missing; none: it runs at the end
   std::optional<int32_t> exit_code;     // as of wait(2)
   std::optional<SentSignal> killer;     // who sent the signal that ended it
@@ -83,6 +86,9 @@ class ProcessAnalysis : public Analysis, public RunSink {
   void set_selector(const RecordSelector& selector) override;
   void on_run(const RunInterval& interval) override;
   void on_switch(const Switch& what) override;
+  // Adds what traces know of the processes before the window, or by events that were left out. Call
+  // it after the last record.
+  void complete(const TaskHistory& tasks);
   // Call after the last record. Running threads run until `end_ns`.
   void finish(uint64_t end_ns);
 
@@ -125,6 +131,8 @@ class ProcessAnalysis : public Analysis, public RunSink {
   ProcessRow* row_of(uint32_t tid, uint64_t ts, const TaskName* task, const NameTable& names);
   ProcessRow* row_in(const Item& item, uint32_t tid);
   static void note_parent(ProcessRow& row, const TaskName& task, const NameTable& names);
+  static void note_earlier_end(ProcessRow& row, const Task& task);
+  void find_commands();
   void find_parents();
   static void note_cgroup(ProcessRow& row, uint32_t tid, uint64_t ts, const NameTable& names);
   [[nodiscard]] uint32_t number_of(const ProcessRow& row) const;
@@ -144,6 +152,7 @@ class ProcessAnalysis : public Analysis, public RunSink {
   std::optional<TraceConfig> config_;
   ActorNumbers numbers_{kMaxProcesses};
   std::vector<ProcessRow> rows_;                         // by number
+  bool completed_ = false;                               // see complete()
   std::unordered_map<uint32_t, Signals> signals_;        // by row
   std::unordered_set<uint32_t> covered_;                 // rows that the filter accepts
   std::unordered_map<uint32_t, uint32_t> ended_;         // row of each thread that has ended, by id

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/coverage/event_fields.h"
+#include "analysis/coverage/call_result.h"
 
 namespace ktraced {
 namespace {
@@ -22,7 +22,7 @@ void SyscallAnalysis::on_begin(const Call& call, const CallRecord& at, Unknown /
     return;
   }
   ++ended_;
-  count({.abi = call.abi, .nr = call.nr, .ret = 0, .ns = std::nullopt},
+  count({.abi = call.abi, .nr = call.nr, .ns = std::nullopt, .ts = at.record.ts()},
         actor_of(at.record, at.names));
 }
 
@@ -57,7 +57,11 @@ void SyscallAnalysis::on_end(const CallInterval& interval) {
 
 void SyscallAnalysis::on_return(const CallReturn& returned, const Call* begun,
                                 const CallInterval& interval) {
-  Counted counted{.abi = returned.abi, .nr = returned.nr, .ret = returned.ret, .ns = std::nullopt};
+  Counted counted{.abi = returned.abi,
+                  .nr = returned.nr,
+                  .ret = returned.ret,
+                  .ns = std::nullopt,
+                  .ts = returned.at.record.ts()};
   if (!has_own_result(returned.nr)) counted.ret = 0;
   if (begun == nullptr) {
     ++begun_before_;
@@ -103,10 +107,10 @@ void SyscallAnalysis::count(SyscallRow& row, const Counted& call) {
     row.abi = call.abi;
     row.nr = call.nr;
   }
-  ++row.calls;
-  if (is_error_result(call.ret)) {
+  if (row.calls++ == 0) row.first_ns = call.ts;
+  if (const int32_t error = error_of_call(call.nr, call.ret); error != 0) {
     ++row.failed;
-    ++row.errors[static_cast<int32_t>(-call.ret)];
+    ++row.errors[error];
   }
   if (call.ns) row.ns.add(*call.ns);
 }
@@ -122,6 +126,7 @@ void SyscallAnalysis::note_slow(const Call& call, const CallReturn& returned,
                 .abi = counted.abi,
                 .nr = counted.nr,
                 .args = call.args,
+                .args_known = call.args_known,
                 .ret = counted.ret});
 }
 

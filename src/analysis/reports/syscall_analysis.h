@@ -27,6 +27,7 @@ struct SyscallRow {
   int32_t nr = 0;
   bool others = false;                 // all calls after the table was full
   uint64_t calls = 0;                  // that returned, or ended their thread
+  uint64_t first_ns = 0;               // when the first of these returned, or ended its thread
   uint64_t failed = 0;                 // of these, with an error
   std::map<int32_t, uint64_t> errors;  // by errno
   Histogram ns;                        // durations, if known
@@ -41,6 +42,7 @@ struct SyscallCall {
   uint32_t abi = 0;
   int32_t nr = 0;
   std::array<uint64_t, 6> args{};
+  bool args_known = true;
   int64_t ret = 0;
 };
 
@@ -95,6 +97,7 @@ class SyscallAnalysis : public CallSink {
     int32_t nr = 0;
     int64_t ret = 0;
     std::optional<uint64_t> ns;  // its duration, if known
+    uint64_t ts = 0;             // when it returned, or ended its thread
   };
   static SyscallRow& row_of(Table& table, uint64_t key);
 

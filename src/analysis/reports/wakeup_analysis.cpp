@@ -122,8 +122,9 @@ void WakeupAnalysis::on_wait(const WaitInterval& interval) {
   delays_.add(ns);
   const uint32_t row = waker ? waker->row : row_of_unknown_waker();
   if (waker && !waker->exact) guessed_ = true;
-  ++wakers_[row].count;
+  if (wakers_[row].count++ == 0) wakers_[row].first_ns = interval.begin_ns;
   wakers_[row].delay.add(ns);
+  count_pair(row, interval, ns);
   std::vector<InsteadRow> instead = count_instead(interval);
   if (!longest_.keeps(ns)) return;
   longest_.add({.woken_ns = interval.begin_ns,
@@ -133,6 +134,22 @@ void WakeupAnalysis::on_wait(const WaitInterval& interval) {
                 .comm = std::string(interval.task != nullptr ? interval.task->comm() : ""),
                 .waker = row,
                 .instead = std::move(instead)});
+}
+
+void WakeupAnalysis::count_pair(uint32_t waker, const WaitInterval& interval, uint64_t ns) {
+  const auto place = pairs_.place_of(uint64_t{waker} << 32 | interval.tid);
+  WakeupPair& pair = pairs_[place.index];
+  ++pair.count;
+  pair.ns += ns;
+  if (pair.count == 1 || ns > pair.max_ns) {
+    pair.max_ns = ns;
+    pair.max_at = interval.begin_ns;
+  }
+  if (pair.others) return;
+  pair.waker = waker;
+  pair.tid = interval.tid;
+  if (interval.task != nullptr && pair.comm != interval.task->comm())
+    pair.comm = interval.task->comm();
 }
 
 // What ran on the CPU of a wait, the longest first.

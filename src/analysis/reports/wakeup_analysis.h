@@ -15,6 +15,7 @@
 #include "analysis/coverage/event_table.h"
 #include "analysis/coverage/identities.h"
 #include "analysis/reports/histogram.h"
+#include "analysis/reports/limited_rows.h"
 #include "analysis/reports/longest.h"
 #include "analysis/reports/sched_analysis.h"
 
@@ -26,10 +27,11 @@ struct WakerRow {
   uint32_t pid = 0;       // its process; 0: unknown
   uint64_t start_ns = 0;  // of the thread; 0: unknown
   std::string comm;
-  bool known = true;    // false: the wake-ups of which the trace does not have the waker
-  bool others = false;  // all threads after the table was full
-  uint64_t count = 0;   // wake-ups
-  Histogram delay;      // from these to running
+  bool known = true;      // false: the wake-ups of which the trace does not have the waker
+  bool others = false;    // all threads after the table was full
+  uint64_t count = 0;     // wake-ups
+  uint64_t first_ns = 0;  // time of the first of these
+  Histogram delay;        // from these to running
 };
 
 // A thread that ran while others waited for its CPU.
@@ -38,6 +40,18 @@ struct InsteadRow {
   std::string comm;
   uint64_t waits = 0;
   uint64_t ns = 0;
+};
+
+// The wake-ups of one thread by another.
+struct WakeupPair {
+  uint32_t waker = 0;   // index in wakers()
+  uint32_t tid = 0;     // of the woken thread
+  std::string comm;     // its last name
+  bool others = false;  // all pairs after the table was full
+  uint64_t count = 0;
+  uint64_t ns = 0;      // delays together
+  uint64_t max_ns = 0;  // the longest of them
+  uint64_t max_at = 0;  // when it began, in ns
 };
 
 // A long delay from wake-up to running.
@@ -53,7 +67,8 @@ struct WakeupDelay {
 
 // Takes the waits of a SchedAnalysis. A waker is the thread that ran on the CPU of a sched_waking
 // or sched_wakeup_new; without these, of a sched_wakeup, which may be on another CPU than the
-// waker. Memory: as SchedAnalysis, and at most kMaxRows wakers and threads that ran instead.
+// waker. Memory: as SchedAnalysis, and at most kMaxRows wakers, pairs and threads that ran
+// instead.
 class WakeupAnalysis : public Analysis, public WaitSink {
  public:
   static constexpr size_t kMaxRows = 8192;
@@ -78,6 +93,8 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   void finish(uint64_t end_ns) { sched_.finish(end_ns); }
 
   [[nodiscard]] const std::vector<WakerRow>& wakers() const { return wakers_; }
+  // Who woke whom, in the order of the first wake-ups.
+  [[nodiscard]] const std::vector<WakeupPair>& pairs() const { return pairs_.rows(); }
   // Of all delays, by thread id.
   [[nodiscard]] const std::map<uint32_t, InsteadRow>& instead() const { return instead_; }
   // Of the delays, the time of which it is not known what ran on the CPU.
@@ -120,6 +137,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   std::optional<WokenBy> waker_of(uint32_t tid, uint64_t woken_ns);
   uint32_t row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names);
   uint32_t row_of_unknown_waker();
+  void count_pair(uint32_t waker, const WaitInterval& interval, uint64_t ns);
   std::vector<InsteadRow> count_instead(const WaitInterval& interval);
 
   IsTarget is_target_;
@@ -129,6 +147,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   Identities identities_{kMaxRows};
   std::unordered_map<uint32_t, uint32_t> row_of_identity_;
   std::vector<WakerRow> wakers_;
+  LimitedRows<WakeupPair> pairs_{kMaxRows};
   std::optional<uint32_t> others_, unknown_;  // rows
   std::map<uint32_t, InsteadRow> instead_;
   std::map<uint32_t, std::string> targets_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <vector>
 
 #include "base/text/c_text.h"
 #include "base/text/duration.h"
@@ -75,17 +76,49 @@ class Parts {
   bool failed_ = false;
 };
 
-// Seconds of CLOCK_REALTIME at that local time; mktime() brings days after the end of a month into
-// the next one.
-int64_t local_seconds(tm date, uint64_t of_day) {
+void set_time_of_day(tm& date, uint64_t of_day) {
   date.tm_hour = static_cast<int>(of_day / kSecond / 3600);
   date.tm_min = static_cast<int>(of_day / kSecond / 60 % 60);
   date.tm_sec = static_cast<int>(of_day / kSecond % 60);
-  date.tm_isdst = -1;
-  return ::mktime(&date);
 }
 
-std::optional<uint64_t> date_time(std::string_view text) {
+int64_t utc_offset(int64_t seconds) {
+  const time_t time = seconds;
+  tm date{};
+  ::localtime_r(&time, &date);
+  return date.tm_gmtoff;
+}
+
+// Times of CLOCK_REALTIME at which local clocks show `date`, in order: two if they are set back in
+// between. If they are set forward over it, they are taken not to be, so it is after that. Not
+// mktime(): which of two times it returns depends on earlier calls. Days after the end of a month
+// are in the next one.
+std::vector<uint64_t> times_showing(tm date, uint64_t of_day) {
+  constexpr int64_t kDay = 86400;
+  set_time_of_day(date, of_day);
+  const int64_t shown = ::timegm(&date);
+  const int64_t before = shown - utc_offset(shown - kDay), after = shown - utc_offset(shown + kDay);
+  std::vector<int64_t> seconds;
+  for (const int64_t each : {before, after})
+    if (each + utc_offset(each) == shown) seconds.push_back(each);
+  if (seconds.empty()) seconds.push_back(before);
+  std::ranges::sort(seconds);
+  seconds.erase(std::ranges::unique(seconds).begin(), seconds.end());
+  std::vector<uint64_t> times;
+  times.reserve(seconds.size());
+  for (const int64_t each : seconds)
+    times.push_back(static_cast<uint64_t>(std::max<int64_t>(each, 0)) * kSecond + of_day % kSecond);
+  return times;
+}
+
+bool is_in_calendar(tm date) {
+  const tm typed = date;
+  ::timegm(&date);
+  return date.tm_mon == typed.tm_mon && date.tm_mday == typed.tm_mday;
+}
+
+// Of a local date and time as of times_showing(); nothing if it is no date.
+std::vector<uint64_t> date_time(std::string_view text) {
   Parts parts(text);
   tm date{};
   date.tm_year = parts.number(4, 1970, 2200) - 1900;
@@ -94,20 +127,19 @@ std::optional<uint64_t> date_time(std::string_view text) {
   parts.expect('-');
   date.tm_mday = parts.number(2, 1, 31);
   uint64_t of_day = 0;
-  if (parts.take('T') || parts.take(' ')) of_day = parts.of_day();
+  const bool has_time = parts.take('T') || parts.take(' ');
+  if (has_time) of_day = parts.of_day();
   const auto zone = parts.zone();
-  if (!parts.done()) return std::nullopt;
-  int64_t seconds = 0;
-  if (zone) {
-    date.tm_hour = static_cast<int>(of_day / kSecond / 3600);
-    date.tm_min = static_cast<int>(of_day / kSecond / 60 % 60);
-    date.tm_sec = static_cast<int>(of_day / kSecond % 60);
-    seconds = ::timegm(&date) - *zone;
-  } else {
-    seconds = local_seconds(date, of_day);
+  if (!parts.done() || !is_in_calendar(date)) return {};
+  if (!zone) {
+    auto times = times_showing(date, of_day);
+    if (!has_time) times.resize(1);  // the day begins once
+    return times;
   }
-  if (seconds < 0) return std::nullopt;
-  return static_cast<uint64_t>(seconds) * kSecond + of_day % kSecond;
+  set_time_of_day(date, of_day);
+  const int64_t seconds = ::timegm(&date) - *zone;
+  if (seconds < 0) return {};
+  return {static_cast<uint64_t>(seconds) * kSecond + of_day % kSecond};
 }
 
 std::optional<uint64_t> seconds_and_fraction(std::string_view text) {
@@ -143,7 +175,12 @@ Result<TimePoint> parse_time_point(std::string_view text) {
     if (const auto before = parse_duration(text.substr(1)))
       return made(Kind::before_end, static_cast<uint64_t>(before->count()));
   } else if (begins_with_date(text)) {
-    if (const auto ns = date_time(text)) return made(Kind::wall, *ns);
+    const auto times = date_time(text);
+    if (times.size() == 1) return made(Kind::wall, times.front());
+    if (!times.empty())
+      return fail(ExitCode::usage,
+                  "'{}' is twice on that day, because the clock is set back: write {} or {}", text,
+                  iso_time_text(times.front()), iso_time_text(times.back()));
   } else if (text.contains(':')) {
     Parts parts(text);
     const uint64_t ns = parts.of_day();
@@ -157,11 +194,10 @@ Result<TimePoint> parse_time_point(std::string_view text) {
               text);
 }
 
-uint64_t local_time_of_day(uint64_t realtime_ns, int days, uint64_t of_day) {
+std::vector<uint64_t> local_times_of_day(uint64_t realtime_ns, int days, uint64_t of_day) {
   tm date = local(realtime_ns);
   date.tm_mday += days;
-  const int64_t seconds = local_seconds(date, of_day);
-  return seconds < 0 ? 0 : static_cast<uint64_t>(seconds) * kSecond + of_day % kSecond;
+  return times_showing(date, of_day);
 }
 
 std::string time_of_day_text(uint64_t realtime_ns) {

@@ -85,7 +85,7 @@ class JsonExporter : public BufferedExporter {
 
 class PerfettoExporter : public BufferedExporter {
  public:
-  PerfettoExporter(const History& history, std::vector<ExportChoice>& choices)
+  PerfettoExporter(History& history, std::vector<ExportChoice>& choices)
       : history_(history), choices_(choices), writer_(sources_of(history, choices)) {
     for (const TraceReader& trace : history.traces()) {
       const Event* event = trace.schema().find("sched_switch");
@@ -109,16 +109,18 @@ class PerfettoExporter : public BufferedExporter {
   [[nodiscard]] EventAccount total() const override { return total_; }
 
  private:
-  static std::vector<PerfettoSource> sources_of(const History& history,
+  static std::vector<PerfettoSource> sources_of(History& history,
                                                 std::vector<ExportChoice>& choices) {
     std::vector<PerfettoSource> sources;
     for (size_t i = 0; i < choices.size(); ++i) {
       const TraceReader& trace = history.traces()[i];
       const TimeWindow& window = history.window();
+      const TimeWindow extent =
+          trace.unfinished() ? history.extent(i) : TimeWindow{trace.begin_ns(), trace.end_ns()};
       sources.push_back({.sources = {trace.schema(), trace.names(), &choices[i].symbols},
                          .manifest = trace.manifest(),
-                         .begin_ns = std::max(trace.begin_ns(), window.begin_ns),
-                         .end_ns = std::min(trace.end_ns(), window.end_ns),
+                         .begin_ns = std::max(extent.begin_ns, window.begin_ns),
+                         .end_ns = std::min(extent.end_ns, window.end_ns),
                          .changes = changes_of(trace, window)});
     }
     return sources;
@@ -151,13 +153,19 @@ class PerfettoExporter : public BufferedExporter {
 
 Result<std::vector<ExportChoice>> make_choices(const ExportCommand& command,
                                                const History& history) {
+  auto selections = selections_for(history, command.selection);
+  if (!selections) return propagate(selections);
   std::vector<ExportChoice> choices;
-  for (const TraceReader& trace : history.traces()) {
-    auto selection = selection_for(trace, command.selection);
-    if (!selection) return propagate(selection);
-    choices.push_back({std::move(*selection), KeptSymbols(trace.symbols())});
-  }
+  choices.reserve(selections->size());
+  for (size_t i = 0; i < selections->size(); ++i)
+    choices.push_back({std::move((*selections)[i]), KeptSymbols(history.traces()[i].symbols())});
   return choices;
+}
+
+SelectionUse use_of(const std::vector<ExportChoice>& choices) {
+  SelectionUse use;
+  for (const ExportChoice& choice : choices) use.add(choice.selection.use());
+  return use;
 }
 
 bool is_readable(int fd) {
@@ -192,7 +200,7 @@ std::filesystem::path spool_directory(const std::string& output) {
   return parent.empty() ? "." : parent;
 }
 
-std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, const History& history,
+std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, History& history,
                                         std::vector<ExportChoice>& choices) {
   switch (command.form) {
     case ExportCommand::Form::json:
@@ -225,7 +233,8 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (exporter->total().records == 0 && (!command.selection.empty() || !command.times.empty()))
-    print_none_selected(exporter->total().lost, choices->front().selection.field_hints());
+    print_none_selected(*history, command.selection, command.times, choices->front().selection,
+                        use_of(*choices), exporter->total().lost);
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
   print_states(*history);

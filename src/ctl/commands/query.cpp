@@ -32,19 +32,15 @@ ResultForm form_of(const QueryCommand& command, const Options& options) {
 
 // One for each trace; none if everything is selected.
 Result<std::vector<Selection>> selections_of(const SelectionArgs& args, const History& history) {
-  std::vector<Selection> selections;
-  if (args.empty()) return selections;
-  for (const TraceReader& trace : history.traces()) {
-    auto selection = selection_for(trace, args);
-    if (!selection) return propagate(selection);
-    selections.push_back(std::move(*selection));
-  }
-  return selections;
+  if (args.empty()) return std::vector<Selection>();
+  return selections_for(history, args);
 }
 
-// The options that no event has met; empty: each was met, or no event was read.
-std::string unmet_text(const std::vector<Selection>& selections, const SelectionUse& use) {
-  return selections.empty() || !use.read_any ? "" : selections.front().unmet_text(use.met);
+// The options that nothing has met; empty: each was met, or nothing was read.
+std::string unmet_text(const std::vector<Selection>& selections, const SelectionUse& use,
+                       const History& history) {
+  if (selections.empty() || !use.read_any) return {};
+  return selections.front().unmet_text(use.met, known_tasks(history));
 }
 
 }  // namespace
@@ -66,13 +62,14 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
     if (auto added = (*database)->add(std::move(table)); !added) return added;
   ResultPrinter printer(form_of(command, options), Colours::of(STDOUT_FILENO),
                         ::isatty(STDOUT_FILENO) == 1);
-  print_incomplete(*history);
   Shell shell(**database, printer);
+  if (command.shell) print_incomplete(*history);
   auto done = command.shell ? shell.run(stdin) : shell.run(command.sql);
   if (!done) return done;
-  if (const std::string unmet = unmet_text(*selections, use); !unmet.empty())
-    print_stderr("ktracectl: of the events that the query reads, none is selected by {}\n",
-                 printable(unmet));
+  if (!command.shell) print_incomplete(*history);
+  if (const std::string unmet = unmet_text(*selections, use, *history); !unmet.empty())
+    print_stderr("ktracectl: nothing that the query reads is selected by {}\n",
+                 printable(within_times(unmet, command.times)));
   return history->verdict();
 }
 

@@ -51,14 +51,16 @@ Result<> check_time_form(const ShowCommand& command, const TraceReader& trace) {
 
 Result<Views> make_views(const ShowCommand& command, bool json, const History& history) {
   Views views;
-  for (const TraceReader& trace : history.traces()) {
+  auto selections = selections_for(history, command.selection);
+  if (!selections) return propagate(selections);
+  for (size_t i = 0; i < selections->size(); ++i) {
+    const TraceReader& trace = history.traces()[i];
+    Selection& selection = (*selections)[i];
     if (auto good = check_time_form(command, trace); !good) return propagate(good);
-    auto selection = selection_for(trace, command.selection);
-    if (!selection) return propagate(selection);
-    if (auto good = check_format_conditions(command, trace.schema(), *selection); !good)
+    if (auto good = check_format_conditions(command, trace.schema(), selection); !good)
       return propagate(good);
     auto view =
-        std::make_unique<View>(View{std::move(*selection), KeptSymbols(trace.symbols()), nullptr});
+        std::make_unique<View>(View{std::move(selection), KeptSymbols(trace.symbols()), nullptr});
     view->decoder = make_decoder(command, json,
                                  {.schema = trace.schema(),
                                   .names = trace.names(),
@@ -67,6 +69,12 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
     views.push_back(std::move(view));
   }
   return views;
+}
+
+SelectionUse use_of(const Views& views) {
+  SelectionUse use;
+  for (const auto& view : views) use.add(view->selection.use());
+  return use;
 }
 
 // Prints a message for each trace that has no events for the requested format.
@@ -100,7 +108,8 @@ Result<> print_events(const ShowCommand& command, const Views& views, History& h
   if (auto written = screen.write(printer.out(), 1); !written) return written;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (printer.totals().shown == 0 && (!command.selection.empty() || !command.times.empty()))
-    print_none_selected(printer.totals().lost, views.front()->selection.field_hints());
+    print_none_selected(history, command.selection, command.times, views.front()->selection,
+                        use_of(views), printer.totals().lost);
   print_stderr("ktracectl: {} events shown, {} lost, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, seconds.count());
   return {};

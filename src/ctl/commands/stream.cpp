@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/commands/stream.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/print_stderr.h"
+#include "base/text/plain_text.h"
 #include "ctl/live/open_session.h"
 #include "ctl/live/session_counts.h"
 #include "ctl/live/stream_loop.h"
@@ -93,6 +95,33 @@ SelectionArgs left_to_select(const SelectionArgs& selection) {
           .where = selection.where};
 }
 
+// The options with which the kernel selects tasks and calls, as typed.
+std::string kernel_options(const StreamCommand& command) {
+  std::string text;
+  const auto add = [&text](const char* option, const auto& values) {
+    if (!values.empty()) text += fmt::format(" {} {}", option, fmt::join(values, ","));
+  };
+  add("--pid", command.selection.pids);
+  add("--uid", command.selection.uids);
+  add("--comm", command.selection.comms);
+  add("--cgroup", command.session.cgroups);
+  add("--follow", command.session.follow);
+  add("--syscall", command.session.syscalls);
+  return text.substr(std::min<size_t>(1, text.size()));
+}
+
+// The options that no event met; empty: there was no event at all. `selection`: what the kernel has
+// not selected.
+std::string unmet_options(const StreamCommand& command, const Selection& selection,
+                          const SessionCounts& counts) {
+  const SelectionUse& use = selection.use();
+  if (use.selected_any) return {};
+  if (!use.read_any)
+    return counts.total() && counts.total()->filtered != 0 ? kernel_options(command) : "";
+  const std::string unmet = selection.unmet_text(use.met);
+  return !unmet.empty() ? unmet : selection.unmet_text(0) + " together";
+}
+
 Result<> run_printing(const StreamCommand& command, const Options& options, LiveSource& source,
                       const StopSignals& signals) {
   auto left = left_to_select(command.selection);
@@ -120,6 +149,9 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Live
   auto start = Clock::now();
   SessionCounts counts(source.schema());
   auto end = print_all(printer, counts, loop, StreamLoop::duration_of(command.duration_s));
+  if (const std::string unmet = unmet_options(command, *selection, counts);
+      printer.totals().shown == 0 && !unmet.empty())
+    print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
   print_stderr("ktracectl: {} events shown, {} lost{}, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, counts_text(counts), seconds_since(start));
   if (!end) return propagate(end);

@@ -80,6 +80,7 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
       {Kind::syscalls, syscall_tables(kActor)},
       {Kind::wakeups,
        {{"wakers", kActor + ",count" + kDelay + ",others"},
+        {"pairs", "tid,comm,waker.tid,waker.comm,count,total_ns,max_ns,max_ts,others"},
         {"instead", "tid,comm,waits,ns,others"},
         {"longest", kWait + ",waker.tid,waker.comm"}}}};
   return kTables.at(kind);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/exports/trace_dat_exporter.h"
 
+#include "base/print_stderr.h"
+
 namespace ktraced {
 
 namespace {
@@ -61,6 +63,9 @@ Result<> TraceDatExporter::write(OutputTarget& /*target*/) {
 
 Result<> TraceDatExporter::finish(OutputTarget& target) {
   writer_.finish();
+  if (const uint64_t count = writer_.too_long(); count != 0)
+    print_stderr("ktracectl: {} events do not fit into a page of trace.dat: marked as lost there\n",
+                 count);
   if (auto spooled = spool(1); !spooled) return spooled;
   std::map<uint32_t, uint64_t> bytes;
   for (const auto& [cpu, spool] : spools_) bytes[cpu] = spool.bytes();

@@ -24,7 +24,9 @@ class TraceDatExporter : public Exporter {
   void on_loss(const LossItem& loss) override;
   Result<> write(OutputTarget& target) override;
   Result<> finish(OutputTarget& target) override;
-  [[nodiscard]] EventAccount total() const override { return total_; }
+  [[nodiscard]] EventAccount total() const override {
+    return {.records = total_.records - writer_.too_long(), .lost = total_.lost};
+  }
 
  private:
   Result<> spool(size_t at_least);

@@ -14,11 +14,13 @@
 #include "ctl/input/report_text.h"
 #include "ctl/input/selected_input.h"
 #include "ctl/input/trace_input.h"
+#include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
+#include "ctl/reports/wakeup_report.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/output_target.h"
@@ -38,26 +40,50 @@ struct PageAnalyses {
   SchedAnalysis sched;
   SyscallAnalysis syscalls;
   ProcessAnalysis processes;
+  WakeupAnalysis wakeups{[](uint32_t, const TaskName*) { return true; }, 0};
+  FileAnalysis files;
+  CallPaths paths{files};
   RunTimeline run{sched.runs()};
   CallTimeline calls{call_tracker};
   LossTimeline losses;
-  FanOut all{{&summary, &kmem, &sched, &call_tracker, &processes, &losses}};
+  FanOut all{{&summary, &kmem, &sched, &call_tracker, &processes, &wakeups, &paths, &losses}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
     sched.finish(facts.end_ns);
     call_tracker.finish(facts.end_ns);
     processes.finish(facts.end_ns);
+    wakeups.finish(facts.end_ns);
+    paths.finish(facts.end_ns);
     losses.finish(facts.end_ns);
   }
 };
+
+// Of the report on the wake-ups of all threads, what the section on scheduling does not have.
+json wakeups_of_all(const WakeupAnalysis& analysis, const ReportCommand& command) {
+  const json report = wakeup_report(analysis, command);
+  json out;
+  for (const char* key : {"wakers", "pairs", "wakers_are_guessed", "uncertain"})
+    out[key] = report[key];
+  return out;
+}
+
+// A number of JavaScript has 53 bits: offsets are texts.
+json clocks_json(const ReportFacts& facts) {
+  json clocks = json::array();
+  for (const ClockOffset& clock : facts.clocks)
+    clocks.push_back(
+        {{"since_ns", clock.since_ns}, {"clock_offset_ns", std::to_string(clock.offset_ns)}});
+  return clocks;
+}
 
 // The objects of the other reports, and the timelines.
 json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   const ReportFacts facts = input.facts({});
   const ReportFacts of_kmem = input.facts(events_that_free(analyses.kmem));
   const ReportFacts of_sched = input.facts(kSchedNeeds), of_syscalls = input.facts(kSyscallNeeds);
-  const ReportFacts of_processes = input.facts(kProcessNeeds);
+  const ReportFacts of_processes = input.facts(kProcessNeeds), of_files = input.facts(kFileNeeds);
+  if (const auto tasks = input.lives(false)) analyses.processes.complete(*tasks);
   analyses.finish(of_kmem);
   ReportCommand command;
   command.top = top;
@@ -69,14 +95,17 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
       {"sched", sched_report(analyses.sched, command)},
       {"syscalls", syscall_report(analyses.syscalls, command)},
       {"processes", process_report(analyses.processes, command, of_processes)},
+      {"wakeups", wakeups_of_all(analyses.wakeups, command)},
+      {"files", file_report(analyses.files, analyses.paths, command)},
       {"timeline", html_timeline(analyses.run, analyses.calls, analyses.losses, facts.begin_ns)}};
   data["kmem"]["caveats"] = of_kmem.caveats;
   data["sched"]["caveats"] = of_sched.caveats;
   data["syscalls"]["caveats"] = of_syscalls.caveats;
   data["processes"]["caveats"] = of_processes.caveats;
+  data["wakeups"]["caveats"] = input.facts(kWakeupNeeds).caveats;
+  data["files"]["caveats"] = of_files.caveats;
   add_facts(data, facts);
-  // A number of JavaScript has 53 bits.
-  if (facts.clock_offset_ns != 0) data["clock_offset_ns"] = std::to_string(facts.clock_offset_ns);
+  data["clocks"] = clocks_json(facts);
   return data;
 }
 
@@ -130,7 +159,8 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   PageAnalyses analyses(ReportCommand{.top = command.top}.single_events());
   if (auto read = (*input)->read(analyses.all); !read) return read;
   if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
-    print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
+    print_stderr("ktracectl: no event is selected by {}\n",
+                 printable(within_times(unmet, command.times)));
   const json data = page_data(**input, analyses, command.top);
   if (auto written = write_page(*file, data); !written) return written;
   if (auto printed = print_result(command, data, options); !printed) return printed;

@@ -36,6 +36,7 @@ class AnalysisFeed : public MergeSink {
       begin(from.source, record.ts());
       change_until(record.ts());
     }
+    any_record_ = true;
     analysis_.on_record(from, record);
   }
   void on_loss(const LossItem& loss) override {
@@ -46,6 +47,8 @@ class AnalysisFeed : public MergeSink {
   void advance(uint64_t ts) { change_until(ts); }
   // No more events come.
   void finish() { change_until(UINT64_MAX); }
+  // Was there a record?
+  [[nodiscard]] bool any_record() const { return any_record_; }
 
  private:
   void change_until(uint64_t ts) {
@@ -68,6 +71,7 @@ class AnalysisFeed : public MergeSink {
   }
 
   Analysis& analysis_;
+  bool any_record_ = false;
   uint64_t next_ns_ = UINT64_MAX;  // earlier records need nothing added before them
   std::deque<std::pair<uint64_t, TraceConfig>> changes_;
   std::map<uint32_t, std::vector<LossItem>> beginnings_;  // by source, until its first record

@@ -113,8 +113,16 @@ std::vector<ConfigCaveat> config_caveats(std::span<const ConfigSpan> spans,
   for (const std::string& event : needed) {
     // While tracing is paused nothing is traced; another caveat reports the pause.
     add(Times(spans,
-              [&](const TraceConfig& config) { return config.running && !config.has(event); }),
+              [&](const TraceConfig& config) { return config.running && !config.covers(event); }),
         [&](const std::string& when) { return fmt::format("{} was not traced{}", event, when); });
+    if (event == "sys_enter")
+      add(Times(spans, [](const TraceConfig& config) { return config.only_completed(); }),
+          [](const std::string& when) {
+            return fmt::format(
+                "system calls were recorded as they returned{}: those that did not return are not "
+                "in the trace",
+                when);
+          });
     if (event != "sys_exit") continue;
     add(Times(spans, [](const TraceConfig& config) { return !config.syscalls.empty(); }),
         [](const std::string& when) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/selection/wall_clocks.h"
 #include "ctl/terminal/table.h"
 
 namespace ktraced {
@@ -24,11 +25,15 @@ class ReportClock {
   void add_nothing(std::vector<Table::Cell>& row) const;
 
  private:
-  // Local time: "14:03:21.500000", with the date if that is not the day on which the window begins.
+  // Local time: "14:03:21.500000", with the date if that is not the day on which the window begins;
+  // "-" if it is unknown.
   [[nodiscard]] std::string text(uint64_t boottime_ns) const;
 
-  uint64_t begin_ns_;        // of the window
-  int64_t clock_offset_ns_;  // 0: unknown
+  // Is any time known?
+  [[nodiscard]] bool knows() const;
+
+  uint64_t begin_ns_;  // of the window
+  std::vector<ClockOffset> clocks_;
 };
 
 }  // namespace ktraced

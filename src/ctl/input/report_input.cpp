@@ -13,11 +13,19 @@
 
 namespace ktraced {
 
-void add_facts(nlohmann::json& report, const ReportFacts& facts) {
+using nlohmann::json;
+
+void add_facts(json& report, const ReportFacts& facts) {
   report["window"] = {{"begin_ns", facts.begin_ns},
                       {"end_ns", facts.end_ns},
                       {"seconds", in_seconds(facts.end_ns - facts.begin_ns)}};
-  if (facts.clock_offset_ns != 0) report["window"]["clock_offset_ns"] = facts.clock_offset_ns;
+  json& window = report["window"];
+  if (const int64_t offset = offset_at(facts.clocks, facts.end_ns); offset != 0)
+    window["clock_offset_ns"] = offset;
+  if (facts.clocks.size() > 1)
+    for (const ClockOffset& clock : facts.clocks)
+      window["clocks"].push_back(
+          {{"since_ns", clock.since_ns}, {"clock_offset_ns", clock.offset_ns}});
   report["sources"] = facts.sources;
   report["caveats"] = facts.caveats;
 }
@@ -37,21 +45,32 @@ std::string incompleteness(const std::vector<std::string>& reasons) {
 
 }  // namespace
 
-std::string facts_text(const nlohmann::json& report) {
+std::vector<ClockOffset> clocks_of(const json& report) {
+  const json& window = member(report, "window");
+  std::vector<ClockOffset> clocks;
+  for (const json& clock : list_at(window, "clocks"))
+    clocks.push_back({.since_ns = number_at(clock, "since_ns"),
+                      .offset_ns = static_cast<int64_t>(number_at(clock, "clock_offset_ns"))});
+  if (clocks.empty())
+    clocks.push_back({.offset_ns = static_cast<int64_t>(number_at(window, "clock_offset_ns"))});
+  return clocks;
+}
+
+std::string facts_text(const json& report) {
   std::string out;
-  for (const nlohmann::json& source : list_at(report, "sources"))
+  for (const json& source : list_at(report, "sources"))
     out += fmt::format("{}: {} of {}, {}\n", printable(text_at(source, "path")),
                        text_at(source, "kind"), printable(text_at(source, "host")),
                        flag_at(source, "complete")
                            ? "complete"
                            : printable(incompleteness(texts_at(source, "incomplete_because"))));
-  const nlohmann::json& window = member(report, "window");
+  const json& window = member(report, "window");
   const TimeWindow extent{.begin_ns = number_at(window, "begin_ns"),
                           .end_ns = number_at(window, "end_ns")};
+  const auto clocks = clocks_of(report);
   return out + fmt::format("{:.3f} s, from {}\n\n", in_seconds(extent.end_ns - extent.begin_ns),
-                           times_text({.extent = extent,
-                                       .clock_offset_ns = static_cast<int64_t>(
-                                           number_at(window, "clock_offset_ns"))}));
+                           times_text({extent, offset_at(clocks, extent.begin_ns)},
+                                      {extent, offset_at(clocks, extent.end_ns)}));
 }
 
 void ReportFacts::caveat(std::string why, uint64_t until_ns) {
@@ -59,8 +78,7 @@ void ReportFacts::caveat(std::string why, uint64_t until_ns) {
   if (std::ranges::find(caveats, why) == caveats.end()) caveats.push_back(std::move(why));
 }
 
-void caveat_missed(const std::vector<std::string>& needed, const nlohmann::json& missed,
-                   ReportFacts& facts) {
+void caveat_missed(const std::vector<std::string>& needed, const json& missed, ReportFacts& facts) {
   for (const std::string& event : needed)
     if (const uint64_t skipped = number_at(missed, event); skipped != 0)
       facts.caveat(fmt::format("the kernel skipped {} hits of {}", skipped, event));

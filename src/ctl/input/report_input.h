@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -13,8 +14,10 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/coverage/task_history.h"
 #include "base/error.h"
 #include "ctl/selection/selection.h"
+#include "ctl/selection/wall_clocks.h"
 
 namespace ktraced {
 
@@ -22,7 +25,7 @@ namespace ktraced {
 struct ReportFacts {
   uint64_t begin_ns = 0;  // window, CLOCK_BOOTTIME
   uint64_t end_ns = 0;
-  int64_t clock_offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_BOOTTIME; 0: unknown
+  std::vector<ClockOffset> clocks;  // of its sources, in time order
   // From this time on there is a record of every hit, except for losses that are reported where
   // they happened. UINT64_MAX: not known for any time.
   uint64_t whole_since_ns = 0;
@@ -62,13 +65,26 @@ class ReportInput {
   // The selections by `args` for each source, in the order of add_source(). Fails as
   // Selection::make() does.
   [[nodiscard]] virtual Result<std::vector<Selection>> select(const SelectionArgs& args) const = 0;
-  // Call after the last event. The selecting options that no event met, as typed; empty: none.
+  // All tasks and CPUs of traces; none of a stream.
+  [[nodiscard]] virtual KnownTasks tasks() const { return {}; }
+  // Call after the last event. What traces know of tasks also before the window, and by events that
+  // --event leaves out; null: the analysis has got all of it. `always`: even then.
+  [[nodiscard]] virtual std::unique_ptr<TaskHistory> lives(bool /*always*/) const {
+    return nullptr;
+  }
+  // Call after the last event. The selecting options that no event met, as typed, with reasons;
+  // empty: none.
   [[nodiscard]] virtual std::string unmet_selection() const { return {}; }
+  // Finds the symbols of these addresses at once, so that symbol() does not ask for each by itself.
+  virtual void find_symbols(const std::vector<uint64_t>& /*addresses*/) {}
   // Function and offset at a kernel address; empty if unknown. Valid until the next call.
   virtual std::string_view symbol(uint64_t address) = 0;
   // Call after the last event. Fails if a part could not be read.
   [[nodiscard]] virtual Result<> verdict() const = 0;
 };
+
+// The clocks in the window of a report.
+[[nodiscard]] std::vector<ClockOffset> clocks_of(const nlohmann::json& report);
 
 // The sources of the events and the time window, as text: the lines above a report.
 [[nodiscard]] std::string facts_text(const nlohmann::json& report);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,22 @@ namespace ktraced {
   };
   std::ranges::stable_sort(sorted, std::greater<>(), value);
   return sorted;
+}
+
+// "3 calls were lost", "1 call was lost". `text` begins with a regular plural.
+[[nodiscard]] inline std::string counted_text(uint64_t count, std::string_view text) {
+  if (count != 1) return fmt::format("{} {}", grouped(count), text);
+  const size_t end = std::min(text.find(' '), text.size());
+  std::string_view rest = text.substr(end), verb;
+  for (const auto& [plural, singular] :
+       {std::pair<std::string_view, std::string_view>{" were ", " was "},
+        {" have ", " has "},
+        {" are ", " is "}})
+    if (rest.starts_with(plural)) {
+      verb = singular;
+      rest.remove_prefix(plural.size());
+    }
+  return fmt::format("1 {}{}{}", text.substr(0, end - 1), verb, rest);
 }
 
 // Of {"rows":[…],"of":N}: a line with the number of omitted rows; empty if none.

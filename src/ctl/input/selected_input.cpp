@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/coverage/trace_config.h"
+
 namespace ktraced {
 namespace {
 
@@ -52,13 +54,16 @@ Result<> SelectedInput::read(Analysis& analysis) {
 }
 
 std::string SelectedInput::unmet_selection() const {
+  if (std::string unmet = input_->unmet_selection(); !unmet.empty()) return unmet;
   if (selections_.empty() || !selections_.front().has_conditions()) return {};
-  return selections_.front().unmet_text(selector_.ever_met());
+  return selections_.front().unmet_text(selector_.ever_met(), input_->tasks());
 }
 
 ReportFacts SelectedInput::facts(const std::vector<std::string>& needed) {
   std::vector<std::string> kept, left_out;
-  for (const std::string& event : needed) (is_chosen(event) ? kept : left_out).push_back(event);
+  const auto chosen = [this](std::string_view name) { return is_chosen(std::string(name)); };
+  for (const std::string& event : needed)
+    (is_said(event, chosen) ? kept : left_out).push_back(event);
   ReportFacts facts = input_->facts(kept);
   nlohmann::json accounts = nlohmann::json::object();
   for (const auto& [event, account] : facts.accounts.items())

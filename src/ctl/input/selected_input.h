@@ -37,7 +37,13 @@ class SelectedInput : public ReportInput {
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override {
     return input_->select(args);
   }
+  [[nodiscard]] std::unique_ptr<TaskHistory> lives(bool always) const override {
+    return input_->lives(always || by_event_);
+  }
   [[nodiscard]] std::string unmet_selection() const override;
+  void find_symbols(const std::vector<uint64_t>& addresses) override {
+    input_->find_symbols(addresses);
+  }
   std::string_view symbol(uint64_t address) override { return input_->symbol(address); }
   [[nodiscard]] Result<> verdict() const override { return input_->verdict(); }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 
@@ -23,7 +24,9 @@ json trace_facts(const TraceReader& trace) {
   std::vector<std::string> reasons = manifest.incomplete_because;
   for (const Error& damage : trace.damage()) reasons.push_back(damage.message);
   return {{"path", trace.path().string()},
-          {"kind", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording"},
+          {"kind", trace.unfinished()                     ? "unfinished trace"
+                   : manifest.kind == TraceKind::snapshot ? "snapshot"
+                                                          : "recording"},
           {"host", manifest.origin.host},
           {"kernel", manifest.origin.kernel},
           {"complete", !trace.unfinished() && manifest.complete() && trace.damage().empty()},
@@ -57,16 +60,13 @@ std::vector<std::string> other_reasons(const Manifest& manifest) {
   return reasons;
 }
 
-// The time from which on the content of a trace is known.
-uint64_t window_begin(const TraceReader& trace) {
-  return trace.unfinished() ? trace.begin_ns() : window_of(trace.manifest()).begin_ns;
-}
-
-// The trace configs over all traces.
-std::vector<ConfigSpan> history_spans(const History& history) {
+// The trace configs over all traces, which have these extents.
+std::vector<ConfigSpan> history_spans(const History& history,
+                                      const std::vector<TimeWindow>& extents) {
   std::vector<ConfigSpan> spans;
-  for (const TraceReader& trace : history.traces())
-    for (ConfigSpan& span : spans_of(trace.manifest().config, window_begin(trace), trace.end_ns()))
+  for (size_t i = 0; i < extents.size(); ++i)
+    for (ConfigSpan& span :
+         spans_of(history.traces()[i].manifest().config, extents[i].begin_ns, extents[i].end_ns))
       if (span.begin_ns <= history.window().end_ns) spans.push_back(std::move(span));
   std::ranges::stable_sort(spans, {}, &ConfigSpan::begin_ns);
   return spans;
@@ -120,9 +120,10 @@ void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts
 }
 
 // Adds caveats for CPUs whose ring begins later than that of another one. `of_trace` names the
-// trace if there are several.
-void caveat_overwritten(const TraceReader& trace, const std::string& of_trace, ReportFacts& facts) {
-  const uint64_t begin = std::max(window_begin(trace), facts.begin_ns);
+// trace if there are several, and it begins at `begin_ns`.
+void caveat_overwritten(const TraceReader& trace, uint64_t begin_ns, const std::string& of_trace,
+                        ReportFacts& facts) {
+  const uint64_t begin = std::max(begin_ns, facts.begin_ns);
   if (begin > facts.end_ns) return;
   for (const CpuAccount& cpu : trace.manifest().cpus)
     if (cpu.total().overwritten != 0 && cpu.first_ns > begin)
@@ -139,29 +140,36 @@ Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::str
   auto history = History::open(paths, partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(times, *history); !selected) return propagate(selected);
-  return std::unique_ptr<ReportInput>(new TraceInput(std::move(*history)));
+  return std::unique_ptr<ReportInput>(new TraceInput(std::move(*history), times));
+}
+
+const std::vector<TimeWindow>& TraceInput::extents() {
+  while (extents_.size() < history_.traces().size())
+    extents_.push_back(history_.extent(extents_.size()));
+  return extents_;
 }
 
 ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
   const auto& traces = history_.traces();
   ReportFacts facts{.begin_ns = UINT64_MAX, .caveats = {}, .sources = json::array()};
-  for (const TraceReader& trace : traces) {
-    facts.begin_ns = std::min(facts.begin_ns, window_begin(trace));
-    facts.end_ns = std::max(facts.end_ns, trace.end_ns());
-    facts.sources.push_back(trace_facts(trace));
+  for (size_t i = 0; i < traces.size(); ++i) {
+    facts.begin_ns = std::min(facts.begin_ns, extents()[i].begin_ns);
+    facts.end_ns = std::max(facts.end_ns, extents()[i].end_ns);
+    facts.sources.push_back(trace_facts(traces[i]));
   }
   facts.begin_ns = std::max(facts.begin_ns, history_.window().begin_ns);
   facts.end_ns = std::min(facts.end_ns, history_.window().end_ns);
   facts.begin_ns = std::min(facts.begin_ns, facts.end_ns);
-  facts.clock_offset_ns = traces.back().manifest().origin.clock_offset_ns;
+  facts.clocks = clock_offsets(history_);
   facts.accounts = accounts_of(history_);
   if (!history_.verdict()) facts.caveat("a part of the traces could not be read");
-  const auto spans = history_spans(history_);
+  const auto spans = history_spans(history_, extents());
   for (ConfigCaveat& caveat : config_caveats(in_window(spans, history_.window()), needed))
     facts.caveat(std::move(caveat.text), caveat.until_ns);
   for (size_t i = 0; i < traces.size(); ++i) {
     const std::string name = traces[i].path().filename().string();
-    caveat_overwritten(traces[i], traces.size() > 1 ? " of " + name : "", facts);
+    caveat_overwritten(traces[i], extents()[i].begin_ns, traces.size() > 1 ? " of " + name : "",
+                       facts);
     caveat_missed(needed, json(traces[i].manifest().missed), facts);
     for (std::string& reason : other_reasons(traces[i].manifest())) facts.caveat(std::move(reason));
     if (i != 0) caveat_gap(traces[i - 1], traces[i], facts);
@@ -172,13 +180,21 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
 std::optional<std::set<std::string>> TraceInput::traced() const { return traced_events(history_); }
 
 Result<std::vector<Selection>> TraceInput::select(const SelectionArgs& args) const {
-  std::vector<Selection> selections;
-  for (const TraceReader& trace : history_.traces()) {
-    auto selection = selection_for(trace, args);
-    if (!selection) return propagate(selection);
-    selections.push_back(std::move(*selection));
-  }
-  return selections;
+  return selections_for(history_, args);
+}
+
+KnownTasks TraceInput::tasks() const { return known_tasks(history_); }
+
+std::unique_ptr<TaskHistory> TraceInput::lives(bool always) const {
+  if (history_.window().is_all() && !always) return nullptr;
+  auto tasks = std::make_unique<TaskHistory>(history_);
+  const std::atomic<bool> never = false;
+  static_cast<void>(tasks->read_events(never));
+  return tasks;
+}
+
+std::string TraceInput::unmet_selection() const {
+  return feed_ && !feed_->any_record() ? typed_times(times_) : "";
 }
 
 Result<> TraceInput::read(Analysis& analysis) {
@@ -195,7 +211,7 @@ void TraceInput::begin(Analysis& analysis) {
     analysis.add_source(trace.schema(), trace.names());
     feed.add_beginning(source, beginning_of(history_, source));
   }
-  for (ConfigSpan& span : history_spans(history_))
+  for (ConfigSpan& span : history_spans(history_, extents()))
     feed.add_change(span.begin_ns, std::move(span.config));
   history_.on_unreadable([this](const History::Unreadable& what) {
     for (const LossItem& loss : losses_of(history_.traces()[what.source], what))

@@ -22,7 +22,9 @@ class TraceInput : public ReportInput {
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
                                                    bool partial, const TimeArgs& times);
 
-  explicit TraceInput(History history) : history_(std::move(history)) {}
+  // Of the events of `history`, which is limited to `times`.
+  explicit TraceInput(History history, TimeArgs times = {})
+      : history_(std::move(history)), times_(std::move(times)) {}
 
   Result<> read(Analysis& analysis) override;
   // The same in pieces: begins to give the events to `analysis`, and gives it the next ones until
@@ -38,11 +40,19 @@ class TraceInput : public ReportInput {
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
+  [[nodiscard]] KnownTasks tasks() const override;
+  [[nodiscard]] std::unique_ptr<TaskHistory> lives(bool always) const override;
+  [[nodiscard]] std::string unmet_selection() const override;
   std::string_view symbol(uint64_t address) override;
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }
 
  private:
+  // Of each trace. Of an unfinished one what it had at the first call.
+  const std::vector<TimeWindow>& extents();
+
   History history_;
+  TimeArgs times_;
+  std::vector<TimeWindow> extents_;
   std::optional<AnalysisFeed> feed_;
 };
 

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/print_stderr.h"
-#include "ctl/selection/cgroup_note.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
@@ -32,16 +31,43 @@ std::string state_of(const TraceReader& trace) {
                          : "incomplete: " + printable(fmt::format("{}", fmt::join(reasons, "; "))));
 }
 
+// The options that select nothing, or nothing together.
+std::string unmet_options(const History& history, const SelectionArgs& args, const TimeArgs& times,
+                          const Selection& selection, const SelectionUse& use) {
+  if (!use.read_any && !args.events.empty())
+    return fmt::format("--event {}", fmt::join(args.events, ","));
+  if (!use.read_any && !times.empty()) return typed_times(times);
+  if (!use.read_any || use.selected_any) return "these options";
+  const std::string unmet = selection.unmet_text(use.met, known_tasks(history));
+  return !unmet.empty() ? unmet : selection.unmet_text(0) + " together";
+}
+
 }  // namespace
 
-Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args) {
-  auto selection = Selection::make(args, trace.schema(), SchemaOf::trace);
-  if (!selection)
-    selection.error().message =
-        fmt::format("{}: {}", trace.path().string(), selection.error().message);
-  for (const std::string& note : cgroup_notes(args.cgroups, trace.names()))
-    print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), printable(note));
-  return selection;
+Result<std::vector<Selection>> selections_for(const History& history, const SelectionArgs& args) {
+  std::vector<Selection> selections;
+  for (const TraceReader& trace : history.traces()) {
+    auto selection = Selection::make(args, trace.schema(), SchemaOf::trace);
+    if (!selection) {
+      selection.error().message =
+          fmt::format("{}: {}", trace.path().string(), selection.error().message);
+      return propagate(selection);
+    }
+    selections.push_back(std::move(*selection));
+  }
+  if (args.uids.size() > 1 || args.comms.size() > 1 || args.cgroups.size() > 1)
+    for (const std::string& note : known_tasks(history).partly_unknown(args))
+      print_stderr("ktracectl: {}\n", printable(note));
+  return selections;
+}
+
+KnownTasks known_tasks(const History& history) {
+  KnownTasks known;
+  for (const TraceReader& trace : history.traces()) {
+    known.add_tasks(trace.names());
+    for (const CpuAccount& cpu : trace.manifest().cpus) known.add_cpu(cpu.cpu);
+  }
+  return known;
 }
 
 void print_incomplete(const History& history) {
@@ -58,12 +84,12 @@ void print_states(const History& history) {
                  history.repeated());
 }
 
-void print_none_selected(uint64_t lost, const std::vector<std::string>& hints) {
-  print_stderr("ktracectl: no event is selected by these options{}\n",
-               lost == 0
-                   ? std::string()
-                   : fmt::format(", but {} events were lost that they may have selected", lost));
-  for (const std::string& hint : hints) print_stderr("ktracectl: {}\n", printable(hint));
+void print_none_selected(const History& history, const SelectionArgs& args, const TimeArgs& times,
+                         const Selection& selection, const SelectionUse& use, uint64_t lost) {
+  print_stderr("ktracectl: no event is selected by {}{}\n",
+               printable(within_times(unmet_options(history, args, times, selection, use), times)),
+               lost == 0 ? std::string()
+                         : fmt::format(", but {} events were lost that might have been", lost));
 }
 
 }  // namespace ktraced

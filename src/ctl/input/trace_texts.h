@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ctl/selection/selection.h"
+#include "ctl/selection/time_selection.h"
 #include "decoders/text/decoder.h"
 #include "trace/merge/history.h"
 
@@ -26,9 +27,12 @@ class KeptSymbols : public SymbolResolver {
   const SymbolMap& symbols_;
 };
 
-// The selected events of the trace. Fails as Selection::make does; the message names the trace.
-// Prints the cgroup_notes() on standard error.
-Result<Selection> selection_for(const TraceReader& trace, const SelectionArgs& args);
+// The selected events of each trace. Fails as Selection::make does; the message names the trace.
+// Prints KnownTasks::partly_unknown() on standard error.
+Result<std::vector<Selection>> selections_for(const History& history, const SelectionArgs& args);
+
+// All tasks and CPUs of the traces, at any time.
+[[nodiscard]] KnownTasks known_tasks(const History& history);
 
 // Prints the state of each trace that is not complete on standard error.
 void print_incomplete(const History& history);
@@ -36,8 +40,10 @@ void print_incomplete(const History& history);
 // Prints the state of each trace on standard error.
 void print_states(const History& history);
 
-// Prints on standard error that no event is selected, and Selection::field_hints(). `lost`: events
-// of which some may have been.
-void print_none_selected(uint64_t lost, const std::vector<std::string>& hints);
+// Prints on standard error that no event is selected, and by which of the options. `use`: what the
+// records have met of `selection`, which is that of any of the traces. `lost`: events of which some
+// may have been.
+void print_none_selected(const History& history, const SelectionArgs& args, const TimeArgs& times,
+                         const Selection& selection, const SelectionUse& use, uint64_t lost);
 
 }  // namespace ktraced

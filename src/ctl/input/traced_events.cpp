@@ -44,8 +44,9 @@ std::optional<EventNames> traced_events(const History& history) {
 std::optional<std::string> missing_events(const EventNeed& need, const EventNames& traced,
                                           Traced when) {
   std::vector<std::string_view> missing;
+  const auto is_traced = [&](std::string_view name) { return traced.contains(std::string(name)); };
   for (const std::string_view event : need.events)
-    if (!traced.contains(std::string(event))) missing.push_back(event);
+    if (!is_said(event, is_traced)) missing.push_back(event);
   if (missing.empty() || (need.any && missing.size() < need.events.size())) return std::nullopt;
   const bool live = when == Traced::now;
   const char* state = live ? "enabled" : "traced";

@@ -99,7 +99,8 @@ ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   ReportFacts facts{.begin_ns = source_.info().boottime_ns, .caveats = {}};
   facts.end_ns = std::max(end_ns_, facts.begin_ns);
   if (source_.info().realtime_ns != 0)
-    facts.clock_offset_ns = static_cast<int64_t>(source_.info().realtime_ns - facts.begin_ns);
+    facts.clocks = {
+        {.offset_ns = static_cast<int64_t>(source_.info().realtime_ns - facts.begin_ns)}};
   const json missed_hits = counts_.missed();
   facts.accounts = json::object();
   for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};
@@ -125,6 +126,11 @@ Result<std::vector<Selection>> LiveInput::select(const SelectionArgs& args) cons
   auto selection = Selection::make(args, schema_);
   if (!selection) return propagate(selection);
   return std::vector{std::move(*selection)};
+}
+
+void LiveInput::find_symbols(const std::vector<uint64_t>& addresses) {
+  for (const uint64_t address : addresses) symbols_.request(address);
+  symbols_.fetch();
 }
 
 std::string_view LiveInput::symbol(uint64_t address) {

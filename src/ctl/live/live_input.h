@@ -32,6 +32,7 @@ class LiveInput : public ReportInput {
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
+  void find_symbols(const std::vector<uint64_t>& addresses) override;
   std::string_view symbol(uint64_t address) override;
   [[nodiscard]] Result<> verdict() const override;
 

@@ -35,7 +35,7 @@ constexpr std::string_view kKmemtraceEvents[] = {
 constexpr std::string_view kProcessEvents[] = {
     "sched_process_fork", "sched_process_exec", "sched_process_exit", "sys_enter",
     "sys_exit",           "signal_deliver",     "task_newtask",       "task:task_newtask",
-    "sys_enter_string",   "sys_exit_string"};
+    "sys_completed",      "sys_enter_string",   "sys_exit_string"};
 
 // The events that a format for certain events needs.
 std::optional<EventNeed> need_of(OutputFormat format) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text/plain_text.h"
 #include "ctl/query/sql_error.h"
 #include "ctl/query/virtual_table.h"
 
@@ -23,6 +24,12 @@ void connect_built_in_tables(sqlite3* db) {
 Error refusal_of(std::string_view what) {
   return {ExitCode::usage,
           fmt::format("the query is refused: {} is not allowed, queries can only read", what)};
+}
+
+// The first parameter of a statement, as ":name"; of those without a name "?".
+std::string parameter_of(sqlite3_stmt* statement) {
+  const char* name = sqlite3_bind_parameter_name(statement, 1);
+  return name != nullptr ? printable(name) : "?";
 }
 
 }  // namespace
@@ -126,6 +133,11 @@ Result<Database::Statement> Database::prepare(std::string_view sql, size_t& at) 
     return std::unexpected(error_of(authorizer_.refused().empty() ? code : SQLITE_AUTH, sql, at));
   if (prepared != nullptr && sqlite3_stmt_readonly(prepared) == 0)
     return std::unexpected(error_of(SQLITE_READONLY, sql, at));
+  if (prepared != nullptr && sqlite3_bind_parameter_count(prepared) != 0)
+    return fail(ExitCode::usage,
+                "SQL error: {} is a parameter, which has no value here: write the "
+                "value",
+                parameter_of(prepared));
   at += static_cast<size_t>(tail - rest.data());
   return statement;
 }

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "ctl/query/distinct_rows.h"
 #include "ctl/query/query_table.h"
 
 namespace ktraced {
@@ -24,8 +26,10 @@ struct Grouping {
   std::vector<size_t> used;
 };
 
-// Reads all rows of another scan before its first one. Rows that are equal in the used columns are
-// stored once, with their number, which makes GROUP BY several times as fast as SQLite's sorting.
+// Reads all rows of another scan before its first one, which makes GROUP BY several times as fast
+// as SQLite's sorting. Rows that are equal in the used columns are stored once, with their number.
+// If most of the first rows differ although their keys do not, the rows from then on are stored one
+// by one, with the number of their group: only the groups are sorted.
 class GroupedScan : public RowScan {
  public:
   // Stops when it has stored about `memory` bytes.
@@ -39,46 +43,50 @@ class GroupedScan : public RowScan {
   [[nodiscard]] bool out_of_memory() const { return out_of_memory_; }
 
  private:
-  struct Cell {
-    int64_t number = 0;  // of a text: its index in texts_
-    Value::Type type = Value::Type::null;
+  using Cell = DistinctRows::Cell;
+  // After so many rows it is decided how the others are stored.
+  static constexpr uint64_t kSample = 32768;
 
-    bool operator==(const Cell&) const = default;
-  };
   struct TextHash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  // The keys of rows, each set of them once.
+  struct Groups {
+    DistinctRows keys;
+    std::vector<uint32_t> of_rows;
   };
 
   void read_all();
   [[nodiscard]] Cell cell_of(const Value& value);
   int64_t number_of_text(std::string_view text);
-  // Counts the row in row_.
   void add_row();
-  void grow();
+  void choose_groups();
+  uint32_t group_of(std::span<const Cell> row, DistinctRows& groups);
+  [[nodiscard]] uint64_t bytes() const;
   void sort();
+  void sort_by_group();
   [[nodiscard]] bool before(const Cell& a, const Cell& b) const;
-  [[nodiscard]] size_t hash(const Cell* cells) const;
-  [[nodiscard]] const Cell* cells_of(size_t group) const { return &cells_[group * width_]; }
-
-  static constexpr uint32_t kEmpty = UINT32_MAX;
+  [[nodiscard]] uint64_t count_of(uint32_t row) const {
+    return row < counts_.size() ? counts_[row] : 1;
+  }
 
   std::unique_ptr<RowScan> rows_;
   Grouping grouping_;
-  size_t width_;
   uint64_t memory_;
   bool read_ = false, out_of_memory_ = false;
   std::vector<size_t> place_;  // of a column in the cells of a row
-  std::vector<Cell> row_;
-  std::vector<Cell> cells_;       // of all different rows
-  std::vector<uint64_t> counts_;  // of each different row
-  std::vector<uint32_t> slots_;   // hash table of different rows
+  std::vector<Cell> row_, keys_;
+  uint64_t taken_ = 0;  // rows of the scan
+  DistinctRows stored_;
+  std::vector<uint64_t> counts_;  // of stored rows; further ones are there once
+  std::optional<Groups> groups_;  // if rows are stored one by one
   std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> numbers_;
   std::vector<const std::string*> texts_;  // by number
   uint64_t text_bytes_ = 0;
   std::vector<uint32_t> sorted_;
   size_t at_ = 0;       // in sorted_
-  uint64_t given_ = 0;  // of the current different row
+  uint64_t given_ = 0;  // of the current stored row
   int64_t number_ = 0;  // of rows given
 };
 

@@ -7,14 +7,35 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "ctl/query/value.h"
 
 namespace ktraced {
 
+// NULL, an integer or a text.
+struct Value {
+  enum class Type : uint8_t { null, integer, text };
+
+  Type type = Type::null;
+  bool is_static = false;  // the text is valid as long as the program runs
+  int64_t number = 0;
+  std::string_view text;
+
+  static Value null() { return {}; }
+  // Numbers from 2^63 on become negative: SQLite has no others.
+  static Value integer(uint64_t number) {
+    return {.type = Type::integer, .number = static_cast<int64_t>(number)};
+  }
+  static Value of(std::string_view text) { return {.type = Type::text, .text = text}; }
+  // A name from a table of the program; NULL if it is empty.
+  static Value name(std::string_view text) {
+    if (text.empty()) return {};
+    return {.type = Type::text, .is_static = true, .text = text};
+  }
+};
+
 // What conditions on a column limit; a table may use it to read less.
-enum class Limits : uint8_t { nothing, time, end_time, cpu, tid, pid, event };
+enum class Limits : uint8_t { nothing, time, end_time, wall, cpu, tid, pid, event };
 
 struct Column {
   std::string name;
@@ -27,6 +48,8 @@ struct Column {
 struct ScanLimits {
   uint64_t begin_ns = 0, end_ns = UINT64_MAX;  // of the column that limits time, both included
   uint64_t ended_ns = UINT64_MAX;  // of the column with the end of an interval: up to this time
+  // Of the column with the wall-clock time of the first one: ns, CLOCK_REALTIME, both included.
+  uint64_t begin_wall_ns = 0, end_wall_ns = UINT64_MAX;
   // Sorted; nothing: all.
   std::optional<std::vector<uint32_t>> cpus, tids, pids;
   std::optional<std::vector<std::string>> events;

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "base/text/wall_bounds.h"
+
 namespace ktraced {
 namespace {
 
@@ -35,7 +37,7 @@ char operator_of(Limits limits, unsigned char op) {
   if (limits == Limits::nothing) return 0;
   if (op == SQLITE_INDEX_CONSTRAINT_EQ) return '=';
   if (limits == Limits::end_time && is_upper(op)) return '<';
-  if (limits != Limits::time) return 0;
+  if (limits != Limits::time && limits != Limits::wall) return 0;
   if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE) return '>';
   return is_upper(op) ? '<' : 0;
 }
@@ -46,6 +48,7 @@ double share_of(Limits limits) {
   switch (limits) {
     case Limits::time:
     case Limits::end_time:
+    case Limits::wall:
       return 0.75;
     case Limits::event:
       return 0.6;
@@ -114,11 +117,26 @@ std::optional<Around> number_of(sqlite3_value* value) {
 
 uint64_t time_of(int64_t number) { return static_cast<uint64_t>(std::max<int64_t>(number, 0)); }
 
+std::optional<std::string> name_in(sqlite3_value* value) {
+  if (sqlite3_value_type(value) != SQLITE_TEXT) return std::nullopt;
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (text == nullptr) return std::nullopt;
+  return std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
 void limit_time(char op, sqlite3_value* value, ScanLimits& limits) {
   const auto number = number_of(value);
   if (!number) return;
   if (op != '<') limits.begin_ns = std::max(limits.begin_ns, time_of(number->below));
   if (op != '>') limits.end_ns = std::min(limits.end_ns, time_of(number->above));
+}
+
+void limit_wall(char op, sqlite3_value* value, ScanLimits& limits) {
+  const auto text = name_in(value);
+  if (!text) return;
+  const WallBounds bounds = wall_bounds(*text);
+  if (op != '<') limits.begin_wall_ns = std::max(limits.begin_wall_ns, bounds.least_ns);
+  if (op != '>') limits.end_wall_ns = std::min(limits.end_wall_ns, bounds.most_ns);
 }
 
 // The values of a condition; nothing if one of them is no `Element`.
@@ -164,13 +182,6 @@ std::optional<uint32_t> id_of(sqlite3_value* value) {
   return fits ? static_cast<uint32_t>(number->below) : kNobody;
 }
 
-std::optional<std::string> name_in(sqlite3_value* value) {
-  if (sqlite3_value_type(value) != SQLITE_TEXT) return std::nullopt;
-  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  if (text == nullptr) return std::nullopt;
-  return std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
-}
-
 }  // namespace
 
 int plan_scan(const QueryTable& table, sqlite3_index_info& info) {
@@ -213,6 +224,9 @@ ScanLimits limits_of(std::string_view plan, std::span<sqlite3_value* const> valu
     switch (limits_of_letter(step[0])) {
       case Limits::time:
         if (!several) limit_time(step[1], values[i], limits);
+        break;
+      case Limits::wall:
+        if (!several) limit_wall(step[1], values[i], limits);
         break;
       case Limits::end_time:
         if (const auto number = several ? std::nullopt : number_of(values[i]))

@@ -62,26 +62,40 @@ std::string unknown_column(std::string_view name, std::string_view sql, Tables t
   return unknown_name("column", typed, columns_in(sql, tables), "'.schema TABLE' lists them");
 }
 
+std::string unknown_function(std::string_view name, sqlite3* db) {
+  std::vector<std::string> names;
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(db, "SELECT DISTINCT name FROM pragma_function_list", -1, &statement, nullptr);
+  while (sqlite3_step(statement) == SQLITE_ROW)
+    names.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)));
+  sqlite3_finalize(statement);
+  return unknown_name("function", name, names, "SELECT name FROM pragma_function_list lists them");
+}
+
 // What SQLite says, with a suggestion.
-std::string reason_of(std::string_view message, std::string_view sql, Tables tables) {
+std::string reason_of(sqlite3* db, std::string_view message, std::string_view sql, Tables tables) {
   constexpr std::string_view kTable = "no such table: ", kColumn = "no such column: ";
+  constexpr std::string_view kFunction = "no such function: ";
+  constexpr std::string_view kParameter = "near \":";  // GROUP:NAME without quotes
   constexpr std::string_view kModule = "no such module: ", kToken = "unrecognized token: \":\"";
   if (message.starts_with(kTable)) return unknown_table(message.substr(kTable.size()), tables);
   if (message.starts_with(kModule)) return unknown_table(message.substr(kModule.size()), tables);
   if (message.starts_with(kColumn))
     return unknown_column(message.substr(kColumn.size()), sql, tables);
-  if (message == kToken) return R"(":" needs quotes: "GROUP:NAME" is the table of a tracepoint)";
+  if (message.starts_with(kFunction)) return unknown_function(message.substr(kFunction.size()), db);
+  if (message == kToken || message.starts_with(kParameter))
+    return R"(":" needs quotes: "GROUP:NAME" is the table of a tracepoint)";
   return printable(message);
 }
 
 }  // namespace
 
 Error sql_error(sqlite3* db, std::string_view sql, size_t at, Tables tables) {
-  const std::string_view message = sqlite3_errmsg(db);
+  const std::string message = sqlite3_errmsg(db);
   for (const auto& table : tables)
     if (message == table->refusal()) return {ExitCode::usage, printable(message)};
   const int offset = sqlite3_error_offset(db);
-  const std::string reason = reason_of(message, sql, tables);
+  const std::string reason = reason_of(db, message, sql, tables);
   return {ExitCode::usage, fmt::format("SQL error{}: {}", place_of(sql, at, offset), reason)};
 }
 

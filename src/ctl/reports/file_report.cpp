@@ -32,30 +32,14 @@ constexpr std::pair<const char*, FileValue> kFileKeys[] = {
     {"max", [](const FileUse& use) { return if_file_timed(use, use.max_ns); }},
 };
 
-const char* path_role_name(PathRole role) {
-  switch (role) {
-    case PathRole::old_path:
-      return "old_path";
-    case PathRole::new_path:
-      return "new_path";
-    case PathRole::link_target:
-      return "link_target";
-    case PathRole::mount_source:
-      return "mount_source";
-    case PathRole::path:
-      break;
-  }
-  return "path";
-}
-
 json file_path_json(const FilePath& path) {
   json from;
-  if (path.directory == AT_FDCWD || (path.relative && !path.directory))
+  if (path.relative_to == AT_FDCWD)
     from = "cwd";
-  else if (path.directory)
-    from = *path.directory;
+  else if (path.relative_to)
+    from = *path.relative_to;
   json out = {{"path", path.unreadable ? json() : json(path.text)},
-              {"role", path_role_name(path.role)},
+              {"role", name_of(path.role)},
               {"relative_to", from}};
   if (path.cut) out["cut"] = true;
   if (path.unreadable) out["unreadable"] = true;
@@ -102,6 +86,7 @@ class FileTables {
     return use_rows(analysis_.paths(), [](const FilePathRow& row, json& out) {
       out.update(file_path_json(row.path));
       out["processes"] = row.processes;
+      out["first_ns"] = row.first_ns;
     });
   }
   [[nodiscard]] json processes() const {

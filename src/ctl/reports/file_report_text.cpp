@@ -142,7 +142,7 @@ std::string file_notes(const json& report) {
   std::string out;
   auto note = [&](const char* key, const char* text) {
     if (const uint64_t count = number_at(report, key); count != 0)
-      out += fmt::format("{} {}\n", grouped(count), text);
+      out += counted_text(count, text) + "\n";
   };
   note("unnamed", "calls were about a descriptor, or nothing: not counted");
   note("running", "calls had not returned at the end: not counted");
@@ -152,7 +152,7 @@ std::string file_notes(const json& report) {
   note("not_followed", "calls were not counted: too many were running at once");
   note("path_unseen", "calls have no path in the trace: not counted");
   note("call_unseen", "paths have no call in the trace: not counted");
-  note("lost", "beginnings, ends or strings of calls were lost");
+  note("lost", "events were lost: beginnings, ends or strings of calls");
   note("uncertain", "calls ran while something was lost or changed: counted, their result is not");
   return out;
 }

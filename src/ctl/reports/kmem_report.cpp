@@ -156,6 +156,13 @@ std::vector<std::string> events_that_free(const KmemAnalysis& analysis) {
   return events;
 }
 
+std::vector<uint64_t> call_sites_of(const KmemAnalysis& analysis) {
+  std::vector<uint64_t> addresses;
+  for (const KmemRow& row : analysis.rows(KmemGroup::call_site))
+    if (!row.others) addresses.push_back(row.key);
+  return addresses;
+}
+
 json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                  const SymbolAt& symbol) {
   const auto* key = std::ranges::find(

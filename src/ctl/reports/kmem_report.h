@@ -23,6 +23,9 @@ using SymbolAt = std::function<std::string_view(uint64_t address)>;
 // The events that free what was allocated in a trace.
 [[nodiscard]] std::vector<std::string> events_that_free(const KmemAnalysis& analysis);
 
+// The addresses of all call sites.
+[[nodiscard]] std::vector<uint64_t> call_sites_of(const KmemAnalysis& analysis);
+
 // As JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                                          const SymbolAt& symbol);

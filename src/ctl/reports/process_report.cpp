@@ -123,6 +123,7 @@ json process_json(const LivedProcess& process) {
               {"program", text_json(row.program)},
               {"end", end_json(process)}});
   if (row.argv) out["argv"] = *row.argv;
+  if (row.argv && row.argv_read_ns != 0) out["argv_read_ns"] = row.argv_read_ns;
   return out;
 }
 

@@ -134,7 +134,7 @@ std::string process_report_text(const json& report, const Colours& colours) {
   for (const json& row : list_at(table, "rows")) text.add(lifetime_cells(row, begin, columns));
   std::string out = text.text() + more_rows(table) + "\n";
   if (const uint64_t lost = number_at(report, "lost"); lost != 0)
-    out += fmt::format("{} events were lost\n", grouped(lost));
+    out += counted_text(lost, "events were lost") + "\n";
   if (const uint64_t count = number_at(report, "not_followed"); count != 0)
     out += fmt::format("{} events of further processes are not counted: there are too many\n",
                        grouped(count));

@@ -50,13 +50,22 @@ struct Making {
 std::string frame_text(const Making& making, json report);
 
 // Reads all events into `analysis`. `make` finishes it and returns the report on the events read so
-// far: here at the end, for frames earlier, but in a copy of this process.
-Result<json> read_and_make(const Making& making, Analysis& analysis,
-                           const std::function<json()>& make) {
-  if (making.frames != nullptr)
-    making.input.refresh(
-        making.frames->refresh([&making, &make] { return frame_text(making, make()); }));
+// far: here at the end, for frames earlier, but in a copy of this process. `prepare` is always
+// called here before: what it learns is known to all later copies.
+Result<json> read_and_make(
+    const Making& making, Analysis& analysis, const std::function<json()>& make,
+    const std::function<void()>& prepare = [] {}) {
+  if (making.frames != nullptr) {
+    Refresh refresh =
+        making.frames->refresh([&making, &make] { return frame_text(making, make()); });
+    refresh.draw = [draw = std::move(refresh.draw), &prepare] {
+      prepare();
+      return draw();
+    };
+    making.input.refresh(refresh);
+  }
   if (auto read = making.input.read(analysis); !read) return propagate(read);
+  prepare();
   return make();
 }
 
@@ -72,6 +81,7 @@ Result<json> processes(const Making& making) {
   ProcessAnalysis analysis;
   return read_and_make(making, analysis, [&] {
     making.facts = making.input.facts(kProcessNeeds);
+    if (const auto tasks = making.input.lives(false)) analysis.complete(*tasks);
     analysis.finish(making.facts.end_ns);
     return process_report(analysis, making.command, making.facts);
   });
@@ -89,12 +99,14 @@ Result<json> files(const Making& making) {
 
 Result<json> kmem(const Making& making) {
   KmemAnalysis analysis;
-  return read_and_make(making, analysis, [&] {
+  const auto make = [&] {
     making.facts = making.input.facts(events_that_free(analysis));
     analysis.finish(making.facts.end_ns, making.facts.whole_since_ns);
     return kmem_report(analysis, making.command,
                        [&making](uint64_t address) { return making.input.symbol(address); });
-  });
+  };
+  return read_and_make(making, analysis, make,
+                       [&] { making.input.find_symbols(call_sites_of(analysis)); });
 }
 
 Result<json> sched(const Making& making) {
@@ -130,15 +142,15 @@ Result<json> wakeups(const Making& making) {
   return report;
 }
 
-constexpr std::string_view kFileUses[] = {"sys_enter",          "sys_exit",
-                                          "sys_enter_string",   "sys_exit_string",
-                                          "sched_process_exec", "sched_process_exit"};
+constexpr std::string_view kFileUses[] = {
+    "sys_enter",     "sys_exit",           "sys_enter_string",  "sys_exit_string",
+    "sys_completed", "sched_process_exec", "sched_process_exit"};
 constexpr std::string_view kKmemUses[] = {"kmalloc",         "kfree",         "kmem_cache_alloc",
                                           "kmem_cache_free", "mm_page_alloc", "mm_page_free"};
 constexpr std::string_view kSchedUses[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
                                            "sched_migrate_task", "sched_process_fork"};
-constexpr std::string_view kSyscallUses[] = {"sys_enter", "sys_exit", "sched_process_exec",
-                                             "sched_process_exit"};
+constexpr std::string_view kSyscallUses[] = {"sys_enter", "sys_exit", "sys_completed",
+                                             "sched_process_exec", "sched_process_exit"};
 constexpr std::string_view kWakeupUses[] = {"sched_switch",       "sched_waking",
                                             "sched_wakeup",       "sched_wakeup_new",
                                             "sched_migrate_task", "sched_process_fork"};
@@ -268,7 +280,8 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
   if (const auto missing = missing_text(command, **input))
     print_stderr("ktracectl: {}\n", printable(*missing));
   if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
-    print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
+    print_stderr("ktracectl: no event is selected by {}\n",
+                 printable(within_times(unmet, command.times)));
   json& report = *made;
   add_facts(report, facts);
   auto written = write_all(STDOUT_FILENO, text_of(report, command, options));

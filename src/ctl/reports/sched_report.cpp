@@ -131,10 +131,10 @@ std::string longest_text(const json& report, const Colours& colours) {
 std::string sched_notes(const json& report) {
   std::string out;
   if (const uint64_t lost = number_at(report, "lost"); lost != 0)
-    out += fmt::format("{} events were lost\n", grouped(lost));
+    out += counted_text(lost, "events were lost") + "\n";
   if (const uint64_t uncertain = number_at(report, "uncertain"); uncertain != 0)
-    out += fmt::format("{} times are not counted: something is missing in the middle of them\n",
-                       grouped(uncertain));
+    out +=
+        counted_text(uncertain, "times are not counted: something is missing in the middle") + "\n";
   if (const uint64_t count = number_at(report, "not_followed"); count != 0)
     out += fmt::format("{} waits were not followed: too many threads were waiting at once\n",
                        grouped(count));

@@ -31,7 +31,7 @@ const std::vector<Hint>& hints() {
        "who allocates, what is wasted and what is not given back",
        {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"}},
       {"sched", "who runs, who waits for a CPU and for how long", {"sched_switch"}},
-      {"syscalls", "how long system calls take and how they end", {"sys_exit"}},
+      {"syscalls", "how long system calls take and how they end", {"sys_exit", "sys_completed"}},
   };
   return kHints;
 }

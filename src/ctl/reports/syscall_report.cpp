@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/coverage/event_fields.h"
+#include "analysis/coverage/call_result.h"
 #include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
@@ -34,11 +34,9 @@ constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
 };
 
 json row_json(const SyscallRow& row) {
-  json out = {{"calls", row.calls},
-              {"failed", row.failed},
-              {"errors", errors_json(row.errors)},
-              {"time", latency_json(row.ns)},
-              {"histogram", histogram_json(row.ns)}};
+  json out = {{"calls", row.calls},           {"first_ns", row.first_ns},
+              {"failed", row.failed},         {"errors", errors_json(row.errors)},
+              {"time", latency_json(row.ns)}, {"histogram", histogram_json(row.ns)}};
   if (row.others)
     out["others"] = true;
   else
@@ -66,7 +64,8 @@ json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const Rep
 
 json call_json(const SyscallCall& call) {
   json args = json::array();
-  for (const uint64_t arg : call.args) args.push_back(fmt::format("{:#x}", arg));
+  if (call.args_known)
+    for (const uint64_t arg : call.args) args.push_back(fmt::format("{:#x}", arg));
   json out = {{"ts", call.begin_ns},
               {"ns", call.ns},
               {"tid", call.tid},
@@ -74,7 +73,8 @@ json call_json(const SyscallCall& call) {
               {"syscall", syscall_text(call.abi, call.nr)},
               {"args", std::move(args)},
               {"ret", call.ret}};
-  if (is_error_result(call.ret)) out["error"] = error_text(static_cast<int32_t>(-call.ret));
+  if (const int32_t error = error_of_call(call.nr, call.ret); error != 0)
+    out["error"] = error_text(error);
   return out;
 }
 
@@ -113,6 +113,7 @@ std::string slowest_text(const json& report, const Colours& colours) {
     std::string arguments;
     for (const std::string& arg : texts_at(call, "args"))
       arguments += (arguments.empty() ? "" : ", ") + arg;
+    if (arguments.empty()) arguments = "?";
     const std::string error = text_at(call, "error");
     std::vector<Table::Cell> cells{time_cell(number_at(call, "ts"))};
     clock.add_time(cells, number_at(call, "ts"));
@@ -145,7 +146,7 @@ std::string syscall_notes(const json& report) {
   std::string out;
   auto note = [&](const char* key, const char* text) {
     if (const uint64_t count = number_at(report, key); count != 0)
-      out += fmt::format("{} {}\n", grouped(count), text);
+      out += counted_text(count, text) + "\n";
   };
   note("running", "calls had not returned at the end");
   note("killed", "calls did not return, because their thread was ended by others");
@@ -153,7 +154,7 @@ std::string syscall_notes(const json& report) {
        "calls began before the trace, or their beginning is missing: counted, not timed");
   note("end_unseen", "calls have no end in the trace although their thread went on");
   note("not_followed", "calls were counted but not timed: too many were running at once");
-  note("lost", "beginnings and ends of calls were lost");
+  note("lost", "events were lost: beginnings and ends of calls");
   note("uncertain", "calls ran while something was lost or changed: counted, not timed");
   return out + caveats_text(report);
 }

@@ -27,7 +27,7 @@ constexpr std::pair<const char*, WakerValue> kWakerKeys[] = {
 };
 
 json waker_json(const WakerRow& row) {
-  json out = {{"count", row.count}, {"delay", latency_json(row.delay)}};
+  json out = {{"count", row.count}, {"first_ns", row.first_ns}, {"delay", latency_json(row.delay)}};
   if (row.others)
     out["others"] = true;
   else
@@ -42,15 +42,39 @@ json instead_json(const InsteadRow& row) {
   return {{"tid", row.tid}, {"comm", comm_json(row.comm)}, {"waits", row.waits}, {"ns", row.ns}};
 }
 
+// Null: the trace does not have it.
+json waker_ref_json(const WakerRow& waker) {
+  if (!waker.known || waker.others) return nullptr;
+  return {{"tid", waker.tid}, {"comm", comm_json(waker.comm)}};
+}
+
+json pair_json(const WakeupPair& pair, const std::vector<WakerRow>& wakers) {
+  json out = {{"count", pair.count},
+              {"total_ns", pair.ns},
+              {"max_ns", pair.max_ns},
+              {"max_ts", pair.max_at}};
+  if (pair.others)
+    out["others"] = true;
+  else
+    out.update({{"tid", pair.tid},
+                {"comm", comm_json(pair.comm)},
+                {"waker", waker_ref_json(wakers[pair.waker])}});
+  return out;
+}
+
 json delay_json(const WakeupDelay& delay, const std::vector<WakerRow>& wakers) {
   json out = {
       {"ts", delay.woken_ns},          {"ns", delay.ns},   {"cpu", delay.cpu},  {"tid", delay.tid},
       {"comm", comm_json(delay.comm)}, {"waker", nullptr}, {"instead", nullptr}};
-  if (delay.waker && wakers[*delay.waker].known && !wakers[*delay.waker].others)
-    out["waker"] = {{"tid", wakers[*delay.waker].tid},
-                    {"comm", comm_json(wakers[*delay.waker].comm)}};
+  if (delay.waker) out["waker"] = waker_ref_json(wakers[*delay.waker]);
   if (!delay.instead.empty()) out["instead"] = instead_json(delay.instead.front());
   return out;
+}
+
+// Of the pairs, sorted as the wakers are.
+uint64_t pair_value(const WakeupPair& pair, std::string_view key) {
+  if (key == "delay") return pair.ns;
+  return key == "max" ? pair.max_ns : pair.count;
 }
 
 // The first rows of `list`, sorted by `value`, the largest first.
@@ -90,6 +114,36 @@ std::string wakers_text(const json& table, const Colours& colours) {
   return text.text() + more_rows(table) + "\n";
 }
 
+// "nginx 812", "?"
+std::string thread_label(const json& thread) {
+  if (thread.is_null()) return "?";
+  return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
+}
+
+// Nothing for a single thread: then it would repeat the table of its wakers.
+std::string pairs_text(const json& report, const Colours& colours) {
+  const json& table = member(report, "pairs");
+  if (list_at(report, "threads").size() < 2 || list_at(table, "rows").empty()) return "";
+  const ReportClock clock(report);
+  std::vector<Table::Cell> head{heading("THREAD", true, colours), heading("WOKEN", false, colours),
+                                heading("BY", false, colours)};
+  add_headings(head, {"COUNT", "DELAY TOTAL", "LONGEST", "WOKEN AT"}, true, colours);
+  clock.add_heading(head, colours);
+  Table text(std::move(head));
+  for (const json& row : list_at(table, "rows")) {
+    std::vector<Table::Cell> cells{tid_cell(row),
+                                   waker_cell(row),
+                                   {thread_label(member(row, "waker"))},
+                                   count_cell(number_at(row, "count")),
+                                   duration_cell(number_at(row, "total_ns")),
+                                   duration_cell(number_at(row, "max_ns")),
+                                   time_cell(number_at(row, "max_ts"))};
+    clock.add_time(cells, number_at(row, "max_ts"));
+    text.add(std::move(cells));
+  }
+  return text.text() + more_rows(table) + "\n";
+}
+
 std::string instead_text(const json& report, const Colours& colours) {
   const json& table = member(report, "instead");
   const uint64_t total = number_at(member(report, "delay"), "total_ns");
@@ -112,12 +166,8 @@ std::string times_of(uint64_t count) { return grouped(count) + (count == 1 ? " t
 // Of a delay.
 std::vector<Table::Cell> delay_cells(const json& delay, const ReportClock& clock) {
   const json &instead = member(delay, "instead"), &waker = member(delay, "waker");
-  const auto label = [](const json& thread) {
-    if (thread.is_null()) return std::string("?");
-    return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
-  };
   const std::string ran = instead.is_null() ? "?"
-                                            : fmt::format("{} for {}", label(instead),
+                                            : fmt::format("{} for {}", thread_label(instead),
                                                           duration_text(number_at(instead, "ns")));
   std::vector<Table::Cell> cells{time_cell(number_at(delay, "ts"))};
   clock.add_time(cells, number_at(delay, "ts"));
@@ -125,7 +175,7 @@ std::vector<Table::Cell> delay_cells(const json& delay, const ReportClock& clock
                              {std::to_string(number_at(delay, "cpu")), true},
                              {std::to_string(number_at(delay, "tid")), true},
                              comm_cell(delay),
-                             {label(waker)},
+                             {thread_label(waker)},
                              {ran}});
   return cells;
 }
@@ -146,10 +196,10 @@ std::string wakeup_longest_text(const json& report, const Colours& colours) {
 std::string wakeup_notes(const json& report) {
   std::string out;
   if (const uint64_t lost = number_at(report, "lost"); lost != 0)
-    out += fmt::format("{} events were lost\n", grouped(lost));
+    out += counted_text(lost, "events were lost") + "\n";
   if (const uint64_t uncertain = number_at(report, "uncertain"); uncertain != 0)
-    out += fmt::format("{} waits are not counted: something is missing in the middle of them\n",
-                       grouped(uncertain));
+    out +=
+        counted_text(uncertain, "waits are not counted: something is missing in the middle") + "\n";
   if (flag_at(report, "wakers_are_guessed"))
     out +=
         "some wake-ups lack sched_waking: their wakers are the threads that ran on the CPU of "
@@ -173,7 +223,7 @@ WakeupAnalysis::IsTarget wakeup_targets(const std::string& who) {
       return tid == id || (task != nullptr && task->tgid == id);
     };
   return [who](uint32_t /*tid*/, const TaskName* task) {
-    if (task == nullptr) return false;
+    if (task == nullptr) return who == "*";
     if (!who.ends_with('*')) return task->comm() == who;
     return task->comm().starts_with(std::string_view(who).substr(0, who.size() - 1));
   };
@@ -196,6 +246,8 @@ json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command)
   std::vector<const WakerRow*> wakers;
   for (const WakerRow& row : analysis.wakers())
     if (row.count != 0) wakers.push_back(&row);
+  std::vector<const WakeupPair*> pairs;
+  for (const WakeupPair& pair : analysis.pairs()) pairs.push_back(&pair);
   std::vector<const InsteadRow*> instead;
   for (const auto& [tid, row] : analysis.instead()) instead.push_back(&row);
   json longest = json::array(), threads = json::array();
@@ -207,6 +259,11 @@ json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command)
           {"by", key->first},
           {"threads", std::move(threads)},
           {"wakers", top_rows(std::move(wakers), key->second, waker_json, command.top)},
+          {"pairs", top_rows(
+                        std::move(pairs),
+                        [key](const WakeupPair& pair) { return pair_value(pair, key->first); },
+                        [&](const WakeupPair& pair) { return pair_json(pair, analysis.wakers()); },
+                        command.top)},
           {"instead", top_rows(
                           std::move(instead), [](const InsteadRow& row) { return row.ns; },
                           instead_json, command.top)},
@@ -232,8 +289,8 @@ std::string wakeup_report_text(const json& report, const Colours& colours) {
                         who, times_of(number_at(member(report, "delay"), "count")),
                         times_of(number_at(preempted, "count")),
                         duration_text(number_at(preempted, "total_ns")));
-  out += wakers_text(member(report, "wakers"), colours) + instead_text(report, colours) +
-         wakeup_longest_text(report, colours);
+  out += wakers_text(member(report, "wakers"), colours) + pairs_text(report, colours) +
+         instead_text(report, colours) + wakeup_longest_text(report, colours);
   if (!list_at(report, "histogram").empty())
     out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
            histogram_text(member(report, "histogram"), colours.on()) +

@@ -45,11 +45,13 @@ std::vector<FieldCondition> conditions_of(const SelectionArgs& args) {
   if (!args.syscalls.empty())
     conditions.push_back({fmt::format("--syscall {}", fmt::join(args.syscalls, ",")),
                           fmt::format("nr in ({})", fmt::join(args.syscalls, ", "))});
+  // Both together belong to system calls alone: fields of other events have one of these names.
   const std::string error = fmt::format("--error {}", fmt::join(args.errors, ","));
   if (std::ranges::find(args.errors, kAnyError) != args.errors.end())
-    conditions.push_back({error, "ret < 0 && ret >= -4095"});
+    conditions.push_back({error, "ret < 0 && error > 0"});
   else if (!args.errors.empty())
-    conditions.push_back({error, fmt::format("ret in (-{})", fmt::join(args.errors, ", -"))});
+    conditions.push_back(
+        {error, fmt::format("ret < 0 && error in ({})", fmt::join(args.errors, ", "))});
   return conditions;
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "analysis/coverage/comm.h"
+#include "base/text/c_text.h"
 #include "base/text/suggest.h"
 #include "ctl/selection/field_conditions.h"
 #include "trace/packet/field_value.h"
@@ -20,11 +21,6 @@ namespace {
 
 constexpr std::string_view kListedByTrace =
     "'.schema EVENT' of 'ktracectl query DIR' lists those of an event";
-
-bool comm_matches(std::string_view comm, std::string_view pattern) {
-  if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
-  return comm == pattern;
-}
 
 // True if `name` is the event's name or group.
 bool means(const std::string& name, const Event& event) {
@@ -106,6 +102,8 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   for (FieldCondition& condition : conditions_of(args)) {
     if (selection.where_.size() == kMaxConditions)
       return fail(ExitCode::usage, "more than {} conditions: join them with &&", kMaxConditions);
+    if (trimmed(condition.expression).empty())
+      return fail(ExitCode::usage, "--where is empty: write a condition, as 'ret < 0'");
     auto predicate =
         Predicate::make(condition.expression, schema,
                         owner == SchemaOf::trace ? kListedByTrace : Predicate::kListedByDaemon);
@@ -176,19 +174,35 @@ MetConditions Selection::met(uint32_t cpu, RecordView record, const NameTable& n
   return met;
 }
 
-std::string Selection::unmet_text(MetConditions met) const {
-  std::string text;
-  const auto add = [&text](const char* option, const auto& values) {
-    if (!values.empty()) text += fmt::format(" {} {}", option, fmt::join(values, ","));
+MetConditions Selection::no_task_met() { return kAllMet & ~bit(kTaskBit); }
+
+// The options that select no task, each with the reason; else all of them: together they select
+// none.
+std::string Selection::task_text(const KnownTasks& known) const {
+  std::string all, unknown;
+  const auto add = [&](const char* option, const auto& values, const auto& why_none) {
+    if (values.empty()) return;
+    const std::string text = fmt::format(" {} {}", option, fmt::join(values, ","));
+    const std::string why = (known.*why_none)(values);
+    all += text;
+    if (!why.empty()) unknown += fmt::format("{} ({})", text, why);
   };
-  if ((met & bit(kTaskBit)) == 0) {
-    add("--pid", pids_);
-    add("--tid", tids_);
-    add("--uid", uids_);
-    add("--comm", comms_);
-    add("--cgroup", cgroups_.texts());
+  add("--pid", pids_, &KnownTasks::why_no_pid);
+  add("--tid", tids_, &KnownTasks::why_no_tid);
+  add("--uid", uids_, &KnownTasks::why_no_uid);
+  add("--comm", comms_, &KnownTasks::why_no_comm);
+  add("--cgroup", cgroups_.texts(), &KnownTasks::why_no_cgroup);
+  return unknown.empty() ? all : unknown;
+}
+
+std::string Selection::unmet_text(MetConditions met, const KnownTasks& known) const {
+  std::string text;
+  if ((met & bit(kTaskBit)) == 0) text += task_text(known);
+  if ((met & bit(kCpuBit)) == 0 && !cpus_.empty()) {
+    text += fmt::format(" --cpu {}", fmt::join(cpus_, ","));
+    if (const std::string why = known.why_no_cpu(cpus_); !why.empty())
+      text += fmt::format(" ({})", why);
   }
-  if ((met & bit(kCpuBit)) == 0) add("--cpu", cpus_);
   for (size_t i = 0; i < where_.size(); ++i)
     if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i] + hints_text(i);
   return text.substr(std::min<size_t>(1, text.size()));
@@ -198,14 +212,6 @@ std::string Selection::hints_text(size_t condition) const {
   if (!where_options_[condition].starts_with(kWhereOption)) return {};
   const auto hints = hints_of(where_[condition]);
   return hints.empty() ? std::string() : fmt::format(" ({})", fmt::join(hints, "; "));
-}
-
-std::vector<std::string> Selection::field_hints() const {
-  std::vector<std::string> hints;
-  for (size_t i = 0; i < where_.size(); ++i)
-    if (where_options_[i].starts_with(kWhereOption))
-      std::ranges::move(hints_of(where_[i]), std::back_inserter(hints));
-  return hints;
 }
 
 bool Selection::wants_cpu(uint32_t cpu) const {

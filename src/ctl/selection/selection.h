@@ -16,6 +16,7 @@
 #include "analysis/predicate/predicate.h"
 #include "base/error.h"
 #include "ctl/selection/cgroup_choice.h"
+#include "ctl/selection/known_tasks.h"
 #include "schema/schema.h"
 #include "trace/metadata/name_table.h"
 #include "trace/packet/packet.h"
@@ -40,6 +41,24 @@ struct SelectionArgs {
   bool operator==(const SelectionArgs&) const = default;
 };
 
+// What records have met of a selection.
+struct SelectionUse {
+  bool read_any = false;      // there was a record of the selected events
+  bool selected_any = false;  // one met all conditions
+  MetConditions met = 0;      // by at least one of them
+
+  void note(MetConditions conditions) {
+    read_any = true;
+    selected_any |= conditions == kAllMet;
+    met |= conditions;
+  }
+  void add(const SelectionUse& other) {
+    read_any |= other.read_any;
+    selected_any |= other.selected_any;
+    met |= other.met;
+  }
+};
+
 // Whose events a selection is made of: what to do about an unknown one depends on it.
 enum class SchemaOf { daemon, trace };
 
@@ -60,9 +79,14 @@ class Selection {
     return all_events_ || (id < EVENT_ID_MAX && events_[id]);
   }
   [[nodiscard]] bool wants_cpu(uint32_t cpu) const;
+  // Notes in use() what the record meets.
   [[nodiscard]] bool wants(uint32_t cpu, RecordView record, const NameTable& names) const {
-    return wants_event(record.id()) && met(cpu, record, names) == kAllMet;
+    if (!wants_event(record.id())) return false;
+    const MetConditions conditions = met(cpu, record, names);
+    use_.note(conditions);
+    return conditions == kAllMet;
   }
+  [[nodiscard]] const SelectionUse& use() const { return use_; }
   // True if lost events may be selected ones. Their tasks and fields are not known.
   [[nodiscard]] bool wants_loss(uint32_t cpu, uint32_t id) const;
 
@@ -75,30 +99,35 @@ class Selection {
   }
   // The conditions on fields, as typed: "--error ENOENT".
   [[nodiscard]] const std::vector<std::string>& conditions() const { return where_options_; }
-  // Those conditions that are not in `met`, as typed: "--comm nginx --error ENOENT".
-  [[nodiscard]] std::string unmet_text(MetConditions met) const;
-  // Why --where may select nothing: its fields that only few events have, one sentence each.
-  [[nodiscard]] std::vector<std::string> field_hints() const;
+  // Those conditions that are not in `met`, as typed: "--comm nginx --error ENOENT". Behind those
+  // that select no task or CPU of `known`, why: "--uid 7 (no task is of this user; …)".
+  [[nodiscard]] std::string unmet_text(MetConditions met, const KnownTasks& known = {}) const;
   // Can a record of the event meet the condition with this index?
   [[nodiscard]] bool can_meet(size_t condition, std::string_view event) const;
   // Can a record of the event meet all of them?
   [[nodiscard]] bool can_select(std::string_view event) const;
 
-  // The events selected by name, in the order of the schema; empty: all.
-  [[nodiscard]] const std::vector<std::string>& chosen_events() const { return chosen_; }
-
- private:
+  // Do --pid, --tid, --uid, --comm and --cgroup select the thread at that time?
   [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu,
                                 const NameTable& names) const;
-  [[nodiscard]] bool is_named(const Event& event) const;
-  // " (…)" with the sentences of field_hints() about the condition with this index.
-  [[nodiscard]] std::string hints_text(size_t condition) const;
-  [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
-                                           const NameTable& names) const;
   [[nodiscard]] bool has_task_conditions() const {
     return !pids_.empty() || !uids_.empty() || !comms_.empty() || !tids_.empty() ||
            !cgroups_.empty();
   }
+  // All conditions but these.
+  [[nodiscard]] static MetConditions no_task_met();
+
+  // The events selected by name, in the order of the schema; empty: all.
+  [[nodiscard]] const std::vector<std::string>& chosen_events() const { return chosen_; }
+
+ private:
+  [[nodiscard]] bool is_named(const Event& event) const;
+  // " (…)": why the condition with this index may select nothing, for one of --where: its fields
+  // that only few events have, one sentence each.
+  [[nodiscard]] std::string hints_text(size_t condition) const;
+  [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
+                                           const NameTable& names) const;
+  [[nodiscard]] std::string task_text(const KnownTasks& known) const;
 
   std::vector<std::string> names_;  // as typed
   bool all_events_ = true;
@@ -114,6 +143,7 @@ class Selection {
   std::vector<std::string> where_options_;            // of each, as typed
   std::map<std::string, uint16_t, std::less<>> ids_;  // of events
   std::vector<std::vector<Field>> task_fields_;       // by event id
+  mutable SelectionUse use_;
 };
 
 }  // namespace ktraced

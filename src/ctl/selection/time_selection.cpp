@@ -2,118 +2,151 @@
 #include "ctl/selection/time_selection.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {
 
-uint64_t realtime_of(uint64_t boottime_ns, int64_t clock_offset_ns) {
-  return boottime_ns + static_cast<uint64_t>(clock_offset_ns);
-}
-
 namespace {
+
+using TimeKind = TimePoint::Kind;
 
 double in_seconds_of(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 uint64_t minus(uint64_t ns, uint64_t less) { return ns - std::min(ns, less); }
 
-// Times before the boot are the boot.
-uint64_t boottime_of(uint64_t realtime_ns, int64_t offset_ns) {
-  const auto offset = static_cast<uint64_t>(offset_ns);
-  return offset_ns < 0 ? realtime_ns - offset : minus(realtime_ns, offset);
+bool is_of_day(const std::optional<TimePoint>& point) {
+  return point && point->kind == TimeKind::of_day;
 }
 
-// How far a time is from a window.
-uint64_t distance(const TimeWindow& window, uint64_t ts) {
-  return ts < window.begin_ns ? window.begin_ns - ts : minus(ts, window.end_ns);
+bool is_wall(const std::optional<TimePoint>& point) {
+  return point && (point->kind == TimeKind::of_day || point->kind == TimeKind::wall);
 }
 
-// Nearest to the window; of several the last.
-uint64_t nearest_day(uint64_t of_day, const HistoryTimes& times) {
-  const uint64_t end = realtime_of(times.extent.end_ns, times.clock_offset_ns);
-  uint64_t nearest = 0, best = UINT64_MAX;
-  for (const int days : {1, 0, -1}) {
-    const uint64_t ts = boottime_of(local_time_of_day(end, days, of_day), times.clock_offset_ns);
-    const uint64_t far = distance(times.extent, ts);
-    if (far >= best) continue;
-    nearest = ts;
-    best = far;
+// What --since, --until and --last mean in traces that have records.
+class Resolver {
+ public:
+  Resolver(const TimeArgs& args, std::span<const HistoryTimes> traces)
+      : args_(args), traces_(traces) {
+    for (const HistoryTimes& trace : traces) {
+      if (first_ == nullptr || trace.extent.begin_ns < first_->extent.begin_ns) first_ = &trace;
+      if (last_ == nullptr || trace.extent.end_ns > last_->extent.end_ns) last_ = &trace;
+    }
   }
-  return nearest;
-}
 
-Result<uint64_t> resolve(const TimePoint& point, const char* option, const HistoryTimes& times) {
-  switch (point.kind) {
-    case TimePoint::Kind::boot:
-      return point.ns;
-    case TimePoint::Kind::before_end:
-      return minus(times.extent.end_ns, point.ns);
-    case TimePoint::Kind::of_day:
-    case TimePoint::Kind::wall:
-      break;
+  Result<TimeWindow> window() {
+    if (auto known = check_clocks(); !known) return propagate(known);
+    if (is_wall(args_.since) || is_wall(args_.until)) clocks_.emplace(traces_);
+    TimeWindow window;
+    if (is_of_day(args_.since) && is_of_day(args_.until)) {
+      window = clocks_->of_day(args_.since->ns, args_.until->ns);
+    } else {
+      if (args_.since && !is_of_day(args_.since)) window.begin_ns = moment(*args_.since);
+      if (args_.until && !is_of_day(args_.until)) window.end_ns = moment(*args_.until);
+      if (is_of_day(args_.since))
+        window.begin_ns = clocks_->of_day(args_.since->ns, window, WallClocks::Pick::last);
+      if (is_of_day(args_.until))
+        window.end_ns =
+            clocks_->of_day(args_.until->ns, window,
+                            args_.since ? WallClocks::Pick::first : WallClocks::Pick::last);
+    }
+    if (args_.last_s)
+      window.begin_ns = minus(std::min(window.end_ns, last_->extent.end_ns),
+                              static_cast<uint64_t>(std::llround(*args_.last_s * 1e9)));
+    if (auto any = check(window); !any) return propagate(any);
+    return window;
   }
-  if (times.clock_offset_ns == 0)
-    return fail(ExitCode::usage,
-                "{} {}: the trace does not say what the wall clock was; give seconds since boot",
-                option, point.text);
-  if (point.kind == TimePoint::Kind::wall) return boottime_of(point.ns, times.clock_offset_ns);
-  return nearest_day(point.ns, times);
-}
 
-std::string typed(const TimeArgs& args) {
-  std::string text;
-  if (args.since) text += fmt::format(" --since {}", args.since->text);
-  if (args.until) text += fmt::format(" --until {}", args.until->text);
-  if (args.last_s) text += fmt::format(" --last {}s", *args.last_s);
-  return text.substr(1);
-}
+ private:
+  [[nodiscard]] Result<> check_clocks() const {
+    for (const auto& [point, option] :
+         {std::pair(&args_.since, "--since"), std::pair(&args_.until, "--until")})
+      if (is_wall(*point) && std::ranges::count(traces_, 0, &HistoryTimes::clock_offset_ns) != 0)
+        return fail(ExitCode::usage,
+                    "{} {}: the trace does not say what the wall clock was; give seconds since "
+                    "boot",
+                    option, (*point)->text);
+    return {};
+  }
+  [[nodiscard]] uint64_t moment(const TimePoint& point) const {
+    if (point.kind == TimeKind::wall) return clocks_->boottime_of(point.ns);
+    return point.kind == TimeKind::boot ? point.ns : minus(last_->extent.end_ns, point.ns);
+  }
+  [[nodiscard]] Result<> check(const TimeWindow& window) const {
+    if (window.begin_ns > window.end_ns)
+      return fail(ExitCode::usage, "{} selects nothing: it begins after its end",
+                  typed_times(args_));
+    const bool recorded = std::ranges::any_of(
+        traces_, [&](const HistoryTimes& trace) { return distance(window, trace.extent) == 0; });
+    if (recorded) return {};
+    const bool after = window.begin_ns > last_->extent.end_ns;
+    const bool before = window.end_ns < first_->extent.begin_ns;
+    return fail(ExitCode::usage, "{} is {} the {}, which {} {}", typed_times(args_),
+                after    ? "after the end of"
+                : before ? "before the beginning of"
+                         : "between",
+                after || before ? "trace" : "traces", after || before ? "has" : "have",
+                times_text(*first_, *last_));
+  }
+
+  const TimeArgs& args_;
+  std::span<const HistoryTimes> traces_;
+  const HistoryTimes* first_ = nullptr;  // that begins first
+  const HistoryTimes* last_ = nullptr;   // that ends last
+  std::optional<WallClocks> clocks_;
+};
 
 }  // namespace
 
-std::string times_text(const HistoryTimes& times) {
-  const auto& [begin, end] = times.extent;
-  std::string text =
-      fmt::format("{:.6f} to {:.6f} after boot", in_seconds_of(begin), in_seconds_of(end));
-  if (times.clock_offset_ns == 0) return text;
-  const auto wall = [&](uint64_t ns) { return realtime_of(ns, times.clock_offset_ns); };
-  return text + fmt::format(" ({} to {})", iso_time_text(wall(begin)), time_of_day_text(wall(end)));
+std::string typed_times(const TimeArgs& args) {
+  std::vector<std::string> options;
+  if (args.since) options.push_back(fmt::format("--since {}", args.since->text));
+  if (args.until) options.push_back(fmt::format("--until {}", args.until->text));
+  if (args.last_s) options.push_back(fmt::format("--last {}s", *args.last_s));
+  return fmt::format("{}", fmt::join(options, " "));
 }
 
-Result<TimeWindow> window_of(const TimeArgs& args, const HistoryTimes& times) {
-  TimeWindow window;
-  if (args.empty()) return window;
-  if (args.until) {
-    auto until = resolve(*args.until, "--until", times);
-    if (!until) return propagate(until);
-    window.end_ns = *until;
-  }
-  if (args.last_s)
-    window.begin_ns = minus(std::min(window.end_ns, times.extent.end_ns),
-                            static_cast<uint64_t>(std::llround(*args.last_s * 1e9)));
-  if (args.since) {
-    auto since = resolve(*args.since, "--since", times);
-    if (!since) return propagate(since);
-    window.begin_ns = *since;
-  }
-  if (window.begin_ns > window.end_ns)
-    return fail(ExitCode::usage, "{} selects nothing: it begins after its end", typed(args));
-  if (times.extent.end_ns < times.extent.begin_ns) return window;  // there are no records
-  const bool after = window.begin_ns > times.extent.end_ns;
-  if (after || window.end_ns < times.extent.begin_ns)
-    return fail(ExitCode::usage, "{} is {} the trace, which has {}", typed(args),
-                after ? "after the end of" : "before the beginning of", times_text(times));
-  return window;
+std::string within_times(const std::string& options, const TimeArgs& args) {
+  const std::string times = typed_times(args);
+  return times.empty() || options == times ? options : options + " within " + times;
+}
+
+std::string times_text(const HistoryTimes& first, const HistoryTimes& last) {
+  const uint64_t begin = first.extent.begin_ns, end = last.extent.end_ns;
+  std::string text =
+      fmt::format("{:.6f} to {:.6f} after boot", in_seconds_of(begin), in_seconds_of(end));
+  if (first.clock_offset_ns == 0 || last.clock_offset_ns == 0) return text;
+  constexpr size_t kDate = 10;  // characters of "2026-11-23T…"
+  const uint64_t end_wall = realtime_of(end, last.clock_offset_ns);
+  const std::string from = iso_time_text(realtime_of(begin, first.clock_offset_ns));
+  const std::string to = iso_time_text(end_wall);
+  const bool same_day = from.substr(0, kDate) == to.substr(0, kDate);
+  return text + fmt::format(" ({} to {})", from, same_day ? time_of_day_text(end_wall) : to);
+}
+
+Result<TimeWindow> window_of(const TimeArgs& args, std::span<const HistoryTimes> traces) {
+  std::vector<HistoryTimes> recorded;
+  std::ranges::copy_if(traces, std::back_inserter(recorded), &HistoryTimes::has_records);
+  if (args.empty() || recorded.empty()) return TimeWindow();
+  return Resolver(args, recorded).window();
 }
 
 Result<> select_times(const TimeArgs& args, History& history) {
   if (args.empty() || history.traces().empty()) return {};
-  auto window = window_of(
-      args, {.extent = history.extent(),
-             .clock_offset_ns = history.traces().back().manifest().origin.clock_offset_ns});
+  std::vector<HistoryTimes> times;
+  times.reserve(history.traces().size());
+  for (size_t i = 0; i < history.traces().size(); ++i)
+    times.push_back({.extent = history.extent(i),
+                     .clock_offset_ns = history.traces()[i].manifest().origin.clock_offset_ns});
+  auto window = window_of(args, times);
   if (!window) return propagate(window);
   history.set_window(*window);
   return {};
@@ -124,23 +157,34 @@ Result<std::optional<double>> stream_seconds(std::optional<double> duration_s,
   return stream_seconds(duration_s, args, boottime_ns(), clock_ns(CLOCK_REALTIME));
 }
 
+namespace {
+
+// The first such time of day that is to come.
+uint64_t next_of_day(uint64_t now, uint64_t of_day) {
+  for (const int days : {0, 1})
+    for (const uint64_t time : local_times_of_day(now, days, of_day))
+      if (time > now) return time;
+  return local_times_of_day(now, 2, of_day).front();  // clocks are set forward over it
+}
+
+}  // namespace
+
 Result<std::optional<double>> stream_seconds(std::optional<double> duration_s, const TimeArgs& args,
                                              uint64_t now_boot_ns, uint64_t now_realtime_ns) {
   if (!args.until) return duration_s;
   const TimePoint& until = *args.until;
   uint64_t now = now_realtime_ns, end = until.ns;
   switch (until.kind) {
-    case TimePoint::Kind::boot:
+    case TimeKind::boot:
       now = now_boot_ns;
       break;
-    case TimePoint::Kind::of_day:
-      end = local_time_of_day(now, 0, until.ns);
-      if (end <= now) end = local_time_of_day(now, 1, until.ns);
+    case TimeKind::of_day:
+      end = next_of_day(now, until.ns);
       break;
-    case TimePoint::Kind::before_end:
+    case TimeKind::before_end:
       end = 0;
       break;
-    case TimePoint::Kind::wall:
+    case TimeKind::wall:
       break;
   }
   if (end <= now)

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/error.h"
 #include "base/text/time_point.h"
+#include "ctl/selection/wall_clocks.h"
 #include "trace/directory/time_window.h"
 
 namespace ktraced {
@@ -23,16 +25,17 @@ struct TimeArgs {
   [[nodiscard]] bool empty() const { return !since && !until && !last_s; }
 };
 
-// The times of a history, to which those typed are related.
-struct HistoryTimes {
-  TimeWindow extent;            // from its first to its last record
-  int64_t clock_offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_BOOTTIME; 0: unknown
-};
+// "--since 14:03 --last 2s"; empty if there are none.
+[[nodiscard]] std::string typed_times(const TimeArgs& args);
+// Options that select nothing, with the times within which they do not: "--pid 7 within --last 2s".
+[[nodiscard]] std::string within_times(const std::string& options, const TimeArgs& args);
 
-// The part of a history that the times select. A time of day means the day on which it is in the
-// history, the last of several, or is nearest to it. Fails with ExitCode::usage for a part before
-// or after all records, and for wall-clock times if the clock offset is unknown.
-[[nodiscard]] Result<TimeWindow> window_of(const TimeArgs& args, const HistoryTimes& times);
+// The part of a history that the times select. `traces`: the times of each of its traces. A time of
+// day is on a day of the traces: the last of several at which a trace recorded, or the nearest one.
+// --until is the first such time after --since. Fails with ExitCode::usage for a part in which no
+// trace recorded, and for wall-clock times if a clock offset is unknown.
+[[nodiscard]] Result<TimeWindow> window_of(const TimeArgs& args,
+                                           std::span<const HistoryTimes> traces);
 
 // Limits `history`, of which nothing was read yet, to that part.
 [[nodiscard]] Result<> select_times(const TimeArgs& args, History& history);
@@ -47,10 +50,9 @@ struct HistoryTimes {
 [[nodiscard]] Result<std::optional<double>> stream_seconds(std::optional<double> duration_s,
                                                            const TimeArgs& args);
 
-// CLOCK_REALTIME at a time of CLOCK_BOOTTIME, which is `clock_offset_ns` less.
-[[nodiscard]] uint64_t realtime_of(uint64_t boottime_ns, int64_t clock_offset_ns);
-
 // "1872.309427 to 1872.895718 after boot (14:03:20.309427 to 14:03:20.895718)".
-[[nodiscard]] std::string times_text(const HistoryTimes& times);
+// From the begin of `first` to the end of `last`, with the wall clock of each if both have it. The
+// second time has its date if it is on another day.
+[[nodiscard]] std::string times_text(const HistoryTimes& first, const HistoryTimes& last);
 
 }  // namespace ktraced

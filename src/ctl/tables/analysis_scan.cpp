@@ -28,6 +28,7 @@ AnalysisScan::AnalysisScan(const TableInput& input, const std::vector<Column>& c
                            bool begins_late)
     : BatchScan(columns, limits, stop),
       history_(input.history),
+      clocks_(clock_offsets(input.history)),
       selections_(input.selections),
       use_(input.use),
       last_begin_ns_(limits.end_ns),
@@ -96,7 +97,7 @@ const TaskName* AnalysisScan::task_at(uint32_t tid, uint64_t ts) const {
 void AnalysisScan::add_times(std::optional<uint64_t> begin, std::optional<uint64_t> end,
                              bool known) {
   const bool measured = known && begin && end;
-  const int64_t offset = history_.traces().front().manifest().origin.clock_offset_ns;
+  const int64_t offset = begin ? offset_at(clocks_, *begin) : 0;
   rows().integer(begin);
   rows().integer(end);
   rows().integer(measured ? std::optional(*end - std::min(*begin, *end)) : std::nullopt);
@@ -121,7 +122,10 @@ void add_time_columns(std::vector<Column>& columns, const char* begin, const cha
   columns.push_back({.name = "ts", .doc = begin, .limits = Limits::time});
   columns.push_back({.name = "end_ts", .doc = end, .limits = Limits::end_time});
   columns.push_back({.name = "dur", .doc = "ns from ts to end_ts; NULL if that is not certain"});
-  columns.push_back({.name = "wall", .is_text = true, .doc = "ts as wall-clock time, UTC"});
+  columns.push_back({.name = "wall",
+                     .is_text = true,
+                     .doc = "ts as wall-clock time, UTC",
+                     .limits = Limits::wall});
 }
 
 void add_task_columns(std::vector<Column>& columns) {

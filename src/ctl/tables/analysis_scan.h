@@ -14,6 +14,7 @@
 #include "analysis/analysis.h"
 #include "ctl/input/selected_analysis.h"
 #include "ctl/input/trace_input.h"
+#include "ctl/selection/wall_clocks.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/stored_rows.h"
 #include "ctl/tables/table_input.h"
@@ -48,6 +49,7 @@ class AnalysisScan : public BatchScan {
   // A thread at a time, by the latest trace that knows it; null: unknown, or an idle task.
   [[nodiscard]] const TaskName* task_at(uint32_t tid, uint64_t ts) const;
   // Adds ts, end_ts, dur, wall.
+  // The wall clock is that of the trace that has the beginning.
   void add_times(std::optional<uint64_t> begin, std::optional<uint64_t> end, bool known);
   // Adds tid, pid, comm.
   void add_task(uint32_t tid, uint64_t ts, std::optional<uint32_t> cpu);
@@ -58,6 +60,7 @@ class AnalysisScan : public BatchScan {
   [[nodiscard]] bool is_past_limits();
 
   const History& history_;
+  std::vector<ClockOffset> clocks_;  // of its traces
   std::span<Selection> selections_;
   SelectionUse* use_;
   uint64_t last_begin_ns_, last_end_ns_;  // of rows that are asked for
@@ -93,7 +96,7 @@ class AnalysisTable : public QueryTable {
   [[nodiscard]] std::string refusal() const override { return input_.refusal(name(), uses_); }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
-    return std::make_unique<Scan>(input_, columns_, limits, stop);
+    return std::make_unique<Scan>(input_, columns_, with_wall(limits, input_.history), stop);
   }
 
  private:

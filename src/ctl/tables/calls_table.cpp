@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
-#include "analysis/coverage/event_fields.h"
-#include "analysis/intervals/thread_calls.h"
+#include "analysis/coverage/call_result.h"
 #include "ctl/tables/analysis_scan.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/interval_names.h"
-#include "ctl/tables/interval_tables.h"
+#include "ctl/tables/tables.h"
 #include "schema/names.h"
 
 namespace ktraced {
 namespace {
 
-constexpr std::string_view kCallUses[] = {"sys_enter", "sys_exit", "sched_process_exec",
-                                          "sched_process_exit"};
-constexpr std::string_view kCallRows[] = {"sys_exit"};
+constexpr std::string_view kCallUses[] = {"sys_enter", "sys_exit", "sys_completed",
+                                          "sched_process_exec", "sched_process_exit"};
+constexpr std::string_view kCallRows[] = {"sys_exit", "sys_completed"};
 
 class CallScan : public AnalysisScan, public CallSink {
  public:
@@ -26,7 +25,20 @@ class CallScan : public AnalysisScan, public CallSink {
 
   void on_begin(const Call& /*call*/, const CallRecord& /*at*/, Unknown /*unknown*/) override {}
   void on_end(const CallInterval& interval) override {
-    if (interval.end == CallEnd::child_returned || !interval.selected()) return;
+    if (interval.end == CallEnd::other_returned && interval.returned->met == kAllMet)
+      add(other_call_of(interval));
+    if (interval.end != CallEnd::child_returned && interval.selected()) add(interval);
+  }
+
+ private:
+  // The call that returned instead: its beginning is not in the trace.
+  static CallInterval other_call_of(const CallInterval& interval) {
+    CallInterval other = interval;
+    other.call = nullptr;
+    other.end = CallEnd::returned;
+    return other;
+  }
+  void add(const CallInterval& interval) {
     const Call* call = interval.call;
     const CallReturn* returned = interval.end == CallEnd::returned ? interval.returned : nullptr;
     const bool ended = returned != nullptr || interval.end == CallEnd::thread_ended;
@@ -39,8 +51,6 @@ class CallScan : public AnalysisScan, public CallSink {
     rows().name(name_of(interval.end));
     rows().name(name_of(interval.unknown));
   }
-
- private:
   void add_call(const Call* call, const CallReturn* returned) {
     const uint32_t abi = call != nullptr ? call->abi : returned->abi;
     const int32_t nr = call != nullptr ? call->nr : returned->nr;
@@ -49,14 +59,14 @@ class CallScan : public AnalysisScan, public CallSink {
     rows().integer(abi);
     if (returned != nullptr) {
       rows().integer(static_cast<uint64_t>(returned->ret));
-      const bool failed = has_own_result(returned->nr) && is_error_result(returned->ret);
-      rows().name(failed ? errno_name(static_cast<int32_t>(-returned->ret)) : "");
+      rows().name(errno_name(error_of_call(returned->nr, returned->ret)));
     } else {
       rows().null();
       rows().null();
     }
     for (size_t i = 0; i < std::tuple_size_v<decltype(Call::args)>; ++i)
-      rows().integer(call != nullptr ? std::optional(call->args[i]) : std::nullopt);
+      rows().integer(call != nullptr && call->args_known ? std::optional(call->args[i])
+                                                         : std::nullopt);
   }
   [[nodiscard]] bool is_open(uint64_t ns) const override { return calls_.is_open(ns); }
   [[nodiscard]] Analysis& analysis() override { return calls_; }

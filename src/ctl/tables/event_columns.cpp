@@ -79,7 +79,7 @@ std::vector<EventColumn> common_columns() {
   };
   return {
       column("ts", false, "time: ns since boot", EventValue::ts, Limits::time),
-      column("wall", true, "the same as wall-clock time, UTC", EventValue::wall, Limits::nothing),
+      column("wall", true, "the same as wall-clock time, UTC", EventValue::wall, Limits::wall),
       column("cpu", false, "the CPU of the event", EventValue::cpu, Limits::cpu),
       column("tid", false, "the thread that ran; 0: an idle task", EventValue::tid, Limits::tid),
       column("pid", false, "its process", EventValue::pid, Limits::pid),

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "ctl/selection/wall_clocks.h"
 #include "ctl/tables/event_columns.h"
 #include "ctl/tables/event_scan.h"
 
@@ -41,7 +42,8 @@ class EventsTable : public QueryTable {
   }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
-    return std::make_unique<EventScan>(input_, event_, access_, limits, stop);
+    return std::make_unique<EventScan>(input_, event_, access_, with_wall(limits, input_.history),
+                                       stop);
   }
 
  private:
@@ -77,6 +79,21 @@ std::vector<EventColumn> columns_of_all() {
 }
 
 }  // namespace
+
+ScanLimits with_wall(ScanLimits limits, const History& history) {
+  if (limits.begin_wall_ns == 0 && limits.end_wall_ns == UINT64_MAX) return limits;
+  uint64_t begin = UINT64_MAX, end = 0;
+  for (const TraceReader& trace : history.traces()) {
+    const int64_t offset = trace.manifest().origin.clock_offset_ns;
+    if (offset == 0) continue;  // its events have no such time
+    begin = std::min(begin, boottime_at(limits.begin_wall_ns, offset));
+    end = std::max(end, boottime_at(limits.end_wall_ns, offset));
+  }
+  if (begin > end) return limits;
+  limits.begin_ns = std::max(limits.begin_ns, begin);
+  limits.end_ns = std::min(limits.end_ns, end);
+  return limits;
+}
 
 uint64_t records_in(const History& history, std::string_view name) {
   uint64_t records = 0;

@@ -3,7 +3,7 @@
 #include "ctl/tables/analysis_scan.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/interval_names.h"
-#include "ctl/tables/interval_tables.h"
+#include "ctl/tables/tables.h"
 #include "schema/names.h"
 
 namespace ktraced {

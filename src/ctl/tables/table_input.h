@@ -15,17 +15,6 @@
 
 namespace ktraced {
 
-// What the records that scans have read meet of a selection.
-struct SelectionUse {
-  bool read_any = false;
-  MetConditions met = 0;  // by at least one of them
-
-  void note(MetConditions conditions) {
-    read_any = true;
-    met |= conditions;
-  }
-};
-
 // Traces, and what is selected of them. All that it refers to must outlive the tables.
 struct TableInput {
   // `use`, if it is not null, is kept up to date by the scans of tables.

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "analysis/coverage/task_history.h"
+#include "ctl/selection/selected_tasks.h"
 #include "ctl/tables/stored_rows.h"
-#include "ctl/tables/trace_tables.h"
+#include "ctl/tables/tables.h"
 #include "schema/names.h"
 #include "trace/metadata/container.h"
 
@@ -16,8 +17,8 @@ namespace ktraced {
 namespace {
 
 // The columns whose values come from events; the others come from the names of tasks.
-constexpr std::array<std::string_view, 5> kOfEvents = {"end_ts", "parent_pid", "argv",
-                                                       "exit_status", "exit_signal"};
+constexpr std::array<std::string_view, 7> kOfEvents = {
+    "end_ts", "alive", "parent_pid", "argv", "argv_read_ts", "exit_status", "exit_signal"};
 
 std::optional<uint64_t> known(uint64_t ns) { return ns != 0 ? std::optional(ns) : std::nullopt; }
 
@@ -43,63 +44,70 @@ void add_exit(const std::optional<int32_t>& exit_code, StoredRows& rows) {
   rows.name(exit_code ? signal_name(end.signal) : std::string_view());
 }
 
-void add_thread(uint32_t tid, const Task& task, StoredRows& rows) {
+void add_thread(uint32_t tid, const Task& task, uint64_t at_ns, StoredRows& rows) {
   rows.integer(tid);
   rows.integer(task.pid);
   rows.text(std::string_view(task.comm));
   rows.integer(task.uid);
   rows.integer(known(task.start_ns));
   rows.integer(known(task.end_ns));
+  rows.integer(lives_at(task, at_ns) ? 1U : 0U);
   add_cgroup(task.cgroup, rows);
 }
 
-void add_process(uint32_t pid, const Task& task, StoredRows& rows) {
+void add_process(uint32_t pid, const Task& task, uint64_t at_ns, StoredRows& rows) {
   rows.integer(pid);
   rows.text(std::string_view(task.comm));
   rows.integer(task.uid);
   rows.integer(known(task.start_ns));
   rows.integer(known(task.end_ns));
+  rows.integer(lives_at(task, at_ns) ? 1U : 0U);
   rows.integer(task.threads);
   rows.integer(task.parent_pid ? std::optional<uint64_t>(*task.parent_pid) : std::nullopt);
   if (task.argv)
     rows.text(std::string_view(*task.argv));
   else
     rows.null();
+  rows.integer(known(task.argv_read_ns));
   add_exit(task.exit_code, rows);
   add_cgroup(task.cgroup, rows);
 }
 
 // Its rows are made by the first scan. Their values from events are read when the first of them is
-// asked for, so that a query without them reads no events.
+// asked for, so that a query without them reads no events; but in a window at once, because who has
+// ended before it has no row.
 class TaskTable : public QueryTable {
  public:
-  using List = const Tasks& (TaskHistory::*)() const;
-  using Add = void (*)(uint32_t id, const Task& task, StoredRows& rows);
+  enum class Of : uint8_t { threads, processes };
+  // `at_ns`: the end of the window.
+  using Add = void (*)(uint32_t id, const Task& task, uint64_t at_ns, StoredRows& rows);
 
-  TaskTable(const History& history, std::string name, std::string doc, std::vector<Column> columns,
-            List list, Add add)
+  TaskTable(const TableInput& input, std::string name, std::string doc, std::vector<Column> columns,
+            Of of, Add add)
       : QueryTable(std::move(name), std::move(doc)),
-        history_(history),
-        list_(list),
+        input_(input),
+        of_(of),
         add_(add),
         stored_(columns.size()) {
     columns_ = std::move(columns);
   }
   [[nodiscard]] uint64_t rows() const override {
     uint64_t count = 0;
-    for (const TraceReader& trace : history_.traces()) count += trace.names().task_count();
+    for (const TraceReader& trace : input_.history.traces()) count += trace.names().task_count();
     return count;
   }
   [[nodiscard]] uint64_t records() const override { return 0; }
   [[nodiscard]] std::optional<uint64_t> row_count() const override {
-    store();
+    static const std::atomic<bool> kNever = false;
+    store(kNever);
     return stored_.size();
   }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
-    store();
-    const bool threads = columns_.front().limits == Limits::tid;
-    return std::make_unique<Scan>(*this, stop, threads ? limits.tids : limits.pids);
+    store(stop);
+    if (input_.use != nullptr && tasks_ && !selected_->is_all())
+      input_.use->note(stored_.size() != 0 ? kAllMet : Selection::no_task_met());
+    return std::make_unique<Scan>(*this, stop, of_ == Of::threads ? limits.tids : limits.pids);
   }
 
  private:
@@ -119,26 +127,38 @@ class TaskTable : public QueryTable {
     const std::atomic<bool>& stop_;
   };
 
-  void store() const {
+  void store(const std::atomic<bool>& stop) const {
     if (tasks_) return;
-    tasks_.emplace(history_);
+    tasks_.emplace(input_.history);
+    selected_.emplace(input_.history, input_.selections);
+    complete_ = !input_.history.window().is_all() && tasks_->read_events(stop);
+    if (stop) return tasks_.reset();
     make_rows();
   }
   // The rows stay the same ones, in the same order: only their values change.
   void complete(const std::atomic<bool>& stop) const {
-    if (complete_ || !tasks_->read_events(stop)) return;
+    if (complete_ || !tasks_ || !tasks_->read_events(stop)) return;
     complete_ = true;
     make_rows();
   }
   void make_rows() const {
     stored_.clear();
-    for (const auto& [key, task] : ((*tasks_).*list_)()) add_(key.first, task, stored_);
+    const uint64_t end_ns = input_.history.window().end_ns;
+    if (of_ == Of::threads) {
+      for (const auto& thread : tasks_->threads())
+        if (selected_->has_thread(thread)) add_(thread.first.first, thread.second, end_ns, stored_);
+      return;
+    }
+    const auto selected = selected_->processes_of(*tasks_);
+    for (const auto& [key, process] : tasks_->processes())
+      if (selected.contains(key)) add_(key.first, process, end_ns, stored_);
   }
 
-  const History& history_;
-  List list_;
+  TableInput input_;
+  Of of_;
   Add add_;
   mutable std::optional<TaskHistory> tasks_;
+  mutable std::optional<SelectedTasks> selected_;
   mutable bool complete_ = false;
   mutable StoredRows stored_;
 };
@@ -152,14 +172,22 @@ struct Move {
 // By time and thread: overlapping traces have the same ones.
 using Moves = std::map<std::pair<uint64_t, uint32_t>, Move>;
 
-void add_moves(const TraceReader& trace, Moves& moves) {
+// Those in the window of threads that are selected before or after the move. `selection`: null:
+// all.
+void add_moves(const TraceReader& trace, const TimeWindow& window, const Selection* selection,
+               Moves& moves) {
   const NameTable& names = trace.names();
+  const auto is_selected = [&](uint32_t tid, uint64_t ts) {
+    return selection == nullptr || selection->wants_task(tid, ts, 0, names) ||
+           selection->wants_task(tid, ts - 1, 0, names);
+  };
   const int64_t offset = trace.manifest().origin.clock_offset_ns;
   names.for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {
     for (size_t i = 1; i < versions.size(); ++i) {
       const TaskName &before = versions[i - 1], &after = versions[i];
       if (before.tgid == 0 || after.tgid == 0 || before.start_time != after.start_time) continue;
       if (before.cgroup == 0 || before.cgroup == after.cgroup) continue;
+      if (!window.contains(after.since) || !is_selected(tid, after.since)) continue;
       std::optional<uint64_t> wall;
       if (offset != 0) wall = after.since + static_cast<uint64_t>(offset);
       moves.try_emplace({after.since, tid},
@@ -174,9 +202,9 @@ void add_moves(const TraceReader& trace, Moves& moves) {
 // Its rows are made by the first scan.
 class MoveTable : public QueryTable {
  public:
-  MoveTable(const History& history, std::vector<Column> columns)
+  MoveTable(const TableInput& input, std::vector<Column> columns)
       : QueryTable("cgroup_moves", "threads and processes that changed their control group"),
-        history_(history),
+        input_(input),
         stored_(columns.size()) {
     columns_ = std::move(columns);
   }
@@ -192,7 +220,10 @@ class MoveTable : public QueryTable {
   const StoredRows& stored() const {
     if (std::exchange(read_, true)) return stored_;
     Moves moves;
-    for (const TraceReader& trace : history_.traces()) add_moves(trace, moves);
+    const auto& traces = input_.history.traces();
+    for (size_t i = 0; i < traces.size(); ++i)
+      add_moves(traces[i], input_.history.window(),
+                input_.selections.empty() ? nullptr : &input_.selections[i], moves);
     for (const auto& [key, move] : moves) {
       stored_.integer(key.first);
       stored_.wall(move.wall_ns);
@@ -205,7 +236,7 @@ class MoveTable : public QueryTable {
     return stored_;
   }
 
-  const History& history_;
+  TableInput input_;
   mutable bool read_ = false;
   mutable StoredRows stored_;
 };
@@ -226,10 +257,11 @@ std::unique_ptr<QueryTable> threads_table(const TableInput& input) {
       {.name = "comm", .is_text = true, .doc = "its last name"},
       {.name = "uid", .doc = "its user"},
       {.name = "start_ts", .doc = "when it began: ns since boot"},
-      {.name = "end_ts", .doc = "when it ended; NULL if the trace does not say so"}};
+      {.name = "end_ts", .doc = "when it ended; NULL if the trace does not say so"},
+      {.name = "alive", .doc = "1: it lives at the end; 0: it has ended before"}};
   add_cgroup_columns(columns, "path of its control group, the last one known");
-  return std::make_unique<TaskTable>(input.history, "threads", "all threads that the traces know",
-                                     std::move(columns), &TaskHistory::threads, add_thread);
+  return std::make_unique<TaskTable>(input, "threads", "all threads that the traces know",
+                                     std::move(columns), TaskTable::Of::threads, add_thread);
 }
 
 std::unique_ptr<QueryTable> processes_table(const TableInput& input) {
@@ -239,15 +271,16 @@ std::unique_ptr<QueryTable> processes_table(const TableInput& input) {
       {.name = "uid", .doc = "its user"},
       {.name = "start_ts", .doc = "when it began: ns since boot"},
       {.name = "end_ts", .doc = "when its last thread ended; NULL if the trace does not say so"},
+      {.name = "alive", .doc = "1: it lives at the end; 0: it has ended before"},
       {.name = "threads", .doc = "its threads that the traces know"},
       {.name = "parent_pid", .doc = "the process that started it; NULL if that is not known"},
       {.name = "argv", .is_text = true, .doc = "arguments of the last program that it ran"},
+      {.name = "argv_read_ts", .doc = "when the daemon read argv; NULL: it is of an exec"},
       {.name = "exit_status", .doc = "how it ended; NULL if a signal ended it"},
       {.name = "exit_signal", .is_text = true, .doc = "SIGKILL …; NULL if no signal ended it"}};
   add_cgroup_columns(columns, "path of its control group, the last one known");
-  return std::make_unique<TaskTable>(input.history, "processes",
-                                     "all processes that the traces know", std::move(columns),
-                                     &TaskHistory::processes, add_process);
+  return std::make_unique<TaskTable>(input, "processes", "all processes that the traces know",
+                                     std::move(columns), TaskTable::Of::processes, add_process);
 }
 
 std::unique_ptr<QueryTable> cgroup_moves_table(const TableInput& input) {
@@ -259,7 +292,7 @@ std::unique_ptr<QueryTable> cgroup_moves_table(const TableInput& input) {
       {.name = "comm", .is_text = true, .doc = "its name"},
       {.name = "from_cgroup", .is_text = true, .doc = "path of the control group before"}};
   add_cgroup_columns(columns, "path of the control group after");
-  return std::make_unique<MoveTable>(input.history, std::move(columns));
+  return std::make_unique<MoveTable>(input, std::move(columns));
 }
 
 }  // namespace ktraced

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/tables/trace_tables.h"
+#include "ctl/tables/tables.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "analysis/coverage/trace_config.h"
 #include "ctl/input/json_access.h"
@@ -107,12 +108,7 @@ class ConfigTable : public QueryTable {
                 {.name = "syscalls", .is_text = true, .doc = "only these calls; NULL: all"},
                 {.name = "filter", .is_text = true, .doc = "the filter as JSON"}};
     stored_ = StoredRows(columns_.size());
-    for (const TraceReader& trace : history.traces()) {
-      const json& config = trace.manifest().config;
-      add_config(window_of(trace.manifest()).begin_ns, config, trace, stored_);
-      for (const json& change : list_at(config, "changes"))
-        add_config(number_at(change, "ns"), member(change, "config"), trace, stored_);
-    }
+    for (const TraceReader& trace : history.traces()) add_configs(trace, history.window());
   }
   [[nodiscard]] uint64_t rows() const override { return stored_.size(); }
   [[nodiscard]] std::optional<uint64_t> row_count() const override { return stored_.size(); }
@@ -123,6 +119,21 @@ class ConfigTable : public QueryTable {
   }
 
  private:
+  // Those of the window: also the one before it that is still so when it begins.
+  void add_configs(const TraceReader& trace, const TimeWindow& window) {
+    const json& config = trace.manifest().config;
+    std::vector<std::pair<uint64_t, const json*>> since = {
+        {window_of(trace.manifest()).begin_ns, &config}};
+    for (const json& change : list_at(config, "changes"))
+      since.emplace_back(number_at(change, "ns"), &member(change, "config"));
+    for (size_t i = 0; i < since.size(); ++i) {
+      const bool is_over = i + 1 < since.size() ? since[i + 1].first <= window.begin_ns
+                                                : trace.end_ns() < window.begin_ns;
+      if (since[i].first <= window.end_ns && (window.is_all() || !is_over))
+        add_config(since[i].first, *since[i].second, trace, stored_);
+    }
+  }
+
   StoredRows stored_{1};
 };
 

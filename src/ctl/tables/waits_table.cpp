@@ -2,7 +2,7 @@
 #include "analysis/reports/sched_analysis.h"
 #include "ctl/tables/analysis_scan.h"
 #include "ctl/tables/event_tables.h"
-#include "ctl/tables/interval_tables.h"
+#include "ctl/tables/tables.h"
 
 namespace ktraced {
 namespace {

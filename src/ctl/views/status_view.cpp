@@ -53,6 +53,16 @@ std::string unknown_text(const json& status) {
   return out;
 }
 
+// Programs of no event that the kernel has refused.
+std::string helpers_text(const json& status, const Colours& colours) {
+  std::string out;
+  for (const json& helper : list_at(status, "unavailable_helpers"))
+    out += colours.red(fmt::format("not available: {} ({}): {}", text_at(helper, "program"),
+                                   text_at(helper, "reason"), text_at(helper, "effect"))) +
+           "\n";
+  return out;
+}
+
 std::string cpu_event_table(const json& status, const Colours& colours) {
   Table table({heading("EVENT", false, colours), heading("CPU", true, colours),
                heading("RECORDED", true, colours), heading("FILTERED", true, colours),
@@ -167,10 +177,10 @@ std::string overview(const json& status, const Colours& colours) {
 }  // namespace
 
 std::string status_view(const json& status, const StatusCommand& command, const Colours& colours) {
-  std::string out =
-      fmt::format("{}\n{}{}{}", overview(status, colours),
-                  event_table(member(status, "events"), member(status, "totals"), colours),
-                  other_events(status, command.verbose), unknown_text(status));
+  std::string out = fmt::format(
+      "{}\n{}{}{}{}", overview(status, colours),
+      event_table(member(status, "events"), member(status, "totals"), colours),
+      other_events(status, command.verbose), unknown_text(status), helpers_text(status, colours));
   if (!command.per_cpu) return out;
   out += fmt::format("\n{}", cpu_event_table(status, colours));
   const std::string rings = ring_table(list_at(status, "sessions"), colours);

@@ -11,7 +11,7 @@ namespace ktraced {
 
 // What a ProgramAttacher does in the kernel. All must outlive it.
 [[nodiscard]] ProgramAttacher::Kernel attach_functions(
-    BpfObject& object, EventCatalog& catalog, CallHooks& calls,
+    BpfObject& object, EventCatalog& catalog, CallHooks& calls, Catchers& catchers,
     std::function<void(const std::string& event)> try_attach);
 
 }  // namespace ktraced

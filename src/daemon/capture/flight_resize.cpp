@@ -43,6 +43,7 @@ uint64_t FlightResize::commit(bool save) {
 // others stay attached: forks are followed without a gap, and the stubs of tracepoints call the new
 // program.
 void FlightResize::detach() {
+  p_.catchers.detach_all();
   for (const std::string& name : programs_) p_.object.detach(name);
   DynamicEvents& dynamic = p_.catalog.dynamic();
   const std::vector<uint16_t> probes = dynamic.retire_all(p_.catalog.probes());

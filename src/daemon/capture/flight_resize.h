@@ -25,6 +25,7 @@ class FlightResize {
   struct Parts {
     BpfObject& object;
     EventCatalog& catalog;
+    Catchers& catchers;
     FlightRecorder& flight;
     SessionSet& sessions;
     Reconciler& reconciler;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "daemon/config/config.h"
+#include "daemon/programs/entry_times.h"
 #include "daemon/sessions/call_place.h"
 #include "daemon/sessions/session_rules.h"
 
@@ -15,13 +16,18 @@ namespace {
 
 bool is_call(const std::string& event) { return event == "sys_enter" || event == "sys_exit"; }
 
+EntryTimes entry_times(const Reconciler::Parts& parts) {
+  return {parts.object, parts.catchers, parts.availability,
+          recording(parts.sessions, EntryTimes::kEvent) != 0};
+}
+
 }  // namespace
 
-// Only the recorder may want the event, without asking for the thread or the system call.
+// The recorder takes every hit: it asks neither for the thread nor for the system call.
 bool Reconciler::direct(const Event& event) const {
   const Session& recorder = p_.sessions.recorder();
   return (p_.filters.filtering() & recorder.bit()) == 0 &&
-         !(call_place(event.id) != 0 && !filter_of(p_.sessions, recorder).syscall.empty());
+         !(selects_calls(event.id) && !filter_of(p_.sessions, recorder).syscall.empty());
 }
 
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
@@ -64,9 +70,14 @@ std::vector<ProgramNeed> Reconciler::needs() const {
       needs.push_back({.program = std::move(program),
                        .needed = on || (tracked.names && tracker),
                        .first = tracker});  // events need thread names
+      if (p_.catchers.supports(event.name))
+        needs.push_back(
+            {.program = {.name = Catchers::program(event.name), .kind = Program::Kind::catcher},
+             .needed = on && p_.catchers.chosen(event.name)});
     }
   }
   std::ranges::move(p_.calls.needs(), std::back_inserter(needs));
+  std::ranges::move(entry_times(p_).needs(), std::back_inserter(needs));
   std::ranges::move(p_.tracking.helper_needs(tracked), std::back_inserter(needs));
   return needs;
 }
@@ -77,6 +88,7 @@ void Reconciler::reconcile() {
   if (any_records(p_.sessions) || p_.filters.following()) p_.tracking.begin();
   move_calls();
   switch_events();
+  entry_times(p_).begin();
   p_.attacher.start(needs());
   // Without the programs still to be attached.
   if (p_.attacher.running() && !changing_) changing_.emplace(p_.history);
@@ -102,6 +114,7 @@ void Reconciler::take_events() {
 void Reconciler::note_attached() {
   if (p_.calls.take_failed()) return reconcile();
   p_.tracking.finish();
+  entry_times(p_).finish();
   note_config();
   changing_.reset();
 }

@@ -21,6 +21,7 @@
 #include "daemon/sessions/session_hits.h"
 #include "daemon/sessions/session_misses.h"
 #include "daemon/sessions/session_set.h"
+#include "kernel/catchers/catchers.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {
@@ -36,6 +37,7 @@ class Reconciler final : public ConfigApplier {
     const EventCatalog& catalog;
     const SessionSet& sessions;
     CallHooks& calls;
+    const Catchers& catchers;
     SessionHits& hits;
     SessionMisses& misses;
     const Filters& filters;

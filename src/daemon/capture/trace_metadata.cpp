@@ -51,8 +51,11 @@ KernelNames::History TraceMetadata::names_since(uint64_t ns) const {
   return names_.history(ns);
 }
 
-std::vector<PacketBytes> TraceMetadata::packets(uint32_t session) const {
+std::vector<PacketBytes> TraceMetadata::packets(uint32_t session,
+                                                std::optional<uid_t> only_of) const {
   std::vector<std::byte> records = this->records();
+  const auto commands = this->commands(only_of);
+  records.insert(records.end(), commands.begin(), commands.end());
   // Includes events that were defined after the schema was sent.
   const auto definitions = catalog_.definitions();
   records.insert(records.end(), definitions.begin(), definitions.end());

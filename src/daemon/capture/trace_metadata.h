@@ -2,14 +2,18 @@
 // Metadata for readers and traces: names, event definitions, origin and trace config.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/capture/missed_hits.h"
 #include "daemon/capture/reconciler.h"
 #include "daemon/events/event_catalog.h"
+#include "kernel/symbols/command_lines.h"
 #include "kernel/symbols/kernel_names.h"
 #include "trace/directory/manifest.h"
 #include "trace/packet/packet_builder.h"
@@ -31,8 +35,14 @@ class TraceMetadata {
   [[nodiscard]] std::vector<std::byte> records() const;
   // All names known of the time since `ns`.
   [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
-  // The first packets for a new reader of a session. Main thread.
-  [[nodiscard]] std::vector<PacketBytes> packets(uint32_t session) const;
+  // Metadata records of the command lines of all processes that live now, see CommandLines.
+  // `only_of`: only of those of this user. Thread-safe.
+  [[nodiscard]] std::vector<std::byte> commands(std::optional<uid_t> only_of = std::nullopt) const {
+    return commands_.records(only_of);
+  }
+  // The first packets for a new reader of a session. `only_of`: as commands(). Main thread.
+  [[nodiscard]] std::vector<PacketBytes> packets(uint32_t session,
+                                                 std::optional<uid_t> only_of) const;
   // A manifest with origin, schema and the trace config of a session. Thread-safe.
   [[nodiscard]] Manifest manifest(uint32_t session) const;
   // Hits that the kernel has missed so far in a session of the daemon itself, by event, without
@@ -44,6 +54,7 @@ class TraceMetadata {
   const KernelNames& names_;
   const Reconciler& configs_;
   const SessionMisses& misses_;
+  CommandLines commands_;
   Uuid uuid_;
   std::string kernel_release_;
 };

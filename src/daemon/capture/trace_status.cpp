@@ -115,6 +115,7 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
 
 StreamStatus StatusReader::stream() const {
   return {.max_latency_ms = control_.drain().max_latency(),
+          .realtime = control_.drain().realtime(),
           .late_records = control_.drain().late_records(),
           .names_dropped = rings_.counters().names_dropped(),
           .total_bytes = control_.used_bytes()};
@@ -142,9 +143,11 @@ std::map<std::string, EventTotals> StatusReader::totals() const {
 
 TraceStatus StatusReader::read() const {
   TraceStatus status;
+  std::vector<std::string> built_in;
   const FlightRecorder& flight = rings_.flight();
   const FlightRecorder::Reach reach = flight.reach();
   for (const Event& event : catalog_.schema().events()) {
+    if (!is_dynamic(event)) built_in.push_back(event.name);
     if (is_unused(event)) continue;
     EventStatus now = of(event, reach.overwritten[event.id]);
     status.totals += now.counters;
@@ -158,6 +161,7 @@ TraceStatus StatusReader::read() const {
                    .bytes = flight.memory(),
                    .since_ns = reach.since_ns,
                    .discarded = rings_.discarded()};
+  status.unavailable_helpers = unavailable_helpers(availability_, built_in);
   return status;
 }
 

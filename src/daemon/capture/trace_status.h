@@ -12,6 +12,7 @@
 #include "daemon/capture/session_control.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
+#include "daemon/programs/unavailable_helpers.h"
 #include "daemon/sessions/session_accounts.h"
 #include "daemon/sessions/session_set.h"
 #include "daemon/stream/rings.h"
@@ -50,6 +51,7 @@ struct StreamRingStatus {
 
 struct StreamStatus {
   uint32_t max_latency_ms = 0;
+  bool realtime = false;  // its thread runs before those of normal programs
   uint64_t late_records = 0;
   uint64_t names_dropped = 0;
   size_t total_bytes = 0;  // of the stream rings of all sessions
@@ -87,6 +89,7 @@ struct TraceStatus {
   StreamStatus stream;
   std::vector<SessionStatus> sessions;
   FlightStatus flight;
+  std::vector<UnavailableHelper> unavailable_helpers;
 };
 
 // Reads the state of the trace. Belongs to the main thread.

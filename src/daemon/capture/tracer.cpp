@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "daemon/capture/attach_functions.h"
+#include "daemon/events/exact_events.h"
+#include "daemon/programs/entry_times.h"
 #include "daemon/sessions/session_rules.h"
 #include "kernel/programs/features.h"
 #include "kernel/symbols/gfp_flags.h"
@@ -60,20 +62,22 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   log_acquired(*acquired, config.bpffs);
   auto counters = Counters::open(acquired->object);
   if (!counters) return propagate(counters);
+  auto catching = Catchers::map(acquired->object);
+  if (!catching) return propagate(catching);
 
   auto gfp = probe_gfp_flags();
   if (gfp.names.empty()) note_unknown(*features, "names of GFP flags", gfp.reason);
   schema->gfp_flags = std::move(gfp.names);
 
-  std::unique_ptr<Tracer> tracer(new Tracer(std::move(*schema), std::move(*features),
-                                            std::move(*acquired), std::move(*counters), config,
-                                            symbols));
+  std::unique_ptr<Tracer> tracer(new Tracer(
+      std::move(*schema), std::move(*features), std::move(*acquired),
+      {.counters = std::move(*counters), .catching = std::move(*catching)}, config, symbols));
   if (auto started = tracer->start(config, std::move(publish_output)); !started)
     return propagate(started);
   return tracer;
 }
 
-Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
+Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counts counts,
                const Config& config, KernelSymbols& symbols)
     : pins_lock_(std::move(acquired.lock)),
       unpinned_because_(std::move(acquired.unpinned_because)),
@@ -83,10 +87,11 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       features_(std::move(features)),
       object_(std::move(acquired.object)),
       availability_(object_.unavailable()),
-      catalog_(std::move(schema), object_, symbols),
+      catchers_(object_, schema, features_.flags, std::move(counts.catching)),
+      catalog_(std::move(schema), object_, catchers_, symbols),
       kept_misses_(KeptSessionMisses::open(object_.pins())),
       misses_(kept_misses_.entries(), [this](uint16_t event) { return catalog_.missed(event); }),
-      rings_(object_, sizes_of(config), catalog_.schema(), std::move(counters),
+      rings_(object_, sizes_of(config), catalog_.schema(), std::move(counts.counters),
              [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
@@ -96,7 +101,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       names_(object_),
       history_(object_, adopted_),
       tracking_(object_, names_, availability_),
-      attacher_(attach_functions(object_, catalog_, calls_,
+      attacher_(attach_functions(object_, catalog_, calls_, catchers_,
                                  [this](const std::string& event) { probes_.try_attach(event); }),
                 {.changed = [this] { tracking_.check_if_attached(); },
                  .finished = [this] { reconciler_.note_attached(); }},
@@ -106,6 +111,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                    .catalog = catalog_,
                    .sessions = sessions_,
                    .calls = calls_,
+                   .catchers = catchers_,
                    .hits = hits_,
                    .misses = misses_,
                    .filters = filters_,
@@ -139,6 +145,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
              .schema = catalog_.schema(),
              .availability = availability_,
              .filters = filters_,
+             .catchers = catchers_,
              .reconciler = reconciler_,
              .attacher = attacher_,
              .events = selection_,
@@ -167,7 +174,8 @@ SessionHits::Kernel Tracer::hit_counters() {
           .cpus = rings_.counters().cpus(),
           .count = [this](uint32_t cpu, uint32_t counter,
                           uint16_t event) { return rings_.counters().hits(cpu, counter, event); },
-          .wait = [this] { barrier_.wait(); }};
+          .wait = [this] { barrier_.wait(); },
+          .beside = features_.flags.preemptible == 0};
 }
 
 Result<> Tracer::start(const Config& config, SessionStream::Publish publish_output) {
@@ -258,10 +266,12 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config,
 
   std::vector<std::string> changed;
   const EventSelection::Changed events = selection_.apply(config);
+  catchers_.choose(exact_events(config.exact, features_, catalog_.schema()));
   if (events.recorder || config.events.syscalls_only != before.syscall)
     changed.emplace_back("events");
   if (config.filter.include != before.include || config.filter.exclude != before.exclude)
     changed.emplace_back("filter");
+  if (config.exact != config_.exact) changed.emplace_back("exact");
   if (config.probes != config_.probes) changed.emplace_back("probes");
   if (config.stream != config_.stream || events.output ||
       sessions_.output().own_filter != output_before)
@@ -308,9 +318,11 @@ void Tracer::drop_work() {
 // At the end of the daemon: dynamic events are not detached one by one.
 void Tracer::detach_all() {
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session) hits_.drop(session);
+  catchers_.detach_all();
   for (const Event& event : catalog_.schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);
   for (const std::string& program : TaskTracking::helpers()) object_.detach(program);
+  for (const std::string& program : EntryTimes::helpers()) object_.detach(program);
   catalog_.calls().detach_all();
   catalog_.dynamic().leave_to_pins();
 }

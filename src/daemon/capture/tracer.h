@@ -41,6 +41,7 @@ struct TracerParts {
   const Schema& schema;
   const Availability& availability;
   const Filters& filters;
+  const Catchers& catchers;
   Reconciler& reconciler;
   ProgramAttacher& attacher;
   EventSelection& events;
@@ -105,7 +106,12 @@ class Tracer {
   [[nodiscard]] const TracerParts& parts() const { return parts_; }
 
  private:
-  Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counters counters,
+  // What the programs count, mapped.
+  struct Counts {
+    Counters counters;
+    Mapping catching;
+  };
+  Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counts counts,
          const Config& config, KernelSymbols& symbols);
   [[nodiscard]] SessionHits::Kernel hit_counters();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
@@ -129,6 +135,7 @@ class Tracer {
   std::function<void(const Reconciler::SharedConfig&)> on_output_change_;
   BpfObject object_;
   Availability availability_;
+  Catchers catchers_;
   EventCatalog catalog_;
   KeptSessionMisses kept_misses_;
   SessionMisses misses_;

@@ -39,6 +39,7 @@ Result<std::unique_ptr<FlightResize>> Tracer::prepare_resize(const Config& confi
   auto prepared =
       FlightResize::prepare({.object = object_,
                              .catalog = catalog_,
+                             .catchers = catchers_,
                              .flight = rings_.flight(),
                              .sessions = sessions_,
                              .reconciler = reconciler_,

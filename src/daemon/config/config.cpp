@@ -62,6 +62,10 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
                 "Which events are recorded. Without this section: sched, process, signal and oom. "
                 "With it, groups not named are off."},
                [&](ConfigSection& events) { describe_events(events, groups, config.events); });
+  root.section({"exact",
+                "Whether hits are recorded that happen while the kernel runs the program of their "
+                "event, which it then skips: by a second program, which makes each hit dearer."},
+               [&](ConfigSection& exact) { describe_exact(exact, config.exact); });
   describe_probes(root, config);
   root.section({"filter",
                 "Whose events are recorded. An event must match one value of each list that is "

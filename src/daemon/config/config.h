@@ -66,13 +66,28 @@ struct StreamConfig {
   uint32_t buffer_kb = 4096;  // per CPU and session, if it fits; a power of two
   uint32_t total_mb = 256;    // all rings of all sessions together, at most
   uint32_t max_latency_ms = 100;
+  bool realtime = true;                // its threads run before those of normal programs
   std::optional<StreamOutput> output;  // nothing: no trace files
 
   bool operator==(const StreamConfig&) const = default;
 };
 
+// Whether the events of a group have catchers, which record the hits that the kernel skips.
+enum class Exact {
+  when_needed,  // "auto": if hits would be skipped otherwise
+  always,
+  never,
+};
+struct ExactConfig {
+  Exact kmem = Exact::when_needed;
+  Exact syscalls = Exact::when_needed;
+
+  bool operator==(const ExactConfig&) const = default;
+};
+
 struct Config {
   EventsConfig events;
+  ExactConfig exact;
   // Kernel probes, a definition each.
   std::vector<std::string> probes;
   FilterSettings filter;
@@ -99,6 +114,9 @@ struct Config {
 
 // An event group with its members, for resolving the "events" section.
 using EventGroups = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+// Is it a group of its own that "syscalls" selects in that section: other records of the calls?
+[[nodiscard]] bool is_part_of_syscalls(std::string_view group);
 
 // Merges the texts of configuration files in order (merge_config()), and checks the whole. Any
 // failure is ExitCode::config. The message has a line for each problem, with file, line and key,

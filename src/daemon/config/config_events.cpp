@@ -32,28 +32,35 @@ constexpr std::array<GroupRule, 6> kGroups = {{
     {"kmem", "Slab and page allocations and frees."},
     {"syscalls",
      "System calls: all, sys_enter or sys_exit alone, or both of some calls by name; with their "
-     "strings, or without."},
+     "strings, or without; as both, or as one record when they return (completed)."},
 }};
-// A group that is a part of "syscalls" in the configuration.
-constexpr std::string_view kStrings = "strings";
+// Groups that are a part of "syscalls" in the configuration.
+constexpr std::string_view kStrings = "strings", kCompleted = "completed";
+constexpr std::string_view kRecord = "record";
 
 template <class T>
 bool contains(const T& values, std::string_view value) {
   return std::ranges::find(values, value) != values.end();
 }
 
-// {"only": ["openat", …], "strings": true}; either may be missing. Returns whether the strings are
-// recorded.
-bool read_syscalls_object(const ConfigNode& node, EventsConfig& config) {
-  node.check_keys({"only", kStrings});
+// {"only": ["openat", …], "strings": true, "record": "completed"}; any of them may be missing.
+// Returns the groups of events that are recorded.
+std::vector<std::string_view> read_syscalls_object(const ConfigNode& node, EventsConfig& config) {
+  node.check_keys({"only", kStrings, kRecord});
   const auto only = node.member("only"), strings = node.member(kStrings);
-  if (!only && !strings)
-    node.problem("must have \"only\", a list of system calls, or \"strings\", true or false");
+  const auto record = node.member(kRecord);
+  if (!only && !strings && !record)
+    node.problem(
+        "must have \"only\", a list of system calls, \"strings\", true or false, or \"record\", "
+        "\"both\" or \"completed\"");
   if (only && only->value().is_array() && only->value().empty())
     only->problem("must name at least one system call; without it all of them are recorded");
   else if (only)
     read_syscalls(*only, config.syscalls_only);
-  return strings && strings->boolean().value_or(false);
+  const bool completed = record && record->choice({"both", kCompleted}) == kCompleted;
+  std::vector<std::string_view> groups{completed ? kCompleted : std::string_view("syscalls")};
+  if (strings && strings->boolean().value_or(false)) groups.push_back(kStrings);
+  return groups;
 }
 
 std::string_view group_of(std::string_view event, const EventGroups& groups) {
@@ -93,13 +100,12 @@ void read_group(const ConfigNode& node, const std::string& group, const EventGro
   } else if (node.value().is_array()) {
     selected = read_event_list(node, group, groups);
   } else if (syscalls && node.value().is_object()) {
-    selected = groups.find(group)->second;
-    if (const auto strings = groups.find(kStrings);
-        read_syscalls_object(node, config) && strings != groups.end())
-      selected.insert(selected.end(), strings->second.begin(), strings->second.end());
+    for (const std::string_view part : read_syscalls_object(node, config))
+      if (const auto found = groups.find(part); found != groups.end())
+        selected.insert(selected.end(), found->second.begin(), found->second.end());
   } else {
-    node.wrong_type(syscalls ? "true, false, a list of events, or an object with \"only\" or "
-                               "\"strings\""
+    node.wrong_type(syscalls ? "true, false, a list of events, or an object with \"only\", "
+                               "\"strings\" or \"record\""
                              : "true, false, or a list of events");
   }
   config.names.insert(config.names.end(), selected.begin(), selected.end());
@@ -157,6 +163,14 @@ GroupRule rule_of(std::string_view group) {
   return rule == kGroups.end() ? GroupRule{.name = group, .doc = ""} : *rule;
 }
 
+// true, false or "auto".
+Exact read_exact(const ConfigNode& node) {
+  if (node.value() == "auto") return Exact::when_needed;
+  if (node.value().is_boolean()) return node.value().get<bool>() ? Exact::always : Exact::never;
+  node.wrong_type("true, false or \"auto\"");
+  return Exact::when_needed;
+}
+
 ordered_json group_schema(std::string_view group, const std::vector<std::string>& events) {
   ordered_json forms = {{{"type", "boolean"}},
                         {{"type", "array"},
@@ -172,11 +186,16 @@ ordered_json group_schema(std::string_view group, const std::vector<std::string>
                          {"minItems", 1},
                          {"maxItems", kSyscallsMax},
                          {"items", text_schema({.pattern = "^[a-z0-9_]+$"})}}},
-                       {"strings", {{"type", "boolean"}}}}}});
+                       {"strings", {{"type", "boolean"}}},
+                       {"record", {{"enum", {"both", "completed"}}, {"default", "both"}}}}}});
   return {{"oneOf", std::move(forms)}};
 }
 
 }  // namespace
+
+bool is_part_of_syscalls(std::string_view group) {
+  return group == kStrings || group == kCompleted;
+}
 
 std::vector<std::string> default_events(const EventGroups& groups) {
   std::vector<std::string> names;
@@ -188,7 +207,7 @@ std::vector<std::string> default_events(const EventGroups& groups) {
 void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config) {
   config = {};
   for (const auto& [group, members] : groups)
-    if (group != kStrings)
+    if (!is_part_of_syscalls(group))
       events.value({group, rule_of(group).doc}, group_schema(group, members),
                    [&](const ConfigNode& node) { read_group(node, group, groups, config); });
   events.list(
@@ -197,6 +216,16 @@ void describe_events(ConfigSection& events, const EventGroups& groups, EventsCon
        "any characters, or GROUP for all of one."},
       {.max_size = EVENT_ID_MAX, .element = text_schema({.pattern = "^[^:*?\\[]+$|^[^:]+:.+$"})},
       [&](const std::vector<ConfigNode>& list) { read_tracepoints(list, config); });
+}
+
+void describe_exact(ConfigSection& exact, ExactConfig& config) {
+  const ordered_json schema = {{"enum", {"auto", true, false}}, {"default", "auto"}};
+  exact.value({"kmem", "Slab and page allocations and frees. auto: true."}, schema,
+              [&](const ConfigNode& node) { config.kmem = read_exact(node); });
+  exact.value({"syscalls",
+               "sys_enter and sys_exit, with their strings. auto: true if the kernel may preempt "
+               "programs."},
+              schema, [&](const ConfigNode& node) { config.syscalls = read_exact(node); });
 }
 
 void describe_probes(ConfigSection& root, Config& config) {

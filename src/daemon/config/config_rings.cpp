@@ -48,6 +48,10 @@ void describe_stream(ConfigSection& stream, const EventGroups& groups, StreamCon
                 config.total_mb);
   stream.number({"max_latency_ms", "Longest wait of an event in its ring, in milliseconds."},
                 kLatencyMs, config.max_latency_ms);
+  stream.flag({"realtime",
+               "The threads that read the rings and write to disk run before those of normal "
+               "programs, if the system permits it: busy CPUs then do not keep them from reading."},
+              config.realtime);
   stream.section(
       {"output", "Writes the stream to disk: one trace directory after the other."},
       [&](ConfigSection& section) { describe_output(section, groups, config.output.emplace()); });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/text/suggest.h"
@@ -27,9 +28,10 @@ void describe_list(ConfigSection& side, const ConfigKey& key, const ListRule& ru
                    std::vector<T>& out, Read&& read) {
   side.list(key, rule, [&](const std::vector<ConfigNode>& elements) {
     out.clear();
+    std::set<T> seen;
     for (const ConfigNode& element : elements) {
       auto value = read(element);
-      if (value && std::ranges::find(out, *value) == out.end()) out.push_back(std::move(*value));
+      if (value && seen.insert(*value).second) out.push_back(std::move(*value));
     }
   });
 }

@@ -5,10 +5,10 @@
 
 namespace ktraced {
 
-void CommandQueue::run(Command command) {
+void CommandQueue::run(Command command, Priority priority) {
   if (state_->closed) return;
   if (state_->busy)
-    state_->waiting.push_back(std::move(command));
+    state_->waiting.push(std::move(command), priority);
   else
     begin(state_, command);
 }
@@ -24,7 +24,7 @@ void CommandQueue::begin(const std::shared_ptr<State>& state, const Command& com
 }
 
 // The last token may be released anywhere, also within the command. So the next command begins in
-// its own turn of the loop, and commands that arrive before are queued after it.
+// its own turn of the loop, and commands that arrive before are queued.
 void CommandQueue::end(const std::weak_ptr<State>& weak) {
   const auto state = weak.lock();
   if (!state) return;
@@ -37,9 +37,7 @@ void CommandQueue::end(const std::weak_ptr<State>& weak) {
     if (!still) return;
     still->busy = false;
     if (still->closed || still->waiting.empty()) return;
-    const Command next = std::move(still->waiting.front());
-    still->waiting.pop_front();
-    begin(still, next);
+    begin(still, still->waiting.pop());
   });
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Commands that change what is traced, one at a time.
+// Commands that are carried out one at a time.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 
 #include "daemon/runtime/event_loop.h"
+#include "daemon/runtime/priority.h"
 
 namespace ktraced {
 
@@ -20,8 +20,9 @@ class CommandQueue {
   // `loop` must outlive this.
   explicit CommandQueue(EventLoop& loop) : state_(std::make_shared<State>(loop)) {}
 
-  // Calls it at once if no other command is running, otherwise after those queued before.
-  void run(Command command);
+  // Calls it at once if no other command is running, otherwise after those of normal priority, and
+  // after those of low priority too if its own is low, that were queued before.
+  void run(Command command, Priority priority = Priority::normal);
   // Discards all queued commands, and later ones.
   void close();
 
@@ -29,7 +30,7 @@ class CommandQueue {
   struct State {
     explicit State(EventLoop& event_loop) : loop(event_loop) {}
     EventLoop& loop;
-    std::deque<Command> waiting;
+    PriorityQueue<Command> waiting;
     bool busy = false;
     bool closed = false;
   };

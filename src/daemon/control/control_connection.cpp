@@ -60,6 +60,7 @@ void ControlConnection::set_patience(std::chrono::milliseconds time) {
 }
 
 Result<> ControlConnection::start(EventLoop& loop, std::function<void()> on_done) {
+  loop_ = &loop;
   on_done_ = std::move(on_done);
   auto source = loop.add_io(fd_.get(), EPOLLIN, [this](uint32_t events) { on_io(events); });
   if (!source) return propagate(source);
@@ -74,7 +75,21 @@ void ControlConnection::on_io(uint32_t events) {
   broken_ |= !survives([this] {
     if (!line_waiting() || refusing_) broken_ |= !fill();
   });
-  proceed();
+  priority_of(peer_) == Priority::low ? wait_for_turn() : proceed();
+}
+
+// Proceeds in a task of low priority. Until then nothing else is read: a client that has hung up
+// would wake the loop all the time.
+void ControlConnection::wait_for_turn() {
+  source_.set_enabled(false);
+  loop_->post(
+      [weak = std::weak_ptr(self_)] {
+        const auto self = weak.lock();
+        if (!self) return;
+        (*self)->source_.set_enabled(true);
+        (*self)->proceed();  // may destroy it
+      },
+      Priority::low);
 }
 
 // Disconnects a client whose requests cannot be read, for example when memory is short.

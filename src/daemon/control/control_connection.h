@@ -28,7 +28,9 @@ struct ControlLimits {
   std::chrono::milliseconds linger{2'000};          // before a rejected client is closed
 };
 
-// Reads requests, answers them in order, and never blocks. `methods` and `limits` must outlive it.
+// Reads requests, answers them in order, and never blocks. In each turn of the loop, all
+// administrators that wait are answered, and one client that may only read. `methods`, `limits` and
+// the loop must outlive it.
 class ControlConnection {
  public:
   using Clock = std::chrono::steady_clock;
@@ -47,6 +49,7 @@ class ControlConnection {
  private:
   void set_patience(std::chrono::milliseconds time);
   void on_io(uint32_t events);
+  void wait_for_turn();
   void proceed();
   void finish();
   bool fill();
@@ -67,6 +70,7 @@ class ControlConnection {
   Admission::Share share_;
   const Methods& methods_;
   const ControlLimits& limits_;
+  EventLoop* loop_ = nullptr;  // none: not started
   EventSource source_;
   std::function<void()> on_done_;
   std::chrono::milliseconds patience_{};

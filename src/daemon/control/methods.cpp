@@ -27,19 +27,21 @@ using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
 
-void list_events(const MethodTargets& t, const json& params, const Reply& reply) {
+void list_events(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
   std::vector<std::string> patterns;
   if (params.contains("tracepoints")) {
     auto names = names_parameter(params, "tracepoints");
     if (!names) return reply(propagate(names));
     patterns = std::move(*names);
   }
-  CommandQueue& queue = patterns.empty() ? t.lists : t.searches;
-  queue.run([t, reply, patterns](const CommandQueue::Token& token) {
+  const Priority priority = priority_of(peer);
+  ListQueues& lists = priority == Priority::low ? t.reader_lists : t.lists;
+  CommandQueue& queue = patterns.empty() ? lists.events : lists.searches;
+  queue.run([t, priority, reply, patterns](const CommandQueue::Token& token) {
     if (!reply.connected()) return;
     auto text = std::make_shared<std::string>(R"({"events":[)");
     t.tracer.event_list.list(
-        patterns,
+        patterns, priority,
         [text](const ListedEvent& event) {
           if (text->back() != '[') *text += ',';
           *text += json_text(listed_event_json(event));
@@ -138,7 +140,8 @@ void resolve(const MethodTargets& t, const json& params, const Peer& peer, const
       [reply](const Result<std::string>& text) {
         if (!text) return reply(std::unexpected(text.error()));
         reply.text(*text);
-      });
+      },
+      priority_of(peer));
 }
 
 json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& snapshots) {
@@ -162,11 +165,13 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
   });
   server.add_deferred("status", Role::read, [t](const json&, const Peer& peer, const Reply& reply) {
     t.snapshots.status(
-        [t, peer, reply](const SnapshotsStatus& snapshots) { reply(status(t, peer, snapshots)); });
+        [t, peer, reply](const SnapshotsStatus& snapshots) { reply(status(t, peer, snapshots)); },
+        priority_of(peer));
   });
-  server.add_deferred(
-      {"events.list", {"tracepoints"}}, Role::read,
-      [t](const json& params, const Peer&, const Reply& reply) { list_events(t, params, reply); });
+  server.add_deferred({"events.list", {"tracepoints"}}, Role::read,
+                      [t](const json& params, const Peer& peer, const Reply& reply) {
+                        list_events(t, params, peer, reply);
+                      });
   server.add({"filter.show", {"session"}}, Role::read,
              [t](const json& params, const Peer& peer) -> Result<json> {
                if (auto visible = check_visible(t, params, peer); !visible)

@@ -21,6 +21,14 @@ namespace ktraced {
 // Called when a reload is done, with the changed sections.
 using OnReloaded = std::function<void(const Result<std::vector<std::string>>& changed)>;
 
+// Lists of events, one of each kind at a time.
+struct ListQueues {
+  explicit ListQueues(EventLoop& loop) : events(loop), searches(loop) {}
+
+  CommandQueue events;
+  CommandQueue searches;  // with tracepoints: they may take much longer
+};
+
 // The objects that the methods use; all outlive the server.
 struct MethodTargets {
   EventLoop& loop;
@@ -33,8 +41,8 @@ struct MethodTargets {
   BackgroundWork& resolver;  // looks up `symbols`: the first query reads all of them
   const ReaderAccess& access;
   CommandQueue& commands;  // changes of the trace config, one at a time
-  CommandQueue& lists;     // lists of events, one at a time
-  CommandQueue& searches;  // lists of tracepoints, one at a time: they may take much longer
+  ListQueues& lists;
+  ListQueues& reader_lists;  // of clients that may only read: administrators do not wait for them
   // Reads the configuration file again.
   std::function<void(OnReloaded)> reload;
 };

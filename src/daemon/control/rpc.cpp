@@ -201,13 +201,23 @@ void RequestSource::notify(std::string_view method, const json& params) const {
 }
 
 void Methods::add(MethodName name, Role role, Handler handler) {
-  methods_.insert_or_assign(std::move(name.name),
-                            Method{std::move(name.params), role, std::move(handler), nullptr});
+  methods_.insert_or_assign(std::move(name.name), Method{.params = std::move(name.params),
+                                                         .logged = name.logged,
+                                                         .role = role,
+                                                         .handler = std::move(handler),
+                                                         .deferred = nullptr});
 }
 
 void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {
-  methods_.insert_or_assign(std::move(name.name),
-                            Method{std::move(name.params), role, nullptr, std::move(handler)});
+  methods_.insert_or_assign(std::move(name.name), Method{.params = std::move(name.params),
+                                                         .logged = name.logged,
+                                                         .role = role,
+                                                         .handler = nullptr,
+                                                         .deferred = std::move(handler)});
+}
+
+bool Methods::Method::logged_for(const Peer& peer) const {
+  return peer.role == Role::admin && (role == Role::admin || logged == Logged::always);
 }
 
 // Handlers have their own guard. This one catches failures to parse the request or to serialize
@@ -245,7 +255,7 @@ Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& pee
     return refuse(RpcCode::permission, not_permitted(request.method, method->second.role));
   if (auto known = check_params(request, method->second.params); !known)
     return refuse(RpcCode::bad_params, known.error());
-  if (method->second.role == Role::admin) log_privileged(peer, request.method, request.params);
+  if (method->second.logged_for(peer)) log_request(peer, request.method, request.params);
   if (method->second.deferred) {
     call_deferred(method->second.deferred, request.params, peer,
                   Reply(std::move(send_later), request.id, source.weak_from_this()));

@@ -69,14 +69,22 @@ class Reply {
   std::weak_ptr<const RequestSource> source_;
 };
 
+// Which requests of a method by administrators are logged, see log_request().
+enum class Logged {
+  if_privileged,  // if readers may not make them
+  always,         // also if they may: administrators get more data
+};
+
 // A method's name and the names of its parameters; a request with others is rejected. `add("pause",
 // …)`, `add({"filter.set", {"filter"}}, …)`.
 struct MethodName {
-  MethodName(const char* method, std::vector<std::string_view> parameters = {})
-      : name(method), params(std::move(parameters)) {}
+  MethodName(const char* method, std::vector<std::string_view> parameters = {},
+             Logged requests = Logged::if_privileged)
+      : name(method), params(std::move(parameters)), logged(requests) {}
 
   std::string name;
   std::vector<std::string_view> params;  // with static lifetime
+  Logged logged;
 };
 
 // A connection while it carries requests: until either side closes it, or it is handed over.
@@ -124,7 +132,10 @@ class Methods {
                                         RequestSource& source, Reply::Send send_later) const;
 
   struct Method {
+    [[nodiscard]] bool logged_for(const Peer& peer) const;
+
     std::vector<std::string_view> params;
+    Logged logged;
     Role role;
     Handler handler;
     DeferredHandler deferred;  // instead of handler

@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/trace_json.h"
+#include "daemon/log/audit.h"
 #include "daemon/sessions/session_rules.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
@@ -172,7 +173,9 @@ SessionControl::Publish publisher(const MethodTargets& t, const SessionOwner& ow
 }
 
 std::vector<PacketBytes> first_packets(const MethodTargets& t, const Session& session) {
-  auto packets = t.tracer.metadata.packets(session.number);
+  const auto& owner = session.owner;
+  auto packets = t.tracer.metadata.packets(
+      session.number, owner.own_only ? std::optional(owner.uid) : std::nullopt);
   if (session.owner.real_addresses) return packets;
   return AddressMask(t.access.pseudonyms(), {}).masked(packets);
 }
@@ -210,6 +213,8 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
     return publisher(t, request.session.owner, session);
   });
   if (!opened) return reply(propagate(opened));
+  if (request.peer.role != Role::admin)
+    log_request(request.peer, "stream.subscribe", {{"session", (*opened)->name}});
   t.tracer.attacher.when_attached([t, request = std::move(request), reply, token,
                                    session = *opened](const Result<>& attached) {
     if (!attached) return reply(std::unexpected(attached.error()));
@@ -224,14 +229,16 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
 void subscribe(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
   auto request = read_stream_request(params, peer);
   if (!request) return reply(propagate(request));
-  t.commands.run([t, request = std::move(*request), reply](const CommandQueue::Token& token) {
-    if (request.peer.role != Role::admin || request.events.empty())
-      return open_session(t, request, reply, token);
-    t.tracer.resolver.prepare_tracepoints(request.events,
-                                          [t, request, reply, token](const Tracepoints::Kept&) {
-                                            open_session(t, request, reply, token);
-                                          });
-  });
+  t.commands.run(
+      [t, request = std::move(*request), reply](const CommandQueue::Token& token) {
+        if (request.peer.role != Role::admin || request.events.empty())
+          return open_session(t, request, reply, token);
+        t.tracer.resolver.prepare_tracepoints(request.events,
+                                              [t, request, reply, token](const Tracepoints::Kept&) {
+                                                open_session(t, request, reply, token);
+                                              });
+      },
+      priority_of(peer));
 }
 
 }  // namespace
@@ -239,8 +246,9 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
 Result<> check_visible(const MethodTargets& t, const json& params, const Peer& peer) {
   auto session = session_parameter(t.tracer, params);
   if (!session) return propagate(session);
-  if (!(*session)->is_client() || (*session)->owner.uid == peer.uid) return {};
-  return check_unconfined(t.access, peer, "this session");
+  if (!is_confined(t.access, peer) || !(*session)->is_client() || (*session)->owner.uid == peer.uid)
+    return {};
+  return no_session((*session)->name);  // not even that it exists
 }
 
 void add_session_methods(ControlServer& server, const MethodTargets& t) {
@@ -257,10 +265,11 @@ void add_session_methods(ControlServer& server, const MethodTargets& t) {
                if (!session) return propagate(session);
                return session_json(t.tracer.status.of(**session), true);
              });
-  server.add_deferred({"stream.subscribe", {"name", "events", "filter", "buffer_kb"}}, Role::read,
-                      [t](const json& params, const Peer& peer, const Reply& reply) {
-                        subscribe(t, params, peer, reply);
-                      });
+  server.add_deferred(
+      {"stream.subscribe", {"name", "events", "filter", "buffer_kb"}, Logged::always}, Role::read,
+      [t](const json& params, const Peer& peer, const Reply& reply) {
+        subscribe(t, params, peer, reply);
+      });
 }
 
 }  // namespace ktraced

@@ -143,10 +143,12 @@ void add_snapshot_methods(ControlServer& server, const MethodTargets& targets) {
       [&snapshots, &access = targets.access](const json&, const Peer& peer, const Reply& reply) {
         if (auto all = check_unconfined(access, peer, "a snapshot"); !all)
           return reply(propagate(all));
-        snapshots.list([reply](const Result<SnapshotListing>& listing) {
-          if (!listing) return reply(std::unexpected(listing.error()));
-          reply(listing_json(*listing));
-        });
+        snapshots.list(
+            [reply](const Result<SnapshotListing>& listing) {
+              if (!listing) return reply(std::unexpected(listing.error()));
+              reply(listing_json(*listing));
+            },
+            priority_of(peer));
       });
   for (bool enabled : {true, false})
     add_command(server, targets.tracer, targets.commands,

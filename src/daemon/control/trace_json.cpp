@@ -57,6 +57,7 @@ json rings_json(const std::vector<StreamRingStatus>& rings) {
 
 json stream_json(const StreamStatus& stream) {
   return {{"max_latency_ms", stream.max_latency_ms},
+          {"realtime", stream.realtime},
           {"late_records", stream.late_records},
           {"names_dropped", stream.names_dropped},
           {"total_bytes", stream.total_bytes}};
@@ -80,10 +81,27 @@ json filter_status_json(const TracerParts& tracer) {
   return filter;
 }
 
+json catchers_json(const TracerParts& tracer) {
+  json catchers = json::object();
+  for (const std::string& name : tracer.catchers.used())
+    if (const Event* event = tracer.schema.find(name))
+      catchers[name] = {{"attached", tracer.catchers.attached(name)},
+                        {"caught", tracer.catchers.caught(event->id)},
+                        {"left", tracer.catchers.left(event->id)}};
+  return catchers;
+}
+
 json unknown_json(const KernelFeatures& features) {
   json list = json::array();
   for (const auto& [what, reason] : features.unknown)
     list.push_back({{"what", what}, {"reason", reason}});
+  return list;
+}
+
+json helpers_json(const std::vector<UnavailableHelper>& helpers) {
+  json list = json::array();
+  for (const auto& [program, reason, effect] : helpers)
+    list.push_back({{"program", program}, {"reason", reason}, {"effect", effect}});
   return list;
 }
 
@@ -121,10 +139,12 @@ json status_json(const TracerParts& tracer) {
           {"kernel", tracer.metadata.kernel_release()},
           {"events", std::move(events)},
           {"unknown", unknown_json(tracer.features)},
+          {"unavailable_helpers", helpers_json(status.unavailable_helpers)},
           {"totals", counters_json(status.totals)},
           {"stream", stream_json(status.stream)},
           {"sessions", sessions_json(status.sessions)},
           {"flight", flight_json(status.flight)},
+          {"catchers", catchers_json(tracer)},
           {"persistent", tracer.persistent},
           {"replaced", replaced_json(tracer.replaced)},
           {"filter", filter_status_json(tracer)}};

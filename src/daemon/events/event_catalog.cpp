@@ -13,9 +13,11 @@ EventGroups event_groups(const Schema& schema) {
   return groups;
 }
 
-EventCatalog::EventCatalog(Schema schema, const BpfObject& object, KernelSymbols& symbols)
+EventCatalog::EventCatalog(Schema schema, const BpfObject& object, const Catchers& catchers,
+                           KernelSymbols& symbols)
     : schema_(std::move(schema)),
       object_(object),
+      catchers_(catchers),
       tracepoints_(object),
       probes_(object, symbols),
       dynamic_(object),
@@ -72,7 +74,8 @@ uint64_t EventCatalog::missed(uint16_t event) const {
   const auto name = built_in_.find(event);
   if (name == built_in_.end()) return 0;
   std::lock_guard lock(missed_mutex_);
-  return object_.missed(name->second) + kept_misses_.of(event);
+  return catchers_.missed(event,
+                          [&] { return object_.missed(name->second) + kept_misses_.of(event); });
 }
 
 RunsByProgram EventCatalog::runs() const {

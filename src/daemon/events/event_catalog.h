@@ -13,6 +13,7 @@
 
 #include "daemon/config/config.h"
 #include "kernel/calls/call_programs.h"
+#include "kernel/catchers/catchers.h"
 #include "kernel/pins/kept_misses.h"
 #include "kernel/probes/probes.h"
 #include "kernel/programs/bpf_object.h"
@@ -29,8 +30,9 @@ using EventSet = std::set<std::string>;
 // marked otherwise.
 class EventCatalog {
  public:
-  // Adopts the dynamic events of an earlier daemon. `object` and `symbols` must outlive this.
-  EventCatalog(Schema schema, const BpfObject& object, KernelSymbols& symbols);
+  // Adopts the dynamic events of an earlier daemon. All but `schema` must outlive this.
+  EventCatalog(Schema schema, const BpfObject& object, const Catchers& catchers,
+               KernelSymbols& symbols);
   EventCatalog(const EventCatalog&) = delete;
   EventCatalog& operator=(const EventCatalog&) = delete;
 
@@ -57,8 +59,9 @@ class EventCatalog {
   [[nodiscard]] std::vector<std::byte> definitions() const;
 
   [[nodiscard]] bool attached(const Event& event) const;
-  // Hits that the kernel has missed so far at the program of an event, sum of all CPUs. Never
-  // decreases. Thread-safe.
+  // Hits that the kernel has missed so far at the program of an event, and that its catcher has not
+  // recorded; sum of all CPUs. Never decreases, except by hits that a catcher is recording.
+  // Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t event) const;
   // What the kernel has measured of all programs while its statistics were on.
   [[nodiscard]] RunsByProgram runs() const;
@@ -75,6 +78,7 @@ class EventCatalog {
   Schema schema_;
   std::map<uint16_t, std::string> built_in_;  // names by id; never changes
   const BpfObject& object_;
+  const Catchers& catchers_;
   Tracepoints tracepoints_;
   Probes probes_;
   DynamicEvents dynamic_;

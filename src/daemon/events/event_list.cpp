@@ -8,8 +8,9 @@
 namespace ktraced {
 
 void EventList::work_in(EventLoop& loop) {
-  listing_.work_in(loop);
-  searching_.work_in(loop);
+  for (SlicedWork* work : {&works_.listing, &works_.searching}) work->work_in(loop);
+  for (SlicedWork* work : {&low_works_.listing, &low_works_.searching})
+    work->work_in(loop, Priority::low);
 }
 
 ListedEvent EventList::listed(const Event& event) const {
@@ -32,7 +33,8 @@ void EventList::visit_tracepoint(const std::string& name, const Visit& visit) co
 }
 
 // Known events first, then the tracepoints that are not among them.
-void EventList::list(const std::vector<std::string>& patterns, Visit visit, OnListed then) {
+void EventList::list(const std::vector<std::string>& patterns, Priority priority, Visit visit,
+                     OnListed then) {
   struct Listing {
     Visit visit;
     std::deque<uint16_t> ids;
@@ -43,7 +45,8 @@ void EventList::list(const std::vector<std::string>& patterns, Visit visit, OnLi
   for (const Event& event : schema.events())
     if (!is_dynamic(event) || (enabled_.contains(event.name) && schema.find(event.name) == &event))
       list->ids.push_back(event.id);
-  SlicedWork& work = patterns.empty() ? listing_ : searching_;
+  Works& works = priority == Priority::low ? low_works_ : works_;
+  SlicedWork& work = patterns.empty() ? works.listing : works.searching;
   work.start(
       [this, list] {
         if (list->ids.empty()) return SlicedWork::Step::done;

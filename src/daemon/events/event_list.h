@@ -34,8 +34,9 @@ class EventList {
   void work_in(EventLoop& loop);
   // Calls `visit` for each known event, then for each other tracepoint that matches one of the
   // patterns, enabled or not; then calls `then`. Fails if a pattern matches nothing. One list
-  // without patterns and one with patterns can be made at a time.
-  void list(const std::vector<std::string>& patterns, Visit visit, OnListed then);
+  // without patterns and one with patterns can be made at a time, with each priority.
+  void list(const std::vector<std::string>& patterns, Priority priority, Visit visit,
+            OnListed then);
 
  private:
   [[nodiscard]] ListedEvent listed(const Event& event) const;
@@ -45,8 +46,10 @@ class EventList {
   const Availability& availability_;
   const EventSet& enabled_;
   EventResolver& resolver_;
-  SlicedWork listing_;
-  SlicedWork searching_;
+  struct Works {
+    SlicedWork listing, searching;
+  };
+  Works works_, low_works_;
 };
 
 }  // namespace ktraced

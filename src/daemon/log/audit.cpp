@@ -21,7 +21,7 @@ std::string text_of(const nlohmann::json& params) {
 
 }  // namespace
 
-void log_privileged(const Peer& peer, std::string_view method, const nlohmann::json& params) {
+void log_request(const Peer& peer, std::string_view method, const nlohmann::json& params) {
   const LogFields fields({fmt::format("KTRACED_METHOD={}", method),
                           fmt::format("KTRACED_UID={}", peer.uid),
                           fmt::format("KTRACED_PID={}", peer.pid)});

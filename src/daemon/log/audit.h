@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Who has changed what: one line of the log for each privileged request.
+// Who has changed what, and who reads the stream: one line of the log for each such request.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,8 +9,9 @@
 
 namespace ktraced {
 
-// Logs an administrator's request before it is carried out, at every log.level, with the fields
-// KTRACED_METHOD, KTRACED_UID and KTRACED_PID. Long parameters are cut.
-void log_privileged(const Peer& peer, std::string_view method, const nlohmann::json& params);
+// Logs a request at every log.level, with the fields KTRACED_METHOD, KTRACED_UID and KTRACED_PID:
+// that of an administrator before it is carried out, that of a reader when it succeeds, so that
+// readers cannot flood the log. Long parameters are cut.
+void log_request(const Peer& peer, std::string_view method, const nlohmann::json& params);
 
 }  // namespace ktraced

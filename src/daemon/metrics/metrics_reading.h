@@ -43,6 +43,7 @@ struct MetricsReading {
   TraceStatus trace;
   uint64_t now_ns = 0;  // CLOCK_BOOTTIME
   uint64_t follow_lost = 0;
+  uint64_t history_lost_ns = 0;  // of earlier daemons
   RunsByProgram programs;
   SnapshotsStatus snapshots;
   OutputStatus output;

@@ -87,6 +87,7 @@ MetricsReading MetricsServer::reading(const SnapshotsStatus& snapshots) {
                          .trace = tracer.status.read(),
                          .now_ns = boottime_ns(),
                          .follow_lost = tracer.filters.follow_lost(),
+                         .history_lost_ns = lost_ns(tracer.replaced),
                          .programs = tracer.status.runs(),
                          .snapshots = snapshots,
                          .output = sources_.recorder.status(),

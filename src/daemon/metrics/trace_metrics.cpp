@@ -113,6 +113,10 @@ void add_event_metrics(Exposition& out, const MetricsReading& reading) {
             "Events that this kernel does not support; 'ktracectl status -v' has the reasons.")
       .sample(std::ranges::count_if(
           reading.trace.events, [](const auto& entry) { return entry.second.reason.has_value(); }));
+  out.gauge("ktraced_helpers_unavailable",
+            "Programs for names, filters and missed hits that the kernel has refused; 'ktracectl "
+            "status' has the reasons.")
+      .sample(reading.trace.unavailable_helpers.size());
 }
 
 void add_ring_metrics(Exposition& out, const MetricsReading& reading) {
@@ -133,6 +137,10 @@ void add_ring_metrics(Exposition& out, const MetricsReading& reading) {
               ? 0.0
               : static_cast<double>(reading.now_ns - std::min(reading.now_ns, flight.since_ns)) /
                     1e9);
+  out.gauge("ktraced_history_lost_seconds",
+            "How long earlier daemons recorded what this one could not continue, except for what "
+            "is on disk.")
+      .sample(static_cast<double>(reading.history_lost_ns) / 1e9);
   out.gauge("ktraced_flight_overwritten_records",
             "Records of an event that newer ones have overwritten, since the last reset.");
   for (const auto& [event, totals] : reading.events)

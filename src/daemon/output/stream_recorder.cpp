@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/realtime.h"
 
 namespace ktraced {
 namespace {
@@ -38,6 +39,10 @@ StreamRecorder::StreamRecorder(TraceFacts facts)
 }
 
 StreamRecorder::~StreamRecorder() { finish(); }
+
+Result<> StreamRecorder::set_realtime(bool on) {
+  return ktraced::set_realtime(thread_.native_handle(), on);
+}
 
 void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
   if (settings_ && !settings) queue_.end();

@@ -48,6 +48,8 @@ class StreamRecorder {
   // Ends the trace being written: the next one has the addresses that readers may see now, and the
   // times of the clock as it is now. Main thread.
   void end_trace() { queue_.end_trace(); }
+  // Of its thread, as ktraced::set_realtime(). Main thread.
+  [[nodiscard]] Result<> set_realtime(bool on);
   // Adds one whole batch. Drain thread.
   void publish(std::span<const PacketBytes> batch);
   // Records a config change at the current time. Main thread.

@@ -47,8 +47,9 @@ bool is_trace(const fs::path& path) {
 }
 
 // The files of a trace.
-constexpr auto kParts = std::to_array<std::string_view>(
-    {kManifest, kTasksFile, kCachesFile, kCgroupsFile, kSymbolsFile, "ctf", kKeepMark});
+constexpr auto kParts =
+    std::to_array<std::string_view>({kManifest, kTasksFile, kCachesFile, kCgroupsFile,
+                                     kCommandsFile, kSymbolsFile, "ctf", kKeepMark});
 
 // Visits nothing if the directory does not exist yet.
 Result<> for_each_in_store(const fs::path& directory, auto&& visit) {

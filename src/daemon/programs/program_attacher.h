@@ -23,6 +23,7 @@ struct Program {
     built_in,  // on a hook of its own
     dynamic,   // of a dynamic event
     calls,     // on the function of a system call
+    catcher,   // of a built-in event, on its hook
   };
   std::string name;  // of its event, if any; of the function
   Kind kind = Kind::built_in;

@@ -16,9 +16,10 @@
 
 namespace ktraced {
 
-// Runs work in a separate thread, one piece after the other, and calls a continuation
-// with each result in the loop's thread. Belongs to the loop's thread: continuations stay there and
-// are destroyed there, so they may hold event sources and replies. The worker knows their ids only.
+// Runs work in a separate thread, one piece after the other, as WorkThread, and calls a
+// continuation with each result in the loop's thread. Belongs to the loop's thread: continuations
+// stay there and are destroyed there, so they may hold event sources and replies. The worker knows
+// their ids only.
 class BackgroundWork {
  public:
   // `loop` must outlive this. `name` as for WorkThread.
@@ -29,18 +30,23 @@ class BackgroundWork {
   ~BackgroundWork() = default;
 
   // `work` returns a Result and may throw; what it captures is destroyed by the worker, so it must
-  // own nothing that belongs to the loop's thread. `then` is called with its Result.
+  // own nothing that belongs to the loop's thread. `then` is called with its Result, with the same
+  // priority.
   template <class Work, class Then>
-  void run(Work work, Then then) {
+  void run(Work work, Then then, Priority priority = Priority::normal) {
     auto result = std::make_shared<std::invoke_result_t<Work&>>();
     const uint64_t id = ++last_id_;
     waiting_[id] = [result, then = std::move(then)]() mutable { then(std::move(*result)); };
-    thread_.run([this, id, result = std::move(result), work = std::move(work)]() mutable {
-      *result = as_result(work);
-      loop_.post([this, alive = std::weak_ptr(alive_), id] {
-        if (!alive.expired()) finish(id);
-      });
-    });
+    thread_.run(
+        [this, id, priority, result = std::move(result), work = std::move(work)]() mutable {
+          *result = as_result(work);
+          loop_.post(
+              [this, alive = std::weak_ptr(alive_), id] {
+                if (!alive.expired()) finish(id);
+              },
+              priority);
+        },
+        priority);
   }
 
  private:

@@ -137,7 +137,10 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   std::unique_ptr<EventLoop> loop(new EventLoop(event));
   auto bell = loop->add_notifier([raw = loop.get()] { raw->run_posted(); });
   if (!bell) return propagate(bell);
-  loop->posted_bell_ = std::move(*bell);
+  loop->posted_.bell = std::move(*bell);
+  auto low = loop->add_notifier([raw = loop.get()] { raw->run_low(); });
+  if (!low) return propagate(low);
+  loop->low_.bell = std::move(*low);
   return loop;
 }
 
@@ -213,32 +216,42 @@ Result<Notifier> EventLoop::add_notifier(std::function<void()> callback) {
   return notifier;
 }
 
-void EventLoop::post(std::function<void()> task) {
+void EventLoop::post(std::function<void()> task, Priority priority) {
+  Posted& posted = priority == Priority::low ? low_ : posted_;
   {
     std::lock_guard lock(mutex_);
-    posted_.push_back(std::move(task));
+    posted.tasks.push_back(std::move(task));
   }
-  posted_bell_.notify();
+  posted.bell.notify();
 }
 
 // Runs the tasks posted before this turn. Tasks that they post run in the next turn.
 void EventLoop::run_posted() {
   const auto begin = std::chrono::steady_clock::now();
-  for (size_t left = count_posted(); left > 0; --left) {
-    if (std::chrono::steady_clock::now() - begin >= kPostedPerTurn) return posted_bell_.notify();
-    barrier_->run(take_posted());
+  for (size_t left = count(posted_); left > 0; --left) {
+    if (std::chrono::steady_clock::now() - begin >= kPostedPerTurn) return posted_.bell.notify();
+    barrier_->run(take(posted_));
   }
 }
 
-size_t EventLoop::count_posted() {
-  std::lock_guard lock(mutex_);
-  return posted_.size();
+// Sources that are ready now are served before the next task: sd-event prefers those that have
+// waited longer.
+void EventLoop::run_low() {
+  if (count(low_) == 0) return;
+  const auto task = take(low_);
+  if (count(low_) > 0) low_.bell.notify();
+  barrier_->run(task);
 }
 
-std::function<void()> EventLoop::take_posted() {
+size_t EventLoop::count(const Posted& posted) {
   std::lock_guard lock(mutex_);
-  auto task = std::move(posted_.front());
-  posted_.pop_front();
+  return posted.tasks.size();
+}
+
+std::function<void()> EventLoop::take(Posted& posted) {
+  std::lock_guard lock(mutex_);
+  auto task = std::move(posted.tasks.front());
+  posted.tasks.pop_front();
   return task;
 }
 

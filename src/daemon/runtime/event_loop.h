@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "daemon/runtime/failure_barrier.h"
+#include "daemon/runtime/priority.h"
 
 struct sd_event;
 
@@ -97,9 +98,10 @@ class EventLoop {
                                           std::function<void()> callback);
   Result<Notifier> add_notifier(std::function<void()> callback);
 
-  // Runs `task` in the loop's thread, in the order posted. One turn of the loop runs tasks for some
-  // 10 ms, then serves other sources. Thread-safe.
-  void post(std::function<void()> task);
+  // Runs `task` in the loop's thread. Tasks of the same priority run in the order posted. One turn
+  // of the loop runs tasks of normal priority for some 10 ms, or one of low priority, then serves
+  // other sources: nothing waits for more than one task of low priority. Thread-safe.
+  void post(std::function<void()> task, Priority priority = Priority::normal);
 
  private:
   struct Unref {
@@ -109,15 +111,20 @@ class EventLoop {
   explicit EventLoop(sd_event* loop);
   [[nodiscard]] std::shared_ptr<EventSource::State> make_state(
       std::function<void(uint32_t)> callback) const;
+  struct Posted {
+    std::deque<std::function<void()>> tasks;  // guarded by mutex_
+    Notifier bell;
+  };
+
   void run_posted();
-  [[nodiscard]] size_t count_posted();
-  [[nodiscard]] std::function<void()> take_posted();
+  void run_low();
+  [[nodiscard]] size_t count(const Posted& posted);
+  [[nodiscard]] std::function<void()> take(Posted& posted);
 
   std::unique_ptr<sd_event, Unref> loop_;
   std::shared_ptr<FailureBarrier> barrier_;  // shared with the sources
   std::mutex mutex_;
-  std::deque<std::function<void()>> posted_;  // guarded by mutex_
-  Notifier posted_bell_;
+  Posted posted_, low_;
 };
 
 }  // namespace ktraced

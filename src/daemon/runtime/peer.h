@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/runtime/priority.h"
 
 namespace ktraced {
 
@@ -22,6 +23,11 @@ struct Peer {
   gid_t gid = 0;
   Role role = Role::none;
 };
+
+// Of what this client requests.
+[[nodiscard]] inline Priority priority_of(const Peer& peer) {
+  return peer.role == Role::admin ? Priority::normal : Priority::low;
+}
 
 // Which users have which role.
 struct AccessRules {

@@ -47,10 +47,16 @@ void SlicedWork::slice(const std::shared_ptr<Job>& job) {
     if (step == Step::later) return resume_later(job);
     if (std::chrono::steady_clock::now() - begin < kSlice) continue;
     // Continues in the next turn of the loop, after the requests of clients.
-    return loop_->post([this, waiting = std::weak_ptr(job)] {
-      if (auto next = waiting.lock()) slice(next);
-    });
+    return post_slice(job);
   }
+}
+
+void SlicedWork::post_slice(const std::shared_ptr<Job>& job) {
+  loop_->post(
+      [this, waiting = std::weak_ptr(job)] {
+        if (auto next = waiting.lock()) slice(next);
+      },
+      priority_);
 }
 
 void SlicedWork::resume_later(const std::shared_ptr<Job>& job) {
@@ -62,9 +68,7 @@ void SlicedWork::resume_later(const std::shared_ptr<Job>& job) {
     return;
   }
   spdlog::error("{}", timer.error().message);
-  loop_->post([this, waiting = std::weak_ptr(job)] {
-    if (auto next = waiting.lock()) slice(next);
-  });
+  post_slice(job);
 }
 
 }  // namespace ktraced

@@ -23,9 +23,12 @@ class SlicedWork {
   SlicedWork& operator=(const SlicedWork&) = delete;
   ~SlicedWork() { stop(); }
 
-  // From now on work runs in this loop, which must outlive this. Without a loop start() returns
-  // when all is done, or when a blocked SIGTERM or SIGINT is pending.
-  void work_in(EventLoop& loop) { loop_ = &loop; }
+  // From now on work runs in this loop, which must outlive this, with this priority. Without a loop
+  // start() returns when all is done, or when a blocked SIGTERM or SIGINT is pending.
+  void work_in(EventLoop& loop, Priority priority = Priority::normal) {
+    loop_ = &loop;
+    priority_ = priority;
+  }
 
   // Runs the first slice at once and the others in turns of the loop. Replaces the current work.
   // `done` is called when a step reports the end, perhaps before this returns. Either function may
@@ -45,7 +48,10 @@ class SlicedWork {
   void slice(const std::shared_ptr<Job>& job);
   void resume_later(const std::shared_ptr<Job>& job);
 
+  void post_slice(const std::shared_ptr<Job>& job);
+
   EventLoop* loop_ = nullptr;
+  Priority priority_ = Priority::normal;
   std::shared_ptr<Job> job_;
 };
 

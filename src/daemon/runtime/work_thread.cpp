@@ -18,10 +18,10 @@ WorkThread::~WorkThread() {
   thread_.join();
 }
 
-void WorkThread::run(std::function<void()> task) {
+void WorkThread::run(std::function<void()> task, Priority priority) {
   {
     std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
+    tasks_.push(std::move(task), priority);
   }
   changed_.notify_one();
 }
@@ -31,8 +31,7 @@ void WorkThread::work() {
   for (;;) {
     changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    auto task = std::move(tasks_.front());
-    tasks_.pop_front();
+    auto task = tasks_.pop();
     lock.unlock();
     barrier_.run(task);
     task = nullptr;  // the task's members are destroyed here, without the lock

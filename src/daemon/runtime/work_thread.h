@@ -3,17 +3,17 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 
 #include "daemon/runtime/failure_barrier.h"
+#include "daemon/runtime/priority.h"
 
 namespace ktraced {
 
-// Runs tasks one after the other, in the order they were added. An exception of a task is logged,
-// and ends that task only.
+// Runs tasks one after the other: those of normal priority first, and those of the same priority in
+// the order they were added. An exception of a task is logged, and ends that task only.
 class WorkThread {
  public:
   // `name`: at most 15 characters, as shown by ps and top.
@@ -24,7 +24,7 @@ class WorkThread {
   ~WorkThread();
 
   // Thread-safe.
-  void run(std::function<void()> task);
+  void run(std::function<void()> task, Priority priority = Priority::normal);
 
  private:
   void work();
@@ -32,8 +32,8 @@ class WorkThread {
   FailureBarrier barrier_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;  // guarded by mutex_
-  bool ending_ = false;                      // guarded by mutex_
+  PriorityQueue<std::function<void()>> tasks_;  // guarded by mutex_
+  bool ending_ = false;                         // guarded by mutex_
   std::thread thread_;
 };
 

@@ -15,4 +15,9 @@ namespace ktraced {
   return event == EVENT_sys_exit ? CALL_RETURNED : 0;
 }
 
+// Does the event depend on which system calls are selected? Strings are never recorded directly.
+[[nodiscard]] inline bool selects_calls(uint16_t event) {
+  return call_place(event) != 0 || event == EVENT_sys_completed;
+}
+
 }  // namespace ktraced

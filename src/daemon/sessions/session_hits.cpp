@@ -13,10 +13,10 @@ uint32_t counter_of(uint32_t way) { return (way & WAY_COUNTER) >> WAY_COUNTER_SH
 // Two counters for hits that the recorder sees, and two for the others.
 bool counts_for_recorder(uint32_t counter) { return counter >= WAY_COUNTERS / 2; }
 
-// A counter for these sessions that is not `used`.
-uint32_t other_counter(uint32_t sessions, uint32_t used) {
-  const uint32_t first = (sessions & WAY_RECORDER) != 0 ? WAY_COUNTERS / 2 : 0;
-  return first == used ? first + 1 : first;
+// Counters 0 and 2, and 1 and 3, are used in turns: programs that loaded the word before may still
+// count in both of a pair.
+uint32_t next_counter(bool for_recorder, uint32_t used) {
+  return (for_recorder ? WAY_COUNTERS / 2 : 0) + (1 - used % 2);
 }
 
 }  // namespace
@@ -69,27 +69,38 @@ void SessionHits::settle(uint16_t event, History& history) {
 }
 
 void SessionHits::change(std::span<const Target> events) {
-  const bool any = std::ranges::any_of(events, [this](const Target& target) {
-    return (kernel_.ways[target.event] & WAY_SESSIONS) != target.sessions;
-  });
+  const bool any = std::ranges::any_of(
+      events, [this](const Target& target) { return changes_counters(target); });
   if (any) kernel_.wait();
   for (const Target& target : events) change(target);
 }
 
+uint32_t SessionHits::direct_bits(const Target& target) const {
+  if (!target.direct || (target.sessions & WAY_RECORDER) == 0) return 0;
+  if (target.sessions == WAY_RECORDER) return WAY_DIRECT;
+  return kernel_.beside ? WAY_BESIDE : 0;
+}
+
+// Other sessions see other hits, or the recorder's are counted elsewhere.
+bool SessionHits::changes_counters(const Target& target) const {
+  const uint32_t old = kernel_.ways[target.event];
+  return (old & WAY_SESSIONS) != target.sessions || ((old ^ direct_bits(target)) & WAY_BESIDE) != 0;
+}
+
 void SessionHits::change(const Target& target) {
-  std::atomic_ref<u16> way(kernel_.ways[target.event]);
+  std::atomic_ref<u32> way(kernel_.ways[target.event]);
   const uint32_t old = way.load();
+  const uint32_t direct = direct_bits(target);
   uint32_t counter = counter_of(old);
-  if ((old & WAY_SESSIONS) != target.sessions) {
+  if (changes_counters(target)) {
     History& history = history_of(target.event);
     settle(target.event, history);
-    counter = other_counter(target.sessions, counter);
+    const bool for_recorder = (target.sessions & WAY_RECORDER) != 0 && direct != WAY_BESIDE;
+    counter = next_counter(for_recorder, counter);
     history.last = std::exchange(history.now, begin(target.event, target.sessions, counter));
   }
-  const bool direct = target.direct && target.sessions == WAY_RECORDER;
-  const uint32_t now =
-      target.sessions | counter << WAY_COUNTER_SHIFT | (direct ? uint32_t{WAY_DIRECT} : 0U);
-  if (now != old) way.store(static_cast<u16>(now));
+  const uint32_t now = target.sessions | counter << WAY_COUNTER_SHIFT | direct;
+  if (now != old) way.store(now);
 }
 
 void SessionHits::drop(uint32_t session) {

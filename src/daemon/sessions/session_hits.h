@@ -21,12 +21,15 @@ class SessionHits {
  public:
   // What it needs of the kernel.
   struct Kernel {
-    std::span<u16, EVENT_ID_MAX> ways;  // by event id
+    std::span<u32, EVENT_ID_MAX> ways;  // by event id
     uint32_t cpus = 0;
     // One of the WAY_COUNTERS counters of hits.
     std::function<uint64_t(uint32_t cpu, uint32_t counter, uint16_t event)> count;
     // Waits for all programs that run now.
     std::function<void()> wait;
+    // Programs cannot be preempted. Where they can, the ring could be full of newer records before
+    // the copies for other sessions are made: then nothing is stored directly beside them.
+    bool beside = true;
   };
   // Continues with the words that an earlier daemon has left.
   explicit SessionHits(Kernel kernel);
@@ -34,7 +37,7 @@ class SessionHits {
   struct Target {
     uint16_t event = 0;
     uint32_t sessions = 0;  // bits of the sessions that record it from now on
-    bool direct = false;    // WAY_DIRECT, if only the recorder is among them
+    bool direct = false;    // the recorder, if it is among them, has no filter for it
   };
   // Changes the sessions of these events. May wait for programs.
   void change(std::span<const Target> events);
@@ -77,6 +80,9 @@ class SessionHits {
   [[nodiscard]] uint64_t count(const Period& period, uint32_t session, uint32_t cpu,
                                uint16_t event) const;
   void settle(uint16_t event, History& history);
+  // How hits are stored directly; 0: not at all.
+  [[nodiscard]] uint32_t direct_bits(const Target& target) const;
+  [[nodiscard]] bool changes_counters(const Target& target) const;
   void change(const Target& target);
 
   Kernel kernel_;

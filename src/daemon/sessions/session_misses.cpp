@@ -36,7 +36,7 @@ Entry& SessionMisses::entry(uint32_t session, uint16_t event) {
   return known != nullptr ? *known : of_clients_[{session, event}];
 }
 
-void SessionMisses::adopt_without_entries(std::span<const u16, EVENT_ID_MAX> ways) {
+void SessionMisses::adopt_without_entries(std::span<const u32, EVENT_ID_MAX> ways) {
   std::lock_guard lock(mutex_);
   for (uint32_t session = 0; session < SESSION_CLIENT_FIRST; ++session)
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event) {

@@ -41,7 +41,7 @@ class SessionMisses {
 
   // Continues after a daemon that has left no entries: the recorder and the output have all hits
   // missed so far. `ways`: of the events, by id.
-  void adopt_without_entries(std::span<const u16, EVENT_ID_MAX> ways);
+  void adopt_without_entries(std::span<const u32, EVENT_ID_MAX> ways);
   // These sessions, by bits, have the event on from now on. To be called before programs know it.
   void begin(uint16_t event, uint32_t sessions);
   // All but these sessions have the event off. To be called when programs know it. A daemon that is

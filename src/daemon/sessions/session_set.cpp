@@ -17,9 +17,11 @@ Result<> check_name(const std::string& name) {
   const bool fits = name.size() <= kSessionNameMax && std::ranges::all_of(name, [](char c) {
                       return is_word_char(c) || c == '-' || c == '.';
                     });
-  if (fits && !name.empty()) return {};
+  // Neither an option of a command nor a path.
+  if (fits && !name.empty() && is_word_char(name.front())) return {};
   return fail(ExitCode::usage,
-              "the name of a session must have 1 to {} letters, digits, '-', '_' or '.'",
+              "the name of a session must have 1 to {} letters, digits, '-', '_' or '.', and must "
+              "not begin with '-' or '.'",
               kSessionNameMax);
 }
 
@@ -92,11 +94,15 @@ Session* SessionSet::find(uint32_t number) {
   return const_cast<Session*>(static_cast<const SessionSet&>(*this).find(number));
 }
 
+std::unexpected<Error> no_session(const std::string& name) {
+  return fail(ExitCode::usage, "there is no session '{}'; 'ktracectl session list' shows all",
+              printable(name));
+}
+
 Result<Session*> SessionSet::named(const std::string& name) {
   const auto found = std::ranges::find(sessions_, name, &Session::name);
   if (found != sessions_.end()) return &*found;
-  return fail(ExitCode::usage, "there is no session '{}'; 'ktracectl session list' shows all",
-              printable(name));
+  return no_session(name);
 }
 
 }  // namespace ktraced

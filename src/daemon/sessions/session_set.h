@@ -16,6 +16,9 @@ namespace ktraced {
 // Longest name of a session, in bytes.
 inline constexpr size_t kSessionNameMax = 64;
 
+// The failure of a request that names no session: ExitCode::usage.
+[[nodiscard]] std::unexpected<Error> no_session(const std::string& name);
+
 // At most SESSIONS_MAX sessions, by number. The recorder and the output always have theirs; they
 // record only while they have a sink. Belongs to the main thread.
 class SessionSet {

@@ -184,6 +184,7 @@ Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& sy
   SnapshotWriter snapshot(job, **writer);
   if (auto done = snapshot.write_rings(); !done) return propagate(done);
   (*writer)->add_names(job.names);
+  if (job.commands) (*writer)->add_names(job.commands());
   const Manifest manifest = snapshot.manifest();
   if (auto done = (*writer)->finish(manifest,
                                     resolve((*writer)->code_addresses(), job.mask.get(), symbols));

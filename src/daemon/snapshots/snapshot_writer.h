@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +28,9 @@ struct SnapshotJob {
   LostByCpu unrecorded;           // hits on CPUs that had no ring yet
   Manifest manifest;              // complete except for what the records contain
   std::vector<std::byte> names;   // metadata records
-  uint64_t names_since = 0;       // name changes before this time may be unknown; ns
+  // More of them, asked for in the thread that writes; null: none.
+  std::function<std::vector<std::byte>()> commands = nullptr;
+  uint64_t names_since = 0;  // name changes before this time may be unknown; ns
   TraceConfigHistory::KnownSince known_since;
   // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
   std::shared_ptr<AddressMask> mask = nullptr;

@@ -254,6 +254,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .unrecorded = lost,
                   .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
                   .names = std::move(names.records),
+                  .commands = [&metadata = tracer_.metadata] { return metadata.commands(); },
                   .names_since = names.complete_since});
   job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
   job->known_since = tracer_.trace_configs.known_since();

@@ -112,11 +112,12 @@ class Snapshots {
   void set_kept(const std::string& name, bool kept, OnDone on_done);
 
   // Call back in the main thread, when unknown manifests have been read. status() does not wait for
-  // long ones: it then counts all traces that may be snapshots.
+  // long ones: it then counts all traces that may be snapshots. Requests of low priority wait for
+  // those of normal priority.
   using OnRead = std::function<void(const SnapshotsStatus& status)>;
   using OnListed = std::function<void(const Result<SnapshotListing>& listing)>;
-  void list(OnListed then);
-  void status(OnRead then);
+  void list(OnListed then, Priority priority = Priority::normal);
+  void status(OnRead then, Priority priority = Priority::normal);
 
   // Takes no more snapshots, fails requests that wait, and calls `done` when none is being written
   // any more. `persist`: banks that cannot be written are left for the next daemon.

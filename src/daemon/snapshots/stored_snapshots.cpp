@@ -26,7 +26,7 @@ void Snapshots::set_kept(const std::string& name, bool kept, OnDone on_done) {
               std::move(on_done));
 }
 
-void Snapshots::list(OnListed then) {
+void Snapshots::list(OnListed then, Priority priority) {
   using Entries = std::vector<SnapshotEntry>;
   reader_.run([this, store = store_]() -> Result<Entries> { return list_.entries(*store); },
               [this, store = store_, then = std::move(then)](Result<Entries> entries) {
@@ -37,12 +37,15 @@ void Snapshots::list(OnListed then) {
                 for (const auto& [id, writing] : writing_)
                   listing.writing.push_back(writing.snapshot.name);
                 then(listing);
-              });
+              },
+              priority);
 }
 
-void Snapshots::status(OnRead then) {
+void Snapshots::status(OnRead then, Priority priority) {
   const uint64_t id = ++last_id_;
-  auto timer = loop_.add_timer(kStatusWaits, [this, id] { answer_status(id); });
+  auto timer = loop_.add_timer(kStatusWaits, [this, id, priority] {
+    loop_.post([this, id] { answer_status(id); }, priority);
+  });
   if (!timer) return then(status_now());
   status_requests_[id] = {.then = std::move(then), .timer = std::move(*timer)};
   reader_.run(
@@ -54,7 +57,8 @@ void Snapshots::status(OnRead then) {
       [this, id](const Result<SnapshotList::Sum>& sum) {
         if (!stop_reading_.stop_requested()) sum_ = sum;
         answer_status(id);
-      });
+      },
+      priority);
 }
 
 // Answers once: when all manifests are read, or after kStatusWaits.

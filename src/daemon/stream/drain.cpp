@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/realtime.h"
 
 namespace ktraced {
 namespace {
@@ -34,6 +35,8 @@ Drain::Drain(const BpfObject& object, Counters& counters, const Options& options
       all_names_(options.all_names),
       names_map_(object.map_fd("metadata_records")),
       names_bytes_(object.map_capacity("metadata_records")),
+      wakeups_map_(object.map_fd("stream_wakeups")),
+      wakeups_bytes_(object.map_capacity("stream_wakeups")),
       max_latency_ms_(static_cast<int>(options.max_latency_ms)) {}
 
 Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, Counters& counters,
@@ -49,10 +52,15 @@ Result<> Drain::start() {
   auto names = RingReader::open(Fd(::dup(names_map_)), names_bytes_);
   if (!names) return propagate(names);
   names_ = std::make_unique<RingReader>(std::move(*names));
+  auto wakeups = RingReader::open(Fd(::dup(wakeups_map_)), wakeups_bytes_);
+  if (!wakeups) return propagate(wakeups);
+  wakeups_ = std::make_unique<RingReader>(std::move(*wakeups));
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event{.events = EPOLLIN, .data = {.u64 = 0}};
-  if (!epoll_ || !wake_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0)
+  epoll_event wakeup{.events = EPOLLIN | EPOLLET, .data = {.u64 = 0}};
+  if (!epoll_ || !wake_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0 ||
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wakeups_->map_fd(), &wakeup) != 0)
     return fail(ExitCode::os, "cannot set up the drain thread: {}", errno_text(errno));
   return {};
 }
@@ -60,6 +68,7 @@ Result<> Drain::start() {
 // Edge-triggered: a ring that holds records becomes ready only when a program requests a wakeup.
 Result<> Drain::watch(const SessionStream& stream) {
   for (const auto& [cpu, ring] : stream.rings().rings()) {
+    if (ring.map_fd() < 0) continue;
     epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.u64 = cpu + 1U}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ring.map_fd(), &event) != 0 && errno != EEXIST)
       return fail(ExitCode::os, "cannot wait for the ring of CPU {}: {}", cpu, errno_text(errno));
@@ -87,6 +96,8 @@ void Drain::run() {
   std::array<epoll_event, 16> events{};
   while (!stop_) {
     ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout());
+    // Before the rings are read: a wakeup that comes from now on makes this thread ready again.
+    wakeups_->release(wakeups_->produced());
     carry_out_requests();
     const uint64_t until = boottime_ns() - kReorderWindowNs;
     barrier_.run([this] { collect_names(); });
@@ -190,6 +201,10 @@ void Drain::request_batch(uint32_t session) {
 void Drain::set_max_latency(uint32_t milliseconds) {
   call([&] { max_latency_ms_ = static_cast<int>(milliseconds); });
 }
+
+Result<> Drain::set_realtime(bool on) { return ktraced::set_realtime(thread_.native_handle(), on); }
+
+bool Drain::realtime() { return is_realtime(thread_.native_handle()); }
 
 Result<> Drain::add_cpu(uint32_t cpu) {
   Result<> result;

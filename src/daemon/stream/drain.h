@@ -58,6 +58,9 @@ class Drain {
   // Requests a batch whose watermark is now.
   void request_batch(uint32_t session);
   void set_max_latency(uint32_t milliseconds);
+  // Of the drain thread, as ktraced::set_realtime().
+  [[nodiscard]] Result<> set_realtime(bool on);
+  [[nodiscard]] bool realtime();
   // Runs a task in the drain thread.
   void call(const std::function<void()>& task);
   [[nodiscard]] uint32_t max_latency() const { return static_cast<uint32_t>(max_latency_ms_); }
@@ -87,7 +90,10 @@ class Drain {
   std::function<std::vector<std::byte>()> all_names_;
   int names_map_;
   size_t names_bytes_;
+  int wakeups_map_;
+  size_t wakeups_bytes_;
   std::unique_ptr<RingReader> names_;
+  std::unique_ptr<RingReader> wakeups_;  // of rings in the arena; its content does not matter
   uint64_t names_dropped_ = 0;
   uint64_t late_before_ = 0;  // of streams that have ended
   int max_latency_ms_;

@@ -35,7 +35,8 @@ void SessionStream::begin_account(const LostByCpu& known_lost) {
 
 void SessionStream::begin() {
   make_cpus(boottime_ns());
-  for (auto& [cpu, ring] : rings_.rings()) release(ring, cpu, ring.produced());
+  for (auto& [cpu, ring] : rings_.rings())
+    release(ring, cpu, ring.read(ring.consumed(), ring.produced(), [](uint64_t, auto) {}));
   for (Cpu& cpu : cpus_) static_cast<void>(cpu.losses.unreported());
   begin_account({});
 }
@@ -75,12 +76,12 @@ void SessionStream::publish(uint64_t until, uint64_t watermark, bool last) {
   options_.publish(packets, last);
 }
 
-void SessionStream::release(RingReader& ring, uint32_t cpu, uint64_t to) {
+void SessionStream::release(StreamRing& ring, uint32_t cpu, uint64_t to) {
   if (options_.account != nullptr) options_.account->commit(cpu, to);
   ring.release(to);
 }
 
-void SessionStream::drain_cpu(RingReader& ring, Cpu& cpu) {
+void SessionStream::drain_cpu(StreamRing& ring, Cpu& cpu) {
   const uint64_t until = ring.produced();
   uint64_t at = ring.consumed();
   while (at < until) {
@@ -97,7 +98,7 @@ void SessionStream::drain_cpu(RingReader& ring, Cpu& cpu) {
 }
 
 // If this fails halfway, the records read so far are released: they are in the builder.
-uint64_t SessionStream::take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until) {
+uint64_t SessionStream::take_step(StreamRing& ring, Cpu& cpu, uint64_t from, uint64_t until) {
   uint64_t at = from;
   try {
     return ring.read(from, until, [&](uint64_t position, auto bytes) {
@@ -115,7 +116,7 @@ uint64_t SessionStream::take_step(RingReader& ring, Cpu& cpu, uint64_t from, uin
 
 // While the ring is full every new record is dropped. So everything dropped since the last release
 // belongs right after what is now the last record.
-void SessionStream::note_losses(const RingReader& ring, Cpu& cpu) {
+void SessionStream::note_losses(const StreamRing& ring, Cpu& cpu) {
   if (auto unreported = cpu.losses.unreported(); !unreported.empty())
     cpu.pending.emplace_back(ring.produced(), std::move(unreported));
 }

@@ -81,10 +81,10 @@ class SessionStream {
 
   void make_cpus(uint64_t start);
   void begin_account(const LostByCpu& known_lost);
-  void drain_cpu(RingReader& ring, Cpu& cpu);
-  void release(RingReader& ring, uint32_t cpu, uint64_t to);
-  uint64_t take_step(RingReader& ring, Cpu& cpu, uint64_t from, uint64_t until);
-  void note_losses(const RingReader& ring, Cpu& cpu);
+  void drain_cpu(StreamRing& ring, Cpu& cpu);
+  void release(StreamRing& ring, uint32_t cpu, uint64_t to);
+  uint64_t take_step(StreamRing& ring, Cpu& cpu, uint64_t from, uint64_t until);
+  void note_losses(const StreamRing& ring, Cpu& cpu);
   static void report_losses(Cpu& cpu, uint64_t position);
 
   StreamRings rings_;

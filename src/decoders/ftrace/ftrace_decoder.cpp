@@ -10,6 +10,7 @@
 #include "analysis/coverage/comm.h"
 #include "decoders/text/kernel_time.h"
 #include "decoders/text/safe_text.h"
+#include "schema/annotations.h"
 #include "schema/named_meaning.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/coverage/event_fields.h"
+#include "analysis/coverage/call_result.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -96,6 +96,7 @@ void PerfettoSyscalls::draw_begin(const Call& call, uint64_t track) {
   const PerfettoPackets::Mark mark{
       .ts = call.begin_ns, .track = track, .name = title_of(call), .category = category_};
   packets_.mark(pb::track_event::kBegin, mark, [&](pbf_writer& event) {
+    if (!call.args_known) return;
     pbf_writer annotation(event, pb::track_event::kAnnotation);
     annotation.add_uint64(pb::annotation::kNameIid, args_);
     for (const uint64_t arg : call.args)
@@ -134,9 +135,8 @@ void PerfettoSyscalls::add_result(const CallReturn& returned, pbf_writer& event)
     annotation.add_uint64(pb::annotation::kNameIid, ret_);
     annotation.add_int64(pb::annotation::kInt, returned.ret);
   }
-  if (has_own_result(returned.nr) && is_error_result(returned.ret))
-    if (const auto name = errno_name(static_cast<int32_t>(-returned.ret)); !name.empty())
-      add_string(error_, name, event);
+  if (const auto name = errno_name(error_of_call(returned.nr, returned.ret)); !name.empty())
+    add_string(error_, name, event);
 }
 
 void PerfettoSyscalls::end_unknown(uint64_t track, uint64_t ts, std::string_view why) {

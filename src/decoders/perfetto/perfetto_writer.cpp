@@ -15,7 +15,9 @@ namespace pb = perfetto;
 
 namespace {
 
-bool is_call(const Event& event) { return event.name == "sys_enter" || event.name == "sys_exit"; }
+bool is_call(const Event& event) {
+  return event.name == "sys_enter" || event.name == "sys_exit" || event.name == "sys_completed";
+}
 
 }  // namespace
 

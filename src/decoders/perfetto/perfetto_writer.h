@@ -55,7 +55,7 @@ class PerfettoWriter : public MergeSink {
  private:
   // How an event is converted.
   struct Plan {
-    bool is_call = false;                       // sys_enter or sys_exit
+    bool is_call = false;                       // sys_enter, sys_exit or sys_completed
     uint64_t title = 0, category = 0;           // interned
     std::optional<PerfettoKernelEvent> kernel;  // written as this message
     bool is_instant = false;                    // shown on the track of its thread

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/coverage/call_result.h"
 #include "analysis/coverage/comm.h"
 #include "analysis/coverage/event_fields.h"
 #include "decoders/text/loss_comment.h"
@@ -47,7 +48,8 @@ ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
       {"sched_process_exit", Kind::exit, "exit_code", "", ""},
       {"signal_deliver", Kind::signal, "sig", "error", "code"},
       {"sys_enter", Kind::sys_enter, "nr", "args", "abi"},
-      {"sys_exit", Kind::sys_exit, "ret", "", ""},
+      {"sys_exit", Kind::sys_exit, "ret", "nr", ""},
+      {"sys_completed", Kind::sys_completed, "nr", "args", "abi"},
   };
   Plan plan;
   if (const auto* shown = std::ranges::find(kShown, event.name, &Shown::event);
@@ -56,6 +58,9 @@ ProcessDecoder::Plan ProcessDecoder::plan_of(const Event& event) {
     plan.first = field_named(event, shown->first);
     plan.second = field_named(event, shown->second);
     plan.third = field_named(event, shown->third);
+    plan.ret = field_named(event, "ret");
+    plan.args_known = field_named(event, "args_known");
+    plan.duration = field_named(event, "duration");
   } else if (auto string = StringText::of(event)) {
     plan.kind = Kind::string;
     plan.string = std::move(string);
@@ -89,6 +94,9 @@ void ProcessDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
       break;
     case Kind::sys_exit:
       append_sys_exit(*plan, record, out);
+      break;
+    case Kind::sys_completed:
+      append_completed(*plan, record, out);
       break;
     case Kind::string:
       plan->string->append(record, names_, out);
@@ -187,6 +195,7 @@ void ProcessDecoder::append_sys_enter(const Plan& plan, RecordView record, TextB
   out.append("syscall ");
   append_name(names_ ? syscall_name(abi, number) : "", number, out);
   out.append(" [");
+  if (plan.args_known && value_or_zero(plan.args_known, record) == 0) return out.append("?]");
   for (size_t i = 0; plan.second && i < plan.second->count; ++i) {
     if (i != 0) out.append(' ');
     append_hex_number(integer_of(*plan.second, record, i).value_or(0), out);
@@ -195,12 +204,29 @@ void ProcessDecoder::append_sys_enter(const Plan& plan, RecordView record, TextB
 }
 
 void ProcessDecoder::append_sys_exit(const Plan& plan, RecordView record, TextBuffer& out) const {
-  const auto result = static_cast<int64_t>(value_or_zero(plan.first, record));
-  const int64_t error = is_error_result(result) ? result : 0;
-  out.append("syscall rc ");
+  out.append("syscall ");
+  append_result(plan.second, plan.first, record, out);
+}
+
+// Both lines in one, and how long the call took.
+void ProcessDecoder::append_completed(const Plan& plan, RecordView record, TextBuffer& out) const {
+  append_sys_enter(plan, record, out);
+  out.append(' ');
+  append_result(plan.first, plan.ret, record, out);
+  const auto duration = static_cast<int64_t>(value_or_zero(plan.duration, record));
+  out.append(" ns ");
+  if (duration < 0) return out.append('?');
+  out.append_decimal(duration);
+}
+
+void ProcessDecoder::append_result(const std::optional<Field>& nr, const std::optional<Field>& ret,
+                                   RecordView record, TextBuffer& out) const {
+  const auto result = static_cast<int64_t>(value_or_zero(ret, record));
+  const int32_t error = error_of_call(static_cast<int32_t>(value_or_zero(nr, record)), result);
+  out.append("rc ");
   out.append_decimal(result);
   out.append(" error ");
-  append_name(names_ ? errno_name(static_cast<int32_t>(-error)) : "", error, out);
+  append_name(names_ ? errno_name(error) : "", -int64_t{error}, out);
 }
 
 void ProcessDecoder::append_hit(const ProbeText& probe, RecordView record, TextBuffer& out) const {

@@ -37,6 +37,7 @@ class ProcessDecoder : public Decoder {
     signal,
     sys_enter,
     sys_exit,
+    sys_completed,
     string,
     probe
   };
@@ -44,6 +45,7 @@ class ProcessDecoder : public Decoder {
   struct Plan {
     Kind kind = Kind::none;
     std::optional<Field> first, second, third;
+    std::optional<Field> ret, args_known, duration;  // of sys_completed
     std::optional<StringText> string;
     std::optional<ProbeText> probe;
   };
@@ -57,6 +59,9 @@ class ProcessDecoder : public Decoder {
   void append_exec(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_exit(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_signal(const Plan& plan, RecordView record, TextBuffer& out) const;
+  void append_completed(const Plan& plan, RecordView record, TextBuffer& out) const;
+  void append_result(const std::optional<Field>& nr, const std::optional<Field>& ret,
+                     RecordView record, TextBuffer& out) const;
   void append_sys_enter(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_sys_exit(const Plan& plan, RecordView record, TextBuffer& out) const;
   void append_hit(const ProbeText& probe, RecordView record, TextBuffer& out) const;

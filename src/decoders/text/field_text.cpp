@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/text/field_text.h"
 
-#include <algorithm>
-
+#include "analysis/coverage/call_result.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {
-
-std::optional<Field> context_of(const Event& event, Meaning meaning) {
-  auto context = meaning == Meaning::syscall_nr ? Meaning::syscall_abi
-                 : meaning == Meaning::sig_code ? Meaning::signo
-                                                : Meaning::number;
-  auto found = std::ranges::find(event.fields, context, &Field::meaning);
-  if (context == Meaning::number || found == event.fields.end()) return std::nullopt;
-  return *found;
-}
 
 std::string_view FieldText::of(const Field& field, const std::optional<Field>& context,
                                uint64_t value, uint32_t cpu, RecordView record) {
@@ -44,8 +34,7 @@ std::string_view FieldText::of(const Field& field, const std::optional<Field>& c
     case Meaning::syscall_abi:
       return number != 0 ? syscall_abi_name(static_cast<uint32_t>(value)) : "";
     case Meaning::syscall_ret:
-      if (auto result = static_cast<int64_t>(value); result >= 0 || result < -4095) return {};
-      return errno_name(-number);
+      return errno_name(error_of_call(context_value(), static_cast<int64_t>(value)));
     case Meaning::signo:
       return signal_name(number);
     case Meaning::sig_code:

@@ -13,18 +13,15 @@
 
 namespace ktraced {
 
-// The field that another field's meaning depends on: a system call number depends on the ABI, a
-// signal code on the signal.
-[[nodiscard]] std::optional<Field> context_of(const Event& event, Meaning meaning);
-
 // Texts for single numbers: names of threads, symbols, flags, calls, signals and errors.
 class FieldText {
  public:
   explicit FieldText(const DecoderSources& sources)
       : sources_(sources), gfp_(sources.schema.gfp_flags) {}
 
-  // The text for `field` with `value`; `context` is its context_of(). Empty: there is none. Bytes
-  // of names come from the kernel. Valid until the next call and until names change.
+  // The text for `field` with `value`; `context` is its context_of(), see schema/annotations.h.
+  // Empty: there is none. Bytes of names come from the kernel. Valid until the next call and until
+  // names change.
   std::string_view of(const Field& field, const std::optional<Field>& context, uint64_t value,
                       uint32_t cpu, RecordView record);
 

@@ -62,16 +62,24 @@ void TraceDatWriter::on_record(const RecordOrigin& from, RecordView record) {
   source.text.message(from.cpu, record, text_);
   event_.clear();
   layout_of(source, record.id()).append(from.cpu, record, text_.view(), names, event_);
+  last_ns_ = record.ts();
+  if (event_.size() > RingBufferPages::kMaxEvent) {
+    ++too_long_;
+    return lose(from.cpu, *pages, 1);
+  }
   pages->add(record.ts(), event_);
   ++accounts_[from.cpu].records;
-  last_ns_ = record.ts();
+}
+
+void TraceDatWriter::lose(uint32_t cpu, RingBufferPages& pages, uint64_t count) {
+  pages.lose(count);
+  accounts_[cpu].lost += count;
 }
 
 void TraceDatWriter::on_loss(const LossItem& loss) {
   RingBufferPages* pages = pages_of(loss.cpu);
   if (pages == nullptr) return;
-  pages->lose(loss.count);
-  accounts_[loss.cpu].lost += loss.count;
+  lose(loss.cpu, *pages, loss.count);
   last_ns_ = std::max(last_ns_, loss.ts);
 }
 

@@ -41,6 +41,8 @@ class TraceDatWriter : public MergeSink {
 
   // A CPU whose events were left out, because its number is too large.
   [[nodiscard]] std::optional<uint32_t> refused_cpu() const { return refused_cpu_; }
+  // Events that do not fit into a page even without their text. They are marked as lost.
+  [[nodiscard]] uint64_t too_long() const { return too_long_; }
 
   // The pages of each CPU so far; the caller takes and clears them.
   [[nodiscard]] std::map<uint32_t, RingBufferPages>& cpus() { return cpus_; }
@@ -59,6 +61,7 @@ class TraceDatWriter : public MergeSink {
   const EventLayout& lay_out(Event event);
   RingBufferPages* pages_of(uint32_t cpu);
   void name_thread(const NameTable& names, RecordView record);
+  void lose(uint32_t cpu, RingBufferPages& pages, uint64_t count);
   void mark_loss_at_end(uint32_t cpu, RingBufferPages& pages);
   [[nodiscard]] std::string comms() const;
   [[nodiscard]] std::string stats_of(uint32_t cpu) const;
@@ -73,6 +76,7 @@ class TraceDatWriter : public MergeSink {
   TextBuffer text_;
   std::string event_;
   uint64_t last_ns_ = 0;
+  uint64_t too_long_ = 0;
 };
 
 }  // namespace ktraced

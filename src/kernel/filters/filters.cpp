@@ -80,7 +80,8 @@ Filters::Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_m
     : control_(object.control()),
       barrier_(barrier),
       ids_map_(object.map_fd("filter_ids")),
-      followed_map_(object.map_fd("followed")) {
+      followed_map_(object.map_fd("followed")),
+      left_(control_.filtering & (1U << SESSION_RECORDER | 1U << SESSION_OUTPUT)) {
   store(control_.kinds_at_hit, FILTER_UID | (cgroup_moves_seen ? 0 : FILTER_CGROUP));
   adopt_ids();
   evict_threads(control_);
@@ -208,6 +209,7 @@ Result<> Filters::fill(uint32_t session, const Compiled& compiled) {
 
 void Filters::put_in_force(uint32_t session, const FilterSettings& settings, const Roots& roots) {
   store(control_.filters[session].slot, 1 - slot_of(session));
+  left_ &= ~(1U << session);
   sessions_[session].settings = settings;
   sessions_[session].roots = roots;
 }
@@ -229,9 +231,11 @@ void Filters::note_sessions() {
     return distinguishes_idle_tasks(session.settings.include.comm) ||
            distinguishes_idle_tasks(session.settings.exclude.comm);
   });
-  store(control_.idle_by_name, idle_by_name ? 1 : 0);
-  store(control_.sessions_at_hit, by_kinds(control_.kinds_at_hit));
-  store(control_.filtering, filtering());
+  // What an earlier daemon has left goes on until it is replaced.
+  store(control_.idle_by_name, idle_by_name || (left_ != 0 && control_.idle_by_name != 0) ? 1 : 0);
+  store(control_.sessions_at_hit,
+        by_kinds(control_.kinds_at_hit) | (control_.sessions_at_hit & left_));
+  store(control_.filtering, filtering() | left_);
 }
 
 // Fills an unused slot; after a failure the next call cleans it.

@@ -79,7 +79,8 @@ class Filters {
   int ids_map_;
   int followed_map_;
   std::array<Session, SESSIONS_MAX> sessions_;
-  Roots roots_;  // of all sessions
+  Roots roots_;    // of all sessions
+  Sessions left_;  // those whose filter an earlier daemon has left and this one has not replaced
   bool emptied_ = false;
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "bpf/fetch.h"
+#include "bpf/shared_state.h"
 #include "kernel/probes/probe_btf.h"
 #include "kernel/probes/probe_definition.h"
 #include "schema/schema.h"

@@ -90,12 +90,18 @@ Parsed<> parse_head(Piece word, ProbeDefinition& probe) {
   return {};
 }
 
-// Generates a name from kind and location, as the kernel does: "p_vfs_read_0".
+// Of an address, the last bits are the same after each boot. The others would show users who know
+// the names of events where the kernel is.
+constexpr uint64_t kPageOffset = 0xfff;
+
+// Generates a name from kind and location, as the kernel does: "p_vfs_read_0". "p_address_010" for
+// an address.
 std::string made_name(const ProbeDefinition& probe) {
   const ProbeLocation& place = probe.location;
   std::string name =
       place.symbol.empty()
-          ? fmt::format("{}_{:#x}", probe.at_return ? 'r' : 'p', place.address)
+          ? fmt::format("{}_address_{:03x}", probe.at_return ? 'r' : 'p',
+                        place.address & kPageOffset)
           : fmt::format("{}_{}_{}", probe.at_return ? 'r' : 'p', place.symbol, place.offset);
   if (name.size() > kProbeNameMax) name.resize(kProbeNameMax);
   for (char& c : name)

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "bpf/fetch.h"
+#include "bpf/shared_state.h"
 #include "kernel/programs/bpf_object.h"
 
 struct bpf_program;

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "bpf/fetch.h"
+#include "bpf/shared_state.h"
 #include "kernel/programs/libbpf_log.h"
 
 extern "C" {
@@ -191,9 +191,35 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
     const std::string refused = refused_program(log.text());
     if (error == EPERM || refused.empty() || left_out.contains(refused))
       return load_failure(error, log.text());
-    left_out[refused] = fmt::format("this kernel refuses its program; {}", kDebugShowsWhy);
+    left_out[refused] =
+        fmt::format("the kernel refused its program: {}; {}", errno_text(error), kDebugShowsWhy);
+    spdlog::warn("the kernel refused the program '{}': {}; {}", refused, errno_text(error),
+                 kDebugShowsWhy);
     spdlog::debug("{}", log.text());
   }
+}
+
+uint32_t places_for(const BpfSizes& sizes, uint32_t current) {
+  // Two sets of banks are there while the sizes change, and streams need room too.
+  constexpr uint64_t kMost = uint64_t{ARENA_PAGES} * ARENA_PAGE / 4;
+  const uint64_t rings =
+      uint64_t{sizes.flight_banks} * static_cast<uint64_t>(libbpf_num_possible_cpus());
+  const uint64_t bytes = sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL + ARENA_PAGE;
+  if (rings > ARENA_AREAS_MAX / 4 || rings * bytes > kMost) return 0;
+  return current == ARENA_FLIGHT_PLACES ? ARENA_FLIGHT_PLACES_2 : ARENA_FLIGHT_PLACES;
+}
+
+Result<> set_flight_places(bpf_object* object, uint32_t places) {
+  auto* sizes = variable<struct layout>(bpf_object__find_map_by_name(object, ".rodata.layout"));
+  if (sizes == nullptr) return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  sizes->flight_places = places;
+  return {};
+}
+
+Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes) {
+  if (bpf_map__reuse_fd(bpf_object__find_map_by_name(object, kArenaMap), arena.get()) != 0)
+    return fail(ExitCode::software, "the programs cannot use the arena");
+  return set_flight_places(object, places_for(sizes, 0));
 }
 
 Result<> share_maps(bpf_object* object, const BpfObject& main) {

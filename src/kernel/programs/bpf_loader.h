@@ -2,6 +2,7 @@
 // Loads the maps and programs of the built-in BPF object into the kernel, with libbpf.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "bpf/shared_state.h"
 #include "kernel/programs/bpf_object.h"
 
@@ -39,6 +41,19 @@ struct BpfObjectNames {
 [[nodiscard]] Result<LoadedObject> load_bpf_object(
     const features& features, const BpfSizes& sizes, std::map<std::string, std::string>& left_out,
     const std::function<void(bpf_object*)>& prepare = nullptr);
+
+// The table of the arena for flight rings of these sizes that is not `current`; 0: they are too
+// large together for an arena.
+[[nodiscard]] uint32_t places_for(const BpfSizes& sizes, uint32_t current);
+// Sets layout.flight_places. Call it before loading. Fails with ExitCode::software.
+[[nodiscard]] Result<> set_flight_places(bpf_object* object, uint32_t places);
+
+// The map that an arena replaces, and the programs that need one: to make and to free pages.
+inline constexpr const char* kArenaMap = "arena";
+inline constexpr std::array kArenaPrograms = {"make_pages", "free_pages"};
+// Lets the programs use this arena, with flight rings of these sizes. Call it before loading. Fails
+// with ExitCode::software.
+[[nodiscard]] Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes);
 
 // Gives another built-in object the maps of the loaded `main` that have the same names. Call it
 // before loading. Fails with ExitCode::software.

@@ -9,11 +9,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/features.h"
+#include "kernel/programs/program_barrier.h"
 
 namespace ktraced {
 namespace {
@@ -57,16 +61,41 @@ std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& 
                      sizes.flight_bytes / 1024);
 }
 
-// libbpf's object is used only for loading; the descriptors are kept.
+// Without the programs that make and free pages, or without memory, the rings are maps.
 Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& features,
                                   const BpfSizes& sizes) {
+  KernelFeatures used = features;
+  if (used.flags.arena != 0) {
+    auto object = load_once(schema, used, sizes);
+    if (!object || object->arena_) return object;
+    spdlog::warn("the kernel has BPF arenas, but none can be used ({}): events cost more",
+                 object->no_arena_);
+    used.flags.arena = 0;
+  }
+  return load_once(schema, used, sizes);
+}
+
+// libbpf's object is used only for loading; the descriptors are kept.
+Result<BpfObject> BpfObject::load_once(const Schema& schema, const KernelFeatures& features,
+                                       const BpfSizes& sizes) {
   BpfObject self;
   for (const auto& [event, reason] : features.unavailable)
     if (schema.find(event) != nullptr) self.unavailable_.emplace(event, reason);
+  auto arena = features.flags.arena != 0 ? make_arena_map() : Result<Fd>();
+  if (!arena) {
+    self.no_arena_ = arena.error().message;
+    return self;
+  }
+  if (!*arena)
+    for (const char* program : kArenaPrograms) self.unavailable_.emplace(program, "no BPF arena");
   auto names = bpf_object_names();
   if (!names) return propagate(names);
-  auto object = load_bpf_object(features.flags, sizes, self.unavailable_);
+  Result<> prepared;
+  auto object = load_bpf_object(features.flags, sizes, self.unavailable_, [&](bpf_object* loading) {
+    if (*arena) prepared = use_arena(loading, *arena, sizes);
+  });
   if (!object) return propagate(object);
+  if (!prepared) return propagate(prepared);
 
   for (const std::string& name : names->maps)
     self.maps_.emplace(name,
@@ -75,6 +104,10 @@ Result<BpfObject> BpfObject::load(const Schema& schema, const KernelFeatures& fe
     const int fd = bpf_program__fd(bpf_object__find_program_by_name(object->get(), name.c_str()));
     if (fd >= 0)
       self.programs_.emplace(name, Program{.fd = duplicate(fd), .tracepoint = tracepoint});
+  }
+  if (auto opened = self.open_arena(); !opened) {
+    self.no_arena_ = opened.error().message;
+    return self;
   }
   if (auto mapped = self.map_control(); !mapped) return propagate(mapped);
   if (auto ready = self.calibrate(); !ready) return propagate(ready);
@@ -99,9 +132,14 @@ Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
     if (Fd link = pins.get(Pins::Kind::link, name)) self.links_.emplace(name, std::move(link));
   }
   self.unavailable_ = features.unavailable;
+  constexpr const char* kRefused = "the kernel refused its program when it was loaded";
   for (const Event& event : schema.events())
-    if (!self.programs_.contains(event.name))
-      self.unavailable_.emplace(event.name, "the kernel refused its program when it was loaded");
+    if (!self.programs_.contains(event.name)) self.unavailable_.emplace(event.name, kRefused);
+  for (const auto& [name, tracepoint] : names->programs)
+    if (!self.programs_.contains(name)) self.unavailable_.emplace(name, kRefused);
+  if (self.programs_.contains(kArenaPrograms.front()))
+    ProgramBarrier().wait();  // for those that use what the earlier daemon has taken from a table
+  if (auto opened = self.open_arena(); !opened) return propagate(opened);
   if (auto mapped = self.map_control(); !mapped) return propagate(mapped);
   if (auto ready = self.calibrate(); !ready) return propagate(ready);
   pins.drop_staged();
@@ -141,6 +179,23 @@ Result<> BpfObject::persist(Pins pins) {
   return {};
 }
 
+Result<> BpfObject::open_arena() {
+  std::array<int, 2> programs{};
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const auto found = programs_.find(kArenaPrograms[i]);
+    if (found == programs_.end()) {
+      no_arena_ = unavailable_[kArenaPrograms[i]];
+      return {};
+    }
+    programs[i] = found->second.fd.get();
+  }
+  auto arena = Arena::open(map_fd(kArenaMap), programs[0], programs[1],
+                           flight_places_of(map_fd(".rodata.layout")));
+  if (!arena) return propagate(arena);
+  arena_ = std::move(*arena);
+  return {};
+}
+
 Result<> BpfObject::map_control() {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   auto mapping =
@@ -155,10 +210,11 @@ Result<> BpfObject::map_control() {
 // can see.
 Result<> BpfObject::calibrate() {
   LIBBPF_OPTS(bpf_test_run_opts, options);
-  auto program = programs_.find("calibrate");
-  const int error = program == programs_.end()
-                        ? ENOENT
-                        : -bpf_prog_test_run_opts(program->second.fd.get(), &options);
+  const auto calibrator = program("calibrate");
+  if (!calibrator)
+    return fail(ExitCode::unavailable, "cannot run a BPF program once at start: {}",
+                calibrator.error().message);
+  const int error = -bpf_prog_test_run_opts(*calibrator, &options);
   if (error != 0)
     return fail(ExitCode::unavailable, "cannot run a BPF program once at start: {}",
                 errno_text(error));
@@ -217,6 +273,18 @@ uint32_t BpfObject::map_capacity(const std::string& name) const {
   uint32_t length = sizeof(info);
   if (bpf_obj_get_info_by_fd(map_fd(name), &info, &length) != 0) return 0;
   return info.max_entries;
+}
+
+uint32_t flight_places_of(int map) {
+  bpf_map_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(map, &info, &length) != 0) return 0;
+  std::vector<std::byte> value(std::max<size_t>(info.value_size, sizeof(struct layout)));
+  const uint32_t zero = 0;
+  if (bpf_map_lookup_elem(map, &zero, value.data()) != 0) return 0;
+  struct layout layout{};
+  std::memcpy(&layout, value.data(), sizeof(layout));
+  return layout.flight_places;
 }
 
 void BpfObject::add_runs(RunsByProgram& runs) const {

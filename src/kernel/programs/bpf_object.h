@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/mapping.h"
 #include "bpf/shared_state.h"
+#include "kernel/arena/arena.h"
 #include "kernel/pins/pins.h"
 #include "kernel/programs/detaching_links.h"
 #include "schema/schema.h"
@@ -129,6 +130,8 @@ class BpfObject {
   [[nodiscard]] struct control& control() const {
     return *reinterpret_cast<struct control*>(control_.data());
   }
+  // The memory of rings; null: they are maps.
+  [[nodiscard]] Arena* arena() const { return arena_.get(); }
   // File descriptor of a map of bpf/maps.h, owned by this object.
   [[nodiscard]] int map_fd(const std::string& name) const;
   // Its number of elements, or of bytes for a ring buffer.
@@ -141,6 +144,9 @@ class BpfObject {
   };
 
   BpfObject() = default;
+  static Result<BpfObject> load_once(const Schema& schema, const KernelFeatures& features,
+                                     const BpfSizes& sizes);
+  Result<> open_arena();
   Result<> map_control();
   Result<> calibrate();
   [[nodiscard]] bool is_sized(const std::string& program) const;
@@ -150,12 +156,18 @@ class BpfObject {
   std::map<std::string, Fd> links_;  // by program
   DetachingLinks detaching_;
   Mapping control_;
+  std::unique_ptr<Arena> arena_;
+  std::string no_arena_;  // why there is none
   std::map<std::string, std::string> unavailable_;
   std::optional<Pins> pins_;
 };
 
 // Of a loaded program; zero if unknown.
 [[nodiscard]] ProgramRuns runs_of(int program);
+
+// The table of the arena that has the flight rings of these sizes, for `map` of struct layout; 0:
+// they are maps.
+[[nodiscard]] uint32_t flight_places_of(int map);
 
 // When a program was loaded, CLOCK_BOOTTIME; 0 if unknown.
 [[nodiscard]] uint64_t load_time_of(int program);

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <sys/utsname.h>
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <tuple>
 
 #include "base/fd.h"
+#include "kernel/arena/arena.h"
 #include "kernel/programs/kernel_btf.h"
 
 namespace ktraced {
@@ -59,6 +61,7 @@ std::string_view tracepoint_of_event(std::string_view event) {
   constexpr std::string_view kStrings = "_string";
   if (event == "sys_enter_string" || event == "sys_exit_string")
     event.remove_suffix(kStrings.size());
+  if (event == "sys_completed") return "sys_exit";
   return event;
 }
 
@@ -147,7 +150,12 @@ std::string tracepoint_arguments(const btf* btf, std::string_view name) {
 
 KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
   KernelFeatures found;
+  // The guard of tracepoints since "tracing: Guard __DECLARE_TRACE() use of __DO_TRACE_CALL() with
+  // SRCU-fast", which no longer turns preemption off.
+  found.flags.preemptible =
+      btf__find_by_name_kind(btf, "class_srcu_fast_notrace_t", BTF_KIND_TYPEDEF) > 0 ? 1 : 0;
   found.flags.rdonly_cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+  found.flags.running_readable = found.flags.rdonly_cast != 0 && found.flags.preemptible == 0;
   for (const Event& event : schema.events()) {
     const std::string_view tracepoint = tracepoint_of_event(event.name);
     if (tracepoint_type(btf, tracepoint) < 0) {
@@ -178,7 +186,11 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   auto btf = load_kernel_btf();
   if (!btf) return propagate(btf);
   KernelFeatures found = features_from_btf(btf->get(), schema);
+  if (libbpf_num_possible_cpus() > CATCHER_CPUS) found.flags.running_readable = 0;
   found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
+  // Beyond, its table of stream rings has not enough room.
+  const bool has_room = libbpf_num_possible_cpus() * SESSIONS_MAX <= ARENA_PLACES_MAX;
+  found.flags.arena = has_room && kernel_has_arenas() ? 1 : 0;
   return found;
 }
 

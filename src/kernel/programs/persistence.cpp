@@ -92,6 +92,13 @@ std::vector<std::string> describe_losses(std::span<const ReplacedObject> replace
   return losses;
 }
 
+uint64_t lost_ns(std::span<const ReplacedObject> replaced) {
+  uint64_t sum = 0;
+  for (const ReplacedObject& old : replaced)
+    if (old.since_ns != 0) sum += old.until_ns - std::min(old.until_ns, old.since_ns);
+  return sum;
+}
+
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
                                       const BpfSizes& sizes, const std::filesystem::path& path) {
   const std::string identity = BpfObject::identity(features, sizes);

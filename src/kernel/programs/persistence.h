@@ -33,6 +33,9 @@ struct AcquiredObject {
 // What is lost with these objects: a sentence for each that had programs.
 [[nodiscard]] std::vector<std::string> describe_losses(std::span<const ReplacedObject> replaced);
 
+// How long these objects had recorded, in ns.
+[[nodiscard]] uint64_t lost_ns(std::span<const ReplacedObject> replaced);
+
 // Difference between two objects, from their ids.
 [[nodiscard]] std::string describe_difference(const std::string& old_id, const std::string& id);
 

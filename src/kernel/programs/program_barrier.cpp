@@ -18,13 +18,16 @@ constexpr uint32_t kSlot = 0;
 
 Result<> ProgramBarrier::prepare() {
   if (outer_) return {};
+  const auto failed = [] {
+    return fail(ExitCode::os, "cannot make the map that waits for programs: {}", errno_text(errno));
+  };
   Fd inner(std::max(-1, bpf_map_create(BPF_MAP_TYPE_ARRAY, "barrier_inner", sizeof(kSlot),
                                        sizeof(uint64_t), 1, nullptr)));
+  if (!inner) return failed();
   LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = static_cast<uint32_t>(inner.get()));
   Fd outer(std::max(-1, bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "barrier", sizeof(kSlot),
                                        sizeof(uint32_t), 1, &options)));
-  if (!outer)
-    return fail(ExitCode::os, "cannot make the map that waits for programs: {}", errno_text(errno));
+  if (!outer) return failed();
   inner_ = std::move(inner);
   outer_ = std::move(outer);
   return {};

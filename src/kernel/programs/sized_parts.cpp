@@ -65,18 +65,25 @@ Result<SizedParts> BpfObject::load_sized(const KernelFeatures& features,
     if (!is_sized(name)) left_out.emplace(name, "it does not depend on the sizes");
   const size_t others = left_out.size();
   int reuse_error = 0;
+  Result<> placed;
   auto share_maps = [&](bpf_object* object) {
     bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
       if (const int fd = map_fd(bpf_map__name(map)); fd >= 0 && !is_sized_map(bpf_map__name(map)))
         reuse_error = std::min(reuse_error, bpf_map__reuse_fd(map, fd));
     }
+    if (arena_)
+      placed =
+          set_flight_places(object, places_for(sizes, flight_places_of(map_fd(".rodata.layout"))));
   };
-  auto object = load_bpf_object(features.flags, sizes, left_out, share_maps);
+  auto flags = features.flags;
+  flags.arena = arena_ ? 1 : 0;
+  auto object = load_bpf_object(flags, sizes, left_out, share_maps);
   if (!object) return propagate(object);
   if (reuse_error != 0)
     return fail(ExitCode::software, "the programs cannot share their maps: {}",
                 errno_text(-reuse_error));
+  if (!placed) return propagate(placed);
   if (left_out.size() != others)
     return fail(ExitCode::unavailable,
                 "this kernel refuses a program with flight rings of {} KiB; {}",

@@ -30,6 +30,13 @@ uint64_t BankLog::begin(uint32_t bank) {
   return ts;
 }
 
+void BankLog::settle_begin(uint32_t bank) {
+  flight_bank& entry = this->entry(bank);
+  for (const Event& event : schema_->events())
+    entry.missed_at_begin[event.id] =
+        std::min<u64>(entry.missed_at_begin[event.id], count_missed_(event));
+}
+
 void BankLog::end(uint32_t bank, uint64_t ts) {
   flight_bank& entry = this->entry(bank);
   read_missed(entry.missed_at_end);

@@ -27,6 +27,9 @@ class BankLog {
 
   // Call it right before the bank becomes active. Returns the time, ns, CLOCK_BOOTTIME.
   uint64_t begin(uint32_t bank);
+  // Call it when all hits that were in flight at begin() have ended: those that a catcher has
+  // recorded meanwhile were not missed.
+  void settle_begin(uint32_t bank);
   // The bank became inactive at `ts`, and no program writes to it any more.
   void end(uint32_t bank, uint64_t ts);
 

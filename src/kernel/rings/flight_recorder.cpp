@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/rings/flight_recorder.h"
 
-#include <bpf/bpf.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -21,21 +19,8 @@ FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, c
       control_(object.control()),
       possible_cpus_(possible_cpus()),
       sizes_(sizes),
+      memory_(object, object.map_fd("flight_rings"), object.map_fd(".rodata.layout")),
       overwritten_before_(EVENT_ID_MAX) {}
-
-Result<> FlightRecorder::put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const {
-  const uint32_t index = bank * possible_cpus_ + cpu;
-  const int fd = ring.map_fd();
-  if (bpf_map_update_elem(object_.map_fd("flight_rings"), &index, &fd, BPF_ANY) != 0)
-    return fail(ExitCode::os, "cannot give CPU {} its flight ring: {}", cpu, errno_text(errno));
-  return {};
-}
-
-bool FlightRecorder::in_use(uint32_t bank, uint32_t cpu) const {
-  const uint32_t index = bank * possible_cpus_ + cpu;
-  uint32_t id = 0;
-  return bpf_map_lookup_elem(object_.map_fd("flight_rings"), &index, &id) == 0;
-}
 
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   if (enabled_) return {};
@@ -103,15 +88,15 @@ void FlightRecorder::disable() {
   enabled_ = false;
 }
 
-// No program may write to the ring. It is unpinned before its count is added elsewhere, so that no
-// daemon counts it twice.
+// No program may write to the ring. No daemon finds it any more before its count is added
+// elsewhere, so that none counts it twice.
 void FlightRecorder::give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring) {
-  if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::ring, pin_name(bank, cpu));
+  const uint32_t number = bank == retired_bank() ? FlightMemory::kRetired : bank;
+  memory_.hide(number, cpu, ring);
   for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
     if (const uint64_t records = ring.ever_written(event); records != 0)
       counters_.add_released(cpu, event, records);
-  const uint32_t index = bank * possible_cpus_ + cpu;
-  bpf_map_delete_elem(object_.map_fd("flight_rings"), &index);
+  memory_.free(number, cpu, ring);
 }
 
 Result<> FlightRecorder::add_cpu(uint32_t cpu) {
@@ -122,23 +107,17 @@ Result<> FlightRecorder::add_cpu(uint32_t cpu) {
 
 Result<> FlightRecorder::add_ring(uint32_t bank, uint32_t cpu) {
   if (banks_[bank].rings.contains(cpu)) return {};
-  const Pins* pins = object_.pins();
-  // While nothing is recorded, a pinned ring is left over from a daemon that died.
-  const bool recording = control_.flight != 0;
-  Fd pinned =
-      pins != nullptr && recording ? pins->get(Pins::Kind::ring, pin_name(bank, cpu)) : Fd();
-  const bool adopted = static_cast<bool>(pinned);
-  auto ring = adopted ? FlightRing::open(std::move(pinned), sizes_.flight_bytes)
-                      : FlightRing::make(cpu, bank, sizes_.flight_bytes);
+  // While nothing is recorded, a ring is left over from a daemon that died.
+  auto adopted = control_.flight != 0 ? memory_.adopt(bank, cpu, sizes_.flight_bytes)
+                                      : Result<std::optional<FlightRing>>();
+  if (!adopted) return propagate(adopted);
+  auto ring = *adopted ? Result<FlightRing>(std::move(**adopted))
+                       : memory_.make(bank, cpu, sizes_.flight_bytes);
   if (!ring) return propagate(ring);
-  // Pin it before a program can count in it.
-  if (!adopted && pins != nullptr) {
-    if (!recording) pins->unpin(Pins::Kind::ring, pin_name(bank, cpu));
-    if (auto done = pins->pin(Pins::Kind::ring, pin_name(bank, cpu), ring->map_fd()); !done)
-      return done;
-  }
-  if (!in_use(bank, cpu))
-    if (auto used = put_into_use(bank, cpu, *ring); !used) return used;
+  // Keep it before a program can count in it.
+  if (!*adopted)
+    if (auto kept = memory_.keep(bank, cpu, *ring); !kept) return kept;
+  if (auto shown = memory_.show(bank, cpu, *ring); !shown) return shown;
   banks_[bank].rings.emplace(cpu, std::move(*ring));
   return {};
 }
@@ -167,6 +146,7 @@ Result<FlightRecorder::Frozen> FlightRecorder::swap() {
   banks_[old].use = Use::frozen;
   banks_[old].counted_late = false;
   barrier_.wait();  // for programs that have read the old bank number
+  log_->settle_begin(next);
   log_->end(old, swap_ts);
   return frozen(old);
 }

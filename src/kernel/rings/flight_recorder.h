@@ -12,15 +12,23 @@
 #include "kernel/programs/program_barrier.h"
 #include "kernel/rings/bank_log.h"
 #include "kernel/rings/counters.h"
+#include "kernel/rings/flight_memory.h"
 #include "kernel/rings/flight_ring.h"
 
 namespace ktraced {
 
 struct KernelFeatures;
 
-// Banks of flight rings that are not in use yet, and the part of the object for them.
+// Banks of flight rings that are not in use yet, and the part of the object for them. Frees the
+// rings that FlightRecorder::replace() has not taken.
 struct NewFlight {
+  NewFlight() = default;
+  NewFlight(NewFlight&&) noexcept = default;
+  NewFlight& operator=(NewFlight&& other) noexcept;
+  ~NewFlight();
+
   SizedParts parts;
+  std::optional<FlightMemory> memory;                 // nothing without parts
   std::vector<std::map<uint32_t, FlightRing>> banks;  // by CPU; none while the recorder is off
 
   // Makes the rings of these CPUs, and loads the programs that use them. Changes nothing that is in
@@ -128,13 +136,10 @@ class FlightRecorder {
     std::map<uint32_t, FlightRing> rings;  // by CPU
   };
 
-  Result<> put_into_use(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
-  [[nodiscard]] bool in_use(uint32_t bank, uint32_t cpu) const;
   Result<> add_ring(uint32_t bank, uint32_t cpu);
   void give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring);
   // The retired bank has the number after the others.
   [[nodiscard]] uint32_t retired_bank() const { return sizes_.flight_banks; }
-  [[nodiscard]] std::string pin_name(uint32_t bank, uint32_t cpu) const;
   Result<> adopt_retired();
   uint64_t discard(uint32_t bank);
   void retire(uint32_t bank);
@@ -150,6 +155,7 @@ class FlightRecorder {
   struct control& control_;
   uint32_t possible_cpus_;
   BpfSizes sizes_;
+  FlightMemory memory_;
   ProgramBarrier barrier_;
   bool enabled_ = false;
   std::vector<Bank> banks_;     // with the retired one; none while the recorder is off

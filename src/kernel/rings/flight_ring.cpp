@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -33,7 +34,7 @@ bool visit_newest_first(uint64_t reach, auto&& at, auto&& visit) {
 }  // namespace
 
 Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
-  const size_t value_size = sizeof(flight_header) + bytes + FLIGHT_SPILL;
+  const size_t value_size = whole_size(bytes);
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, fmt::format("flight{}_{}", bank, cpu).c_str(),
                         sizeof(uint32_t), static_cast<uint32_t>(value_size), 1, &options));
@@ -46,12 +47,15 @@ Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
 }
 
 Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
-  const size_t value_size = sizeof(flight_header) + bytes + FLIGHT_SPILL;
+  const size_t value_size = whole_size(bytes);
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   auto mapping =
       Mapping::map(map.get(), (value_size + page - 1) / page * page, PROT_READ | PROT_WRITE);
   if (!mapping) return propagate(mapping);
-  return FlightRing(std::move(map), std::move(*mapping), bytes);
+  FlightRing ring({mapping->data(), mapping->size()}, bytes);
+  ring.map_ = std::move(map);
+  ring.mapping_ = std::move(*mapping);
+  return ring;
 }
 
 Result<FlightRing> FlightRing::open(Fd map) {
@@ -59,9 +63,27 @@ Result<FlightRing> FlightRing::open(Fd map) {
   uint32_t length = sizeof(info);
   if (bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0)
     return fail(ExitCode::os, "cannot read the size of a flight ring: {}", errno_text(errno));
-  constexpr size_t kOther = sizeof(flight_header) + FLIGHT_SPILL;
+  constexpr size_t kOther = whole_size(0);
   if (info.value_size <= kOther) return fail(ExitCode::os, "a pinned map is no flight ring");
   return open(std::move(map), info.value_size - kOther);
+}
+
+FlightRing FlightRing::make_in_arena(uint32_t offset, std::span<std::byte> area, size_t bytes) {
+  FlightRing ring(area, bytes);
+  ring.header().mask = bytes - 1;
+  ring.place_ = offset + static_cast<uint32_t>(sizeof(flight_header));
+  return ring;
+}
+
+Result<FlightRing> FlightRing::open_in_arena(uint32_t place, std::span<std::byte> area) {
+  if (area.size() < whole_size(0))
+    return fail(ExitCode::os, "a flight ring has no memory in the arena");
+  FlightRing ring(area, 0);
+  ring.bytes_ = ring.header().mask + 1;
+  if (!std::has_single_bit(ring.bytes_) || ring.bytes_ > area.size() - whole_size(0))
+    return fail(ExitCode::os, "a flight ring in the arena has no valid size");
+  ring.place_ = place;
+  return ring;
 }
 
 FlightRing::Walk FlightRing::walk() const {

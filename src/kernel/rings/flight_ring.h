@@ -19,11 +19,19 @@ namespace ktraced {
 // concurrent writes into account.
 class FlightRing {
  public:
-  // Create the map of a ring, or open an existing one. Both fail with ExitCode::os.
+  // Makes or opens a ring in a map. Both fail with ExitCode::os.
   static Result<FlightRing> make(uint32_t cpu, uint32_t bank, size_t bytes);
   static Result<FlightRing> open(Fd map, size_t bytes);
   // The same for a ring of unknown size.
   static Result<FlightRing> open(Fd map);
+  // Bytes of a ring with everything.
+  [[nodiscard]] static constexpr size_t whole_size(size_t bytes) {
+    return sizeof(flight_header) + bytes + FLIGHT_SPILL;
+  }
+  // Makes a ring in a new area of the arena, which is at this offset.
+  static FlightRing make_in_arena(uint32_t offset, std::span<std::byte> area, size_t bytes);
+  // Opens one, by its place. Fails with ExitCode::os.
+  static Result<FlightRing> open_in_arena(uint32_t place, std::span<std::byte> area);
 
   // Result of a walk from the newest to the oldest record. Uses one byte per record: a ring may
   // contain many millions.
@@ -63,23 +71,27 @@ class FlightRing {
   // Empties the ring. Idempotent.
   void clear();
 
+  // Its map; -1: it is in the arena.
   [[nodiscard]] int map_fd() const { return map_.get(); }
+  // Offset of its data in the arena, by which programs find it; 0: it is in a map.
+  [[nodiscard]] uint32_t place() const { return place_; }
   // Memory of the ring, in bytes.
-  [[nodiscard]] size_t memory() const { return mapping_.size(); }
+  [[nodiscard]] size_t memory() const { return memory_.size(); }
 
  private:
-  FlightRing(Fd map, Mapping mapping, size_t bytes)
-      : map_(std::move(map)), mapping_(std::move(mapping)), bytes_(bytes) {}
+  FlightRing(std::span<std::byte> memory, size_t bytes) : memory_(memory), bytes_(bytes) {}
   [[nodiscard]] flight_header& header() const {
-    return *reinterpret_cast<flight_header*>(mapping_.data());
+    return *reinterpret_cast<flight_header*>(memory_.data());
   }
   [[nodiscard]] const std::byte* at(uint64_t position) const {
-    return mapping_.data() + sizeof(flight_header) + (position & (bytes_ - 1));
+    return memory_.data() + sizeof(flight_header) + (position & (bytes_ - 1));
   }
 
   Fd map_;
-  Mapping mapping_;
+  Mapping mapping_;  // of the map
+  std::span<std::byte> memory_;
   size_t bytes_;
+  uint32_t place_ = 0;
 };
 
 }  // namespace ktraced

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Banks of other sizes for the flight recorder.
-#include <bpf/bpf.h>
-
 #include <atomic>
-#include <cerrno>
 #include <numeric>
 #include <utility>
 
@@ -11,68 +8,58 @@
 #include "kernel/rings/stream_rings.h"
 
 namespace ktraced {
-namespace {
-
-std::string flight_pin(uint32_t bank, uint32_t cpu) {
-  return fmt::format("flight_{}_{}", bank, cpu);
+NewFlight& NewFlight::operator=(NewFlight&& other) noexcept {
+  std::swap(parts, other.parts);
+  std::swap(memory, other.memory);
+  std::swap(banks, other.banks);
+  return *this;
 }
 
-std::string retired_pin(uint32_t cpu) { return fmt::format("retired_{}", cpu); }
-
-Result<> put_into(int rings, uint32_t index, const FlightRing& ring) {
-  const int fd = ring.map_fd();
-  if (bpf_map_update_elem(rings, &index, &fd, BPF_ANY) != 0)
-    return fail(ExitCode::os, "cannot use a flight ring: {}", errno_text(errno));
-  return {};
+NewFlight::~NewFlight() {
+  for (uint32_t bank = 0; bank < banks.size(); ++bank)
+    for (const auto& [cpu, ring] : banks[bank]) {
+      if (ring.place() != 0) memory->hide(bank, cpu, ring);
+      memory->free(bank, cpu, ring);
+    }
 }
-
-}  // namespace
 
 Result<NewFlight> NewFlight::make(const BpfObject& object, const KernelFeatures& features,
                                   const BpfSizes& sizes, const std::vector<uint32_t>& cpus) {
   auto parts = object.load_sized(features, sizes);
   if (!parts) return propagate(parts);
-  NewFlight next{.parts = std::move(*parts), .banks = {}};
+  NewFlight next;
+  next.parts = std::move(*parts);
+  const FlightMemory memory(object, next.parts.maps.at("flight_rings").get(),
+                            next.parts.maps.at(".rodata.layout").get());
+  next.memory = memory;
   if (cpus.empty()) return next;
   next.banks.resize(sizes.flight_banks);
   for (uint32_t bank = 0; bank < sizes.flight_banks; ++bank)
     for (const uint32_t cpu : cpus) {
-      auto ring = FlightRing::make(cpu, bank, sizes.flight_bytes);
+      auto ring = memory.make(bank, cpu, sizes.flight_bytes);
       if (!ring) return propagate(ring);
-      if (auto put = put_into(next.parts.maps.at("flight_rings").get(),
-                              bank * possible_cpus() + cpu, *ring);
-          !put)
-        return propagate(put);
-      next.banks[bank].emplace(cpu, std::move(*ring));
+      const auto added = next.banks[bank].emplace(cpu, std::move(*ring)).first;
+      if (auto shown = memory.show(bank, cpu, added->second); !shown) return propagate(shown);
     }
   return next;
 }
 
-std::string FlightRecorder::pin_name(uint32_t bank, uint32_t cpu) const {
-  return bank == retired_bank() ? retired_pin(cpu) : flight_pin(bank, cpu);
-}
-
 // Its rings have the sizes of an earlier configuration.
 Result<> FlightRecorder::adopt_retired() {
-  const Pins* pins = object_.pins();
-  if (pins == nullptr) return {};
   for (uint32_t cpu = 0; cpu < possible_cpus_; ++cpu) {
-    Fd map = pins->get(Pins::Kind::ring, retired_pin(cpu));
-    if (!map) continue;
-    auto ring = FlightRing::open(std::move(map));
+    auto ring = memory_.adopt(FlightMemory::kRetired, cpu, 0);
     if (!ring) return propagate(ring);
-    banks_.back().rings.emplace(cpu, std::move(*ring));
+    if (!*ring) continue;
+    banks_.back().rings.emplace(cpu, std::move(**ring));
     banks_.back().use = Use::frozen;
   }
   return {};
 }
 
 Result<BankLog> FlightRecorder::stage(const NewFlight& next) const {
-  if (const Pins* pins = object_.pins())
-    for (uint32_t bank = 0; bank < next.banks.size(); ++bank)
-      for (const auto& [cpu, ring] : next.banks[bank])
-        if (auto done = pins->stage(Pins::Kind::ring, flight_pin(bank, cpu), ring.map_fd()); !done)
-          return propagate(done);
+  for (uint32_t bank = 0; bank < next.banks.size(); ++bank)
+    for (const auto& [cpu, ring] : next.banks[bank])
+      if (auto done = next.memory->stage(bank, cpu, ring); !done) return propagate(done);
   return BankLog::open(next.parts.maps.at("flight_banks").get(), next.parts.sizes.log_entries(),
                        schema_, count_missed_);
 }
@@ -93,9 +80,7 @@ uint64_t FlightRecorder::discard(uint32_t bank) {
 
 // Its records stay counted by its rings.
 void FlightRecorder::retire(uint32_t bank) {
-  for (const auto& [cpu, ring] : banks_[bank].rings)
-    if (const Pins* pins = object_.pins())
-      static_cast<void>(pins->rename(Pins::Kind::ring, flight_pin(bank, cpu), retired_pin(cpu)));
+  for (const auto& [cpu, ring] : banks_[bank].rings) memory_.retire(bank, cpu, ring);
 }
 
 uint64_t FlightRecorder::replace(NewFlight& next, BankLog log, bool keep) {
@@ -114,10 +99,11 @@ uint64_t FlightRecorder::replace(NewFlight& next, BankLog log, bool keep) {
     }
   }
   sizes_ = next.parts.sizes;
+  memory_ = *next.memory;
   banks_.clear();
   enabled_ = !next.banks.empty();
   if (!enabled_) return discarded;
-  for (auto& rings : next.banks)
+  for (auto& rings : std::exchange(next.banks, {}))
     banks_.push_back({.use = Use::spare, .counted_late = false, .rings = std::move(rings)});
   banks_.front().use = Use::written;
   banks_.push_back(std::move(retired));

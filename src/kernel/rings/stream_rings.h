@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The stream rings of a session: one BPF ring buffer for each CPU.
+// The stream rings of a session: one for each CPU.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "kernel/programs/bpf_object.h"
-#include "kernel/rings/ring_reader.h"
+#include "kernel/rings/stream_places.h"
 
 namespace ktraced {
 
-// Owns the rings of one session and keeps them in the programs' map of rings. A CPU gets its ring
+// Owns the rings of one session and gives them to the programs. A CPU gets its ring
 // when it comes online, and keeps it when it goes offline.
 class StreamRings {
  public:
@@ -33,16 +34,14 @@ class StreamRings {
   Result<> add_cpu(uint32_t cpu);
   // Replaces all rings by empty ones of another size. Returns the old ones, to which no program
   // writes any more; on failure (ExitCode::os) they stay active.
-  Result<std::map<uint32_t, RingReader>> resize(size_t ring_bytes);
+  Result<std::map<uint32_t, StreamRing>> resize(size_t ring_bytes);
 
   [[nodiscard]] uint32_t session() const { return session_; }
-  [[nodiscard]] std::map<uint32_t, RingReader>& rings() { return rings_; }
-  [[nodiscard]] const std::map<uint32_t, RingReader>& rings() const { return rings_; }
+  [[nodiscard]] std::map<uint32_t, StreamRing>& rings() { return rings_; }
+  [[nodiscard]] const std::map<uint32_t, StreamRing>& rings() const { return rings_; }
   [[nodiscard]] size_t ring_bytes() const { return ring_bytes_; }
 
  private:
-  [[nodiscard]] uint32_t index(uint32_t cpu) const { return session_ * cpus_ + cpu; }
-  Result<> install(uint32_t cpu, const RingReader& ring);
   void note_ring_bytes(size_t ring_bytes);
 
   const BpfObject& object_;
@@ -51,11 +50,9 @@ class StreamRings {
   size_t ring_bytes_;
   bool pinned_;
   bool retired_ = false;
-  std::map<uint32_t, RingReader> rings_;
+  std::unique_ptr<StreamPlaces> places_;
+  std::map<uint32_t, StreamRing> rings_;
 };
-
-// Removes the rings that an earlier daemon has left to a session.
-void remove_left_rings(const BpfObject& object, uint32_t session);
 
 // Numbers of the CPUs that are online now, ascending.
 [[nodiscard]] std::vector<uint32_t> online_cpus();

@@ -20,23 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kProcBytesMax = 65536;  // limit for a thread's file
 
-std::optional<uint32_t> number(const fs::path& name) {
-  const std::string text = name.filename();
-  uint32_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Start time of a thread in nanoseconds since boot: field 22 of its stat file, in clock ticks.
-uint64_t start_time(const fs::path& thread) {
-  const std::string line = read_file(thread / "stat", kProcBytesMax).value_or("");
-  size_t at = line.rfind(')');  // ends comm, which may contain anything
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
-  if (at == std::string::npos) return 0;
-  return std::strtoull(line.c_str() + at, nullptr, 10) * proc_tick_ns();
-}
-
 // The number behind a label in the text of a status file; 0 if it is not there.
 uint32_t number_behind(std::string_view label, const std::string& status) {
   const size_t at = status.find(label);
@@ -55,7 +38,8 @@ Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
   const std::string_view comm = comm_of_proc(*text);
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.tgid = tgid;
-  info.start_time = start_time(thread);
+  info.start_time =
+      start_in_stat(read_file(thread / "stat", kProcBytesMax).value_or("")).value_or(0);
   return info;
 }
 
@@ -64,6 +48,20 @@ Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
 uint64_t proc_tick_ns() {
   static const auto ns = 1'000'000'000U / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
   return ns;
+}
+
+std::optional<uint32_t> proc_id(std::string_view name) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<uint64_t> start_in_stat(const std::string& line) {
+  size_t at = line.rfind(')');  // ends comm, which may contain anything
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoull(line.c_str() + at, nullptr, 10) * proc_tick_ns();
 }
 
 std::string_view comm_of_proc(std::string_view text) {
@@ -81,10 +79,10 @@ Result<> for_each_proc_thread(const std::function<void(uint32_t tid, const task_
     return read.has_value();
   };
   note(for_each_entry("/proc", [&](const fs::directory_entry& process) {
-    auto tgid = number(process.path());
+    auto tgid = proc_id(process.path().filename().native());
     if (!tgid) return;
     note(for_each_entry(process.path() / "task", [&](const fs::directory_entry& thread) {
-      auto tid = number(thread.path());
+      auto tid = proc_id(thread.path().filename().native());
       if (!tid) return;
       if (const auto info = read_thread(thread.path(), *tgid); note(info)) visit(*tid, *info);
     }));

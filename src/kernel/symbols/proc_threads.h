@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -13,6 +15,13 @@ namespace ktraced {
 
 // The clock tick of /proc in nanoseconds: the resolution of its start times.
 [[nodiscard]] uint64_t proc_tick_ns();
+
+// The id of a process or thread that a directory of /proc is named after; nothing: it is none.
+[[nodiscard]] std::optional<uint32_t> proc_id(std::string_view name);
+
+// Start time of a thread or process in nanoseconds since boot, rounded down to a tick: field 22 in
+// the text of its "stat" file.
+[[nodiscard]] std::optional<uint64_t> start_in_stat(const std::string& line);
 
 // A thread's name as the tracepoints report it, from the text of its "comm" file in /proc. The file
 // adds a kworker's current work to its name: "kworker/0:1-events".

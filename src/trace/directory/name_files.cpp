@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/directory/bounded_json.h"
 
@@ -61,11 +62,10 @@ bool read_hex(std::string_view text, uint64_t& value) {
 }
 
 // The bytes of a name: in KEY_hex if they are not UTF-8, else in KEY.
-template <size_t Size>
-bool read_name(const json& entry, const std::string& key, char (&name)[Size]) {
+bool read_bytes(const json& entry, const std::string& key, std::string& bytes) {
   auto text = entry.find(key);
   if (text == entry.end() || !text->is_string()) return false;
-  std::string bytes = text->get<std::string>();
+  bytes = text->get<std::string>();
   if (auto hex = entry.find(key + "_hex"); hex != entry.end() && hex->is_string()) {
     const auto& digits = hex->get_ref<const std::string&>();
     bytes.clear();
@@ -75,6 +75,13 @@ bool read_name(const json& entry, const std::string& key, char (&name)[Size]) {
       bytes += static_cast<char>(byte);
     }
   }
+  return true;
+}
+
+template <size_t Size>
+bool read_name(const json& entry, const std::string& key, char (&name)[Size]) {
+  std::string bytes;
+  if (!read_bytes(entry, key, bytes)) return false;
   std::memset(name, 0, Size);
   bytes.copy(name, Size);
   return true;
@@ -125,6 +132,21 @@ Result<> read_cgroups(const TraceDirectory& trace, NameTable& names) {
         !read_name(entry, "path", cgroup.path))
       return false;
     return apply(cgroup, METADATA_cgroup, names);
+  });
+}
+
+Result<> read_commands(const TraceDirectory& trace, NameTable& names) {
+  return read_entries(trace, kCommandsFile, [&](const std::string&, const json& entry) {
+    CommandLine command;
+    if (!entry.is_object() || !read_integer(entry, "read_ns", command.read_ns) ||
+        !read_integer(entry, "pid", command.pid) ||
+        !read_integer(entry, "start_ns", command.start_ns) ||
+        !read_bytes(entry, "text", command.text))
+      return false;
+    if (const auto cut = entry.find("cut"); cut != entry.end()) command.cut = *cut == true;
+    std::vector<std::byte> record;
+    append_command_record(command, record);
+    return names.apply(RecordView(record.data()));
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reads the names of a trace directory: tasks.json, caches.json, cgroups.json,
-// symbols.json.
+// commands.json, symbols.json.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,13 @@ using SymbolMap = std::unordered_map<uint64_t, std::string>;
 Result<> read_tasks(const TraceDirectory& trace, NameTable& names);
 Result<> read_caches(const TraceDirectory& trace, NameTable& names);
 Result<> read_cgroups(const TraceDirectory& trace, NameTable& names);
+Result<> read_commands(const TraceDirectory& trace, NameTable& names);
 Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
 
 inline constexpr const char* kTasksFile = "tasks.json";
 inline constexpr const char* kCachesFile = "caches.json";
-inline constexpr const char* kCgroupsFile = "cgroups.json";  // not in older traces
+inline constexpr const char* kCgroupsFile = "cgroups.json";    // not in older traces
+inline constexpr const char* kCommandsFile = "commands.json";  // likewise
 inline constexpr const char* kSymbolsFile = "symbols.json";
 
 }  // namespace ktraced

@@ -100,6 +100,7 @@ void TraceReader::read_names(const TraceDirectory& trace) {
   take(kTasksFile, read_tasks, names_);
   take(kCachesFile, read_caches, names_);
   if (path_exists(path_ / kCgroupsFile)) take(kCgroupsFile, read_cgroups, names_);
+  if (path_exists(path_ / kCommandsFile)) take(kCommandsFile, read_commands, names_);
   take(kSymbolsFile, read_symbols, symbols_);
 }
 

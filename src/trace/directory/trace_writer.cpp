@@ -237,7 +237,8 @@ Schema TraceWriter::schema_of_records() const {
 Result<> TraceWriter::write_names() const {
   if (auto done = directory_.write("tasks.json", names_.tasks_json()); !done) return done;
   if (auto done = directory_.write("caches.json", names_.caches_json()); !done) return done;
-  return directory_.write("cgroups.json", names_.cgroups_json());
+  if (auto done = directory_.write("cgroups.json", names_.cgroups_json()); !done) return done;
+  return directory_.write("commands.json", names_.commands_json());
 }
 
 std::vector<CpuAccount> TraceWriter::accounts() const {

@@ -2,6 +2,7 @@
 #include "trace/merge/history.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "trace/merge/window_sink.h"
@@ -13,6 +14,14 @@ namespace {
 bool same_boot(const TraceOrigin& a, const TraceOrigin& b) {
   if (!a.boot_id.empty() && !b.boot_id.empty()) return a.boot_id == b.boot_id;
   return a.host == b.host && a.kernel == b.kernel;
+}
+
+bool is_same_as_any(const std::filesystem::path& directory,
+                    std::span<const std::filesystem::path> others) {
+  return std::ranges::any_of(others, [&](const std::filesystem::path& other) {
+    std::error_code unknown;
+    return std::filesystem::equivalent(directory, other, unknown);
+  });
 }
 
 bool any_overlap(const std::vector<TraceReader>& by_begin) {
@@ -30,7 +39,9 @@ Result<History> History::open(std::span<const std::filesystem::path> directories
                               bool allow_unfinished) {
   auto shared = std::make_shared<std::vector<TraceReader>>();
   std::vector<TraceReader>& traces = *shared;
-  for (const auto& directory : directories) {
+  for (size_t i = 0; i < directories.size(); ++i) {
+    const auto& directory = directories[i];
+    if (is_same_as_any(directory, directories.first(i))) continue;
     auto trace = TraceReader::open(directory, allow_unfinished);
     if (!trace) return propagate(trace);
     if (!traces.empty() && !same_boot(traces.front().manifest().origin, trace->manifest().origin))
@@ -122,17 +133,10 @@ Result<> History::skip(PacketFile& file) const {
   return file.skip_before(window_.begin_ns, PacketFile::Losses::skip);
 }
 
-TimeWindow History::extent() {
-  TimeWindow extent{.begin_ns = UINT64_MAX, .end_ns = 0};
-  for (TraceReader& trace : *traces_) {
-    const TimeWindow part = trace.unfinished()
-                                ? trace.packets_window()
-                                : TimeWindow{.begin_ns = window_of(trace.manifest()).begin_ns,
-                                             .end_ns = trace.end_ns()};
-    extent.begin_ns = std::min(extent.begin_ns, part.begin_ns);
-    extent.end_ns = std::max(extent.end_ns, part.end_ns);
-  }
-  return extent;
+TimeWindow History::extent(size_t source) {
+  TraceReader& trace = (*traces_)[source];
+  if (trace.unfinished()) return trace.packets_window();
+  return {.begin_ns = window_of(trace.manifest()).begin_ns, .end_ns = trace.end_ns()};
 }
 
 uint64_t History::complete_until() const {

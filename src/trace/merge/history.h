@@ -24,8 +24,8 @@ namespace ktraced {
 // Move-only.
 class History {
  public:
-  // Fails as TraceReader::open does, and with ExitCode::usage for traces whose times cannot
-  // be compared.
+  // A directory that is given twice is read once. Fails as TraceReader::open does, and with
+  // ExitCode::usage for traces whose times cannot be compared.
   static Result<History> open(std::span<const std::filesystem::path> directories,
                               bool allow_unfinished = false);
   // Reads the same part of the same traces from its beginning; manifests and names are shared. Must
@@ -47,9 +47,9 @@ class History {
   // that time: from then on, all is as if nothing had been left out. Only for a single trace
   // without a window.
   void begin_at(uint64_t ns) { begin_ns_ = ns; }
-  // From the first to the last record; of unfinished traces, what they have now. Ends before it
-  // begins if there are no records.
-  [[nodiscard]] TimeWindow extent();
+  // From the first to the last record of a trace; of an unfinished one, what it has now. Ends
+  // before it begins if there are no records.
+  [[nodiscard]] TimeWindow extent(size_t source);
 
   // The rest of the events of a CPU in a trace, which cannot be read because a file is damaged or
   // missing.

@@ -82,6 +82,9 @@ void NameLog::add(std::span<const std::byte> records) {
       if (const auto cgroup =
               read_record<rec_metadata_cgroup>(view, offsetof(rec_metadata_cgroup, path)))
         cgroups_[cgroup->cgroup] = *cgroup;
+    } else if (auto command = command_of(view)) {
+      CommandLine& last = commands_[{command->pid, command->start_ns}];
+      if (last.read_ns <= command->read_ns) last = std::move(*command);
     }
     records = records.subspan(size);
   }
@@ -130,6 +133,15 @@ std::string NameLog::cgroups_json() const {
   return list("cgroups", cgroups_, [](const auto& entry, auto out) {
     fmt::format_to(out, "{{\"id\":{},{}}}", entry.first,
                    name_member("path", text_of(entry.second.path)));
+  });
+}
+
+std::string NameLog::commands_json() const {
+  return list("commands", commands_, [](const auto& entry, auto out) {
+    const CommandLine& command = entry.second;
+    fmt::format_to(out, "{{\"read_ns\":{},\"pid\":{},\"start_ns\":{},{}{}}}", command.read_ns,
+                   command.pid, command.start_ns, name_member("text", command.text),
+                   command.cut ? ",\"cut\":true" : "");
   });
 }
 

@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bpf/records.h"
+#include "trace/metadata/command_record.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
@@ -21,13 +23,14 @@ class NameLog {
   void add(std::span<const std::byte> records);
 
   // The last reported name of each thread, and all caches and control groups: as metadata records,
-  // for a trace that continues this one.
+  // for a trace that continues this one. Without command lines: they may have changed since.
   [[nodiscard]] std::vector<std::byte> last() const;
 
-  // The contents of tasks.json, caches.json and cgroups.json, one name per line.
+  // The contents of tasks.json, caches.json, cgroups.json and commands.json, one entry per line.
   [[nodiscard]] std::string tasks_json() const;
   [[nodiscard]] std::string caches_json() const;
   [[nodiscard]] std::string cgroups_json() const;
+  [[nodiscard]] std::string commands_json() const;
 
  private:
   void add_task(const rec_metadata_task& task);
@@ -36,6 +39,8 @@ class NameLog {
   std::unordered_map<uint32_t, size_t> newest_;         // tid → index of its last in tasks_
   std::map<uint64_t, rec_metadata_slab_cache> caches_;  // by address
   std::map<uint64_t, rec_metadata_cgroup> cgroups_;     // by id
+  // The last one of each process, by its id and start.
+  std::map<std::pair<uint32_t, uint64_t>, CommandLine> commands_;
 };
 
 }  // namespace ktraced

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace ktraced {
 
@@ -65,7 +66,25 @@ bool NameTable::apply(RecordView record) {
     caches_[cache.cache].assign(cache.name, ::strnlen(cache.name, sizeof(cache.name)));
     return true;
   }
+  if (record.id() == METADATA_command) return apply_command(record);
   return record.id() == METADATA_cgroup && apply_cgroup(record);
+}
+
+bool NameTable::apply_command(RecordView record) {
+  auto command = ktraced::command_of(record);
+  if (!command) return false;
+  if (commands_.size() >= std::max(kMaxCommands, max_tasks_)) commands_.clear();
+  CommandLine& known = commands_[{command->pid, command->start_ns}];
+  if (known.read_ns <= command->read_ns) known = std::move(*command);
+  return true;
+}
+
+const CommandLine* NameTable::command_of(uint32_t pid, uint64_t start_ns) const {
+  const CommandLine* found = nullptr;
+  for (auto at = commands_.lower_bound({pid, 0}); at != commands_.end() && at->first.first == pid;
+       ++at)
+    if (is_of_process(at->second, start_ns)) found = &at->second;
+  return found;
 }
 
 bool NameTable::apply_cgroup(RecordView record) {

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names and control groups of threads over time, and names of slab caches.
+// Names and control groups of threads over time, command lines of processes, and names of slab
+// caches.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "trace/metadata/command_record.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
@@ -39,6 +43,7 @@ class NameTable {
   static constexpr size_t kMaxTasks = 131072;
   static constexpr size_t kMaxCaches = 65536;
   static constexpr size_t kMaxCgroups = 65536;
+  static constexpr size_t kMaxCommands = 65536;
 
   explicit NameTable(size_t max_tasks = kMaxTasks, size_t versions_per_task = kVersionsPerTask)
       : max_tasks_(max_tasks), versions_per_task_(versions_per_task) {}
@@ -63,6 +68,16 @@ class NameTable {
   // apply().
   [[nodiscard]] std::string_view cgroup_path(uint64_t id) const;
 
+  // The command line of a process, as it was last read. `start_ns`: of the process; 0: unknown.
+  // Null if it was not read. Valid until the next apply().
+  [[nodiscard]] const CommandLine* command_of(uint32_t pid, uint64_t start_ns) const;
+  // Calls `visit(command)` for each command line, those of a process id in the order of their
+  // processes.
+  template <class Visit>
+  void for_each_command(Visit&& visit) const {
+    for (const auto& [process, command] : commands_) visit(command);
+  }
+
   // Calls `visit(tid, versions)` for each thread, in no order; `versions` is a vector of TaskName
   // in time order. A version of process 0 says that the thread had ended.
   template <class Visit>
@@ -79,6 +94,7 @@ class NameTable {
 
   void apply_task(const rec_metadata_task& record);
   bool apply_cgroup(RecordView record);
+  bool apply_command(RecordView record);
   [[nodiscard]] const TaskName* move_of(uint32_t leader, uint64_t ts) const;
   void evict_unused();
 
@@ -87,7 +103,8 @@ class NameTable {
   mutable uint64_t clock_ = 0;
   std::unordered_map<uint32_t, Task> tasks_;
   std::unordered_map<uint64_t, std::string> caches_;
-  std::unordered_map<uint64_t, std::string> cgroups_;  // paths by id
+  std::unordered_map<uint64_t, std::string> cgroups_;              // paths by id
+  std::map<std::pair<uint32_t, uint64_t>, CommandLine> commands_;  // by process id and start
 };
 
 }  // namespace ktraced

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the answers in docs/query.md anew: the output of each command that it shows.
+"""Writes the answers in docs/query.md anew: the output of each command that it shows, for FILES without standard error.
 
     update_query_doc.py KTRACECTL
 """
@@ -11,14 +11,15 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[3]
 PAGE = SOURCE / "docs/query.md"
-TRACE = SOURCE / "tests/data/recorded/6.12-whole"
-COMMAND = re.compile(r"""(```\n\$ ktracectl query DIR (['"])(.*?)\2\n)(.*?)(```\n)""", re.DOTALL)
+TRACES = {"DIR": SOURCE / "tests/data/recorded/6.12-whole", "FILES": SOURCE / "tests/data/recorded/6.12-strings"}
+COMMAND = re.compile(r"""(```\n\$ ktracectl query (DIR|FILES) (['"])(.*?)\3\n)(.*?)(```\n)""", re.DOTALL)
 
 
 def answered(match):
-    command = [sys.argv[1], "query", TRACE, match[3]]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return match[1] + done.stdout + match[5]
+    command = [sys.argv[1], "query", TRACES[match[2]], match[4]]
+    errors = subprocess.STDOUT if match[2] == "DIR" else subprocess.DEVNULL
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+    return match[1] + done.stdout + match[6]
 
 
 PAGE.write_text(COMMAND.sub(answered, PAGE.read_text()))

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/client/daemon.h"
-#include "harness/machine/private_mounts.h"
+#include "harness/disks/private_mounts.h"
 
 namespace ktraced::live {
 namespace {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <string>
 
-#include "harness/client/daemon.h"
+#include "harness/client/process_rows.h"
 
 namespace ktraced::live {
 namespace {
@@ -48,15 +48,11 @@ class Parents : public testing::Test {
   }
   // As the report has it; null if there is no such row, or its parent is not known.
   json reported(const std::string& trace, pid_t pid) {
-    const json report =
-        json::parse(daemon_.ctl_ok({"--json", "report", "processes", trace, "--top", "all"}));
-    for (const json& row : report["processes"]["rows"])
-      if (row["pid"] == pid) return row["parent"];
-    return {};
+    const json row = process_row(daemon_, trace, pid);
+    return row.is_null() ? row : row["parent"];
   }
   json queried(const std::string& trace, pid_t pid) {
-    const std::string sql = "SELECT parent_pid FROM processes WHERE pid = " + std::to_string(pid);
-    return json::parse(daemon_.ctl_ok({"--json", "query", trace, sql}))["parent_pid"];
+    return process_column(daemon_, trace, pid, "parent_pid");
   }
 
   Family family_;  // before the daemon

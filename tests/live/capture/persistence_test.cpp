@@ -19,6 +19,7 @@
 namespace ktraced::live {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 Trace trace_of(const json& snapshot) {
@@ -152,15 +153,22 @@ std::filesystem::path pinned_object(const Daemon& daemon) {
   return {};
 }
 
+std::string metrics_at(const std::string& socket) {
+  return run({"curl", "--silent", "--unix-socket", socket, "http://localhost/metrics"}).out;
+}
+
 json take_snapshot(Daemon& daemon) { return daemon.call("snapshot.take", {{"wait", true}}); }
 
 // As after an upgrade from a daemon with other programs, which was killed.
 TEST(Persistence, ReportsWhereUsersLookThatTheHistoryOfAnotherBuildIsLost) {
   TempDir directory;
+  const std::string metrics = directory.path() / "metrics.sock";
   json config = output_config(directory.path() / "d");
   config["flight"] = {{"enabled", true}, {"buffer_kb", 1024}};
+  config["metrics"] = {{"listen", metrics}};
   Daemon daemon(config);
   EXPECT_TRUE(daemon.call("status")["replaced"].empty());
+  EXPECT_THAT(metrics_at(metrics), HasSubstr("\nktraced_history_lost_seconds 0\n"));
   EXPECT_TRUE(complete_but_for_missed(take_snapshot(daemon)));
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
   daemon.end(SIGKILL);
@@ -176,6 +184,7 @@ TEST(Persistence, ReportsWhereUsersLookThatTheHistoryOfAnotherBuildIsLost) {
   EXPECT_GT(replaced[0]["since_ns"], 0);
   EXPECT_LT(replaced[0]["since_ns"], replaced[0]["until_ns"]);
   EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("lost, except for what is on disk: the last "));
+  EXPECT_THAT(metrics_at(metrics), ContainsRegex("\nktraced_history_lost_seconds [0-9.]*[1-9]"));
   const std::string lost = "what " + other + " recorded from ";
   const json first = take_snapshot(daemon);
   EXPECT_EQ(first["complete"], false);

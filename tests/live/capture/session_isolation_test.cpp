@@ -61,6 +61,11 @@ TEST(SessionIsolation, ThreeSessionsHaveExactlyTheirOwn) {
   EXPECT_EQ(count(first, "sys_exit", "recorded") + count(first, "sys_exit", "filtered"), 0U);
   EXPECT_EQ(count(second, "sys_exit", "recorded"), static_cast<uint64_t>(2 * calls));
   EXPECT_GE(count(second, "sys_exit", "filtered"), static_cast<uint64_t>(calls));
+  // It stores its hits directly, beside the sessions, and rejects only those of the daemon.
+  const json recorder = session(daemon, "recorder");
+  EXPECT_GE(count(recorder, "sys_enter", "recorded"), static_cast<uint64_t>(3 * calls));
+  EXPECT_LT(count(recorder, "sys_enter", "filtered"), 1'000'000U);
+  EXPECT_EQ(count(recorder, "sys_enter", "dropped"), 0U);
   one.finish();
   other.finish();
 

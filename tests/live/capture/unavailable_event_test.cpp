@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "harness/client/daemon.h"
-#include "harness/machine/private_mounts.h"
+#include "harness/disks/private_mounts.h"
 
 namespace ktraced::live {
 namespace {

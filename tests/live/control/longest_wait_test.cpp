@@ -62,7 +62,7 @@ TEST(LongestWait, IsShortForStoppingWhileLongManifestsAreRead) {
 using Connections = std::vector<std::unique_ptr<RpcConnection>>;
 
 // Each takes the daemon more than 100 ms.
-constexpr int kSearches = 30;
+constexpr int kSearches = 10;
 
 // Connections that ask for all tracepoints at once: together they take seconds.
 Connections begin_searches(const Daemon& daemon) {
@@ -85,17 +85,14 @@ json finish_searches(const Connections& connections) {
   return json::parse(last)["result"];
 }
 
-// Many searches at once: one alone would not take longer than what a busy machine is allowed.
+// Others are answered not only between two searches, but also within each.
 TEST(LongestWait, IsShortWhileAllTracepointsAreListed) {
   Daemon daemon;
   json all;
   for (const char* method : {"version", "events.list"}) {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto wait = longest_wait(
+    const Waits waits = waits_during(
         daemon.socket(), [&] { all = finish_searches(begin_searches(daemon)); }, method);
-    EXPECT_LT(wait, kLong) << method;
-    EXPECT_GT(std::chrono::steady_clock::now() - begin, 3 * kLong)
-        << "too few searches to show anything";
+    EXPECT_GE(waits.answers, 3 * kSearches) << method;
   }
   const json built_in = daemon.call("events.list");
   EXPECT_GT(all["events"].size(), built_in["events"].size() + 100);
@@ -112,26 +109,25 @@ TEST(LongestWait, EndsWhenTheWorkThrows) {
 
 }  // namespace
 
-// One program is loaded at a time, and an emulated processor takes some 200 ms for it.
+// One program is loaded at a time, and others are answered between two of them: how long a load
+// takes does not matter.
 TEST(Probe, DoesNotDelayOtherClientsWhenManyAreAdded) {
+  constexpr int kProbes = 30, kLeast = kProbes / 3;
   Daemon daemon;
   std::string many;
   json config = json::object();
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < kProbes; ++i) {
     many += fmt::format("p:m{} vfs_read count=$arg3:u64\n", i);
     config["probes"].push_back(fmt::format("p:r{} vfs_read count=$arg3:u64", i));
   }
   json added;
-  const auto adding = longest_wait(daemon.socket(), [&] { added = add(daemon, many); });
+  EXPECT_GE(waits_during(daemon.socket(), [&] { added = add(daemon, many); }).answers, kLeast);
   EXPECT_EQ(added["added"].size(), 30U);
   EXPECT_EQ(probe(daemon, "kprobes:m29")["available"], true);
   daemon.write_config(config);
-  const auto reloading = longest_wait(daemon.socket(), [&] { daemon.call("reload"); });
+  EXPECT_GE(waits_during(daemon.socket(), [&] { daemon.call("reload"); }).answers, kLeast);
   EXPECT_EQ(probe(daemon, "kprobes:r29")["available"], true);
-  const auto clearing = longest_wait(daemon.socket(), [&] { daemon.call("probe.clear"); });
-  for (const auto& [name, wait] :
-       {std::pair("add", adding), std::pair("reload", reloading), std::pair("clear", clearing)})
-    EXPECT_LT(wait, 1s) << name;
+  EXPECT_GE(waits_during(daemon.socket(), [&] { daemon.call("probe.clear"); }).answers, 1);
 }
 
 TEST(Probe, AddsNoneOfManyWhenOneIsRefused) {

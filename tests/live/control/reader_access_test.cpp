@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -14,6 +13,7 @@
 #include "harness/client/daemon.h"
 #include "harness/client/show.h"
 #include "harness/machine/as_user.h"
+#include "harness/machine/hidden_addresses.h"
 #include "schema/schema_json.h"
 #include "trace/metadata/account_record.h"
 #include "trace/packet/field_value.h"
@@ -31,20 +31,6 @@ constexpr uid_t kReader = 65534;
 constexpr gid_t kReaders = 65534;  // nogroup
 constexpr uint64_t kKernelSpace = 0xff00000000000000;
 constexpr auto kWhile = 300ms;
-
-// Makes the kernel hide its addresses from ordinary users.
-class HiddenAddresses {
- public:
-  HiddenAddresses() {
-    std::ifstream(kSetting) >> before_;
-    std::ofstream(kSetting) << "1";
-  }
-  ~HiddenAddresses() { std::ofstream(kSetting) << before_; }
-
- private:
-  static constexpr const char* kSetting = "/proc/sys/kernel/kptr_restrict";
-  std::string before_ = "0";
-};
 
 // A subscription, as a program of the reader or of root sees it.
 class RawStream {
@@ -82,6 +68,11 @@ class RawStream {
 
   [[nodiscard]] const std::vector<RecordView>& events() const { return events_; }
   [[nodiscard]] const std::vector<RecordView>& metadata() const { return metadata_; }
+  [[nodiscard]] bool has_command_of(pid_t pid) const {
+    return std::ranges::any_of(metadata_, [pid](const RecordView& view) {
+      return view.id() == METADATA_command && view.tid() == static_cast<uint32_t>(pid);
+    });
+  }
   // The values of a field, with the times of their events.
   [[nodiscard]] std::multimap<uint64_t, uint64_t> values(const char* event,
                                                          const char* name) const {
@@ -254,11 +245,24 @@ TEST(ReaderAccess, ShowsReadersTheirOwnProcessesOnly) {
   reader.finish();
   EXPECT_GT(reader.count(EVENT_sys_enter, own.pid()), 0U);
   EXPECT_EQ(reader.count(EVENT_sys_enter, others.pid()), 0U);
+  RawStream later(daemon, kReader, {{"name", "later"}}), all(daemon, 0, json::object());
+  later.finish();
+  all.finish();
+  EXPECT_TRUE(later.has_command_of(own.pid()));
+  EXPECT_FALSE(later.has_command_of(others.pid())) << "neither are their arguments";
+  EXPECT_FALSE(later.has_command_of(1));
+  EXPECT_TRUE(all.has_command_of(own.pid()));
+  EXPECT_TRUE(all.has_command_of(others.pid()));
 
   EXPECT_THAT(ask(daemon, "session.list").dump(), Not(HasSubstr("of-root")));
   EXPECT_THAT(ask(daemon, "status").dump(), Not(HasSubstr("of-root")));
-  EXPECT_THAT(refusal(ask(daemon, "session.show", {{"session", "of-root"}})),
-              HasSubstr("control.readers_see"));
+  // As of a session that does not exist, but for its name.
+  for (const char* method : {"session.show", "filter.show"}) {
+    EXPECT_THAT(refusal(ask(daemon, method, {{"session", "of-root"}})),
+                HasSubstr("there is no session 'of-root'"));
+    EXPECT_THAT(refusal(ask(daemon, method, {{"session", "of-nobody"}})),
+                HasSubstr("there is no session 'of-nobody'"));
+  }
   EXPECT_THAT(refusal(ask(daemon, "snapshot.list")), HasSubstr("control.readers_see"));
   EXPECT_THAT(RawStream(daemon, kReader, {{"filter", {{"uid", {0}}}}}).error(),
               HasSubstr("control.readers_see"));

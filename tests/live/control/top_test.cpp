@@ -26,6 +26,19 @@ std::string content_of(const std::filesystem::path& file) {
 
 class Top : public testing::Test {
  protected:
+  void expect_calls_of_a_process() {
+    WaitingTruth caller({"numbered", "0", "1000"});
+    caller.go();
+    const json frame = json::parse(daemon_.ctl_ok({"--json", "top", "--view", "calls", "--count",
+                                                   "1", "--pid", std::to_string(caller.pid())}));
+    caller.finish();
+    const auto counted = std::ranges::find(frame["rows"], "getpriority", [](const json& row) {
+      return row["system_call"].get<std::string>();
+    });
+    ASSERT_NE(counted, frame["rows"].end()) << frame;
+    EXPECT_GT((*counted)["calls_per_s"], 0);
+  }
+
   Daemon daemon_{json{{"events", {{"syscalls", true}, {"sched", true}}},
                       {"flight", {{"enabled", true}, {"buffer_kb", 256}}},
                       {"control", {{"group", "nogroup"}}}}};
@@ -156,22 +169,20 @@ TEST_F(TopScreen, ShowsReadersWhatIsForAdministrators) {
   expect_restored(terminal, "0");
 }
 
+TEST_F(Top, CountsCallsAlsoWhileTheyAreRecordedInOneRecord) {
+  daemon_.write_config({{"events", {{"syscalls", {{"record", "completed"}}}}}});
+  daemon_.call("reload");
+  ASSERT_EQ(daemon_.event_status("sys_completed")["enabled"], true);
+  expect_calls_of_a_process();
+}
+
 TEST_F(Top, PrintsFramesIfItIsNotOnATerminal) {
   const std::string text = daemon_.ctl_ok({"top", "--interval", "100ms", "--count", "2"});
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_EQ(text.find("EVENT "), text.find("\nEVENT ") + 1);
   EXPECT_NE(text.find("\nktraced running"), std::string::npos) << "two frames: " << text;
 
-  WaitingTruth caller({"numbered", "0", "1000"});
-  caller.go();
-  const json frame = json::parse(daemon_.ctl_ok(
-      {"--json", "top", "--view", "calls", "--count", "1", "--pid", std::to_string(caller.pid())}));
-  caller.finish();
-  const auto counted = std::ranges::find(frame["rows"], "getpriority", [](const json& row) {
-    return row["system_call"].get<std::string>();
-  });
-  ASSERT_NE(counted, frame["rows"].end()) << frame;
-  EXPECT_GT((*counted)["calls_per_s"], 0);
+  expect_calls_of_a_process();
 
   const Finished unknown = daemon_.ctl({"top", "--view", "processes", "--event", "nothing"});
   EXPECT_EQ(unknown.exit_code, 64);

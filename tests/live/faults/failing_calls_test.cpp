@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // System calls of the daemon fail, by strace's injection. KTRACED_FAULT_STEP: every how many calls
-// of bpf() one fails in a start of its own; 1 tries them all.
+// of bpf(), or loads and attachments of programs, one fails in a start of its own; 1 tries them
+// all.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 
 #include "harness/client/daemon.h"
+#include "harness/machine/bpf_view.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
@@ -96,6 +100,156 @@ TEST(FailingCalls, OfBpfEndInAMessageOrAnUnavailableEvent) {
     expect_clear_outcome(
         fmt::format("error={}:when={}", call / step % 2 == 0 ? "ENOMEM" : "EPERM", call),
         directory.path() / "log");
+}
+
+// A call of bpf() that loads or attaches a program.
+struct ProgramCall {
+  size_t number = 0;    // among the calls of the main thread, from 1
+  std::string program;  // that it loads, cut to 15 characters by the kernel; empty: it attaches one
+};
+
+std::vector<ProgramCall> program_calls_of_a_start(const fs::path& log) {
+  Daemon daemon(config_of_faults(), with_fault("bpf", "", log));
+  const std::string main_thread = fmt::format("{} ", daemon.pid());
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const std::regex load(R"re(\(BPF_PROG_LOAD.*prog_name="([a-z_]+)")re");
+  const std::set<std::string> trials = {"libbpf_nametest", "typed", "arena"};  // of features
+  std::vector<ProgramCall> calls;
+  std::ifstream in(log);
+  size_t number = 0;
+  std::smatch match;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(main_thread) || !line.contains("bpf(")) continue;
+    ++number;
+    if (std::regex_search(line, match, load)) {
+      if (!trials.contains(match[1])) calls.push_back({.number = number, .program = match[1]});
+    } else if (line.contains("(BPF_RAW_TRACEPOINT_OPEN")) {
+      calls.push_back({.number = number, .program = {}});
+    }
+  }
+  return calls;
+}
+
+// One event or helper program is missing, with the reason; the other events are recorded. Without a
+// program of the arena, the daemon loads all others again, with rings in maps.
+void expect_all_but_one(Daemon& daemon, const std::string& program) {
+  const bool of_arena = program == "make_pages" || program == "free_pages";
+  const json status = daemon.call("status");
+  size_t missing = status["unavailable_helpers"].size();
+  for (const json& helper : status["unavailable_helpers"])
+    EXPECT_THAT(helper["reason"].get<std::string>(), HasSubstr("out of memory")) << helper;
+  for (const auto& [name, event] : status["events"].items()) {
+    if (event["available"] == true) {
+      EXPECT_EQ(event["attached"], event["enabled"]) << name;
+      continue;
+    }
+    ++missing;
+    EXPECT_THAT(event["reason"].get<std::string>(), HasSubstr("out of memory")) << name;
+  }
+  EXPECT_EQ(missing, of_arena ? 0U : 1U) << status["unavailable_helpers"];
+  EXPECT_GT(daemon.call("snapshot.take")["records"].get<uint64_t>(), 0U);
+}
+
+// libbpf tries a load that has failed once more, for the verifier's log.
+std::string fault_of(const ProgramCall& call) {
+  return call.program.empty()
+             ? fmt::format("error=ENOMEM:when={}", call.number)
+             : fmt::format("error=ENOMEM:when={}..{}", call.number, call.number + 1);
+}
+
+// The daemon finds itself with the program "calibrate": without that it does not start.
+void expect_no_start(const ProgramCall& call, const fs::path& log) {
+  try {
+    const Daemon daemon(config_of_faults(), with_fault("bpf", fault_of(call), log));
+    ADD_FAILURE() << "it has started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("ktraced: cannot run a BPF program once at start: "));
+    EXPECT_THAT(error.what(), HasSubstr("out of memory"));
+  }
+}
+
+void expect_service_without(const ProgramCall& call, const fs::path& log) {
+  SCOPED_TRACE(fmt::format("call {}, {}", call.number, call.program));
+  const auto before = pin_directories();
+  if (call.program == "calibrate") {
+    expect_no_start(call, log);
+  } else {
+    Daemon daemon(config_of_faults(), with_fault("bpf", fault_of(call), log));
+    EXPECT_TRUE(daemon.logged(call.program.empty() ? "cannot attach '"
+                                                   : "refused the program '" + call.program));
+    expect_all_but_one(daemon, call.program);
+    const BpfObjects objects = bpf_objects_of(daemon.pid());
+    EXPECT_EQ(daemon.stop().exit_code, 0);
+    EXPECT_TRUE(eventually([&] {
+      const BpfObjects left = still_there(objects);
+      return left.programs.empty() && left.maps.empty() && left.links.empty();
+    }));
+  }
+  EXPECT_EQ(pin_directories(), before);
+  EXPECT_GE(lines_with(log, "(INJECTED)"), 1U);
+}
+
+TEST(FailingPrograms, AreReportedWhileTheOthersServe) {
+  TempDir directory;
+  const fs::path log = directory.path() / "calls";
+  const auto calls = program_calls_of_a_start(log);
+  ASSERT_GT(calls.size(), 40U);
+  const char* chosen = std::getenv("KTRACED_FAULT_STEP");
+  const size_t step = chosen == nullptr ? 5 : std::stoul(chosen);
+  for (size_t i = 0; i < calls.size(); i += step) expect_service_without(calls[i], log);
+}
+
+void expect_helper_reported(Daemon& daemon, const fs::path& metrics, const std::string& reason) {
+  const json helpers = daemon.call("status")["unavailable_helpers"];
+  ASSERT_EQ(helpers.size(), 1U) << helpers;
+  EXPECT_EQ(helpers[0]["program"], "child_born");
+  EXPECT_THAT(helpers[0]["reason"].get<std::string>(), HasSubstr(reason));
+  EXPECT_THAT(daemon.ctl_ok({"status"}),
+              testing::AllOf(HasSubstr("not available: child_born ("), HasSubstr(reason)));
+  EXPECT_THAT(run({"curl", "--silent", "--unix-socket", metrics, "http://localhost/metrics"}).out,
+              HasSubstr("\nktraced_helpers_unavailable 1\n"));
+}
+
+// The next daemon, which adopts the other programs, reports it too.
+TEST(FailingPrograms, OfNoEventAreInTheStatusAndInTheMetrics) {
+  TempDir directory;
+  const fs::path log = directory.path() / "calls", metrics = directory.path() / "metrics.sock";
+  const auto calls = program_calls_of_a_start(log);
+  const auto call = std::ranges::find(calls, "child_born", &ProgramCall::program);
+  ASSERT_NE(call, calls.end());
+  json config = config_of_faults();
+  config["metrics"] = {{"listen", metrics}};
+  Daemon daemon(config, with_fault("bpf", fault_of(*call), log));
+  expect_helper_reported(daemon, metrics, "out of memory");
+  daemon.end(SIGKILL);
+  config["bpffs"] = daemon.pins();
+  Daemon next(config);  // strace would count its calls from 1 again
+  EXPECT_TRUE(next.logged("adopted what"));
+  expect_helper_reported(next, metrics, "refused its program when it was loaded");
+  EXPECT_EQ(next.stop().exit_code, 0);
+}
+
+// Of the daemon's main thread, once it serves.
+TEST(FailingCalls, OfBpfWhileItServesRefuseASessionAndKeepTheHistory) {
+  TempDir directory;
+  const fs::path log = directory.path() / "log";
+  size_t calls = 0;
+  {
+    Daemon daemon(flight_config({{"buffer_kb", 1024}}), with_fault("bpf", "", log));
+    calls = lines_with(log, "bpf(", fmt::format("{} ", daemon.pid()));
+    EXPECT_EQ(daemon.stop().exit_code, 0);
+  }
+  Daemon daemon(flight_config({{"buffer_kb", 1024}}),
+                with_fault("bpf", fmt::format("error=ENOMEM:when={}+", calls + 1), log));
+  WaitingTruth truth({"numbered", "1000"});
+  truth.act();
+  const json refused =
+      RpcConnection(daemon.socket()).call("stream.subscribe", {{"events", {"sched"}}});
+  ASSERT_TRUE(refused.contains("error")) << refused;
+  EXPECT_THAT(refused["error"]["message"].get<std::string>(), HasSubstr("out of memory"));
+  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U);
+  EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
 // Each snapshot is whole or fails with a message; none is left half written.

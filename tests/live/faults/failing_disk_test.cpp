@@ -9,8 +9,8 @@
 
 #include "harness/client/daemon.h"
 #include "harness/client/stream_output.h"
-#include "harness/machine/faulty_disk.h"
-#include "harness/machine/thin_disk.h"
+#include "harness/disks/faulty_disk.h"
+#include "harness/disks/thin_disk.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"

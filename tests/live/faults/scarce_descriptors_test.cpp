@@ -29,8 +29,12 @@ TEST(ScarceDescriptors, FailASnapshotAndKeepTheHistory) {
   EXPECT_THAT(answer["error"]["message"].get<std::string>(),
               HasSubstr("too many open files; raise LimitNOFILE"));
   EXPECT_TRUE(client.call("status").contains("result"));
+  const json session = {{"events", {"sched"}}};
+  EXPECT_THAT(client.call("stream.subscribe", session)["error"]["message"].get<std::string>(),
+              HasSubstr("too many open files"));
   ASSERT_EQ(::prlimit(daemon.pid(), RLIMIT_NOFILE, &before, nullptr), 0);
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 1000));
+  EXPECT_TRUE(client.call("stream.subscribe", session).contains("result"));
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 

@@ -24,6 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kProgramNameBytes = 15;  // the kernel cuts longer ones, and then two are equal
+constexpr int kParts = 6;                 // whose figures are printed
 constexpr size_t kMemoryOfSessionsKb = 16 << 10;  // the allocator keeps some of what it had
 
 long soak_seconds() {
@@ -53,12 +54,23 @@ double processor_seconds(pid_t pid) {
 struct Usage {
   size_t memory_kb = 0, descriptors = 0;
   double processor_s = 0;
+  Clock::time_point at;
 };
 
 Usage usage_of(pid_t pid) {
   return {.memory_kb = resident_kb_beside_rings(pid),
           .descriptors = open_descriptors(pid),
-          .processor_s = processor_seconds(pid)};
+          .processor_s = processor_seconds(pid),
+          .at = Clock::now()};
+}
+
+// What a daemon has after a part of the time, and its processor time of that part.
+void print_part(const Usage& before, const Usage& after) {
+  const double seconds = std::chrono::duration<double>(after.at - before.at).count();
+  std::cout << fmt::format("{:4.0f} s: memory {} KiB, descriptors {}, {:.1f} % of a CPU\n", seconds,
+                           after.memory_kb, after.descriptors,
+                           100 * (after.processor_s - before.processor_s) / seconds)
+            << std::flush;
 }
 
 class Soak {
@@ -85,27 +97,28 @@ class Soak {
   void run(std::chrono::seconds pause) {
     const Process forks({"sh", "-c", "while :; do : | :; done"});
     Process calls({kTruthProgram, "load", std::to_string(std::thread::hardware_concurrency())});
-    const auto end = Clock::now() + std::chrono::seconds(soak_seconds());
     round();  // what is allocated once
     const Usage first = usage_of(daemon_.pid());
-    const auto begin = Clock::now();
+    for (int part = 1; part <= kParts; ++part)
+      run_until(first.at + part * std::chrono::seconds(soak_seconds()) / kParts, pause);
+    expect_steady(first, usage_of(daemon_.pid()));
+    calls.close_input();
+    EXPECT_EQ(calls.wait().exit_code, 0);
+  }
+
+  void run_until(Clock::time_point end, std::chrono::seconds pause) {
+    const Usage before = usage_of(daemon_.pid());
     while (Clock::now() < end) {
       const auto next = Clock::now() + pause;
       round();
       std::this_thread::sleep_until(std::min(next, end));
     }
-    expect_steady(first, usage_of(daemon_.pid()),
-                  std::chrono::duration<double>(Clock::now() - begin).count());
-    calls.close_input();
-    EXPECT_EQ(calls.wait().exit_code, 0);
+    print_part(before, usage_of(daemon_.pid()));
   }
 
-  void expect_steady(const Usage& first, const Usage& last, double seconds) {
-    std::cout << fmt::format(
-        "{:.0f} s, {} snapshots, {} complete; memory {} KiB, then {} KiB; descriptors {}, then {}; "
-        "{:.1f} % of a CPU\n",
-        seconds, rounds_, complete_, first.memory_kb, last.memory_kb, first.descriptors,
-        last.descriptors, 100 * (last.processor_s - first.processor_s) / seconds);
+  void expect_steady(const Usage& first, const Usage& last) {
+    std::cout << fmt::format("{} snapshots, {} complete; all of it:\n", rounds_, complete_);
+    print_part(first, last);
     EXPECT_EQ(complete_, rounds_);
     // A connection may just be ending.
     EXPECT_TRUE(eventually([&] { return open_descriptors(daemon_.pid()) <= first.descriptors; }));

@@ -5,7 +5,7 @@
 
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
-#include "harness/machine/tmpfs.h"
+#include "harness/disks/tmpfs.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"

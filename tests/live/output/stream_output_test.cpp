@@ -10,8 +10,8 @@
 
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
+#include "harness/disks/tmpfs.h"
 #include "harness/machine/scale.h"
-#include "harness/machine/tmpfs.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"

@@ -145,7 +145,20 @@ TEST_F(OutputSession, ContinuesWithItsOwnInTheNextDaemon) {
   const std::vector<json> events = written();
   EXPECT_EQ(calls_of(events, during.pid(), "getppid"), 200U);
   EXPECT_EQ(calls_of(events, after.pid(), "getppid"), 300U);
-  EXPECT_THAT(events, SizeIs(2 * 500));
+  EXPECT_THAT(events, SizeIs(2 * 500)) << "none of others";
+}
+
+// The recorder, whose filter is replaced first, has other calls than the output.
+TEST_F(OutputSession, KeepsItsFilterWhileTheNextDaemonBegins) {
+  WaitingTruth recorded({"numbered", "10"}), selected({"getppid", "100"});
+  const Process others({kTruthProgram, "load", "2"});
+  Daemon daemon(config_of({{"events", only("getppid")}, {"filter", {{"pid", {selected.pid()}}}}},
+                          recorded.pid()));
+  daemon.end(SIGKILL);
+  daemon.start();
+  selected.act();
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_THAT(written(), SizeIs(2 * 100));
 }
 
 TEST_F(OutputSession, NamesThePlaceOfABadValue) {

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "harness/client/stream.h"
+#include "harness/machine/memory.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/truth.h"
 
@@ -35,6 +36,18 @@ TEST(StreamSession, EnablesItsEventsForItselfAlone) {
   EXPECT_EQ(daemon.event_status("kmalloc")["enabled"], false) << "of the recorder";
   EXPECT_EQ(daemon.event_status("kmalloc")["recorded"], 0);
   EXPECT_GT(daemon.event_status("sched_process_exec")["recorded"], 0);
+}
+
+TEST(StreamSession, SaysWhichOptionSelectsNothing) {
+  const json config = {{"events", {{"sched", true}}}};
+  Daemon daemon(config);
+  const auto error_of = [&](const std::string& option, const std::string& value) {
+    return daemon.ctl({"stream", "--duration", "1s", option, value}).err;
+  };
+  EXPECT_THAT(error_of("--uid", "4711"), HasSubstr("no event is selected by --uid 4711\n"))
+      << "the kernel has rejected them";
+  EXPECT_THAT(error_of("--cpu", "9999"), HasSubstr("no event is selected by --cpu 9999\n"))
+      << "the client has";
 }
 
 TEST(StreamSession, SelectsSystemCalls) {
@@ -119,6 +132,16 @@ TEST(Stream, BeginsNowAfterADaemonWasKilled) {
   EXPECT_TRUE(trace.events("sys_enter", during.pid()).empty());
   EXPECT_EQ(call_numbers(trace, after.pid()), from_to(1, 1000));
   EXPECT_EQ(trace.lost(), 0);
+}
+
+TEST(StreamSession, GivesTheMemoryOfItsRingsBack) {
+  Daemon daemon(json{{"events", {{"syscalls", true}}}, {"stream", {{"buffer_kb", 256}}}});
+  const size_t before = resident_kb_of_arena(daemon.pid());
+  Stream stream(daemon);
+  run_truth({"getppid", "20000"});
+  EXPECT_TRUE(before == 0 || resident_kb_of_arena(daemon.pid()) > before);
+  stream.finish();
+  EXPECT_TRUE(eventually([&] { return resident_kb_of_arena(daemon.pid()) == before; }));
 }
 
 }  // namespace

@@ -7,13 +7,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 #include <iterator>
 #include <list>
 #include <thread>
 
+#include "bpf/shared_state.h"
+#include "harness/disks/tmpfs.h"
 #include "harness/machine/bpf_view.h"
+#include "harness/machine/memory.h"
 #include "harness/machine/scale.h"
-#include "harness/machine/tmpfs.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
@@ -175,6 +178,7 @@ TEST(Flight, UsesMemoryAndProgramsOnlyWhileEnabled) {
   EXPECT_EQ(flight()["bytes"], 0);
   EXPECT_THAT(attached_program_names(daemon.pid()), IsEmpty());
   const BpfObjects before = bpf_objects_of(daemon.pid());
+  const size_t arena_before = resident_kb_of_arena(daemon.pid());
 
   EXPECT_THAT(daemon.ctl_ok({"snapshot", "enable"}), HasSubstr("on"));
   EXPECT_EQ(flight()["enabled"], true);
@@ -184,20 +188,41 @@ TEST(Flight, UsesMemoryAndProgramsOnlyWhileEnabled) {
   EXPECT_GE(flight()["bytes"], rings * 1024 * 1024);
   EXPECT_LT(flight()["bytes"], rings * (1024 + 64) * 1024);
   const BpfObjects ring_maps = new_maps(before, bpf_objects_of(daemon.pid()));
-  EXPECT_EQ(ring_maps.maps.size(), rings);
+  EXPECT_EQ(ring_maps.maps.size(), arena_before == 0 ? rings : 0);
   WaitingTruth truth({"numbered", "100"});
   truth.act();
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 100));
   expect_nothing_streamed(daemon);
 
   EXPECT_EQ(still_there(ring_maps).maps, ring_maps.maps);
+  if (arena_before != 0) {
+    EXPECT_GT(resident_kb_of_arena(daemon.pid()), arena_before);
+  }
   EXPECT_EQ(daemon.ctl_ok({"snapshot", "disable"}), "flight recorder: off\n");
   EXPECT_EQ(flight()["enabled"], false);
   EXPECT_EQ(flight()["bytes"], 0);
   EXPECT_TRUE(eventually([&] { return still_there(ring_maps).maps.empty(); }));
+  EXPECT_EQ(resident_kb_of_arena(daemon.pid()), arena_before);
   EXPECT_TRUE(eventually([&] { return attached_program_names(daemon.pid()).empty(); }));
   daemon.call("snapshot.enable");
   EXPECT_TRUE(take_numbers(daemon, truth.pid()).empty()) << "the history was discarded";
+}
+
+// On a machine with two nodes, each with a CPU.
+TEST(TwoNodes, FlightRingsAreInTheMemoryOfTheirCpu) {
+  Daemon daemon(flight_config({{"buffer_kb", 1024}}));
+  ASSERT_NE(resident_kb_of_arena(daemon.pid()), 0) << "this kernel has no BPF arenas";
+  daemon.call("snapshot.take");
+  std::ifstream mappings("/proc/" + std::to_string(daemon.pid()) + "/numa_maps");
+  std::string arena;
+  for (std::string line; std::getline(mappings, line);)
+    if (line.starts_with("1100000") && line.contains("bpf-map")) arena = line;
+  // "110000000000 default file=… N0=90 N1=9 …": each ring's header was read.
+  for (const char* node : {"N0=", "N1="}) {
+    const size_t at = arena.find(node);
+    ASSERT_NE(at, std::string::npos) << arena;
+    EXPECT_GE(std::stoul(arena.substr(at + 3)), sizeof(flight_header) / 4096) << arena;
+  }
 }
 
 TEST(Flight, IsEnabledAndDisabledByReload) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A reload that cannot change the rings of the flight recorder changes nothing.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/disks/tmpfs.h"
 #include "harness/machine/bpffs.h"
 #include "harness/machine/cgroups.h"
 #include "harness/machine/held_thread.h"
-#include "harness/machine/tmpfs.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/resize.h"
@@ -62,20 +63,27 @@ json resized_and_filtered(json flight) {
   return config;
 }
 
-TEST(FlightResize, ChangesNothingWithoutMemory) {
-  const MemoryCgroup group(uint64_t{256} << 20);
+// A daemon with a memory limit refuses rings of this size, and changes nothing.
+void expect_no_memory(uint64_t limit_mb, int buffer_kb) {
+  const MemoryCgroup group(limit_mb << 20);
   Daemon daemon(flight_config({{"buffer_kb", 1024}}),
                 {"/bin/sh", "-c",
                  "echo $$ > " + (group.path() / "cgroup.procs").string() + "; exec \"$@\"", "sh"});
   WaitingTruth before({"numbered", "1000"});
   before.act();
   const json refused =
-      refused_reload(daemon, resized_and_filtered({{"buffer_kb", 131072}, {"banks", 4}}));
+      refused_reload(daemon, resized_and_filtered({{"buffer_kb", buffer_kb}, {"banks", 4}}));
   EXPECT_THAT(refused["message"].get<std::string>(),
-              HasSubstr("flight.buffer_kb and flight.banks are not changed: cannot make a flight "
-                        "ring of 131072 KiB"));
+              HasSubstr(fmt::format("flight.buffer_kb and flight.banks are not changed: cannot "
+                                    "make a flight ring of {} KiB",
+                                    buffer_kb)));
   expect_unchanged(daemon, before.pid());
 }
+
+TEST(FlightResize, ChangesNothingWithoutMemory) { expect_no_memory(256, 131072); }
+
+// Each ring fits, but not all of them.
+TEST(FlightResize, ChangesNothingWithoutMemoryForAllRings) { expect_no_memory(100, 32768); }
 
 TEST(FlightResize, ChangesNothingIfItCannotBePinned) {
   const Bpffs bpffs;

@@ -6,8 +6,8 @@
 #include <csignal>
 
 #include "harness/client/daemon.h"
+#include "harness/disks/tmpfs.h"
 #include "harness/machine/held_thread.h"
-#include "harness/machine/tmpfs.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"

@@ -16,6 +16,7 @@
 #include "base/text/c_text.h"
 #include "harness/client/show.h"
 #include "harness/machine/scale.h"
+#include "harness/traces/babeltrace.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
@@ -30,61 +31,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// One event as babeltrace2 prints it, names and values as text.
-struct Printed {
-  uint64_t ts = 0;
-  std::string name;
-  std::map<std::string, std::string> fields;  // of the packet, the record and the event
-};
-
-// Returns the end of a value that begins at `at`: the comma or bracket behind it.
-size_t end_of_value(std::string_view text, size_t at) {
-  int depth = 0;
-  bool quoted = false;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (quoted && c == '\\')
-      ++at;
-    else if (c == '"')
-      quoted = !quoted;
-    else if (!quoted && (c == '[' || c == '{'))
-      ++depth;
-    else if (!quoted && (c == ']' || c == '}') && --depth < 0)
-      break;
-    else if (!quoted && c == ',' && depth == 0)
-      break;
-  }
-  return at;
-}
-
-// "[00000012345] host name: { cpu_id = 1, … }, { size = 40, tid = 7 }, { nr = 1, args = [ … ] }"
-Printed parse(std::string_view line) {
-  Printed event;
-  event.ts = std::stoull(std::string(line.substr(1)));
-  const size_t colon = line.find(": {");
-  const size_t space = line.rfind(' ', colon - 1);
-  event.name = line.substr(space + 1, colon - space - 1);
-  for (size_t at = colon; (at = line.find(" = ", at)) != std::string_view::npos;) {
-    const size_t begin = line.find_last_of(" ", at - 1) + 1;
-    const size_t value = at + 3, end = end_of_value(line, value);
-    std::string_view text = line.substr(value, end - value);
-    while (text.ends_with(' ')) text.remove_suffix(1);
-    event.fields.emplace(line.substr(begin, at - begin), text);
-    at = end;
-  }
-  return event;
-}
-
-std::vector<Printed> babeltrace(const std::string& path) {
-  Finished finished = run({"babeltrace2", "--clock-cycles", "--no-delta", path});
-  EXPECT_EQ(finished.exit_code, 0);
-  EXPECT_EQ(finished.err, "");
-  std::vector<Printed> events;
-  std::istringstream text(finished.out);
-  for (std::string line; std::getline(text, line);) events.push_back(parse(line));
-  return events;
-}
-
 // Parses a number in any form: 12, -1, "0xffff", "0xFFFF", true.
 std::optional<uint64_t> parsed_number(const json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -93,20 +39,6 @@ std::optional<uint64_t> parsed_number(const json& value) {
   if (!value.is_string() || !value.get_ref<const std::string&>().starts_with("0x"))
     return std::nullopt;
   return std::stoull(value.get<std::string>(), nullptr, 16);
-}
-
-uint64_t parsed_number(const std::string& text) {
-  if (text.starts_with('-')) return static_cast<uint64_t>(std::stoll(text));
-  return std::stoull(text, nullptr, 0);
-}
-
-// "[ [0] = 0x1, [1] = 0x2 ]"
-std::vector<uint64_t> numbers_of_list(const std::string& text) {
-  std::vector<uint64_t> numbers;
-  for (size_t at = 0; (at = text.find(" = ", at)) != std::string::npos; at += 3)
-    numbers.push_back(
-        parsed_number(text.substr(at + 3, text.find_first_of(", ", at + 3) - at - 3)));
-  return numbers;
 }
 
 // A field of ours that cannot be compared: it is the text for the number in the record's field
@@ -160,9 +92,9 @@ bool compare_field(const std::string& name, const json& value, const std::string
   if (value.is_array()) {
     std::vector<uint64_t> expected;
     for (const json& element : value) expected.push_back(parsed_number(element).value());
-    EXPECT_EQ(numbers_of_list(theirs), expected);
+    EXPECT_EQ(printed_numbers(theirs), expected);
   } else if (auto number = parsed_number(value)) {
-    EXPECT_EQ(parsed_number(theirs), *number);
+    EXPECT_EQ(printed_number(theirs), *number);
   } else if (name == "argv") {  // the only one of several words
     EXPECT_EQ(quoted_words(text_in_quotes(theirs)), value.get<std::string>());
   } else if (theirs.starts_with('"')) {
@@ -217,8 +149,8 @@ TEST(SnapshotReading, BabeltraceReadsTheSameEventsAndFields) {
     const Printed& their = theirs[i];
     ASSERT_EQ(their.ts, our["ts"]);
     ASSERT_EQ(their.name, our["event"].get<std::string>());
-    ASSERT_EQ(parsed_number(their.fields.at("cpu_id")), our["cpu"]);
-    ASSERT_EQ(parsed_number(their.fields.at("tid")), our["tid"]);
+    ASSERT_EQ(printed_number(their.fields.at("cpu_id")), our["cpu"]);
+    ASSERT_EQ(printed_number(their.fields.at("tid")), our["tid"]);
     compared[their.name].merge(compare_fields(our, their));
   }
   const json list = daemon.call("events.list");

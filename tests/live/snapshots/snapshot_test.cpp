@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "harness/machine/tmpfs.h"
+#include "harness/disks/tmpfs.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A chain of execve calls of this program under other names.
+// A chain of execve calls, and one of execveat, of this program under other names.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -52,16 +54,21 @@ json kept_arguments() {
   return {{"text", words}, {"cut", cut}};
 }
 
-[[noreturn]] void become(const std::string& path, const json& report) {
-  std::string words = report.dump();
-  ::execl(path.c_str(), path.c_str(), "exec", words.c_str(), nullptr);
-  die("execl " + path);
+[[noreturn]] void become(const std::string& path, const json& report, bool by_execveat) {
+  const std::string words = report.dump();
+  const char* const arguments[] = {path.c_str(), "exec", words.c_str(), nullptr};
+  if (by_execveat)
+    ::syscall(SYS_execveat, AT_FDCWD, path.c_str(), arguments, environ, 0);
+  else
+    ::syscall(SYS_execve, path.c_str(), arguments, environ);
+  die("exec " + path);
 }
 
 }  // namespace
 
-// exec DIRECTORY: makes links to itself in DIRECTORY and runs through them; the last hop
-// is taken by a thread that is not the leader. The state travels as an argument.
+// exec DIRECTORY: makes links to itself in DIRECTORY and runs through them; the second hop is an
+// execveat, and the last one is taken by a thread that is not the leader. The state travels as an
+// argument.
 json exec_chain(Arguments arguments) {
   if (arguments.empty()) die("exec needs a directory");
   json report;
@@ -77,10 +84,10 @@ json exec_chain(Arguments arguments) {
   if (report["left"].empty()) return report;
   std::string next = report["left"][0];
   report["left"].erase(0);
-  bool by_thread = report["left"].empty();
+  const bool by_thread = report["left"].empty(), by_execveat = report["left"].size() == 1;
   auto hop = [&] {
     report["hops"].push_back({{"filename", next}, {"caller", gettid_now()}, {"tid", ::getpid()}});
-    become(next, report);
+    become(next, report, by_execveat);
   };
   if (!by_thread) hop();
   std::thread(hop).join();

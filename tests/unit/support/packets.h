@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/metadata/command_record.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced::test {
@@ -57,12 +58,28 @@ inline Bytes task_in_cgroup(uint32_t tid, uint64_t since, uint32_t tgid, uint64_
   return make_record(METADATA_task, since, tid, name);
 }
 
+// A process forks another one.
+inline Bytes forked(uint64_t ts, int32_t parent, int32_t child) {
+  return make_record(
+      EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
+      rec_sched_process_fork{.parent_pid = parent, .child_pid = child, .child_tgid = child});
+}
+
 // A main thread with the parent of its process.
 inline Bytes task_of_parent(uint32_t tid, uint64_t since, std::string_view comm, uint32_t parent,
                             uint64_t start_time = 1) {
   rec_metadata_task name{.tgid = tid, .uid = 1000, .start_time = start_time, .parent = parent};
   copy_text(comm, name.comm);
   return make_record(METADATA_task, since, tid, name);
+}
+
+// Of the command line of a process, with blanks between its arguments.
+inline Bytes command_line(uint32_t pid, uint64_t read_ns, std::string_view text,
+                          uint64_t start_ns = 0) {
+  Bytes bytes;
+  append_command_record(
+      {.pid = pid, .read_ns = read_ns, .start_ns = start_ns, .text = std::string(text)}, bytes);
+  return bytes;
 }
 
 // In the length of the text, as the programs send it.

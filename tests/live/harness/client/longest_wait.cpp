@@ -10,10 +10,10 @@
 
 namespace ktraced::live {
 
-std::chrono::milliseconds longest_wait(const std::string& socket, const std::function<void()>& work,
-                                       const std::string& method) {
+Waits waits_during(const std::string& socket, const std::function<void()>& work,
+                   const std::string& method) {
   using Clock = std::chrono::steady_clock;
-  Clock::duration longest{};
+  Waits waits;
   std::exception_ptr failed;
   RpcConnection connection(socket);
   connection.call(method);
@@ -24,7 +24,8 @@ std::chrono::milliseconds longest_wait(const std::string& socket, const std::fun
         while (!end.stop_requested()) {
           const auto begin = Clock::now();
           connection.call(method);
-          longest = std::max(longest, Clock::now() - begin);
+          waits.longest = std::max(waits.longest, Clock::now() - begin);
+          ++waits.answers;
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       } catch (...) {
@@ -34,7 +35,13 @@ std::chrono::milliseconds longest_wait(const std::string& socket, const std::fun
     work();
   }
   if (failed) std::rethrow_exception(failed);
-  return std::chrono::duration_cast<std::chrono::milliseconds>(longest);
+  return waits;
+}
+
+std::chrono::milliseconds longest_wait(const std::string& socket, const std::function<void()>& work,
+                                       const std::string& method) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      waits_during(socket, work, method).longest);
 }
 
 }  // namespace ktraced::live

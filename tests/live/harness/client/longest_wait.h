@@ -8,8 +8,18 @@
 
 namespace ktraced::live {
 
-// The longest time that a separate client waited for an answer of `method`. It repeats the request
-// while `work` runs. Throws what `work` throws, and if there is no answer.
+// What a separate client got that repeated a request while some work ran.
+struct Waits {
+  int answers = 0;
+  std::chrono::steady_clock::duration longest{};  // for one answer
+};
+
+// Repeats requests of `method` while `work` runs. Throws what `work` throws, and if there is no
+// answer.
+[[nodiscard]] Waits waits_during(const std::string& socket, const std::function<void()>& work,
+                                 const std::string& method = "version");
+
+// The longest time that a separate client waited for an answer of `method`, as above.
 [[nodiscard]] std::chrono::milliseconds longest_wait(const std::string& socket,
                                                      const std::function<void()>& work,
                                                      const std::string& method = "version");

@@ -74,6 +74,11 @@ Trace Stream::finish() {
   return wait(kNever);
 }
 
+void Stream::finish(const std::function<void(const json&)>& visit) {
+  process_->send(SIGINT);
+  for (const std::string& line : lines_at_end(kNever)) visit(json::parse(line));
+}
+
 Totals Stream::finish_and_count() {
   process_->send(SIGINT);
   Totals totals;

@@ -44,6 +44,8 @@ class Stream {
 
   // Ends the client cleanly, after it has shown everything that happened until now.
   Trace finish();
+  // The same, one line after the other: for more events than fit into memory once they are parsed.
+  void finish(const std::function<void(const json&)>& visit);
   // The same, but only counts: for more events than are worth reading.
   Totals finish_and_count();
   void send(int signal) { process_->send(signal); }

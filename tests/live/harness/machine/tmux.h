@@ -26,6 +26,8 @@ class Tmux {
     tmux({"set-option", "-g", "default-terminal", "screen"});
     tmux({"new-session", "-d", "-x", std::to_string(columns), "-y", std::to_string(rows),
           "env PS1='$ ' sh"});
+    // What is typed before the prompt is shown before it, too.
+    if (const auto prompt = shows("$"); !prompt) throw std::runtime_error(prompt.message());
   }
 
   // Types a text, as it is.

@@ -21,7 +21,7 @@ class PathCallLog : public PathCallSink {
   // "nr=ret begin-end path, path"
   void on_path_call(const PathCall& call) override {
     std::string text = fmt::format("{}={} {}-{}{}", call.nr, call.ret, call.begin_ns, call.end_ns,
-                                   call.known ? "" : " unknown");
+                                   call.known() ? "" : " unknown");
     for (const CallPath& path : call.paths) {
       text += fmt::format(" {}{}{}", path.unreadable ? "unreadable" : path.text,
                           path.cut ? "..." : "", path.names_nothing() ? " nothing" : "");

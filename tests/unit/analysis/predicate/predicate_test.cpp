@@ -227,20 +227,28 @@ TEST_F(PredicateTest, ChecksTheNamesOfEvents) {
   EXPECT_TRUE(matches("event != kfree", exit_of(257, -2)));
 }
 
+TEST_F(PredicateTest, SaysHowTimesAreSelected) {
+  EXPECT_THAT(error_of("ts > 3"), HasSubstr("unknown field 'ts'; times are selected by --since, "));
+}
+
 TEST_F(PredicateTest, RefusesTheBitsOfANegativeNumber) {
   EXPECT_THAT(error_of("ret == 0xfffffffffffffffe"),
               HasSubstr("ret is a signed number; did you mean -2?"));
   EXPECT_THAT(error_of("prev_prio == 0xffffffff"), HasSubstr("did you mean -1?"));
   EXPECT_TRUE(matches("ret & 0x8000000000000000", exit_of(257, -2)));
+  EXPECT_TRUE(matches("ret > -9223372036854775808", exit_of(257, -2)));
+  EXPECT_THAT(error_of("ret == -9223372036854775809"),
+              HasSubstr("not a number of at most 64 bits"));
 }
 
 TEST_F(PredicateTest, KnowsWhichEventsHaveItsFields) {
   const auto predicate = Predicate::make("error == ENOENT || tid == 3", schema_);
   ASSERT_TRUE(predicate);
   ASSERT_EQ(predicate->fields().size(), 1U) << "tid is the record's own";
-  EXPECT_THAT(predicate->fields().at("error"),
-              ::testing::ElementsAre("signal_deliver", "signal_generate", "sys_exit"))
-      << "of sys_exit as an annotation";
+  EXPECT_THAT(
+      predicate->fields().at("error"),
+      ::testing::ElementsAre("signal_deliver", "signal_generate", "sys_completed", "sys_exit"))
+      << "of system calls as an annotation";
 }
 
 TEST_F(PredicateTest, MarksThePlaceOfAnError) {

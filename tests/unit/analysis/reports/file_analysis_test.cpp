@@ -24,7 +24,7 @@ class FileAnalysisTest : public DecoderTest {
                             .begin_ns = 1000,
                             .end_ns = end_ns,
                             .ret = ret,
-                            .known = known_,
+                            .unknown = unknown_,
                             .paths = std::move(paths),
                             .met = kAllMet,
                             .names = &names_});
@@ -36,7 +36,7 @@ class FileAnalysisTest : public DecoderTest {
     return kNone;
   }
 
-  bool known_ = true;
+  Unknown unknown_ = Unknown::none;
   FileAnalysis analysis_{3};
 };
 
@@ -95,7 +95,7 @@ TEST_F(FileAnalysisTest, SumsUpFailuresOfAKind) {
 }
 
 TEST_F(FileAnalysisTest, DoesNotCountResultsThatAreNotKnown) {
-  known_ = false;
+  unknown_ = Unknown::lost;
   call(kBash, kOpenFile, -2, {path("/a")});
   EXPECT_EQ(row("/a").use.calls, 1U);
   EXPECT_EQ(row("/a").use.uncertain, 1U);

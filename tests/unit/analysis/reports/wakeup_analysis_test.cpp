@@ -56,6 +56,28 @@ TEST_F(WakeupAnalysisTest, TheWakerIsWhoRanWhereTheWakeUpBegan) {
   EXPECT_EQ(analysis_.targets().at(kTarget), "bash");
 }
 
+TEST_F(WakeupAnalysisTest, APairIsAWakerAndAThreadWithItsLongestDelay) {
+  for (const uint64_t ts : {100, 1000, 2000}) {
+    waking(ts, kMaker);
+    wakeup(ts, kMaker);
+    change(ts + (ts == 1000 ? 60 : 40), 0, kRunnable, kTarget);
+    change(ts + 80, kTarget, kAsleep, 0);
+  }
+  waking(3000, kNginx);
+  wakeup(3000, kNginx);
+  change(3010, 0, kRunnable, kTarget);
+  ASSERT_EQ(analysis_.pairs().size(), 2U);
+  const WakeupPair& pair = analysis_.pairs()[0];
+  EXPECT_EQ(analysis_.wakers()[pair.waker].tid, kMaker);
+  EXPECT_EQ(pair.tid, kTarget);
+  EXPECT_EQ(pair.comm, "bash");
+  EXPECT_EQ(pair.count, 3U);
+  EXPECT_EQ(pair.ns, 140U);
+  EXPECT_EQ(pair.max_ns, 60U);
+  EXPECT_EQ(pair.max_at, 1000U);
+  EXPECT_EQ(analysis_.wakers()[analysis_.pairs()[1].waker].tid, kNginx);
+}
+
 TEST_F(WakeupAnalysisTest, SaysWhenTheWakerIsGuessed) {
   wakeup(110, kNginx);
   change(150, 0, kRunnable, kTarget);

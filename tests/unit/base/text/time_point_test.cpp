@@ -11,6 +11,8 @@
 namespace ktraced::test {
 namespace {
 
+using ::testing::ElementsAre;
+
 // In a time zone with summer time.
 class TimePointTest : public ::testing::Test {
  protected:
@@ -82,6 +84,8 @@ TEST_F(TimePointTest, IsNothingElse) {
                            "14:03:21.",
                            "14:03x",
                            "2026-13-01",
+                           "2026-02-29",
+                           "2026-11-31T12:00Z",
                            "2026-11-23T",
                            "2026-11-23T14",
                            "2026-11-23T14:03:21+",
@@ -107,8 +111,27 @@ TEST_F(TimePointTest, TextIsInLocalTime) {
 
 TEST_F(TimePointTest, FindsTheTimeOnOtherDays) {
   constexpr uint64_t kNow = 1795442601 * kSecond;
-  EXPECT_EQ(local_time_of_day(kNow, 0, 15 * kHour), kNow - 201 * kSecond);
-  EXPECT_EQ(local_time_of_day(kNow, -1, 15 * kHour), kNow - 201 * kSecond - 24 * kHour);
+  EXPECT_THAT(local_times_of_day(kNow, 0, 15 * kHour), ElementsAre(kNow - 201 * kSecond));
+  EXPECT_THAT(local_times_of_day(kNow, -1, 15 * kHour),
+              ElementsAre(kNow - 201 * kSecond - 24 * kHour));
+}
+
+TEST_F(TimePointTest, FindsBothTimesWhenClocksAreSetBack) {
+  const uint64_t noon = parse_time_point("2026-10-25T12:00")->ns;
+  EXPECT_THAT(local_times_of_day(noon, 0, 2 * kHour + kHour / 2),
+              ElementsAre(parse_time_point("2026-10-25T02:30+02:00")->ns,
+                          parse_time_point("2026-10-25T02:30+01:00")->ns));
+  EXPECT_THAT(local_times_of_day(noon, 0, 3 * kHour), ElementsAre(noon - 9 * kHour));
+  EXPECT_EQ(parse_time_point("2026-10-25")->ns, noon - 13 * kHour);
+  const auto twice = parse_time_point("2026-10-25T02:30");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message,
+            "'2026-10-25T02:30' is twice on that day, because the clock is set back: write "
+            "2026-10-25T02:30:00.000000+02:00 or 2026-10-25T02:30:00.000000+01:00");
+}
+
+TEST_F(TimePointTest, TakesATimeThatClocksAreSetForwardOver) {
+  expect("2026-03-29T02:30", Kind::wall, parse_time_point("2026-03-29T03:30+02:00")->ns);
 }
 
 }  // namespace

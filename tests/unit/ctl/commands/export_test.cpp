@@ -140,7 +140,10 @@ TEST_F(ExportTest, CountsOnlySelectedEventsForPerfetto) {
   ExportCommand command = to_file({write("a")});
   command.selection.pids = {99999};
   exported(command);
-  EXPECT_THAT(err_, HasSubstr("no event is selected by these options, but 5 events were lost"));
+  EXPECT_THAT(
+      err_,
+      HasSubstr("no event is selected by --pid 99999 (no process or thread has this id), but 5 "
+                "events were lost"));
   EXPECT_THAT(err_, HasSubstr("ktracectl: 0 events exported"));
   command.selection.pids = {9};
   exported(command);

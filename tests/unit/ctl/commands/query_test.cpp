@@ -55,6 +55,16 @@ TEST_F(Query, PrintsATable) {
   EXPECT_EQ(run({.sql = "SELECT char(27) || '[31m' AS x"}), "x\n\\x1b[31m\n");
 }
 
+TEST_F(Query, SaysWhatIsMissingInTheTracesBehindTheResultOnly) {
+  const std::vector<std::string> incomplete = {kRecorded / "6.12-strings"};
+  EXPECT_EQ(run({.directories = incomplete, .sql = "SELECT count(*) AS losses FROM losses"}),
+            "losses\n     8\n");
+  EXPECT_THAT(err_, HasSubstr("incomplete: CPU 1: 1 sched_waking events were lost"));
+  run({.directories = incomplete, .sql = "SELECT x"});
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(err_, "") << "the error alone";
+}
+
 TEST_F(Query, RefusesTwoForms) {
   EXPECT_EQ(run({.sql = "SELECT 1", .csv = true}, true), "");
   ASSERT_FALSE(result_);
@@ -83,7 +93,9 @@ TEST_F(Query, SelectsEvents) {
   EXPECT_EQ(count({.where = {"bytes_req > 300"}}, "kmalloc"), "n\n0\n");
   EXPECT_EQ(count({.events = {"kfree"}}, "losses"), "n\n0\n");
   EXPECT_EQ(count({.tids = {4000}}, "losses"), "n\n1\n") << "its task is unknown";
-  EXPECT_EQ(count({.tids = {9}}, "threads"), "n\n2\n") << "not of events";
+  EXPECT_EQ(count({.tids = {9}}, "threads"), "n\n1\n");
+  EXPECT_EQ(count({.tids = {9}}, "processes"), "n\n1\n") << "a thread of it is selected";
+  EXPECT_EQ(count({.cpus = {99}}, "threads"), "n\n2\n") << "a thread is not of a CPU";
 }
 
 TEST_F(Query, NamesOptionsThatSelectNothing) {
@@ -92,11 +104,17 @@ TEST_F(Query, NamesOptionsThatSelectNothing) {
     EXPECT_TRUE(result_);
     return err_;
   };
-  EXPECT_THAT(message_of({.comms = {"eight"}, .cpus = {99}}, "SELECT * FROM events"),
-              HasSubstr("of the events that the query reads, none is selected by --cpu 99\n"));
+  EXPECT_THAT(
+      message_of({.comms = {"eight"}, .cpus = {99}}, "SELECT * FROM events"),
+      HasSubstr(
+          "nothing that the query reads is selected by --cpu 99 (the trace is of CPUs 0, 1)\n"));
   EXPECT_THAT(message_of({.comms = {"nobody"}}, "SELECT count(*) FROM calls"),
-              HasSubstr("none is selected by --comm nobody\n"));
+              HasSubstr("is selected by --comm nobody (no task has this name)\n"));
   EXPECT_EQ(message_of({.comms = {"eight"}}, "SELECT count(*) FROM calls"), "");
+  EXPECT_THAT(
+      message_of({.comms = {"eigth"}}, "SELECT * FROM processes"),
+      HasSubstr("is selected by --comm eigth (no task has this name; did you mean 'eight'?)"));
+  EXPECT_EQ(message_of({.comms = {"eight"}}, "SELECT * FROM threads"), "");
   EXPECT_EQ(message_of({.comms = {"nobody"}}, "SELECT 1"), "") << "no event is read";
 }
 
@@ -226,26 +244,31 @@ TEST_F(Query, ShellEndsAtTheFirstErrorOfAScript) {
   EXPECT_EQ(result_.error().message, "unknown table 'kmaloc'; did you mean 'kmalloc'?");
 }
 
-// Each command of the page, with what it prints.
+// Each command of the page, with what it prints. FILES is an incomplete trace, which it need not
+// say.
 TEST_F(Query, AnswersTheQuestionsOfItsPage) {
   const std::string page = read_file(KTRACED_SOURCE_DIR "/docs/query.md");
-  const std::string begin = "```\n$ ktracectl query DIR ";
+  const std::string begin = "```\n$ ktracectl query ";
   size_t commands = 0;
   for (size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
     at += begin.size();
+    const bool of_files = page.compare(at, 6, "FILES ") == 0;
+    if (!of_files && page.compare(at, 4, "DIR ") != 0) continue;
+    at = page.find(' ', at) + 1;
     const size_t end = page.find(std::string(1, page[at]) + "\n", at + 1);
     const size_t close = page.find("\n```\n", end);
     ASSERT_NE(close, std::string::npos);
     const std::string sql = page.substr(at + 1, end - at - 1);
     // The shell must not change it.
     EXPECT_EQ(sql.find_first_of(page[at] == '"' ? "\"$`\\" : "'"), std::string::npos) << sql;
-    std::string out = run({.directories = {kRecorded / "6.12-whole"}, .sql = sql});
-    out += err_;
+    std::string out =
+        run({.directories = {kRecorded / (of_files ? "6.12-strings" : "6.12-whole")}, .sql = sql});
+    if (!of_files) out += err_;
     if (!result_) out += "ktracectl: " + result_.error().message + "\n";
     EXPECT_EQ(out, page.substr(end + 2, close - end - 1)) << sql;
     ++commands;
   }
-  EXPECT_GE(commands, 31U);
+  EXPECT_GE(commands, 34U);
   for (int number = 1; number <= 20; ++number)
     EXPECT_THAT(page, HasSubstr(fmt::format("\n### {}. ", number)));
 }

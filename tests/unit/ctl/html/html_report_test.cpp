@@ -6,6 +6,7 @@
 
 #include "ctl/html/html_template.h"
 #include "unit/ctl/reports/report_fixture.h"
+#include "unit/support/call_string.h"
 
 namespace ktraced::test {
 namespace {
@@ -73,6 +74,27 @@ TEST_F(HtmlReport, IsOnStandardOutputWhenTheFileIsADash) {
   EXPECT_FALSE(std::filesystem::exists("-"));
 }
 
+TEST_F(HtmlReport, HasCallsOfOneRecordAsThoseOfTwo) {
+  json both[2];
+  for (const bool completed : {false, true}) {
+    TraceSpec spec = busy();
+    auto& records = spec.packets[0].records;
+    if (completed) {
+      records[3] = make_record(EVENT_sys_completed, kSecond + 40, 8,
+                               rec_sys_completed{.nr = 257, .ret = -2, .duration = 20});
+      records.erase(records.begin() + 1);
+    }
+    make({write(spec, {}, completed ? "one" : "two")});
+    ASSERT_TRUE(result_) << result_.error().message;
+    both[completed] = json::parse(text());
+    std::filesystem::remove(path());
+  }
+  EXPECT_EQ(both[1]["timeline"]["calls"]["lanes"][0]["calls"], 1);
+  EXPECT_EQ(both[1]["timeline"]["calls"], both[0]["timeline"]["calls"]);
+  EXPECT_EQ(both[1]["timeline"]["syscalls"], both[0]["timeline"]["syscalls"]);
+  EXPECT_EQ(both[1]["syscalls"]["calls"], both[0]["syscalls"]["calls"]);
+}
+
 TEST_F(HtmlReport, ContainsTheOtherReports) {
   const std::string trace = write(busy());
   make({trace});
@@ -82,7 +104,8 @@ TEST_F(HtmlReport, ContainsTheOtherReports) {
   for (const auto& [kind, name] : {std::pair{ReportCommand::Kind::summary, "summary"},
                                    std::pair{ReportCommand::Kind::kmem, "kmem"},
                                    std::pair{ReportCommand::Kind::sched, "sched"},
-                                   std::pair{ReportCommand::Kind::syscalls, "syscalls"}}) {
+                                   std::pair{ReportCommand::Kind::syscalls, "syscalls"},
+                                   std::pair{ReportCommand::Kind::files, "files"}}) {
     json alone = report(kind, {trace});
     EXPECT_EQ(alone["window"], data["window"]);
     EXPECT_EQ(alone["sources"], data["sources"]);
@@ -93,9 +116,26 @@ TEST_F(HtmlReport, ContainsTheOtherReports) {
   }
 }
 
+TEST_F(HtmlReport, HasTheFiles) {
+  TraceSpec spec = busy();
+  spec.packets.push_back({.cpu = 0,
+                          .records = {make_record(EVENT_sys_enter, kSecond + 70, 8,
+                                                  rec_sys_enter{.nr = 257, .args = {0, 0x1000}}),
+                                      call_string(EVENT_sys_enter_string, kSecond + 71, 8,
+                                                  {.pointer = 0x1000, .nr = 257, .arg = 1}, "/<b>"),
+                                      leave_at(kSecond + 80)},
+                          .lost = {}});
+  make({write(spec)});
+  const json data = json::parse(text());
+  const json& path = data["files"]["paths"]["rows"][0];
+  EXPECT_EQ(path["path"], "/<b>");
+  EXPECT_EQ(path["first_ns"], kSecond + 70);
+  EXPECT_EQ(data["files"]["failures"]["rows"][0]["error"], "ENOENT");
+}
+
 TEST_F(HtmlReport, HasTheClockOffsetExactly) {
   make({write(busy())});
-  EXPECT_EQ(json::parse(text())["clock_offset_ns"], "1700000000123456789");
+  EXPECT_EQ(json::parse(text())["clocks"][0]["clock_offset_ns"], "1700000000123456789");
 }
 
 TEST_F(HtmlReport, HasTheTimeOfTheFirstEventOfRows) {
@@ -104,6 +144,26 @@ TEST_F(HtmlReport, HasTheTimeOfTheFirstEventOfRows) {
   EXPECT_EQ(data["summary"]["events"]["sched_switch"]["first_ns"], kSecond + 10);
   EXPECT_EQ(data["kmem"]["call_sites"]["rows"][0]["first_ns"], kSecond + 30);
   EXPECT_EQ(data["processes"]["processes"]["rows"][0]["first_ns"], kSecond + 10);
+  EXPECT_EQ(data["syscalls"]["calls"]["rows"][0]["first_ns"], kSecond + 40);
+}
+
+TEST_F(HtmlReport, HasWhoWakesWhom) {
+  TraceSpec spec = busy();
+  const auto wakeup = [](uint64_t ts) {
+    return make_record(EVENT_sched_wakeup, ts, 9, rec_sched_wakeup{.pid = 8});
+  };
+  spec.packets.push_back(
+      {.cpu = 0, .records = {wakeup(kSecond + 70), change_at(kSecond + 85, 0, 8)}, .lost = {}});
+  const std::string trace = write(spec);
+  make({trace});
+  const json wakeups = json::parse(text())["wakeups"];
+  const json& pair = wakeups["pairs"]["rows"][0];
+  EXPECT_EQ(pair["waker"]["comm"], "nine");
+  EXPECT_EQ(pair["tid"], 8);
+  EXPECT_EQ(pair["max_ns"], 15);
+  EXPECT_EQ(pair["max_ts"], kSecond + 70);
+  EXPECT_EQ(wakeups["wakers"]["rows"][0]["count"], 1);
+  EXPECT_TRUE(wakeups["wakers_are_guessed"]);
 }
 
 TEST_F(HtmlReport, HasTimelines) {

@@ -53,6 +53,25 @@ TEST_F(ReportClockTest, ShowsADayBeforeTheWindowToTheSecond) {
   EXPECT_EQ(row.at(0).text, "2026-11-23 23:59:51");
 }
 
+TEST_F(ReportClockTest, UsesTheClockOfEachTrace) {
+  constexpr int64_t kHourNs = 3600 * static_cast<int64_t>(kSecondNs);
+  nlohmann::json report;
+  report["window"] = {
+      {"begin_ns", 100 * kSecondNs},
+      {"clock_offset_ns", kOffsetNs},
+      {"clocks",
+       {{{"since_ns", 100 * kSecondNs}, {"clock_offset_ns", kOffsetNs - kHourNs}},
+        {{"since_ns", 200 * kSecondNs}, {"clock_offset_ns", kOffsetNs - 2 * kHourNs}},
+        {{"since_ns", 300 * kSecondNs}, {"clock_offset_ns", 0}}}}};
+  const ReportClock clock(report);
+  std::vector<Table::Cell> row;
+  for (const uint64_t seconds : {10, 100, 199, 200, 300}) clock.add_time(row, seconds * kSecondNs);
+  std::vector<std::string> texts;
+  for (const Table::Cell& cell : row) texts.push_back(cell.text);
+  EXPECT_EQ(texts, (std::vector<std::string>{"23:00:00.000000", "23:01:30.000000",
+                                             "23:03:09.000000", "22:03:10.000000", "-"}));
+}
+
 TEST_F(ReportClockTest, AddsNoColumnIfTheWallClockIsUnknown) {
   const Colours colours = Colours(false);
   std::vector<Table::Cell> cells;

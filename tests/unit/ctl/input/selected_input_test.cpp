@@ -77,7 +77,7 @@ TEST_F(ReportEvents, RefusesAnEventThatTheReportDoesNotUse) {
   EXPECT_EQ(result_.error().code, ExitCode::usage);
   EXPECT_EQ(result_.error().message,
             "report syscalls does not use 'kmalloc'; it uses sys_enter, sys_exit, "
-            "sched_process_exec, sched_process_exit");
+            "sys_completed, sched_process_exec, sched_process_exit");
   chosen(ReportCommand::Kind::sched, path, {"sched"});
   EXPECT_TRUE(result_) << "the report uses some events of the group";
 }
@@ -137,11 +137,41 @@ TEST_F(ReportEvents, SaysWhichOptionSelectsNothing) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   ::testing::internal::CaptureStderr();
   selected(ReportCommand::Kind::summary, path,
-           {.pids = {8}, .comms = {"none"}, .cpus = {0}, .where = {"bytes_req > 5000"}});
+           {.pids = {8}, .comms = {"nobody"}, .cpus = {0}, .where = {"bytes_req > 5000"}});
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "ktracectl: no event is selected by --pid 8 --comm none --where 'bytes_req > 5000' "
+            "ktracectl: no event is selected by --comm nobody (no task has this name) --where "
+            "'bytes_req > 5000' "
             "('bytes_req' is a field of kmalloc, kmem_cache_alloc)\n");
   EXPECT_TRUE(result_);
+}
+
+TEST_F(ReportEvents, NamesTimesWithoutAnyEvent) {
+  ReportCommand report = command(ReportCommand::Kind::summary, {write(spec())});
+  report.times.since = *parse_time_point("1.3");
+  report.times.until = *parse_time_point("1.4");
+  ::testing::internal::CaptureStderr();
+  run(report, true);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "ktracectl: no event is selected by --since 1.3 --until 1.4\n");
+  report.times.until = *parse_time_point("3");
+  report.selection.pids = {77};
+  ::testing::internal::CaptureStderr();
+  run(report, true);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "ktracectl: no event is selected by --pid 77 (no process or thread has this id) within "
+            "--since 1.3 --until 3\n");
+}
+
+TEST_F(ReportEvents, OfAnUnfinishedTraceAreThoseThatItHas) {
+  ReportCommand report = command(ReportCommand::Kind::summary,
+                                 {begin_trace(directory_.path() / "u", spec())->keep_unfinished()});
+  report.partial = true;
+  run(report, true);
+  ASSERT_TRUE(result_) << result_.error().message;
+  const json made = json::parse(out_);
+  EXPECT_EQ(made["window"]["begin_ns"], kSecond);
+  EXPECT_EQ(made["window"]["end_ns"], 2 * kSecond + 1) << "the last event";
+  EXPECT_EQ(made["sources"][0]["kind"], "unfinished trace");
 }
 
 TEST_F(ReportEvents, AreThoseOfTheWindow) {

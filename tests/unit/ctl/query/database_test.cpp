@@ -90,7 +90,22 @@ TEST_F(DatabaseTest, SaysWhereAnErrorIs) {
             "error: SQL error: unknown table 'sys_exti'; did you mean 'sys_exit'?");
   EXPECT_EQ(query("SELECT * FORM sys_exit"),
             "error: SQL error at line 1, column 10: near \"FORM\": syntax error");
+  EXPECT_EQ(
+      query("SELECT * FROM irq:softirq_entry"),
+      "error: SQL error at line 1, column 18: \":\" needs quotes: \"GROUP:NAME\" is the table "
+      "of a tracepoint");
+  for (const char* parameter : {":tid", "@tid", "$tid", "?1", "?"})
+    EXPECT_EQ(query(fmt::format("SELECT * FROM events WHERE tid = {}", parameter)),
+              fmt::format("error: SQL error: {} is a parameter, which has no value here: write the "
+                          "value",
+                          parameter));
   EXPECT_EQ(query("SELECT 1 +"), "error: SQL error: incomplete input");
+  EXPECT_EQ(query("SELECT lenght(comm) FROM events"),
+            "error: SQL error at line 1, column 8: unknown function 'lenght'; did you mean "
+            "'length'?");
+  EXPECT_EQ(query("SELECT qqqqq(1)"),
+            "error: SQL error at line 1, column 8: unknown function 'qqqqq'; SELECT name FROM "
+            "pragma_function_list lists them");
   EXPECT_EQ(query("SELECT abs()"),
             "error: SQL error at line 1, column 8: wrong number of arguments to function abs()");
   EXPECT_THAT(query("SELECT abs(-9223372036854775808)"), HasSubstr("integer overflow"));

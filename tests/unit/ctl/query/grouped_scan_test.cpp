@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/query/grouped_scan.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,52 @@ TEST(GroupedScan, HoldsManyDifferentRows) {
     EXPECT_EQ(scan.value(0).number, i);
   }
   EXPECT_FALSE(scan.next());
+}
+
+// Rows of which all texts differ, with three keys: 2, 1, NULL, 2 …
+PairScan::Rows many_rows_of_few_groups() {
+  PairScan::Rows rows;
+  for (int64_t i = 0; i < 100'000; ++i)
+    rows.emplace_back(i % 3 == 2 ? std::nullopt : std::optional(2 - i % 3), std::to_string(i));
+  return rows;
+}
+
+TEST(GroupedScan, SortsGroupsOnlyIfTheirRowsDiffer) {
+  for (const bool descending : {false, true}) {
+    GroupedScan scan(std::make_unique<PairScan>(many_rows_of_few_groups()),
+                     {.keys = {{0, descending}}, .used = {0, 1}}, uint64_t{1} << 30);
+    for (const int64_t rest : descending ? std::array{0, 1, 2} : std::array{2, 1, 0})
+      for (int64_t i = rest; i < 100'000; i += 3) {
+        ASSERT_TRUE(scan.next());
+        ASSERT_EQ(scan.value(1).text, std::to_string(i));
+        ASSERT_EQ(scan.value(0).type, rest == 2 ? Value::Type::null : Value::Type::integer);
+        ASSERT_EQ(scan.value(0).number, rest == 2 ? 0 : 2 - rest);
+      }
+    EXPECT_FALSE(scan.next());
+  }
+}
+
+// After the sample every row is stored, also those that equal an earlier one.
+TEST(GroupedScan, KeepsTheNumberOfEqualRowsBehindTheSample) {
+  PairScan::Rows rows = many_rows_of_few_groups();
+  for (int i = 0; i < 1000; ++i) rows.emplace_back(1, "same");
+  rows.insert(rows.begin(), {{1, "same"}, {1, "same"}});
+  GroupedScan scan(std::make_unique<PairScan>(rows), {.keys = {{0}}, .used = {0, 1}},
+                   uint64_t{1} << 30);
+  uint64_t all = 0, same = 0;
+  while (scan.next()) {
+    ++all;
+    if (scan.value(1).text == "same") ++same;
+  }
+  EXPECT_EQ(all, rows.size());
+  EXPECT_EQ(same, 1002U);
+}
+
+TEST(GroupedScan, StopsWhenRowsOfFewGroupsNeedTooMuchMemory) {
+  GroupedScan scan(std::make_unique<PairScan>(many_rows_of_few_groups()),
+                   {.keys = {{0}}, .used = {0, 1}}, 10'000'000);
+  EXPECT_FALSE(scan.next());
+  EXPECT_TRUE(scan.out_of_memory());
 }
 
 TEST(GroupedScan, StopsWhenItNeedsTooMuchMemory) {

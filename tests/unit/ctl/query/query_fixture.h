@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ctl/query/database.h"
+#include "ctl/selection/selection.h"
 #include "ctl/tables/all_tables.h"
 #include "trace/merge/history.h"
 #include "unit/support/schema.h"
@@ -89,10 +90,22 @@ class QueryTest : public ::testing::Test {
     auto history = History::open(paths);
     ASSERT_TRUE(history) << history.error().message;
     history_.emplace(std::move(*history));
-    auto database = Database::open(memory);
-    ASSERT_TRUE(database);
-    database_ = std::move(*database);
-    for (auto& table : all_tables(*history_)) ASSERT_TRUE(database_->add(std::move(table)));
+    selections_.clear();
+    add_tables(memory);
+  }
+  // Limits the tables of the open traces, from then on.
+  void select(const SelectionArgs& args) {
+    selections_.clear();
+    for (const TraceReader& trace : history_->traces()) {
+      auto selection = Selection::make(args, trace.schema(), SchemaOf::trace);
+      ASSERT_TRUE(selection) << selection.error().message;
+      selections_.push_back(std::move(*selection));
+    }
+    add_tables();
+  }
+  void set_window(const TimeWindow& window) {
+    history_->set_window(window);
+    add_tables();
   }
   // The rows, or the error.
   std::string query(std::string_view sql) {
@@ -101,8 +114,18 @@ class QueryTest : public ::testing::Test {
     return done ? rows.text() : "error: " + done.error().message;
   }
 
+  void add_tables(uint64_t memory = Database::kDefaultMemory) {
+    database_.reset();
+    auto database = Database::open(memory);
+    ASSERT_TRUE(database);
+    database_ = std::move(*database);
+    for (auto& table : all_tables({*history_, selections_}))
+      ASSERT_TRUE(database_->add(std::move(table)));
+  }
+
   TempDirectory directory_;
   std::optional<History> history_;
+  std::vector<Selection> selections_;  // of each trace, or none
   std::unique_ptr<Database> database_;
 };
 

@@ -76,6 +76,7 @@ TEST_F(FileReportTest, HasPathsFailuresAndProcesses) {
   EXPECT_EQ(paths[0]["opens"], 2);
   EXPECT_EQ(paths[0]["failed"], 0);
   EXPECT_EQ(paths[0]["relative_to"], nullptr);
+  EXPECT_EQ(paths[0]["first_ns"], kSecond) << "when the first call began";
   EXPECT_EQ(paths[1]["path"], "/none");
   EXPECT_EQ(paths[1]["errors"], json({{"ENOENT", 2}}));
   EXPECT_EQ(paths[1]["processes"], 2);

@@ -15,6 +15,7 @@ namespace ktraced::test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 // A daemon that streams the events of spec(), and has missed hits of kfree.
 class LiveReport : public ReportTest {
@@ -37,6 +38,7 @@ class LiveReport : public ReportTest {
           }
           peer.answer([&](const json& request) {
             EXPECT_EQ(request["method"], "symbols.resolve");
+            addresses_ = request["params"]["addresses"];
             return json::parse(
                 R"({"result":{"symbols":{"0xffffffff81000001":"put_pid+0x1/0x2"}}})");
           });
@@ -66,6 +68,7 @@ class LiveReport : public ReportTest {
     });
     peer.write(metadata_packet(kSecond, first_names));
     for (const PacketSpec& packet : spec().packets) peer.write(make_packet(packet));
+    for (const PacketSpec& packet : more_) peer.write(make_packet(packet));
     peer.write(metadata_packet(3 * kSecond, spec().names));
   }
   // The account of the session.
@@ -75,7 +78,9 @@ class LiveReport : public ReportTest {
             account_record({.event = 0, .hits = {.recorded = 2, .missed = missed}}, 3 * kSecond)};
   }
 
-  json request_;  // of the subscription
+  std::vector<PacketSpec> more_;  // packets after those of spec()
+  json request_;                  // of the subscription
+  json addresses_;                // whose symbols were asked for
 };
 
 TEST_F(LiveReport, EqualsTheReportOfATrace) {
@@ -92,6 +97,16 @@ TEST_F(LiveReport, EqualsTheReportOfATrace) {
   EXPECT_EQ(actual["window"]["seconds"], 2.0);
   EXPECT_EQ(actual["sources"][0]["kind"], "live stream");
   EXPECT_EQ(actual["caveats"], json::array());
+}
+
+TEST_F(LiveReport, AsksForAllSymbolsAtOnce) {
+  more_ = {{.cpu = 0,
+            .records = {kmalloc_at(kSecond + 200, 0x3000, kSite + 16),
+                        kmalloc_at(kSecond + 300, 0x4000, kSite + 32)}}};
+  const json actual = live(0);
+  EXPECT_EQ(actual["call_sites"]["of"], 3);
+  EXPECT_THAT(addresses_, UnorderedElementsAre("0xffffffff81000001", "0xffffffff81000011",
+                                               "0xffffffff81000021"));
 }
 
 TEST_F(LiveReport, CountsOnlyChosenEvents) {

@@ -15,15 +15,6 @@ using Kind = ReportCommand::Kind;
 
 class ProcessReportTest : public ReportTest {
  protected:
-  static Bytes forked(uint64_t ts, int32_t parent, int32_t child) {
-    return make_record(
-        EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
-        rec_sched_process_fork{.parent_pid = parent, .child_pid = child, .child_tgid = child});
-  }
-  static Bytes ended(uint64_t ts, int32_t tid, int32_t code) {
-    return make_record(EVENT_sched_process_exit, ts, static_cast<uint32_t>(tid),
-                       rec_sched_process_exit{.pid = tid, .exit_code = code, .group_dead = 1});
-  }
   // sh (8) starts make (9), which starts cc (10); sh ends cc by a signal.
   std::string family() {
     constexpr uint64_t kStart = kSecond;

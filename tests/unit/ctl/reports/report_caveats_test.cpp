@@ -150,6 +150,17 @@ TEST_F(ReportCaveats, KmemIsUncertainOfMemoryAllocatedBeforeAPause) {
   EXPECT_THAT(actual["caveats"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));
 }
 
+TEST_F(ReportCaveats, CompletedCallsTakeThePlaceOfBothRecords) {
+  const std::string path =
+      write(spec(), [](Manifest& m) { m.config["events"] = {"sys_completed"}; });
+  ::testing::internal::CaptureStderr();
+  const json actual = report(ReportCommand::Kind::syscalls, {path});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(actual["caveats"],
+              ElementsAre("system calls were recorded as they returned: those that did not return "
+                          "are not in the trace"));
+}
+
 TEST_F(ReportCaveats, ReportsMissingEventsAndHowToEnableThem) {
   auto actual = [&](ReportCommand::Kind kind, const json& events) {
     const std::string path = write(spec(), [&](Manifest& m) { m.config["events"] = events; });

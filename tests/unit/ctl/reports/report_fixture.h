@@ -27,7 +27,11 @@ inline Bytes kmalloc_at(uint64_t ts, uint64_t ptr, uint64_t site = kSite) {
 inline Bytes kfree_at(uint64_t ts, uint64_t ptr) {
   return make_record(EVENT_kfree, ts, 9, rec_kfree{.call_site = kSite, .ptr = ptr});
 }
-
+// The last thread of a process ends.
+inline Bytes ended(uint64_t ts, int32_t tid, int32_t code) {
+  return make_record(EVENT_sched_process_exit, ts, static_cast<uint32_t>(tid),
+                     rec_sched_process_exit{.pid = tid, .exit_code = code, .group_dead = 1});
+}
 class ReportTest : public ::testing::Test {
  protected:
   // Two allocations on CPU 0, of which CPU 1 frees the first; and a free of something else.

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text/time_point.h"
+#include "ctl/selection/wall_clocks.h"
+
 namespace ktraced::test {
 namespace {
 
@@ -216,6 +219,21 @@ TEST_F(Report, CoversTheTimeThatTheRingsHold) {
   EXPECT_EQ(actual["window"]["seconds"], 2.0);
   EXPECT_THAT(actual["caveats"],
               ElementsAre("what CPU 1 did in the first 1.000 s was overwritten"));
+}
+
+TEST_F(Report, HasTheWallClockOfEachTrace) {
+  TraceSpec later = spec(10 * kSecond);
+  later.origin.clock_offset_ns += 3600 * static_cast<int64_t>(kSecond);  // it was set
+  const std::vector<std::string> traces = {write(spec()), write(later, {}, "b")};
+  const json window = report(ReportCommand::Kind::summary, traces)["window"];
+  EXPECT_EQ(window["clock_offset_ns"], later.origin.clock_offset_ns);
+  ASSERT_EQ(window["clocks"].size(), 2U);
+  EXPECT_EQ(window["clocks"][0]["clock_offset_ns"], test_origin().clock_offset_ns);
+  run(command(ReportCommand::Kind::summary, traces), false);
+  EXPECT_THAT(out_, HasSubstr(iso_time_text(realtime_of(kSecond, test_origin().clock_offset_ns))));
+  const uint64_t end = window["end_ns"];
+  EXPECT_THAT(out_, HasSubstr(time_of_day_text(realtime_of(end, later.origin.clock_offset_ns))));
+  EXPECT_FALSE(report(ReportCommand::Kind::summary, {traces[0]})["window"].contains("clocks"));
 }
 
 TEST_F(Report, ShowsAThreadOfAnUnknownProcessAsAThread) {

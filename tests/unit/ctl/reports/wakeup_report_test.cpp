@@ -10,6 +10,7 @@ namespace ktraced::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class WakeupReportTest : public ReportTest {
  protected:
@@ -55,6 +56,22 @@ TEST_F(WakeupReportTest, FindsThreadsByProcessThreadOrName) {
   EXPECT_EQ(threads_of(wakeups("work*")), 1U);
 }
 
+TEST_F(WakeupReportTest, CountsThreadsWithoutNamesAmongAll) {
+  constexpr uint64_t kStart = kSecond;
+  write({.schema = built_schema(),
+         .packets = {{.cpu = 0,
+                      .records = {woken(EVENT_sched_waking, kStart + 900, 0, 9),
+                                  woken(EVENT_sched_wakeup, kStart + 1000, 0, 9),
+                                  switched(kStart + 4000, 0, 9), switched(kStart + 5000, 9, 0)}}},
+         .begin_ns = kStart,
+         .end_ns = 2 * kSecond});
+  const json report = wakeups("*");
+  EXPECT_EQ(report["delay"]["count"], 1U);
+  ASSERT_EQ(threads_of(report), 1U);
+  EXPECT_EQ(report["threads"][0]["tid"], 9U);
+  EXPECT_TRUE(report["threads"][0]["comm"].is_null());
+}
+
 TEST_F(WakeupReportTest, RefusesThreadsThatDoNotExist) {
   office();
   const auto why_not = [&](const std::string& who) {
@@ -96,6 +113,32 @@ TEST_F(WakeupReportTest, HasWakersAndWhatRanInstead) {
   EXPECT_EQ(longest["waker"], (json{{"tid", 8}, {"comm", "eight"}}));
   EXPECT_EQ(longest["instead"]["comm"], "busy");
   EXPECT_FALSE(report["wakers_are_guessed"]);
+}
+
+TEST_F(WakeupReportTest, SaysWhoWokeWhom) {
+  office();
+  const json pairs = wakeups("9")["pairs"];
+  EXPECT_EQ(pairs["of"], 2);
+  EXPECT_EQ(pairs["rows"][0], (json{{"tid", 9},
+                                    {"comm", "nine"},
+                                    {"waker", {{"tid", 8}, {"comm", "eight"}}},
+                                    {"count", 1},
+                                    {"total_ns", 3000},
+                                    {"max_ns", 3000},
+                                    {"max_ts", kSecond + 1000}}));
+  ReportCommand command = this->command(ReportCommand::Kind::wakeups, {directory_.path() / "a"});
+  command.who = "9";
+  command.by = "max";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("    10  worker  eight 8      1         3 us     3 us  1.000002"));
+  command.csv = true;
+  command.table = "pairs";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("\n9,nine,8,eight,1,3000,3000,1000001000,\n"));
+  command.who = "nine";
+  command.csv = false;
+  run(command, false);
+  EXPECT_THAT(out_, Not(HasSubstr("THREAD  WOKEN   BY"))) << "the same as its wakers";
 }
 
 TEST_F(WakeupReportTest, TakesASelection) {

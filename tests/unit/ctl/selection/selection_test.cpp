@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/coverage/call_result.h"
 #include "unit/support/packets.h"
 #include "unit/support/schema.h"
 
@@ -51,6 +52,14 @@ TEST_F(SelectionTest, ByEventAndGroup) {
   EXPECT_FALSE(wants({.events = {"kmem"}}, bare_record(1, 1999)));
   EXPECT_THAT(select({.events = {"syscalls"}}).chosen_events(),
               ElementsAre("sys_enter", "sys_exit"));
+}
+
+TEST_F(SelectionTest, RefusesAnEmptyCondition) {
+  for (const char* where : {"", " "}) {
+    const auto selection = Selection::make({.where = {where}}, schema_);
+    ASSERT_FALSE(selection);
+    EXPECT_EQ(selection.error().message, "--where is empty: write a condition, as 'ret < 0'");
+  }
 }
 
 TEST_F(SelectionTest, ByControlGroup) {
@@ -143,17 +152,23 @@ TEST_F(SelectionTest, SuggestsNamesOfCallsAndErrors) {
   const Bytes failed = make_record(EVENT_sys_exit, 10, 100, rec_sys_exit{.nr = 257, .ret = -2});
   EXPECT_TRUE(wants({.syscalls = {"257"}, .errors = {"2"}}, failed)) << "numbers are names too";
   EXPECT_TRUE(wants({.errors = {"EPERM", "any"}}, failed));
+  const Bytes sigreturn =
+      make_record(EVENT_sys_exit, 10, 4, rec_sys_exit{.nr = kSigreturnNumber, .ret = -2});
+  for (const char* name : {"ENOENT", "2", "any"})
+    EXPECT_FALSE(wants({.errors = {name}}, sigreturn)) << name << ": a register, not a result";
+  EXPECT_FALSE(wants({.where = {"error == ENOENT"}}, sigreturn));
+  EXPECT_TRUE(wants({.where = {"ret == -ENOENT"}}, sigreturn)) << "the value itself";
 }
 
 TEST_F(SelectionTest, SaysWhichEventsHaveAFieldThatSelectsNothing) {
   const Selection selection = select({.where = {"error == ENOENT", "tid == 4"}});
-  EXPECT_THAT(selection.field_hints(),
-              ElementsAre("'error' is a field of signal_deliver, signal_generate, sys_exit"));
-  EXPECT_THAT(selection.unmet_text(0),
-              HasSubstr("--where 'error == ENOENT' ('error' is a field of signal_deliver, "));
-  EXPECT_THAT(select({.where = {"uid == 0"}}).field_hints(),
-              ElementsAre("'uid' is a field of mark_victim; for the user of a process use --uid"));
-  EXPECT_TRUE(select({.errors = {"ENOENT"}}).field_hints().empty()) << "nothing to mistake";
+  EXPECT_EQ(selection.unmet_text(0),
+            "--where 'error == ENOENT' ('error' is a field of signal_deliver, signal_generate, "
+            "sys_completed, sys_exit) --where 'tid == 4'");
+  EXPECT_EQ(select({.where = {"uid == 0"}}).unmet_text(0),
+            "--where 'uid == 0' ('uid' is a field of mark_victim; for the user of a process use "
+            "--uid)");
+  EXPECT_EQ(select({.errors = {"ENOENT"}}).unmet_text(0), "--error ENOENT") << "nothing to mistake";
 }
 
 TEST_F(SelectionTest, SuggestsTheFormOfErrors) {

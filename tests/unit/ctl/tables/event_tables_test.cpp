@@ -89,6 +89,14 @@ TEST_F(EventTables, LimitRowsByConditions) {
   EXPECT_EQ(times("ts = 1100.5"), "");
   EXPECT_EQ(times("ts > -5 AND ts < 1050"), "1000;");
   EXPECT_EQ(times("ts > NULL"), "");
+  EXPECT_EQ(times("wall < '2023-11-14T22:13:20.123457989Z'"), "1000;1100;");
+  EXPECT_EQ(times("wall BETWEEN '2023-11-14T22:13:20.123457989Z' AND "
+                  "'2023-11-14T22:13:20.123458289Z'"),
+            "1200;1500;");
+  EXPECT_EQ(times("wall = '2023-11-14T22:13:20.123458289Z'"), "1500;");
+  EXPECT_EQ(times("wall = '2023-11-14T22:13:20'"), "");
+  EXPECT_EQ(times("wall >= '2023-11-14T22:13:20Z'"), "") << "as texts";
+  EXPECT_EQ(times("wall > 'x'"), "");
   EXPECT_EQ(times("cpu = 0 AND ts > 2000"), "3000;3400;");
   EXPECT_EQ(times("cpu IN (0, 7) AND event = 'sys_exit'"), "1500;3400;");
   EXPECT_EQ(times("event IN ('kfree', 'sys_exit')"), "1500;2800;3400;");

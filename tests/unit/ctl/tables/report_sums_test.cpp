@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Sums of the tables calls and runs are those of the reports: the rules of docs/query.md.
+// Sums of the tables calls, path_calls and runs are those of the reports: the rules of
+// docs/query.md.
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/plain_text.h"
 #include "ctl/reports/report.h"
 #include "unit/ctl/query/query_fixture.h"
 #include "unit/support/recorded.h"
@@ -71,6 +74,34 @@ TEST_P(ReportSums, OfCallsAreThoseOfTheReport) {
   EXPECT_EQ(number("SELECT count(*) FROM calls WHERE outcome = 'returned' AND ts IS NOT NULL AND "
                    "dur IS NULL"),
             calls["uncertain"]);
+}
+
+TEST_P(ReportSums, OfPathCallsAreThoseOfTheReport) {
+  const json files = report(ReportCommand::Kind::files);
+  std::map<std::string, std::array<uint64_t, 4>> paths;
+  for (const json& row : files["paths"]["rows"]) {
+    const json& from = row["relative_to"];
+    const std::string relative = from.is_number()   ? "fd " + from.dump()
+                                 : from.is_string() ? from.get<std::string>()
+                                                    : "";
+    paths[row["role"].get<std::string>() + " " + relative + " " +
+          (row["path"].is_string() ? printable(row["path"].get<std::string>()) : "?") +
+          (row.contains("cut") ? "..." : "")] = {row["calls"], row["opens"], row["failed"],
+                                                 row["time"]["total_ns"]};
+  }
+  EXPECT_EQ(sums<4>("SELECT role || ' ' || coalesce(relative_to, '') || ' ' || coalesce(path, '?')"
+                    " || iif(cut, '...', ''), count(*), sum(opened), count(error), sum(dur)"
+                    " FROM path_calls GROUP BY 1"),
+            paths);
+  std::map<std::string, std::array<uint64_t, 2>> failures;
+  for (const json& row : files["failures"]["rows"]) {
+    auto& sum = failures[row["syscall"].get<std::string>() + " " + row["error"].get<std::string>()];
+    sum[0] += row["count"].get<uint64_t>();
+    sum[1] = std::max(sum[1], row["last_ns"].get<uint64_t>());
+  }
+  EXPECT_EQ(sums<2>("SELECT syscall || ' ' || error, count(*), max(end_ts) FROM path_calls"
+                    " WHERE error IS NOT NULL GROUP BY 1"),
+            failures);
 }
 
 TEST_P(ReportSums, OfRunsAreThoseOfTheReport) {

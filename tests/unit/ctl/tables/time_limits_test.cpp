@@ -4,12 +4,13 @@
 
 #include "ctl/tables/analysis_scan.h"
 #include "unit/ctl/query/query_fixture.h"
+#include "unit/support/call_string.h"
 #include "unit/support/recorded.h"
 
 namespace ktraced::test {
 namespace {
 
-constexpr const char* kIntervalTables[] = {"calls", "runs", "waits", "allocations"};
+constexpr const char* kIntervalTables[] = {"calls", "path_calls", "runs", "waits", "allocations"};
 
 // Events of threads 10 to 15 on four CPUs in small packets, some of them lost.
 class BusyTrace {
@@ -30,7 +31,8 @@ class BusyTrace {
 
  private:
   static constexpr uint32_t kCpus = 4;
-  static constexpr uint64_t kRound = 1000;
+  static constexpr uint64_t kRound = 1000, kPath = 0x7000;
+  static constexpr int32_t kOpen = 2;
 
   uint64_t upto(uint64_t end) { return random_() % end; }
   void add_packet(uint32_t cpu, uint64_t round) {
@@ -51,14 +53,24 @@ class BusyTrace {
                                     EVENT_sched_wakeup};
     return kEvents[upto(4)];
   }
+  // As the call began, or if it could not be read then, again as it returned.
+  Bytes path(uint64_t ts, uint32_t tid) {
+    const auto event = upto(4) == 0 ? EVENT_sys_exit_string : EVENT_sys_enter_string;
+    const bool unreadable = event == EVENT_sys_enter_string && upto(2) == 0;
+    return call_string(event, ts, tid,
+                       {.pointer = kPath, .nr = kOpen, .unreadable = unreadable ? u8{1} : u8{0}},
+                       unreadable ? "" : "/a");
+  }
   Bytes record(uint64_t ts, uint32_t cpu) {
     const auto tid = static_cast<uint32_t>(10 + upto(6));
     const uint64_t ptr = 0x1000 * (1 + upto(20));
-    switch (upto(7)) {
+    switch (upto(8)) {
       case 0:
-        return make_record(EVENT_sys_enter, ts, tid, rec_sys_enter{.nr = 1});
+        return make_record(EVENT_sys_enter, ts, tid, rec_sys_enter{.nr = kOpen, .args = {kPath}});
       case 1:
-        return make_record(EVENT_sys_exit, ts, tid, rec_sys_exit{.nr = 1});
+        return make_record(EVENT_sys_exit, ts, tid, rec_sys_exit{.nr = kOpen});
+      case 7:
+        return path(ts, tid);
       case 2:
         return make_record(EVENT_kmalloc, ts, tid, rec_kmalloc{.ptr = ptr, .bytes_alloc = 64});
       case 3:
@@ -113,7 +125,7 @@ class TimeLimits : public QueryTest {
 TEST_F(TimeLimits, FindTheSameRowsOfRecordedTraces) {
   for (const char* name : {"6.12-whole", "7.3-filtered"}) {
     open_recorded(name);
-    const TimeWindow all = history_->extent();
+    const TimeWindow all = history_->extent(0);
     const uint64_t third = (all.end_ns - all.begin_ns) / 3;
     expect_equal_parts(all.begin_ns + third, all.end_ns - third);
   }
@@ -152,6 +164,8 @@ TEST_F(TimeLimits, ReadNoFurtherThanNecessary) {
   EXPECT_LE(packets("waits", {.end_ns = 3000}), 5U);
   EXPECT_LE(packets("calls", {.ended_ns = 3000}), 5U);
   EXPECT_LE(packets("allocations", {.begin_ns = 18500}), 2U);
+  const auto wall = [](uint64_t ts) { return 1'700'000'000'123'456'789 + ts; };
+  EXPECT_LE(packets("calls", {.begin_wall_ns = wall(9000), .end_wall_ns = wall(10000)}), 4U);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/tables/trace_tables.h"
+#include "ctl/tables/tables.h"
 
 #include "unit/ctl/query/query_fixture.h"
 #include "unit/support/recorded.h"
@@ -11,11 +11,6 @@ class TraceTables : public QueryTest {
  protected:
   void SetUp() override { open(spec()); }
 
-  static Bytes forked(uint64_t ts, int32_t parent, int32_t child) {
-    return make_record(
-        EVENT_sched_process_fork, ts, static_cast<uint32_t>(parent),
-        rec_sched_process_fork{.parent_pid = parent, .child_pid = child, .child_tgid = child});
-  }
   static Bytes ended(uint64_t ts, int32_t tid, int32_t code, bool is_last) {
     return make_record(
         EVENT_sched_process_exit, ts, static_cast<uint32_t>(tid),
@@ -82,12 +77,49 @@ TEST_F(TraceTables, KnowFromEventsWhenTasksEnd) {
   EXPECT_EQ(query("SELECT pid FROM processes WHERE end_ts < 3000"), "20;");
 }
 
-TEST_F(TraceTables, KnowFromEventsWhenTasksEndOutsideOfTheWindowToo) {
+TEST_F(TraceTables, ListTasksThatLiveInTheWindow) {
   open_other(family());
-  History late = history_->again();
-  late.set_window({.begin_ns = 2700, .end_ns = 3200});
-  history_.emplace(std::move(late));
-  EXPECT_EQ(query("SELECT pid, end_ts FROM processes"), "8|3500;20|2000;20|;");
+  set_window({.begin_ns = 2700, .end_ns = 3200});
+  EXPECT_EQ(query("SELECT pid, end_ts FROM processes"), "8|3500;20|;")
+      << "the end is known although it is later";
+  EXPECT_EQ(query("SELECT tid, comm FROM threads"), "8|shell;9|worker;20|again;");
+  set_window({.begin_ns = 3200, .end_ns = 3400});
+  EXPECT_EQ(query("SELECT tid, comm FROM threads"), "9|worker;20|again;");
+  EXPECT_EQ(query("SELECT pid, threads FROM processes"), "8|2;20|1;") << "a thread of it lives";
+  set_window({.begin_ns = 0, .end_ns = 1050});
+  EXPECT_EQ(query("SELECT tid, comm FROM threads"), "8|shell;9|worker;");
+}
+
+TEST_F(TraceTables, ListSelectedTasks) {
+  open_other(family());
+  const auto tasks = [&](const SelectionArgs& args) {
+    select(args);
+    return query("SELECT tid, comm FROM threads") + " of " +
+           query("SELECT pid, comm FROM processes");
+  };
+  EXPECT_EQ(tasks({.pids = {8}}), "8|shell;9|worker; of 8|shell;");
+  EXPECT_EQ(tasks({.tids = {9}}), "9|worker; of 8|shell;");
+  EXPECT_EQ(tasks({.comms = {"again"}}), "20|again; of 20|again;");
+  EXPECT_EQ(tasks({.uids = {7}, .comms = {"child"}}), " of ");
+  EXPECT_EQ(tasks({.cpus = {0}}),
+            "8|shell;9|worker;20|child;20|again; of 8|shell;20|child;20|again;");
+  set_window({.begin_ns = 0, .end_ns = 2200});
+  EXPECT_EQ(tasks({.comms = {"again", "child"}}), "20|child; of 20|child;");
+}
+
+TEST_F(TraceTables, ListTasksThatWereInAControlGroup) {
+  open_other(moved());
+  const auto tids = [&](const char* group) {
+    select({.cgroups = {group}});
+    return query("SELECT tid FROM threads") + query("SELECT tid FROM cgroup_moves");
+  };
+  EXPECT_EQ(tids("kubepods"), "30;32;30;") << "its process was moved there";
+  EXPECT_EQ(tids("system.slice"), "30;31;32;30;");
+  EXPECT_EQ(tids("nosuch"), "");
+  set_window({.begin_ns = 0, .end_ns = 1699});
+  EXPECT_EQ(tids("kubepods"), "") << "not yet";
+  set_window({.begin_ns = 1800, .end_ns = 4000});
+  EXPECT_EQ(tids("system.slice"), "31;") << "no longer";
 }
 
 TEST_F(TraceTables, KnowTheEndOfEveryProcessThatHasEndedInARecording) {
@@ -185,6 +217,10 @@ TEST_F(TraceTables, ListConfigChanges) {
   open(std::vector<std::filesystem::path>{path});
   EXPECT_EQ(query("SELECT ts, running, events, syscalls, filter FROM config_changes"),
             "1000|1|kfree,kmalloc||{\"pid\":[8]};2000|0|kfree||;");
+  set_window({.begin_ns = 1500, .end_ns = 1999});
+  EXPECT_EQ(query("SELECT ts FROM config_changes"), "1000;") << "so it was in the window";
+  set_window({.begin_ns = 2000, .end_ns = 3000});
+  EXPECT_EQ(query("SELECT ts FROM config_changes"), "2000;");
 }
 
 TEST_F(TraceTables, ReadSeveralTracesAsOneHistory) {
@@ -200,6 +236,23 @@ TEST_F(TraceTables, ReadSeveralTracesAsOneHistory) {
   EXPECT_EQ(query("SELECT ts, outcome FROM calls WHERE ts = 5000"), "5000|trace_end;");
   EXPECT_EQ(query("SELECT a.ts, b.ts FROM sys_enter a JOIN sys_enter b ON b.ts > a.ts"),
             "1000|3000;1000|5000;3000|5000;");
+}
+
+TEST_F(TraceTables, KnowTheWallClockOfEachTrace) {
+  TraceSpec second = spec();
+  second.packets = {{.cpu = 0, .records = {enter(5000, 8), leave(5100, 8, 0)}}};
+  second.begin_ns = 5000;
+  second.end_ns = 6000;
+  second.origin.clock_offset_ns += 1'000'000'000;
+  write_trace(directory_.path() / "later", second);
+  open(
+      std::vector<std::filesystem::path>{directory_.path() / "trace", directory_.path() / "later"});
+  EXPECT_EQ(query("SELECT ts, wall FROM calls WHERE ts >= 3000"),
+            "3000|2023-11-14T22:13:20.123459789Z;5000|2023-11-14T22:13:21.123461789Z;");
+  EXPECT_EQ(query("SELECT ts FROM calls WHERE wall > '2023-11-14T22:13:21'"), "5000;");
+  EXPECT_EQ(query("SELECT ts FROM calls WHERE wall < '2023-11-14T22:13:21'"), "1000;3000;");
+  EXPECT_EQ(query("SELECT ts FROM sys_enter WHERE wall > '2023-11-14T22:13:21'"), "5000;");
+  EXPECT_EQ(query("SELECT ts FROM sys_enter WHERE wall < '2023-11-14T22:13:21'"), "1000;3000;");
 }
 
 }  // namespace

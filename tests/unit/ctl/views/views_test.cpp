@@ -80,6 +80,16 @@ TEST(StatusView, ReportsWhatIsUnknownOnThisKernel) {
                        "not available: NUMA nodes of memory (/proc/zoneinfo has no zones)\n"));
 }
 
+TEST(StatusView, ReportsWhatIsMissingWithoutAHelperProgram) {
+  json status = kStatus;
+  status["unavailable_helpers"] = {{{"program", "cgroup_made"},
+                                    {"reason", "the kernel refused its program: out of memory"},
+                                    {"effect", "new control groups have no path"}}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              EndsWith("not available: cgroup_made (the kernel refused its program: out of memory)"
+                       ": new control groups have no path\n"));
+}
+
 TEST(StatusView, ShowsHowFarTheFlightRecorderReachesBack) {
   json status = kStatus;
   for (const auto& [ns, text] : {std::pair{12'340'000'000ULL, "holds the last 12.3 s\n"},

@@ -67,6 +67,14 @@ class ConfigTest : public testing::Test {
   EventGroups groups = declared_groups();
 };
 
+TEST_F(ConfigTest, ReadsWhichGroupsAreExact) {
+  EXPECT_EQ(good("{}").exact, ExactConfig{});
+  EXPECT_EQ(good(R"({"exact":{"kmem":false,"syscalls":true}})").exact,
+            (ExactConfig{.kmem = Exact::never, .syscalls = Exact::always}));
+  EXPECT_EQ(good(R"({"exact":{"kmem":true,"syscalls":"auto"}})").exact,
+            (ExactConfig{.kmem = Exact::always, .syscalls = Exact::when_needed}));
+}
+
 TEST_F(ConfigTest, TracepointGroupMeansAllItsTracepoints) {
   EXPECT_THAT(
       good(R"({"events": {"tracepoints": ["irq", "block:*", "net:netif_rx"]}})").events.tracepoints,
@@ -83,6 +91,7 @@ TEST_F(ConfigTest, HasDefaultsWithoutSections) {
   EXPECT_EQ(config.filter, FilterSettings{});
   EXPECT_EQ(config.stream.buffer_kb, 4096U);
   EXPECT_EQ(config.stream.max_latency_ms, 100U);
+  EXPECT_TRUE(config.stream.realtime);
   EXPECT_EQ(config.control.socket, kDefaultSocket);
   EXPECT_EQ(config.control.group, "ktrace");
   EXPECT_EQ(config.control.addresses, "auto");
@@ -97,6 +106,7 @@ TEST_F(ConfigTest, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed.filter, defaults.filter);
   EXPECT_EQ(installed.stream.buffer_kb, defaults.stream.buffer_kb);
   EXPECT_EQ(installed.stream.max_latency_ms, defaults.stream.max_latency_ms);
+  EXPECT_EQ(installed.stream.realtime, defaults.stream.realtime);
   EXPECT_EQ(installed.control.socket, defaults.control.socket);
   EXPECT_EQ(installed.control.group, defaults.control.group);
   EXPECT_EQ(installed.control.admin_uids, defaults.control.admin_uids);
@@ -113,7 +123,7 @@ TEST_F(ConfigTest, ReadsEverySection) {
                 "syscalls": { "only": ["openat", "execve", "socketcall", "openat"] } },
     "filter": { "pid": [1, 2, 1], "uid": [0], "comm": ["sshd", "nginx*"], "follow": [7],
                 "cgroup": ["/system.slice"], "exclude": { "uid": [4294967294] } },
-    "stream": { "buffer_kb": 64, "max_latency_ms": 1 },
+    "stream": { "buffer_kb": 64, "max_latency_ms": 1, "realtime": false },
     "control": { "socket": "/tmp/s", "group": "ktrace", "admin_uids": [1000] },
     "log": { "level": "debug" } /* and another */
   })");
@@ -130,6 +140,7 @@ TEST_F(ConfigTest, ReadsEverySection) {
   EXPECT_THAT(config.filter.exclude.uid, ElementsAre(4294967294U));
   EXPECT_EQ(config.stream.buffer_kb, 64U);
   EXPECT_EQ(config.stream.max_latency_ms, 1U);
+  EXPECT_FALSE(config.stream.realtime);
   EXPECT_EQ(config.control.socket, "/tmp/s");
   EXPECT_EQ(config.control.group, "ktrace");
   EXPECT_THAT(config.control.admin_uids, ElementsAre(1000));
@@ -183,6 +194,24 @@ TEST_F(ConfigTest, RecordsTheStringsOfSystemCallsOnlyIfTheyAreSelected) {
   EXPECT_THAT(good(R"({"events":{"syscalls":{"strings":false}}})").events.names,
               ElementsAre("sys_enter", "sys_exit"));
   EXPECT_THAT(bad(R"({"events":{"strings":true}})"), HasSubstr("events.strings: unknown key"));
+}
+
+TEST_F(ConfigTest, RecordsSystemCallsAsTheyReturnIfThatIsSelected) {
+  const Config all = good(R"({"events":{"syscalls":{"record":"completed"}}})");
+  EXPECT_THAT(all.events.names, ElementsAre("sys_completed"));
+  EXPECT_TRUE(all.events.syscalls_only.empty());
+  const Config some =
+      good(R"({"events":{"syscalls":{"only":["openat"],"strings":true,"record":"completed"}}})");
+  EXPECT_THAT(some.events.names,
+              ElementsAre("sys_completed", "sys_enter_string", "sys_exit_string"));
+  EXPECT_THAT(some.events.syscalls_only, ElementsAre("openat"));
+  EXPECT_THAT(good(R"({"events":{"syscalls":{"record":"both"}}})").events.names,
+              ElementsAre("sys_enter", "sys_exit"));
+  EXPECT_THAT(good(R"({"events":{"syscalls":true}})").events.names,
+              ElementsAre("sys_enter", "sys_exit"));
+  EXPECT_THAT(bad(R"({"events":{"completed":true}})"), HasSubstr("events.completed: unknown key"));
+  EXPECT_THAT(bad(R"({"events":{"syscalls":{"record":"complete"}}})"),
+              HasSubstr("events.syscalls.record: unknown value 'complete'"));
 }
 
 TEST_F(ConfigTest, RefusesEveryBadCaseWithItsMessage) {

@@ -89,6 +89,8 @@ TEST(Metrics, ShowWhatWasRead) {
   reading.events["kfree"].clients.counts.recorded = 7;
   reading.programs["kfree"] = {.runs = 4, .run_ns = 2'000'000'000};
   reading.reloads = {.succeeded = 2, .failed = 1, .last_failed = true};
+  reading.history_lost_ns = 90'500'000'000;
+  reading.trace.unavailable_helpers.resize(2);
   reading.snapshots.counts.last_duration = std::chrono::milliseconds(1500);
   const std::string text = metrics_text(reading, MetricsFormat::prometheus);
   for (const char* line :
@@ -99,8 +101,9 @@ TEST(Metrics, ShowWhatWasRead) {
         R"(ktraced_events_total{event="kfree",session="client",outcome="recorded"} 7)",
         R"(ktraced_bpf_run_seconds_total{program="kfree"} 2)",
         R"(ktraced_bpf_runs_total{program="kfree"} 4)",
-        R"(ktraced_config_reloads_total{result="failure"} 1)",
-        "ktraced_config_last_reload_failed 1", "ktraced_snapshot_last_duration_seconds 1.5"})
+        R"(ktraced_config_reloads_total{result="failure"} 1)", "ktraced_history_lost_seconds 90.5",
+        "ktraced_helpers_unavailable 2", "ktraced_config_last_reload_failed 1",
+        "ktraced_snapshot_last_duration_seconds 1.5"})
     EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
   EXPECT_THAT(text, Not(HasSubstr(R"(session="output",outcome)"))) << "no hits, no series";
 }

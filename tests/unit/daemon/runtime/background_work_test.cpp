@@ -43,6 +43,25 @@ TEST_F(BackgroundWorkTest, CallsTheContinuationInTheThreadOfTheLoop) {
   EXPECT_NE(worker, caller);
 }
 
+TEST_F(BackgroundWorkTest, DoesWorkOfLowPriorityLast) {
+  BackgroundWork work(*loop, "test");
+  std::promise<void> begin;
+  std::string order;  // in the worker
+  int done = 0;
+  const auto add = [&](char name, Priority priority) {
+    work.run([&order, name]() -> Result<char> { return order += name, name; },
+             [&done](const Result<char>&) { ++done; }, priority);
+  };
+  work.run([begun = begin.get_future().share()]() -> Result<int> { return begun.wait(), 0; },
+           [](const Result<int>&) {});
+  add('a', Priority::low);
+  add('b', Priority::normal);
+  add('c', Priority::low);
+  begin.set_value();
+  ASSERT_TRUE(turns_until([&] { return done == 3; }));
+  EXPECT_EQ(order, "bac");
+}
+
 // The worker still holds its task when the loop has called and dropped the continuation: an event
 // source in it would otherwise be destroyed by the worker.
 TEST_F(BackgroundWorkTest, DestroysContinuationsInTheThreadOfTheLoopWhenTheWorkerIsSlow) {

@@ -65,6 +65,21 @@ TEST_F(EventLoopTest, ServesOthersBetweenPostedTasksThatTakeLong) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST_F(EventLoopTest, RunsOneTaskOfLowPriorityInATurn) {
+  std::string order;
+  std::function<void(int)> next = [&](int left) {
+    order += 'n';
+    if (left > 0) loop->post([&, left] { next(left - 1); });
+  };
+  for (int i = 0; i < 20; ++i) loop->post([&] { order += 'l'; }, Priority::low);
+  loop->post([&] { next(9); });
+  for (int i = 0; i < 200 && order.size() < 30; ++i) ASSERT_TRUE(loop->run_once(10ms));
+  ASSERT_EQ(order.size(), 30U);
+  const std::string both = order.substr(0, order.rfind('n'));
+  EXPECT_EQ(both.find("lll"), std::string::npos) << order;
+  EXPECT_LE(std::ranges::count(both, 'l'), 11) << order;
+}
+
 TEST_F(EventLoopTest, CombinesNotificationsBeforeTheCallback) {
   int calls = 0;
   auto bell = loop->add_notifier([&] { ++calls; }).value();

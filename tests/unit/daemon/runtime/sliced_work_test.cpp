@@ -114,6 +114,42 @@ TEST(CommandQueue, KeepsOrderWhenACommandArrivesWhileTheNextIsDue) {
   EXPECT_EQ(order, "123");
 }
 
+TEST(CommandQueue, ExecutesThoseOfLowPriorityLast) {
+  auto loop = EventLoop::create().value();
+  CommandQueue queue(*loop);
+  std::string order;
+  const auto add = [&](const char* name, Priority priority) {
+    queue.run([&order, name](const CommandQueue::Token&) { order += name; }, priority);
+  };
+  CommandQueue::Token first;
+  queue.run([&](const CommandQueue::Token& token) { first = token; }, Priority::low);
+  add("a", Priority::low);
+  add("b", Priority::normal);
+  add("c", Priority::low);
+  add("d", Priority::normal);
+  first.reset();
+  EXPECT_TRUE(turns_until(*loop, [&] { return order.size() == 4; }));
+  EXPECT_EQ(order, "bdac");
+}
+
+TEST(SlicedWork, LetsOtherTasksGoFirstWithLowPriority) {
+  auto loop = EventLoop::create().value();
+  SlicedWork work;
+  work.work_in(*loop, Priority::low);
+  std::string order;
+  loop->post([&] { order += "other "; }, Priority::low);
+  work.start(
+      [&] {
+        std::this_thread::sleep_for(20ms);
+        order += "step ";
+        return order.size() > 15 ? Step::done : Step::more;
+      },
+      [&] { order += "done"; });
+  loop->post([&] { order += "another "; }, Priority::low);
+  EXPECT_TRUE(turns_until(*loop, [&] { return !work.running(); }));
+  EXPECT_EQ(order, "step other step done");
+}
+
 TEST(CommandQueue, DropsWaitingCommandsWhenClosed) {
   auto loop = EventLoop::create().value();
   CommandQueue::Token kept;

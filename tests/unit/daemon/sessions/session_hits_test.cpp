@@ -19,16 +19,23 @@ class SessionHitsTest : public testing::Test {
  protected:
   struct Running {
     uint32_t cpu, way;
+    bool stored;  // directly
   };
-  // A program that has loaded the word of the event and has not counted yet.
-  void begin(uint32_t cpu) {
-    if ((ways[kEvent] & WAY_DIRECT) == 0) running.push_back({cpu, ways[kEvent]});
+  // A program that has loaded the word of the event and has not counted yet. It may be unable to
+  // store the hit directly.
+  void begin(uint32_t cpu, bool can_store = true) {
+    const uint32_t way = ways[kEvent];
+    if ((way & WAY_DIRECT) != 0 && can_store) return;
+    running.push_back({cpu, way, (way & WAY_BESIDE) != 0 && can_store});
   }
   void finish_all() {
-    for (const auto& [cpu, way] : running) {
-      ++counters[cpu][(way & WAY_COUNTER) >> WAY_COUNTER_SHIFT];
+    for (const auto& [cpu, way, stored] : running) {
+      const uint32_t counter = (way & WAY_COUNTER) >> WAY_COUNTER_SHIFT;
+      ++counters[cpu][counter];
+      if ((way & WAY_BESIDE) != 0 && !stored) ++counters[cpu].at(counter + WAY_COUNTERS / 2);
       for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
-        if ((way >> session & 1) != 0) ++expected[session][cpu];
+        if ((way >> session & 1) != 0 && !(session == SESSION_RECORDER && stored))
+          ++expected[session][cpu];
       if ((way & WAY_SESSIONS) == 0) ++ignored[cpu];
     }
     running.clear();
@@ -51,7 +58,7 @@ class SessionHitsTest : public testing::Test {
       EXPECT_EQ(hits.ignored(cpu, kEvent), ignored[cpu]) << when << ": CPU " << cpu;
   }
 
-  std::array<u16, EVENT_ID_MAX> ways{};
+  std::array<u32, EVENT_ID_MAX> ways{};
   std::array<std::array<uint64_t, WAY_COUNTERS>, kCpus> counters{};
   std::array<std::array<uint64_t, kCpus>, SESSIONS_MAX> expected{};
   std::array<uint64_t, kCpus> ignored{};
@@ -97,18 +104,49 @@ TEST_F(SessionHitsTest, AHitCountsForTheSessionsOfTheWordThatItLoaded) {
   expect_exact("after both");
 }
 
-TEST_F(SessionHitsTest, StoresDirectlyOnlyForTheRecorderAlone) {
+TEST_F(SessionHitsTest, StoresDirectlyForTheRecorderAloneOrBesideOtherSessions) {
+  constexpr uint32_t kDirect = WAY_DIRECT | WAY_BESIDE;
   change(kRecorderBit, true);
-  EXPECT_NE(ways[kEvent] & WAY_DIRECT, 0);
+  EXPECT_EQ(ways[kEvent] & kDirect, uint32_t{WAY_DIRECT});
   change(kRecorderBit | 1U << kClient, true);
-  EXPECT_EQ(ways[kEvent] & WAY_DIRECT, 0);
+  EXPECT_EQ(ways[kEvent] & kDirect, uint32_t{WAY_BESIDE});
+  change(kRecorderBit | 1U << kClient, false);
+  EXPECT_EQ(ways[kEvent] & kDirect, 0U);
   change(kRecorderBit, false);
-  EXPECT_EQ(ways[kEvent] & WAY_DIRECT, 0);
+  EXPECT_EQ(ways[kEvent] & kDirect, 0U);
+  change(1U << kClient, true);
+  EXPECT_EQ(ways[kEvent] & kDirect, 0U) << "the recorder has the event off";
   change(0, true);
-  EXPECT_EQ(ways[kEvent] & (WAY_DIRECT | WAY_SESSIONS), 0);
+  EXPECT_EQ(ways[kEvent] & (kDirect | WAY_SESSIONS), 0U);
 }
 
-TEST_F(SessionHitsTest, WaitsOnlyIfSessionsChange) {
+TEST_F(SessionHitsTest, StoresNothingDirectlyBesideOthersWhereProgramsArePreempted) {
+  kernel.beside = false;
+  SessionHits preempted{kernel};
+  const auto bits_of = [&](uint32_t sessions) {
+    preempted.change(
+        std::array{SessionHits::Target{.event = kEvent, .sessions = sessions, .direct = true}});
+    return ways[kEvent] & (WAY_DIRECT | WAY_BESIDE);
+  };
+  EXPECT_EQ(bits_of(kRecorderBit), uint32_t{WAY_DIRECT});
+  EXPECT_EQ(bits_of(kRecorderBit | 1U << kClient), 0U);
+}
+
+TEST_F(SessionHitsTest, CountsForTheRecorderWhatItCouldNotStoreBesideOthers) {
+  change(kRecorderBit | 1U << kClient, true);
+  hit(0);
+  begin(0, false);
+  change(kRecorderBit | 1U << kClient, false);  // its filter is set meanwhile
+  hit(0);
+  change(kRecorderBit | 1U << kClient, true);
+  begin(1, false);
+  finish_all();
+  expect_exact("at the end");
+  EXPECT_EQ(hits.seen(SESSION_RECORDER, 0, kEvent), 2U);
+  EXPECT_EQ(hits.seen(kClient, 0, kEvent), 3U);
+}
+
+TEST_F(SessionHitsTest, WaitsOnlyIfCountersChange) {
   change(kRecorderBit, true);
   const int before = waits;
   change(kRecorderBit, false);
@@ -116,6 +154,9 @@ TEST_F(SessionHitsTest, WaitsOnlyIfSessionsChange) {
   EXPECT_EQ(waits, before);
   change(0);
   EXPECT_EQ(waits, before + 1);
+  change(kRecorderBit | 1U << kClient, true);
+  change(kRecorderBit | 1U << kClient, false);
+  EXPECT_EQ(waits, before + 3);
 }
 
 TEST_F(SessionHitsTest, ClearsASessionWhoseNumberIsUsedAgain) {
@@ -149,7 +190,7 @@ TEST_F(SessionHitsTest, IsExactWhateverHappens) {
           change(random() % (1U << SESSIONS_MAX), random() % 2 == 0);
           break;
         case 1:
-          begin(random() % kCpus);
+          begin(random() % kCpus, random() % 2 == 0);
           break;
         case 2:
           finish_all();

@@ -76,7 +76,7 @@ TEST_F(SessionMissesTest, TheNextDaemonContinuesTheSessionsOfTheDaemonItself) {
 TEST_F(SessionMissesTest, WithoutEntriesOfTheEarlierDaemonNothingIsLost) {
   programs[kMissed] = 5;
   programs[kMissedOther] = 7;
-  std::array<u16, EVENT_ID_MAX> ways{};
+  std::array<u32, EVENT_ID_MAX> ways{};
   ways[kMissed] = kRecorders;
   misses.adopt_without_entries(ways);
   programs[kMissed] += 1;

@@ -52,6 +52,9 @@ TEST_F(SessionSetTest, RefusesBadAndUsedNames) {
   EXPECT_THAT(error("mine"), HasSubstr("there is a session 'mine' already"));
   EXPECT_THAT(error("recorder"), HasSubstr("already"));
   EXPECT_THAT(error("a b"), HasSubstr("letters, digits"));
+  for (const char* name : {"-x", "..", ".", ".a"})
+    EXPECT_THAT(error(name), HasSubstr("must not begin with '-' or '.'")) << name;
+  EXPECT_EQ(error("a-.b"), "");
   EXPECT_THAT(error(std::string(65, 'a')), HasSubstr("1 to 64"));
   EXPECT_EQ(error(std::string(64, 'a')), "");
   EXPECT_THAT(sessions.named("nobody").error().message, HasSubstr("no session 'nobody'"));

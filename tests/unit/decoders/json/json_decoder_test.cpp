@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/coverage/call_result.h"
 #include "schema/annotations.h"
 #include "trace/packet/field_value.h"
 #include "unit/support/decoder_fixture.h"
@@ -89,6 +90,13 @@ TEST_F(JsonDecoderTest, AnnotatesValues) {
     EXPECT_EQ(line(records.at(event)), by_bash_line(event, args));
     EXPECT_TRUE(json::accept(line(records.at(event))));
   }
+}
+
+TEST_F(JsonDecoderTest, NamesNoErrorOfSigreturn) {
+  const json written =
+      args(make_record(EVENT_sys_exit, 1, 3352, rec_sys_exit{.nr = kSigreturnNumber, .ret = -4}));
+  EXPECT_EQ(written["ret"], -4);
+  EXPECT_FALSE(written.contains("error"));
 }
 
 // The value of a field, from the bytes of its record.

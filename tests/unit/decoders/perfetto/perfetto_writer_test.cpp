@@ -37,6 +37,18 @@ class Perfetto : public PerfettoFixture {
   }
 };
 
+TEST_F(Perfetto, DrawsCompletedCallsAsSlices) {
+  const auto complete = [&](uint64_t ts, s64 duration, int nr, s64 ret) {
+    add(EVENT_sys_completed, ts, 8,
+        rec_sys_completed{.nr = nr, .args_known = 1, .ret = ret, .duration = duration});
+  };
+  complete(3000, 1000, kOpenat, 3);
+  complete(4000, 500, kOpenat, -2);
+  complete(5000, -1, kOpenat, 4);  // only its return is known
+  EXPECT_THAT(calls(read(), "8/8"),
+              ElementsAre("openat 2000-3000 ret=3", "openat 3500-4000 ret=-2 error=ENOENT"));
+}
+
 TEST_F(Perfetto, EndsSlicesAtAConfigChange) {
   changes_ = {3000};
   enter(2000, 8, kOpenat);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "analysis/coverage/call_result.h"
 #include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -87,6 +88,9 @@ TEST_F(ProcessTest, WritesLinesLikeTheProcessTracer) {
   EXPECT_EQ(text("sys_exit"), "syscall rc -2 error -2\n");
   EXPECT_EQ(text(by_bash(EVENT_sys_exit, rec_sys_exit{.nr = 0, .ret = 17})),
             "syscall rc 17 error 0\n");
+  EXPECT_EQ(text(by_bash(EVENT_sys_exit, rec_sys_exit{.nr = kSigreturnNumber, .ret = -4})),
+            "syscall rc -4 error 0\n")
+      << "it belongs to the interrupted call";
 }
 
 TEST_F(ProcessTest, ShowsNamesWhenRequested) {
@@ -186,11 +190,27 @@ TEST_F(ProcessTest, ShowsThreadsWithoutAName) {
             "<...> 77 1 2.000000  syscall rc 0 error 0\n");
 }
 
+TEST_F(ProcessTest, ShowsACompletedCallOnOneLine) {
+  const auto completed = [](s64 duration, u16 args_known) {
+    return by_bash(EVENT_sys_completed, rec_sys_completed{.nr = 257,
+                                                          .args_known = args_known,
+                                                          .args = {0x10, 2},
+                                                          .ret = -2,
+                                                          .duration = duration});
+  };
+  EXPECT_EQ(text(completed(1234, 1)),
+            "syscall 257 [0x10 0x2 0x0 0x0 0x0 0x0] rc -2 error -2 ns 1234\n");
+  EXPECT_EQ(text(completed(1234, 0), true), "syscall openat [?] rc -2 error ENOENT ns 1234\n");
+  EXPECT_EQ(text(completed(-1, 1), true),
+            "syscall openat [0x10 0x2 0x0 0x0 0x0 0x0] rc -2 error ENOENT ns ?\n");
+}
+
 TEST_F(ProcessTest, OmitsOtherEvents) {
   ProcessDecoder decoder(sources(), false);
   const std::set<std::string> shown = {
-      "sched_process_fork", "sched_process_exec", "sched_process_exit", "signal_deliver",
-      "sys_enter",          "sys_exit",           "sys_enter_string",   "sys_exit_string"};
+      "sched_process_fork", "sched_process_exec", "sched_process_exit",
+      "signal_deliver",     "sys_enter",          "sys_exit",
+      "sys_completed",      "sys_enter_string",   "sys_exit_string"};
   const Schema built_in = built_schema();
   for (const Event& event : built_in.events())
     EXPECT_EQ(decode(decoder, sample_record(event, 3352)).empty(), !shown.contains(event.name))

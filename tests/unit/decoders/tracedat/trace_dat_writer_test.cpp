@@ -125,6 +125,21 @@ TEST_F(TraceDatTest, HostileNamesOfEventsAndFieldsDoNotBreakTheFile) {
   EXPECT_THAT(lines[2].event, HasSubstr("event_1501:"));
 }
 
+TEST_F(TraceDatTest, EventsLongerThanAPageAreMarkedAsLost) {
+  add_tracepoint("a:long", {}, "");
+  Bytes record = bare_record(kTs, 1500);
+  record.resize(RingBufferPages::kPageBytes - 8);
+  const auto size = static_cast<u16>(record.size());
+  std::memcpy(record.data() + offsetof(::record, size), &size, sizeof(size));
+  add(record);
+  EXPECT_EQ(writer_.too_long(), 1U);
+  add(special_records().at("kfree"));
+  const auto lines = ftrace_lines(report());
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].event, "CPU 2 lost 1");
+  EXPECT_THAT(report("--stat"), HasSubstr("dropped events: 1\nread events: 1"));
+}
+
 TEST_F(TraceDatTest, CpusWithoutAPlaceAreRefused) {
   add(special_records().at("kfree"), TraceDatWriter::kMaxCpus - 1);
   EXPECT_FALSE(writer_.refused_cpu());

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
         Canonical{"p:my-own/open do_sys_openat2", "p:my-own/open do_sys_openat2"},
         Canonical{"p:my/ do_sys_openat2", "p:my/p_do_sys_openat2_0 do_sys_openat2"},
         Canonical{"p:my.open do_sys_openat2", "p:my/open do_sys_openat2"},
-        Canonical{"p 0xffffffff81000010", "p:kprobes/p_0xffffffff81000010 0xffffffff81000010"},
+        Canonical{"p 0xffffffff81000010", "p:kprobes/p_address_010 0xffffffff81000010"},
         Canonical{"p ext4:ext4_sync_file", "p:kprobes/p_ext4_sync_file_0 ext4:ext4_sync_file"},
         Canonical{"p nf-nat:f", "p:kprobes/p_f_0 nf_nat:f"},
         Canonical{"p kfree_it.part.0+8", "p:kprobes/p_kfree_it_part_0_8 kfree_it.part.0+8"},

@@ -125,6 +125,7 @@ TEST_P(Kernels, AreDistinguishedByTheirPrototypes) {
   EXPECT_EQ(found.flags.cache_free_arg, expected.cache_free_arg);
   EXPECT_EQ(found.flags.victim_is_task, expected.victim_is_task);
   EXPECT_EQ(found.flags.exit_has_group_dead, expected.exit_has_group_dead);
+  EXPECT_EQ(found.flags.running_readable, expected.running_readable);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -153,8 +154,23 @@ INSTANTIATE_TEST_SUITE_P(
                                   .cache_alloc_is_cache = 1,
                                   .cache_free_arg = CACHE_FREE_CACHE,
                                   .victim_is_task = 1,
-                                  .exit_has_group_dead = 1}}),
+                                  .exit_has_group_dead = 1,
+                                  .running_readable = 1}}),
     [](const auto& kernel) { return std::string(kernel.param.name); });
+
+TEST(Features, KnowThatProgramsArePreemptibleByTheGuardOfTracepoints) {
+  SmallBtf before = common();
+  EXPECT_EQ(features_from_btf(before.get(), all_events()).flags.preemptible, 0);
+  SmallBtf after = common();
+  btf__add_typedef(after.get(), "class_srcu_fast_notrace_t", 1);
+  EXPECT_EQ(features_from_btf(after.get(), all_events()).flags.preemptible, 1);
+}
+
+TEST(Features, LetCatchersLeaveNotesWhereProgramsArePreemptible) {
+  SmallBtf btf = kernel_6_18();
+  btf__add_typedef(btf.get(), "class_srcu_fast_notrace_t", 1);
+  EXPECT_EQ(features_from_btf(btf.get(), all_events()).flags.running_readable, 0);
+}
 
 TEST(Features, ReportMissingTracepoints) {
   SmallBtf btf;

@@ -35,6 +35,8 @@ TEST(ReplacedObject, IsDescribedWithTheTimeThatIsLost) {
               ElementsAre("what object-1-2x1024k recorded from 1.500 s to 92.000 s after boot is "
                           "lost, except for what is on disk: its programs are of another build, or "
                           "for other kernel features"));
+  EXPECT_EQ(lost_ns(replaced), 90'500'000'000U);
+  EXPECT_EQ(lost_ns({}), 0U);
 }
 
 }  // namespace

@@ -55,6 +55,17 @@ TEST_F(BankLogTest, ExcludesHitsMissedBeforeABankWasInUse) {
   EXPECT_EQ(log.missed(0), Counts{});
 }
 
+TEST_F(BankLogTest, ExcludesHitsThatACatcherWasRecordingWhenTheBankBegan) {
+  BankLog log = open();
+  skipped = {{"kmalloc", 8}, {"kfree", 1}};
+  log.begin(0);
+  skipped = {{"kmalloc", 7}, {"kfree", 2}};
+  log.settle_begin(0);
+  skipped = {{"kmalloc", 8}, {"kfree", 2}};
+  log.end(0, log.begin(1));
+  EXPECT_EQ(log.missed(0), (Counts{{"kmalloc", 1}, {"kfree", 1}}));
+}
+
 TEST_F(BankLogTest, CountsHitsMissedDuringABankChangeForBothBanks) {
   BankLog log = open();
   log.begin(0);

@@ -73,6 +73,30 @@ TEST_F(FlightRingTest, ReturnsTheOldestRecordsFirst) {
   EXPECT_TRUE(found(ring->walk()).empty());
 }
 
+TEST(FlightRingInAnArena, IsOpenedWithItsSizeByThePlaceOfItsData) {
+  std::vector<std::byte> area(sizeof(flight_header) + kBytes + ARENA_PAGE);
+  const FlightRing made = FlightRing::make_in_arena(3 * ARENA_PAGE, area, kBytes);
+  EXPECT_EQ(made.place(), 3 * ARENA_PAGE + sizeof(flight_header));
+  const auto opened = FlightRing::open_in_arena(made.place(), area);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(opened->capacity(), kBytes);
+  EXPECT_EQ(opened->place(), made.place());
+  EXPECT_EQ(opened->map_fd(), -1);
+}
+
+TEST(FlightRingInAnArena, IsRefusedWithoutMemoryOrWithAnImpossibleSize) {
+  std::vector<std::byte> area(sizeof(flight_header) + kBytes + ARENA_PAGE);
+  EXPECT_EQ(FlightRing::open_in_arena(4096, {}).error().message,
+            "a flight ring has no memory in the arena");
+  auto& header = *reinterpret_cast<flight_header*>(area.data());
+  for (const uint64_t mask : {uint64_t{0} - 1, uint64_t{4096}, uint64_t{2 * kBytes - 1}}) {
+    header.mask = mask;
+    EXPECT_EQ(FlightRing::open_in_arena(4096, area).error().message,
+              "a flight ring in the arena has no valid size")
+        << mask;
+  }
+}
+
 TEST_F(FlightRingTest, KeepsCountingWhenEmptied) {
   for (int i = 0; i < 3; ++i) write(make_record(1, 16));
   EXPECT_EQ(ring->written()[2], 3U);

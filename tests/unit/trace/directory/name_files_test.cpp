@@ -49,9 +49,22 @@ TEST_F(NameFiles, HaveTheParentsOfProcesses) {
   EXPECT_EQ(reader.names().task_at(5, 100)->parent, 0U);
 }
 
-TEST_F(NameFiles, OfEarlierVersionsHaveNoControlGroupsAndNoParents) {
+TEST_F(NameFiles, HaveTheCommandLinesOfProcesses) {
+  const std::string hostile = "sh -c \"a\x1f\xff\x1b[31m\n";
+  test::write_trace(trace_, {.schema = test::built_schema(),
+                             .names = {test::command_line(5, 100, hostile, 20'000'000)}});
+  const TraceReader reader = read_back(trace_);
+  const CommandLine* command = reader.names().command_of(5, 20'000'001);
+  ASSERT_NE(command, nullptr);
+  EXPECT_EQ(command->text, hostile);
+  EXPECT_EQ(command->read_ns, 100U);
+  EXPECT_FALSE(command->cut);
+}
+
+TEST_F(NameFiles, OfEarlierVersionsHaveNoControlGroupsNoParentsAndNoCommandLines) {
   write();
   std::filesystem::remove(trace_ / kCgroupsFile);
+  std::filesystem::remove(trace_ / kCommandsFile);
   test::write_file(trace_ / kTasksFile,
                    R"({"tasks":[
 {"since_ns":100,"tid":5,"tgid":5,"uid":0,"start_ns":1,"comm":"task"}

@@ -25,6 +25,14 @@ TEST_F(HistoryTest, ReturnsRecordsAndLossesInTimeOrder) {
   EXPECT_EQ(outcome.notes.bytes_, expected) << "records are equal byte for byte";
 }
 
+TEST_F(HistoryTest, ReadsADirectoryThatIsGivenTwiceOnce) {
+  const auto path = write("t", {.packets = two_cpus()});
+  fs::create_symlink(path, path.parent_path() / "same");
+  Outcome outcome = read({path, path, path.parent_path() / "same", path.parent_path() / "." / "t"});
+  ASSERT_TRUE(outcome.verdict) << outcome.verdict.error().message;
+  EXPECT_EQ(outcome.notes.text_, kTwoCpus) << "its losses too";
+}
+
 TEST_F(HistoryTest, ReadsATraceWithoutRecords) { EXPECT_EQ(text({write("t", {})}), ""); }
 
 TEST_F(HistoryTest, ReturnsNamesAndSymbols) {

@@ -80,13 +80,13 @@ TEST_F(HistoryWindow, ExtentIsThatOfAllTraces) {
   const auto a = write("a", {.packets = two_cpus(), .begin_ns = 5, .end_ns = 90});
   auto finished = History::open(std::vector{a});
   ASSERT_TRUE(finished);
-  EXPECT_EQ(finished->extent().begin_ns, 5U);
-  EXPECT_EQ(finished->extent().end_ns, 90U);
+  EXPECT_EQ(finished->extent(0).begin_ns, 5U);
+  EXPECT_EQ(finished->extent(0).end_ns, 90U);
   fs::rename(a, a.string() + ".partial");
   auto unfinished = History::open(std::vector{fs::path(a.string() + ".partial")}, true);
   ASSERT_TRUE(unfinished);
-  EXPECT_EQ(unfinished->extent().begin_ns, 10U);
-  EXPECT_EQ(unfinished->extent().end_ns, 70U);
+  EXPECT_EQ(unfinished->extent(0).begin_ns, 10U);
+  EXPECT_EQ(unfinished->extent(0).end_ns, 70U);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The section on wake-ups: who wakes whom, and how long they wait then.
+import { el, printable } from "./dom.js";
+import { count, duration } from "./format.js";
+import { caveats } from "./summary.js";
+import { clockColumn, table } from "./table.js";
+
+const number = (title, key, help) => ({ title, value: (row) => row[key], text: (row) => count(row[key]), help });
+const time = (title, value, help) => ({ title, value, text: (row) => (value(row) === null ? "–" : duration(value(row))), help });
+
+// A thread as { tid, comm }; null: not known.
+function nameOf(thread) {
+  if (thread === null || thread.tid === null) return "(unknown)";
+  return thread.tid === 0 ? "(interrupt of an idle CPU)" : printable(`${thread.comm || "?"} ${thread.tid}`);
+}
+
+function pairs(wakeups, window, places) {
+  return table({
+    id: "wakeup-pairs-table", rows: wakeups.pairs.rows, of: wakeups.pairs.of, sorted: "Count", place: (row) => places.span(row.max_ts, row.max_ns),
+    columns: [
+      { title: "Woken by", text: (row) => (row.others ? "(others)" : nameOf(row.waker)) },
+      { title: "Thread", text: (row) => (row.others ? "(others)" : nameOf(row)) },
+      number("Count", "count"),
+      time("Waited", (row) => row.total_ns, "From being woken to running, all together"),
+      time("Mean", (row) => row.total_ns / row.count),
+      time("Longest", (row) => row.max_ns),
+      { title: "Longest after", value: (row) => row.max_ts, text: (row) => duration(row.max_ts - window.begin_ns), help: "When it was woken" },
+      ...clockColumn(window, (row) => row.max_ts),
+    ],
+  });
+}
+
+function wakers(wakeups, places) {
+  const delay = (key) => (row) => (row.delay.count === 0 ? null : row.delay[key]);
+  return table({
+    id: "wakers-table", rows: wakeups.wakers.rows, of: wakeups.wakers.of, sorted: "Count",
+    place: (row) => (row.tid ? places.thread(row.tid, row.comm || "?") : null) ?? places.first(row),
+    columns: [
+      { title: "Waker", text: (row) => (row.others ? "(others)" : nameOf(row)) },
+      number("Count", "count"),
+      time("They waited", delay("total_ns"), "From being woken to running, all together"),
+      time("50 %", delay("p50_ns")), time("99 %", delay("p99_ns")), time("Longest", delay("max_ns")),
+    ],
+  });
+}
+
+// `places`: placesOn() the timeline.
+export function wakeupSection(data, places) {
+  const { wakeups } = data;
+  const section = el("section", { id: "wakeups" }, el("h2", {}, "Wake-ups"));
+  if (wakeups.pairs.rows.length === 0) {
+    section.append(el("p", { class: "note" }, "The page has no wake-up whose thread is known to have run then."));
+    return section;
+  }
+  section.append(
+    ...[caveats(wakeups.caveats)].filter((part) => part !== null),
+    el("h3", {}, "Who wakes whom"), pairs(wakeups, data.window, places),
+    el("h3", {}, "Who wakes others"), wakers(wakeups, places));
+  if (wakeups.wakers_are_guessed)
+    section.append(el("p", { class: "note" }, "Some wake-ups lack sched_waking: their wakers are the threads that ran on the CPU of sched_wakeup."));
+  return section;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The tables over traces besides those of events. What `input` refers to must outlive them.
+#pragma once
+
+#include <memory>
+
+#include "ctl/query/query_table.h"
+#include "ctl/tables/table_input.h"
+
+namespace ktraced {
+
+// Of what lasts: system calls, their paths, runs on a CPU, waits for a CPU, allocations. Their
+// intervals are those of the reports: see analysis/intervals.
+[[nodiscard]] std::unique_ptr<QueryTable> calls_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> path_calls_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> runs_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> waits_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> allocations_table(const TableInput& input);
+
+// Of threads, processes, their moves between control groups, losses and config changes.
+[[nodiscard]] std::unique_ptr<QueryTable> threads_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> processes_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> cgroup_moves_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> losses_table(const TableInput& input);
+[[nodiscard]] std::unique_ptr<QueryTable> config_changes_table(const TableInput& input);
+
+}  // namespace ktraced

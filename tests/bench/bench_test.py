@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tests/bench makes of measurements: tables, verdicts, pictures. Measurements are recorded ones; nothing is timed."""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from growing import curves, machines  # noqa: E402
+from harness import host, results, svg  # noqa: E402
+import skipped_table  # noqa: E402
+from programs import perf_data, runner, table  # noqa: E402
+
+MACHINE = {"kernel": "6.18.44", "cpus": 2, "cpu": "AMD EPYC"}
+
+
+def run_of(tracing, number, value, unit="MB/s", **counts):
+    return {"work": "w", "tracing": tracing, "figures": {"w": value}, "units": {"w": unit}, "elapsed_s": 2.0, "events": None,
+            "lost": None, "rejected": None, "cpu_s": None, "round": number, **MACHINE, **counts}
+
+
+def counted(work, when, missed, caught, left, recorded):
+    event = {"recorded": recorded, "filtered": 0, "dropped": 0, "ignored": 0, "missed": missed}
+    none = dict.fromkeys(event, 0)
+    status = {"events": {"sys_enter": event, "sys_exit": none}, "catchers": {"sys_enter": {"caught": caught, "left": left}}}
+    return f"counted {work} true {when} {json.dumps(status)}"
+
+
+class SkippedHits(unittest.TestCase):
+    def test_counts_are_differences_and_skipped_hits_are_those_of_the_first_program(self):
+        lines = ["preempt full", counted("getppid", "before", 1, 4, 2, 10), counted("getppid", "after", 11, 44, 12, 1000)]
+        self.assertEqual(skipped_table.rows(lines), [("getppid", "syscalls", "true", 1000, 40, 10)])
+
+    def test_shares_are_of_the_hits(self):
+        self.assertIn("40  4.000 %        10  1.000 %", skipped_table.table([("getppid", "syscalls", "true", 1000, 40, 10)]))
+
+    def test_a_count_that_is_missing_is_an_error(self):
+        self.assertRaises(ValueError, skipped_table.rows, [counted("getppid", "before", 1, 4, 2, 10)])
+
+
+class WholePrograms(unittest.TestCase):
+    def test_change_is_against_the_untraced_run_of_the_same_round(self):
+        runs = [run_of("nothing", 0, 100), run_of("flight", 0, 90), run_of("nothing", 1, 200), run_of("flight", 1, 160)]
+        self.assertEqual([round(change, 6) for change in table.changes(runs, "w")["flight"]], [-0.1, -0.2])
+
+    def test_table_has_median_spread_rates_losses_and_cpu(self):
+        runs = [run_of("nothing", n, 100) for n in range(3)]
+        runs += [run_of("flight", n, value, events=3_000_000, lost=1_000_000, rejected=0, cpu_s=0.5)
+                 for n, value in enumerate((90, 80, 60))]
+        self.assertIn("| flight | 80.00 | −20.0 % | −40.0 % to −10.0 % | 1.50 million |  | 25 % | 25.0 % |",
+                      table.document(runs))
+
+    def test_what_a_tracing_does_not_know_is_empty(self):
+        runs = [run_of("nothing", 0, 100), run_of("empty", 0, 99)]
+        self.assertIn("| empty | 99.00 | −1.0 % | −1.0 % to −1.0 % |  |  |  |  |", table.document(runs))
+
+    def test_rejected_hits_are_no_losses(self):
+        runs = [run_of("nothing", 0, 100), run_of("rejected", 0, 90, events=0, lost=1, rejected=999, cpu_s=0)]
+        self.assertIn("| 0 | 500 | 0.1 % | 0.0 % |", table.document(runs))
+
+    def test_overview_marks_times(self):
+        runs = [run_of("nothing", 0, 1, "s"), run_of("ftrace", 0, 1.5, "s")]
+        text = table.document(runs)
+        self.assertIn("| | w (time) |", text)
+        self.assertIn("| ftrace | +50 % |", text)
+
+    def test_raw_results_of_several_runs_make_one_table(self):
+        with tempfile.TemporaryDirectory() as directory:
+            paths = [pathlib.Path(directory) / name for name in ("a.jsonl", "b.jsonl")]
+            for path, number in zip(paths, (0, 1)):
+                file = results.ResultFile(path)
+                file.add(**run_of("nothing", number, 100))
+                file.add(**run_of("flight", number, 80 + 10 * number))
+            printed = subprocess.run([HERE / "whole", "--print", *paths], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(printed.rstrip("\n"), table.document(
+            [run_of(tracing, n, value) for n, flight in ((0, 80), (1, 90)) for tracing, value in (("nothing", 100), ("flight", flight))]))
+
+    def test_nothing_measured_is_said(self):
+        self.assertEqual(table.document([]), "nothing was measured")
+
+    def test_each_round_begins_with_another_tracing(self):
+        self.assertEqual([runner.rotated(["a", "b", "c"], n) for n in range(4)],
+                         [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]])
+
+    def test_unknown_names_are_refused(self):
+        done = subprocess.run([HERE / "whole", "--work", "dbench,nonsense"], check=False, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nonsense is not one of dbench", done.stderr)
+
+
+class PerfData(unittest.TestCase):
+    def test_samples_and_losses_are_counted(self):
+        sample = struct.pack("<IHHQ", perf_data.SAMPLE, 0, 16, 0)
+        lost = struct.pack("<IHHQQ", perf_data.LOST, 0, 24, 7, 1000)
+        lost_samples = struct.pack("<IHHQ", perf_data.LOST_SAMPLES, 0, 16, 30)
+        other = struct.pack("<IHHQ", 3, 0, 16, 0)
+        records = sample + lost + other + sample + lost_samples
+        header = perf_data.MAGIC + bytes(32) + struct.pack("<QQ", 104, len(records)) + bytes(48)
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(header + records)
+            file.flush()
+            self.assertEqual(perf_data.count_records(file.name), (2, 1030))
+
+    def test_another_file_is_refused(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(bytes(200))
+            file.flush()
+            with self.assertRaisesRegex(ValueError, "is no perf.data file"):
+                perf_data.count_records(file.name)
+
+
+def points(curve, series, values):
+    return [{"curve": curve, "series": series, "x": x, "y": y} for x, y in values]
+
+
+class Growth(unittest.TestCase):
+    def verdict(self, *arguments):
+        return curves.verdicts(points(*arguments))[0]
+
+    def test_equal_values_are_flat(self):
+        self.assertTrue(self.verdict("filter-cost", "rejected", [(1, 708), (10, 708), (4096, 709)]).holds)
+
+    def test_growing_values_are_not_flat(self):
+        verdict = self.verdict("filter-cost", "rejected", [(1, 100), (10, 200), (100, 400), (1000, 800)])
+        self.assertFalse(verdict.holds)
+        self.assertAlmostEqual(verdict.slope, 0.301, 3)
+
+    def test_zeros_are_flat(self):
+        self.assertTrue(self.verdict("cpus-incomplete", "incomplete", [(1, 0), (2, 0), (8, 0)]).holds)
+
+    def test_proportional_values_behind_a_fixed_part_are_linear(self):
+        verdict = self.verdict("tasks-time", "snapshot", [(x, 5e6 + 1e3 * x) for x in (10, 100, 1000, 10000, 30000, 50000)])
+        self.assertTrue(verdict.holds)
+
+    def test_fixed_part_does_not_hide_that_values_grow_faster(self):
+        verdict = self.verdict("filter-set", "set-filter", [(1, 513423), (10, 618285), (100, 1662201), (1000, 13945446), (4096, 91550251)])
+        self.assertFalse(verdict.holds)
+
+    def test_quadratic_values_are_not_linear(self):
+        self.assertFalse(self.verdict("tasks-time", "snapshot", [(x, x * x) for x in (10, 100, 1000, 10000)]).holds)
+
+    def test_verdicts_are_printed_with_their_ends(self):
+        self.assertIn("| A rejected getppid() | process ids in the filter | rejected | flat | 0.00 | 708 instructions at 1 | "
+                      "708 instructions at 4,096 | yes |",
+                      curves.verdict_table(points("filter-cost", "rejected", [(1, 708), (4096, 708)])))
+
+    def test_report_of_a_machine_gives_points_and_notes(self):
+        found, notes = machines.parse("machine 6.12\npoint filter-cost rejected 10 708\nnote limit ktracectl: too many\ndone\n")
+        self.assertEqual(found, points("filter-cost", "rejected", [(10, 708)]))
+        self.assertEqual(notes, {"limit": "ktracectl: too many"})
+
+    def test_machine_that_fails_or_dies_is_an_error(self):
+        with self.assertRaisesRegex(host.MeasurementError, "no bench_work"):
+            machines.parse("failed: no bench_work\ndone\n")
+        with self.assertRaisesRegex(host.MeasurementError, "has not ended"):
+            machines.parse("point filter-cost rejected 10 708\n")
+
+
+class Pictures(unittest.TestCase):
+    def drawn(self, log=""):
+        text = svg.page([svg.chart("A < B", "x", "y", {"one": [(1, 10), (10, 100)], "two": [(1, 0), (10, 5)]}, log)])
+        return xml.etree.ElementTree.fromstring(text)
+
+    def test_page_is_xml_with_a_line_for_each_series(self):
+        names = {"svg": "http://www.w3.org/2000/svg"}
+        root = self.drawn()
+        self.assertEqual(len(root.findall(".//svg:path", names)), 2)
+        self.assertIn("A < B", [text.text for text in root.iterfind(".//svg:text", names)])
+
+    def test_values_that_a_logarithmic_axis_has_not_are_left_out(self):
+        names = {"svg": "http://www.w3.org/2000/svg"}
+        self.assertEqual(len(self.drawn("xy").findall(".//svg:circle", names)), 3)
+
+    def test_linear_axes_begin_at_zero(self):
+        axis = svg.Axis.over([400, 708], False)
+        self.assertEqual((axis.at(0), axis.high), (0, 800))
+
+    def test_committed_picture_shows_the_committed_values(self):
+        with tempfile.TemporaryDirectory() as directory:
+            new = pathlib.Path(directory) / "growth.svg"
+            subprocess.run([HERE / "growth", "--draw", "--svg", new], check=True, capture_output=True)
+            self.assertEqual(new.read_text(encoding="utf-8"),
+                             (host.ROOT / "docs/images/growth.svg").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    unittest.main()

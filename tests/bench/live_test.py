@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The benchmarks run on this kernel, and leave nothing behind. No figure decides: only what was counted.
+
+    live_test.py BUILD-DIRECTORY
+"""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+COMMAND = [HERE / "whole", "--build", BUILD, "--seconds", "1", "--rounds", "1", "--work", "messaging"]
+TRACEFS_INSTANCE = pathlib.Path("/sys/kernel/tracing/instances/ktraced-bench")
+
+
+def left_behind():
+    """Pins, files and the tracefs instance of a benchmark."""
+    names = [path for pattern in ("/sys/fs/bpf/ktraced-bench-*", "/var/tmp/ktraced-bench-*", "/dev/shm/ktraced-bench-*")
+             for path in pathlib.Path("/").glob(pattern[1:])]
+    return names + [TRACEFS_INSTANCE] * TRACEFS_INSTANCE.exists()
+
+
+class Whole(unittest.TestCase):
+    def setUp(self):
+        output = tempfile.TemporaryDirectory()
+        self.addCleanup(output.cleanup)
+        self.output = pathlib.Path(output.name)
+        self.before = left_behind()
+
+    def measured(self):
+        return [json.loads(line) for file in self.output.glob("whole-*.jsonl") for line in file.read_text().splitlines()]
+
+    def test_measures_a_program_without_and_with_tracing(self):
+        done = subprocess.run([*COMMAND, "--tracing", "nothing,flight", "--output", self.output], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        untraced, flight = self.measured()
+        self.assertEqual((untraced["tracing"], flight["tracing"]), ("nothing", "flight"))
+        self.assertIsNone(untraced["events"])
+        self.assertGreater(flight["events"], 1000)
+        self.assertGreater(untraced["figures"]["messaging"], 0)
+        self.assertIn("| flight |", done.stdout)
+        self.assertEqual(left_behind(), self.before)
+
+    def test_cleans_up_when_it_is_ended(self):
+        process = subprocess.Popen([*COMMAND, "--tracing", "ftrace,flight", "--rounds", "1000", "--output", self.output],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while len(self.measured()) < 2 and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("interrupted", process.communicate()[1])
+        self.assertEqual(left_behind(), self.before)
+
+
+class Growth(unittest.TestCase):
+    def test_measures_traces_and_draws_them(self):
+        before = left_behind()
+        with tempfile.TemporaryDirectory() as directory:
+            values, picture = pathlib.Path(directory) / "values.json", pathlib.Path(directory) / "growth.svg"
+            done = subprocess.run([HERE / "growth", "--build", BUILD, "--part", "traces", "--trace-mib", "0", "--results", values,
+                                   "--svg", picture], check=False, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            points = json.loads(values.read_text())["traces"]["points"]
+            self.assertIn("<svg", picture.read_text())
+        self.assertEqual({point["series"] for point in points}, {"show", "summary", "syscalls", "query", "last-ms"})
+        self.assertTrue(all(point["x"] > 0 for point in points))
+        self.assertEqual(left_behind(), before)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

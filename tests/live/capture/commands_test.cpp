@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The arguments of processes that were there before the trace.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "harness/client/process_rows.h"
+
+namespace ktraced::live {
+namespace {
+
+constexpr const char* kEcho = "echo ready; while read line; do echo $line; done";
+
+// A shell that runs since before the trace, and echoes lines.
+class Old {
+ public:
+  explicit Old(const std::string& script) : shell_({"sh", "-c", script, "it's old", "\x1b[31m"}) {
+    if (!eventually([&] { return shell_.out().ends_with('\n'); }))
+      throw std::runtime_error("the shell does not run");
+  }
+  ~Old() { shell_.close_input(); }
+  Old(const Old&) = delete;
+  Old& operator=(const Old&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return shell_.pid(); }
+  // Returns when it has read a line, and has written another one.
+  void wake() {
+    const size_t before = shell_.out().size();
+    shell_.write_input("line\n");
+    ASSERT_TRUE(eventually([&] { return shell_.out().size() > before; }));
+  }
+
+ private:
+  Process shell_;
+};
+
+class Commands : public testing::Test {
+ protected:
+  json reported(const std::string& trace, pid_t pid) { return process_row(daemon_, trace, pid); }
+  std::string queried(const std::string& trace, pid_t pid) {
+    return process_column(daemon_, trace, pid, "argv");
+  }
+  std::string snapshot() {
+    return json::parse(daemon_.ctl_ok({"--json", "snapshot", "take"}))["path"];
+  }
+
+  // Both before the daemon.
+  Old echo_{kEcho}, later_{"echo ready; read line; exec sh -c 'echo again; read line' later"};
+  Daemon daemon_{
+      json{{"events", {{"sched", true}, {"process", true}}}, {"flight", {{"enabled", true}}}}};
+};
+
+TEST_F(Commands, AreKnownOfProcessesThatDoNotExec) {
+  const std::string expected = "sh -c '" + std::string(kEcho) + "' 'it'\\''s old' ";
+  echo_.wake();
+  const std::string trace = snapshot();
+  EXPECT_EQ(queried(trace, echo_.pid()), expected + "\\x1b[31m");
+  const json row = reported(trace, echo_.pid());
+  EXPECT_EQ(row["execs"], 0);
+  EXPECT_GT(row["argv_read_ns"], row["start_ns"]);
+  EXPECT_EQ(row["argv"], expected + "\x1b[31m");
+}
+
+TEST_F(Commands, OfARecordingAreThoseOfItsBeginUntilAnExec) {
+  const std::string trace = daemon_.directory() / "recording";
+  Process recording(daemon_.ctl_command({"record", "-o", trace, "--all", "--", "cat"}));
+  recording.write_input("begun\n");
+  ASSERT_TRUE(eventually([&] { return recording.out().contains("begun"); }));
+  later_.wake();
+  recording.close_input();
+  ASSERT_EQ(recording.wait().exit_code, 0);
+  EXPECT_EQ(queried(trace, later_.pid()), "sh -c 'echo again; read line' later");
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Requests of administrators are carried out before those of clients that may only read. What
+// counts is the order in which the daemon answers, by its own clock, not how long that takes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "harness/client/daemon.h"
+#include "harness/machine/as_user.h"
+#include "harness/machine/held_thread.h"
+#include "harness/traces/flight.h"
+
+namespace ktraced::live {
+namespace {
+
+constexpr uid_t kOrderedUser = 65534;
+constexpr gid_t kOrderedGroup = 65534;
+constexpr size_t kFlood = 60, kAdminCount = 3;
+
+struct AskedFor {
+  std::string method;
+  json params = json::object();
+};
+
+// What readers ask for, and what administrators ask for at the same time.
+struct AskedTogether {
+  std::string name;
+  AskedFor reader, admin;
+};
+
+std::string line_of(const AskedFor& request) {
+  return json{{"jsonrpc", "2.0"}, {"id", 1}, {"method", request.method}, {"params", request.params}}
+             .dump() +
+         "\n";
+}
+
+using Connections = std::vector<std::unique_ptr<RpcConnection>>;
+
+// Each has got an answer.
+Connections answered_connections(Daemon& daemon, uid_t uid, size_t count) {
+  Connections connections;
+  const auto open = [&] {
+    for (size_t i = 0; i < count; ++i)
+      connections.push_back(std::make_unique<RpcConnection>(daemon.socket()));
+  };
+  uid == 0 ? open() : as_user(uid, kOrderedGroup, open);
+  for (const auto& connection : connections) connection->call("version");
+  return connections;
+}
+
+// Sends the request, and another one whose answer has the time.
+void ask_with_time(RpcConnection& connection, const AskedFor& request) {
+  connection.send_bytes(line_of(request) + line_of({"session.list"}));
+}
+
+// When the daemon had answered, as age of the recorder. Nothing: the connection reads a stream now.
+std::optional<uint64_t> answered_at(RpcConnection& connection) {
+  const json answer = json::parse(connection.read_line().value());
+  if (answer.contains("result") && answer["result"].contains("schema")) return std::nullopt;
+  const json list = json::parse(connection.read_line().value());
+  for (const json& session : list["result"]["sessions"])
+    if (session["name"] == "recorder") return session["age_ns"].get<uint64_t>();
+  throw std::runtime_error("no recorder in " + list.dump());
+}
+
+class CommandOrder : public testing::TestWithParam<AskedTogether> {};
+
+// All requests are there before the daemon reads the first one.
+TEST_P(CommandOrder, AdministratorsComeBeforeReaders) {
+  json config = flight_config({{"buffer_kb", 64}});
+  config["control"] = {{"group", "nogroup"}};
+  Daemon daemon(config);
+  daemon.call("snapshot.take");
+  const Connections readers = answered_connections(daemon, kOrderedUser, kFlood);
+  const Connections admins = answered_connections(daemon, 0, kAdminCount);
+  {
+    const HeldThread held(daemon.pid(), "ktraced");
+    for (size_t i = 0; i < kFlood; ++i) {
+      ask_with_time(*readers[i], GetParam().reader);
+      constexpr size_t kPerAdmin = kFlood / kAdminCount;
+      if (i % kPerAdmin == kPerAdmin - 1) ask_with_time(*admins[i / kPerAdmin], GetParam().admin);
+    }
+  }
+  uint64_t last_admin = 0;
+  for (const auto& admin : admins) last_admin = std::max(last_admin, answered_at(*admin).value());
+  size_t before = 0, answered = 0;
+  for (const auto& reader : readers)
+    if (const auto at = answered_at(*reader)) {
+      ++answered;
+      before += *at < last_admin ? 1 : 0;
+    }
+  EXPECT_GE(answered, kFlood - 3) << "but for the streams that one user may have";
+  EXPECT_LE(before, kFlood / 6) << "one for each turn of the loop";
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Requests, CommandOrder,
+    testing::Values(AskedTogether{"lists", {"session.list"}, {"pause"}},
+                    AskedTogether{"status", {"status"}, {"status"}},
+                    AskedTogether{"events", {"events.list"}, {"events.list"}},
+                    AskedTogether{"searches",
+                                  {"events.list", {{"tracepoints", {"sched:*"}}}},
+                                  {"events.list", {{"tracepoints", {"sched:*"}}}}},
+                    AskedTogether{"symbols",
+                                  {"symbols.resolve", {{"addresses", {"0x1"}}}},
+                                  {"symbols.resolve", {{"addresses", {"0x1"}}}}},
+                    AskedTogether{"snapshots", {"snapshot.list"}, {"snapshot.list"}},
+                    AskedTogether{
+                        "commands", {"stream.subscribe", {{"events", {"sched"}}}}, {"pause"}}),
+    [](const auto& order) { return order.param.name; });
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/symbols/proc_commands.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "bpf/records.h"
+#include "kernel/symbols/proc_threads.h"
+
+namespace ktraced {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(CommandText, SeparatesArgumentsAsAnExecDoes) {
+  EXPECT_EQ(command_text("make\0-j4\0"s), "make -j4");
+  EXPECT_EQ(command_text("sh\0-c\0a b\0"s),
+            "sh -c a\x1f"
+            "b"s);
+  EXPECT_EQ(command_text("sh\0\0x\0"s), "sh  x") << "an empty one in the middle";
+  EXPECT_EQ(command_text("\xff\x1b[31m\n\0"s), "\xff\x1b[31m\n"s) << "readers make it safe";
+  EXPECT_EQ(command_text(""), "");
+}
+
+TEST(CommandText, LeavesOutWhatATitleHasLeftBehind) {
+  EXPECT_EQ(command_text("nginx: worker process\0\0\0\0"s), "nginx:\x1fworker\x1fprocess");
+  EXPECT_EQ(command_text("\0\0"s), "");
+}
+
+TEST(CommandText, IsNoLongerThanThatOfAnExec) {
+  EXPECT_EQ(command_text(std::string(ARGV_MAX + 1, 'x')), std::string(ARGV_MAX, 'x'));
+}
+
+TEST(ProcCommand, IsThatOfTheProcess) {
+  const auto own = proc_command(static_cast<uint32_t>(::getpid()));
+  ASSERT_TRUE(own);
+  EXPECT_TRUE(own->text.contains("unit_kernel")) << own->text;
+  EXPECT_EQ(own->uid, ::getuid());
+  EXPECT_LE(own->read_ns, boottime_ns());
+  EXPECT_LE(own->start_ns, own->read_ns);
+  uint64_t start = 0;
+  ASSERT_TRUE(for_each_proc_thread([&](uint32_t tid, const task_info& info) {
+    if (tid == static_cast<uint32_t>(::getpid())) start = info.start_time;
+  }));
+  EXPECT_EQ(own->start_ns, start);
+}
+
+TEST(ProcCommand, IsMissingOfAProcessThatHasEnded) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(proc_command(static_cast<uint32_t>(child))) << "a zombie";
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(proc_command(static_cast<uint32_t>(child)));
+}
+
+TEST(ProcCommand, VisitsProcessesUntilItIsEnough) {
+  std::set<uint32_t> pids;
+  for_each_proc_process([&](uint32_t pid) { return pids.insert(pid).second; });
+  EXPECT_TRUE(pids.contains(static_cast<uint32_t>(::getpid())));
+  size_t visits = 0;
+  for_each_proc_process([&](uint32_t) { return ++visits < 1; });
+  EXPECT_EQ(visits, 1U);
+}
+
+}  // namespace
+}  // namespace ktraced
