@@ -261,6 +261,10 @@ Result<> Compiler::compile_all_arguments(const ProbeArgument& argument) {
   if (!function) return wrong(argument.column, function.error().message);
   for (const BtfArgument& each : (*function)->arguments()) {
     if (each.register_place < 0) continue;
+    if (std::ranges::find(probe_.arguments, each.name, &ProbeArgument::name) !=
+        probe_.arguments.end())
+      return wrong(argument.column,
+                   fmt::format("$arg* fetches '{}' too: rename the other value", each.name));
     ProbeArgument one = argument;
     one.name = each.name;
     one.source = {.kind = Source::variable, .name = each.name};

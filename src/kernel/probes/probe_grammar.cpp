@@ -154,7 +154,11 @@ Parsed<> check_argument(const ProbeDefinition& probe, const ProbeArgument& argum
 Parsed<> name_argument(ProbeArgument& argument, size_t number, std::set<std::string>& taken) {
   const bool by_name = argument.source.kind == FetchSource::Kind::variable &&
                        argument.source.members.empty() && argument.dereferences.empty();
-  if (argument.source.kind == FetchSource::Kind::all_arguments) return {};
+  if (argument.source.kind == FetchSource::Kind::all_arguments) {
+    // No value has this name; the names that it stands for are known when it is compiled.
+    if (!taken.insert("$arg*").second) return wrong(argument.column, "$arg* is given twice");
+    return {};
+  }
   if (argument.name.empty())
     argument.name = by_name ? argument.source.name : fmt::format("arg{}", number);
   if (std::ranges::find(kReserved, argument.name) != kReserved.end())

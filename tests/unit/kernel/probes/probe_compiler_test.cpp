@@ -257,6 +257,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "'f_inode'?"},
         Refused{"p vfs_read file->f_name", "name a member of it"},
         Refused{"p by_value behind", "is not passed in a register"},
+        Refused{"p vfs_read $arg* count=%ax", "column 12: $arg* fetches 'count' too"},
+        Refused{"p vfs_read count $arg*", "column 18: $arg* fetches 'count' too"},
         Refused{"p vfs_read count:u8[4]", "an array is read from memory"},
         Refused{"p f +0($comm)", "reads nothing"}));
 
