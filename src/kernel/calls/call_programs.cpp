@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernel/calls/call_functions.h"
+#include "kernel/calls/call_pins.h"
 #include "kernel/calls/string_calls.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
@@ -35,10 +36,6 @@ std::vector<CallProgram> kinds_for(const std::string& function) {
   if (function == kSecureComputing) return {{"call_refused", CALL_RETURNED}};
   if (function == kSeccompPermit) return {{"call_not_permitted", CALL_RETURNED}};
   return {{"call_entered", CALL_ENTERED}, {"call_returned", CALL_RETURNED}};
-}
-
-std::string call_pin_name(const std::string& function, uint16_t place) {
-  return fmt::format("{}_{}", place == CALL_ENTERED ? "enter" : "return", function);
 }
 
 Result<LoadedObject> load_call_programs(const BpfObject& main, const std::string& function,
@@ -70,7 +67,8 @@ CallPrograms::CallPrograms(const BpfObject& object)
     : object_(object), kept_misses_(KeptMisses::open(object.pins())) {
   set_string_arguments(object.control());
   if (object.pins() == nullptr) return;
-  for (const std::string& function : CallFunctions::possible()) adopt(function);
+  for (const std::string& function : functions_of_pins(object.pins()->names(Pins::Kind::link)))
+    adopt(function);
 }
 
 // A function without all of its programs is attached again when it is needed.
