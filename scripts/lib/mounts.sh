@@ -5,6 +5,15 @@
 
 mounted_here=()
 
+# own_mounts ARGUMENT…: begins the script again, with these arguments, in a mount namespace of its own: what it mounts is seen by no
+# other script, and ends with it. In a chroot the root directory is not a mount whose propagation can be changed.
+own_mounts() {
+	local propagation=private
+	[ -z "${KTRACED_OWN_MOUNTS:-}" ] || return 0
+	unshare --mount --propagation "$propagation" true 2>/dev/null || propagation=unchanged
+	KTRACED_OWN_MOUNTS=yes exec unshare --mount --propagation "$propagation" "$0" "$@"
+}
+
 # mount_missing TYPE DIRECTORY: mounts it, unless a file system of TYPE is there already.
 mount_missing() {
 	local type=$1 directory=$2

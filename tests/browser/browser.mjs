@@ -12,7 +12,7 @@ const kFlags = [
   "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
   "--remote-debugging-pipe", "--window-size=1400,900",
 ];
-const kTimeout = 60_000; // ms, for anything
+const kTimeout = 100_000; // ms, for anything
 
 export class Browser {
   #next = 1;

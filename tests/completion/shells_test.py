@@ -75,7 +75,7 @@ class Shells(unittest.TestCase):
 
     def run_shell(self, *command, **environment):
         done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, cwd=self.directory,
-                              env={**self.environment, **environment}, timeout=60)
+                              env={**self.environment, **environment}, timeout=100)
         self.assertEqual(done.stderr, "")
         return done.stdout.splitlines()
 

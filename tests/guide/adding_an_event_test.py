@@ -187,7 +187,7 @@ class Daemon:
     def __init__(self, program, directory):
         self.socket = directory / "control.sock"
         config = directory / "config.json"
-        config.write_text(json.dumps({"events": {}, "flight": {"enabled": False},
+        config.write_text(json.dumps({"events": {}, "flight": {"enabled": False}, "bpffs": f"/sys/fs/bpf/{directory.name}",
                                       "control": {"socket": str(self.socket)}}))
         self.process = subprocess.Popen([program, "--config", config])
 

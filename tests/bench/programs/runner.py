@@ -26,7 +26,7 @@ class Runner:
         machine = description()
         for work_type in works:
             say(f"{work_type.name}: {rounds} rounds of {len(tracings)} tracings")
-            with work_type(self._new_directory(work_type.name), seconds) as work:
+            with work_type(self.build, self._new_directory(work_type.name), seconds) as work:
                 for number in range(rounds):
                     for tracing in rotated(tracings, number):
                         self._add(work, tracing, round=number, **machine)

@@ -6,6 +6,7 @@ A work is prepared once and then runs many times; each run gives one value for e
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -36,12 +37,13 @@ def figure(pattern, text, what):
 
 
 class Work:
-    """Runs about `seconds`. `figures` maps the name of each figure to its unit; a unit of time gets better downwards."""
+    """Runs about `seconds`. `figures` maps the name of each figure to its unit; a unit of time gets better downwards.
+    `programs` are those of the build that it needs."""
 
-    name, packages, figures = "", (), {}
+    name, programs, packages, figures = "", (), (), {}
 
-    def __init__(self, directory, seconds):
-        self.directory, self.seconds = pathlib.Path(directory), seconds
+    def __init__(self, build, directory, seconds):
+        self.build, self.directory, self.seconds = pathlib.Path(build), pathlib.Path(directory), seconds
 
     def __enter__(self):
         return self
@@ -177,4 +179,30 @@ class KernelBuild(Work):
         return {"kernel build": time.monotonic() - begin}
 
 
-WORKS = {work.name: work for work in (Dbench, Tbench, Messaging, Redis, KernelBuild)}
+class Noise(Work):
+    """Of everything a little: the noise of the live tests without pauses, the same actions in each run. Its CPU time, because
+    some of them sleep."""
+
+    name, programs, figures = "noise", ("noise",), {"noise": "s"}
+    TRIAL = 3000
+
+    def __enter__(self):
+        self.rounds = self.TRIAL
+        self.run()
+        begin = time.monotonic()
+        self.run()
+        self.rounds = max(1, int(self.TRIAL * self.seconds / (time.monotonic() - begin)))
+        return self
+
+    def run(self):
+        before = self.cpu_seconds_of_children()
+        output_of([self.build / "noise", "--load", 100, "--seed", 1, "--rounds", self.rounds])
+        return {"noise": self.cpu_seconds_of_children() - before}
+
+    @staticmethod
+    def cpu_seconds_of_children():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+
+WORKS = {work.name: work for work in (Dbench, Tbench, Messaging, Redis, KernelBuild, Noise)}

@@ -26,10 +26,8 @@ bool functions_are_allowed() { return std::getenv("KTRACED_TEST_VM") != nullptr;
 
 json config_without_calls() { return {{"events", {{"sched", false}}}}; }
 
-json recorder_of_calls() {
-  json config = flight_config({{"buffer_kb", 4096}});
-  config["events"] = numbered_calls();
-  return config;
+json recorder_of_calls(const std::vector<pid_t>& pids) {
+  return flight_config_for(pids, {{"buffer_kb", 4096}});
 }
 
 std::string place_of_calls(Daemon& daemon, const std::string& session) {
@@ -133,19 +131,20 @@ TEST(CallHooks, IncludeThoseThatSeccompRefuses) {
 }
 
 TEST(CallHooks, AreCountedExactly) {
-  Daemon daemon(recorder_of_calls());
+  WaitingTruth recorded({"numbered", "1000"}), filtered({"numbered", "500"});
+  Daemon daemon(recorder_of_calls({recorded.pid(), filtered.pid()}));
   expect_at_functions(daemon, "recorder");
   const auto counted = [&](const char* counter) {
     return daemon.event_status("sys_enter")[counter].get<uint64_t>() +
            daemon.event_status("sys_exit")[counter].get<uint64_t>();
   };
-  run_truth({"numbered", "1000"});
+  recorded.act();
   EXPECT_EQ(counted("recorded") + counted("missed"), 2000U);
   if (functions_are_allowed()) {
     EXPECT_EQ(counted("filtered"), 0U) << "other calls cost nothing";
   }
   daemon.set_filter({{"pid", {1}}, {"syscall", {"getpriority"}}});
-  run_truth({"numbered", "500"});
+  filtered.act();
   EXPECT_EQ(counted("recorded") + counted("missed"), 2000U);
   if (functions_are_allowed()) {
     EXPECT_EQ(counted("filtered"), 1000U);
@@ -153,25 +152,27 @@ TEST(CallHooks, AreCountedExactly) {
 }
 
 TEST(CallHooks, MoveToTheTracepointsWhenAllAreSelected) {
-  Daemon daemon(recorder_of_calls());
+  WaitingTruth first({"getppid", "100"}), second({"getppid", "100"}), third({"numbered", "100"});
+  Daemon daemon(recorder_of_calls({first.pid(), second.pid(), third.pid()}));
   daemon.set_filter({{"syscall", json::array()}});
   EXPECT_EQ(place_of_calls(daemon, "recorder"), "");
-  run_truth({"getppid", "100"});
+  first.act();
   EXPECT_GE(daemon.event_status("sys_enter")["recorded"], 100);
   daemon.set_filter({{"syscall", {"getpriority"}}});
   const uint64_t before = daemon.event_status("sys_enter")["recorded"];
-  run_truth({"getppid", "100"});
-  run_truth({"numbered", "100"});
+  second.act();
+  third.act();
   EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], before + 100);
 }
 
 TEST(CallHooks, GoOnBeingRecordedWithoutADaemon) {
-  Daemon daemon(recorder_of_calls());
+  WaitingTruth during({"numbered", "300"}), after({"numbered", "200"});
+  Daemon daemon(recorder_of_calls({during.pid(), after.pid()}));
   daemon.end(SIGKILL);
-  run_truth({"numbered", "300"});
+  during.act();
   daemon.start();
   expect_at_functions(daemon, "recorder");
-  run_truth({"numbered", "200"});
+  after.act();
   EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], 500);
   EXPECT_EQ(daemon.event_status("sys_exit")["recorded"], 500);
 }

@@ -3,19 +3,18 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 
 #include "harness/client/probes.h"
 #include "harness/client/stream.h"
 #include "harness/machine/timer_interrupts.h"
 #include "harness/traces/flight.h"
+#include "harness/traces/missed.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
 #include "kernel/pins/kept_misses.h"
@@ -81,15 +80,6 @@ void allocate_and_be_interrupted(std::chrono::milliseconds time) {
     ::_exit(0);
   }
   ::waitpid(child, nullptr, 0);
-}
-
-// Programs of tracepoints count what they miss from Linux 6.7 on.
-bool misses_are_counted() {
-  utsname names{};
-  ::uname(&names);
-  int major = 0, minor = 0;
-  std::sscanf(names.release, "%d.%d", &major, &minor);
-  return major > 6 || (major == 6 && minor >= 7);
 }
 
 class SessionMisses : public testing::Test {

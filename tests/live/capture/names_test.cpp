@@ -2,6 +2,7 @@
 // Each event carries the name and process that its thread had at that moment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,7 @@
 #include "harness/client/show.h"
 #include "harness/client/stream.h"
 #include "harness/machine/puppet.h"
+#include "harness/machine/scale.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
@@ -80,6 +82,7 @@ struct Unseen {
     renamed.rename("old-name");
     ended->rename("ended");
   }
+  [[nodiscard]] std::vector<pid_t> pids() const { return {renamed.pid(), ended->pid()}; }
   void happen() {
     renamed.rename("new-name");
     const pid_t pid = ended->pid();
@@ -96,6 +99,7 @@ struct Unseen {
 TEST(Names, AreCurrentInStreamAndRecordingAfterChangesWithoutAReader) {
   Daemon daemon(json{{"events", numbered_calls()}});
   Unseen threads;
+  daemon.set_filter({{"pid", threads.pids()}});
   {
     Stream first(daemon);
     threads.call(1);
@@ -120,6 +124,7 @@ TEST(Names, AreCurrentInStreamAndRecordingAfterChangesWithoutAReader) {
 TEST(Names, AreCorrectBeforeAndAfterAPauseInASnapshot) {
   Daemon daemon(flight_config());
   Unseen threads;
+  daemon.set_filter({{"pid", threads.pids()}});
   threads.call(1);
   daemon.call("pause");
   threads.happen();
@@ -133,10 +138,11 @@ TEST(Names, AreCorrectBeforeAndAfterAPauseInASnapshot) {
 }
 
 TEST(Names, AreCorrectWhenResumedAtOnceAfterAPause) {
-  Daemon daemon(flight_config());
   Puppet puppet;
+  Daemon daemon(flight_config_for({puppet.pid()}));
   Names expected;
-  for (unsigned long i = 1; i <= 20; ++i) {
+  const auto pauses = static_cast<unsigned long>(usual_or_whole(8, 20));
+  for (unsigned long i = 1; i <= pauses; ++i) {
     daemon.call("pause");
     const std::string name = "name-" + std::to_string(i);
     puppet.rename(name);
@@ -148,8 +154,8 @@ TEST(Names, AreCorrectWhenResumedAtOnceAfterAPause) {
 }
 
 TEST(Names, AreKeptForASnapshotWhenTheDaemonIsKilled) {
-  Daemon daemon(flight_config());
   Puppet puppet;
+  Daemon daemon(flight_config_for({puppet.pid()}));
   puppet.rename("before");
   puppet.call(1);
   daemon.end(SIGKILL);
@@ -163,8 +169,8 @@ TEST(Names, AreKeptForASnapshotWhenTheDaemonIsKilled) {
 }
 
 TEST(Names, MakeASnapshotIncompleteWhenSomeWereDropped) {
-  Daemon daemon(flight_config());
   Puppet puppet;
+  Daemon daemon(flight_config_for({puppet.pid()}));
   puppet.rename("first");
   puppet.call(1);
   for (int i = 0; i < 33000; ++i) puppet.rename(i % 2 == 0 ? "even" : "odd");
@@ -207,7 +213,9 @@ json reported(Daemon& daemon, const std::string& trace, const std::set<pid_t>& p
 
 // Compares a snapshot and a recording of the same moments with the truth.
 void compare_with_truth(json events, bool has_forks) {
-  Daemon daemon(json{{"events", std::move(events)}, {"flight", {{"enabled", true}}}});
+  Daemon daemon({{"events", std::move(events)},
+                 {"flight", {{"enabled", true}}},
+                 {"filter", {{"follow", {::getpid()}}}}});
   Recording recording(daemon, "recording");
   WaitingTruth truth({"names", "8"});
   const json expected = truth.act();

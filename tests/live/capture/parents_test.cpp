@@ -59,18 +59,15 @@ class Parents : public testing::Test {
   Daemon daemon_{json{{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}}};
 };
 
-TEST_F(Parents, AreKnownOfProcessesThatAreOlderThanTheDaemon) {
+TEST_F(Parents, AreKnownOfProcessesThatAreOlderThanTheDaemonAlsoWhenTheyEnd) {
   family_.wake_child();
-  const std::string trace = snapshot();
+  std::string trace = snapshot();
   EXPECT_EQ(reported(trace, family_.child()), (json{{"pid", family_.parent()}, {"comm", "sh"}}));
   EXPECT_EQ(queried(trace, family_.child()), family_.parent());
   EXPECT_EQ(queried(trace, family_.parent()), ::getpid());
-}
-
-TEST_F(Parents, StayWhenTheyEnd) {
   family_.end_parent();
   family_.wake_child();
-  const std::string trace = snapshot();
+  trace = snapshot();
   EXPECT_EQ(reported(trace, family_.child())["pid"], family_.parent());
   EXPECT_EQ(queried(trace, family_.child()), family_.parent());
 }

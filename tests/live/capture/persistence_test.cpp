@@ -11,6 +11,7 @@
 #include "harness/client/stream_output.h"
 #include "harness/machine/bpf_view.h"
 #include "harness/machine/temp_dir.h"
+#include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"
@@ -29,11 +30,11 @@ Trace trace_of(const json& snapshot) {
 }
 
 TEST(Persistence, KeepsAKilledDaemonsFlightHistoryForTheNextSnapshot) {
-  Daemon daemon(
-      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 4096}}}});
   WaitingTruth before({"numbered", "2000"});
   WaitingTruth during({"numbered", "3000"});
   WaitingTruth after({"numbered", "1000"});
+  Daemon daemon(
+      flight_config_for({before.pid(), during.pid(), after.pid()}, {{"buffer_kb", 4096}}));
   before.act();
   daemon.end(SIGKILL);
   during.act();
@@ -50,10 +51,9 @@ TEST(Persistence, KeepsAKilledDaemonsFlightHistoryForTheNextSnapshot) {
 }
 
 TEST(Persistence, LeavesNoGapInTheFlightHistoryBetweenDaemons) {
-  Daemon daemon(
-      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 8192}}}});
-  daemon.disable({"sys_exit"});
   WaitingTruth busy({"numbered", "0", "500"});
+  Daemon daemon(flight_config_for({busy.pid()}, {{"buffer_kb", 8192}}));
+  daemon.disable({"sys_exit"});
   busy.go();
   const auto records_more = [&] {
     const auto recorded = [&] { return daemon.event_status("sys_enter")["recorded"].get<long>(); };
@@ -72,8 +72,8 @@ TEST(Persistence, LeavesNoGapInTheFlightHistoryBetweenDaemons) {
   EXPECT_EQ(shown, from_to(1, shown.size()));
 }
 
-json output_of_numbered_calls(const std::filesystem::path& directory, int buffer_kb) {
-  json config = output_config(directory);
+json output_of_numbered_calls(pid_t pid, const std::filesystem::path& directory, int buffer_kb) {
+  json config = for_processes({pid}, output_config(directory));
   config["stream"]["buffer_kb"] = buffer_kb;
   return config;
 }
@@ -81,11 +81,11 @@ json output_of_numbered_calls(const std::filesystem::path& directory, int buffer
 TEST(Persistence, KeepsUnreadRecordsOfTheOutputWhenTheRingSizeChanges) {
   TempDir directory;
   const auto traces = directory.path() / "d";
-  Daemon daemon(output_of_numbered_calls(traces, 1024));
   WaitingTruth during({"numbered", "2000"});
+  Daemon daemon(output_of_numbered_calls(during.pid(), traces, 1024));
   daemon.end(SIGKILL);
   during.act();
-  daemon.write_config(output_of_numbered_calls(traces, 256));
+  daemon.write_config(output_of_numbered_calls(during.pid(), traces, 256));
   daemon.start();
   EXPECT_EQ(daemon.call("session.show", {{"session", "output"}})["ring_bytes"], 256 * 1024);
   EXPECT_EQ(daemon.stop().exit_code, 0);
@@ -96,10 +96,8 @@ TEST(Persistence, ReportsLossesOfTheOutputBetweenTwoDaemons) {
   constexpr uint64_t kCalls = 20'000;
   TempDir directory;
   const auto traces = directory.path() / "d";
-  json config = output_of_numbered_calls(traces, 64);
   WaitingTruth during({"numbered", std::to_string(kCalls)});
-  config["filter"] = {{"pid", {during.pid()}}};
-  Daemon daemon(config);
+  Daemon daemon(output_of_numbered_calls(during.pid(), traces, 64));
   daemon.end(SIGKILL);
   during.act();
   daemon.start();
@@ -110,22 +108,11 @@ TEST(Persistence, ReportsLossesOfTheOutputBetweenTwoDaemons) {
   EXPECT_LT(shown.numbers.size(), kCalls);
 }
 
-TEST(Persistence, LeavesNothingInTheKernelAfterACleanStop) {
-  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
-  const BpfObjects objects = bpf_objects_of(daemon.pid());
-  ASSERT_FALSE(objects.links.empty());
-  ASSERT_TRUE(std::filesystem::exists(daemon.pins()));
-  EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
-  EXPECT_TRUE(eventually([&] { return still_there(objects).maps.empty(); }));
-  EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
-}
-
 TEST(Persistence, ContinuesTheTraceAfterACleanStopWhenPersistIsSet) {
-  Daemon daemon({{"events", numbered_calls()},
-                 {"flight", {{"enabled", true}, {"buffer_kb", 1024}}},
-                 {"persist", true}});
   WaitingTruth between({"numbered", "500"});
+  json config = flight_config_for({between.pid()}, {{"buffer_kb", 1024}});
+  config["persist"] = true;
+  Daemon daemon(config);
   EXPECT_EQ(daemon.stop().exit_code, 0);
   between.act();
   daemon.start();
@@ -137,8 +124,7 @@ TEST(Persistence, ContinuesTheTraceAfterACleanStopWhenPersistIsSet) {
 
 TEST(Names, AreKnownForEndedThreadsThatStartedBeforeTheDaemon) {
   WaitingTruth truth({"--comm", "early-bird", "numbered", "10"});
-  Daemon daemon(
-      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 1024}}));
   truth.act();
   const Trace trace = trace_of(daemon.call("snapshot.take"));
   const std::vector<json> events = trace.events("sys_enter", truth.pid());
@@ -163,10 +149,12 @@ json take_snapshot(Daemon& daemon) { return daemon.call("snapshot.take", {{"wait
 TEST(Persistence, ReportsWhereUsersLookThatTheHistoryOfAnotherBuildIsLost) {
   TempDir directory;
   const std::string metrics = directory.path() / "metrics.sock";
-  json config = output_config(directory.path() / "d");
+  WaitingTruth truth({"numbered", "0", "1000"});
+  json config = for_processes({truth.pid()}, output_config(directory.path() / "d"));
   config["flight"] = {{"enabled", true}, {"buffer_kb", 1024}};
   config["metrics"] = {{"listen", metrics}};
   Daemon daemon(config);
+  truth.go();
   EXPECT_TRUE(daemon.call("status")["replaced"].empty());
   EXPECT_THAT(metrics_at(metrics), HasSubstr("\nktraced_history_lost_seconds 0\n"));
   EXPECT_TRUE(complete_but_for_missed(take_snapshot(daemon)));
@@ -217,7 +205,9 @@ TEST(Persistence, ReplacesAnIncompatibleObjectAndReportsIt) {
 }
 
 TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
-  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
+  Daemon daemon(
+      {{"events", {{"sched", true}, {"syscalls", true}}}, {"flight", {{"enabled", true}}}});
+  const Stream stream(daemon, {"--event", "mark_victim"});
   const BpfObjects objects = bpf_objects_of(daemon.pid());
   daemon.end(SIGKILL);
   EXPECT_FALSE(still_there(objects).links.empty());
@@ -225,7 +215,7 @@ TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
   EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
   EXPECT_NE(cleanup.out.find("removed 1 pinned"), std::string::npos) << cleanup.out;
   EXPECT_FALSE(std::filesystem::exists(daemon.pins()));
-  EXPECT_TRUE(eventually([&] { return still_there(objects).links.empty(); }));
+  EXPECT_TRUE(all_gone(objects));
 }
 
 TEST(Persistence, CleanupNeverClaimsSuccessWithoutDescriptorsToRemoveEverything) {
@@ -278,7 +268,7 @@ TEST(Persistence, CleanupLeavesForeignObjectsAlone) {
   EXPECT_TRUE(std::filesystem::exists(precious));
 }
 
-TEST(Persistence, RefusesASecondDaemonOnTheSamePins) {
+TEST(Persistence, RefusesASecondDaemonOnTheSamePinsOrSocket) {
   Daemon daemon(json{{"events", numbered_calls()}});
   json other = {{"control", {{"socket", daemon.directory() / "other.sock"}}},
                 {"bpffs", daemon.pins()},
@@ -290,6 +280,9 @@ TEST(Persistence, RefusesASecondDaemonOnTheSamePins) {
   EXPECT_NE(refused.err.find("another ktraced holds"), std::string::npos) << refused.err;
   EXPECT_EQ(run({kDaemonProgram, "--config", file, "--cleanup"}).exit_code, 69);
   EXPECT_EQ(run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"}).exit_code, 69);
+  const Finished same = run({kDaemonProgram, "--config", daemon.config_file()});
+  EXPECT_EQ(same.exit_code, 69);
+  EXPECT_NE(same.err.find(daemon.socket()), std::string::npos) << same.err;
   EXPECT_TRUE(std::filesystem::exists(daemon.socket()));
   EXPECT_EQ(daemon.call("version").contains("version"), true);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <stop_token>
 #include <thread>
@@ -20,17 +21,20 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(Reset, EmptiesTheFlightRecorder) {
-  Daemon daemon(flight_config());
-  WaitingTruth before({"numbered", "1000"});
-  WaitingTruth after({"numbered", "500"});
+TEST(Reset, EmptiesTheFlightRecorderAndReportsHowMuch) {
+  WaitingTruth before({"numbered", "1000"}), more({"numbered", "1000"}), after({"numbered", "500"});
+  Daemon daemon(flight_config_for({before.pid(), more.pid(), after.pid()}));
   before.act();
   EXPECT_THAT(daemon.ctl_ok({"reset"}), HasSubstr("of the flight recorder discarded"));
+  more.act();
+  EXPECT_GE(daemon.call("reset")["history_discarded"], 1000);
+  EXPECT_LT(daemon.event_status("sys_enter")["recorded"], 1000);
   after.act();
   const json taken = daemon.call("snapshot.take");
   EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
   const auto path = taken["path"].get<std::string>();
   EXPECT_THAT(numbers_in(path, before.pid()), IsEmpty());
+  EXPECT_THAT(numbers_in(path, more.pid()), IsEmpty());
   EXPECT_EQ(numbers_in(path, after.pid()), from_to(1, 500));
 }
 
@@ -47,11 +51,12 @@ class BusyThread {
 };
 
 TEST(Reset, CountsWhatTheFlightRecorderHoldsWhileProgramsRecord) {
-  Daemon daemon(flight_config({{"buffer_kb", 16384}}));
+  Daemon daemon(flight_config_for({::getpid()}, {{"buffer_kb", 16384}}));
   const BusyThread busy;
   for (int round = 0; round < 5; ++round) {
     daemon.call("resume");
     daemon.call("reset");
+    EXPECT_TRUE(eventually([&] { return daemon.call("status")["totals"]["recorded"] > 0; }));
     daemon.call("pause");
     const json taken = daemon.call("snapshot.take");
     const json totals = daemon.call("status")["totals"];
@@ -65,9 +70,11 @@ TEST(Reset, CountsWhatIsOverwrittenSoonAfterIt) {
   Daemon daemon(flight_config({{"buffer_kb", 64}}));
   const BusyThread busy;
   for (int round = 0; round < 5; ++round) {
+    WaitingTruth truth({"numbered", "10000"});
+    daemon.set_filter({{"pid", {::getpid(), truth.pid()}}});
     daemon.call("resume");
     daemon.call("reset");
-    run_truth({"numbered", "10000"});
+    truth.act();
     daemon.call("pause");
     const json totals = daemon.call("status")["totals"];
     const json taken = daemon.call("snapshot.take");
@@ -78,20 +85,10 @@ TEST(Reset, CountsWhatIsOverwrittenSoonAfterIt) {
   }
 }
 
-TEST(Reset, ReportsHowMuchOfTheHistoryItDiscards) {
-  Daemon daemon(flight_config());
-  daemon.disable({"sys_exit"});
-  daemon.call("reset");
-  run_truth({"numbered", "1000"});
-  const json first = daemon.call("reset");
-  EXPECT_GE(first["history_discarded"], 1000);
-  EXPECT_LT(daemon.event_status("sys_enter")["recorded"], 1000);
-}
-
 TEST(Reset, KeepsTheHistoryWhenRequested) {
-  Daemon daemon(flight_config());
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
+  Daemon daemon(flight_config_for({before.pid(), after.pid()}));
   before.act();
   daemon.ctl_ok({"reset", "--keep-history"});
   EXPECT_LT(daemon.event_status("sys_enter")["recorded"], 1000);
@@ -104,11 +101,12 @@ TEST(Reset, KeepsTheHistoryWhenRequested) {
 }
 
 TEST(Reset, ChangesNothingWithoutASpareBank) {
-  Daemon daemon(flight_config());
-  run_truth({"numbered", "1000"});
+  WaitingTruth first({"numbered", "1000"}), second({"numbered", "1000"});
+  Daemon daemon(flight_config_for({first.pid(), second.pid()}));
+  first.act();
   HeldThread writer(daemon.pid(), "ktraced-writer");
   daemon.call("snapshot.take", {{"wait", false}});
-  run_truth({"numbered", "1000"});
+  second.act();
   const json refused = daemon.call_error("reset");
   EXPECT_EQ(refused["data"]["exit_code"], 69);
   EXPECT_THAT(refused["message"].get<std::string>(), HasSubstr("--keep-history"));
@@ -117,25 +115,30 @@ TEST(Reset, ChangesNothingWithoutASpareBank) {
   EXPECT_LT(daemon.event_status("sys_enter")["recorded"], 1000);
 }
 
-TEST(FilterClear, AlsoRemovesTheSystemCallSelection) {
+TEST(FilterCommand, SetsShowsAndClearsTheKeysGivenOrAll) {
   Daemon daemon(json{{"events", numbered_calls()}});
-  daemon.set_filter({{"comm", {"nosuch"}}, {"exclude", {{"uid", {12345}}}}});
-  daemon.ctl_ok({"filter", "clear"});
-  const json filter = daemon.call("filter.show")["filter"];
-  EXPECT_FALSE(filter.contains("syscall")) << filter;
-  EXPECT_EQ(filter["comm"], json::array());
-  EXPECT_EQ(filter["exclude"]["uid"], json::array());
-  EXPECT_EQ(daemon.call("status")["filter"]["syscalls_only"], json::array());
-}
-
-TEST(FilterClear, RemovesOnlyTheKeysGiven) {
-  Daemon daemon(json{{"events", numbered_calls()}});
-  daemon.set_filter({{"comm", {"nosuch"}}, {"exclude", {{"uid", {12345}}}}});
-  EXPECT_EQ(daemon.ctl_ok({"filter", "clear", "comm"}), "syscall=getpriority\nexclude.uid=12345\n");
+  const auto shown = [&] {
+    return json::parse(daemon.ctl_ok({"--json", "filter", "show"}))["filter"];
+  };
+  daemon.ctl_ok({"filter", "set", "pid=812,813", "comm=nginx*", "exclude.uid=12345"});
+  EXPECT_EQ(shown()["pid"], json::array({812, 813}));
+  EXPECT_EQ(shown()["comm"], json::array({"nginx*"}));
+  EXPECT_EQ(shown()["exclude"]["uid"], json::array({12345}));
+  daemon.ctl_ok({"filter", "set", "pid=5"});  // the other keys stay
+  EXPECT_EQ(shown()["pid"], json::array({5}));
+  EXPECT_EQ(shown()["comm"], json::array({"nginx*"}));
+  EXPECT_EQ(daemon.ctl_ok({"filter", "clear", "comm", "pid"}),
+            "syscall=getpriority\nexclude.uid=12345\n");
   daemon.ctl_ok({"filter", "clear", "exclude.uid", "syscall"});
-  EXPECT_FALSE(daemon.call("filter.show")["filter"].contains("syscall"));
+  EXPECT_FALSE(shown().contains("syscall"));
   EXPECT_EQ(daemon.call_error("filter.clear", {{"keys", {"com"}}})["data"]["exit_code"], 64);
-  EXPECT_EQ(daemon.ctl({"filter", "clear", "com"}).exit_code, 64);
+
+  daemon.ctl_ok({"filter", "set", "syscall=getpriority", "comm=nosuch", "exclude.uid=12345"});
+  daemon.ctl_ok({"filter", "clear"});
+  EXPECT_FALSE(shown().contains("syscall")) << shown();
+  EXPECT_EQ(shown()["comm"], json::array());
+  EXPECT_EQ(shown()["exclude"]["uid"], json::array());
+  EXPECT_EQ(daemon.call("status")["filter"]["syscalls_only"], json::array());
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Attaching many events does not delay other clients.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -8,15 +7,12 @@
 
 #include "harness/client/daemon.h"
 #include "harness/client/stream.h"
-#include "harness/traces/truth.h"
 
 namespace ktraced::live {
 namespace {
 
-using testing::HasSubstr;
-
 const json kRecorderOn = {{"flight", {{"enabled", true}, {"buffer_kb", 256}}}};
-constexpr size_t kMany = 150;  // freeing thousands of programs blocks some kernels for minutes
+constexpr size_t kMany = 60;  // freeing thousands of programs blocks some kernels for minutes
 
 // Patterns of subsystems that match at most that many tracepoints together.
 std::vector<std::string> many_tracepoints() {
@@ -151,20 +147,6 @@ TEST(SlicedAttach, StartsAStreamWhenEverythingIsAttached) {
   Stream stream(daemon);
   EXPECT_EQ(attached(daemon.call("status")).no, 0U);
   stream.finish();
-}
-
-TEST(SlicedAttach, BoundsListsOfNames) {
-  Daemon daemon;
-  const std::vector<std::string> many(125'000, "*");
-  for (const auto& [method, key] :
-       {std::pair("events.list", "tracepoints"), std::pair("events.enable", "names"),
-        std::pair("events.disable", "names")})
-    EXPECT_THAT(daemon.call_error(method, {{key, many}})["message"].get<std::string>(),
-                HasSubstr("at most 256"));
-  const std::vector<std::string> longest = {std::string(100'000, 'x')};
-  EXPECT_THAT(
-      daemon.call_error("events.list", {{"tracepoints", longest}})["message"].get<std::string>(),
-      HasSubstr("at most 256"));
 }
 
 }  // namespace

@@ -57,14 +57,14 @@ json persistent(json config) {
 class TraceConfig : public testing::TestWithParam<bool> {};
 
 TEST_P(TraceConfig, KeepsThePreviousDaemonsFilterInASnapshot) {
-  Daemon daemon(persistent(flight_config()));
-  run_truth({"numbered", "100"});
+  WaitingTruth before({"numbered", "100"}), filtered({"numbered", "1000"}),
+      after({"numbered", "500"});
+  Daemon daemon(persistent(flight_config_for({before.pid(), filtered.pid(), after.pid()})));
+  before.act();
   daemon.set_filter({{"comm", {"nosuch"}}});
-  WaitingTruth filtered({"numbered", "1000"});
   filtered.act();
   hand_over(daemon, GetParam());
   EXPECT_TRUE(daemon.logged("dropped a run-time setting of the earlier daemon: its filter"));
-  WaitingTruth after({"numbered", "500"});
   after.act();
   const json snapshot = daemon.call("snapshot.take");
   const auto configs = configs_of(snapshot);
@@ -75,17 +75,18 @@ TEST_P(TraceConfig, KeepsThePreviousDaemonsFilterInASnapshot) {
   const auto path = snapshot["path"].get<std::string>();
   EXPECT_EQ(numbers_in(path, filtered.pid()).size(), 0U);
   EXPECT_EQ(numbers_in(path, after.pid()), from_to(1, 500));
-  EXPECT_THAT(daemon.ctl_ok({"report", "syscalls", path}), HasSubstr("a filter was set from"));
+  EXPECT_THAT(daemon.ctl_ok({"report", "syscalls", path}),
+              HasSubstr("the filter was changed 2 times"));
   daemon.end(SIGKILL);
 }
 
 TEST_P(TraceConfig, KeepsEventsEnabledAtRunTimeInTheNextDaemonsReport) {
   json config = persistent(flight_config());
   config["events"] = json::object();
-  Daemon daemon(config);
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(for_processes({truth.pid()}, config));
   daemon.set_filter({{"syscall", {"getpriority"}}});
   daemon.enable({"sys_enter", "sys_exit"});
-  WaitingTruth truth({"numbered", "1000"});
   truth.act();
   hand_over(daemon, GetParam());
   EXPECT_TRUE(daemon.logged("events it had enabled: sys_enter, sys_exit"));

@@ -60,8 +60,11 @@ TEST_F(UnavailableEvent, IsReportedWithTheReasonAndDisablesNothingElse) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
-TEST_F(UnavailableEvent, IsSkippedInItsGroupAndRefusedByName) {
-  Daemon daemon(json::object(), wrapper());
+TEST_F(UnavailableEvent, IsSkippedInItsGroupAndRefusedOrWarnedOfByName) {
+  Daemon daemon({{"events", {{"kmem", {"kmalloc", "kfree"}}}}}, wrapper());
+  EXPECT_EQ(daemon.event_status("kfree")["enabled"], true);
+  EXPECT_TRUE(daemon.logged(kReason));
+  daemon.disable({"kfree"});
   const Finished refused = daemon.ctl({"events", "enable", "kfree", "kmalloc"});
   EXPECT_EQ(refused.exit_code, 69);
   EXPECT_THAT(refused.err, HasSubstr(kReason));
@@ -69,12 +72,6 @@ TEST_F(UnavailableEvent, IsSkippedInItsGroupAndRefusedByName) {
   daemon.enable({"kmem"});
   EXPECT_EQ(daemon.event_status("kfree")["enabled"], true);
   EXPECT_EQ(daemon.event_status("kmalloc")["enabled"], false);
-}
-
-TEST_F(UnavailableEvent, CausesAWarningWhenConfiguredByName) {
-  Daemon daemon({{"events", {{"kmem", {"kmalloc", "kfree"}}}}}, wrapper());
-  EXPECT_EQ(daemon.event_status("kfree")["enabled"], true);
-  EXPECT_TRUE(daemon.logged(kReason));
 }
 
 // A directory cannot be read as a file.

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -21,103 +21,37 @@ void expect_one_sentence(const Finished& finished) {
   EXPECT_EQ(finished.out, "");
 }
 
-struct BadConfig {
-  const char* name;
-  const char* text;
-  std::vector<const char*> expected;  // parts of the message
-};
-
-void PrintTo(const BadConfig& config, std::ostream* out) { *out << config.name; }
-
-class BadConfigs : public testing::TestWithParam<BadConfig> {};
-
-TEST_P(BadConfigs, AreRefusedWithFileKeyAndLine) {
+// tests/unit/daemon/config/config_cases has the message for each mistake.
+TEST(Config, IsRefusedInOneSentenceWithFileLineAndKey) {
   TempDir directory;
-  std::string file = directory.file("bad.json", GetParam().text);
+  const std::string file = directory.file("bad.json", "{\n\n  \"evnets\": {}\n}");
   for (const Command& options : {Command{"--check-config"}, Command{}}) {
     Command command = {kDaemonProgram, "--config", file};
     command.insert(command.end(), options.begin(), options.end());
-    Finished finished = run(command);
+    const Finished finished = run(command);
     EXPECT_EQ(finished.exit_code, 78);
     expect_one_sentence(finished);
-    EXPECT_THAT(finished.err, HasSubstr("bad.json"));
-    for (const char* part : GetParam().expected) EXPECT_THAT(finished.err, HasSubstr(part));
+    EXPECT_THAT(finished.err, HasSubstr(file + ":3: evnets: "));
   }
+  const Finished missing = run({kDaemonProgram, "--config", "/nonexistent/k.json"});
+  EXPECT_EQ(missing.exit_code, 78);
+  expect_one_sentence(missing);
+  EXPECT_THAT(missing.err, HasSubstr("/nonexistent/k.json"));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Config, BadConfigs,
-    testing::Values(
-        BadConfig{"NotJson", "{\n  \"events\": {\n", {"3"}},
-        BadConfig{"NotAnObject", "[]", {"object"}}, BadConfig{"Empty", "", {}},
-        BadConfig{"UnknownKey", "{\n\n  \"evnets\": {}\n}", {"evnets", "3"}},
-        BadConfig{
-            "UnknownInnerKey", "{\n  \"stream\": {\n    \"bufer_kb\": 1 } }", {"bufer_kb", "3"}},
-        BadConfig{"WrongType", "{\n  \"stream\": { \"buffer_kb\": \"big\" } }", {"buffer_kb", "2"}},
-        BadConfig{"NegativeSize", "{ \"stream\": { \"buffer_kb\": -4 } }", {"buffer_kb"}},
-        BadConfig{"AbsurdSize", "{ \"stream\": { \"buffer_kb\": 99999999999 } }", {"buffer_kb"}},
-        BadConfig{"ZeroSize", "{ \"stream\": { \"buffer_kb\": 0 } }", {"buffer_kb"}},
-        BadConfig{"FractionalSize", "{ \"stream\": { \"buffer_kb\": 64.5 } }", {"buffer_kb"}},
-        BadConfig{
-            "UnknownEvent", "{\n  \"events\": { \"kmem\": [\"kmallloc\"] } }", {"kmallloc", "2"}},
-        BadConfig{"UnknownGroup", "{ \"events\": { \"kmen\": true } }", {"kmen"}},
-        BadConfig{"UnknownSyscall",
-                  "{ \"events\": { \"syscalls\": { \"only\": [\"opeanat\"] } } }",
-                  {"opeanat"}},
-        BadConfig{"NegativePid", "{ \"filter\": { \"pid\": [-1] } }", {"pid"}},
-        BadConfig{"LongComm",
-                  "{ \"filter\": { \"comm\": [\"a-name-longer-than-fifteen\"] } }",
-                  {"comm[0]", "15"}},
-        BadConfig{"UnknownLogLevel", "{ \"log\": { \"level\": \"loud\" } }", {"level", "loud"}}),
-    [](const auto& test) { return std::string(test.param.name); });
-
-TEST(Config, ReportsAMissingFileByName) {
-  Finished finished = run({kDaemonProgram, "--config", "/nonexistent/k.json", "--check-config"});
-  EXPECT_EQ(finished.exit_code, 78);
-  expect_one_sentence(finished);
-  EXPECT_THAT(finished.err, HasSubstr("/nonexistent/k.json"));
-}
-
-TEST(Config, AcceptsGoodFilesWithComments) {
-  TempDir directory;
-  std::string file =
-      directory.file("good.json", "{ // what to trace\n \"events\": { \"oom\": true } }");
-  Finished finished = run({kDaemonProgram, "--config", file, "--check-config"});
-  EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  finished = run(
-      {kDaemonProgram, "--config", KTRACED_SOURCE_DIR "/configs/ktraced.json", "--check-config"});
-  EXPECT_EQ(finished.exit_code, 0) << finished.err;
-}
-
-TEST(CommandLine, DaemonExits64OnUsageErrors) {
-  const Finished unknown = run({kDaemonProgram, "--no-such-option"});
-  EXPECT_EQ(unknown.exit_code, 64);
-  EXPECT_THAT(unknown.err, testing::StartsWith("ktraced: "));
-  EXPECT_THAT(unknown.err, HasSubstr("--no-such-option"));
-  EXPECT_EQ(std::ranges::count(unknown.err, '\n'), 1) << unknown.err;
-  EXPECT_EQ(run({kDaemonProgram, "stray"}).exit_code, 64);
-  EXPECT_EQ(run({kDaemonProgram, "--version"}).exit_code, 0);
-  EXPECT_EQ(run({kDaemonProgram, "--help"}).exit_code, 0);
-}
-
-TEST(CommandLine, ClientExits64OnUsageErrors) {
-  Daemon daemon;
-  for (const Command& words :
-       {Command{"no-such-command"}, Command{}, Command{"stream", "--format", "xml"},
-        Command{"stream", "--count", "many"}, Command{"stream", "--count", "-1"},
-        Command{"stream", "--event", "kmallloc"}, Command{"events", "enable", "kmallloc"},
-        Command{"events", "enable"}, Command{"filter", "set", "pid"},
-        Command{"filter", "set", "pdi=1"}, Command{"filter", "set", "pid=one"},
-        Command{"filter", "set", "--pid", "abc"}, Command{"filter", "set"}, Command{"record"},
-        Command{"record", "-o"}, Command{"record", "--", "true"}, Command{"snapshot", "tkae"},
-        Command{"snapshot", "delete"}, Command{"show"}}) {
-    Finished finished = daemon.ctl(words);
-    EXPECT_EQ(finished.exit_code, 64) << fmt::format("{}", fmt::join(words, " ")) << finished.err;
-    EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << "one line: " << finished.err;
-    EXPECT_EQ(finished.out, "");
+TEST(CommandLine, ExitsWith64OnUsageErrors) {
+  for (const auto& [program, name] :
+       {std::pair(kDaemonProgram, "ktraced: "), std::pair(kClientProgram, "ktracectl: ")}) {
+    const Finished unknown = run({program, "--no-such-option"});
+    EXPECT_EQ(unknown.exit_code, 64);
+    expect_one_sentence(unknown);
+    EXPECT_THAT(unknown.err, testing::StartsWith(name));
+    EXPECT_THAT(unknown.err, HasSubstr("--no-such-option"));
+    EXPECT_EQ(run({program, "stray"}).exit_code, 64);
+    EXPECT_EQ(run({program, "--version"}).exit_code, 0);
+    EXPECT_EQ(run({program, "--help"}).exit_code, 0);
   }
-  EXPECT_THAT(daemon.ctl({"events", "enable", "kmallloc"}).err, HasSubstr("kmallloc"));
-  EXPECT_THAT(daemon.ctl({"stream", "--event", "kmallloc"}).err, HasSubstr("kmallloc"));
+  EXPECT_EQ(run({kDaemonProgram, "--load"}).exit_code, 64) << "it belongs to --check-config";
 }
 
 TEST(CommandLine, ClientExits69WithoutADaemon) {
@@ -129,12 +63,15 @@ TEST(CommandLine, ClientExits69WithoutADaemon) {
   }
 }
 
-// Runs a program under test as an ordinary user, from a directory which that user can access.
-Finished run_as_nobody(const TempDir& place, const std::string& program, const Command& words) {
+// Runs a program under test as an ordinary user and group, from a directory which that user can
+// access.
+Finished run_as_user(uid_t user, const TempDir& place, const std::string& program,
+                     const Command& words) {
   auto copy = place.path() / "program";
   std::filesystem::copy_file(program, copy, std::filesystem::copy_options::overwrite_existing);
   std::filesystem::permissions(copy, std::filesystem::perms(0755));
-  Command command = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy};
+  Command command = {"setpriv", fmt::format("--reuid={}", user), fmt::format("--regid={}", user),
+                     "--clear-groups", copy};
   command.insert(command.end(), words.begin(), words.end());
   return run(command);
 }
@@ -145,37 +82,34 @@ TEST(Permission, DaemonReportsWhatItNeedsAndExits77) {
   std::string socket = open_directory.path() / "control.sock";
   std::string config =
       directory.file("config.json", json{{"control", {{"socket", socket}}}}.dump());
-  Finished finished = run_as_nobody(directory, kDaemonProgram, {"--config", config});
+  Finished finished = run_as_user(65534, directory, kDaemonProgram, {"--config", config});
   EXPECT_EQ(finished.exit_code, 77) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("CAP_BPF"));
   EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
 }
 
-TEST(Permission, ClientExits77WithoutPermission) {
-  Daemon daemon;
+TEST(Permission, IsThatOfTheRoleOfTheUser) {
+  Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
   TempDir directory;
-  for (const char* command : {"status", "pause", "stream"}) {
-    Finished finished =
-        run_as_nobody(directory, kClientProgram, {"--socket", daemon.socket(), command});
-    EXPECT_EQ(finished.exit_code, 77) << command << finished.err;
+  const auto run_as = [&](uid_t user, const char* command) {
+    return run_as_user(user, directory, kClientProgram, {"--socket", daemon.socket(), command});
+  };
+  constexpr uid_t kReader = 65534, kAdmin = 65533, kStranger = 65532;
+  const auto expect_refused = [&](uid_t user, const char* command) {
+    const Finished finished = run_as(user, command);
+    EXPECT_EQ(finished.exit_code, 77) << user << command << finished.err;
     expect_one_sentence(finished);
-  }
-}
-
-TEST(Permission, AllowsCommandsToAdministratorsAndReadingToReaders) {
-  Daemon daemon(json{{"control", {{"admin_uids", {65534}}}}});
-  TempDir directory;
-  EXPECT_EQ(
-      run_as_nobody(directory, kClientProgram, {"--socket", daemon.socket(), "pause"}).exit_code,
-      0);
-  Daemon readers(json{{"control", {{"group", "nogroup"}}}});
-  EXPECT_EQ(
-      run_as_nobody(directory, kClientProgram, {"--socket", readers.socket(), "status"}).exit_code,
-      0);
-  Finished pause =
-      run_as_nobody(directory, kClientProgram, {"--socket", readers.socket(), "pause"});
-  EXPECT_EQ(pause.exit_code, 77);
-  EXPECT_EQ(readers.call("status")["state"], "running");
+  };
+  for (const char* command : {"status", "pause", "stream"}) expect_refused(kStranger, command);
+  EXPECT_EQ(run_as(kReader, "status").exit_code, 0);
+  expect_refused(kReader, "pause");
+  EXPECT_EQ(daemon.call("status")["state"], "running");
+  // Now the socket is open to all, and the daemon itself refuses strangers.
+  daemon.write_config({{"control", {{"group", "nogroup"}, {"admin_uids", {kAdmin}}}}});
+  daemon.call("reload");
+  for (const char* command : {"status", "pause", "stream"}) expect_refused(kStranger, command);
+  EXPECT_EQ(run_as(kAdmin, "pause").exit_code, 0);
+  EXPECT_EQ(daemon.call("status")["state"], "paused");
 }
 
 }  // namespace

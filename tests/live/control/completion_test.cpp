@@ -35,17 +35,11 @@ TEST(Completion, OffersWhatTheRunningDaemonHas) {
   daemon.ctl_ok({"snapshot", "take", "slow"});
   EXPECT_THAT(completed(daemon, {"events", "enable", ""}),
               IsSupersetOf({"kmalloc", "kmem", "sched_switch"}));
+  EXPECT_THAT(completed(daemon, {"events", "enable", "irq:soft"}), Contains("irq:softirq_entry"));
   EXPECT_THAT(completed(daemon, {"snapshot", "keep", ""}), ElementsAre("slow"));
   EXPECT_THAT(completed(daemon, {"session", "show", ""}), ElementsAre("recorder"));
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_THAT(completed(daemon, {"session", "show", ""}), IsEmpty());
-}
-
-TEST(Probe, IsOfferedByCompletionAsTracepointsAre) {
-  Daemon daemon;
-  daemon.ctl_ok({"probe", "add", "p:seen vfs_read"});
-  EXPECT_THAT(completed(daemon, {"probe", "remove", ""}), ElementsAre("kprobes/seen"));
-  EXPECT_THAT(completed(daemon, {"events", "enable", "irq:soft"}), Contains("irq:softirq_entry"));
 }
 
 }  // namespace

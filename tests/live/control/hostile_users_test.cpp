@@ -14,6 +14,7 @@
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
 #include "harness/machine/as_user.h"
+#include "harness/machine/scale.h"
 #include "harness/traces/flight.h"
 
 namespace ktraced::live {
@@ -88,13 +89,13 @@ class ShortLivedThreads {
 TEST(HostileUser, CannotAbortADaemonByEndingThreads) {
   Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}});
   const ShortLivedThreads threads;
-  for (int i = 0; i < 6; ++i) {
+  for (long i = 0; i < usual_or_whole(2, 6); ++i) {
     if (i % 2 == 0)
       EXPECT_EQ(daemon.stop().exit_code, 0) << daemon.log();
     else
       daemon.end(SIGKILL);  // the next one adopts
     daemon.start();
-    for (int k = 0; k < 5; ++k) Stream(daemon, {"--pid", "1"}).finish_and_count();
+    for (int k = 0; k < 3; ++k) Stream(daemon, {"--pid", "1"}).finish_and_count();
   }
   EXPECT_TRUE(daemon.running());
   EXPECT_GT(threads.batches(), 0U);

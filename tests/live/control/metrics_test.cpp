@@ -41,7 +41,7 @@ int free_port() {
 }
 
 Finished curl(const Command& words) {
-  Command command = {"curl", "--silent", "--show-error", "--fail", "--max-time", "20"};
+  Command command = {"curl", "--silent", "--show-error", "--fail"};
   command.insert(command.end(), words.begin(), words.end());
   return run(command);
 }
@@ -80,9 +80,12 @@ TEST_F(MetricsEndpoint, ReportsOnAUnixSocketWhatStatusReports) {
   EXPECT_EQ(value_in(text, "ktraced_flight_memory_bytes"),
             daemon.call("status")["flight"]["bytes"].get<double>());
   daemon.call("snapshot.take", {{"wait", true}});
-  std::this_thread::sleep_for(150ms);  // a reading is used again for 100 ms
-  const std::string later = metrics();
-  EXPECT_EQ(value_in(later, R"(ktraced_snapshots_total{result="success"})"), 1);
+  std::string later;
+  // A reading is used again for a while.
+  EXPECT_TRUE(eventually([&] {
+    later = metrics();
+    return value_in(later, R"(ktraced_snapshots_total{result="success"})") == 1;
+  })) << later;
   EXPECT_EQ(value_in(later, "ktraced_snapshots_stored"), 1);
   EXPECT_GT(value_in(later, "ktraced_snapshot_last_duration_seconds"), 0);
   EXPECT_EQ(run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "curl", "--silent",
@@ -107,8 +110,8 @@ TEST_F(MetricsEndpoint, FollowsReloads) {
   daemon.write_config(config_with_metrics("0.0.0.0:9464"));
   EXPECT_THAT(daemon.call_error("reload")["message"].get<std::string>(),
               AllOf(HasSubstr("metrics.listen"), HasSubstr("not a loopback address")));
-  std::this_thread::sleep_for(150ms);
-  EXPECT_EQ(value_in(curl({url}).out, "ktraced_config_last_reload_failed"), 1);
+  EXPECT_TRUE(eventually(
+      [&] { return value_in(curl({url}).out, "ktraced_config_last_reload_failed") == 1; }));
   daemon.write_config(config_with_metrics(socket()));
   daemon.call("reload");
   EXPECT_EQ(curl({url}).exit_code, 7) << "nothing listens there any more";
@@ -163,14 +166,13 @@ TEST_F(MetricsEndpoint, IsScrapedByPrometheus) {
   const std::string target = fmt::format("127.0.0.1:{}", free_port());
   Daemon daemon(config_with_metrics(target));
   const Prometheus prometheus(directory_.path(), target);
-  EXPECT_TRUE(eventually([&] { return prometheus.value("up{job=\"ktraced\"}") == 1; }, 30s))
+  EXPECT_TRUE(eventually([&] { return prometheus.value("up{job=\"ktraced\"}") == 1; }))
       << prometheus.log();
-  EXPECT_TRUE(eventually([&] { return prometheus.value("ktraced_build_info") == 1; }, 30s));
-  EXPECT_TRUE(eventually([&] { return prometheus.value(kSwitches) > 0; }, 30s));
+  EXPECT_TRUE(eventually([&] { return prometheus.value("ktraced_build_info") == 1; }));
+  EXPECT_TRUE(eventually([&] { return prometheus.value(kSwitches) > 0; }));
   const auto bytes = daemon.call("status")["flight"]["bytes"].get<double>();
-  EXPECT_TRUE(
-      eventually([&] { return prometheus.value("ktraced_flight_memory_bytes") == bytes; }, 30s));
-  EXPECT_TRUE(eventually([&] { return rules_are_healthy(prometheus.get("rules")); }, 30s))
+  EXPECT_TRUE(eventually([&] { return prometheus.value("ktraced_flight_memory_bytes") == bytes; }));
+  EXPECT_TRUE(eventually([&] { return rules_are_healthy(prometheus.get("rules")); }))
       << prometheus.get("rules");
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
@@ -191,6 +193,15 @@ class StatisticsSetting {
   std::string before_;
 };
 
+// Does this process make the kernel count runs of BPF programs?
+bool counts_runs(pid_t pid) {
+  for (const auto& fd : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid))) {
+    std::error_code closed;
+    if (std::filesystem::read_symlink(fd.path(), closed) == "anon_inode:bpf-stats") return true;
+  }
+  return false;
+}
+
 TEST_F(MetricsEndpoint, ReportsBpfProgramsWhileTheStatisticsAreOn) {
   Daemon daemon(config_with_metrics(socket()));
   const json answer = json::parse(
@@ -200,17 +211,13 @@ TEST_F(MetricsEndpoint, ReportsBpfProgramsWhileTheStatisticsAreOn) {
       programs, [](const json& program) { return program["program"] == "sched_switch"; });
   ASSERT_NE(found, programs.end()) << answer;
   EXPECT_GT((*found)["runs"], 0);
-  EXPECT_GT((*found)["ns_per_run"], 1.0);
-  EXPECT_LT((*found)["ns_per_run"], 1e6);
+  EXPECT_GT((*found)["ns_per_run"], 0);
   EXPECT_GE(answer["duration_ns"], 300'000'000);
   EXPECT_LE((*found)["run_ns"], answer["total"]["run_ns"]);
   const std::string runs = R"(ktraced_bpf_runs_total{program="sched_switch"})";
   const double measured = value_in(metrics(), runs);
   EXPECT_GE(measured, (*found)["runs"].get<double>());
-  std::this_thread::sleep_for(150ms);
-  if (!StatisticsSetting().is_on()) {
-    EXPECT_EQ(value_in(metrics(), runs), measured) << "they are off again";
-  }
+  EXPECT_TRUE(eventually([&] { return !counts_runs(daemon.pid()); })) << "they are off again";
   EXPECT_THAT(daemon.ctl_ok({"status", "--overhead", "--duration", "100ms"}),
               AllOf(HasSubstr("NS/HIT"), HasSubstr("sched_switch")));
   EXPECT_EQ(daemon.ctl({"status", "--overhead", "--duration", "2h"}).exit_code, 64);

@@ -133,18 +133,6 @@ TEST(PinDirectory, IsRefusedWhenItIsALink) {
   EXPECT_TRUE(victim.whole());
 }
 
-TEST(PinDirectory, IsRefusedWithTheRepairCommandWhenWritableByOthers) {
-  Bpffs bpffs;
-  const fs::path root = bpffs.path() / "ktraced";
-  fs::create_directory(root);
-  ::chmod(root.c_str(), 0770);
-  Daemon daemon(config_in(root));
-  EXPECT_TRUE(daemon.logged("chmod go-w " + root.string()));
-  EXPECT_EQ(daemon.stop().exit_code, 0);
-  EXPECT_EQ(clean_up(daemon).exit_code, 77);
-  EXPECT_TRUE(fs::exists(root));
-}
-
 TEST(PinDirectory, ReportsHowToMountABpfFileSystemWhenOutsideOne) {
   TempDir directory;
   Daemon daemon(config_in(directory.path() / "pins"));

@@ -16,7 +16,6 @@ namespace ktraced::live {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // The numbers of the last line of progress: events, events/s, lost.
 struct Progress {
@@ -71,17 +70,6 @@ TEST(CommandLine, RecordReportsEventsAndLossesOnATerminal) {
   EXPECT_EQ(expected.events, manifest["records"]);
   EXPECT_EQ(expected.lost, manifest["lost"]);
   EXPECT_GT(expected.lost, 0U);
-}
-
-TEST(CommandLine, RecordWritesNoProgressToAFile) {
-  Daemon daemon(small_rings());
-  const std::string path = daemon.directory() / "recording";
-  // Longer than the interval of progress lines.
-  Finished recorded = daemon.ctl({"record", "-o", path, "--", "sleep", "2"});
-  EXPECT_EQ(recorded.exit_code, 0);
-  EXPECT_THAT(recorded.err, Not(HasSubstr("\r")));
-  EXPECT_THAT(recorded.err, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(recorded.err, HasSubstr(path + ": "));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -30,7 +31,6 @@ using testing::Not;
 constexpr uid_t kReader = 65534;
 constexpr gid_t kReaders = 65534;  // nogroup
 constexpr uint64_t kKernelSpace = 0xff00000000000000;
-constexpr auto kWhile = 300ms;
 
 // A subscription, as a program of the reader or of root sees it.
 class RawStream {
@@ -128,6 +128,21 @@ std::set<std::string> symbols_for_reader(Daemon& daemon, const std::set<uint64_t
 // Allocates slab objects and pages, with each pipe and each process.
 Process allocating() { return Process({"sh", "-c", "while :; do : | :; done"}); }
 
+// By this session.
+uint64_t recorded(Daemon& daemon, const std::string& session, const std::string& event) {
+  const json counts = daemon.call("session.show", {{"session", session}})["counts"];
+  return counts.contains(event) ? counts[event]["recorded"].get<uint64_t>() : 0;
+}
+
+// How often a process has read.
+uint64_t reads_of(pid_t pid) {
+  std::ifstream counts(fmt::format("/proc/{}/io", pid));
+  std::string key;
+  for (uint64_t count = 0; counts >> key >> count;)
+    if (key == "syscr:") return count;
+  return 0;
+}
+
 json reader_config(json control = json::object()) {
   control["group"] = ::getgrgid(kReaders)->gr_name;
   return {{"control", std::move(control)}};
@@ -136,11 +151,13 @@ json reader_config(json control = json::object()) {
 TEST(ReaderAccess, GivesPseudonymsToReadersAndAddressesToAdministrators) {
   const HiddenAddresses hidden;
   Daemon daemon(reader_config());
-  const json request = {{"events", {"kmalloc", "kfree", "kmem_cache_alloc", "mm_page_free"}},
-                        {"filter", json::object()}};
+  const std::vector<std::string> memory = {"kmalloc", "kfree", "kmem_cache_alloc", "mm_page_free"};
+  const json request = {{"events", memory}, {"filter", json::object()}};
   RawStream admin(daemon, 0, request), reader(daemon, kReader, request);
   const Process load = allocating();
-  std::this_thread::sleep_for(kWhile);
+  for (const RawStream* stream : {&admin, &reader})
+    for (const std::string& event : memory)
+      EXPECT_TRUE(eventually([&] { return recorded(daemon, stream->name(), event) > 1000; }));
   admin.finish();
   reader.finish();
 
@@ -241,7 +258,9 @@ TEST(ReaderAccess, ShowsReadersTheirOwnProcessesOnly) {
   Command as_reader = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
   as_reader.insert(as_reader.end(), busy.begin(), busy.end());
   const Process others(busy), own(as_reader);
-  std::this_thread::sleep_for(kWhile);
+  for (const Process* process : {&others, &own})
+    EXPECT_TRUE(eventually([&] { return reads_of(process->pid()) > 1000; }));
+  EXPECT_TRUE(eventually([&] { return recorded(daemon, "of-reader", "sys_enter") > 1000; }));
   reader.finish();
   EXPECT_GT(reader.count(EVENT_sys_enter, own.pid()), 0U);
   EXPECT_EQ(reader.count(EVENT_sys_enter, others.pid()), 0U);

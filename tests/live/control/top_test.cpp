@@ -170,6 +170,7 @@ TEST_F(TopScreen, ShowsReadersWhatIsForAdministrators) {
 }
 
 TEST_F(Top, CountsCallsAlsoWhileTheyAreRecordedInOneRecord) {
+  expect_calls_of_a_process();
   daemon_.write_config({{"events", {{"syscalls", {{"record", "completed"}}}}}});
   daemon_.call("reload");
   ASSERT_EQ(daemon_.event_status("sys_completed")["enabled"], true);
@@ -181,8 +182,6 @@ TEST_F(Top, PrintsFramesIfItIsNotOnATerminal) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_EQ(text.find("EVENT "), text.find("\nEVENT ") + 1);
   EXPECT_NE(text.find("\nktraced running"), std::string::npos) << "two frames: " << text;
-
-  expect_calls_of_a_process();
 
   const Finished unknown = daemon_.ctl({"top", "--view", "processes", "--event", "nothing"});
   EXPECT_EQ(unknown.exit_code, 64);

@@ -50,9 +50,24 @@ BothForms record_both_forms(const Command& words) {
 
 long long duration_of(const json& event) { return number_of(event, "duration"); }
 
+void expect_known_calls(const BothForms& both) {
+  const json& calls = both.expected["calls"];
+  const auto first = std::ranges::find_if(
+      both.completed, [&](const json& event) { return number_of(event, "nr") == calls[0]["nr"]; });
+  ASSERT_GE(static_cast<size_t>(both.completed.end() - first), calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const json& event = first[static_cast<ptrdiff_t>(i)];
+    EXPECT_EQ(numbers_of(event, "args"), calls[i]["args"].get<std::vector<uint64_t>>()) << event;
+    EXPECT_EQ(number_of(event, "ret"), calls[i]["ret"].get<long long>()) << event;
+    EXPECT_EQ(name_of(event, "nr"), calls[i]["name"].get<std::string>());
+  }
+  EXPECT_EQ(name_of(first[1], "ret"), "ENOENT");
+}
+
 // The truth waits in a call when it is traced first; it ends in one that never returns.
-TEST(CompletedCalls, AreThoseThatBothRecordsShow) {
+TEST(CompletedCalls, AreThoseThatBothRecordsShowAndThatAreKnown) {
   const BothForms both = record_both_forms({"syscalls"});
+  expect_known_calls(both);
   ASSERT_EQ(both.completed.size(), both.exits.size());
   ASSERT_EQ(both.completed.size(), both.entries.size());
   EXPECT_EQ(name_of(both.entries.back(), "nr"), "exit_group");
@@ -73,21 +88,6 @@ TEST(CompletedCalls, AreThoseThatBothRecordsShow) {
     EXPECT_LT(begin, exit["ts"].get<uint64_t>());
     EXPECT_GE(begin, both.completed[i - 1]["ts"].get<uint64_t>());
   }
-}
-
-TEST(CompletedCalls, HaveTheKnownArgumentsAndResults) {
-  const BothForms both = record_both_forms({"syscalls"});
-  const json& calls = both.expected["calls"];
-  const auto first = std::ranges::find_if(
-      both.completed, [&](const json& event) { return number_of(event, "nr") == calls[0]["nr"]; });
-  ASSERT_GE(static_cast<size_t>(both.completed.end() - first), calls.size());
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const json& event = first[static_cast<ptrdiff_t>(i)];
-    EXPECT_EQ(numbers_of(event, "args"), calls[i]["args"].get<std::vector<uint64_t>>()) << event;
-    EXPECT_EQ(number_of(event, "ret"), calls[i]["ret"].get<long long>()) << event;
-    EXPECT_EQ(name_of(event, "nr"), calls[i]["name"].get<std::string>());
-  }
-  EXPECT_EQ(name_of(first[1], "ret"), "ENOENT");
 }
 
 TEST(CompletedCalls, LastAsLongAsTheySleep) {
@@ -184,7 +184,7 @@ TEST(CompletedCalls, AreSelectedAndOthersCountAsFiltered) {
 TEST(CompletedCalls, BeginAndEndWithAReload) {
   Daemon daemon(json{{"events", {{"syscalls", true}}}});
   WaitingTruth truth({"getppid", "100"});
-  Stream stream(daemon, {"--comm", "truth"});
+  Stream stream(daemon, {"--pid", std::to_string(truth.pid())});
   daemon.write_config(config_of_calls());
   daemon.call("reload");
   EXPECT_EQ(daemon.event_status("sys_completed")["enabled"], true);
@@ -233,9 +233,9 @@ TEST(CompletedCalls, AreInSnapshotsAndTheirReports) {
   config["events"] = {{"sched", false},
                       {"process", true},
                       {"syscalls", {{"only", {"getppid"}}, {"record", "completed"}}}};
-  config["filter"] = {{"comm", {"counted"}}};
-  Daemon daemon(config);
-  run_truth({"--comm", "counted", "getppid", std::to_string(kCalls)});
+  WaitingTruth truth({"getppid", std::to_string(kCalls)});
+  Daemon daemon(for_processes({truth.pid()}, config));
+  truth.act();
   const std::string path = daemon.call("snapshot.take")["path"];
   const json report = json::parse(daemon.ctl_ok({"--json", "report", "syscalls", path}));
   ASSERT_EQ(report["calls"]["rows"].size(), 1U) << report;

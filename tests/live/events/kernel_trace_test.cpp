@@ -69,18 +69,24 @@ BothTraces both_traces(const char* group, Traced traced, const Command& words) {
   return both;
 }
 
+void leave_out(const std::string& pattern, TraceLine& line) {
+  line.text = std::regex_replace(line.text, std::regex(pattern), "");
+}
+
 // The lines that name the program. Lines of the idle task are excluded, because the kernel's own
-// trace often omits most of them.
+// trace often omits most of them. Of a switch, the name of the other program is left out: the names
+// of threads outside of this pid namespace are unknown to us, and strange names have another form.
 BothTraces naming(const std::string& program, BothTraces both) {
-  for (std::vector<TraceLine>* lines : {&both.ours, &both.kernels})
+  const std::string other_name = "=(?!" + program + " ).*? ";
+  for (std::vector<TraceLine>* lines : {&both.ours, &both.kernels}) {
     std::erase_if(*lines, [&](const TraceLine& line) {
       return line.tid == 0 || line.text.find("=" + program + " ") == std::string::npos;
     });
+    for (TraceLine& line : *lines)
+      leave_out("prev_comm" + other_name + "(?=prev_pid)|next_comm" + other_name + "(?=next_pid)",
+                line);
+  }
   return both;
-}
-
-void leave_out(const char* pattern, TraceLine& line) {
-  line.text = std::regex_replace(line.text, std::regex(pattern), "");
 }
 
 std::string listed(const std::vector<TraceLine>& lines) {

@@ -2,6 +2,7 @@
 // fork, exec, exit and rename, and the names derived from them.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
@@ -14,7 +15,10 @@
 namespace ktraced::live {
 namespace {
 
-const json kProcess = {{"events", {{"process", true}}}};
+// What the descendants of this process do.
+json own(json events) {
+  return {{"events", std::move(events)}, {"filter", {{"follow", {::getpid()}}}}};
+}
 constexpr size_t kFileNameKept = FILENAME_MAX_LEN - 1;  // without the NUL
 
 // Inherited by the ground truth.
@@ -26,7 +30,7 @@ int own_oom_score_adj() {
 
 // The events of the whole process group while `words` act.
 Trace trace_of(const Command& words, json& expected) {
-  Daemon daemon(kProcess);
+  Daemon daemon(own({{"process", true}}));
   Stream stream(daemon);
   expected = run_truth(words);
   Trace trace = stream.finish();
@@ -34,14 +38,12 @@ Trace trace_of(const Command& words, json& expected) {
   return trace;
 }
 
-TEST(Fork, RecordsParentAndChildAndWhetherItIsAThread) {
-  json expected;
-  Trace trace = trace_of({"fork", "4", "3"}, expected);
-  long pid = expected["pid"];
+void expect_forks(const Trace& trace, const json& expected) {
+  const long pid = expected["pid"];
   std::set<long long> children, threads;
   for (const json& event : trace.events("sched_process_fork", pid)) {
     EXPECT_EQ(number_of(event, "parent_pid"), pid);
-    bool is_thread = number_of(event, "child_tgid") == pid;
+    const bool is_thread = number_of(event, "child_tgid") == pid;
     EXPECT_EQ(number_of(event, "child_tgid"), is_thread ? pid : number_of(event, "child_pid"));
     (is_thread ? threads : children).insert(number_of(event, "child_pid"));
   }
@@ -53,9 +55,7 @@ TEST(Fork, RecordsParentAndChildAndWhetherItIsAThread) {
   EXPECT_EQ(threads, expected_threads);
 }
 
-TEST(Exit, RecordsTheExitCodeOrTheSignal) {
-  json expected;
-  Trace trace = trace_of({"fork", "5"}, expected);
+void expect_ends(const Trace& trace, const json& expected) {
   ASSERT_EQ(expected["children"].size(), 7U);
   for (const json& child : expected["children"]) {
     auto exits = trace.events("sched_process_exit", child["pid"]);
@@ -66,17 +66,19 @@ TEST(Exit, RecordsTheExitCodeOrTheSignal) {
     EXPECT_EQ(number_of(exits[0], "prio"), expected["prio"]);
     EXPECT_EQ(exits[0]["comm"], expected["comm"]);
   }
-}
-
-TEST(Exit, DoesNotEndTheProcessWhenAThreadExits) {
-  json expected;
-  Trace trace = trace_of({"fork", "0", "2"}, expected);
   for (const json& thread : expected["threads"]) {
     auto exits = trace.events("sched_process_exit", thread);
     ASSERT_EQ(exits.size(), 1U);
     EXPECT_EQ(exits[0]["pid"], expected["pid"]);
-    EXPECT_EQ(number_of(exits[0], "group_dead"), 0);
+    EXPECT_EQ(number_of(exits[0], "group_dead"), 0) << "its process goes on";
   }
+}
+
+TEST(Fork, AndExitRecordChildrenAndThreadsAndHowTheyEnd) {
+  json expected;
+  const Trace trace = trace_of({"fork", "5", "3"}, expected);
+  expect_forks(trace, expected);
+  expect_ends(trace, expected);
 }
 
 TEST(Exec, RecordsOddAndLongFileNamesAndArguments) {
@@ -117,8 +119,7 @@ TEST(Rename, RecordsOldAndNewNameAndThoseOfAnotherThread) {
 }
 
 TEST(Names, FollowATaskFromForkToExit) {
-  Daemon daemon(
-      json{{"events", {{"process", true}, {"syscalls", {{"only", {"prctl", "exit_group"}}}}}}});
+  Daemon daemon(own({{"process", true}, {"syscalls", {{"only", {"prctl", "exit_group"}}}}}));
   Stream stream(daemon);
   json expected = run_truth({"rename"});
   Trace trace = stream.finish();
@@ -134,7 +135,8 @@ TEST(Names, FollowATaskFromForkToExit) {
 
 TEST(Names, AreKnownForProcessesOlderThanTheDaemon) {
   WaitingTruth truth({"--comm", "older \\ \"one\"", "getppid", "3"});
-  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
+  Daemon daemon(
+      for_processes({truth.pid()}, {{"events", {{"syscalls", {{"only", {"getppid"}}}}}}}));
   Stream stream(daemon);
   truth.act();
   auto events = stream.finish().events("sys_enter", truth.pid());

@@ -2,6 +2,7 @@
 // signal_generate and signal_deliver.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "harness/client/stream.h"
 #include "harness/traces/truth.h"
@@ -9,27 +10,14 @@
 namespace ktraced::live {
 namespace {
 
-class Signals : public testing::Test {
- protected:
-  void SetUp() override {
-    Daemon daemon(json{{"events", {{"signal", true}}}});
-    WaitingTruth truth({"signal"});
-    Stream stream(daemon);
-    expected_ = truth.act();
-    trace_ = stream.finish();
-    ASSERT_EQ(trace_.lost(), 0);
-  }
-
-  json expected_;
-  Trace trace_;
-};
-
-TEST_F(Signals, GenerateRecordsCodeTargetAndResult) {
-  auto events = trace_.events("signal_generate", expected_["pid"]);
+void expect_generated(const Trace& trace, const json& expected) {
+  auto events = trace.events("signal_generate", expected["pid"]);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(name_of(events.front(), "sig"), "SIGUSR1");
   std::erase_if(events, [](const json& event) { return number_of(event, "sig") == SIGCHLD; });
-  ASSERT_EQ(events.size(), expected_["generated"].size());
+  ASSERT_EQ(events.size(), expected["generated"].size());
   for (size_t i = 0; i < events.size(); ++i) {
-    const json& sent = expected_["generated"][i];
+    const json& sent = expected["generated"][i];
     EXPECT_EQ(number_of(events[i], "sig"), sent["sig"]) << i;
     EXPECT_EQ(number_of(events[i], "code"), sent["code"]) << i;
     EXPECT_EQ(number_of(events[i], "pid"), sent["pid"]) << i;
@@ -39,11 +27,11 @@ TEST_F(Signals, GenerateRecordsCodeTargetAndResult) {
   }
 }
 
-TEST_F(Signals, DeliverRecordsHandlerAndFlags) {
-  auto events = trace_.events("signal_deliver", expected_["pid"]);
-  ASSERT_EQ(events.size(), expected_["delivered"].size());
+void expect_delivered(const Trace& trace, const json& expected) {
+  auto events = trace.events("signal_deliver", expected["pid"]);
+  ASSERT_EQ(events.size(), expected["delivered"].size());
   for (size_t i = 0; i < events.size(); ++i) {
-    const json& got = expected_["delivered"][i];
+    const json& got = expected["delivered"][i];
     EXPECT_EQ(number_of(events[i], "sig"), got["sig"]) << i;
     EXPECT_EQ(number_of(events[i], "code"), got["code"]) << i;
     EXPECT_EQ(number_of(events[i], "sa_handler"), got["handler"]) << i;
@@ -51,14 +39,19 @@ TEST_F(Signals, DeliverRecordsHandlerAndFlags) {
   }
 }
 
-TEST_F(Signals, AreShownByName) {
-  auto events = trace_.events("signal_generate", expected_["pid"]);
-  ASSERT_FALSE(events.empty());
-  EXPECT_EQ(name_of(events.front(), "sig"), "SIGUSR1");
+TEST(Signals, HaveTheirCodeTargetAndResultAndTheirHandlerAndFlags) {
+  WaitingTruth truth({"signal"});
+  Daemon daemon(for_processes({truth.pid()}, {{"events", {{"signal", true}}}}));
+  Stream stream(daemon);
+  const json expected = truth.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), 0);
+  expect_generated(trace, expected);
+  expect_delivered(trace, expected);
 }
 
 TEST(SignalGenerate, IsRecordedInTheSenderAndForAKilledChild) {
-  Daemon daemon(json{{"events", {{"signal", true}}}});
+  Daemon daemon({{"events", {{"signal", true}}}, {"filter", {{"follow", {::getpid()}}}}});
   Stream stream(daemon);
   json expected = run_truth({"fork", "0", "0"});
   Trace trace = stream.finish();

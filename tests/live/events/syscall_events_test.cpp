@@ -33,12 +33,8 @@ std::vector<json> matching(const std::vector<json>& events, const json& calls) {
   return {begin, begin + count};
 }
 
-TEST(SysEnter, HasTheNumberTheNameAndAllSixArguments) {
-  Daemon daemon(kSyscalls);
-  WaitingTruth truth({"syscalls"});
-  json expected;
-  auto all = traced(daemon, truth, "sys_enter", expected);
-  auto events = matching(all, expected["calls"]);
+void expect_entries(const std::vector<json>& all, const json& expected, pid_t tid) {
+  const auto events = matching(all, expected["calls"]);
   ASSERT_EQ(events.size(), expected["calls"].size());
   for (size_t i = 0; i < events.size(); ++i) {
     const json& call = expected["calls"][i];
@@ -47,16 +43,12 @@ TEST(SysEnter, HasTheNumberTheNameAndAllSixArguments) {
     EXPECT_EQ(numbers_of(events[i], "args"), call["args"].get<std::vector<uint64_t>>())
         << call["name"];
     EXPECT_EQ(events[i]["comm"], expected["comm"]);
-    EXPECT_EQ(events[i]["tid"], truth.pid());
+    EXPECT_EQ(events[i]["tid"], tid);
   }
 }
 
-TEST(SysExit, HasTheReturnValueAndTheErrorByName) {
-  Daemon daemon(kSyscalls);
-  WaitingTruth truth({"syscalls"});
-  json expected;
-  auto all = traced(daemon, truth, "sys_exit", expected);
-  auto events = matching(all, expected["calls"]);
+void expect_returns(const std::vector<json>& all, const json& expected) {
+  const auto events = matching(all, expected["calls"]);
   ASSERT_EQ(events.size(), expected["calls"].size());
   for (size_t i = 0; i < events.size(); ++i) {
     const json& call = expected["calls"][i];
@@ -68,13 +60,8 @@ TEST(SysExit, HasTheReturnValueAndTheErrorByName) {
   EXPECT_EQ(name_of(events[7], "ret"), "EBADF");
 }
 
-TEST(Syscalls, EveryEnterIsFollowedByItsExitInTimeOrder) {
-  Daemon daemon(kSyscalls);
-  WaitingTruth truth({"syscalls"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
-  Stream stream(daemon);
-  truth.act();
-  Trace trace = stream.finish();
+// Every entry is followed by its return.
+void expect_pairs(const Trace& trace) {
   long long open_call = -1;
   for (const json& event : trace.lines()) {
     if (event["event"] == "sys_enter") {
@@ -85,6 +72,18 @@ TEST(Syscalls, EveryEnterIsFollowedByItsExitInTimeOrder) {
       open_call = -1;
     }
   }
+}
+
+TEST(Syscalls, HaveTheirNamesArgumentsResultsAndOrder) {
+  WaitingTruth truth({"syscalls"});
+  Daemon daemon(for_processes({truth.pid()}, kSyscalls));
+  Stream stream(daemon);
+  const json expected = truth.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), 0);
+  expect_entries(trace.events("sys_enter", truth.pid()), expected, truth.pid());
+  expect_returns(trace.events("sys_exit", truth.pid()), expected);
+  expect_pairs(trace);
 }
 
 TEST(Syscalls, NamesCallsThroughThe32BitEntryByTheirTable) {
@@ -115,35 +114,27 @@ TEST(Syscalls, RecordsSelectedCallsAndCountsOthersAsFiltered) {
   EXPECT_GT(daemon.event_status("sys_enter")["filtered"], 0);
 }
 
-TEST(Syscalls, SelectionChangesOnReload) {
-  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
-  WaitingTruth truth({"getppid", "100"});
+TEST(Syscalls, SelectionChangesOnReloadAndByCommand) {
+  WaitingTruth reloaded({"getppid", "100"}), unset({"getppid", "100"}), set({"getppid", "100"});
+  const auto only = [&](const char* call) {
+    return for_processes({reloaded.pid(), unset.pid(), set.pid()},
+                         {{"events", {{"syscalls", {{"only", {call}}}}}}});
+  };
+  Daemon daemon(only("getpriority"));
   Stream stream(daemon);
-  daemon.write_config({{"events", {{"syscalls", {{"only", {"getppid"}}}}}}});
+  daemon.write_config(only("getppid"));
   daemon.call("reload");
-  truth.act();
-  Trace trace = stream.finish();
-  EXPECT_EQ(trace.events("sys_enter", truth.pid()).size(), 100U);
-}
-
-TEST(Syscalls, SelectionChangesByCommand) {
-  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
-  WaitingTruth first({"getppid", "100"});
-  WaitingTruth second({"getppid", "100"});
-  Stream stream(daemon);
-  daemon.ctl_ok({"filter", "set", "syscall=getppid,getpriority"});
-  EXPECT_EQ(daemon.ctl_ok({"filter", "show"}), "syscall=getppid,getpriority\n");
-  first.act();
-  daemon.ctl_ok({"filter", "clear"});  // keeps the selection
+  reloaded.act();
   daemon.ctl_ok({"filter", "set", "syscall=getpriority"});
-  second.act();
-  Trace trace = stream.finish();
-  EXPECT_EQ(trace.events("sys_enter", first.pid()).size(), 100U);
-  EXPECT_EQ(trace.events("sys_enter", second.pid()).size(), 0U);
-
-  const Finished unknown = daemon.ctl({"filter", "set", "syscall=opnat"});
-  EXPECT_EQ(unknown.exit_code, 64);
-  EXPECT_NE(unknown.err.find("openat"), std::string::npos) << unknown.err;
+  unset.act();
+  daemon.ctl_ok({"filter", "set", "syscall=getppid,getpriority"});
+  EXPECT_THAT(daemon.ctl_ok({"filter", "show"}),
+              testing::EndsWith("\nsyscall=getppid,getpriority\n"));
+  set.act();
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.events("sys_enter", reloaded.pid()).size(), 100U);
+  EXPECT_EQ(trace.events("sys_enter", set.pid()).size(), 100U);
+  EXPECT_EQ(trace.events("sys_enter", unset.pid()).size(), 0U);
   EXPECT_EQ(daemon.ctl({"filter", "set", "exclude.syscall=openat"}).exit_code, 64);
 }
 

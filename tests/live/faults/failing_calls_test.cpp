@@ -16,6 +16,8 @@
 
 #include "harness/client/daemon.h"
 #include "harness/machine/bpf_view.h"
+#include "harness/machine/bpffs.h"
+#include "harness/machine/scale.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
@@ -58,44 +60,46 @@ size_t calls_of_a_start(const fs::path& log) {
   return calls;
 }
 
-std::set<fs::path> pin_directories() {
-  std::set<fs::path> found;
-  for (const auto& entry : fs::directory_iterator("/sys/fs/bpf")) found.insert(entry.path());
-  return found;
+json config_of_faults(const Bpffs& bpffs) {
+  json config = config_of_faults();
+  config["bpffs"] = bpffs.path() / "pins";
+  return config;
 }
 
 // A daemon without an event says which and why; one that does not start says why. Neither leaves
 // pins.
 void expect_clear_outcome(const std::string& fault, const fs::path& log) {
   SCOPED_TRACE(fault);
-  const auto before = pin_directories();
+  const Bpffs bpffs;  // nobody else has pins there
   try {
-    Daemon daemon(config_of_faults(), with_fault("bpf", fault, log));
+    Daemon daemon(config_of_faults(bpffs), with_fault("bpf", fault, log));
     const json status = daemon.call("status");
     for (const auto& [name, event] : status["events"].items())
       EXPECT_FALSE(event["available"] == false && event.value("reason", "").empty()) << name;
     daemon.call("snapshot.take");
     EXPECT_EQ(daemon.stop().exit_code, 0);
-    EXPECT_FALSE(fs::exists(daemon.pins()));
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("did not come up; it wrote: "));
     EXPECT_THAT(error.what(), HasSubstr("ktraced: "));
   }
-  for (const fs::path& pins : pin_directories())
-    if (!before.contains(pins)) {
-      ADD_FAILURE() << pins << " is left";
-      fs::remove_all(pins);
-    }
+  EXPECT_TRUE(fs::is_empty(bpffs.path())) << "pins are left";
   EXPECT_GE(lines_with(log, "(INJECTED)"), 1U) << "once in each thread";
   EXPECT_EQ(lines_with(log, "killed by"), 0U);
+}
+
+// Every how many calls one fails: with KTRACED_TEST_WHOLE one in `of_whole`, otherwise one in
+// `usual`, unless KTRACED_FAULT_STEP says it.
+size_t step_of(size_t usual, size_t of_whole) {
+  const char* chosen = std::getenv("KTRACED_FAULT_STEP");
+  if (chosen != nullptr) return std::stoul(chosen);
+  return static_cast<size_t>(usual_or_whole(static_cast<long>(usual), static_cast<long>(of_whole)));
 }
 
 TEST(FailingCalls, OfBpfEndInAMessageOrAnUnavailableEvent) {
   TempDir directory;
   const size_t calls = calls_of_a_start(directory.path() / "calls");
   ASSERT_GT(calls, 100U);
-  const char* chosen = std::getenv("KTRACED_FAULT_STEP");
-  const size_t step = chosen == nullptr ? calls / 8 : std::stoul(chosen);
+  const size_t step = step_of(calls / 3, calls / 8);
   for (size_t call = 1; call <= calls; call += step)
     expect_clear_outcome(
         fmt::format("error={}:when={}", call / step % 2 == 0 ? "ENOMEM" : "EPERM", call),
@@ -158,9 +162,9 @@ std::string fault_of(const ProgramCall& call) {
 }
 
 // The daemon finds itself with the program "calibrate": without that it does not start.
-void expect_no_start(const ProgramCall& call, const fs::path& log) {
+void expect_no_start(const ProgramCall& call, const json& config, const fs::path& log) {
   try {
-    const Daemon daemon(config_of_faults(), with_fault("bpf", fault_of(call), log));
+    const Daemon daemon(config, with_fault("bpf", fault_of(call), log));
     ADD_FAILURE() << "it has started";
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("ktraced: cannot run a BPF program once at start: "));
@@ -170,11 +174,12 @@ void expect_no_start(const ProgramCall& call, const fs::path& log) {
 
 void expect_service_without(const ProgramCall& call, const fs::path& log) {
   SCOPED_TRACE(fmt::format("call {}, {}", call.number, call.program));
-  const auto before = pin_directories();
+  const Bpffs bpffs;  // nobody else has pins there
+  const json config = config_of_faults(bpffs);
   if (call.program == "calibrate") {
-    expect_no_start(call, log);
+    expect_no_start(call, config, log);
   } else {
-    Daemon daemon(config_of_faults(), with_fault("bpf", fault_of(call), log));
+    Daemon daemon(config, with_fault("bpf", fault_of(call), log));
     EXPECT_TRUE(daemon.logged(call.program.empty() ? "cannot attach '"
                                                    : "refused the program '" + call.program));
     expect_all_but_one(daemon, call.program);
@@ -185,7 +190,7 @@ void expect_service_without(const ProgramCall& call, const fs::path& log) {
       return left.programs.empty() && left.maps.empty() && left.links.empty();
     }));
   }
-  EXPECT_EQ(pin_directories(), before);
+  EXPECT_TRUE(fs::is_empty(bpffs.path())) << "pins are left";
   EXPECT_GE(lines_with(log, "(INJECTED)"), 1U);
 }
 
@@ -194,8 +199,7 @@ TEST(FailingPrograms, AreReportedWhileTheOthersServe) {
   const fs::path log = directory.path() / "calls";
   const auto calls = program_calls_of_a_start(log);
   ASSERT_GT(calls.size(), 40U);
-  const char* chosen = std::getenv("KTRACED_FAULT_STEP");
-  const size_t step = chosen == nullptr ? 5 : std::stoul(chosen);
+  const size_t step = step_of(20, 5);
   for (size_t i = 0; i < calls.size(); i += step) expect_service_without(calls[i], log);
 }
 
@@ -233,15 +237,15 @@ TEST(FailingPrograms, OfNoEventAreInTheStatusAndInTheMetrics) {
 TEST(FailingCalls, OfBpfWhileItServesRefuseASessionAndKeepTheHistory) {
   TempDir directory;
   const fs::path log = directory.path() / "log";
+  WaitingTruth truth({"numbered", "1000"});
+  const json config = flight_config_for({truth.pid()}, {{"buffer_kb", 1024}});
   size_t calls = 0;
   {
-    Daemon daemon(flight_config({{"buffer_kb", 1024}}), with_fault("bpf", "", log));
+    Daemon daemon(config, with_fault("bpf", "", log));
     calls = lines_with(log, "bpf(", fmt::format("{} ", daemon.pid()));
     EXPECT_EQ(daemon.stop().exit_code, 0);
   }
-  Daemon daemon(flight_config({{"buffer_kb", 1024}}),
-                with_fault("bpf", fmt::format("error=ENOMEM:when={}+", calls + 1), log));
-  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(config, with_fault("bpf", fmt::format("error=ENOMEM:when={}+", calls + 1), log));
   truth.act();
   const json refused =
       RpcConnection(daemon.socket()).call("stream.subscribe", {{"events", {"sched"}}});

@@ -29,11 +29,11 @@ constexpr const char* kBadBlock = "Input/output error";
 
 // `error`: why the disk fails.
 void expect_honest_traces(auto& disk, const char* error) {
-  Daemon daemon(output_config(disk.path() / "d", {{"max_file_mb", 1}}));
   WaitingTruth first({"numbered", "1000"}), much({"numbered", "30000"}), last({"numbered", "1000"});
-  daemon.set_filter({{"pid", {first.pid(), much.pid(), last.pid()}}});
+  Daemon daemon(for_processes({first.pid(), much.pid(), last.pid()},
+                              output_config(disk.path() / "d", {{"max_file_mb", 1}})));
   first.act();
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["bytes"] > 1000 * 64; }));
+  wait_until_on_disk(daemon, disk.path() / "d");
   disk.fail();
   much.act();
   ASSERT_TRUE(daemon.logged("the stream cannot be recorded, trying again"));
@@ -61,9 +61,10 @@ void expect_honest_traces(auto& disk, const char* error) {
 }
 
 void expect_one_failed_snapshot(auto& disk, const char* error) {
-  Daemon daemon(flight_config({{"directory", disk.path() / "snapshots"}}));
   WaitingTruth before({"numbered", "1000"}), lost({"numbered", "20000"}),
       after({"numbered", "1000"});
+  Daemon daemon(flight_config_for({before.pid(), lost.pid(), after.pid()},
+                                  {{"directory", disk.path() / "snapshots"}}));
   before.act();
   daemon.ctl_ok({"snapshot", "take", "--name", "before"});
   lost.act();
@@ -101,8 +102,8 @@ TEST(FailingDisk, FailsASnapshotWithTheReasonAndTakesTheNextOne) {
 TEST(FailingDisk, ReportsWhatItCannotReadAndTakesOtherSnapshots) {
   FaultyDisk disk;
   const fs::path snapshots = disk.path() / "snapshots";
-  Daemon daemon(flight_config({{"directory", snapshots}}));
   WaitingTruth before({"numbered", "1000"}), after({"numbered", "1000"});
+  Daemon daemon(flight_config_for({before.pid(), after.pid()}, {{"directory", snapshots}}));
   before.act();
   daemon.ctl_ok({"snapshot", "take", "--name", "before"});
   disk.fail_reads(snapshots);

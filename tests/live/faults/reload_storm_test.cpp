@@ -15,13 +15,13 @@ namespace ktraced::live {
 namespace {
 
 TEST(ReloadStorm, LosesNoEventAndNoDescriptor) {
-  const json good = flight_config({{"buffer_kb", 4096}});
+  WaitingTruth truth({"numbered", "0", "500"});
+  const json good = flight_config_for({truth.pid()}, {{"buffer_kb", 4096}});
   json other = good;
-  other["filter"] = {{"exclude", {{"comm", {"nobody"}}}}};
+  other["filter"]["exclude"] = {{"comm", {"nobody"}}};
   other["events"]["sched"] = {"sched_switch"};
   other["stream"]["max_latency_ms"] = 50;
   Daemon daemon(good);
-  WaitingTruth truth({"numbered", "0", "500"});
   truth.go();
   daemon.call("reload");
   const size_t descriptors = open_descriptors(daemon.pid());

@@ -15,9 +15,9 @@ namespace {
 using testing::HasSubstr;
 
 TEST(ScarceDescriptors, FailASnapshotAndKeepTheHistory) {
-  Daemon daemon(flight_config({{"buffer_kb", 1024}}));
-  RpcConnection client(daemon.socket());
   WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 1024}}));
+  RpcConnection client(daemon.socket());
   truth.act();
   ASSERT_TRUE(client.call("status").contains("result"));
   rlimit before{};

@@ -16,6 +16,7 @@
 #include "harness/client/daemon.h"
 #include "harness/machine/bpf_view.h"
 #include "harness/machine/memory.h"
+#include "harness/machine/scale.h"
 #include "harness/traces/missed.h"
 
 namespace ktraced::live {
@@ -29,7 +30,7 @@ constexpr size_t kMemoryOfSessionsKb = 16 << 10;  // the allocator keeps some of
 
 long soak_seconds() {
   const char* text = std::getenv("KTRACED_SOAK_SECONDS");
-  return text == nullptr ? 6 : std::atol(text);
+  return text == nullptr ? usual_or_whole(3, 6) : std::atol(text);
 }
 
 json soak_config() {

@@ -10,6 +10,7 @@
 #include "harness/client/daemon.h"
 #include "harness/client/show.h"
 #include "harness/machine/scale.h"
+#include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"
@@ -19,9 +20,10 @@ namespace ktraced::live {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // The n of the getpriority(0, n) calls of a process, in the order they are shown.
 std::vector<uint64_t> shown_numbers(const std::vector<json>& lines, pid_t pid) {
@@ -86,6 +88,11 @@ TEST(Recording, ReturnsTheExitCodeAndLeavesTheFilterInEveryCase) {
   EXPECT_EQ(record("c", {"/nonexistent"}), 127);
   EXPECT_FALSE(fs::exists(daemon.directory() / "c"));
   EXPECT_FALSE(fs::exists(daemon.directory() / "c.partial"));
+  const fs::path taken = daemon.directory() / "taken", ran = daemon.directory() / "ran";
+  fs::create_directory(taken);
+  EXPECT_EQ(record("taken", {"touch", ran}), 64);
+  EXPECT_FALSE(fs::exists(ran));
+  EXPECT_TRUE(fs::is_empty(taken));
   EXPECT_EQ(daemon.call("filter.show"), before);
 
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
@@ -119,7 +126,8 @@ TEST(Recording, IsFinishedUnderTimeout) {
   EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
 }
 
-TEST(Recording, EndsCleanlyOnARepeatedSignal) {
+// It lasts longer than the interval of progress lines, which are for terminals.
+TEST(Recording, EndsCleanlyOnARepeatedSignalAndWritesNoProgressToAFile) {
   Daemon daemon(json{{"events", numbered_calls()}});
   const json before = daemon.call("filter.show");
   const std::string path = daemon.directory() / "recording";
@@ -131,29 +139,22 @@ TEST(Recording, EndsCleanlyOnARepeatedSignal) {
     recording.send(SIGTERM);
     std::this_thread::sleep_for(50ms);
   }
-  EXPECT_EQ(recording.wait().exit_code, 128 + SIGTERM);
+  const Finished recorded = recording.wait();
+  EXPECT_EQ(recorded.exit_code, 128 + SIGTERM);
+  EXPECT_THAT(recorded.err, AllOf(Not(HasSubstr("\r")), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(recorded.err, HasSubstr(path + ": "));
   EXPECT_EQ(daemon.call("filter.show"), before);
   EXPECT_FALSE(fs::exists(path + ".partial"));
   EXPECT_TRUE(complete_but_for_missed(manifest_of(path)));
 }
 
-TEST(Recording, RefusesAnExistingDirectoryBeforeStartingTheCommand) {
-  Daemon daemon(json{{"events", numbered_calls()}});
-  const fs::path path = daemon.directory() / "taken", ran = daemon.directory() / "ran";
-  fs::create_directory(path);
-  Finished refused = daemon.ctl({"record", "-o", path, "--", "touch", ran});
-  EXPECT_EQ(refused.exit_code, 64);
-  EXPECT_THAT(refused.err, HasSubstr(path.string()));
-  EXPECT_FALSE(fs::exists(ran));
-  EXPECT_TRUE(fs::is_empty(path));
-}
-
 TEST(Recording, EndsCleanlyOnASignal) {
   Daemon daemon(json{{"events", numbered_calls()}});
   const std::string path = daemon.directory() / "recording";
-  Process recording(daemon.ctl_command({"--json", "record", "-o", path, "--reason", "a test"}));
-  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
   WaitingTruth truth({"numbered", "20000"});
+  Process recording(daemon.ctl_command({"--json", "record", "-o", path, "--reason", "a test",
+                                        "--pid", std::to_string(truth.pid())}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
   truth.act();
   recording.send(SIGINT);
   Finished finished = recording.wait();
@@ -216,21 +217,19 @@ TEST(Recording, HasTheSameEventsInBabeltrace) {
 
 // A recording and snapshots of the same time: each call appears once.
 TEST(Show, ReadsOverlappingDirectoriesAsOneHistory) {
-  json config = {{"events", numbered_calls()}};
-  config["flight"] = {{"enabled", true}, {"buffer_kb", 32768}};
-  Daemon daemon(config);
+  WaitingTruth truth({"numbered", "0", "500"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 32768}}));
   const std::string recording = daemon.directory() / "recording";
   Process recorder(daemon.ctl_command({"record", "-o", recording}));
   ASSERT_TRUE(eventually([&] { return fs::exists(recording + ".partial/manifest.json"); }));
-  WaitingTruth truth({"numbered", "0", "500"});
   truth.go();
   auto snapshot = [&] { return daemon.call("snapshot.take")["path"].get<std::string>(); };
-  std::this_thread::sleep_for(100ms);
+  truth.sleeps(100);
   const std::string first = snapshot();
-  std::this_thread::sleep_for(100ms);
+  truth.sleeps(100);
   recorder.send(SIGINT);
   ASSERT_EQ(recorder.wait().exit_code, 0);
-  std::this_thread::sleep_for(100ms);
+  truth.sleeps(100);
   const uint64_t count = truth.finish()["count"];
   const std::string second = snapshot();
 

@@ -2,6 +2,7 @@
 // The daemon's own recording of the stream under faults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
@@ -26,12 +27,12 @@ void expect_all_calls(const fs::path& directory, pid_t pid) {
 
 TEST(StreamOutputFault, ContinuesAndReportsLossesAfterAFullDisk) {
   Tmpfs disk("size=512m");
-  Daemon daemon(output_config(disk.path(), {{"max_file_mb", 400}}));
   WaitingTruth first({"numbered", "1000"}), last({"numbered", "1000"});
   WaitingTruth much({"numbered", "0"});
-  daemon.set_filter({{"pid", {first.pid(), last.pid(), much.pid()}}});
+  Daemon daemon(for_processes({first.pid(), last.pid(), much.pid()},
+                              output_config(disk.path(), {{"max_file_mb", 400}})));
   first.act();
-  ASSERT_TRUE(eventually([&] { return output_status(daemon)["bytes"] > 1000 * 64; }));
+  wait_until_on_disk(daemon, disk.path());
   disk.fill("filler");
   Stream stream(daemon, {"--event", "task_rename"});
   much.go();  // until the queue is full
@@ -72,11 +73,11 @@ TEST(StreamOutputFault, ContinuesAndReportsLossesAfterAFullDisk) {
 TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
   Tmpfs disk("size=64m");
   disk.make_read_only();
-  Daemon daemon(output_config(disk.path() / "d"));
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(for_processes({truth.pid()}, output_config(disk.path() / "d")));
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));
   EXPECT_THAT(output_status(daemon)["last_error"].get<std::string>(),
               HasSubstr("cannot make the directory " + disk.path().string() + "/d"));
-  WaitingTruth truth({"numbered", "1000"});
   truth.act();
   disk.remount("rw");
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == false; }));
@@ -90,13 +91,14 @@ TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
 TEST(StreamOutputFault, DelaysNeitherStopNorReload) {
   Tmpfs disk("size=64m");
   TempDir directory;
-  Daemon daemon(output_config(disk.path() / "d"));
+  WaitingTruth first({"numbered", "1000"}), second({"numbered", "1000"});
+  const std::vector<pid_t> pids = {first.pid(), second.pid()};
+  Daemon daemon(for_processes(pids, output_config(disk.path() / "d")));
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
   disk.fill("filler");
-  WaitingTruth first({"numbered", "1000"}), second({"numbered", "1000"});
   first.act();
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["failing"] == true; }));
-  daemon.write_config(output_config(directory.path() / "d"));
+  daemon.write_config(for_processes(pids, output_config(directory.path() / "d")));
   daemon.call("reload");
   second.act();
   ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
@@ -107,12 +109,12 @@ TEST(StreamOutputFault, DelaysNeitherStopNorReload) {
 
 TEST(StreamOutputFault, BeginsAnotherTraceWhenTheCurrentOneIsRemoved) {
   TempDir directory;
-  Daemon daemon(output_config(directory.path() / "d"));
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(for_processes({truth.pid()}, output_config(directory.path() / "d")));
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
   // Renames first: files removed one by one would be created again.
   fs::rename(directory.path() / "d", directory.path() / "gone");
   ASSERT_TRUE(eventually([&] { return !traces_in(directory.path() / "d", true).empty(); }));
-  WaitingTruth truth({"numbered", "1000"});
   truth.act();
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_TRUE(daemon.logged("was removed while it was written"));
@@ -121,9 +123,10 @@ TEST(StreamOutputFault, BeginsAnotherTraceWhenTheCurrentOneIsRemoved) {
 
 TEST(StreamOutputFault, RefusesTheDirectoryOfAnotherDaemon) {
   TempDir directory;
-  Daemon first(output_config(directory.path() / "d"));
+  const json config = for_processes({::getpid()}, output_config(directory.path() / "d"));
+  Daemon first(config);
   ASSERT_TRUE(eventually([&] { return output_status(first)["trace"].is_string(); }));
-  Daemon second(output_config(directory.path() / "d"));
+  Daemon second(config);
   ASSERT_TRUE(eventually([&] { return output_status(second)["failing"] == true; }));
   EXPECT_THAT(output_status(second)["last_error"].get<std::string>(),
               HasSubstr("another ktraced writes to"));

@@ -35,7 +35,7 @@ size_t count_of(std::string_view words, std::string_view text) {
 TEST(StreamOutput, HoldsEveryCallOnceAcrossRotations) {
   const auto expected = static_cast<size_t>(2 + scaled(6));
   Tmpfs disk("size=1g");
-  json config = output_config(disk.path(), {{"max_file_mb", 2}, {"max_files", 1000}});
+  json config = output_config(disk.path(), {{"max_file_mb", 1}, {"max_files", 1000}});
   config["stream"]["max_latency_ms"] = 1;
   // The calls have pauses, so that the rings can hold them while the daemon has no CPU.
   WaitingTruth first({"numbered", "0", "20"}), second({"numbered", "0", "20"});
@@ -78,10 +78,10 @@ TEST(StreamOutput, KeepsTheNewestTracesWithTheirTaskNames) {
   Tmpfs disk("size=1g");
   // With pauses, so that nothing is dropped while the daemon has no CPU.
   WaitingTruth truth({"numbered", "0", "20"});
-  json config = output_config(disk.path(), {{"max_file_mb", 1}, {"max_files", 3}});
+  json config = for_processes({truth.pid()},
+                              output_config(disk.path(), {{"max_file_mb", 1}, {"max_files", 3}}));
   config["stream"]["max_latency_ms"] = 1;
   Daemon daemon(config);
-  daemon.set_filter({{"pid", {truth.pid()}}});
   truth.go();
   // Whatever the traces contain, the first one has been removed at the end.
   ASSERT_TRUE(eventually([&] { return count_of("stream.output.max_files", daemon.log()) >= 4; }));
@@ -102,8 +102,8 @@ TEST(StreamOutput, KeepsTheNewestTracesWithTheirTaskNames) {
 
 TEST(StreamOutput, IsShownByStatusAndRunsBesideSubscribers) {
   TempDir directory;
-  Daemon daemon(output_config(directory.path() / "made/by/itself"));
   WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(for_processes({truth.pid()}, output_config(directory.path() / "made/by/itself")));
   Stream stream(daemon);
   truth.act();
   EXPECT_THAT(stream.finish().events("sys_enter", truth.pid()), SizeIs(1000));
@@ -129,12 +129,13 @@ TEST(StreamOutput, IsShownByStatusAndRunsBesideSubscribers) {
 TEST(StreamOutput, IsEnabledDisabledAndMovedByReload) {
   TempDir directory;
   const fs::path here = directory.path() / "here", there = directory.path() / "there";
-  Daemon daemon(no_output_config());
   WaitingTruth before({"numbered", "100"}), first({"numbered", "1000"}),
       second({"numbered", "2000"}), after({"numbered", "100"});
+  const std::vector<pid_t> pids = {before.pid(), first.pid(), second.pid(), after.pid()};
+  Daemon daemon(for_processes(pids, no_output_config()));
   before.act();
   auto reload_with = [&](const json& config) {
-    daemon.write_config(config);
+    daemon.write_config(for_processes(pids, config));
     EXPECT_EQ(daemon.call("reload")["changed"], json::array({"stream"}));
   };
   EXPECT_EQ(output_status(daemon), json({{"enabled", false}}));
@@ -161,9 +162,10 @@ TEST(StreamOutput, IsEnabledDisabledAndMovedByReload) {
 
 TEST(StreamOutput, RecordsConfigChanges) {
   TempDir directory;
-  Daemon daemon(output_config(directory.path() / "d"));
   WaitingTruth first({"numbered", "1000"}), unseen({"numbered", "1000"}),
       last({"numbered", "1000"});
+  Daemon daemon(for_processes({first.pid(), unseen.pid(), last.pid()},
+                              output_config(directory.path() / "d")));
   first.act();
   daemon.call("pause");
   unseen.act();
@@ -187,27 +189,13 @@ TEST(StreamOutput, RecordsConfigChanges) {
   EXPECT_THAT(changes.back()["config"]["events"].dump(), HasSubstr("sched_process_exit"));
 }
 
-// Sums {"events","lost"} over these traces.
-json event_counts(const std::vector<fs::path>& traces, const Command& options = {}) {
-  json sum = {{"events", 0}, {"lost", 0}};
-  for (const fs::path& trace : traces) {
-    Command command = {kClientProgram, "show", "--count-only", trace};
-    command.insert(command.end(), options.begin(), options.end());
-    const json counts = json::parse(run(command).out, nullptr, false);
-    for (const char* key : {"events", "lost"})
-      if (counts.contains(key)) sum[key] = sum[key].get<uint64_t>() + counts[key].get<uint64_t>();
-  }
-  return sum;
-}
-
 TEST(StreamOutput, ReportsRecordsThatAResetDiscarded) {
   TempDir directory;
+  WaitingTruth truth({"numbered", "10000"});
   // The drain reads nothing for ten seconds unless a client requests it.
-  json config = output_config(directory.path() / "d");
+  json config = for_processes({truth.pid()}, output_config(directory.path() / "d"));
   config["stream"]["max_latency_ms"] = 10'000;
   Daemon daemon(config);
-  WaitingTruth truth({"numbered", "10000"});
-  daemon.set_filter({{"pid", {truth.pid()}}});
   truth.act();
   const uint64_t discarded = daemon.call("reset")["discarded"];
   EXPECT_GT(discarded, 0U);
@@ -239,7 +227,7 @@ TEST(StreamOutput, StaysReadableAndContinuesAfterTheDaemonIsKilled) {
   ASSERT_THAT(traces_in(traces_here, true), SizeIs(1));
   daemon.start();
   after.act();
-  EXPECT_TRUE(eventually([&] { return output_status(daemon)["files"] == 2; }));
+  EXPECT_TRUE(reaches([&] { return output_status(daemon)["files"].get<uint64_t>(); }, 2));
   EXPECT_EQ(daemon.stop().exit_code, 0);
 
   const auto left = traces_in(traces_here, true);
@@ -283,15 +271,15 @@ TEST(StreamOutput, ReportsTheExactLossesOfCrashes) {
 
 TEST(StreamOutput, ContinuesExactlyOnceAfterAPersistentDaemonStops) {
   TempDir directory;
-  json config = output_config(directory.path() / "d");
+  WaitingTruth truth({"numbered", "0", "500"});
+  json config = for_processes({truth.pid()}, output_config(directory.path() / "d"));
   config["persist"] = true;
   Daemon daemon(config);
-  WaitingTruth truth({"numbered", "0", "500"});
   truth.go();
   for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(50ms);
+    truth.sleeps(50);
     EXPECT_EQ(daemon.stop().exit_code, 0);
-    std::this_thread::sleep_for(50ms);
+    truth.sleeps(50);
     daemon.start();
   }
   const uint64_t count = truth.finish()["count"];

@@ -72,22 +72,5 @@ TEST(Export, HasEveryEventOnceAndEndsEveryCall) {
   }
 }
 
-TEST(Export, EachCallIsASliceWithItsArgumentsAndResult) {
-  const Exported exported({{"syscalls", {{"only", {"getpriority"}}}}}, {"numbered", "100"});
-  const auto pid = exported.expected["pid"].get<int32_t>();
-  const auto calls = exported.trace.slices_on(std::to_string(pid) + "/" + std::to_string(pid));
-  ASSERT_EQ(calls.size(), 100U);
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const std::string& args = calls[i].args.at("args");
-    char number[32];
-    std::snprintf(number, sizeof(number), "0x0,0x%zx,", i + 1);
-    EXPECT_EQ(args.substr(0, std::string(number).size()), number);
-    EXPECT_EQ(calls[i].name, "getpriority");
-    EXPECT_TRUE(calls[i].args.contains("ret"));
-    EXPECT_LE(calls[i].begin, calls[i].end);
-  }
-  EXPECT_EQ(exported.expected["comm"], exported.trace.processes.at(pid));
-}
-
 }  // namespace
 }  // namespace ktraced::live

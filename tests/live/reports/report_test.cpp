@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reports, compared with the ground truth and with the events they are made from.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ipc.h>
@@ -12,12 +11,12 @@
 
 #include "harness/client/stream.h"
 #include "harness/traces/flight.h"
+#include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
 
 namespace ktraced::live {
 namespace {
 
-using testing::HasSubstr;
 using testing::StartsWith;
 
 // A snapshot of a daemon, read without it.
@@ -27,6 +26,7 @@ class Snapshot {
       : daemon_(daemon),
         path_(json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}))["path"]) {}
 
+  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] json report(const std::string& kind, const Command& options = {}) const {
     Command command{"--json", "report", kind, path_, "--top", "100000"};
     command.insert(command.end(), options.begin(), options.end());
@@ -127,7 +127,12 @@ TEST(KmemReport, AddsUpToTheEventsOfTheWholeMachine) {
   EXPECT_EQ(kmalloc["count"], expected.types["kmalloc"]);
   EXPECT_EQ(cache["count"], expected.types["kmem_cache_alloc"]);
   EXPECT_EQ(sum("freed"), expected.freed);
-  EXPECT_EQ(sum("freed_elsewhere"), expected.elsewhere);
+  // After a gap the report does not say of a free that it was elsewhere: it may be that of a later
+  // allocation. A busy machine overwrites records on one CPU that are there on the other.
+  EXPECT_LE(sum("freed_elsewhere"), expected.elsewhere);
+  if (manifest_of(snapshot.path())["overwritten"] == 0) {
+    EXPECT_EQ(sum("freed_elsewhere"), expected.elsewhere);
+  }
   EXPECT_EQ(sum("freed_unseen"), expected.unseen);
   EXPECT_EQ(sum("held"), expected.held.at("all"));
   EXPECT_EQ(kmalloc["frees"]["unknown"].get<long>() + cache["frees"]["unknown"].get<long>(),
@@ -198,16 +203,6 @@ TEST(SyscallReport, HandlesCallsThatReturnTwiceOrNever) {
       << "the call in which it was waiting";
 }
 
-TEST(SnapshotReport, ReportsAPauseInItsWindow) {
-  WaitingTruth truth({"getppid", "5"});
-  Daemon daemon(recording({{"syscalls", true}}));
-  daemon.call("pause");
-  daemon.call("resume");
-  truth.act();
-  const json report = Snapshot(daemon).report("summary");
-  EXPECT_THAT(report["caveats"].dump(), HasSubstr("tracing was paused from "));
-}
-
 TEST(SchedReport, AddsUpToTheEvents) {
   WaitingTruth truth({"switch", "200"});
   Daemon daemon(recording({{"sched", true}}, truth.pid()));
@@ -257,54 +252,6 @@ TEST(LiveReport, ReportsEventsWhileItRuns) {
   EXPECT_EQ((*row)["calls"], 500);
   EXPECT_EQ((*row)["time"]["count"], 500);
   EXPECT_EQ((*row)["failed"], 0);
-}
-
-TEST(LiveReport, IsIncompleteIfTheDaemonDies) {
-  Daemon daemon(json{{"events", {{"syscalls", true}}}});
-  Process client(daemon.ctl_command({"--json", "report", "syscalls", "--live"}));
-  ASSERT_TRUE(eventually(
-      [&] { return !client.running() || !daemon.call("status")["subscribers"].empty(); }));
-  ASSERT_TRUE(client.running()) << client.err();
-  daemon.end(SIGKILL);
-  const Finished finished = client.wait();
-  EXPECT_NE(finished.exit_code, 0);
-  const json report = json::parse(finished.out);
-  EXPECT_EQ(report["sources"][0]["complete"], false);
-  EXPECT_FALSE(report["caveats"].empty());
-}
-
-TEST(LiveReport, ReportsAPause) {
-  Daemon daemon(json{{"events", {{"syscalls", true}}}});
-  Process client(daemon.ctl_command({"--json", "report", "syscalls", "--live"}));
-  ASSERT_TRUE(eventually(
-      [&] { return !client.running() || !daemon.call("status")["subscribers"].empty(); }));
-  ASSERT_TRUE(client.running()) << client.err();
-  daemon.call("pause");
-  daemon.call("resume");
-  client.send(SIGINT);
-  const Finished finished = client.wait();
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(json::parse(finished.out)["caveats"].dump(), HasSubstr("tracing was paused from "));
-}
-
-TEST(SummaryReport, CountsEventsOfTheTrace) {
-  WaitingTruth truth({"getppid", "500"});
-  Daemon daemon(recording({{"process", true}, {"syscalls", true}}, truth.pid()));
-  const json expected = truth.act();
-  const Snapshot snapshot(daemon);
-  const json report = snapshot.report("summary");
-  std::map<std::string, long> counts;
-  long of_truth = 0;
-  for (const json& event : snapshot.events()) {
-    if (event.contains("lost")) continue;
-    ++counts[event["event"]];
-    of_truth += event["pid"] == expected["pid"] ? 1 : 0;
-  }
-  for (const auto& [name, count] : counts) EXPECT_EQ(report["events"][name]["events"], count);
-  const json* row = row_with(report["processes"], "pid", expected["pid"]);
-  ASSERT_NE(row, nullptr);
-  EXPECT_EQ((*row)["events"], of_truth);
-  EXPECT_EQ((*row)["comm"], "truth");
 }
 
 }  // namespace

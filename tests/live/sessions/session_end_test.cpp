@@ -24,7 +24,7 @@ class SessionEnd : public testing::Test {
     return Process(daemon.ctl_command(words));
   }
   void wait_for_readers(size_t readers) {
-    ASSERT_TRUE(eventually([&] { return daemon.call("status")["subscribers"].size() == readers; }));
+    ASSERT_TRUE(reaches([&] { return daemon.call("status")["subscribers"].size(); }, readers));
   }
   static json end(Process& client) {
     client.send(SIGINT);
@@ -53,14 +53,18 @@ TEST_F(SessionEnd, ReportsRecordedAndFilteredHits) {
 // The end comes while programs record and rings overflow.
 TEST_F(SessionEnd, ReportsExactlyTheRecordsAndLossesOfTheStreamUnderLoad) {
   for (int round = 0; round < 5; ++round) {
-    WaitingTruth one({"numbered", "0"}), other({"getppid", "0"});
-    Process small = count(
-        {"--event", "sys_enter,sys_exit", "--pid", std::to_string(one.pid()), "--buffer-kb", "64"});
-    Process all = count({"--event", "sys_enter", "--event", "sched", "--buffer-kb", "1024"});
+    WaitingTruth truth({"numbered", "0"});
+    Process small = count({"--name", "small", "--event", "sys_enter,sys_exit", "--pid",
+                           std::to_string(truth.pid()), "--buffer-kb", "64"});
+    Process all =
+        count({"--name", "all", "--event", "sys_enter", "--event", "sched", "--buffer-kb", "1024"});
     wait_for_readers(2);
-    one.go();
-    other.go();
-    std::this_thread::sleep_for(300ms);
+    truth.go();
+    for (const char* name : {"small", "all"})
+      EXPECT_TRUE(eventually([&] {
+        const json totals = daemon.call("session.show", {{"session", name}})["totals"];
+        return totals["recorded"].get<uint64_t>() + totals["dropped"].get<uint64_t>() > 10'000;
+      }));
     for (Process* client : {&small, &all}) {
       const json shown = end(*client);
       const json& session = shown["session"];
@@ -69,8 +73,7 @@ TEST_F(SessionEnd, ReportsExactlyTheRecordsAndLossesOfTheStreamUnderLoad) {
                 session["recorded"].get<uint64_t>() + session["dropped"].get<uint64_t>())
           << shown;
     }
-    one.finish();
-    other.finish();
+    truth.finish();
   }
 }
 
@@ -92,6 +95,7 @@ TEST_F(SessionEnd, IsInTheSummaryAndInTheManifestOfARecording) {
   WaitingTruth rejected({"numbered", "200"});
   const Finished shown = daemon.ctl({"stream", "--duration", "0.2s", "--event", "sys_enter"});
   EXPECT_THAT(shown.err, HasSubstr(" filtered, 0 missed, in "));
+  ASSERT_TRUE(eventually([&] { return daemon.call("status")["subscribers"].empty(); }));
   const std::string path = daemon.directory() / "recording";
   Process client(daemon.ctl_command({"record", "-o", path, "--event", "sys_enter", "--syscall",
                                      "getpriority", "--comm", "nobody"}));

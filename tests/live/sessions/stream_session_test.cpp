@@ -50,61 +50,28 @@ TEST(StreamSession, SaysWhichOptionSelectsNothing) {
       << "the client has";
 }
 
-TEST(StreamSession, SelectsSystemCalls) {
-  Daemon daemon(recorder_of_processes());
+TEST(StreamSession, SelectsSystemCallsInTheKernelOrByFieldsInTheClient) {
   WaitingTruth truth({"numbered", "500"});
-  Stream stream(daemon, {"--event", "sys_enter", "--syscall", "getpriority", "--follow",
-                         std::to_string(truth.pid())});
+  Daemon daemon(for_processes({truth.pid()}, recorder_of_processes()));
+  const std::string pid = std::to_string(truth.pid());
+  Stream by_kernel(daemon, {"--event", "sys_enter", "--syscall", "getpriority", "--follow", pid});
+  Stream by_client(daemon, {"--event", "sys_enter,sys_exit", "--tid", pid, "--where",
+                            "event == sys_enter && nr == getpriority"});
   truth.act();
-  const Trace trace = stream.finish();
-  EXPECT_EQ(call_numbers(trace, truth.pid()), from_to(1, 500));
-  EXPECT_EQ(trace.lines().size(), 500U);
-}
-
-TEST(StreamSession, SelectsByFieldsInTheClient) {
-  Daemon daemon(recorder_of_processes());
-  WaitingTruth truth({"numbered", "500"});
-  Stream stream(daemon, {"--event", "sys_enter,sys_exit", "--tid", std::to_string(truth.pid()),
-                         "--where", "event == sys_enter && nr == getpriority"});
-  truth.act();
-  const Trace trace = stream.finish();
-  EXPECT_EQ(call_numbers(trace, truth.pid()), from_to(1, 500));
-  EXPECT_EQ(trace.lines().size(), 500U);
-}
-
-TEST(StreamSession, KeepsTheSystemCallsOfTheRecorder) {
-  Daemon daemon(json{{"events", numbered_calls()}});
-  WaitingTruth truth({"numbered", "500"});
-  Stream stream(daemon, {"--pid", std::to_string(truth.pid())});
-  truth.act();
-  EXPECT_EQ(stream.finish().events("sys_enter").size(), 500U);
-}
-
-TEST(StreamSession, ReportsAnUnknownEvent) {
-  Daemon daemon(recorder_of_processes());
-  const Finished finished = daemon.ctl({"stream", "--event", "kmaloc"});
-  EXPECT_EQ(finished.exit_code, 64);
-  EXPECT_THAT(finished.err, HasSubstr("did you mean 'kmalloc'?"));
-  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U) << "the recorder";
-}
-
-TEST(StreamSession, EndsWithASentenceWhenTheDaemonIsKilled) {
-  Daemon daemon(json{{"events", numbered_calls()}});
-  Process client(daemon.ctl_command({"stream"}));
-  ASSERT_TRUE(eventually([&] { return daemon.call("status")["subscribers"].size() == 1; }));
-  daemon.end(SIGKILL);
-  const Finished finished = client.wait();
-  EXPECT_EQ(finished.exit_code, 69);
-  EXPECT_THAT(finished.err, HasSubstr("ktraced has ended the stream"));
-  daemon.start();
-  EXPECT_THAT(daemon.call("session.list")["sessions"], IsEmpty());
+  for (Stream* stream : {&by_kernel, &by_client}) {
+    const Trace trace = stream->finish();
+    EXPECT_EQ(call_numbers(trace, truth.pid()), from_to(1, 500));
+    EXPECT_EQ(trace.lines().size(), 500U);
+  }
 }
 
 // The rings of others still hold records.
 TEST(Stream, BeginsNowBesideAnotherReader) {
-  Daemon daemon({{"events", numbered_calls()}, {"stream", {{"max_latency_ms", 10'000}}}});
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
+  Daemon daemon(
+      for_processes({before.pid(), after.pid()},
+                    {{"events", numbered_calls()}, {"stream", {{"max_latency_ms", 10'000}}}}));
   Stream first(daemon);
   before.act();
   Stream second(daemon);
@@ -118,9 +85,9 @@ TEST(Stream, BeginsNowBesideAnotherReader) {
 
 // What happened while there was no daemon is nobody's.
 TEST(Stream, BeginsNowAfterADaemonWasKilled) {
-  Daemon daemon(json{{"events", numbered_calls()}});
   WaitingTruth during({"numbered", "2000"});
   WaitingTruth after({"numbered", "1000"});
+  Daemon daemon(for_processes({during.pid(), after.pid()}, {{"events", numbered_calls()}}));
   Stream interrupted(daemon);
   daemon.end(SIGKILL);
   during.act();

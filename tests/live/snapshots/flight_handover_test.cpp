@@ -44,9 +44,9 @@ std::vector<uint64_t> numbers_of_snapshot(const json& snapshot, pid_t pid) {
 }
 
 TEST(FlightHandover, DoesNotWriteASnapshotTwiceBeforeItsRelease) {
-  Daemon daemon(flight_config());
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
+  Daemon daemon(flight_config_for({before.pid(), after.pid()}));
   before.act();
   {
     std::optional<HeldThread> writer(std::in_place, daemon.pid(), kWriter);
@@ -72,10 +72,10 @@ TEST(FlightHandover, DoesNotWriteASnapshotTwiceBeforeItsRelease) {
 }
 
 TEST(FlightHandover, WritesEachOfTwoFrozenBanksWithItsTime) {
-  Daemon daemon(flight_config({{"banks", 3}}));
   WaitingTruth first({"numbered", "1000"});
   WaitingTruth second({"numbered", "500"});
   WaitingTruth third({"numbered", "200"});
+  Daemon daemon(flight_config_for({first.pid(), second.pid(), third.pid()}, {{"banks", 3}}));
   {
     HeldThread writer(daemon.pid(), kWriter);
     first.act();
@@ -87,8 +87,7 @@ TEST(FlightHandover, WritesEachOfTwoFrozenBanksWithItsTime) {
   }
   daemon.start();
   json list;
-  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 2; }))
-      << daemon.log();
+  ASSERT_TRUE(reaches([&] { return (list = snapshots_of(daemon)).size(); }, 2)) << daemon.log();
   if (list[0]["end_ns"] > list[1]["end_ns"]) std::swap(list[0], list[1]);
   EXPECT_EQ(list[0]["end_ns"], list[1]["begin_ns"]);
   EXPECT_LT(list[1]["begin_ns"], list[1]["end_ns"]);
@@ -105,9 +104,9 @@ TEST(FlightHandover, WritesEachOfTwoFrozenBanksWithItsTime) {
 
 TEST(FlightHandover, RetriesUntilTheSnapshotCanBeWritten) {
   Tmpfs disk("size=64m");
-  Daemon daemon(flight_config({{"directory", disk.path() / "d"}}));
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
+  Daemon daemon(flight_config_for({before.pid(), after.pid()}, {{"directory", disk.path() / "d"}}));
   before.act();
   leave_frozen(daemon);
   disk.make_read_only();
@@ -123,8 +122,7 @@ TEST(FlightHandover, RetriesUntilTheSnapshotCanBeWritten) {
 
   disk.remount("rw");
   json list;
-  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }))
-      << daemon.log();
+  ASSERT_TRUE(reaches([&] { return (list = snapshots_of(daemon)).size(); }, 1)) << daemon.log();
   EXPECT_EQ(numbers_of_snapshot(list[0], before.pid()), from_to(1, 1000));
   EXPECT_TRUE(eventually([&] { return flight_status(daemon)["frozen"] == 0; }));
   EXPECT_EQ(flight_status(daemon)["unsaved"], nullptr);
@@ -149,10 +147,10 @@ TEST(FlightHandover, ReportsAnUnwrittenSnapshotAsLostAtStop) {
 
 TEST(FlightHandover, PersistentDaemonLeavesAnUnwrittenSnapshotToTheNext) {
   Tmpfs disk("size=64m");
-  json config = flight_config({{"directory", disk.path() / "d"}});
+  WaitingTruth before({"numbered", "1000"});
+  json config = flight_config_for({before.pid()}, {{"directory", disk.path() / "d"}});
   config["persist"] = true;
   Daemon daemon(config);
-  WaitingTruth before({"numbered", "1000"});
   before.act();
   leave_frozen(daemon);
   disk.make_read_only();
@@ -163,25 +161,24 @@ TEST(FlightHandover, PersistentDaemonLeavesAnUnwrittenSnapshotToTheNext) {
   disk.remount("rw");
   daemon.start();
   json list;
-  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }))
-      << daemon.log();
+  ASSERT_TRUE(reaches([&] { return (list = snapshots_of(daemon)).size(); }, 1)) << daemon.log();
   EXPECT_EQ(numbers_of_snapshot(list[0], before.pid()), from_to(1, 1000));
   daemon.end(SIGKILL);
 }
 
 TEST(FlightHandover, WritesToAnotherDirectoryAfterAReload) {
   Tmpfs disk("size=64m");
-  Daemon daemon(flight_config({{"directory", disk.path()}}));
   WaitingTruth before({"numbered", "1000"});
+  Daemon daemon(flight_config_for({before.pid()}, {{"directory", disk.path()}}));
   before.act();
   leave_frozen(daemon);
   disk.make_read_only();
   daemon.start();
-  daemon.write_config(flight_config({{"directory", daemon.directory() / "elsewhere"}}));
+  daemon.write_config(
+      flight_config_for({before.pid()}, {{"directory", daemon.directory() / "elsewhere"}}));
   daemon.ctl_ok({"reload"});
   json list;
-  ASSERT_TRUE(eventually([&] { return (list = snapshots_of(daemon)).size() == 1; }))
-      << daemon.log();
+  ASSERT_TRUE(reaches([&] { return (list = snapshots_of(daemon)).size(); }, 1)) << daemon.log();
   EXPECT_EQ(numbers_of_snapshot(list[0], before.pid()), from_to(1, 1000));
 }
 

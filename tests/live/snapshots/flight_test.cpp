@@ -112,16 +112,14 @@ void expect_nothing_streamed(Daemon& daemon) {
 // Every CPU is busy, and the snapshots are not awaited, so a ring may wrap between two of them. The
 // numbers show exactly how often.
 TEST(Flight, SnapshotWhileTracingLosesNothing) {
-  const long snapshots = 2 + scaled(18);
+  const long snapshots = 2 + scaled(usual_or_whole(6, 18));
   const auto buffer_kb = std::bit_ceil(static_cast<uint64_t>(scaled(16384)));
   Tmpfs memory("size=2g");
   std::list<Caller> callers;
   std::vector<pid_t> pids;
   for (int cpu : usable_cpus()) pids.push_back(callers.emplace_back(cpu).pid());
-  json config =
-      flight_config({{"buffer_kb", buffer_kb}, {"max_snapshots", 2}, {"directory", memory.path()}});
-  config["filter"]["pid"] = pids;  // from the first record on
-  Daemon daemon(config);
+  Daemon daemon(flight_config_for(
+      pids, {{"buffer_kb", buffer_kb}, {"max_snapshots", 2}, {"directory", memory.path()}}));
   daemon.disable({"sys_exit"});
   WaitingTruth load({"load", "1"});
   load.go();
@@ -155,9 +153,7 @@ TEST(Flight, SnapshotWhileTracingLosesNothing) {
 TEST(Flight, CountsOverwrittenRecordsOfASmallRing) {
   const auto calls = static_cast<uint64_t>(scaled(100'000));
   WaitingTruth truth({"--cpu", "0", "numbered", std::to_string(calls)});
-  json config = flight_config({{"buffer_kb", 64}});
-  config["filter"]["pid"] = {truth.pid()};
-  Daemon daemon(config);
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 64}}));
   daemon.disable({"sys_exit"});
   truth.act();
   EXPECT_GT(daemon.event_status("sys_enter")["overwritten"], 0);
@@ -190,9 +186,11 @@ TEST(Flight, UsesMemoryAndProgramsOnlyWhileEnabled) {
   const BpfObjects ring_maps = new_maps(before, bpf_objects_of(daemon.pid()));
   EXPECT_EQ(ring_maps.maps.size(), arena_before == 0 ? rings : 0);
   WaitingTruth truth({"numbered", "100"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
   truth.act();
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 100));
   expect_nothing_streamed(daemon);
+  daemon.call("filter.clear", {{"keys", {"pid"}}});  // its programs go with it
 
   EXPECT_EQ(still_there(ring_maps).maps, ring_maps.maps);
   if (arena_before != 0) {

@@ -27,7 +27,7 @@ void expect_hits_across_a_resize(json config, const std::string& event) {
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
   WaitingTruth unattended({"numbered", "100"});
-  config["filter"] = {{"pid", {before.pid(), after.pid(), unattended.pid()}}};
+  config = for_processes({before.pid(), after.pid(), unattended.pid()}, config);
   Daemon daemon(config);
   Stream stream(daemon, {"--event", event});
   before.act();

@@ -22,11 +22,12 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(FlightResize, IsRefusedWhileASnapshotIsBeingWritten) {
-  const json small = flight_config({{"buffer_kb", 1024}}),
-             large = flight_config({{"buffer_kb", 4096}});
-  Daemon daemon(small);
   WaitingTruth before({"numbered", "1000"});
   WaitingTruth after({"numbered", "500"});
+  const std::vector<pid_t> pids = {before.pid(), after.pid()};
+  const json small = flight_config_for(pids, {{"buffer_kb", 1024}}),
+             large = flight_config_for(pids, {{"buffer_kb", 4096}});
+  Daemon daemon(small);
   before.act();
   {
     HeldThread writer(daemon.pid(), "ktraced-writer");
@@ -50,6 +51,7 @@ void expect_unchanged(Daemon& daemon, pid_t before) {
   EXPECT_EQ(flight["banks"], 2);
   EXPECT_FALSE(daemon.call("filter.show").dump().contains("nosuch"));
   WaitingTruth after({"numbered", "500"});
+  daemon.set_filter({{"pid", {before, after.pid()}}});
   after.act();
   const json taken = daemon.call("snapshot.take");
   EXPECT_EQ(snapshot_numbers(taken, before), from_to(1, 1000));
@@ -66,10 +68,10 @@ json resized_and_filtered(json flight) {
 // A daemon with a memory limit refuses rings of this size, and changes nothing.
 void expect_no_memory(uint64_t limit_mb, int buffer_kb) {
   const MemoryCgroup group(limit_mb << 20);
-  Daemon daemon(flight_config({{"buffer_kb", 1024}}),
+  WaitingTruth before({"numbered", "1000"});
+  Daemon daemon(flight_config_for({before.pid()}, {{"buffer_kb", 1024}}),
                 {"/bin/sh", "-c",
                  "echo $$ > " + (group.path() / "cgroup.procs").string() + "; exec \"$@\"", "sh"});
-  WaitingTruth before({"numbered", "1000"});
   before.act();
   const json refused =
       refused_reload(daemon, resized_and_filtered({{"buffer_kb", buffer_kb}, {"banks", 4}}));
@@ -87,10 +89,10 @@ TEST(FlightResize, ChangesNothingWithoutMemoryForAllRings) { expect_no_memory(10
 
 TEST(FlightResize, ChangesNothingIfItCannotBePinned) {
   const Bpffs bpffs;
-  json config = flight_config({{"buffer_kb", 1024}});
+  WaitingTruth before({"numbered", "1000"});
+  json config = flight_config_for({before.pid()}, {{"buffer_kb", 1024}});
   config["bpffs"] = bpffs.path() / "ktraced";
   Daemon daemon(config);
-  WaitingTruth before({"numbered", "1000"});
   before.act();
   ASSERT_EQ(::mount(nullptr, bpffs.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
   config = resized_and_filtered({{"buffer_kb", 2048}});
@@ -106,8 +108,8 @@ TEST(FlightResize, ChangesNothingIfItCannotBePinned) {
 TEST(FlightResize, ChangesNothingIfTheHistoryCannotBeSaved) {
   Tmpfs disk("size=64m");
   const json place = {{"buffer_kb", 1024}, {"directory", disk.path() / "d"}};
-  Daemon daemon(flight_config(place));
   WaitingTruth before({"numbered", "1000"});
+  Daemon daemon(flight_config_for({before.pid()}, place));
   before.act();
   disk.make_read_only();
   json flight = place;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 
 #include "harness/client/stream.h"
@@ -68,8 +69,7 @@ TEST_P(FlightResizeTo, SavesWhatWasBeforeAndRecordsWhatIsAfter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Live, FlightResizeTo,
-                         testing::Values(Sizes{4096, 3}, Sizes{256, 3}, Sizes{1024, 5},
-                                         Sizes{1024, 2}, Sizes{256, 4}),
+                         testing::Values(Sizes{4096, 3}, Sizes{1024, 2}, Sizes{256, 4}),
                          [](const auto& sizes) {
                            return std::to_string(sizes.param.banks) + "x" +
                                   std::to_string(sizes.param.buffer_kb) + "k";
@@ -131,11 +131,12 @@ TEST(FlightResize, ReportsThePauseInARecording) {
   TempDir directory;
   const fs::path trace = directory.path() / "d";
   Daemon daemon(flight_config({{"buffer_kb", 1024}}));
-  Process client(daemon.ctl_command({"record", "-o", trace.string(), "--duration", "3s"}));
-  ASSERT_TRUE(eventually([&] { return daemon.call("status")["subscribers"].size() == 1; }));
+  Process client(daemon.ctl_command({"record", "-o", trace.string()}));
+  ASSERT_TRUE(reaches([&] { return daemon.call("status")["subscribers"].size(); }, 1));
   run_truth({"numbered", "100"});
   reload(daemon, flight_config({{"buffer_kb", 2048}}));
   run_truth({"numbered", "100"});
+  client.send(SIGINT);
   EXPECT_EQ(client.wait().exit_code, 0);
   EXPECT_THAT(states_in(manifest_of(trace)), ElementsAre("running", "paused", "running"));
   EXPECT_THAT(daemon.ctl_ok({"report", "syscalls", trace.string()}), HasSubstr("paused"));
@@ -182,11 +183,12 @@ TEST(FlightResize, CanTurnTheRecorderOnAndOff) {
   Daemon daemon(flight_config({{"buffer_kb", 1024}}));
   run_truth({"numbered", "100"});
   reload(daemon, flight_config({{"buffer_kb", 2048}, {"enabled", false}}));
+  wait_until_written(daemon);
   EXPECT_EQ(flight_of(daemon)["enabled"], false);
   EXPECT_EQ(flight_of(daemon)["bytes"], 0);
   reload(daemon, flight_config({{"buffer_kb", 512}, {"enabled", false}}));
   WaitingTruth truth({"numbered", "500"});
-  reload(daemon, flight_config({{"buffer_kb", 4096}}));
+  reload(daemon, flight_config_for({truth.pid()}, {{"buffer_kb", 4096}}));
   truth.act();
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 500));
 }
@@ -194,15 +196,14 @@ TEST(FlightResize, CanTurnTheRecorderOnAndOff) {
 // No program, map or link of the old sizes is left.
 TEST(FlightResize, LeavesNothingOfTheOldSizes) {
   Daemon daemon(flight_config({{"buffer_kb", 1024}}));
-  const auto settled = [&] {
-    finished_snapshots(daemon, daemon.call("snapshot.list")["snapshots"].size());
+  const auto there_and_back = [&] {
+    for (const int buffer_kb : {2048, 1024}) {
+      reload(daemon, flight_config({{"buffer_kb", buffer_kb}}));
+      wait_until_written(daemon);
+    }
     return bpf_objects_of(daemon.pid());
   };
-  const json sizes[] = {flight_config({{"buffer_kb", 2048}}), flight_config({{"buffer_kb", 1024}})};
-  for (const json& config : sizes) reload(daemon, config);
-  const BpfObjects before = settled();
-  for (const json& config : sizes) reload(daemon, config);
-  const BpfObjects after = settled();
+  const BpfObjects before = there_and_back(), after = there_and_back();
   EXPECT_EQ(before.programs.size(), after.programs.size());
   EXPECT_EQ(before.maps.size(), after.maps.size());
   EXPECT_EQ(before.links.size(), after.links.size());

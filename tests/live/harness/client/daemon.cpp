@@ -24,6 +24,11 @@ const std::string kDaemonProgram = tested_program("ktraced");
 const std::string kClientProgram = tested_program("ktracectl");
 const std::string kTruthProgram = KTRACED_BINARY_DIR "/truth";
 
+json for_processes(const std::vector<pid_t>& pids, json config) {
+  config["filter"]["pid"] = pids;
+  return config;
+}
+
 Daemon::Daemon(json config, Command wrapper)
     : wrapper_(std::move(wrapper)),
       socket_(directory_.path() / "control.sock"),

@@ -2,9 +2,13 @@
 // A private ktraced for a test, and its client.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "harness/client/rpc.h"
 #include "harness/machine/process.h"
@@ -16,6 +20,10 @@ using nlohmann::json;
 
 // The programs under test.
 extern const std::string kDaemonProgram, kClientProgram, kTruthProgram;
+
+// The configuration with a filter for these processes: what others do fills no ring and is not
+// counted.
+[[nodiscard]] json for_processes(const std::vector<pid_t>& pids, json config);
 
 // A running daemon with a private configuration, socket and directory. stop() stops and checks it;
 // the destructor kills it otherwise. If the test has failed by then, the destructor prints its log.

@@ -2,7 +2,9 @@
 #include "harness/client/rpc.h"
 
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -44,14 +46,19 @@ bool RpcConnection::send_bytes(std::string_view bytes) {
   return true;
 }
 
+bool RpcConnection::all_read() const {
+  int unread = 0;
+  if (::ioctl(fd_.get(), SIOCOUTQ, &unread) != 0)
+    throw std::runtime_error("SIOCOUTQ: " + errno_text(errno));
+  return unread == 0;
+}
+
 void RpcConnection::send_some(std::string_view bytes) {
   [[maybe_unused]] auto sent =
       ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void RpcConnection::shut_down_writing() { ::shutdown(fd_.get(), SHUT_WR); }
-
-void RpcConnection::shut_down() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
 bool RpcConnection::receive(std::chrono::milliseconds limit) {
   pollfd waiting = {.fd = fd_.get(), .events = POLLIN, .revents = 0};

@@ -23,6 +23,8 @@ class RpcConnection {
 
   // Returns false when the other end has closed.
   bool send_bytes(std::string_view bytes);
+  // True if the other end has read all that was sent.
+  [[nodiscard]] bool all_read() const;
   // Sends as much as the other end accepts at once.
   void send_some(std::string_view bytes);
   // Returns the next line without its newline; nothing at the end or after `limit`.
@@ -34,8 +36,6 @@ class RpcConnection {
   bool closed_within(std::chrono::milliseconds limit);
   // Sends nothing more: a reader of a stream requests its end.
   void shut_down_writing();
-  // Shuts down both directions, even while another thread is sending.
-  void shut_down();
   // Calls a method and returns the whole answer.
   nlohmann::json call(std::string_view method,
                       const nlohmann::json& params = nlohmann::json::object());

@@ -2,6 +2,7 @@
 #include "harness/client/stream.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
@@ -52,6 +53,10 @@ long Trace::lost(std::string_view event) const {
   return sum;
 }
 
+Command only_of(const std::vector<pid_t>& pids) {
+  return {"--pid", fmt::format("{}", fmt::join(pids, ","))};
+}
+
 Stream::Stream(Daemon& daemon, const Command& options) {
   long before = subscribers(daemon);
   process_ = std::make_unique<Process>(daemon.ctl_command(stream_words(options)),
@@ -71,18 +76,18 @@ size_t Stream::lines_so_far() const {
 
 Trace Stream::finish() {
   process_->send(SIGINT);
-  return wait(kNever);
+  return wait();
 }
 
 void Stream::finish(const std::function<void(const json&)>& visit) {
   process_->send(SIGINT);
-  for (const std::string& line : lines_at_end(kNever)) visit(json::parse(line));
+  for (const std::string& line : lines_at_end()) visit(json::parse(line));
 }
 
 Totals Stream::finish_and_count() {
   process_->send(SIGINT);
   Totals totals;
-  for (const std::string& line : lines_at_end(kNever))
+  for (const std::string& line : lines_at_end())
     if (line.find("\"lost\":") == std::string::npos)  // no text holds this: it would be escaped
       ++totals.shown;
     else
@@ -90,17 +95,17 @@ Totals Stream::finish_and_count() {
   return totals;
 }
 
-const std::vector<std::string>& Stream::lines_at_end(Milliseconds limit) {
-  Finished finished = process_->wait(limit);
+const std::vector<std::string>& Stream::lines_at_end() {
+  Finished finished = process_->wait();
   if (finished.exit_code != 0)
     throw std::runtime_error(fmt::format("ktracectl stream ended with {} (signal {}): {}",
                                          finished.exit_code, finished.signal, finished.err));
   return lines_;
 }
 
-Trace Stream::wait(Milliseconds limit) {
+Trace Stream::wait() {
   std::vector<json> lines;
-  for (const std::string& line : lines_at_end(limit)) lines.push_back(json::parse(line));
+  for (const std::string& line : lines_at_end()) lines.push_back(json::parse(line));
   return Trace(std::move(lines));
 }
 

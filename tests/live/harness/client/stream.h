@@ -30,6 +30,9 @@ class Trace {
   std::vector<json> lines_;
 };
 
+// Options of a client that receives the events of these processes alone.
+[[nodiscard]] Command only_of(const std::vector<pid_t>& pids);
+
 // Counts of events shown to a client and of events reported as lost.
 struct Totals {
   long shown = 0;
@@ -52,11 +55,11 @@ class Stream {
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
   [[nodiscard]] size_t lines_so_far() const;
   // Waits for a client that ends on its own (--count, --duration).
-  Trace wait(Milliseconds limit = 30s);
+  Trace wait();
 
  private:
   // The lines shown, after the client has ended successfully.
-  const std::vector<std::string>& lines_at_end(Milliseconds limit);
+  const std::vector<std::string>& lines_at_end();
 
   mutable std::mutex mutex_;
   std::vector<std::string> lines_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "harness/client/stream.h"
@@ -57,6 +58,32 @@ ShownCalls show_calls(const std::vector<fs::path>& traces, pid_t pid, const Comm
       shown.numbers.push_back(numbers_of(event, "args")[1]);
   }
   return shown;
+}
+
+json event_counts(const std::vector<fs::path>& traces, const Command& options) {
+  json sum = {{"events", 0}, {"lost", 0}};
+  for (const fs::path& trace : traces) {
+    Command command = {kClientProgram, "show", "--count-only", trace};
+    command.insert(command.end(), options.begin(), options.end());
+    const json counts = json::parse(run(command).out, nullptr, false);
+    for (const char* key : {"events", "lost"})
+      if (counts.contains(key)) sum[key] = sum[key].get<uint64_t>() + counts[key].get<uint64_t>();
+  }
+  return sum;
+}
+
+void wait_until_on_disk(Daemon& daemon, const fs::path& directory) {
+  uint64_t recorded = 0;
+  const json session = daemon.call("session.show", {{"session", "output"}});
+  for (const json& event : session["counts"]) recorded += event["recorded"].get<uint64_t>();
+  EXPECT_TRUE(reaches(
+      [&] {
+        std::vector<fs::path> traces = traces_in(directory);
+        std::ranges::copy(traces_in(directory, true), std::back_inserter(traces));
+        return event_counts(traces, {"--partial"})["events"].get<uint64_t>();
+      },
+      recorded))
+      << "events on disk";
 }
 
 uint64_t lost_in(const std::vector<fs::path>& traces) {

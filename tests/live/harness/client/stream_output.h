@@ -33,6 +33,14 @@ struct ShownCalls {
 ShownCalls show_calls(const std::vector<std::filesystem::path>& traces, pid_t pid,
                       const Command& options = {});
 
+// Sums of "events" and "lost" that `ktracectl show --count-only` prints for these traces.
+[[nodiscard]] json event_counts(const std::vector<std::filesystem::path>& traces,
+                                const Command& options = {});
+
+// Waits until the traces there hold all events that the output has recorded so far, as far as a
+// process can see. Nothing may be recorded meanwhile.
+void wait_until_on_disk(Daemon& daemon, const std::filesystem::path& directory);
+
 // Lost events according to the traces.
 [[nodiscard]] uint64_t lost_in(const std::vector<std::filesystem::path>& traces);
 

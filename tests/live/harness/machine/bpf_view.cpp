@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "harness/machine/process.h"
 
 namespace ktraced::live {
 namespace {
@@ -81,6 +82,17 @@ BpfObjects still_there(const BpfObjects& objects) {
   left.maps = existing(objects.maps, bpf_map_get_next_id);
   left.links = existing(objects.links, bpf_link_get_next_id);
   return left;
+}
+
+testing::AssertionResult all_gone(const BpfObjects& objects) {
+  BpfObjects left;
+  if (eventually([&] {
+        left = still_there(objects);
+        return left.programs.empty() && left.maps.empty() && left.links.empty();
+      }))
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << left.programs.size() << " programs, " << left.maps.size()
+                                     << " maps, " << left.links.size() << " links are left";
 }
 
 RunStatistics::RunStatistics() : fd_(bpf_enable_stats(BPF_STATS_RUN_TIME)) {

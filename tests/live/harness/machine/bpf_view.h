@@ -2,6 +2,7 @@
 // The kernel's view of a daemon's BPF objects, independent of the daemon.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -33,6 +34,9 @@ struct ProgramCounts {
 
 // Those of the objects that still exist.
 [[nodiscard]] BpfObjects still_there(const BpfObjects& objects);
+
+// True if none of the programs, maps and links exists any more: the kernel frees them with a delay.
+[[nodiscard]] testing::AssertionResult all_gone(const BpfObjects& objects);
 
 // Makes the kernel count runs of BPF programs while it lives.
 class RunStatistics {

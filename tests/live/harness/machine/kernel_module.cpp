@@ -53,8 +53,8 @@ void answer_with_errors(int socket) {
 }  // namespace
 
 NbdModule::~NbdModule() {
-  eventually([] { return ::syscall(SYS_delete_module, "nbd", O_NONBLOCK) == 0 || errno == ENOENT; },
-             10s);
+  eventually(
+      [] { return ::syscall(SYS_delete_module, "nbd", O_NONBLOCK) == 0 || errno == ENOENT; });
 }
 
 void NbdModule::load() {

@@ -112,11 +112,11 @@ void Process::send(int signal) const {
   if (!wait_status_) ::kill(pid_, signal);
 }
 
-Finished Process::wait(Milliseconds limit) {
-  if (!eventually([this] { return try_reap(); }, limit)) {
+Finished Process::wait() {
+  if (!eventually([this] { return try_reap(); })) {
     send(SIGKILL);
-    throw std::runtime_error(fmt::format("process {} did not end within {} ms; it wrote: {}{}",
-                                         pid_, limit.count(), out(), err()));
+    throw std::runtime_error(
+        fmt::format("process {} did not end; it wrote: {}{}", pid_, out(), err()));
   }
   readers_.clear();
   int status = *wait_status_;
@@ -136,11 +136,11 @@ std::string Process::err() const {
   return err_text_;
 }
 
-Finished run(const Command& command, std::string_view input, Milliseconds limit) {
+Finished run(const Command& command, std::string_view input) {
   Process process(command);
   process.write_input(input);
   process.close_input();
-  return process.wait(limit);
+  return process.wait();
 }
 
 size_t open_descriptors(pid_t pid) {
@@ -149,13 +149,20 @@ size_t open_descriptors(pid_t pid) {
                             std::filesystem::directory_iterator()));
 }
 
-bool eventually(const std::function<bool()>& done, Milliseconds limit) {
-  auto deadline = std::chrono::steady_clock::now() + limit;
+bool eventually(const std::function<bool()>& done) {
+  auto deadline = std::chrono::steady_clock::now() + kNever;
   for (Milliseconds pause = 1ms;; pause = std::min<Milliseconds>(pause * 2, 50ms)) {
     if (done()) return true;
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(pause);
   }
+}
+
+testing::AssertionResult reaches(const std::function<uint64_t()>& counter, uint64_t expected) {
+  uint64_t now = 0;
+  static_cast<void>(eventually([&] { return (now = counter()) >= expected; }));
+  if (now == expected) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "is " << now << ", expected " << expected;
 }
 
 }  // namespace ktraced::live

@@ -2,9 +2,11 @@
 // Child processes of a test.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -20,7 +22,7 @@ using namespace std::chrono_literals;
 using Command = std::vector<std::string>;
 using Milliseconds = std::chrono::milliseconds;
 
-// The limit for expected results; large, because a loaded machine is slow.
+// The only limit of tests that wait: large, because a loaded machine is slow.
 constexpr Milliseconds kNever = 100s;
 
 // How a process ended and what it wrote.
@@ -52,8 +54,8 @@ class Process {
   void send(int signal) const;
   // True if its main thread sleeps (state S).
   [[nodiscard]] bool asleep() const;
-  // Waits for the end; kills the process and throws if it takes longer.
-  Finished wait(Milliseconds limit = kNever);
+  // Waits for the end; kills the process and throws if it does not end.
+  Finished wait();
   // The output so far.
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;
@@ -71,12 +73,16 @@ class Process {
 };
 
 // Runs a command to its end.
-Finished run(const Command& command, std::string_view input = "", Milliseconds limit = kNever);
+Finished run(const Command& command, std::string_view input = "");
 
 // How many file descriptors a process has open.
 [[nodiscard]] size_t open_descriptors(pid_t pid);
 
-// Calls `done` until it is true; false if it is not within the limit.
-bool eventually(const std::function<bool()>& done, Milliseconds limit = kNever);
+// Calls `done` until it is true; false if that never happens.
+bool eventually(const std::function<bool()>& done);
+
+// Waits until a counter that only grows has this value. Fails at once when it is beyond it.
+[[nodiscard]] testing::AssertionResult reaches(const std::function<uint64_t()>& counter,
+                                               uint64_t expected);
 
 }  // namespace ktraced::live

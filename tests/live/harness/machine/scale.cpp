@@ -11,4 +11,8 @@ long scaled(long count) {
   return count / std::max(1L, divisor == nullptr ? 1L : std::atol(divisor));
 }
 
+long usual_or_whole(long usual, long whole) {
+  return std::getenv("KTRACED_TEST_WHOLE") == nullptr ? usual : whole;
+}
+
 }  // namespace ktraced::live

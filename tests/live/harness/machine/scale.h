@@ -8,4 +8,8 @@ namespace ktraced::live {
 // many times slower, so large loads are reduced there.
 [[nodiscard]] long scaled(long count);
 
+// `whole` if the environment variable KTRACED_TEST_WHOLE is set, otherwise `usual`: of loads that
+// would take seconds in each run of the tests.
+[[nodiscard]] long usual_or_whole(long usual, long whole);
+
 }  // namespace ktraced::live

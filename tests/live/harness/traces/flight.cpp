@@ -14,6 +14,10 @@ json flight_config(json flight) {
   return {{"events", numbered_calls()}, {"flight", std::move(flight)}};
 }
 
+json flight_config_for(const std::vector<pid_t>& pids, json flight) {
+  return for_processes(pids, flight_config(std::move(flight)));
+}
+
 std::vector<uint64_t> take_numbers(Daemon& daemon, pid_t pid) {
   const json taken = daemon.call("snapshot.take");
   EXPECT_TRUE(complete_but_for_missed(taken)) << taken;

@@ -15,6 +15,9 @@ namespace ktraced::live {
 // says otherwise.
 [[nodiscard]] json flight_config(json flight = json::object());
 
+// The same for these processes alone.
+[[nodiscard]] json flight_config_for(const std::vector<pid_t>& pids, json flight = json::object());
+
 // Takes a snapshot and returns the numbers of a process in it.
 std::vector<uint64_t> take_numbers(Daemon& daemon, pid_t pid);
 

@@ -20,6 +20,9 @@ void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t count,
 void expect_all_but_missed(const std::vector<uint64_t>& numbers, uint64_t first, uint64_t last,
                            uint64_t missed);
 
+// Programs of tracepoints count what the kernel misses from Linux 6.7 on.
+[[nodiscard]] bool misses_are_counted();
+
 // True if a manifest, or the answer to a snapshot, is complete; or, where the kernel may miss hits,
 // if nothing but those is missing.
 [[nodiscard]] bool complete_but_for_missed(const json& expected);

@@ -4,18 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "harness/traces/flight.h"
 #include "harness/traces/trace_files.h"
 
 namespace ktraced::live {
-
-json flight_config_for(const std::vector<pid_t>& pids, json flight) {
-  json config = flight_config(std::move(flight));
-  config["filter"] = {{"pid", pids}};
-  return config;
-}
 
 json reload(Daemon& daemon, const json& config) {
   daemon.write_config(config);
@@ -29,7 +21,10 @@ json refused_reload(Daemon& daemon, const json& config) {
 
 json flight_of(Daemon& daemon) { return daemon.call("status")["flight"]; }
 
-// Waits until all snapshots are on disk, and returns them, oldest first.
+void wait_until_written(Daemon& daemon) {
+  EXPECT_TRUE(eventually([&] { return flight_of(daemon)["frozen"] == 0; })) << daemon.log();
+}
+
 std::vector<json> finished_snapshots(Daemon& daemon, size_t count) {
   json list;
   EXPECT_TRUE(eventually([&] {

@@ -12,15 +12,15 @@
 
 namespace ktraced::live {
 
-// flight_config() for these processes alone, so that nobody else's calls are counted.
-[[nodiscard]] json flight_config_for(const std::vector<pid_t>& pids, json flight);
-
 // Reloads this configuration; returns the answer, or the error if it must be refused.
 json reload(Daemon& daemon, const json& config);
 json refused_reload(Daemon& daemon, const json& config);
 
 // status.flight
 json flight_of(Daemon& daemon);
+
+// Waits until no snapshot is being written: before that, the sizes cannot be changed again.
+void wait_until_written(Daemon& daemon);
 
 // Waits until there are `count` snapshots and none is being written. Returns them, the oldest
 // first.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 namespace ktraced::live {
 namespace {
 
@@ -10,6 +12,15 @@ Command truth_command(const Command& words) {
   Command command = {kTruthProgram};
   command.insert(command.end(), words.begin(), words.end());
   return command;
+}
+
+// How often the main thread of a process has given up its CPU by itself.
+uint64_t voluntary_switches(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);)
+    if (const std::string key = "voluntary_ctxt_switches:"; line.starts_with(key))
+      return std::stoull(line.substr(key.size()));
+  throw std::runtime_error("truth has ended");
 }
 
 }  // namespace
@@ -38,6 +49,12 @@ WaitingTruth::WaitingTruth(Command words)
 void WaitingTruth::go() {
   if (!gone_) process_.write_input("\n");
   gone_ = true;
+}
+
+void WaitingTruth::sleeps(uint64_t times) const {
+  const uint64_t until = voluntary_switches(pid()) + times;
+  if (!eventually([&] { return voluntary_switches(pid()) >= until; }))
+    throw std::runtime_error("truth does not sleep");
 }
 
 json WaitingTruth::act() {

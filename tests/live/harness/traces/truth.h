@@ -2,6 +2,8 @@
 // The ground-truth program.
 #pragma once
 
+#include <cstdint>
+
 #include "harness/client/daemon.h"
 
 namespace ktraced::live {
@@ -22,6 +24,8 @@ class WaitingTruth {
   void go();
   // Lets it act, if go() was not called, and returns its result.
   json act();
+  // Waits until it has slept again as often: an action with pauses sleeps after each call.
+  void sleeps(uint64_t times) const;
   // Ends its input and returns its result.
   json finish();
 

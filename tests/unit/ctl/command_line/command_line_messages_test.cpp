@@ -87,6 +87,7 @@ TEST(CommandLine, ReportsUnknownCommandsWithSuggestions) {
       usage_error({"snapshot", "lst"}),
       HasSubstr("unknown command 'lst'; did you mean 'list'?; see 'ktracectl help snapshot'"));
   EXPECT_THAT(usage_error({"snapshot", "enable", "x"}), HasSubstr("unknown argument 'x'; see"));
+  usage_error({"snapshot", "delete"});
 }
 
 TEST(CommandLine, ReportsWrongOptionsInItsOwnWords) {

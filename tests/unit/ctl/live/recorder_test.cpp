@@ -16,6 +16,7 @@
 #include "trace/merge/history.h"
 #include "trace/metadata/event_records.h"
 #include "unit/ctl/live/fake_daemon.h"
+#include "unit/support/never.h"
 #include "unit/support/schema.h"
 #include "unit/support/trace_directory.h"
 
@@ -143,7 +144,7 @@ TEST(ChildCommand, WaitsUntilItIsReleased) {
   EXPECT_FALSE(std::filesystem::exists(file));
   ASSERT_TRUE(child->go());
   pollfd ended{child->fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&ended, 1, 10'000), 1);
+  EXPECT_EQ(::poll(&ended, 1, test::kNeverMs), 1);
   EXPECT_EQ(child->wait(), 7);
   EXPECT_TRUE(std::filesystem::exists(file));
 }

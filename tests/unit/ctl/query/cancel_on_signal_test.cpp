@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "unit/support/never.h"
+
 namespace ktraced::test {
 namespace {
 
@@ -17,7 +19,7 @@ TEST(CancelOnSignal, CallsAFunctionInsteadOfEndingTheProgram) {
     ASSERT_TRUE(signals);
     for (int expected = 1; expected <= 2; ++expected) {
       ::kill(::getpid(), SIGINT);
-      for (int i = 0; i < 1000 && cancelled < expected; ++i)
+      for (int ms = 0; ms < kNeverMs && cancelled < expected; ++ms)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       EXPECT_EQ(cancelled, expected);
     }

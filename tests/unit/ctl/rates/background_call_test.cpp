@@ -5,13 +5,14 @@
 #include <poll.h>
 
 #include "unit/ctl/live/fake_daemon.h"
+#include "unit/support/never.h"
 
 namespace ktraced {
 namespace {
 
 bool becomes_readable(int fd) {
   pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
-  return ::poll(&ready, 1, 10'000) == 1;
+  return ::poll(&ready, 1, test::kNeverMs) == 1;
 }
 
 TEST(BackgroundCall, NotifiesAndReturnsItsResultOnce) {

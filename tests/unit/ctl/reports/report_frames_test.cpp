@@ -6,10 +6,12 @@
 
 #include <stdexcept>
 
+#include "unit/support/never.h"
+
 namespace ktraced {
 namespace {
 
-constexpr std::chrono::seconds kNever{100};
+using test::kNever;
 
 TEST(TextOfChild, LeavesTheMemoryOfThisProcessAsItIs) {
   int finished = 0;

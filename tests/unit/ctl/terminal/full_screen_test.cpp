@@ -14,6 +14,8 @@
 #include <csignal>
 #include <string>
 
+#include "unit/support/never.h"
+
 namespace ktraced {
 namespace {
 
@@ -82,7 +84,7 @@ class DrawingProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Everything drawn, at the latest when it contains `text` at or after `from`.
   const std::string& text_with(std::string_view text, size_t from = 0) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + test::kNever;
     while (text_.find(text, from) == std::string::npos && std::chrono::steady_clock::now() < end) {
       pollfd ready{.fd = master_.get(), .events = POLLIN, .revents = 0};
       ::poll(&ready, 1, 100);

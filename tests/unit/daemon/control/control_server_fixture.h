@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "daemon/control/control_server.h"
+#include "unit/support/never.h"
 
 namespace ktraced {
 
@@ -27,7 +28,7 @@ inline Fd connect_to(const std::filesystem::path& path) {
   address.sun_family = AF_UNIX;
   std::strcpy(address.sun_path, path.c_str());
   if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) < 0) return Fd();
-  timeval timeout{.tv_sec = 10, .tv_usec = 0};
+  timeval timeout{.tv_sec = test::kNever.count(), .tv_usec = 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   return fd;
 }
@@ -40,7 +41,7 @@ inline void send_text(const Fd& fd, std::string_view text) {
   }
 }
 
-// One line; "" at the end of the stream or after a time-out.
+// One line; "" at the end of the stream, or if none ever comes.
 inline std::string read_line(const Fd& fd) {
   std::string line;
   char c = 0;
@@ -125,9 +126,7 @@ class ControlServerTest : public testing::Test {
     return in_loop([this] { return replies.size(); });
   }
   bool eventually_waiting(size_t expected) {
-    for (int i = 0; i < 500 && waiting() != expected; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return waiting() == expected;
+    return eventually([&] { return waiting() == expected; });
   }
   // Answers the first pending deferred request.
   void reply(int n) {
@@ -138,9 +137,16 @@ class ControlServerTest : public testing::Test {
     });
   }
   bool eventually_connected(size_t expected) {
-    for (int i = 0; i < 500 && connections() != expected; ++i)
+    return eventually([&] { return connections() == expected; });
+  }
+  template <class Done>
+  static bool eventually(Done&& done) {
+    const auto end = std::chrono::steady_clock::now() + test::kNever;
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return connections() == expected;
+    }
+    return true;
   }
 
   std::filesystem::path directory, path;

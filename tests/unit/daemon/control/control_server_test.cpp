@@ -197,7 +197,7 @@ TEST_F(ControlServerTest, SendsADeferredAnswerToAClientThatHasStoppedWriting) {
   send_text(client, kLater);
   ::shutdown(client.get(), SHUT_WR);
   ASSERT_TRUE(eventually_waiting(1));
-  std::this_thread::sleep_for(50ms);
+  for (int turn = 0; turn < 3; ++turn) connections();  // so that the loop has seen the end
   reply(7);
   EXPECT_THAT(read_line(client), HasSubstr("\"n\":7"));
   EXPECT_TRUE(closed(client));

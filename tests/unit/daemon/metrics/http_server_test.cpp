@@ -13,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "unit/support/never.h"
+
 namespace ktraced {
 namespace {
 
@@ -66,10 +68,10 @@ class HttpServerTest : public testing::Test {
     EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  // Runs the loop for this time, or until `done`.
+  // Runs the loop until `done`; false if that never happens.
   template <class Done>
-  bool run(std::chrono::milliseconds time, Done&& done) {
-    const auto end = std::chrono::steady_clock::now() + time;
+  bool run(Done&& done) {
+    const auto end = std::chrono::steady_clock::now() + test::kNever;
     while (std::chrono::steady_clock::now() < end) {
       EXPECT_TRUE(loop_->run_once(5ms));
       if (done()) return true;
@@ -80,7 +82,7 @@ class HttpServerTest : public testing::Test {
   template <class Done>
   std::string read_until(const Fd& fd, Done&& done) {
     std::string text;
-    run(10s, [&] {
+    run([&] {
       std::array<char, 65536> bytes;
       const ssize_t got = ::recv(fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
       if (got > 0) text.append(bytes.data(), static_cast<size_t>(got));
@@ -133,7 +135,7 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   const Fd client = connect();
   send_to(client, kGetMetrics + kGetLater + kGetMetrics);
   EXPECT_THAT(read_answer(client), StartsWith("HTTP/1.1 200 OK\r\n"));
-  ASSERT_TRUE(run(5s, [&] { return replies_.size() == 1; }));
+  ASSERT_TRUE(run([&] { return replies_.size() == 1; }));
   EXPECT_EQ(requests_, 2U) << "the third waits";
   replies_[0]({.status = 404, .body = "later\n"});
   const std::string rest = read_answer(client);
@@ -144,7 +146,7 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
 TEST_F(HttpServerTest, ClosesAfterTheAnswerIfTheClientAsksForIt) {
   serve();
   EXPECT_THAT(ask("GET /metrics HTTP/1.0\r\n\r\n"), HasSubstr("\r\nConnection: close\r\n"));
-  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(run([&] { return server_->connections() == 0; }));
 }
 
 TEST_F(HttpServerTest, AnswersBadRequestsAndCloses) {
@@ -154,7 +156,7 @@ TEST_F(HttpServerTest, AnswersBadRequestsAndCloses) {
   EXPECT_THAT(ask(std::string(100'000, 'a')), StartsWith("HTTP/1.1 431 "));
   EXPECT_THAT(ask(std::string("GET /\0", 6)), StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(requests_, 0U);
-  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(run([&] { return server_->connections() == 0; }));
 }
 
 // A browser names the server whose page has made the request, wherever that name leads to.
@@ -183,7 +185,7 @@ TEST_F(HttpServerTest, ClosesClientsThatDoNotFinishTheirRequest) {
   send_to(fast, kGetMetrics);
   EXPECT_THAT(read_answer(fast), StartsWith("HTTP/1.1 200 OK"));
   EXPECT_THAT(read_all(slow), StartsWith("HTTP/1.1 408 "));
-  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 1; })) << "idle is no mistake";
+  EXPECT_TRUE(run([&] { return server_->connections() == 1; })) << "idle is no mistake";
 }
 
 TEST_F(HttpServerTest, ClosesIdleClientsLater) {
@@ -198,11 +200,11 @@ TEST_F(HttpServerTest, ServesOthersWhileAClientDoesNotRead) {
   serve({.answer = 100ms});
   const Fd slow = connect();
   send_to(slow, kGetBig);
-  ASSERT_TRUE(run(5s, [&] { return requests_ == 1; }));
+  ASSERT_TRUE(run([&] { return requests_ == 1; }));
   const Fd fast = connect();
   send_to(fast, kGetMetrics);
   EXPECT_THAT(read_answer(fast), StartsWith("HTTP/1.1 200 OK"));
-  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 1; })) << "the slow one is closed";
+  EXPECT_TRUE(run([&] { return server_->connections() == 1; })) << "the slow one is closed";
 }
 
 TEST_F(HttpServerTest, SendsLongAnswersInParts) {
@@ -232,7 +234,7 @@ TEST_F(HttpServerTest, RefusesClientsWhileAllAreBusy) {
   serve({.connections = 1});
   const Fd busy = connect();
   send_to(busy, kGetLater);
-  ASSERT_TRUE(run(5s, [&] { return replies_.size() == 1; }));
+  ASSERT_TRUE(run([&] { return replies_.size() == 1; }));
   EXPECT_THAT(read_all(connect()), StartsWith("HTTP/1.1 503 "));
   replies_[0]({.status = 200, .body = "1\n"});
   EXPECT_THAT(read_answer(busy), StartsWith("HTTP/1.1 200 OK"));
@@ -242,9 +244,9 @@ TEST_F(HttpServerTest, EndsTheConnectionOfAClientThatLeavesBeforeTheAnswer) {
   serve();
   Fd client = connect();
   send_to(client, kGetLater);
-  ASSERT_TRUE(run(5s, [&] { return replies_.size() == 1; }));
+  ASSERT_TRUE(run([&] { return replies_.size() == 1; }));
   client.reset();
-  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(run([&] { return server_->connections() == 0; }));
   replies_[0]({.status = 200, .body = "1\n"});
   server_.reset();
   replies_[0]({.status = 200, .body = "1\n"});
@@ -256,7 +258,7 @@ TEST_F(HttpServerTest, AnswersAClientThatHasClosedItsSendingSide) {
   send_to(client, kGetMetrics);
   ::shutdown(client.get(), SHUT_WR);
   EXPECT_THAT(read_all(client), HasSubstr("\r\n\r\n1\n"));
-  EXPECT_TRUE(run(5s, [&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(run([&] { return server_->connections() == 0; }));
 }
 
 TEST_F(HttpServerTest, GivesTheSocketToTheReaders) {

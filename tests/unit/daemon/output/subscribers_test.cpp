@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "unit/daemon/output/fake_drain.h"
+#include "unit/support/never.h"
 
 namespace ktraced {
 namespace {
@@ -216,29 +217,25 @@ TEST_F(SubscribersTest, FinishAllSendsQueuedPacketsAndLosses) {
   for (int i = 0; i < 100; ++i) publish(drain.batch(200));
   StreamChecker checker;
   std::thread reading([&] {
-    timeval timeout{.tv_sec = 10, .tv_usec = 0};
+    timeval timeout{.tv_sec = test::kNever.count(), .tv_usec = 0};
     ::setsockopt(reader.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     std::vector<std::byte> bytes(1000);
     for (ssize_t got = 0; (got = ::recv(reader.get(), bytes.data(), bytes.size(), 0)) > 0;)
       checker.feed(std::span(bytes).first(static_cast<size_t>(got)));
   });
-  subscribers->finish_all(10s);
+  subscribers->finish_all(test::kNever);
   reading.join();
   EXPECT_EQ(count(), 0U);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
   EXPECT_TRUE(checker.at_end_of_batch());
 }
 
-TEST_F(SubscribersTest, FinishAllDoesNotExceedItsTimeout) {
+TEST_F(SubscribersTest, FinishAllGivesUpAClientThatDoesNotReadAtItsTimeout) {
   create();
   Fd reader = subscribe();
   FakeDrain drain(8, 8);
   for (int i = 0; i < 200; ++i) publish(drain.batch(1000));
-  auto start = std::chrono::steady_clock::now();
   subscribers->finish_all(100ms);
-  auto took = std::chrono::steady_clock::now() - start;
-  EXPECT_GE(took, 100ms);
-  EXPECT_LT(took, 5s);
   EXPECT_EQ(count(), 0U);
 }
 
