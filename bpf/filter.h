@@ -74,11 +74,22 @@ static __always_inline bool cgroup_matches(const struct filter_side *side, struc
 	return false;
 }
 
-static __always_inline bool follow_matches(const struct filter_side *side, u32 tgid)
+/* The entry of the process of a task; null: it is not followed. */
+static __always_inline struct followed_process *followed_entry(struct task_struct *task)
 {
-	u64 *roots = bpf_map_lookup_elem(&followed, &tgid);
+	u32 tgid = READ(task, tgid);
+	struct followed_process *process = bpf_map_lookup_elem(&followed, &tgid);
 
-	return roots && (*roots & side->follow_roots);
+	if (!process || READ(task, group_leader, start_boottime) - process->start_time >= process->precision)
+		return NULL;
+	return process;
+}
+
+static __always_inline bool follow_matches(const struct filter_side *side, struct task_struct *task)
+{
+	struct followed_process *process = followed_entry(task);
+
+	return process && (process->roots & side->follow_roots);
 }
 
 /* The name of a thread. A rename is noted before the kernel carries it out, so what was
@@ -113,7 +124,7 @@ __noinline u32 matching_kinds(u64 task_address, u32 session, u32 exclude, u32 as
 		if (comm_matches(side.values, comm))
 			matching |= FILTER_COMM;
 	}
-	if (kinds & FILTER_FOLLOW && follow_matches(side.values, tgid))
+	if (kinds & FILTER_FOLLOW && follow_matches(side.values, task))
 		matching |= FILTER_FOLLOW;
 	if (kinds & FILTER_CGROUP && cgroup_matches(side.values, task))
 		matching |= FILTER_CGROUP;

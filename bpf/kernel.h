@@ -100,6 +100,7 @@ struct task_struct {
 	int tgid;
 	int prio;
 	u64 start_boottime;
+	struct task_struct *group_leader;
 	struct cred *cred;
 	char comm[16];
 	struct task_struct *real_parent;

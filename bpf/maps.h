@@ -167,12 +167,12 @@ struct {
 	__type(value, u8);
 } filter_ids SEC(".maps");
 
-/* Living processes of the followed trees: tgid → bits of the roots they descend from. */
+/* Living processes of the followed trees, key tgid. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FOLLOWED_MAX);
 	__type(key, u32);
-	__type(value, u64);
+	__type(value, struct followed_process);
 } followed SEC(".maps");
 
 /* Definitions of dynamic events, in pieces: struct definition_key. */

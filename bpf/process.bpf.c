@@ -10,17 +10,19 @@
 
 /* Follows the child of a followed process: it inherits its parent's roots. False if the
  * map is full. */
-static __always_inline bool inherit_follow(u32 parent_tgid, u32 child_tgid)
+static __always_inline bool inherit_follow(struct task_struct *parent, struct task_struct *child)
 {
-	u64 *roots, inherited;
+	u32 parent_tgid = READ(parent, tgid), tgid = READ(child, tgid);
+	struct followed_process *followed_parent, inherited = { .precision = 1 };
 
-	if (!control.following || parent_tgid == child_tgid)
+	if (!control.following || parent_tgid == tgid)
 		return true;
-	roots = bpf_map_lookup_elem(&followed, &parent_tgid);
-	if (!roots)
+	followed_parent = followed_entry(parent);
+	if (!followed_parent)
 		return true;
-	inherited = *roots;
-	return !bpf_map_update_elem(&followed, &child_tgid, &inherited, BPF_ANY);
+	inherited.roots = followed_parent->roots;
+	inherited.start_time = READ(child, start_boottime);
+	return !bpf_map_update_elem(&followed, &tgid, &inherited, BPF_ANY);
 }
 
 /* Not an event: does the work of sched_process_fork earlier. From 7.0 on, programs can
@@ -31,9 +33,9 @@ SEC("?raw_tp/task_newtask")
 int child_born(u64 *ctx)
 {
 	struct task_struct *child = (void *)ctx[0];
-	u32 tid = READ(child, pid), tgid = READ(child, tgid);
+	u32 tid = READ(child, pid);
 
-	inherit_follow(bpf_get_current_pid_tgid() >> 32, tgid);
+	inherit_follow((void *)bpf_get_current_task(), child);
 	task_named(child, tid, (void *)&child->comm);
 	evict_thread(tid);
 	return 0;
@@ -48,7 +50,7 @@ EVENT_PROGRAM(sched_process_fork, OF_PAIR(1), u64 *ctx)
 	r.parent_pid = READ(parent, pid);
 	r.child_pid = READ(child, pid);
 	r.child_tgid = READ(child, tgid);
-	if (!inherit_follow(READ(parent, tgid), r.child_tgid))
+	if (!inherit_follow(parent, child))
 		__sync_fetch_and_add(&control.follow_lost, 1);
 	if (!task_known(child, r.child_pid))
 		task_named(child, r.child_pid, (void *)&child->comm);
@@ -220,7 +222,7 @@ EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 }
 
 /* Not an event: evicts a thread when it is freed, which is after its last switch and
- * exit. A followed process is freed with its leader. */
+ * exit. A followed process is freed with its leader, when its number may already be another's. */
 SEC("?raw_tp/sched_process_free")
 int task_freed(u64 *ctx)
 {
@@ -228,7 +230,7 @@ int task_freed(u64 *ctx)
 	u32 tid = READ(task, pid), tgid = READ(task, tgid);
 
 	evict_thread(tid);
-	if (control.following && tid == tgid)
+	if (control.following && tid == tgid && followed_entry(task))
 		bpf_map_delete_elem(&followed, &tgid);
 	return 0;
 }

@@ -75,6 +75,14 @@ struct filter_id_key {
 	u32 value;
 };
 
+/* Value of the map followed, key tgid. A number is used again when its process has ended, so the
+ * entry says which process it is of: the one that started in the `precision` ns from start_time on. */
+struct followed_process {
+	u64 roots;      /* bits of the roots it descends from */
+	u64 start_time; /* ns, CLOCK_BOOTTIME */
+	u64 precision;  /* ns: 1 if its fork was seen, a tick of /proc for a root */
+};
+
 /*
  * Which sessions' filters match a thread. This changes rarely, so it is kept: in a table
  * of words, directly addressed by the lowest bits of the tid. A word is

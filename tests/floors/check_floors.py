@@ -39,7 +39,7 @@ ROOMS = {
     "trace/merge": {"trace/packet", "trace/directory"},
     "kernel/programs": {"kernel/arena", "kernel/pins"},
     "kernel/rings": {"kernel/arena", "kernel/pins", "kernel/programs"},
-    "kernel/filters": {"kernel/programs"},
+    "kernel/filters": {"kernel/programs", "kernel/symbols"},
     "kernel/tracepoints": {"kernel/programs"},
     "kernel/symbols": {"kernel/programs", "kernel/tracepoints"},
     "kernel/probes": {"kernel/programs", "kernel/symbols"},

@@ -15,9 +15,12 @@
 
 #include "base/files/read_file.h"
 #include "kernel/programs/map_elements.h"
+#include "kernel/symbols/proc_threads.h"
 
 namespace ktraced {
 namespace {
+
+constexpr size_t kProcBytesMax = 65536;  // limit for a process's file
 
 template <class Number>
 void store(Number& shared, uint32_t value) {
@@ -28,15 +31,6 @@ void store(Number& shared, uint32_t value) {
 void hint(uint32_t id, filter_side& side) {
   const uint32_t bit = id % FILTER_HINTS;
   side.id_hints[bit / 64] |= 1ULL << bit % 64;
-}
-
-// The process of a followed id: if the id is a thread's, the thread's process.
-Result<uint32_t> process_of(uint32_t id) {
-  constexpr std::string_view kField = "\nTgid:";
-  const auto status = read_file(fmt::format("/proc/{}/status", id), 65536);
-  if (const size_t at = status ? status->find(kField) : std::string::npos; at != std::string::npos)
-    return static_cast<uint32_t>(std::strtoul(&(*status)[at + kField.size()], nullptr, 10));
-  return fail(ExitCode::usage, "cannot follow process {}: there is no such process", id);
 }
 
 uint32_t kinds_of(const FilterSide& side) {
@@ -103,7 +97,7 @@ void Filters::adopt_ids() {
 Result<Filters::Compiled> Filters::compile(Sessions sessions,
                                            const FilterSettings& settings) const {
   Compiled out;
-  for (const auto& [tgid, bit] : roots_) out.used_bits |= 1ULL << bit;
+  for (const auto& [root, bit] : roots_) out.used_bits |= 1ULL << bit;
   if (auto ok = compile_sides(settings, out); !ok) return propagate(ok);
   size_t others = 0;
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
@@ -151,24 +145,39 @@ Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_
   return {};
 }
 
+// The living process of that id: if the id is a thread's, the thread's process. If there is none,
+// the last one that had it and is followed: its descendants stay followed.
+Result<Filters::Root> Filters::find_root(uint32_t id) const {
+  constexpr std::string_view kField = "\nTgid:";
+  const auto status = read_file(fmt::format("/proc/{}/status", id), kProcBytesMax);
+  if (const size_t at = status ? status->find(kField) : std::string::npos;
+      at != std::string::npos) {
+    const auto tgid =
+        static_cast<uint32_t>(std::strtoul(&(*status)[at + kField.size()], nullptr, 10));
+    const auto stat = read_file(fmt::format("/proc/{}/stat", tgid), kProcBytesMax);
+    if (const auto start = start_in_stat(stat.value_or("")))
+      return Root{.tgid = tgid, .start_time = *start};
+  }
+  const auto next = roots_.upper_bound({.tgid = id, .start_time = UINT64_MAX});
+  if (next != roots_.begin() && std::prev(next)->first.tgid == id) return std::prev(next)->first;
+  return fail(ExitCode::usage, "cannot follow process {}: there is no such process", id);
+}
+
 // The bit of the followed process `id`; allocates one if it has none yet.
 Result<uint32_t> Filters::root_bit(uint32_t id, Compiled& out) const {
-  // A process that is already followed may have ended; its descendants stay followed.
-  auto old = roots_.find(id);
-  auto tgid = old != roots_.end() ? Result<uint32_t>(id) : process_of(id);
-  if (!tgid) return propagate(tgid);
-  if (old == roots_.end()) old = roots_.find(*tgid);
-  if (old != roots_.end()) out.roots.insert(*old);
-  if (!out.roots.contains(*tgid)) {
+  Result<Root> root = find_root(id);
+  if (!root) return propagate(root);
+  if (const auto old = roots_.find(*root); old != roots_.end()) out.roots.insert(*old);
+  if (!out.roots.contains(*root)) {
     const auto bit = static_cast<uint32_t>(std::countr_one(out.used_bits));
     if (auto ok =
             check_count(bit + 1, FOLLOW_ROOTS_MAX, "followed processes, with other sessions'");
         !ok)
       return propagate(ok);
     out.used_bits |= 1ULL << bit;
-    out.roots.emplace(*tgid, bit);
+    out.roots.emplace(*root, bit);
   }
-  return out.roots[*tgid];
+  return out.roots[*root];
 }
 
 Result<> Filters::apply(Sessions sessions, const FilterSettings& settings) {
@@ -180,9 +189,9 @@ Result<> Filters::apply(Sessions sessions, const FilterSettings& settings) {
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
     if ((sessions >> session & 1) != 0)
       if (auto ok = fill(session, *compiled); !ok) return ok;
-  for (const auto& [tgid, bit] : compiled->roots)
-    if (!roots_.contains(tgid))
-      if (auto ok = add_root(tgid, bit); !ok) return ok;
+  for (const auto& [root, bit] : compiled->roots)
+    if (!roots_.contains(root))
+      if (auto ok = add_root(root, bit); !ok) return ok;
   roots_.insert(compiled->roots.begin(), compiled->roots.end());
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
     if ((sessions >> session & 1) != 0) put_in_force(session, settings, compiled->roots);
@@ -254,25 +263,26 @@ Result<> Filters::replace_ids(uint32_t session, uint32_t slot,
   return {};
 }
 
-Result<> Filters::add_root(uint32_t tgid, uint32_t bit) {
+Result<> Filters::add_root(const Root& root, uint32_t bit) {
   remove_roots(1ULL << bit);  // a child may have inherited the bit while its owner was removed
-  uint64_t bits = 0;
-  if (bpf_map_lookup_elem(followed_map_, &tgid, &bits) != 0) bits = 0;
-  bits |= 1ULL << bit;
-  if (bpf_map_update_elem(followed_map_, &tgid, &bits, BPF_ANY) != 0)
-    return fail(ExitCode::os, "cannot follow process {}: {}", tgid, errno_text(errno));
+  followed_process process{};
+  if (bpf_map_lookup_elem(followed_map_, &root.tgid, &process) != 0 ||
+      process.start_time - root.start_time >= proc_tick_ns())
+    process = {.roots = 0, .start_time = root.start_time, .precision = proc_tick_ns()};
+  process.roots |= 1ULL << bit;
+  if (bpf_map_update_elem(followed_map_, &root.tgid, &process, BPF_ANY) != 0)
+    return fail(ExitCode::os, "cannot follow process {}: {}", root.tgid, errno_text(errno));
   return {};
 }
 
 void Filters::remove_unused_roots() {
   uint64_t unused = 0;
-  for (auto root = roots_.begin(); root != roots_.end();) {
-    const auto [tgid, bit] = *root;
+  std::erase_if(roots_, [&](const auto& root) {
     const bool used = std::ranges::any_of(
-        sessions_, [tgid](const Session& session) { return session.roots.contains(tgid); });
-    if (!used) unused |= 1ULL << bit;
-    root = used ? std::next(root) : roots_.erase(root);
-  }
+        sessions_, [&](const Session& session) { return session.roots.contains(root.first); });
+    if (!used) unused |= 1ULL << root.second;
+    return !used;
+  });
   store(control_.following, roots_.empty() ? 0 : 1);
   // The first time, also those that an earlier daemon has left.
   if (roots_.empty() && !std::exchange(emptied_, true)) unused = ~0ULL;
@@ -280,15 +290,18 @@ void Filters::remove_unused_roots() {
 }
 
 void Filters::remove_roots(uint64_t bits) {
-  std::vector<std::pair<uint32_t, uint64_t>> members;
-  for_each_element<uint32_t, uint64_t>(followed_map_, [&](uint32_t tgid, uint64_t roots) {
-    if ((roots & bits) != 0) members.emplace_back(tgid, roots & ~bits);
-  });
-  for (const auto& [tgid, roots] : members) {
-    if (roots == 0)
+  std::vector<std::pair<uint32_t, followed_process>> members;
+  for_each_element<uint32_t, followed_process>(followed_map_,
+                                               [&](uint32_t tgid, const followed_process& process) {
+                                                 if ((process.roots & bits) != 0)
+                                                   members.emplace_back(tgid, process);
+                                               });
+  for (auto& [tgid, process] : members) {
+    process.roots &= ~bits;
+    if (process.roots == 0)
       bpf_map_delete_elem(followed_map_, &tgid);
     else
-      bpf_map_update_elem(followed_map_, &tgid, &roots, BPF_EXIST);
+      bpf_map_update_elem(followed_map_, &tgid, &process, BPF_EXIST);
   }
 }
 

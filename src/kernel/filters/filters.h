@@ -50,7 +50,13 @@ class Filters {
   [[nodiscard]] uint64_t follow_lost() const { return control_.follow_lost; }
 
  private:
-  using Roots = std::map<uint32_t, uint32_t>;  // followed process → bit
+  // A number is used again when a process has ended.
+  struct Root {
+    uint32_t tgid;
+    uint64_t start_time;  // ns, CLOCK_BOOTTIME, rounded down to a tick of /proc
+    auto operator<=>(const Root&) const = default;
+  };
+  using Roots = std::map<Root, uint32_t>;  // followed process → bit
   struct Compiled;
   struct Session {
     FilterSettings settings;
@@ -63,6 +69,7 @@ class Filters {
   Result<> compile_sides(const FilterSettings& settings, Compiled& out) const;
   Result<> compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                         Compiled& out) const;
+  [[nodiscard]] Result<Root> find_root(uint32_t id) const;
   Result<uint32_t> root_bit(uint32_t id, Compiled& out) const;
   [[nodiscard]] uint32_t slot_of(uint32_t session) const;
   Result<> fill(uint32_t session, const Compiled& compiled);
@@ -70,7 +77,7 @@ class Filters {
   void put_in_force(uint32_t session, const FilterSettings& settings, const Roots& roots);
   [[nodiscard]] Sessions by_kinds(uint32_t kinds) const;  // enum filter_kind
   void note_sessions();
-  Result<> add_root(uint32_t tgid, uint32_t bit);
+  Result<> add_root(const Root& root, uint32_t bit);
   void remove_unused_roots();
   void remove_roots(uint64_t bits);
 

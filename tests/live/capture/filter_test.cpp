@@ -9,11 +9,13 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "harness/client/stream.h"
 #include "harness/machine/cgroups.h"
+#include "harness/machine/puppet.h"
 #include "harness/machine/scale.h"
 #include "harness/traces/missed.h"
 #include "harness/traces/truth.h"
@@ -166,6 +168,37 @@ TEST(Follow, DoesNotBlockOtherChangesWhenTheProcessHasEnded) {
   EXPECT_EQ(daemon.call("filter.show")["filter"]["follow"], json::array({truth.pid()}));
   const json error = daemon.call_error("filter.set", {{"filter", {{"follow", {4194303}}}}});
   EXPECT_NE(error["message"].get<std::string>().find("no such process"), std::string::npos);
+}
+
+// The kernel frees a process some time after its number can be another's.
+TEST(Follow, KeepsAProcessWithTheNumberOfAnEndedOne) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
+  WaitingTruth truth({"reuse", "20"});
+  daemon.set_filter({{"follow", {truth.pid()}}});
+  Stream stream(daemon, {"--event", "sys_enter"});
+  const size_t calls = truth.act()["calls"];
+  const Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), 0);
+  expect_all_but_missed(call_numbers(trace, 0), calls, daemon, "sys_enter");
+}
+
+// A number means the process that has it when the filter is set.
+TEST(Follow, IsOfAProcessAndNotOfItsNumber) {
+  Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getpriority"}}}}}}});
+  std::optional<Puppet> puppet{std::in_place};
+  const pid_t pid = puppet->pid();
+  daemon.set_filter({{"follow", {pid}}});
+  Stream stream(daemon, {"--event", "sys_enter"});
+  puppet->call(1);
+  for (unsigned long number = 2; number <= 20; ++number) {
+    puppet.reset();
+    puppet.emplace(pid);
+    puppet->call(number);
+  }
+  daemon.set_filter({{"follow", {pid}}});
+  puppet->call(21);
+  const Trace trace = stream.finish();
+  EXPECT_EQ(call_numbers(trace, pid), (std::vector<uint64_t>{1, 21}));
 }
 
 TEST(Filter, ChangesLoseNoUnrelatedEvent) {

@@ -14,10 +14,7 @@
 namespace truth {
 namespace {
 
-// A message is kept in one allocation with this header before it (struct msg_msg).
-constexpr size_t kMessageHeader = 48;
 constexpr size_t kPipeBuffer = 40;  // struct pipe_buffer
-constexpr size_t kPage = 4096;
 
 // Sends and receives messages; reports the sizes requested from kmalloc.
 json send_messages() {

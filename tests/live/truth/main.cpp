@@ -20,7 +20,7 @@ const std::map<std::string_view, Action> kActions = {
     {"signal", signals},           {"switch", switches},         {"migrate", migrations},
     {"call", call_once},           {"names", changing_names},    {"kmem", kernel_memory},
     {"oom", out_of_memory},        {"messages", leave_messages}, {"harmless", harmless_calls},
-    {"strings", string_arguments}, {"nodes", memory_of_nodes},
+    {"strings", string_arguments}, {"nodes", memory_of_nodes},   {"reuse", reused_ids},
 };
 
 void become_user(uid_t uid) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Names and process ids that change all the time.
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <linux/sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -27,6 +28,13 @@ pid_t fork_as(pid_t pid) {
     arguments.set_tid_size = 1;
   }
   return static_cast<pid_t>(check(::syscall(SYS_clone3, &arguments, sizeof(arguments)), "clone3"));
+}
+
+// Returns when the kernel has freed the processes that have ended and been waited for, if it does
+// what it is asked to: it waits for what runs under RCU, and they are freed just behind that.
+void let_the_dead_be_freed() {
+  for (int i = 0; i < 5; ++i)
+    check(::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), "membarrier");
 }
 
 void wait_for(pid_t pid) { check(::waitpid(pid, nullptr, 0), "waitpid"); }
@@ -82,6 +90,31 @@ json changing_names(Arguments arguments) {
   }
   rename_self("renamed-last");
   return {{"calls", calls}, {"forks", forks}};
+}
+
+// reuse ROUNDS: in each round a child ends, and another one with its process id and a child of that
+// call getpriority(0, N) when the first one is freed, with two numbers in a row: 1 and 2, 3 and 4.
+json reused_ids(Arguments arguments) {
+  const long rounds = number(arguments, 0, 5);
+  for (long round = 0; round < rounds; ++round) {
+    const auto first = static_cast<unsigned long>(round) * 2;
+    const pid_t ended = fork_as(0);
+    if (ended == 0) ::_exit(0);
+    wait_for(ended);
+    if (fork_as(ended) == 0) {
+      let_the_dead_be_freed();
+      call_number(first + 1);
+      const pid_t child = fork_as(0);
+      if (child == 0) {
+        call_number(first + 2);
+        ::_exit(0);
+      }
+      wait_for(child);
+      ::_exit(0);
+    }
+    wait_for(ended);
+  }
+  return {{"calls", rounds * 2}};
 }
 
 }  // namespace truth

@@ -12,9 +12,6 @@
 namespace truth {
 namespace {
 
-constexpr size_t kMessageHeader = 48;  // struct msg_msg
-constexpr size_t kPage = 4096;
-
 void bind_to_node(int node) {
   const unsigned long nodes = 1UL << node;
   check(::syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 8 * sizeof(nodes)), "set_mempolicy");

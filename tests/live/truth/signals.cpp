@@ -103,7 +103,6 @@ void send_twice_while_blocked(Book& book) {
 }
 
 void fault(Book& book) {
-  constexpr size_t kPage = 4096;
   handle(SIGSEGV, on_fault, 0);
   void* page = ::mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (sigsetjmp(after_fault, 1) == 0) *static_cast<volatile char*>(page) = 1;

@@ -16,7 +16,6 @@
 namespace truth {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kKept = 256;  // bytes of a string
 
 unsigned long number_of(const void* pointer) { return reinterpret_cast<unsigned long>(pointer); }
@@ -172,6 +171,8 @@ void connect_addresses(StringBook& book) {
   local.sun_path[0] = '\0';
   connect_to(book, &local, sizeof(sa_family_t) + 6, "@ppppp");
   connect_to(book, &local, sizeof(local), "@" + std::string(sizeof(local.sun_path) - 1, 'p'));
+  std::memcpy(local.sun_path, "\0one\0two\0", 9);
+  connect_to(book, &local, sizeof(sa_family_t) + 9, "@one@two@");
   sockaddr other = {.sa_family = AF_NETLINK, .sa_data = {}};
   connect_to(book, &other, sizeof(other), "family 16");
   book.expect(SYS_connect, 1, nullptr, nullptr);

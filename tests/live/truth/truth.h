@@ -24,6 +24,10 @@ using nlohmann::json;
 using Arguments = std::span<const std::string>;
 using Action = json (*)(Arguments);
 
+inline constexpr size_t kPage = 4096;
+// Stands before a message in its allocation: struct msg_msg.
+inline constexpr size_t kMessageHeader = 48;
+
 // The actions, one file each subject.
 json getppid_calls(Arguments);  // calls.cpp
 json numbered_calls(Arguments);
@@ -37,6 +41,7 @@ json process_tree(Arguments);
 json rename_threads(Arguments);
 json call_once(Arguments);  // names.cpp
 json changing_names(Arguments);
+json reused_ids(Arguments);
 json exec_chain(Arguments);  // exec.cpp
 json signals(Arguments);     // signals.cpp
 json switches(Arguments);    // sched.cpp
