@@ -22,9 +22,6 @@ def commands_of(build: pathlib.Path) -> dict[pathlib.Path, list[str]]:
     commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         flags = flags_of(entry["command"], entry["file"])
-        while "-include" in flags:
-            at = flags.index("-include")
-            del flags[at : at + 2]
         for source in sources_of(pathlib.Path(entry["file"])):
             if source.suffix == ".cpp" and build not in source.parents:
                 commands[source] = ["clang++-19", *flags, "-w", "-fsyntax-only", str(source)]

@@ -15,17 +15,18 @@ import sys
 
 
 def flags_of(command: str, source: str) -> list[str]:
-    """The compiler's options, without its name, input and output."""
-    # Only GCC has these warnings and parameters.
-    left_out = ("-c", source, "-Wshadow=local", "-Wno-tsan")
+    """The compiler's options, without its name, input, output and precompiled headers."""
+    # Only GCC has these warnings and parameters, and only GCC reads its precompiled headers.
+    left_out = ("-c", source, "-Wshadow=local", "-Wno-tsan", "-Winvalid-pch")
     words = shlex.split(command)[1:]
     words = [word for word in words if word not in left_out and not word.startswith("--param")]
     # With a compiler cache the compiler's name is a second word.
     while words and not words[0].startswith("-"):
         words.pop(0)
-    if "-o" in words:
-        at = words.index("-o")
-        del words[at : at + 2]
+    for option in ("-o", "-include"):
+        while option in words:
+            at = words.index(option)
+            del words[at : at + 2]
     return words
 
 

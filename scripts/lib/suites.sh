@@ -44,7 +44,7 @@ settle() {
 	shift 3
 	tests=$(python3 scripts/lib/results.py failed "$form" "$report.xml")
 	for turn in ${tests:+1 2}; do
-		begin "What failed runs again, alone ($turn of 2): $what"
+		begin "Again, alone ($turn of 2): what failed of the $what"
 		"$@" "$report-$turn.xml" "$tests" || true
 	done
 	read -r good bad < <(python3 scripts/lib/results.py count "$report.xml" "$what" "$results/failures" "$results/unstable" \

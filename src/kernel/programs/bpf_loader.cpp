@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <regex>
 #include <string_view>
 
 #include "base/fd.h"
@@ -46,9 +45,10 @@ namespace {
 
 // The program that made loading fail, from libbpf's log; empty for other failures.
 std::string refused_program(const std::string& log) {
-  static const std::regex pattern("prog '([a-z0-9_]+)': failed to load");
-  std::smatch match;
-  return std::regex_search(log, match, pattern) ? match[1].str() : std::string();
+  const size_t end = log.find("': failed to load");
+  if (end == std::string::npos) return {};
+  const std::string before = log.substr(0, end);
+  return before.substr(before.rfind('\'') + 1);
 }
 
 // The only variable of its section: before loading its initial value, afterwards the memory shared
@@ -67,6 +67,9 @@ std::unexpected<Error> load_failure(int error, const std::string& log) {
                 "the kernel does not allow loading BPF programs ({}): run as root, or with the "
                 "capabilities CAP_BPF and CAP_PERFMON",
                 errno_text(error));
+  // The machine lacks something at the moment: a later start may succeed.
+  if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN)
+    return fail(ExitCode::os, "cannot load the BPF programs: {}", errno_text(error));
   spdlog::debug("{}", log);
   return fail(ExitCode::unavailable, "cannot load the BPF programs: {}; {}", errno_text(error),
               kDebugShowsWhy);
