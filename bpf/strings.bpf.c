@@ -82,7 +82,7 @@ static __always_inline long read_string(union string_record *r, u64 pointer)
 	return length;
 }
 
-/* The path; of an abstract address, whose first byte is a NUL, the name after an @. */
+/* The path. Of an abstract address, whose first byte is a NUL, all bytes, with an @ for each NUL. */
 static __always_inline long read_unix_path(union string_record *r, u64 pointer, u32 size)
 {
 	u32 room = size - sizeof(u16);
@@ -101,9 +101,12 @@ static __always_inline long read_unix_path(union string_record *r, u64 pointer, 
 	}
 	if (room == 1)
 		return 0;
-	r->text[0] = '@';
-	length = bpf_probe_read_user_str(r->text + 1, room, (void *)pointer + 1);
-	return length ? length : 1; /* likewise: the name is empty */
+	if (bpf_probe_read_user(r->text, room, (void *)pointer))
+		return -1;
+	for (u32 i = 0; i < UNIX_PATH_MAX && i < room; i++)
+		if (!r->text[i])
+			r->text[i] = '@';
+	return room;
 }
 
 static __always_inline long read_address(union string_record *r, u64 pointer, u32 size)

@@ -45,13 +45,13 @@ class Examples(unittest.TestCase):
     def test_give_what_the_documented_command_gives(self):
         expected = docker_command()
         self.assertEqual(expected.capabilities, dockerfile().capabilities)
-        self.assertEqual((expected.dropped, expected.seccomp), (["ALL"], "unconfined"))
+        self.assertEqual((expected.dropped, expected.unconfined), (["ALL"], {"seccomp", "apparmor"}))
         self.assertTrue(expected.host_processes and expected.read_only)
         self.assertEqual(set(expected.mounts), {"/run/ktraced", "/var/lib/ktraced", "/sys/fs/bpf", "/sys/kernel/tracing",
                                                 "/sys/fs/cgroup"})
         self.assertEqual(compose(), expected)
         pod = kubernetes()
-        for name in ("user", "capabilities", "command", "host_processes", "read_only", "dropped", "seccomp"):
+        for name in ("user", "capabilities", "command", "host_processes", "read_only", "dropped", "unconfined"):
             self.assertEqual(getattr(pod, name), getattr(expected, name), name)
         for path, (source, read_only) in expected.mounts.items():
             self.assertEqual(pod.mounts[path][1], read_only, path)
@@ -70,7 +70,7 @@ class Examples(unittest.TestCase):
                                                   "readinessProbe", "volumeMounts"})
             self.assertLessEqual(set(container["securityContext"]),
                                  {"privileged", "runAsUser", "runAsGroup", "runAsNonRoot", "allowPrivilegeEscalation",
-                                  "readOnlyRootFilesystem", "capabilities", "seccompProfile"})
+                                  "readOnlyRootFilesystem", "capabilities", "seccompProfile", "appArmorProfile"})
             self.assertIs(container["securityContext"]["privileged"], False)
             for mount in container["volumeMounts"]:
                 self.assertLessEqual(set(mount), {"name", "mountPath", "readOnly", "mountPropagation"})

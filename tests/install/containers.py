@@ -22,7 +22,7 @@ class Container:
     host_processes: bool = False
     read_only: bool = False
     dropped: list[str] = field(default_factory=list)
-    seccomp: str = ""
+    unconfined: set[str] = field(default_factory=set)  # profiles that do not apply: "seccomp", "apparmor"
     files: dict[str, str] = field(default_factory=dict)  # of a mount of kind "files"
     options: list[str] = field(default_factory=list)  # of setpriv, which stands for an engine
 
@@ -41,6 +41,14 @@ def mount_of(text):
     """("/run", ("/run", False)) for "/run:/run"; a named volume is of kind "volume"."""
     source, target, *options = text.split(":")
     return target, (source if source.startswith("/") else "volume", options == ["ro"])
+
+
+def unconfined(option):
+    """"seccomp" for "seccomp=unconfined"."""
+    profile, _, value = option.partition("=")
+    if value != "unconfined":
+        raise AssertionError(f"{option}: what is that?")
+    return profile
 
 
 def docker_command():
@@ -62,7 +70,7 @@ def docker_command():
         elif name == "--cap-drop":
             container.dropped.append(value)
         elif name == "--security-opt":
-            container.seccomp = (value or next(rest)).removeprefix("seccomp=")
+            container.unconfined.add(unconfined(value or next(rest)))
         elif name == "--read-only":
             container.read_only = True
         elif name == "--pid":
@@ -79,10 +87,9 @@ def compose():
     image = dockerfile()
     mounts = dict(mount_of(text) for text in service["volumes"])
     mounts.update({text.split(":")[0]: ("tmpfs", False) for text in service["tmpfs"]})
-    option, = service["security_opt"]
     return Container(user=image.user, capabilities=set(service["cap_add"]), command=image.command, mounts=mounts,
                      host_processes=service["pid"] == "host", read_only=service["read_only"],
-                     dropped=service["cap_drop"], seccomp=option.removeprefix("seccomp="))
+                     dropped=service["cap_drop"], unconfined={unconfined(option) for option in service["security_opt"]})
 
 
 def kubernetes_objects():
@@ -108,4 +115,5 @@ def kubernetes(which="containers"):
                      capabilities=set(security["capabilities"]["add"]), mounts=mounts,
                      command=container.get("command", dockerfile().command), host_processes=pod["hostPID"],
                      read_only=security["readOnlyRootFilesystem"], dropped=security["capabilities"]["drop"],
-                     seccomp=security.get("seccompProfile", {}).get("type", "").lower())
+                     unconfined={kind.lower() for kind in ("seccomp", "appArmor")
+                                 if security.get(f"{kind}Profile") == {"type": "Unconfined"}})

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/predicate/named_value.h"
 
+#include <array>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -63,6 +65,22 @@ auto of(Function function) {
   return [function](uint64_t number) { return function(static_cast<int32_t>(number)); };
 }
 
+// Names by which programs know an error that errno_name() names otherwise.
+constexpr auto kOtherErrors = std::to_array<std::pair<std::string_view, int>>(
+    {{"EWOULDBLOCK", EWOULDBLOCK}, {"ENOTSUP", ENOTSUP}, {"EDEADLOCK", EDEADLOCK}});
+
+std::optional<uint64_t> error_named(std::string_view name) {
+  for (const auto& [other, number] : kOtherErrors)
+    if (other == name) return number;
+  return search(1, kErrnoMax, name, of(errno_name));
+}
+
+std::vector<std::string> error_names() {
+  std::vector<std::string> names = names_in(1, kErrnoMax, of(errno_name));
+  for (const auto& [other, number] : kOtherErrors) names.emplace_back(other);
+  return names;
+}
+
 std::string_view boolean_name(uint64_t value) { return value != 0 ? "true" : "false"; }
 
 }  // namespace
@@ -71,7 +89,7 @@ std::optional<uint64_t> named_value(Meaning meaning, std::string_view name, cons
   switch (meaning) {
     case Meaning::syscall_ret:
     case Meaning::errno_nr:
-      return search(1, kErrnoMax, name, of(errno_name));
+      return error_named(name);
     case Meaning::signo:
     case Meaning::exit_code:
       return search(1, kSignalMax, name, of(signal_name));
@@ -100,7 +118,7 @@ std::vector<std::string> value_names(Meaning meaning, const Schema& schema) {
       return call_names();
     case Meaning::syscall_ret:
     case Meaning::errno_nr:
-      return names_in(1, kErrnoMax, of(errno_name));
+      return error_names();
     case Meaning::signo:
     case Meaning::exit_code:
       return names_in(1, kSignalMax, of(signal_name));

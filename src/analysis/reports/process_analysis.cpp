@@ -176,7 +176,8 @@ void ProcessAnalysis::on_exec(const Item& item) {
   if (const ProcessRow* forker = row_in(item, parent)) rows_[number].parent = ref_to(*forker);
 }
 
-// The status of a process is that of its main thread; if all threads were ended together, theirs.
+// The status of a process is that of its last thread: if all were ended together, that of all. Of
+// traces that do not say which one that was, it is the main thread's.
 void ProcessAnalysis::on_exit(const Item& item) {
   const auto& [from, plan, record, names] = item;
   const uint32_t tid = id_in(plan.pid, record);
@@ -186,8 +187,7 @@ void ProcessAnalysis::on_exit(const Item& item) {
   const bool is_last =
       plan.group_dead ? value_or_zero(plan.group_dead, record) != 0 : tid == row->pid;
   const int32_t code = int_in(plan.exit_code, record);
-  if (plan.exit_code && (tid == row->pid || (is_last && row->exit_code.value_or(0) == 0)))
-    if (row->exit_code.value_or(0) == 0) row->exit_code = code;
+  if (plan.exit_code && (is_last || (tid == row->pid && !row->end_ns))) row->exit_code = code;
   if (is_last) end_process(*row, record.ts());
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/c_text.h"
 #include "base/text/plain_text.h"
 
 namespace ktraced {
@@ -18,14 +19,16 @@ constexpr size_t kLengthMax = 64;
 constexpr size_t kPartMin = 3;
 constexpr size_t kMatchesMax = 3;
 
-// Edit distance: insertions, deletions, replacements and swaps of adjacent letters.
+// Edit distance: insertions, deletions, replacements and swaps of adjacent letters. Lower and upper
+// case are the same.
 size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<size_t> before(to.size() + 1), row(to.size() + 1), next(to.size() + 1);
   for (size_t j = 0; j < row.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= from.size(); ++i) {
     next[0] = i;
     for (size_t j = 1; j <= to.size(); ++j) {
-      next[j] = std::min({row[j - 1] + (from[i - 1] != to[j - 1]), row[j] + 1, next[j - 1] + 1});
+      next[j] = std::min({row[j - 1] + (upper_char(from[i - 1]) != upper_char(to[j - 1])),
+                          row[j] + 1, next[j - 1] + 1});
       if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
         next[j] = std::min(next[j], before[j - 2] + 1);
     }
@@ -63,8 +66,8 @@ std::vector<std::string_view> near_matches(std::string_view typed, const KnownNa
   using Ranked = std::pair<size_t, std::string_view>;
   std::vector<Ranked> near, parts;
   for (const std::string_view name : names.all()) {
+    if (typed == name) continue;  // it exists, but not in this place
     const size_t distance = edit_distance(typed, name);
-    if (distance == 0) continue;  // it exists, but not in this place
     if (distance <= 1 + typed.size() / 4 && distance < name.size())
       near.emplace_back(distance, name);
     else if (is_part(typed, name) || is_part(name, typed))

@@ -29,10 +29,12 @@ std::vector<CsvTable> file_tables(const std::string& actor) {
 }
 
 std::vector<CsvTable> process_tables(const std::string& actor) {
-  return {{"processes",
-           actor + ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
-                   "threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
-                   "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because"}};
+  return {
+      {"processes",
+       actor +
+           ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
+           "threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
+           "end.signal.name,end.signal.from,end.signal.from.pid,end.signal.from.comm,end.because"}};
 }
 
 std::vector<CsvTable> kmem_tables(const std::string& actor) {
@@ -118,7 +120,10 @@ std::string csv_line(const json& row, const std::vector<std::string>& columns) {
   std::string line;
   for (const std::string& column : columns) {
     if (&column != &columns.front()) line += ',';
-    line += csv_value(value_at(row, column));
+    const json& value = value_at(row, column);
+    const bool members_follow = std::ranges::any_of(
+        columns, [&](const std::string& other) { return other.starts_with(column + "."); });
+    line += csv_value(value.is_object() && members_follow ? json() : value);
   }
   line += '\n';
   return line;

@@ -82,12 +82,18 @@ std::vector<ConfigSpan> in_window(std::vector<ConfigSpan> spans, const TimeWindo
   return spans;
 }
 
+// Was nothing recorded for a time between two successive traces? One that continues another begins
+// with the nanosecond after its last.
+bool is_gap(const TraceReader& before, const TraceReader& after) {
+  return after.begin_ns() > before.end_ns() + 1;
+}
+
 // Events that may be missing before the first record of a trace, as losses with count 0. This
 // concerns CPUs whose beginning was overwritten, and all CPUs of a trace that does not continue the
 // previous one.
 std::vector<LossItem> beginning_of(const History& history, uint32_t source) {
   const TraceReader& trace = history.traces()[source];
-  const bool after_gap = source != 0 && trace.begin_ns() > history.traces()[source - 1].end_ns();
+  const bool after_gap = source != 0 && is_gap(history.traces()[source - 1], trace);
   std::vector<LossItem> losses;
   for (const CpuAccount& cpu : trace.manifest().cpus) {
     const bool overwritten =
@@ -111,7 +117,7 @@ std::vector<LossItem> losses_of(const TraceReader& trace, const History::Unreada
 
 // Adds a caveat if nothing was recorded between two successive traces.
 void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts& facts) {
-  if (after.begin_ns() <= before.end_ns()) return;
+  if (!is_gap(before, after)) return;
   if (after.begin_ns() <= facts.begin_ns || before.end_ns() >= facts.end_ns) return;
   facts.caveat(
       fmt::format("nothing was recorded for {:.3f} s before {}",

@@ -39,15 +39,20 @@ void describe_control(ConfigSection& control, Config& config) {
                  kReadersSee, config.control.readers_see);
 }
 
-// Each directory has its own traces, limits and removal.
-void check_directories(const ConfigNode& root, const Config& config) {
+// Sockets and directories that may not be the same: each directory has its own traces, limits and
+// removal.
+void check_paths(const ConfigNode& root, const Config& config) {
+  const auto normal = [](const std::filesystem::path& path) {
+    return (path / "").lexically_normal();
+  };
+  const auto metrics = root.member("metrics");
+  if (const auto listen = metrics ? metrics->member("listen") : std::nullopt;
+      listen && normal(config.metrics.listen) == normal(config.control.socket))
+    listen->problem("must be another one than control.socket");
   const auto stream = root.member("stream");
   const auto output = stream && config.stream.output ? stream->member("output") : std::nullopt;
   const auto directory = output ? output->member("directory") : std::nullopt;
   if (!directory) return;
-  const auto normal = [](const std::filesystem::path& path) {
-    return (path / "").lexically_normal();
-  };
   if (normal(config.stream.output->directory) == normal(config.flight.directory))
     directory->problem("must be another one than flight.directory");
 }
@@ -95,7 +100,7 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
   root.directory(
       {"bpffs", "Absolute path below a mounted bpffs, where programs and rings are pinned."},
       config.bpffs);
-  root.check([&](const ConfigNode& node) { check_directories(node, config); });
+  root.check([&](const ConfigNode& node) { check_paths(node, config); });
 }
 
 Result<Config> parse_config(std::span<const ConfigText> files, const EventGroups& groups) {

@@ -150,11 +150,12 @@ Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
 
 json description(const TracerParts& tracer, const Session& session) {
   const uint64_t now = boottime_ns();
+  const uint64_t wall_now = now + static_cast<uint64_t>(clock_offset_ns());
   return {{"protocol", kProtocolVersion},
           {"session", session.name},
           {"uuid", uuid_text(tracer.metadata.uuid())},
           {"schema", schema_to_json(tracer.schema)},
-          {"clock", {{"boottime_ns", now}, {"realtime_ns", clock_ns(CLOCK_REALTIME)}}},
+          {"clock", {{"boottime_ns", now}, {"realtime_ns", wall_now}}},
           {"kernel", tracer.metadata.kernel_release()}};
 }
 

@@ -36,7 +36,7 @@ std::vector<Eviction> evictions(std::vector<StoredTrace> traces, const Retention
   std::vector<Eviction> evicted;
   for (const StoredTrace& trace : traces) {
     if (!total.exceeds(limits)) break;
-    if (is_protected(trace)) continue;
+    if (trace.has_other_files || is_protected(trace)) continue;
     evicted.push_back(
         {.name = trace.name, .bytes = trace.bytes, .over_count = total.count > limits.max_count});
     total.bytes -= trace.bytes;

@@ -188,6 +188,7 @@ Result<> TraceSeries::make_room(uint32_t max_files) {
   if (!unfinished) return propagate(unfinished);
   std::vector<StoredTrace> traces = std::move(*listed);
   for (StoredTrace& trace : *unfinished) traces.push_back(std::move(trace));
+  std::erase_if(traces, &StoredTrace::has_other_files);
   files_ = traces.size();
   for (const std::string& name :
        superfluous(traces, {.max_count = max_files - 1, .max_bytes = UINT64_MAX}, "")) {

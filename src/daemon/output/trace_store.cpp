@@ -60,14 +60,22 @@ Result<> for_each_in_store(const fs::path& directory, auto&& visit) {
 // Hidden entries are in no list.
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
+// The name of something in a directory that no trace has; empty: there is none.
+Result<std::string> other_part(const fs::path& path) {
+  std::string other;
+  auto read = for_each_entry(path, [&](const fs::directory_entry& part) {
+    const std::string name = part.path().filename();
+    if (std::ranges::find(kParts, name) == kParts.end()) other = name;
+  });
+  if (!read) return propagate(read);
+  return other;
+}
+
 // A directory that has only files of a trace, though perhaps not all of them.
 bool has_parts_only(const fs::path& path) {
   if (!S_ISDIR(status_of(path).st_mode)) return false;
-  bool ours = true;
-  const auto read = for_each_entry(path, [&](const fs::directory_entry& part) {
-    ours &= std::ranges::find(kParts, part.path().filename().string()) != kParts.end();
-  });
-  return read && ours;
+  const auto other = other_part(path);
+  return other && other->empty();
 }
 
 bool is_unfinished(const fs::path& path) {
@@ -86,12 +94,20 @@ StoredTrace stored_trace(const fs::path& path) {
   return {.name = path.filename(),
           .bytes = bytes_of_trace(path),
           .written_ns = written_ns(path),
-          .kept = has_keep_mark(path).value_or(true)};
+          .kept = has_keep_mark(path).value_or(true),
+          .has_other_files = !has_parts_only(path)};
 }
 
-// Removes a trace, finished or not. It is renamed first, so that a partly removed trace is never
-// read.
+// Removes a trace, finished or not, but never what else somebody has put there. It is renamed
+// first, so that a partly removed trace is never read.
 Result<> remove_at(const fs::path& path) {
+  auto other = other_part(path);
+  if (!other) return propagate(other);
+  if (!other->empty())
+    return fail(ExitCode::io,
+                "cannot remove {}: '{}' in it is no part of a trace; move it elsewhere, or remove "
+                "the directory yourself",
+                path.string(), *other);
   const fs::path removing =
       path.parent_path() / (std::string(kRemoving) + path.filename().string());
   std::error_code error;

@@ -25,9 +25,10 @@ namespace ktraced {
 // A trace directory.
 struct StoredTrace {
   std::string name;
-  uint64_t bytes = 0;       // of all its files
-  uint64_t written_ns = 0;  // of its manifest: see written_time_in()
-  bool kept = false;        // has the mark, or it cannot be determined
+  uint64_t bytes = 0;            // of all its files
+  uint64_t written_ns = 0;       // of its manifest: see written_time_in()
+  bool kept = false;             // has the mark, or it cannot be determined
+  bool has_other_files = false;  // some that no trace has: it cannot be removed
 };
 
 // The size of all files of a trace, finished or not.

@@ -3,13 +3,20 @@
 
 #include <algorithm>
 
+#include "base/text/c_text.h"
+
 namespace ktraced {
 namespace {
 
+// Means itself to every shell, wherever it stands: letters, digits, bytes outside of ASCII, and a
+// few signs.
+bool is_plain(char c) {
+  return is_word_char(c) || static_cast<unsigned char>(c) >= 0x80 ||
+         std::string_view("@%+=:,./-").contains(c);
+}
+
 void append_quoted(std::string_view word, std::string& out) {
-  static constexpr std::string_view kQuoted = " \t\n\r\v\f'\"\\";
-  const auto is_quoted = [](char c) { return c == LOCATED_WORD_BLANK || kQuoted.contains(c); };
-  if (!word.empty() && std::ranges::none_of(word, is_quoted)) {
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) {
     out += word;
     return;
   }

@@ -10,7 +10,8 @@
 namespace ktraced {
 
 // The words of a recorded text (LOCATED_WORD_BLANK in bpf/records.h) as a shell reads them: in
-// single quotes if they are empty, or have white space, quotes or backslashes in them.
+// single quotes if they are empty, or have anything in them that may mean something else to a
+// shell.
 [[nodiscard]] std::string quoted_words(std::string_view recorded);
 
 // The text of a field as it is shown: text_of(), or the quoted words. Valid as long as the record's

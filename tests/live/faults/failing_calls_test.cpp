@@ -79,7 +79,7 @@ void expect_clear_outcome(const std::string& fault, const fs::path& log) {
     daemon.call("snapshot.take");
     EXPECT_EQ(daemon.stop().exit_code, 0);
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("did not come up; it wrote: "));
+    EXPECT_THAT(error.what(), HasSubstr("did not come up"));
     EXPECT_THAT(error.what(), HasSubstr("ktraced: "));
   }
   EXPECT_TRUE(fs::is_empty(bpffs.path())) << "pins are left";
@@ -93,6 +93,19 @@ size_t step_of(size_t usual, size_t of_whole) {
   const char* chosen = std::getenv("KTRACED_FAULT_STEP");
   if (chosen != nullptr) return std::stoul(chosen);
   return static_cast<size_t>(usual_or_whole(static_cast<long>(usual), static_cast<long>(of_whole)));
+}
+
+// With other exit codes than this one, the service manager tries no further start.
+TEST(FailingCalls, OfBpfForLackOfMemoryEndInAStartThatIsTriedAgain) {
+  TempDir directory;
+  try {
+    Daemon daemon(config_of_faults(),
+                  with_fault("bpf", "error=ENOMEM:when=20+", directory.path() / "log"));
+    ADD_FAILURE() << "it started without memory";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("out of memory"));
+    EXPECT_THAT(error.what(), HasSubstr("exit code 71"));
+  }
 }
 
 TEST(FailingCalls, OfBpfEndInAMessageOrAnUnavailableEvent) {

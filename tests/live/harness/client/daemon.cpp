@@ -49,8 +49,11 @@ void Daemon::start() {
       return false;
     }
   };
-  if (!eventually([&] { return !running() || up(); }) || !running())
-    throw std::runtime_error("the daemon did not come up; it wrote: " + log());
+  if (!eventually([&] { return !running() || up(); }) || !running()) {
+    const std::string how =
+        running() ? "" : fmt::format(" (exit code {})", process_->wait().exit_code);
+    throw std::runtime_error(fmt::format("the daemon did not come up{}; it wrote: {}", how, log()));
+  }
 }
 
 Daemon::~Daemon() {

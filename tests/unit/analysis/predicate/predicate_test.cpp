@@ -69,6 +69,7 @@ TEST_F(PredicateTest, KnowsSystemCallsOfEachAbi) {
 
 TEST_F(PredicateTest, KnowsErrorsAndFlags) {
   EXPECT_TRUE(matches("ret == -ENOENT", exit_of(257, -2)));
+  EXPECT_TRUE(matches("ret == -EWOULDBLOCK", exit_of(257, -11))) << "EAGAIN";
   rec_signal_generate signal{};
   signal.sig = 9;
   EXPECT_TRUE(matches("sig == SIGKILL", make_record(EVENT_signal_generate, 10, 100, signal)));

@@ -148,14 +148,27 @@ TEST_F(ProcessAnalysisTest, TakesArgumentsAndParentFromExecIfTheyAreThere) {
   EXPECT_FALSE(process(kChild).forked);
 }
 
-TEST_F(ProcessAnalysisTest, TheStatusIsThatOfTheMainThreadOrOfAll) {
+TEST_F(ProcessAnalysisTest, TheStatusIsThatOfTheLastThread) {
   fork(100, kMake, kChild, kChild);
   fork(110, kChild, kThread, kChild);
-  exit(150, kChild, 0, false);  // only its main thread
+  exit(150, kChild, 5 << 8, false);  // only its main thread
   EXPECT_FALSE(process(kChild).end_ns);
   exit(160, kThread, 7 << 8, true);
   EXPECT_EQ(process(kChild).exit_code, 7 << 8);
   EXPECT_EQ(process(kChild).end_ns, 160U);
+  exit(161, kChild, 5 << 8, false);  // recorded late
+  EXPECT_EQ(process(kChild).exit_code, 7 << 8);
+}
+
+TEST_F(ProcessAnalysisTest, TheStatusIsThatOfTheSignalThatEndsTheLastThread) {
+  fork(100, kMake, kChild, kChild);
+  fork(110, kChild, kThread, kChild);
+  exit(150, kChild, 5 << 8, false);
+  signal(155, 812, kChild, kSigterm);
+  exit(160, kThread, kSigterm, true);
+  EXPECT_EQ(process(kChild).exit_code, kSigterm);
+  ASSERT_TRUE(process(kChild).killer);
+  EXPECT_EQ(process(kChild).killer->tid, 812U);
 }
 
 TEST_F(ProcessAnalysisTest, NamesWhoSentTheSignalThatEndedIt) {

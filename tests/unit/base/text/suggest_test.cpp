@@ -29,6 +29,7 @@ TEST(Suggest, PrefersNamesThatDifferByFewerLetters) {
   EXPECT_THAT(near_matches("opennat", {"open", "openat", "openat2"}), ElementsAre("openat"));
   EXPECT_THAT(near_matches("tid", {"pid", "uid", "comm"}), ElementsAre("pid", "uid"));
   EXPECT_THAT(near_matches("ste", {"set", "sum"}), ElementsAre("set")) << "one swap";
+  EXPECT_THAT(near_matches("OPENAT", {"openat", "openat2"}), ElementsAre("openat"));
   EXPECT_THAT(near_matches("pid", {"pid"}), IsEmpty());
   EXPECT_THAT(near_matches("e", {"sched", "kfree"}), IsEmpty());
   EXPECT_THAT(near_matches("x", {"y"}), IsEmpty()) << "no letter is the same";

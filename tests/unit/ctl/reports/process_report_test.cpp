@@ -126,10 +126,10 @@ TEST_F(ProcessReportTest, PrintsCommaSeparatedValues) {
   EXPECT_EQ(lines()[0],
             "pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,"
             "uncertain,threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
-            "end.signal.name,end.signal.from.pid,end.signal.from.comm,end.because");
+            "end.signal.name,end.signal.from,end.signal.from.pid,end.signal.from.comm,end.because");
   EXPECT_EQ(lines()[3],
             "10,,\"cc,\"\"1\"\"\",1000001000,,9,make,1000,true,2000,,0,1,0,,,,,,killed,1000003000,,"
-            "SIGTERM,8,sh,");
+            "SIGTERM,,8,sh,");
 }
 
 TEST_F(ProcessReportTest, PrintsOtherTablesOnRequest) {

@@ -62,6 +62,17 @@ TEST_F(ReportCaveats, KmemHasCaveatsForEventsBeforeAGapBetweenTraces) {
               HasSubstr("nothing was recorded for 7.000 s before later"));
 }
 
+TEST_F(ReportCaveats, ATraceThatContinuesAnotherHasNoGapBefore) {
+  const TraceSpec first = spec(kSecond);
+  TraceSpec next = spec(first.end_ns + 1);
+  next.packets = {{.cpu = 0, .records = {kmalloc_at(first.end_ns + 1, 0x7000)}}};
+  const json actual =
+      report(ReportCommand::Kind::kmem, {write(first, {}, "first"), write(next, {}, "next")});
+  EXPECT_EQ(actual["types"]["kmalloc"]["held"], 2);
+  EXPECT_EQ(actual["types"]["kmalloc"]["uncertain"], 0);
+  EXPECT_THAT(actual["caveats"], ElementsAre());
+}
+
 // 9 runs on CPU 0 when the second packet begins, which is damaged.
 TEST_F(ReportCaveats, SchedDoesNotKnowWhatRanInAnUnreadablePart) {
   auto change = [](uint64_t ts, int32_t from, int32_t to) {

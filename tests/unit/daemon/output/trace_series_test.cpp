@@ -91,6 +91,20 @@ TEST_F(TraceSeriesTest, KeepsTheNewestIncludingTracesOfAnotherDaemon) {
   EXPECT_EQ(series.counts().evicted, 3U) << "the one left, and two of its own";
 }
 
+TEST_F(TraceSeriesTest, RemovesNoDirectoryThatSomebodyElseHasPutThere) {
+  const fs::path mine = directory() / "stream-mine";
+  fs::create_directories(mine);
+  std::ofstream(mine / "manifest.json") << "{}";
+  std::ofstream(mine / "code.c") << "x";
+  TraceSeries series = this->series();
+  take_all(series, {metadata_packet(200)}, 1);
+  ASSERT_TRUE(series.finish_trace());
+  take_all(series, {metadata_packet(300)}, 1);
+  EXPECT_TRUE(fs::exists(mine / "code.c"));
+  EXPECT_EQ(series.files(), 1U);
+  EXPECT_EQ(series.counts().evicted, 1U) << "its own first one";
+}
+
 TEST_F(TraceSeriesTest, CountsTheBytesOfFinishedTracesAndOfTheOneThatItWrites) {
   FakeDrain drain(2, 5);
   TraceSeries series = this->series();

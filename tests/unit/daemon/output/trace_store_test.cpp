@@ -144,6 +144,15 @@ TEST_F(TraceStoreTest, RemovesOnlyTraces) {
   EXPECT_TRUE(fs::exists(root / "no-trace"));
 }
 
+TEST_F(TraceStoreTest, KeepsWhatSomebodyHasPutIntoATrace) {
+  make_trace("webapp", 1);
+  std::ofstream(root / "webapp/thesis.tex") << "x";
+  const auto removed = TraceStore(root).remove("webapp");
+  ASSERT_FALSE(removed);
+  EXPECT_THAT(removed.error().message, HasSubstr("'thesis.tex' in it is no part of a trace"));
+  EXPECT_TRUE(fs::exists(root / "webapp/thesis.tex"));
+}
+
 TEST_F(TraceStoreTest, KnowsNamesInUse) {
   make_trace("a", 1);
   make_trace("b.partial", 1);

@@ -14,6 +14,10 @@ TEST(WordText, QuotesWordsAsAShellReadsThem) {
   EXPECT_EQ(quoted_words("echo  x "), "echo '' x ''") << "empty ones";
   EXPECT_EQ(quoted_words("it's"), "'it'\\''s'");
   EXPECT_EQ(quoted_words("\"a\" a\\n a\nb"), "'\"a\"' 'a\\n' 'a\nb'");
+  EXPECT_EQ(quoted_words("ls * a|b $HOME #x ~ {a,b} `id`"),
+            "ls '*' 'a|b' '$HOME' '#x' '~' '{a,b}' '`id`'");
+  EXPECT_EQ(quoted_words("/a/b_c.d @x:y 50% a+b,c caf\xc3\xa9"),
+            "/a/b_c.d @x:y 50% a+b,c caf\xc3\xa9");
   EXPECT_EQ(quoted_words(""), "");
 }
 
