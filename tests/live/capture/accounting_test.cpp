@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "harness/client/stream.h"
@@ -52,18 +50,6 @@ TEST(Accounting, ShowsEveryCallWhenRingsAreLarge) {
   EXPECT_EQ(trace.events("sys_enter", truth.pid()).size(), static_cast<size_t>(calls));
   EXPECT_EQ(trace.lost(), 0);
   EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], calls);
-}
-
-// CPU time of a process, in clock ticks.
-long cpu_ticks(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string skipped;
-  for (int field = 3; field < 14; ++field) fields >> skipped;
-  long user = 0, system = 0;
-  fields >> user >> system;
-  return user + system;
 }
 
 class RingSize : public testing::TestWithParam<int> {};

@@ -54,11 +54,11 @@ TEST_F(Commands, AreKnownOfProcessesThatDoNotExec) {
   const std::string expected = "sh -c '" + std::string(kEcho) + "' 'it'\\''s old' ";
   echo_.wake();
   const std::string trace = snapshot();
-  EXPECT_EQ(queried(trace, echo_.pid()), expected + "\\x1b[31m");
+  EXPECT_EQ(queried(trace, echo_.pid()), expected + "'\\x1b[31m'");
   const json row = reported(trace, echo_.pid());
   EXPECT_EQ(row["execs"], 0);
   EXPECT_GT(row["argv_read_ns"], row["start_ns"]);
-  EXPECT_EQ(row["argv"], expected + "\x1b[31m");
+  EXPECT_EQ(row["argv"], expected + "'\x1b[31m'");
 }
 
 TEST_F(Commands, OfARecordingAreThoseOfItsBeginUntilAnExec) {

@@ -8,9 +8,7 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 #include <thread>
 
 #include "harness/client/daemon.h"
@@ -40,18 +38,6 @@ json soak_config() {
   return config;
 }
 
-// User and system time of a process, in seconds.
-double processor_seconds(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::istringstream words(text.substr(text.rfind(')') + 2));
-  std::string word;
-  for (int i = 0; i < 11; ++i) words >> word;
-  double user = 0, system = 0;
-  words >> user >> system;
-  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
 struct Usage {
   size_t memory_kb = 0, descriptors = 0;
   double processor_s = 0;
@@ -61,7 +47,8 @@ struct Usage {
 Usage usage_of(pid_t pid) {
   return {.memory_kb = resident_kb_beside_rings(pid),
           .descriptors = open_descriptors(pid),
-          .processor_s = processor_seconds(pid),
+          .processor_s =
+              static_cast<double>(cpu_ticks(pid)) / static_cast<double>(::sysconf(_SC_CLK_TCK)),
           .at = Clock::now()};
 }
 

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -147,6 +148,17 @@ size_t open_descriptors(pid_t pid) {
   return static_cast<size_t>(
       std::ranges::distance(std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid)),
                             std::filesystem::directory_iterator()));
+}
+
+long cpu_ticks(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  long user = 0, system = 0;
+  fields >> user >> system;
+  return user + system;
 }
 
 bool eventually(const std::function<bool()>& done) {

@@ -78,6 +78,9 @@ Finished run(const Command& command, std::string_view input = "");
 // How many file descriptors a process has open.
 [[nodiscard]] size_t open_descriptors(pid_t pid);
 
+// User and system time of a process, in clock ticks.
+[[nodiscard]] long cpu_ticks(pid_t pid);
+
 // Calls `done` until it is true; false if that never happens.
 bool eventually(const std::function<bool()>& done);
 

@@ -15,7 +15,7 @@ namespace ktraced::live {
 // says otherwise.
 [[nodiscard]] json flight_config(json flight = json::object());
 
-// The same for these processes alone.
+// flight_config() with a filter for these processes.
 [[nodiscard]] json flight_config_for(const std::vector<pid_t>& pids, json flight = json::object());
 
 // Takes a snapshot and returns the numbers of a process in it.
