@@ -24,68 +24,6 @@ FLOORS = {
     "decoders": {"analysis", "trace", "schema", "base"},
     "ctl": {"decoders", "analysis", "trace", "schema", "base"},
 }
-# The rooms of each floor, and the rooms of the same floor that each may include. A floor's own name
-# stands for the files that lie in no room. What is not named here may include no other room.
-ROOMS = {
-    # Headers of bpf/ in folders of their own. Circles of files are found all the same.
-    "bpf": {"bpf/arena", "bpf/emit", "bpf/state"},
-    "bpf/arena": {"bpf"},
-    "bpf/emit": {"bpf", "bpf/arena"},
-    "bpf/state": {"bpf"},
-    "base/files": {"base"},
-    "base/text": {"base"},
-    "trace/metadata": {"trace/packet"},
-    "trace/directory": {"trace/packet", "trace/metadata"},
-    "trace/merge": {"trace/packet", "trace/directory"},
-    "kernel/programs": {"kernel/arena", "kernel/pins"},
-    "kernel/rings": {"kernel/arena", "kernel/pins", "kernel/programs"},
-    "kernel/filters": {"kernel/programs", "kernel/symbols"},
-    "kernel/tracepoints": {"kernel/programs"},
-    "kernel/symbols": {"kernel/programs", "kernel/tracepoints"},
-    "kernel/probes": {"kernel/programs", "kernel/symbols"},
-    "kernel/calls": {"kernel/pins", "kernel/programs"},
-    "kernel/catchers": {"kernel/programs", "kernel/symbols"},
-    "daemon/access": {"daemon/runtime"},
-    "daemon/programs": {"daemon/runtime"},
-    "daemon/log": {"daemon/runtime"},
-    "daemon/events": {"daemon/config", "daemon/programs", "daemon/runtime"},
-    "daemon/sessions": {"daemon/events"},
-    "daemon/stream": {"daemon/runtime"},
-    "daemon/capture": {"daemon/config", "daemon/events", "daemon/programs", "daemon/runtime", "daemon/sessions", "daemon/stream"},
-    "daemon/output": {"daemon/access", "daemon/capture", "daemon/config", "daemon/runtime"},
-    "daemon/snapshots": {"daemon/access", "daemon/capture", "daemon/config", "daemon/output", "daemon/runtime"},
-    "daemon/control": {"daemon/access", "daemon/capture", "daemon/config", "daemon/log", "daemon/output", "daemon/runtime", "daemon/sessions", "daemon/snapshots"},
-    "daemon/metrics": {"daemon/capture", "daemon/config", "daemon/output", "daemon/runtime", "daemon/sessions", "daemon/snapshots"},
-    "daemon/service": {"daemon/runtime"},
-    "daemon": {"daemon/access", "daemon/capture", "daemon/config", "daemon/control", "daemon/log", "daemon/metrics", "daemon/output", "daemon/runtime", "daemon/service", "daemon/snapshots"},
-    "analysis": {"analysis/coverage"},
-    "analysis/intervals": {"analysis", "analysis/coverage"},
-    "analysis/predicate": {"analysis/coverage"},
-    "analysis/reports": {"analysis", "analysis/coverage", "analysis/intervals"},
-    "decoders/printfmt": {"decoders/text"},
-    "decoders/ftrace": {"decoders/printfmt", "decoders/text"},
-    "decoders/json": {"decoders/ftrace", "decoders/text"},
-    "decoders/kmemtrace": {"decoders/text"},
-    "decoders/process": {"decoders/ftrace", "decoders/text"},
-    "decoders/perfetto": {"decoders/ftrace", "decoders/json", "decoders/text"},
-    "decoders/tracedat": {"decoders/ftrace", "decoders/text"},
-    "ctl/input": {"ctl/selection", "ctl/terminal"},
-    "ctl/exports": {"ctl/input", "ctl/selection", "ctl/terminal"},
-    "ctl/live": {"ctl/input", "ctl/terminal"},
-    "ctl/printing": {"ctl/input", "ctl/live", "ctl/selection"},
-    "ctl/csv": {"ctl/input"},
-    "ctl/reports": {"ctl/csv", "ctl/input", "ctl/live", "ctl/terminal"},
-    "ctl/html": {"ctl/input", "ctl/reports", "ctl/terminal"},
-    "ctl/rates": {"ctl/input", "ctl/live", "ctl/reports", "ctl/terminal"},
-    "ctl/top": {"ctl/input", "ctl/rates", "ctl/terminal"},
-    "ctl/views": {"ctl/input", "ctl/live", "ctl/terminal"},
-    "ctl/command_line": {"ctl/commands", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/selection", "ctl/top"},
-    "ctl/completion": {"ctl/command_line", "ctl/csv", "ctl/input", "ctl/live", "ctl/printing", "ctl/reports", "ctl/top"},
-    "ctl/query": {"ctl/terminal"},
-    "ctl/tables": {"ctl/input", "ctl/query", "ctl/reports", "ctl/selection"},
-    "ctl/commands": {"ctl/exports", "ctl/input", "ctl/live", "ctl/printing", "ctl/query", "ctl/reports", "ctl/selection", "ctl/tables", "ctl/terminal", "ctl/views"},
-    "ctl": {"ctl/command_line", "ctl/commands", "ctl/completion", "ctl/html", "ctl/reports", "ctl/terminal", "ctl/top"},
-}
 # Sources of one room, at most; more hold a second idea.
 ROOM_SIZE = 24
 # What the C++ side may see of bpf/.
@@ -94,6 +32,9 @@ SHARED_WITH_BPF = {"bpf/types.h", "bpf/records.h", "bpf/shared_state.h"}
 GENERATED = {"configured_paths.h": "base", "ktraced.skel.h": "kernel", "ktraced_probe.skel.h": "kernel",
              "ktraced_call.skel.h": "kernel"}
 
+# A row of the table of rooms: the name, what it knows, the rooms of its floor that it may include.
+ROW = re.compile(r"^\| \**`([a-z_/]+)`\** \|([^|]*)\|([^|]*)\|$", re.MULTILINE)
+TABLE = "docs/architecture.md"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 SOURCES = (".h", ".hpp", ".c", ".cpp")
 
@@ -126,31 +67,44 @@ def room(path):
     return path.rpartition("/")[0].removeprefix("src/")
 
 
-def breach_of_room(here, there):
+def rooms_in(table):
+    """The rooms of each floor, and the rooms of the same floor that each may include. A floor's own
+    name stands for the files that lie in no room."""
+    rooms = {}
+    for name, _, included in ROW.findall(table):
+        floor = name.split("/")[0]
+        rooms[name] = {other if other == floor else f"{floor}/{other}" for other in re.findall(r"`(\w+)`", included)}
+    return rooms
+
+
+def breach_of_room(rooms, here, there):
     """Why a file of one room may not include a file of another one on the same floor, or None."""
-    allowed = ROOMS.get(here, set())
+    allowed = rooms.get(here, set())
     if here == there or there in allowed:
         return None
     return f"{here} may include {', '.join(sorted(allowed)) or 'no other room'} of its floor; not {there}"
 
 
-def breaches_of_size(root):
-    """Rooms with too many sources, and rooms that do not say what they are for."""
+def breaches_of_size(root, rooms):
+    """Rooms with too many sources, and rooms and rows of the table that lack each other."""
     files = {}
     for path in sources(root):
         files.setdefault(room(path), []).append(path)
     for name, paths in files.items():
         if len(paths) > ROOM_SIZE:
             yield f"src/{name}: {len(paths)} sources; at most {ROOM_SIZE} fit in a folder"
-        if name.split("/")[0] != "bpf" and not (root / "src" / name / "README.md").is_file():
-            yield f"src/{name}: has no README.md that says what it is for"
+        if name not in rooms and place(paths[0]) in {*FLOORS, "bpf"}:
+            yield f"src/{name}: is not in the table of {TABLE}"
+    for name in rooms:
+        if "/" in name and name not in files:
+            yield f"{TABLE}: there is no room {name}"
 
 
-def breach_of_floor(including, included):
+def breach_of_floor(rooms, including, included):
     """Why this #include is not allowed, or None."""
     here, there = place(including), place(included)
     if here == there:
-        return breach_of_room(room(including), room(included))
+        return breach_of_room(rooms, room(including), room(included))
     if here == "bpf":
         return "the BPF side includes nothing of src/"
     if there == "bpf":
@@ -195,6 +149,7 @@ def circles(graph):
 def breaches(root):
     """All breaches as lines of text."""
     graph, problems = {}, []
+    rooms = rooms_in((root / TABLE).read_text())
     for path in sources(root):
         if place(path) not in FLOORS and place(path) != "bpf":
             problems.append(f"{path}: {place(path)} is no floor; see FLOORS in this test")
@@ -205,10 +160,10 @@ def breaches(root):
             problem = breach_of_form(path, quote, name, included)
             if included and not problem:
                 graph[path].append(included)
-                problem = breach_of_floor(path, included)
+                problem = breach_of_floor(rooms, path, included)
             if problem:
                 problems.append(f'{path}: #include "{name}": {problem}')
-    problems += breaches_of_size(root)
+    problems += breaches_of_size(root, rooms)
     problems += ["a circle: " + " -> ".join(circle) for circle in circles(graph)]
     return problems
 
