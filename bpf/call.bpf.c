@@ -46,7 +46,7 @@ static __always_inline int record_return(const struct pt_regs *regs, u64 ret)
 	return EMIT(sys_exit, &r, sessions);
 }
 
-/* The same functions, with their result as second argument. */
+/* The return of __x64_sys_NAME(regs) and the like: the second argument is the result. */
 SEC("?fexit")
 int call_returned(u64 *ctx)
 {

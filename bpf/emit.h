@@ -57,7 +57,7 @@ static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u
 	return 0;
 }
 
-/* The same for a record of now. */
+/* emit_at() for a record of now. */
 static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions)
 {
 	return emit_at(bpf_ktime_get_boot_ns(), r, id, size, sessions);
@@ -79,8 +79,8 @@ static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions
 	static __always_inline void fill_##name(__VA_ARGS__)
 
 /*
- * The same for a program that reads through its arguments with TYPED(), by plain loads.
- * The other section name means the same to libbpf. src/kernel/programs/bpf_loader.cpp
+ * An EVENT whose program reads through its arguments with TYPED(), by plain loads. The
+ * other section name means the same to libbpf. src/kernel/programs/bpf_loader.cpp
  * recognizes these programs by it, and lets the kernel check the types of their
  * arguments where possible. Use it only if every argument is always a pointer to its
  * declared type.
@@ -97,8 +97,8 @@ static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions
 		return run_##name(ctx); \
 	}
 
-/* The same with the whole program as body, for one that does more than to write the
- * event, or whose record is of variable length. It calls sessions_of_NAME(args,
+/* An EVENT with the whole program as body, for one that does more than to write the event,
+ * or whose record is of variable length. It calls sessions_of_NAME(args,
  * current_task()). */
 #define EVENT_PROGRAM(name, of, ...) \
 	DECLARE_EVENT(name, of)      \
@@ -130,7 +130,7 @@ static __always_inline u32 matching_of_current(u32 sessions, struct task_struct 
 	const struct rec_##name *const record_of_##name \
 		__attribute__((btf_decl_tag("matched_by:" matched_by))) SEC(".rodata.events") = 0;
 
-/* The same, and the sessions that a hit of it matches: sessions_of_NAME(). */
+/* DECLARE_RECORD(), and the sessions that a hit of the event matches: sessions_of_NAME(). */
 #define DECLARE_EVENT(...) DECLARE_EVENT_OF(__VA_ARGS__)
 #define DECLARE_EVENT_OF(name, matched_by, matching, other)                                         \
 	DECLARE_RECORD(name, matched_by)                                                            \

@@ -275,7 +275,7 @@ static __always_inline u32 matching_pair(u32 sessions, struct task_struct *curre
 	return is_daemon(current->tgid) && is_daemon(READ(task, tgid)) ? 0 : sessions;
 }
 
-/* The same for a TYPED_EVENT. */
+/* matching_pair() for a TYPED_EVENT. */
 static __always_inline u32 matching_typed_pair(u32 sessions, struct task_struct *current, const u64 *args,
 					       u32 argument)
 {

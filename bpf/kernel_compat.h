@@ -158,8 +158,8 @@ static __always_inline node_t node_of_page(u64 page)
 	return flags >> (features.page_nodes.flags_shift & 63);
 }
 
-/* The same for an address that a slab allocator returned. With several nodes it is -1 for
- * NULL and for what kmalloc(0) returns; the only node is always 0. */
+/* The node of the memory at an address that a slab allocator returned. With several nodes
+ * it is -1 for NULL and for what kmalloc(0) returns; the only node is always 0. */
 static __always_inline node_t node_of_address(u64 address)
 {
 	u64 offset;

@@ -156,7 +156,8 @@ u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};
  * no room in the object file. */
 u64 threads[THREAD_SLOTS] = {};
 
-/* When the calls of threads began: see ENTRY_SLOTS. In .bss too. */
+/* When the calls of threads began: see ENTRY_SLOTS. In .bss, to need no room in the object
+ * file. */
 u64 call_entries[ENTRY_SLOTS] = {};
 
 /* Pids and uids of all filters. */

@@ -98,13 +98,13 @@ enum event_way {
 	WAY_COUNTERS = 4, /* the last two are of hits that the recorder sees and does not store directly */
 	WAY_COUNTER = (WAY_COUNTERS - 1) << WAY_COUNTER_SHIFT,
 	WAY_OF_RECORDER = WAY_COUNTERS / 2 << WAY_COUNTER_SHIFT, /* the first of the last two */
-	/* Of these two, at most one is set, and nothing above them.
-	 * The recorder has no filter: its hits are stored at once. They are counted by the flight
+	/* The recorder has no filter: its hits are stored at once. They are counted by the flight
 	 * ring. Other sessions have the event on too, and their hits are counted by a counter of
 	 * the first two. One that could not be stored is counted for the recorder too, two rows
-	 * behind. */
+	 * behind. Excludes WAY_DIRECT. */
 	WAY_BESIDE = 1 << 16,
-	/* The same while only the recorder has the event on. */
+	/* Only the recorder has the event on, without a filter: its hits are stored at once, and
+	 * counted by the flight ring. Excludes WAY_BESIDE; nothing is set above this bit. */
 	WAY_DIRECT = 1 << 17,
 };
 

@@ -17,8 +17,8 @@ enum {
 	RAW_ADDRESS_AT = 128, /* in the text: the address of a socket before it is formatted */
 	RAW_ADDRESS_MAX = 32, /* of the families that are formatted: sizeof(struct sockaddr_in6) is 28 */
 	UNIX_PATH_MAX = 108,  /* sizeof(sockaddr_un.sun_path) */
-	INET_SIZE = 8,        /* up to the end of the address */
-	INET6_SIZE = 24,      /* likewise */
+	INET_SIZE = 8,        /* of a sockaddr_in, up to the end of the address */
+	INET6_SIZE = 24,      /* of a sockaddr_in6, up to the end of the address */
 	AF_UNIX = 1,
 	AF_INET = 2,
 	AF_INET6 = 10,
@@ -170,7 +170,7 @@ static __always_inline u32 emit_string(union string_record *r, u64 pointer, u64 
 	r->entered.unreadable = unreadable;
 	size = (TEXT_AT + (u32)length + 1 + 7) & ~7U;
 	barrier_var(size);  /* the verifier must see the bound on the value that is used */
-	barrier_var(event); /* likewise */
+	barrier_var(event); /* the verifier must see the bound on the value that is used */
 	if (size <= sizeof(*r))
 		emit(&r->h, event, size, sessions);
 	return unreadable;

@@ -53,8 +53,8 @@ int note_entry(u64 *ctx __attribute__((unused)))
 	return 0;
 }
 
-/* The same, at the hits at which the kernel skips note_entry(). It runs after it. Where programs can
- * be preempted, an entry is valid only if this program has seen it. */
+/* Not an event: runs after note_entry(), and notes when a call begins where the kernel skips that.
+ * Where programs can be preempted, an entry is valid only if this program has seen it. */
 SEC("?raw_tp/sys_enter")
 int check_entry(u64 *ctx __attribute__((unused)))
 {

@@ -30,7 +30,7 @@ typedef s32 prio_t;          /* kernel priority: 0..99 real time, 120 = nice 0 *
 typedef u32 task_state_t;    /* state as ftrace reports it: bits of "SDTtXZPI", 0x100 preempted */
 typedef s32 syscall_nr_t;    /* system call number of the record's syscall_abi_t */
 typedef u32 syscall_abi_t;   /* 0 native x86-64, 1 32-bit (ia32), 2 x32 */
-typedef u16 syscall_abi16_t; /* the same, where there is little room */
+typedef u16 syscall_abi16_t; /* a syscall_abi_t, where there is little room */
 typedef s64 syscall_ret_t;   /* return value; -1..-4095 is a negated errno */
 typedef s32 signo_t;         /* signal number */
 typedef s32 sig_code_t;      /* si_code */
@@ -40,6 +40,6 @@ typedef s32 exit_code_t;     /* wait(2) status: code << 8, or the killing signal
 typedef u64 clone_flags_t;   /* CLONE_* of clone(2) */
 typedef u8 bool_t;           /* 0 or 1 */
 typedef u32 located_text_t;  /* where its text is in the record: LOCATED_OFFSET in bpf/records.h */
-typedef u32 located_words_t; /* likewise; the text is several words, see LOCATED_WORD_BLANK */
+typedef u32 located_words_t; /* a located_text_t of several words, see LOCATED_WORD_BLANK */
 
 #endif

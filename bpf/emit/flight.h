@@ -18,14 +18,15 @@ static __always_inline void set_header(struct record *r, u64 ts, u32 id, u32 siz
 	r->tid = current->pid;
 }
 
-/* Where the flight ring of a CPU is, in the bank that is written to: an offset in the arena. 0: there is
- * none. */
+/* Where the data of a CPU's flight ring is, in the bank that is written to: an offset in the arena.
+ * The header is right before it. 0: there is none. */
 static __always_inline u32 flight_in_arena(const struct control *c, u32 cpu, u32 places)
 {
 	return arena_place(places, c->flight_slots + cpu);
 }
 
-/* The same as a pointer into a map. Both are of the data; the header is right before it. */
+/* The data of a CPU's flight ring, in the bank that is written to, as a pointer into a map. The
+ * header is right before it. NULL: there is none. */
 static __always_inline void *flight_in_map(const struct control *c, u32 cpu)
 {
 	u32 index = c->flight_slots + cpu;

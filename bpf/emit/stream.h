@@ -116,7 +116,7 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 			 __builtin_assume_aligned(r + 1, sizeof(u64)), size - sizeof(*r));
 }
 
-/* Stores a record in a ring of the arena. `size` is constant, as below. */
+/* Stores a record in a ring of the arena. `size` is constant. */
 static __always_inline void ring_put(struct session_state *state, u32 index, u64 ts, const struct record *r,
 				     u32 id, u32 size, struct task_struct *current)
 {
@@ -131,7 +131,8 @@ static __always_inline void ring_put(struct session_state *state, u32 index, u64
 	ring_commit(&place, id_and_size(id, size));
 }
 
-/* The same in a BPF ring buffer. What was reserved must be submitted: nothing may fail in between. */
+/* Stores a record in a BPF ring buffer. `size` is constant. What was reserved must be submitted:
+ * nothing may fail in between. */
 static __always_inline void buffer_put(struct session_state *state, u32 session, u32 index, u64 ts,
 				       const struct record *r, u32 id, u32 size, struct task_struct *current)
 {

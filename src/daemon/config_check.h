@@ -22,9 +22,9 @@ struct ConfigFindings {
 // this kernel, and whether the rings fit into memory.
 [[nodiscard]] ConfigFindings check_config(const Config& config, const Schema& schema);
 
-// Also loads the programs, creates the rings and attaches each event briefly. Uses no pins,
-// directories or socket, so a running daemon is not affected. Runs only if check_config() has found
-// no problem. Fails with ExitCode::no_permission.
+// Calls check_config(), and if that finds no problem, loads the programs, creates the rings and
+// attaches each event briefly. Uses no pins, directories or socket, so a running daemon is not
+// affected. Fails with ExitCode::no_permission.
 [[nodiscard]] Result<ConfigFindings> try_config(const Config& config, const Schema& schema);
 
 // Bytes of all rings in the configuration, for this number of CPUs.
@@ -38,7 +38,7 @@ struct ConfigFindings {
 // A sentence if new rings of the flight recorder do not fit into `memory` bytes (0: unknown).
 [[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config,
                                                                size_t cpus, uint64_t memory);
-// The same for this machine, now.
+// A sentence if new rings of the flight recorder do not fit into what this machine has now.
 [[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config);
 
 // The value of "MemTotal" or another key in the text of /proc/meminfo, in bytes; 0 if missing.

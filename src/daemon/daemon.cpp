@@ -169,14 +169,7 @@ Result<> Daemon::watch_signals() {
       !added)
     return added;
   return add_signal(SIGHUP, "reload", [this] {
-    reload([](const Result<std::vector<std::string>>& changed) {
-      if (changed)
-        spdlog::info("configuration reloaded, changed: {}",
-                     changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
-      else
-        for (const std::string& line : message_lines(changed.error()))
-          spdlog::error("configuration not reloaded, nothing is changed: {}", line);
-    });
+    reload([](const Result<std::vector<std::string>>&) {});  // the log has what came of it
   });
 }
 
@@ -199,12 +192,26 @@ void Daemon::take_snapshot_on_signal() {
   if (!taken) spdlog::error("no snapshot on SIGUSR1: {}", taken.error().message);
 }
 
+namespace {
+
+void log_reload(const Result<std::vector<std::string>>& changed) {
+  if (changed)
+    return spdlog::info(
+        "configuration reloaded, changed: {}",
+        changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
+  for (const std::string& line : message_lines(changed.error()))
+    spdlog::error("configuration not reloaded, nothing is changed: {}", line);
+}
+
+}  // namespace
+
 void Daemon::reload(OnReloaded on_reloaded) {
   auto then = [this, on_reloaded =
                          std::move(on_reloaded)](const Result<std::vector<std::string>>& changed) {
     notify_ready(status());
     ++(changed ? reloads_.succeeded : reloads_.failed);
     reloads_.last_failed = !changed;
+    log_reload(changed);
     on_reloaded(changed);
   };
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
@@ -272,16 +279,19 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   auto metrics = metrics_->prepare(config.metrics.listen, *rules);
   if (!metrics) return propagate(metrics);
   auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
-  const auto readers = rules->read_group;
-  if (auto set = server_->set_access(std::move(*rules)); !set) return propagate(set);
+  if (auto set = server_->set_access(*rules); !set) return propagate(set);
   auto changed = tracer_->apply(config, std::move(flight));
   if (!changed) {
-    if (rules_before) static_cast<void>(server_->set_access(std::move(*rules_before)));
+    if (rules_before) {
+      static_cast<void>(server_->set_access(*rules_before));
+      static_cast<void>(metrics_->prepare(config_.metrics.listen, *rules_before));
+    }
     return std::unexpected(in_file(config_file_, changed.error()));
   }
   const ReaderRules access_before = access_.rules();
-  apply_access(config, readers);
+  apply_access(config, rules->read_group);
   end_readers(access_.rules());
+  end_streams_beyond(*rules);
   if (config.control.group != config_.control.group ||
       config.control.admin_uids != config_.control.admin_uids || access_.rules() != access_before)
     changed->emplace_back("control");

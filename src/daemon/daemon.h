@@ -56,6 +56,7 @@ class Daemon {
   void schedule_stream(bool realtime);
   void apply_access(const Config& config, const std::optional<gid_t>& readers);
   void end_readers(const ReaderRules& rules);
+  void end_streams_beyond(const AccessRules& rules);
   Result<> watch_signals();
   void watch_kernel();
   void watch_clock();

@@ -40,4 +40,12 @@ void Daemon::end_readers(const ReaderRules& rules) {
   }
 }
 
+// What a stream carries was decided by the role that its reader had when it began.
+void Daemon::end_streams_beyond(const AccessRules& rules) {
+  for (const uint32_t session : subscribers_->beyond(rules))
+    tracer_->parts().session_control.finish(session,
+                                            "control.group and control.admin_uids of the "
+                                            "configuration give this user fewer rights now");
+}
+
 }  // namespace ktraced

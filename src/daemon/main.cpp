@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
       "  ktraced --config ktraced.json --check-config\n"
       "  ktraced --config ktraced.json --cleanup");
   try {
-    app.parse(argc, argv);
+    parse_options(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     print_stderr("ktraced: {}; see 'ktraced --help'\n", printable(option_message(app, error)));

@@ -74,7 +74,7 @@ struct ExitStatus {
 // what the kernel's __print_flags(…, "|", …) writes. Empty for 0.
 [[nodiscard]] std::string flag_names(uint64_t flags, const std::vector<FlagName>& table);
 
-// The same as the kernel prints gfp_flags: "GFP_KERNEL|__GFP_ZERO", "none" for 0.
+// Names of allocation flags as the kernel prints gfp_flags: "GFP_KERNEL|__GFP_ZERO", "none" for 0.
 [[nodiscard]] std::string gfp_names(uint32_t flags, const std::vector<FlagName>& table);
 
 }  // namespace ktraced

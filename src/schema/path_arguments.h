@@ -13,12 +13,12 @@ namespace ktraced {
 enum class PathRole : uint8_t {
   path,          // the only one
   old_path,      // of rename, link, move_mount and pivot_root
-  new_path,      // likewise
+  new_path,      // of rename, link, move_mount and pivot_root
   link_target,   // of symlink: what the link will contain
   mount_source,  // of mount: a device, or any text
 };
 
-// Its name in reports and queries.
+// The name of a role in reports and queries.
 [[nodiscard]] constexpr std::string_view name_of(PathRole role) {
   switch (role) {
     case PathRole::path:

@@ -123,7 +123,7 @@ class Schema {
 [[nodiscard]] std::string_view name_of(Meaning meaning);
 [[nodiscard]] std::optional<Meaning> meaning_named(std::string_view name);
 
-// The same for MatchedBy: "current", "pair"; empty for unknown.
+// Converts a MatchedBy to its name in JSON schemas, "current" or "pair" (empty: unknown), and back.
 [[nodiscard]] std::string_view name_of(MatchedBy matched_by);
 [[nodiscard]] MatchedBy matched_by_named(std::string_view name);
 

@@ -67,7 +67,7 @@ std::string tag_value(const Tags& tags, TypeId type, int component, std::string_
   return {};
 }
 
-// The same as a number; 0 if there is none, or if it is no number.
+// tag_value() as a number; 0 if there is none, or if it is no number.
 uint32_t tag_number(const Tags& tags, TypeId type, int component, std::string_view prefix) {
   const std::string value = tag_value(tags, type, component, prefix);
   uint32_t number = 0;

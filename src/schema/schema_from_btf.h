@@ -17,8 +17,8 @@ namespace ktraced {
 // ExitCode::software if the BTF violates the rules there.
 [[nodiscard]] Result<Schema> schema_from_btf(const btf* btf);
 
-// The same from the bytes of a BPF ELF object. It is only parsed, not loaded, so no privileges are
-// needed.
+// As schema_from_btf(), from the bytes of a BPF ELF object. It is only parsed, not loaded, so no
+// privileges are needed.
 [[nodiscard]] Result<Schema> schema_from_object(std::span<const std::byte> elf);
 
 }  // namespace ktraced

@@ -62,7 +62,7 @@ std::optional<T> value_of(const json& object, const char* key, T fallback) {
   return std::nullopt;
 }
 
-// The same, into `out`; false for a bad value.
+// Reads a member into `out`, which stays if it is missing; false for a bad value.
 template <class T>
 bool read(const json& object, const char* key, T& out) {
   auto value = value_of(object, key, out);

@@ -35,6 +35,9 @@ Result<> for_each_line_of(const std::filesystem::path& path,
     const size_t whole = end == std::string_view::npos ? 0 : end + 1;
     for_each_line(text.substr(0, whole), visit);
     kept = text.size() - whole;
+    if (kept == kBufferBytes)
+      return fail(ExitCode::data, "{} has a line of more than {} bytes", path.string(),
+                  kBufferBytes);
     std::memmove(buffer.get(), text.data() + whole, kept);
   }
 }

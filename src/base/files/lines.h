@@ -20,8 +20,9 @@ void for_each_line(std::string_view text, Visit&& visit) {
   }
 }
 
-// The same for a file of any length, which is never in memory as a whole. A line of more than 256
-// KiB ends the reading. Fails as read_file(), possibly after some lines were visited.
+// Calls `visit` with each line of a file, without the newline. The file may have any length: it is
+// never in memory as a whole. Fails as read_file(), or with ExitCode::data at a line of 256 KiB,
+// possibly after some lines were visited.
 Result<> for_each_line_of(const std::filesystem::path& path,
                           const std::function<void(std::string_view)>& visit);
 

@@ -6,8 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
+#include <iterator>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ktraced {
 namespace {
@@ -111,6 +116,58 @@ Result<ExistingPart> open_existing_part(const fs::path& path) {
   return part;
 }
 
+Result<Fd> open_trusted_directory(const fs::path& path, Missing missing) {
+  constexpr int kLinksMax = 40;  // as the kernel
+  const auto failure = [&path](int error) {
+    return fail(ExitCode::io, "cannot open {}: {}", path.string(), errno_text(error));
+  };
+  Fd directory(::open(path.is_absolute() ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::vector<fs::path> names;  // to be opened, the last one first
+  const auto add_names = [&names](const fs::path& of) {
+    const fs::path relative = of.relative_path();
+    names.insert(names.end(), std::make_reverse_iterator(relative.end()),
+                 std::make_reverse_iterator(relative.begin()));
+  };
+  add_names(path);
+  for (int links = 0; !names.empty();) {
+    const fs::path name = std::move(names.back());
+    names.pop_back();
+    if (name.empty()) continue;  // behind the last '/'
+    Fd next(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!next && errno == ENOENT && missing == Missing::is_made) {
+      if (::mkdirat(directory.get(), name.c_str(), 0777) != 0 && errno != EEXIST)
+        return fail(ExitCode::io, "cannot make the directory {}: {}", path.string(),
+                    errno_text(errno));
+      next = Fd(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    }
+    struct stat status{};
+    if (!next || ::fstat(next.get(), &status) != 0) return failure(errno);
+    if (!S_ISLNK(status.st_mode)) {
+      directory = std::move(next);
+      continue;
+    }
+    if (status.st_uid != 0 && status.st_uid != ::geteuid())
+      return fail(ExitCode::no_permission,
+                  "'{}' in {} is a symbolic link of uid {}, which is not followed: use the path "
+                  "that it leads to",
+                  name.string(), path.string(), status.st_uid);
+    std::array<char, PATH_MAX> target{};
+    if (++links > kLinksMax) return failure(ELOOP);
+    const ssize_t size = ::readlinkat(next.get(), "", target.data(), target.size());
+    if (size < 0) return failure(errno);
+    const fs::path to(std::string_view(target.data(), static_cast<size_t>(size)));
+    if (to.is_absolute()) directory = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    add_names(to);
+  }
+  Fd opened(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) return failure(errno);
+  return opened;
+}
+
+fs::path path_in(int directory, const fs::path& name) {
+  return fs::path("/proc/self/fd") / std::to_string(directory) / name;
+}
+
 Result<> check_own_directory(int directory, const fs::path& path) {
   struct stat status{};
   if (::fstat(directory, &status) != 0)
@@ -169,9 +226,9 @@ bool DirectoryLock::held() const {
   return file_ && is_same(file_.get(), status_at(directory_.get(), name_));
 }
 
-bool DirectoryLock::held_in(const fs::path& path) const {
+bool DirectoryLock::held_in(int directory) const {
   struct stat status{};
-  return held() && ::stat(path.c_str(), &status) == 0 && is_same(directory_.get(), status);
+  return held() && ::fstat(directory, &status) == 0 && is_same(directory_.get(), status);
 }
 
 void DirectoryLock::release() {

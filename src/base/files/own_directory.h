@@ -21,19 +21,31 @@ struct ExistingPart {
 // fails with ExitCode::no_permission; the message names the command that removes it.
 [[nodiscard]] Result<ExistingPart> open_existing_part(const std::filesystem::path& path);
 
-// Opens a directory in `parent` without following a link. Fails as above, or with ExitCode::data if
-// it does not exist.
+// Opens the directory `name` in `parent` without following a link. Fails with ExitCode::data if it
+// does not exist, or as open_existing_part(). `path`: its path, for messages.
 [[nodiscard]] Result<Fd> open_directory_at(int parent, const std::string& name,
                                            const std::filesystem::path& path);
-// The same, but creates a missing directory with mode 0700. Fails with ExitCode::os if it cannot.
+// As open_directory_at(), but creates a missing directory with mode 0700. Fails with ExitCode::os
+// if it cannot.
 [[nodiscard]] Result<Fd> make_directory_at(int parent, const std::string& name,
                                            const std::filesystem::path& path);
+
+enum class Missing { is_an_error, is_made };
+// Opens a directory by its path, following only those symbolic links that root or we (effective
+// uid) have made: who owns a directory above it cannot lead us elsewhere. With Missing::is_made,
+// makes what is missing with mode 0777 less the umask. Fails with ExitCode::no_permission at a link
+// of another user, or with io.
+[[nodiscard]] Result<Fd> open_trusted_directory(const std::filesystem::path& path,
+                                                Missing missing = Missing::is_an_error);
+
+// The path of `name` in an open directory, for functions that take paths. Valid while it is open.
+[[nodiscard]] std::filesystem::path path_in(int directory, const std::filesystem::path& name);
 
 // Fails with ExitCode::no_permission, with the command that repairs it, unless the directory is
 // ours (effective uid) and only we can write to it.
 [[nodiscard]] Result<> check_own_directory(int directory, const std::filesystem::path& path);
-// The same for a directory that contains files of ours. It may belong to root, and others may write
-// to it if it is sticky: then they cannot rename our files.
+// Checks a directory that contains files of ours. It may belong to root, and others may write to it
+// if it is sticky: then they cannot rename our files. Fails as check_own_directory().
 [[nodiscard]] Result<> check_shared_directory(int directory, const std::filesystem::path& path);
 
 // A lock of a directory, held until the object is destroyed or the process ends. It locks a file of
@@ -60,8 +72,8 @@ class DirectoryLock {
   void release();
   // Does the file still exist, so that others see the lock?
   [[nodiscard]] bool held() const;
-  // Does it, and is the directory still the one at `path`?
-  [[nodiscard]] bool held_in(const std::filesystem::path& path) const;
+  // Does it, and is it in this open directory?
+  [[nodiscard]] bool held_in(int directory) const;
 
  private:
   Fd directory_;

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/files/own_directory.h"
+
 namespace ktraced {
 namespace {
 
@@ -71,15 +73,16 @@ iovec iovec_of(std::span<const std::byte> bytes) {
 
 fs::path PartialDirectory::partial_of(const fs::path& path) { return path.string() + ".partial"; }
 
-PartialDirectory::PartialDirectory(fs::path path, fs::path subdirectory)
+PartialDirectory::PartialDirectory(fs::path path, fs::path subdirectory, Fd parent)
     : path_(std::move(path)),
       partial_(partial_of(path_)),
-      subdirectory_name_(std::move(subdirectory)) {}
+      subdirectory_name_(std::move(subdirectory)),
+      parent_(std::move(parent)) {}
 
 PartialDirectory::~PartialDirectory() {
   if (!is_ours_) return;
   std::error_code ignored;
-  fs::remove_all(partial_, ignored);
+  fs::remove_all(path_in(parent_.get(), partial_.filename()), ignored);
 }
 
 fs::path PartialDirectory::parent_path() const {
@@ -87,7 +90,7 @@ fs::path PartialDirectory::parent_path() const {
 }
 
 Result<> PartialDirectory::make() {
-  parent_ = Fd(::open(parent_path().c_str(), kDirectoryFlags));
+  if (!parent_) parent_ = Fd(::open(parent_path().c_str(), kDirectoryFlags));
   if (!parent_) return io_failure("open the directory", parent_path(), errno);
   auto directory = make_new_directory(parent_.get(), partial_.filename(), partial_);
   if (!directory) return propagate(directory);

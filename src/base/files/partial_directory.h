@@ -31,8 +31,9 @@ class PartialDirectory {
  public:
   [[nodiscard]] static std::filesystem::path partial_of(const std::filesystem::path& path);
 
-  // make() makes them.
-  PartialDirectory(std::filesystem::path path, std::filesystem::path subdirectory);
+  // make() makes them, in the open directory `parent`. Without one it opens the one of `path`, as
+  // the kernel does.
+  PartialDirectory(std::filesystem::path path, std::filesystem::path subdirectory, Fd parent = {});
   PartialDirectory(const PartialDirectory&) = delete;
   PartialDirectory& operator=(const PartialDirectory&) = delete;
   ~PartialDirectory();

@@ -38,7 +38,7 @@ struct NotOpened {
 // message begins with what failed, on which path.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes);
 
-// The same for `name` in the directory `directory` (a descriptor, or AT_FDCWD).
+// As read_file(), for `name` in the directory `directory` (a descriptor, or AT_FDCWD).
 [[nodiscard]] Result<std::string> read_file_at(int directory, const std::string& name,
                                                size_t max_bytes);
 

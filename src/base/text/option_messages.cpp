@@ -96,6 +96,38 @@ std::string without_argument_name(const CLI::App& command, std::string_view mess
   return std::string(is_argument ? message.substr(colon + 2) : message);
 }
 
+// An option of a command or of those around it; null: there is none of this name.
+const CLI::Option* option_of(const CLI::App& command, const std::string& name) {
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent())
+    if (const CLI::Option* option = app->get_option_no_throw(name); option != nullptr)
+      return option;
+  return nullptr;
+}
+
+bool takes_value(const CLI::Option* option) {
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+// The index of the first option that takes a value and is written with an empty one: "--since=";
+// the number of words if there is none.
+size_t empty_value_in(const std::vector<std::string>& words, const CLI::App& program) {
+  const CLI::App* command = &program;
+  for (size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with('-')) {
+      const auto subs = command->get_subcommands({});
+      const auto sub = std::ranges::find(subs, word, &CLI::App::get_name);
+      if (sub != subs.end()) command = *sub;
+    } else if (const size_t equals = word.find('='); equals == std::string::npos) {
+      if (takes_value(option_of(*command, word))) ++i;
+    } else if (equals + 1 == word.size() && word.starts_with("--") &&
+               takes_value(option_of(*command, word.substr(0, equals)))) {
+      return i;
+    }
+  }
+  return words.size();
+}
+
 // "A excludes B", "A requires B"
 std::string relation(std::string message, std::string_view verb, std::string_view ours) {
   if (const size_t at = message.find(verb); at != std::string::npos)
@@ -111,6 +143,17 @@ std::string_view why_no_number(std::string_view text) {
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
     return "not a number";
   return negative ? "below 0" : "too large";
+}
+
+void parse_options(CLI::App& program, int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (const size_t empty = empty_value_in(words, program); empty < words.size()) {
+    words.resize(empty + 1);  // CLI11 says that the value is missing behind the last word
+    words.back().pop_back();
+  }
+  std::vector<const char*> begins;
+  for (const std::string& word : words) begins.push_back(word.c_str());
+  program.parse(static_cast<int>(begins.size()), begins.data());
 }
 
 const CLI::App& command_typed(const CLI::App& program) {

@@ -12,6 +12,10 @@ class ParseError;
 
 namespace ktraced {
 
+// As program.parse(), but an option that is written with an empty value ("--since=") lacks it, and
+// does not take the next word for it as CLI11 does. Throws CLI::ParseError.
+void parse_options(CLI::App& program, int argc, const char* const* argv);
+
 // The innermost command that was typed ("record", "filter set"); the program itself if none was.
 [[nodiscard]] const CLI::App& command_typed(const CLI::App& program);
 

@@ -12,7 +12,7 @@ namespace ktraced {
 // form, a surrogate or above U+10FFFF.
 [[nodiscard]] size_t utf8_length(std::string_view bytes);
 
-// The code point of such a sequence.
+// The code point of one valid UTF-8 sequence.
 [[nodiscard]] char32_t code_point(std::string_view sequence);
 
 // Must it be escaped? True for characters that control a terminal (C0, DEL and C1 controls), end a
@@ -23,7 +23,7 @@ namespace ktraced {
 // and bytes that are not UTF-8, become \xNN. All untrusted text is shown this way.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-// The same for several lines: line ends and tabs stay.
+// As printable(), for several lines: line ends and tabs stay.
 [[nodiscard]] std::string printable_lines(std::string_view text);
 
 // A JSON document with is_hidden() characters as \uXXXX: the same document, safe for a terminal.

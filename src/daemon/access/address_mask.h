@@ -73,7 +73,7 @@ class AddressMask {
 
 // Blanks the addresses in the texts of a schema: definitions of probes.
 [[nodiscard]] Schema without_addresses(Schema schema);
-// The same in the texts of JSON.
+// Blanks the addresses in the texts of a JSON value.
 [[nodiscard]] nlohmann::json without_addresses(const nlohmann::json& value);
 
 }  // namespace ktraced

@@ -28,7 +28,7 @@ using PseudonymKey = std::array<uint64_t, 2>;
 class AddressPseudonyms {
  public:
   explicit AddressPseudonyms(const PseudonymKey& key) : key_(key) {}
-  // With a random key. Aborts if the kernel gives no random numbers.
+  // Pseudonyms with a random key. Aborts if the kernel gives no random numbers.
   [[nodiscard]] static AddressPseudonyms random();
 
   // The pseudonym as code or data. Only for values that the kernel has chosen: who could choose the

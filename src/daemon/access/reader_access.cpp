@@ -11,7 +11,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/fd.h"
+#include "base/files/own_directory.h"
 #include "base/files/read_file.h"
 
 namespace ktraced {
@@ -65,8 +65,10 @@ void make_files_for(const std::optional<gid_t>& readers) {
     ::prctl(PR_SET_PDEATHSIG, signal);
     return;
   }
-  spdlog::warn("traces do not belong to the group of control.group (gid {}): {}", group,
-               errno_text(errno));
+  spdlog::warn(
+      "traces do not belong to the group of control.group (gid {}): {}; run ktraced as root, or in "
+      "that group: Group= in the unit ktraced.service",
+      group, errno_text(errno));
 }
 
 void set_file_modes(const ReaderRules& rules) {
@@ -75,15 +77,15 @@ void set_file_modes(const ReaderRules& rules) {
 
 void set_directory_mode(const std::filesystem::path& directory, const ReaderRules& rules,
                         bool reopen) {
-  const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto fd = open_trusted_directory(directory);
   struct stat status{};
-  if (!fd || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  if (!fd || ::fstat(fd->get(), &status) != 0 || status.st_uid != ::geteuid()) return;
   mode_t mode = status.st_mode & 07777U;
   if (rules.own_only)
     mode &= ~kForOthers;
   else if (reopen)
     mode |= kGroupReads;
-  if (mode != (status.st_mode & 07777U)) ::fchmod(fd.get(), mode);
+  if (mode != (status.st_mode & 07777U)) ::fchmod(fd->get(), mode);
 }
 
 }  // namespace ktraced

@@ -17,7 +17,7 @@ struct RingBudget {
   bool operator==(const RingBudget&) const = default;
 };
 
-// That of a configuration.
+// The budget of a configuration.
 [[nodiscard]] RingBudget ring_budget(const Config& config);
 
 // What a session asks for.

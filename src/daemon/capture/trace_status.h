@@ -116,7 +116,7 @@ class StatusReader {
   [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten = 0) const;
   // A session with its rings and counts.
   [[nodiscard]] SessionStatus of(const Session& session) const;
-  // The same of all sessions that have a sink.
+  // All sessions that have a sink, with their rings and counts.
   [[nodiscard]] std::vector<SessionStatus> sessions() const;
 
  private:

@@ -157,9 +157,9 @@ class Tracer {
   EventSelection selection_;
   EventList event_list_;
   TraceMetadata metadata_;
-  SessionControl control_;  // its thread uses the rest
+  SessionControl control_;  // its thread uses the members before it
   StatusReader status_;
-  ProbeLookup probe_lookup_;  // likewise
+  ProbeLookup probe_lookup_;  // its thread uses the members before it
   TracerParts parts_;
 };
 

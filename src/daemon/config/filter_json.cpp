@@ -37,16 +37,18 @@ void describe_list(ConfigSection& side, const ConfigKey& key, const ListRule& ru
 }
 
 // A number, or the name of a user: names are looked up once, when they are read.
-std::optional<uint32_t> read_user(const ConfigNode& node) {
+std::optional<uint32_t> read_user(const ConfigNode& node, bool& unknown) {
   if (node.value().is_number()) return node.number(kUid);
   if (!node.value().is_string()) {
     node.wrong_type("a uid or the name of a user");
     return std::nullopt;
   }
   const auto name = node.text();
-  if (!name) return std::nullopt;
+  // Name services may take long: after the first unknown name they are not asked again.
+  if (!name || unknown) return std::nullopt;
   const auto uid = parse_user(*name);
   if (uid && *uid <= kUid.max) return *uid;
+  unknown = !uid;
   node.problem("{}", uid ? fmt::format("must be from 0 to {}, not {}", kUid.max, *uid)
                          : uid.error().message);
   return std::nullopt;
@@ -62,8 +64,9 @@ void describe_side(ConfigSection& section, FilterSide& side) {
   const auto pid = [](const ConfigNode& element) { return element.number(kPid); };
   describe_list(section, {"pid", "Process or thread ids."}, {FILTER_IDS_MAX, number_schema(kPid)},
                 side.pid, pid);
-  describe_list(section, {"uid", "Users, by number or name."}, {FILTER_IDS_MAX, user_schema()},
-                side.uid, read_user);
+  describe_list(
+      section, {"uid", "Users, by number or name."}, {FILTER_IDS_MAX, user_schema()}, side.uid,
+      [unknown = false](const ConfigNode& element) mutable { return read_user(element, unknown); });
   const auto comm = [](const ConfigNode& element) { return element.text(kCommText); };
   describe_list(
       section,

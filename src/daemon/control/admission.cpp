@@ -47,6 +47,27 @@ bool Admission::Share::unread_exhausted() const {
          user->second.unread > admission_->limits_.unread_per_user;
 }
 
+void Admission::Turns::run_next() {
+  const uid_t user = order.front();
+  order.pop_front();
+  const auto waiting = tasks.find(user);
+  const auto task = std::move(waiting->second.front());
+  waiting->second.pop_front();
+  if (waiting->second.empty())
+    tasks.erase(waiting);
+  else
+    order.push_back(user);
+  task();
+}
+
+void Admission::Share::wait_for_turn(EventLoop& loop, std::function<void()> task) {
+  Turns& turns = *admission_->turns_;
+  const auto [waiting, is_first] = turns.tasks.try_emplace(peer_.uid);
+  waiting->second.push_back(std::move(task));
+  if (is_first) turns.order.push_back(peer_.uid);
+  loop.post([turns = admission_->turns_] { turns->run_next(); }, Priority::low);
+}
+
 Result<Admission::Share> Admission::admit(const Peer& peer) {
   if (peer.role == Role::none) return std::unexpected(no_role_error());
   if (connections_ >= limits_.connections)

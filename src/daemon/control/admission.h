@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Limits on the control socket per user: connections and unread answers.
+// Limits on the control socket per user: connections, unread answers, turns.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 
 #include "base/error.h"
+#include "daemon/runtime/event_loop.h"
 #include "daemon/runtime/peer.h"
 
 namespace ktraced {
@@ -36,6 +39,8 @@ class Admission {
     void set_unread(size_t bytes);
     // True if this user has too many unread bytes, over all connections.
     [[nodiscard]] bool unread_exhausted() const;
+    // Runs `task` in the loop with low priority, when it is this user's turn.
+    void wait_for_turn(EventLoop& loop, std::function<void()> task);
 
    private:
     Admission* admission_;  // none: moved from
@@ -50,6 +55,13 @@ class Admission {
   [[nodiscard]] Result<Share> admit(const Peer& peer);
 
  private:
+  // Users take turns, however many connections each of them has.
+  struct Turns {
+    std::map<uid_t, std::deque<std::function<void()>>> tasks;  // of users that wait
+    std::deque<uid_t> order;
+
+    void run_next();
+  };
   struct User {
     size_t connections = 0;
     size_t unread = 0;
@@ -58,6 +70,7 @@ class Admission {
   AdmissionLimits limits_;
   size_t connections_ = 0;
   std::map<uid_t, User> users_;  // with a connection
+  std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
 };
 
 }  // namespace ktraced

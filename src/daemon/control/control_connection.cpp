@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/control/control_connection.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -31,6 +32,12 @@ void release_if_large(std::string& buffer) {
 template <class Work>
 bool survives(Work&& work) {
   return FailureBarrier("a connection").run(std::forward<Work>(work));
+}
+
+// Has the client closed both directions?
+bool has_hung_up(const Fd& fd) {
+  pollfd client{.fd = fd.get(), .events = 0, .revents = 0};
+  return ::poll(&client, 1, 0) == 1 && (client.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {
@@ -82,14 +89,19 @@ void ControlConnection::on_io(uint32_t events) {
 // would wake the loop all the time.
 void ControlConnection::wait_for_turn() {
   source_.set_enabled(false);
-  loop_->post(
-      [weak = std::weak_ptr(self_)] {
-        const auto self = weak.lock();
-        if (!self) return;
-        (*self)->source_.set_enabled(true);
-        (*self)->proceed();  // may destroy it
-      },
-      Priority::low);
+  share_.wait_for_turn(*loop_, [weak = std::weak_ptr(self_)] {
+    const auto self = weak.lock();
+    if (!self) return;
+    ControlConnection& connection = **self;
+    connection.source_.set_enabled(true);
+    connection.broken_ |= has_hung_up(connection.fd_);
+    connection.proceed();  // may destroy it
+  });
+}
+
+void ControlConnection::set_access(const AccessRules& rules) {
+  const auto peer = peer_of(fd_.get(), rules);
+  peer_.role = peer ? peer->role : Role::none;
 }
 
 // Disconnects a client whose requests cannot be read, for example when memory is short.

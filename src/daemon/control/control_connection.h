@@ -29,7 +29,8 @@ struct ControlLimits {
 };
 
 // Reads requests, answers them in order, and never blocks. In each turn of the loop, all
-// administrators that wait are answered, and one client that may only read. `methods`, `limits` and
+// administrators that wait are answered, and one client that may only read, of one user after the
+// other; what such a client has requested before it hangs up is dropped. `methods`, `limits` and
 // the loop must outlive it.
 class ControlConnection {
  public:
@@ -43,6 +44,8 @@ class ControlConnection {
   // Starts serving. `on_done` is called once, when the connection has ended; it destroys this
   // object.
   Result<> start(EventLoop& loop, std::function<void()> on_done);
+  // The client's role by these rules, for requests from now on.
+  void set_access(const AccessRules& rules);
   // Closes the connection of a client that has been silent for too long.
   void check_deadline(Clock::time_point now);
 

@@ -85,6 +85,7 @@ void ControlServer::add_deferred(MethodName name, Role role, DeferredHandler han
 Result<> ControlServer::set_access(AccessRules rules) {
   if (auto applied = listener_.apply(rules); !applied) return applied;
   rules_ = std::move(rules);
+  for (ControlConnection& connection : connections_) connection.set_access(rules_);
   return {};
 }
 

@@ -49,7 +49,8 @@ class ControlServer {
   // Called whenever a connection has ended or was handed over.
   void on_closed(std::function<void()> callback) { on_closed_ = std::move(callback); }
 
-  // Applies to new connections and to the socket file.
+  // Who may connect and request from now on. Connections that have lost their role stay, and each
+  // request of theirs is refused. Fails as UnixListener::apply().
   Result<> set_access(AccessRules rules);
 
   [[nodiscard]] size_t connections() const { return connections_.size(); }

@@ -31,7 +31,7 @@ class ProbeLookup {
   // ends before.
   using OnLookedUp = std::function<void(const Result<Probes::Kept>& kept)>;
   void prepare(std::vector<ProbeDefinition> probes, OnLookedUp then);
-  // The same for the lines of a configuration whose probes have not been added yet.
+  // As prepare(), for those probes in the lines of a configuration that have not been added yet.
   void prepare(const std::vector<std::string>& lines, OnLookedUp then);
 
   // The daemon ends: looks up nothing more.

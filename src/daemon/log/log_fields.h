@@ -15,7 +15,7 @@ class LogFields {
   LogFields& operator=(const LogFields&) = delete;
   ~LogFields();
 
-  // Those of this thread.
+  // The fields of this thread.
   [[nodiscard]] static const std::vector<std::string>& current();
 };
 

@@ -13,8 +13,9 @@
 
 namespace ktraced {
 
-HttpConnection::HttpConnection(Fd fd, const HttpHandler& handler, const HttpLimits& limits)
-    : fd_(std::move(fd)), handler_(handler), limits_(limits), since_(Clock::now()) {}
+HttpConnection::HttpConnection(Fd fd, std::optional<uid_t> user, const HttpHandler& handler,
+                               const HttpLimits& limits)
+    : fd_(std::move(fd)), user_(user), handler_(handler), limits_(limits), since_(Clock::now()) {}
 
 Result<> HttpConnection::start(EventLoop& loop, std::function<void()> on_done) {
   on_done_ = std::move(on_done);

@@ -2,9 +2,12 @@
 // One client of the metrics.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -16,6 +19,7 @@ namespace ktraced {
 
 struct HttpLimits {
   size_t connections = 16;
+  size_t of_a_user = 4;                       // of these
   std::chrono::milliseconds request{10'000};  // from its first byte to its last one
   std::chrono::milliseconds answer{30'000};   // until the client has read it
   std::chrono::milliseconds idle{120'000};    // between requests
@@ -32,7 +36,9 @@ class HttpConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  HttpConnection(Fd fd, const HttpHandler& handler, const HttpLimits& limits);
+  // `user` at the other end; nothing: unknown.
+  HttpConnection(Fd fd, std::optional<uid_t> user, const HttpHandler& handler,
+                 const HttpLimits& limits);
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
@@ -41,9 +47,12 @@ class HttpConnection {
   Result<> start(EventLoop& loop, std::function<void()> on_done);
   // Ends the connection of a client that is too slow; may destroy this object.
   void check_deadline(Clock::time_point now);
-  // True if no request has begun; then since when.
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] std::optional<uid_t> user() const { return user_; }
+  // True if no request has begun.
   [[nodiscard]] bool idle() const { return state_ == State::reading && input_.empty(); }
-  [[nodiscard]] Clock::time_point idle_since() const { return since_; }
+  // When it became idle, or began with what it does now.
+  [[nodiscard]] Clock::time_point since() const { return since_; }
   // Ends it now: destroys this object.
   void close();
 
@@ -63,6 +72,7 @@ class HttpConnection {
   [[nodiscard]] HttpReply reply();
 
   Fd fd_;
+  std::optional<uid_t> user_;
   const HttpHandler& handler_;
   const HttpLimits& limits_;
   EventSource source_;

@@ -152,7 +152,7 @@ Parsed<Fields> parse_fields(std::string_view text) {
     if (count == kFieldsMax) return refuse(431, "the request has too many fields");
     if (!line.contains(':')) return refuse(400, "a field of the request has no colon");
     const std::string_view name = take_until(line, ":");
-    // Also for a line that continues the one before.
+    // Refuses lines that continue the one before, too.
     if (!is_token(name)) return refuse(400, "a field of the request has an invalid name");
     if (auto noted = note_field(name, trimmed(line), fields); !noted)
       return std::unexpected(noted.error());

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 namespace ktraced {
@@ -79,26 +80,42 @@ void HttpServer::accept_pending() {
 }
 
 void HttpServer::admit(Fd connection) {
-  if (auto admitted = listener_.check_peer(connection.get()); !admitted)
-    return turn_away(connection, 403, admitted.error().message + "\n");
-  if (!make_room()) return turn_away(connection, 503, "all connections are in use; try again\n");
+  const auto user = listener_.check_peer(connection.get());
+  if (!user) return turn_away(connection, 403, user.error().message + "\n");
+  if (!make_room(*user))
+    return turn_away(connection, 503, "all connections are in use; try again\n");
   if (connections_.empty()) sweep_timer_.set_enabled(true);
   const auto entry =
-      connections_.emplace(connections_.end(), std::move(connection), handler_, limits_);
+      connections_.emplace(connections_.end(), std::move(connection), *user, handler_, limits_);
   if (auto started = entry->start(loop_, [this, entry] { connections_.erase(entry); }); !started) {
     spdlog::warn("metrics: {}", started.error().message);
     connections_.erase(entry);
   }
 }
 
-bool HttpServer::make_room() {
-  if (connections_.size() < limits_.connections) return true;
+// Those whose user the kernel does not say count as one user's.
+bool HttpServer::make_room(std::optional<uid_t> user) {
+  const auto is_his = [user](const HttpConnection& c) { return c.user() == user; };
+  const bool all_of_his =
+      std::ranges::count_if(connections_, is_his) >= static_cast<ptrdiff_t>(limits_.of_a_user);
+  if (!all_of_his && connections_.size() < limits_.connections) return true;
+  const auto age = [](const HttpConnection& c) { return std::tuple(!c.idle(), c.since()); };
   HttpConnection* oldest = nullptr;
   for (HttpConnection& connection : connections_)
-    if (connection.idle() && (oldest == nullptr || connection.idle_since() < oldest->idle_since()))
+    if ((all_of_his ? is_his(connection) : connection.idle()) &&
+        (oldest == nullptr || age(connection) < age(*oldest)))
       oldest = &connection;
   if (oldest != nullptr) oldest->close();
   return oldest != nullptr;
+}
+
+Result<> HttpServer::set_access(const AccessRules& rules) {
+  if (auto applied = listener_.set_access(rules); !applied) return applied;
+  for (auto next = connections_.begin(); next != connections_.end();) {
+    HttpConnection& connection = *next++;
+    if (!listener_.check_peer(connection.fd())) connection.close();
+  }
+  return {};
 }
 
 void HttpServer::sweep() {

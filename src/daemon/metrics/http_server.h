@@ -10,10 +10,11 @@
 
 namespace ktraced {
 
-// Serves the clients of one listener. No client can block the daemon, keep others away for long, or
-// use more than a bounded amount of memory: when all connections are in use, the one that has been
-// idle longest is closed for a new client; if none is idle, the new one gets 503. On a TCP port,
-// requests for other hosts than a loopback address get 421. Belongs to the loop's thread.
+// Serves the clients of one listener. No client can block the daemon, keep other users away, or use
+// more than a bounded amount of memory. A user who has all the connections of one loses the oldest
+// for a new one. When all are in use, the one that has been idle longest is closed for a new
+// client; if none is idle, the new one gets 503. On a TCP port, requests for other hosts than a
+// loopback address get 421. Belongs to the loop's thread.
 class HttpServer {
  public:
   // `loop` must outlive the server. Fails with ExitCode::os.
@@ -24,7 +25,9 @@ class HttpServer {
   ~HttpServer() = default;
 
   [[nodiscard]] const MetricsListener& listener() const { return listener_; }
-  [[nodiscard]] MetricsListener& listener() { return listener_; }
+  // Who may read from now on; closes the connections of the others. Fails as
+  // MetricsListener::set_access().
+  Result<> set_access(const AccessRules& rules);
   [[nodiscard]] size_t connections() const { return connections_.size(); }
 
  private:
@@ -32,7 +35,7 @@ class HttpServer {
   Result<> start();
   void accept_pending();
   void admit(Fd connection);
-  bool make_room();
+  bool make_room(std::optional<uid_t> user);
   void sweep();
 
   EventLoop& loop_;

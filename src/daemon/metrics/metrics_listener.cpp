@@ -2,10 +2,15 @@
 #include "daemon/metrics/metrics_listener.h"
 
 #include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace ktraced {
@@ -58,6 +63,75 @@ Result<Fd> listen_on_port(const MetricsAddress& address) {
   return fd;
 }
 
+using ReadName = int (*)(int, sockaddr*, socklen_t*);
+
+// One end of a connection, as sock_diag(7) takes it.
+bool read_end(int socket, ReadName read, int& family, __be16& port, __be32* address) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof(name);
+  if (read(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) return false;
+  family = name.ss_family;
+  if (family == AF_INET) {
+    const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(name);
+    port = ipv4.sin_port;
+    std::memcpy(address, &ipv4.sin_addr, sizeof(ipv4.sin_addr));
+  } else {
+    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(name);
+    port = ipv6.sin6_port;
+    std::memcpy(address, &ipv6.sin6_addr, sizeof(ipv6.sin6_addr));
+  }
+  return true;
+}
+
+// The user of the TCP socket of this machine with these two ends, from sock_diag(7). Nothing: there
+// is none, or the kernel has no inet_diag.
+std::optional<uid_t> owner_of_socket(int family, const inet_diag_sockid& id) {
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 request;
+  } question{};
+  question.header = {.nlmsg_len = sizeof(question),
+                     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                     .nlmsg_flags = NLM_F_REQUEST,
+                     .nlmsg_seq = 0,
+                     .nlmsg_pid = 0};
+  question.request.sdiag_family = static_cast<uint8_t>(family);
+  question.request.sdiag_protocol = IPPROTO_TCP;
+  question.request.idiag_states = ~0U;
+  question.request.id = id;
+  question.request.id.idiag_cookie[0] = question.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  const Fd fd(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!fd || ::send(fd.get(), &question, sizeof(question), 0) < 0) return std::nullopt;
+  struct {
+    nlmsghdr header;
+    inet_diag_msg message;
+    std::array<char, 4096> attributes;
+  } answer{};
+  // The kernel has answered when send() returns.
+  const ssize_t got = ::recv(fd.get(), &answer, sizeof(answer), MSG_DONTWAIT);
+  if (got < static_cast<ssize_t>(sizeof(answer.header) + sizeof(answer.message)) ||
+      answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+    return std::nullopt;
+  return answer.message.idiag_uid;
+}
+
+std::optional<uid_t> user_of_client(int connection) {
+  int family = AF_UNSPEC;
+  inet_diag_sockid client{};
+  if (!read_end(connection, ::getpeername, family, client.idiag_sport, client.idiag_src) ||
+      !read_end(connection, ::getsockname, family, client.idiag_dport, client.idiag_dst))
+    return std::nullopt;
+  return owner_of_socket(family, client);
+}
+
+// Asked once: with each question the kernel would look for a module that it does not have.
+bool kernel_knows_users(int listener) {
+  int family = AF_UNSPEC;
+  inet_diag_sockid id{};
+  return read_end(listener, ::getsockname, family, id.idiag_sport, id.idiag_src) &&
+         owner_of_socket(family, id).has_value();
+}
+
 }  // namespace
 
 Result<MetricsListener> MetricsListener::listen(const MetricsAddress& address,
@@ -68,6 +142,7 @@ Result<MetricsListener> MetricsListener::listen(const MetricsAddress& address,
     auto tcp = listen_on_port(address);
     if (!tcp) return propagate(tcp);
     listener.tcp_ = std::move(*tcp);
+    listener.knows_users_ = kernel_knows_users(listener.fd());
     return listener;
   }
   auto socket = UnixListener::listen(address.path, rules, "metrics.listen");
@@ -83,12 +158,12 @@ Result<> MetricsListener::set_access(const AccessRules& rules) {
   return {};
 }
 
-Result<> MetricsListener::check_peer(int connection) const {
-  if (!unix_) return {};
+Result<std::optional<uid_t>> MetricsListener::check_peer(int connection) const {
+  if (!unix_) return knows_users_ ? user_of_client(connection) : std::nullopt;
   const auto peer = peer_of(connection, rules_);
   if (!peer) return std::unexpected(peer.error());
   if (peer->role == Role::none) return std::unexpected(no_role_error());
-  return {};
+  return peer->uid;
 }
 
 }  // namespace ktraced

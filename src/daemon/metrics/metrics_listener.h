@@ -2,6 +2,8 @@
 // The listening socket of metrics.listen.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 
@@ -26,8 +28,9 @@ class MetricsListener {
   [[nodiscard]] const MetricsAddress& address() const { return address_; }
   // Who may read from now on.
   Result<> set_access(const AccessRules& rules);
-  // May the process at the other end of this connection read? Fails with ExitCode::no_permission.
-  [[nodiscard]] Result<> check_peer(int connection) const;
+  // The user at the other end of this connection; nothing if the kernel does not say. Fails with
+  // ExitCode::no_permission if he may not read.
+  [[nodiscard]] Result<std::optional<uid_t>> check_peer(int connection) const;
 
  private:
   explicit MetricsListener(MetricsAddress address) : address_(std::move(address)) {}
@@ -36,6 +39,7 @@ class MetricsListener {
   AccessRules rules_;
   std::optional<UnixListener> unix_;
   Fd tcp_;
+  bool knows_users_ = false;  // of tcp_: the kernel has sock_diag(7)
 };
 
 }  // namespace ktraced

@@ -22,7 +22,7 @@ struct ReloadCounts {
   bool last_failed = false;
 };
 
-// Of the daemon's process.
+// What the daemon's process uses.
 struct ProcessUsage {
   double cpu_seconds = 0;
   uint64_t resident_bytes = 0;

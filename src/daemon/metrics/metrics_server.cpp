@@ -28,7 +28,7 @@ Result<MetricsServer::Prepared> MetricsServer::prepare(const std::string& listen
   Prepared prepared{.address = metrics_address(listen), .server = nullptr};
   if (!prepared.address) return prepared;
   if (server_ && server_->listener().address() == *prepared.address) {
-    if (auto set = server_->listener().set_access(rules); !set) return propagate(set);
+    if (auto set = server_->set_access(rules); !set) return propagate(set);
     return prepared;
   }
   auto listener = MetricsListener::listen(*prepared.address, rules);

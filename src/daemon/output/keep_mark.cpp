@@ -9,16 +9,13 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/files/own_directory.h"
 #include "base/files/read_file.h"
 
 namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
-
-Fd open_marked(const fs::path& trace, int access) {
-  return Fd(::open(trace.c_str(), access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
 
 // With these errors there is no such file.
 bool is_absent(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
@@ -65,7 +62,7 @@ Result<> remove_mark(int directory, const fs::path& path) {
 }  // namespace
 
 std::optional<bool> has_keep_mark(const fs::path& trace) {
-  const Fd directory = open_marked(trace, O_PATH);
+  const Fd directory(::open(trace.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!directory || ::fstatat(directory.get(), kKeepMark, &status, AT_SYMLINK_NOFOLLOW) != 0)
     return is_absent(errno) ? std::optional(false) : std::nullopt;
@@ -73,7 +70,10 @@ std::optional<bool> has_keep_mark(const fs::path& trace) {
 }
 
 Result<> set_keep_mark(const fs::path& trace, bool kept) {
-  const Fd directory = open_marked(trace, O_RDONLY);
+  auto store = open_trusted_directory(trace.parent_path());
+  if (!store) return propagate(store);
+  const Fd directory(::openat(store->get(), trace.filename().c_str(),
+                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory && is_absent(errno))
     return fail(ExitCode::data, "{} is not a directory", trace.string());
   if (!directory) return mark_failure("open", trace, errno);

@@ -47,6 +47,10 @@ class Subscribers::Subscriber {
     return {.fd = fd_.get(), .events = POLLOUT, .revents = 0};
   }
   [[nodiscard]] const Peer& peer() const { return reader_.peer; }
+  [[nodiscard]] Role role_by(const AccessRules& rules) const {
+    const auto peer = peer_of(fd_.get(), rules);
+    return peer ? peer->role : Role::none;
+  }
   [[nodiscard]] uint32_t session() const { return reader_.session; }
   [[nodiscard]] const std::string& session_name() const { return reader_.name; }
   [[nodiscard]] bool blocked() const { return blocked_; }
@@ -199,6 +203,15 @@ void Subscribers::remove_finished() {
   }
   finished.clear();
   if (hooks_.on_gone) hooks_.on_gone();
+}
+
+std::vector<uint32_t> Subscribers::beyond(const AccessRules& rules) const {
+  std::vector<uint32_t> sessions;
+  std::lock_guard lock(mutex_);
+  for (const Subscriber& subscriber : subscribers_)
+    if (subscriber.role_by(rules) < subscriber.peer().role)
+      sessions.push_back(subscriber.session());
+  return sessions;
 }
 
 std::vector<SubscriberStatus> Subscribers::status() const {

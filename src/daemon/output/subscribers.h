@@ -84,6 +84,8 @@ class Subscribers {
   // that no later packet of their CPU could report. The `last` batch ends the stream. Thread-safe.
   void publish(uint32_t session, std::span<const PacketBytes> batch, bool last = false);
 
+  // The sessions whose readers had a role that these rules do not give them. Main thread.
+  [[nodiscard]] std::vector<uint32_t> beyond(const AccessRules& rules) const;
   // Main thread.
   [[nodiscard]] std::vector<SubscriberStatus> status() const;
   [[nodiscard]] SubscriberTotals totals() const;

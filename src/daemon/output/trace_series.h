@@ -100,7 +100,7 @@ class TraceSeries {
   [[nodiscard]] size_t files() const { return files_; }
   // Records in traces that were removed by others while they were written.
   [[nodiscard]] uint64_t removed_records() const { return removed_records_; }
-  // Of this series.
+  // What this series has done.
   [[nodiscard]] OutputCounts counts() const;
 
  private:

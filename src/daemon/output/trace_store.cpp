@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished trace
 constexpr std::string_view kUnfinished = ".partial";
 constexpr std::string_view kManifest = "manifest.json";
-constexpr std::string_view kRemoving = ".removing-";  // prefix that no trace name can have
+constexpr std::string_view kPackets = "ctf";
+constexpr const char* kRemoving = ".removing-";  // prefix that no trace name can have
 constexpr const char* kLockFile = ".ktraced.lock";
 // In addition to its packets, a trace has a few small files.
 constexpr uint64_t kSmallFilesBytes = 4U << 20;
@@ -49,7 +50,7 @@ bool is_trace(const fs::path& path) {
 // The files of a trace.
 constexpr auto kParts =
     std::to_array<std::string_view>({kManifest, kTasksFile, kCachesFile, kCgroupsFile,
-                                     kCommandsFile, kSymbolsFile, "ctf", kKeepMark});
+                                     kCommandsFile, kSymbolsFile, kPackets, kKeepMark});
 
 // Visits nothing if the directory does not exist yet.
 Result<> for_each_in_store(const fs::path& directory, auto&& visit) {
@@ -60,59 +61,69 @@ Result<> for_each_in_store(const fs::path& directory, auto&& visit) {
 // Hidden entries are in no list.
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-// The name of something in a directory that no trace has; empty: there is none.
-Result<std::string> other_part(const fs::path& path) {
-  std::string other;
-  auto read = for_each_entry(path, [&](const fs::directory_entry& part) {
+// What is in the directory of a trace, finished or not.
+struct Contents {
+  uint64_t bytes = 0;  // of all files
+  std::string other;   // the name of something that no trace has; empty: there is none
+};
+
+uint64_t bytes_of_file(const fs::path& path) {
+  const struct stat status = status_of(path);
+  return S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
+}
+
+// Fails if it is no directory, or not readable. What cannot be read below it has no bytes.
+Result<Contents> contents_of(const fs::path& trace) {
+  if (!S_ISDIR(status_of(trace).st_mode))
+    return fail(ExitCode::data, "{} is no directory", trace.string());
+  Contents contents;
+  auto read = for_each_entry(trace, [&](const fs::directory_entry& part) {
     const std::string name = part.path().filename();
-    if (std::ranges::find(kParts, name) == kParts.end()) other = name;
+    if (std::ranges::find(kParts, name) == kParts.end()) contents.other = name;
+    contents.bytes += bytes_of_file(part.path());
   });
   if (!read) return propagate(read);
-  return other;
+  if (S_ISDIR(status_of(trace / kPackets).st_mode))
+    static_cast<void>(for_each_entry(trace / kPackets, [&](const fs::directory_entry& part) {
+      contents.bytes += bytes_of_file(part.path());
+    }));
+  return contents;
 }
 
-// A directory that has only files of a trace, though perhaps not all of them.
-bool has_parts_only(const fs::path& path) {
-  if (!S_ISDIR(status_of(path).st_mode)) return false;
-  const auto other = other_part(path);
-  return other && other->empty();
+bool has_name_of_unfinished(const fs::path& path) {
+  return path.filename().string().ends_with(kUnfinished) && !is_hidden(path);
 }
-
-bool is_unfinished(const fs::path& path) {
-  return path.filename().string().ends_with(kUnfinished) && !is_hidden(path) &&
-         has_parts_only(path);
-}
-
-// A trace has a few files and one per CPU. Larger directories are not searched.
-constexpr size_t kEntriesMax = 20'000;
 
 bool older(const StoredTrace& a, const StoredTrace& b) {
   return std::tie(a.written_ns, a.name) < std::tie(b.written_ns, b.name);
 }
 
 StoredTrace stored_trace(const fs::path& path) {
+  const auto contents = contents_of(path);
   return {.name = path.filename(),
-          .bytes = bytes_of_trace(path),
+          .bytes = contents ? contents->bytes : 0,
           .written_ns = written_ns(path),
           .kept = has_keep_mark(path).value_or(true),
-          .has_other_files = !has_parts_only(path)};
+          .has_other_files = !contents || !contents->other.empty()};
 }
 
 // Removes a trace, finished or not, but never what else somebody has put there. It is renamed
 // first, so that a partly removed trace is never read.
 Result<> remove_at(const fs::path& path) {
-  auto other = other_part(path);
-  if (!other) return propagate(other);
-  if (!other->empty())
+  auto store = open_trusted_directory(path.parent_path());
+  if (!store) return propagate(store);
+  const fs::path trace = path_in(store->get(), path.filename());
+  auto contents = contents_of(trace);
+  if (!contents) return propagate(contents);
+  if (!contents->other.empty())
     return fail(ExitCode::io,
                 "cannot remove {}: '{}' in it is no part of a trace; move it elsewhere, or remove "
                 "the directory yourself",
-                path.string(), *other);
-  const fs::path removing =
-      path.parent_path() / (std::string(kRemoving) + path.filename().string());
+                path.string(), contents->other);
+  const fs::path removing = path_in(store->get(), kRemoving + path.filename().string());
   std::error_code error;
   fs::remove_all(removing, error);  // left by an earlier removal that failed
-  fs::rename(path, removing, error);
+  fs::rename(trace, removing, error);
   if (!error) fs::remove_all(removing, error);
   if (error) return fail(ExitCode::io, "cannot remove {}: {}", path.string(), error.message());
   return {};
@@ -121,18 +132,8 @@ Result<> remove_at(const fs::path& path) {
 }  // namespace
 
 uint64_t bytes_of_trace(const fs::path& trace) {
-  uint64_t sum = 0;
-  size_t entries = 0;
-  for (const fs::path& directory : {trace, trace / "ctf"}) {
-    if (!S_ISDIR(status_of(directory).st_mode)) continue;
-    std::error_code error;
-    for (fs::directory_iterator it(directory, error), end;
-         !error && it != end && ++entries < kEntriesMax; it.increment(error)) {
-      const struct stat status = status_of(it->path());
-      if (S_ISREG(status.st_mode)) sum += static_cast<uint64_t>(status.st_size);
-    }
-  }
-  return sum;
+  auto contents = contents_of(trace);
+  return contents ? contents->bytes : 0;
 }
 
 Result<> check_trace_name(std::string_view name) {
@@ -172,20 +173,6 @@ std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
 bool TraceStore::taken(const std::string& name) const {
   return status_of(path_of(name)).st_mode != 0 ||
          status_of(path_of(name + std::string(kUnfinished))).st_mode != 0;
-}
-
-Result<> TraceStore::make_directory() const {
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error)
-    return fail(ExitCode::io, "cannot make the directory {}: {}; set another in the configuration",
-                directory_.string(), error.message());
-  if (::access(directory_.c_str(), W_OK | X_OK) != 0)
-    return fail(ExitCode::io,
-                "cannot write to the directory {}: {}; make it writable for ktraced, or set "
-                "another in the configuration",
-                directory_.string(), errno_text(errno));
-  return {};
 }
 
 Result<> TraceStore::check_room(uint64_t bytes) const {
@@ -254,14 +241,19 @@ Result<> TraceStore::remove_listed(const std::string& name) const {
 }
 
 Result<> TraceStore::claim() {
-  if (auto made = make_directory(); !made) return made;
-  if (lock_.held_in(directory_)) return {};
-  Fd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto directory = open_trusted_directory(directory_, Missing::is_made);
   if (!directory)
-    return fail(ExitCode::io, "cannot open {}: {}", directory_.string(), errno_text(errno));
-  if (auto checked = check_shared_directory(directory.get(), directory_); !checked) return checked;
+    return fail(directory.error().code, "{}; set another in the configuration",
+                directory.error().message);
+  if (::faccessat(directory->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return fail(ExitCode::io,
+                "cannot write to the directory {}: {}; make it writable for ktraced, or set "
+                "another in the configuration",
+                directory_.string(), errno_text(errno));
+  if (lock_.held_in(directory->get())) return {};
+  if (auto checked = check_shared_directory(directory->get(), directory_); !checked) return checked;
   auto lock =
-      DirectoryLock::take(std::move(directory), directory_, kLockFile, DirectoryLock::Kind::file);
+      DirectoryLock::take(std::move(*directory), directory_, kLockFile, DirectoryLock::Kind::file);
   if (!lock && lock.error().code == ExitCode::unavailable)
     return fail(ExitCode::unavailable,
                 "another ktraced writes to {}: stop it, or set another directory for one of them",
@@ -272,12 +264,16 @@ Result<> TraceStore::claim() {
 }
 
 void TraceStore::finish_removals() const {
+  auto store = open_trusted_directory(directory_);
+  if (!store) return;
   std::vector<fs::path> removing;
-  const auto read = for_each_in_store(directory_, [&](const fs::directory_entry& entry) {
-    const fs::path& path = entry.path();
-    if (path.filename().string().starts_with(kRemoving) && has_parts_only(path))
-      removing.push_back(path);
-  });
+  const auto read =
+      for_each_entry(path_in(store->get(), "."), [&](const fs::directory_entry& entry) {
+        const fs::path& path = entry.path();
+        if (!path.filename().string().starts_with(kRemoving)) return;
+        if (const auto contents = contents_of(path); contents && contents->other.empty())
+          removing.push_back(path);
+      });
   if (!read) spdlog::warn("half-removed traces are left: {}", read.error().message);
   std::error_code ignored;
   for (const fs::path& path : removing) fs::remove_all(path, ignored);
@@ -287,8 +283,9 @@ Result<std::vector<StoredTrace>> TraceStore::list_unfinished(std::string_view pr
   std::vector<StoredTrace> traces;
   auto read = for_each_in_store(directory_, [&](const fs::directory_entry& entry) {
     const fs::path& path = entry.path();
-    if (path.filename().string().starts_with(prefix) && is_unfinished(path))
-      traces.push_back(stored_trace(path));
+    if (!path.filename().string().starts_with(prefix) || !has_name_of_unfinished(path)) return;
+    if (StoredTrace trace = stored_trace(path); !trace.has_other_files)
+      traces.push_back(std::move(trace));
   });
   if (!read) return propagate(read);
   std::ranges::sort(traces, older);
@@ -298,7 +295,7 @@ Result<std::vector<StoredTrace>> TraceStore::list_unfinished(std::string_view pr
 Result<> TraceStore::remove_any(const std::string& name) const {
   if (!name.ends_with(kUnfinished)) return remove(name);
   const fs::path path = path_of(name);
-  if (!is_unfinished(path))
+  if (!has_name_of_unfinished(path) || status_of(path).st_mode == 0)
     return fail(ExitCode::usage, "there is no unfinished trace '{}' in {}", name,
                 directory_.string());
   return remove_at(path);

@@ -31,7 +31,7 @@ struct StoredTrace {
   bool has_other_files = false;  // some that no trace has: it cannot be removed
 };
 
-// The size of all files of a trace, finished or not.
+// The size of all files of a trace, finished or not, in bytes.
 [[nodiscard]] uint64_t bytes_of_trace(const std::filesystem::path& trace);
 
 // One directory of traces. Everything else in it is left alone. May be used in several threads, if
@@ -47,9 +47,6 @@ class TraceStore {
   // True if this name exists, as a finished or unfinished trace.
   [[nodiscard]] bool taken(const std::string& name) const;
 
-  // Creates the directory if it is missing, and checks that it is writable. Fails with
-  // ExitCode::io.
-  Result<> make_directory() const;
   // Checks the free space for `bytes` and a trace's small files. Fails with ExitCode::io.
   Result<> check_room(uint64_t bytes) const;
 
@@ -68,8 +65,8 @@ class TraceStore {
   Result<> remove_listed(const std::string& name) const;
   // Creates the directory, and keeps other daemons from claiming it while this object exists. Fails
   // with ExitCode::unavailable if another daemon has claimed it, with no_permission if others may
-  // write to it, with io if it cannot be used. Call it again before each use: the directory may
-  // have been removed.
+  // write to it or a link of another user leads there, with io if it cannot be used. Call it again
+  // before each use: the directory may have been removed.
   Result<> claim();
   // Completes the removals that an earlier daemon had begun.
   void finish_removals() const;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::pair<const char*, const char*>, 8> kEffects{{
     {"child_born",
      "a child whose fork the kernel skips has no name and is not followed by filters"},
-    {"task_freed", "processes that have ended take room among the 16384 that filters can follow"},
+    {"task_freed", "processes that have ended take the room of others that filters can follow"},
     {"cgroup_changed", "the control groups of threads that are moved are those from before"},
     {"cgroup_made", "new control groups have no path until a thread is moved to them"},
     {"cgroup_renamed", "control groups that are renamed keep their old paths"},

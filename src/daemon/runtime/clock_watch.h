@@ -26,7 +26,7 @@ class ClockWatch {
 
   // Calls `on_step` after each step. Fails with ExitCode::os.
   static Result<ClockWatch> start(EventLoop& loop, OnStep on_step);
-  // The same with another source.
+  // Calls `on_step` after each step that `source` shows. Fails with ExitCode::os.
   static Result<ClockWatch> start(EventLoop& loop, Source source, OnStep on_step);
 
  private:

@@ -24,7 +24,7 @@ struct Peer {
   Role role = Role::none;
 };
 
-// Of what this client requests.
+// The priority of what this client requests.
 [[nodiscard]] inline Priority priority_of(const Peer& peer) {
   return peer.role == Role::admin ? Priority::normal : Priority::low;
 }
@@ -35,7 +35,7 @@ struct AccessRules {
   std::vector<uint32_t> admin_uids;  // have full control, as uid 0 and the daemon's own uid have
 };
 
-// Its members may read, if the machine has such a group.
+// The group whose members may read by default, if the machine has it.
 inline constexpr const char* kDefaultGroup = "ktrace";
 
 // Rules from the configuration; an unknown group is ExitCode::config, but for the default one.

@@ -184,7 +184,12 @@ Result<> UnixListener::apply(const AccessRules& rules) const {
   }
   const SocketPlace place{.path = path_, .key = key_};
   if (rules.read_group && ::chown(path_.c_str(), static_cast<uid_t>(-1), *rules.read_group) < 0)
-    return path_error(place, "give to the group of control.group the socket", path_, errno);
+    return fail(errno == EPERM ? ExitCode::no_permission : ExitCode::os,
+                "{}: cannot give {} to the group of control.group: {}{}", key_, path_.string(),
+                errno_text(errno),
+                errno == EPERM ? "; run ktraced as root, or in that group: Group= in the unit "
+                                 "ktraced.service"
+                               : "");
   // Connecting needs write permission. Administrators by uid need not be in the group, so with them
   // everyone may connect. The role of a client depends on its credentials.
   mode_t mode = rules.admin_uids.empty() ? 0660 : 0666;

@@ -35,7 +35,7 @@ struct OwnFilter {
   std::optional<std::vector<std::string>> syscalls;
 
   bool operator==(const OwnFilter&) const = default;
-  // Both parts.
+  // A filter with both parts set.
   [[nodiscard]] static OwnFilter of(const FilterSettings& filter) {
     return {.tasks = filter.tasks(), .syscalls = filter.syscall};
   }

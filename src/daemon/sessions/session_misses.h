@@ -66,7 +66,7 @@ class SessionMisses {
 // Memory for the entries that outlive the daemon.
 class KeptSessionMisses {
  public:
-  // With `pins` they do.
+  // With `pins` the entries outlive the daemon.
   static KeptSessionMisses open(const Pins* pins);
   [[nodiscard]] std::span<SessionMissesEntry> entries();
   // An earlier daemon has left them.

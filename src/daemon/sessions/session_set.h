@@ -47,7 +47,7 @@ class SessionSet {
   // By name. Fails with ExitCode::usage.
   [[nodiscard]] Result<Session*> named(const std::string& name);
 
-  // Of the recorder.
+  // The events of the recorder.
   [[nodiscard]] const EventSet& recorder_events() const { return recorder_events_; }
   // Pauses all sessions, or ends that: each is then as it was.
   void suspend(bool suspended) { suspended_ = suspended; }

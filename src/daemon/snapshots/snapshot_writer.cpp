@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/files/own_directory.h"
 #include "daemon/snapshots/ring_account.h"
 #include "trace/directory/trace_writer.h"
 #include "trace/metadata/kernel_text.h"
@@ -178,8 +179,10 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
 }  // namespace
 
 Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& symbols) {
+  auto store = open_trusted_directory(job.path.parent_path());
+  if (!store) return propagate(store);
   auto writer = TraceWriter::create(job.path, job.manifest.schema, job.manifest.origin,
-                                    is_kernel_text, job.written_time);
+                                    is_kernel_text, job.written_time, std::move(*store));
   if (!writer) return propagate(writer);
   SnapshotWriter snapshot(job, **writer);
   if (auto done = snapshot.write_rings(); !done) return propagate(done);

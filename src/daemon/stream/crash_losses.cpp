@@ -10,7 +10,7 @@
 namespace ktraced {
 namespace {
 
-// Also opens a trace that was being finished when the daemon was killed.
+// Opens a trace, finished or not: it may have got its final name just before the daemon was killed.
 Result<TraceReader> open_trace(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error)) return TraceReader::open(path);

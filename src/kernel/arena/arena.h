@@ -62,7 +62,7 @@ class Arena {
   mutable std::mutex mutex_;
 };
 
-// Of a CPU; -1: unknown.
+// The NUMA node of a CPU; -1: unknown.
 [[nodiscard]] int node_of_cpu(uint32_t cpu);
 
 }  // namespace ktraced

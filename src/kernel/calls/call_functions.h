@@ -23,7 +23,7 @@ inline constexpr size_t kCallsAtFunctionsMax = 8;
 // (time).
 class CallFunctions {
  public:
-  // Of the running kernel. Fails as load_kernel_btf().
+  // The functions of the running kernel. Fails as load_kernel_btf().
   static Result<CallFunctions> of_kernel();
   // `names`: of the functions in the kernel's BTF.
   explicit CallFunctions(std::set<std::string> names) : names_(std::move(names)) {}

@@ -4,38 +4,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
+#include "base/files/cgroup_mount.h"
 #include "base/files/directory.h"
-#include "base/files/lines.h"
 #include "kernel/filters/cgroups.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {
 namespace {
-
-struct CgroupMount {
-  std::filesystem::path root;   // mounted part of the hierarchy, "/" for all of it
-  std::filesystem::path point;  // mount point
-};
-
-// The cgroup v2 mount, from /proc/self/mountinfo (proc_pid_mountinfo(5)).
-Result<CgroupMount> cgroup2_mount() {
-  std::optional<CgroupMount> mount;
-  const auto read = for_each_line_of("/proc/self/mountinfo", [&](std::string_view line) {
-    if (mount || line.find(" - cgroup2 ") == std::string_view::npos) return;
-    std::istringstream fields{std::string(line)};
-    std::string id, parent, device, root, point;
-    fields >> id >> parent >> device >> root >> point;
-    mount = CgroupMount{root, point};
-  });
-  if (mount) return *mount;
-  if (!read) return fail(ExitCode::os, "{}", read.error().message);
-  return fail(ExitCode::usage, "no cgroup2 file system is mounted");
-}
 
 uint32_t depth(const std::filesystem::path& path) {
   return static_cast<uint32_t>(std::count_if(path.begin(), path.end(), [](const auto& part) {
@@ -49,16 +27,10 @@ Result<cgroup_ref> find_cgroup(const std::string& path) {
   auto mount = cgroup2_mount();
   if (!mount)
     return fail(mount.error().code, "cannot filter by control group: {}", mount.error().message);
-  std::filesystem::path given(path);
   // An absolute path is either a directory under the mount or a path within the hierarchy.
-  std::filesystem::path below = given.is_absolute() ? given.relative_path() : given;
-  if (auto [mismatch, rest] =
-          std::mismatch(mount->point.begin(), mount->point.end(), given.begin(), given.end());
-      mismatch == mount->point.end()) {
-    below.clear();
-    for (; rest != given.end(); ++rest) below /= *rest;
-  }
-  below = below.lexically_normal();
+  const std::filesystem::path given(path);
+  const std::filesystem::path below =
+      below_mount(*mount, given).value_or(given.relative_path()).lexically_normal();
   if (std::ranges::any_of(below, [](const auto& part) { return part == ".."; }))
     return fail(ExitCode::usage, "control group '{}' leads out of the cgroup2 mount {}", path,
                 mount->point.string());

@@ -13,14 +13,11 @@
 #include <iterator>
 #include <type_traits>
 
-#include "base/files/read_file.h"
 #include "kernel/programs/map_elements.h"
 #include "kernel/symbols/proc_threads.h"
 
 namespace ktraced {
 namespace {
-
-constexpr size_t kProcBytesMax = 65536;  // limit for a process's file
 
 template <class Number>
 void store(Number& shared, uint32_t value) {
@@ -148,16 +145,8 @@ Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_
 // The living process of that id: if the id is a thread's, the thread's process. If there is none,
 // the last one that had it and is followed: its descendants stay followed.
 Result<Filters::Root> Filters::find_root(uint32_t id) const {
-  constexpr std::string_view kField = "\nTgid:";
-  const auto status = read_file(fmt::format("/proc/{}/status", id), kProcBytesMax);
-  if (const size_t at = status ? status->find(kField) : std::string::npos;
-      at != std::string::npos) {
-    const auto tgid =
-        static_cast<uint32_t>(std::strtoul(&(*status)[at + kField.size()], nullptr, 10));
-    const auto stat = read_file(fmt::format("/proc/{}/stat", tgid), kProcBytesMax);
-    if (const auto start = start_in_stat(stat.value_or("")))
-      return Root{.tgid = tgid, .start_time = *start};
-  }
+  if (const auto living = process_with_thread(id))
+    return Root{.tgid = living->tgid, .start_time = living->start_time};
   const auto next = roots_.upper_bound({.tgid = id, .start_time = UINT64_MAX});
   if (next != roots_.begin() && std::prev(next)->first.tgid == id) return std::prev(next)->first;
   return fail(ExitCode::usage, "cannot follow process {}: there is no such process", id);

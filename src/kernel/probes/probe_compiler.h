@@ -33,7 +33,7 @@ struct ProbeWorld {
 
 struct CompiledProbe {
   fetch_program program{};  // without its id, which the caller sets
-  Event event;              // likewise; its name is "GROUP:EVENT"
+  Event event;              // named "GROUP:EVENT"; without its id, which the caller sets
 };
 
 // Fails with ExitCode::usage, naming the column, for values that cannot be fetched, and with the

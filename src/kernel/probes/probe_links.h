@@ -28,7 +28,8 @@ struct ProbeLinks {
 // ExitCode::unavailable and the reason.
 [[nodiscard]] Result<Fd> link_kprobe(int program, uint64_t address, bool at_return);
 
-// Attaches to all `functions` by kprobe.multi. Fails as above if one of them cannot be probed.
+// Attaches a kprobe or kretprobe to all `addresses` by kprobe.multi; the program's cookie is the
+// address. Fails as link_kprobe() if one of them cannot be probed.
 [[nodiscard]] Result<Fd> link_kprobe_multi(int program, const std::vector<uint64_t>& addresses,
                                            bool at_return);
 

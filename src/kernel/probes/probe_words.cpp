@@ -103,8 +103,9 @@ Parsed<ProbeLocation> parse_location(Piece word) {
   location.symbol = symbol.text;
   if (sign == std::string_view::npos) return location;
   const Piece offset = word.from(sign);
-  auto value = signed_number(offset.text);
-  if (!value)
+  const auto value = signed_number(offset.text);
+  const bool fits = value && (*value == 0 || (*value < 0) == offset.text.starts_with('-'));
+  if (!fits)
     return wrong(offset.column, "'{}' is not an offset: give a number of bytes, as in +16 or +0x10",
                  offset.text);
   location.offset = *value;

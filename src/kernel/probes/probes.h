@@ -52,7 +52,8 @@ class Probes : public DynamicKind {
   // The event of a definition. Fails with ExitCode::usage, naming the column, or with
   // ExitCode::unavailable.
   [[nodiscard]] Result<Event> event_of(const ProbeDefinition& probe) const;
-  // The functions that match it now; fails likewise.
+  // The functions that match a definition now. Fails with ExitCode::usage, naming the column, or
+  // with ExitCode::unavailable.
   [[nodiscard]] Result<std::vector<KernelFunction>> functions_of(
       const ProbeDefinition& probe) const;
   // Modules of the functions it was last attached to. The kernel can unload a module that has
@@ -75,7 +76,7 @@ class Probes : public DynamicKind {
   [[nodiscard]] static std::string unavailable() { return why_no_kprobes(); }
 
  private:
-  // The same as functions_of(), but also records their modules.
+  // As functions_of(), but also records their modules.
   [[nodiscard]] Result<std::vector<KernelFunction>> places_of(uint16_t id,
                                                               const ProbeDefinition& probe);
   [[nodiscard]] Result<CompiledProbe> compile(const ProbeDefinition& probe) const;

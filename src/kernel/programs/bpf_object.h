@@ -24,7 +24,7 @@ struct KernelFeatures;
 
 // The bytes of the BPF object as built into this program; its BTF holds the schema.
 [[nodiscard]] std::span<const std::byte> bpf_object_bytes();
-// Those of all built-in objects: of the events, the probes and the system calls.
+// The bytes of all built-in objects: of the events, the probes and the system calls.
 [[nodiscard]] std::array<std::span<const std::byte>, 3> all_bpf_objects();
 
 // Sizes that cannot change after loading.
@@ -134,7 +134,7 @@ class BpfObject {
   [[nodiscard]] Arena* arena() const { return arena_.get(); }
   // File descriptor of a map of bpf/maps.h, owned by this object.
   [[nodiscard]] int map_fd(const std::string& name) const;
-  // Its number of elements, or of bytes for a ring buffer.
+  // The number of elements of a map, or of bytes for a ring buffer.
   [[nodiscard]] uint32_t map_capacity(const std::string& name) const;
 
  private:
@@ -162,7 +162,7 @@ class BpfObject {
   std::optional<Pins> pins_;
 };
 
-// Of a loaded program; zero if unknown.
+// The runs of a loaded program; zero if unknown.
 [[nodiscard]] ProgramRuns runs_of(int program);
 
 // The table of the arena that has the flight rings of these sizes, for `map` of struct layout; 0:

@@ -97,7 +97,7 @@ class DynamicEvents {
   void leave_to_pins();
   // The source of the event has changed: detaches, and reloads the program at the next attach().
   void retire(uint16_t id);
-  // The same for all events of a kind that have a program; returns their ids.
+  // Retires all events of a kind that have a program; returns their ids.
   std::vector<uint16_t> retire_all(const DynamicKind& kind);
   // Returns when a detached event does not run any more.
   void wait_until_detached(uint16_t id);
@@ -128,7 +128,7 @@ class DynamicEvents {
   mutable std::mutex counts_mutex_;
   std::map<uint16_t, Fd> programs_;            // guarded by counts_mutex_
   std::map<uint16_t, std::vector<Fd>> links_;  // changed with counts_mutex_ held
-  KeptMisses kept_misses_;                     // guarded likewise
+  KeptMisses kept_misses_;                     // guarded by counts_mutex_
   std::set<uint16_t> adopted_;                 // those of links_ that were pinned
   DetachingLinks detaching_;
   uint32_t next_id_ = DYNAMIC_ID_FIRST;

@@ -24,7 +24,7 @@ struct KernelFeatures {
 // BTF.
 [[nodiscard]] Result<KernelFeatures> probe_features(const Schema& schema);
 
-// The same from any kernel's BTF: its tracepoint prototypes and functions. Never uses a version
+// Examines any kernel from its BTF: its tracepoint prototypes and functions. Never uses a version
 // number, because stable series carry back-ports.
 [[nodiscard]] KernelFeatures features_from_btf(const btf* btf, const Schema& schema);
 

@@ -14,7 +14,7 @@ Result<Fd> load_tracepoint_stub(int programs, int index) {
   // The context is in register 1 already.
   const std::array<bpf_insn, 6> code = {{
       {.code = kLoadWide, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = programs},
-      {},  // upper half of the above
+      {},  // upper half of the load
       {.code = kMove, .dst_reg = BPF_REG_3, .imm = index},
       {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call},
       {.code = kMove, .dst_reg = BPF_REG_0, .imm = 0},

@@ -60,7 +60,8 @@ class StreamAccount {
   // Published packets were neither written nor lost: until the next begin() the losses of a crash
   // are unknown. Any thread.
   void give_up();
-  // The same for packets of one series.
+  // Packets of the series with this number were neither written nor lost. The losses of a crash are
+  // unknown until the next begin() or, if that was called already, until this series ends.
   void give_up(uint64_t generation);
 
   // The writer begins a trace of a series, has ended one, or ends writing the series.

@@ -38,7 +38,7 @@ class KernelNames {
     std::vector<std::byte> records;
     uint64_t complete_since = 0;  // ns, CLOCK_BOOTTIME; some changes before it are unknown
   };
-  // The same, after the names that threads had before and after each change since `ns`.
+  // The records of all(), after the names that threads had before and after each change since `ns`.
   [[nodiscard]] History history(uint64_t ns) const;
 
  private:

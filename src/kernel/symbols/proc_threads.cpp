@@ -64,6 +64,16 @@ std::optional<uint64_t> start_in_stat(const std::string& line) {
   return std::strtoull(line.c_str() + at, nullptr, 10) * proc_tick_ns();
 }
 
+std::optional<ProcProcess> process_with_thread(uint32_t id) {
+  const fs::path proc = "/proc";
+  const auto status = read_file(proc / std::to_string(id) / "status", kProcBytesMax);
+  const uint32_t tgid = number_behind("\nTgid:", status.value_or(""));
+  const auto stat = read_file(proc / std::to_string(tgid) / "stat", kProcBytesMax);
+  const auto start = start_in_stat(stat.value_or(""));
+  if (!start) return std::nullopt;
+  return ProcProcess{.tgid = tgid, .start_time = *start};
+}
+
 std::string_view comm_of_proc(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   const bool worker = text.starts_with("kworker/") && !text.starts_with("kworker/R-");

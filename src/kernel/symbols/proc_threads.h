@@ -23,6 +23,13 @@ namespace ktraced {
 // the text of its "stat" file.
 [[nodiscard]] std::optional<uint64_t> start_in_stat(const std::string& line);
 
+struct ProcProcess {
+  uint32_t tgid = 0;
+  uint64_t start_time = 0;  // as start_in_stat()
+};
+// The living process that has this id or a thread of this id.
+[[nodiscard]] std::optional<ProcProcess> process_with_thread(uint32_t id);
+
 // A thread's name as the tracepoints report it, from the text of its "comm" file in /proc. The file
 // adds a kworker's current work to its name: "kworker/0:1-events".
 [[nodiscard]] std::string_view comm_of_proc(std::string_view text);

@@ -28,7 +28,7 @@ Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
 inline constexpr const char* kTasksFile = "tasks.json";
 inline constexpr const char* kCachesFile = "caches.json";
 inline constexpr const char* kCgroupsFile = "cgroups.json";    // not in older traces
-inline constexpr const char* kCommandsFile = "commands.json";  // likewise
+inline constexpr const char* kCommandsFile = "commands.json";  // not in older traces
 inline constexpr const char* kSymbolsFile = "symbols.json";
 
 }  // namespace ktraced

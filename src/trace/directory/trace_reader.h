@@ -41,7 +41,8 @@ class TraceReader {
   // No record is older or newer than these; ns, CLOCK_BOOTTIME.
   [[nodiscard]] uint64_t begin_ns() const;
   [[nodiscard]] uint64_t end_ns() const;
-  // The same of an unfinished trace, as its packets say: reads the headers of all.
+  // No record of an unfinished trace is older or newer than this, as its packets say; ns,
+  // CLOCK_BOOTTIME. Reads the headers of all packets. Begins after it ends if there are none.
   [[nodiscard]] TimeWindow packets_window();
 
   // Opens the files of all CPUs. Missing and surplus files become damage().

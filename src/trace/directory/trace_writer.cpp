@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "trace/directory/trace_directory.h"
 #include "trace/metadata/event_records.h"
@@ -21,6 +22,25 @@ constexpr const char* kPackets = "ctf";
 
 std::string cpu_name(uint32_t cpu) { return fmt::format("cpu{}", cpu); }
 
+// Adds the events that a trace config has enabled.
+void add_enabled(const json& config, std::set<std::string>& names) {
+  const auto events = config.find("events");
+  if (events == config.end() || !events->is_array()) return;
+  for (const json& event : *events)
+    if (event.is_string()) names.insert(event.get<std::string>());
+}
+
+// The events that were enabled at any time of the trace.
+std::set<std::string> enabled_in(const json& config) {
+  std::set<std::string> names;
+  add_enabled(config, names);
+  const auto changes = config.find("changes");
+  if (changes == config.end() || !changes->is_array()) return names;
+  for (const json& change : *changes)
+    if (const auto later = change.find("config"); later != change.end()) add_enabled(*later, names);
+  return names;
+}
+
 std::string dump(const json& value) {
   return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -28,9 +48,9 @@ std::string dump(const json& value) {
 }  // namespace
 
 TraceWriter::TraceWriter(fs::path path, Schema schema, TraceOrigin origin, IsCode is_code,
-                         WrittenTime written_time)
+                         WrittenTime written_time, Fd parent)
     : path_(std::move(path)),
-      directory_(path_, kPackets),
+      directory_(path_, kPackets, std::move(parent)),
       schema_(std::move(schema)),
       origin_(std::move(origin)),
       is_code_(std::move(is_code)),
@@ -64,10 +84,11 @@ Result<> TraceWriter::check_free(const fs::path& path) {
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::create(const fs::path& path, Schema schema,
                                                          const TraceOrigin& origin, IsCode is_code,
-                                                         WrittenTime written_time) {
+                                                         WrittenTime written_time, Fd parent) {
   if (auto free = check_free(path); !free) return propagate(free);
   std::unique_ptr<TraceWriter> writer(new TraceWriter(path, std::move(schema), origin,
-                                                      std::move(is_code), std::move(written_time)));
+                                                      std::move(is_code), std::move(written_time),
+                                                      std::move(parent)));
   if (auto made = writer->directory_.make(); !made) return propagate(made);
   if (auto done = writer->write_descriptions(); !done) return propagate(done);
   return writer;
@@ -220,8 +241,11 @@ void TraceWriter::add_events(const Schema& schema) {
   }
 }
 
-// The built-in events, and those dynamic events that the trace contains: there may be thousands.
-Schema TraceWriter::schema_of_records() const {
+// The built-in events, and those dynamic events that were traced: there may be thousands of others.
+// One without a record is known too, so that selecting it is no mistake; of those with the same
+// name, the last one.
+Schema TraceWriter::schema_of_trace(const json& config) const {
+  const std::set<std::string> enabled = enabled_in(config);
   Schema schema;
   schema.gfp_flags = schema_.gfp_flags;
   for (const Event& event : schema_.events()) {
@@ -229,7 +253,8 @@ Schema TraceWriter::schema_of_records() const {
       const std::vector<EventAccount>& events = entry.second.events;
       return event.id < events.size() && events[event.id] != EventAccount{};
     });
-    if (recorded || !is_dynamic(event)) schema.add(event);
+    const bool traced = enabled.contains(event.name) && schema_.find(event.name) == &event;
+    if (recorded || traced || !is_dynamic(event)) schema.add(event);
   }
   return schema;
 }
@@ -269,7 +294,7 @@ Result<> TraceWriter::finish(const Manifest& manifest,
                              const std::map<uint64_t, std::string>& symbols) {
   if (auto done = sync(); !done) return done;
   Manifest complete = manifest;
-  complete.schema = schema_of_records();
+  complete.schema = schema_of_trace(manifest.config);
   json symbols_json = json::object();
   for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
   if (auto done = write_names(); !done) return done;

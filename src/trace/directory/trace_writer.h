@@ -39,12 +39,14 @@ class TraceWriter {
   // Fails with ExitCode::usage if `path` or `path`.partial exists, or if `path` is in a trace
   // directory.
   static Result<> check_free(const std::filesystem::path& path);
-  // `schema` need not contain dynamic events that metadata records will define. Fails as
-  // check_free(), or with ExitCode::io.
+  // `schema` need not contain dynamic events that metadata records will define. `parent`: the
+  // directory that `path` is in; without one, it is opened by that path. Fails as check_free(), or
+  // with ExitCode::io.
   static Result<std::unique_ptr<TraceWriter>> create(const std::filesystem::path& path,
                                                      Schema schema, const TraceOrigin& origin,
                                                      IsCode is_code,
-                                                     WrittenTime written_time = nullptr);
+                                                     WrittenTime written_time = nullptr,
+                                                     Fd parent = {});
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
   ~TraceWriter() = default;
@@ -87,8 +89,8 @@ class TraceWriter {
   void add_accounts(Manifest& manifest, const StreamContinuity& stream) const;
 
   // Writes the remaining files, syncs everything to disk and gives the directory its final name.
-  // The manifest gets the schema of the events in the trace. Fails with ExitCode::io; it can be
-  // repeated, but problems() may have become more.
+  // The manifest gets the schema of the events that its config or the records have. Fails with
+  // ExitCode::io; it can be repeated, but problems() may have become more.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
   // The directory of the trace until finish().
   [[nodiscard]] const std::filesystem::path& unfinished_path() const { return directory_.path(); }
@@ -106,12 +108,12 @@ class TraceWriter {
   };
 
   TraceWriter(std::filesystem::path path, Schema schema, TraceOrigin origin, IsCode is_code,
-              WrittenTime written_time);
+              WrittenTime written_time, Fd parent);
   Result<> write_manifest(const Manifest& manifest) const;
   [[nodiscard]] std::filesystem::path cpu_path(uint32_t cpu) const;
   Result<> write_descriptions() const;
   void note_fields(const Event& event);
-  [[nodiscard]] Schema schema_of_records() const;
+  [[nodiscard]] Schema schema_of_trace(const nlohmann::json& config) const;
   Result<CpuFile*> cpu_file(uint32_t cpu);
   Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
   void count(CpuFile& file, const PacketView& packet);

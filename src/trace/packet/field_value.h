@@ -60,11 +60,14 @@ struct Elements {
   }
 }
 
-// One element of an integer field, as above.
+// Element `index` of an integer field, sign-extended if the field is signed. Nothing if there is no
+// such element, if the record is too short, or if the field's size is not that of an integer.
 [[nodiscard]] inline std::optional<uint64_t> integer_of(const Field& field, RecordView record,
                                                         size_t index = 0) {
-  const uint64_t begin = field.located ? elements_of(field, record).offset : field.offset;
-  return integer_at(field, record, begin + uint64_t{field.size} * index);
+  if (!field.located) return integer_at(field, record, field.offset + uint64_t{field.size} * index);
+  const Elements elements = elements_of(field, record);
+  if (index >= elements.count) return std::nullopt;
+  return integer_at(field, record, elements.offset + uint64_t{field.size} * index);
 }
 
 // A text field up to its first NUL, its end or the record's end. Valid as long

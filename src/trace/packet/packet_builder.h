@@ -75,7 +75,8 @@ class PacketBuilder {
 [[nodiscard]] PacketBytes build_metadata_packet(const Uuid& uuid, uint64_t sequence,
                                                 uint64_t complete_until,
                                                 std::span<const std::byte> records);
-// The same in as many packets as needed, at least one; `sequence` is that of the next one.
+// Metadata records in as many packets of build_metadata_packet() as needed, at least one;
+// `sequence` is that of the next packet, before and after.
 [[nodiscard]] std::vector<PacketBytes> build_metadata_packets(const Uuid& uuid, uint64_t& sequence,
                                                               uint64_t complete_until,
                                                               std::span<const std::byte> records);

@@ -306,5 +306,41 @@ TEST(ReaderAccess, EndsSessionsThatShowMoreThanReadersMaySeeNow) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
+TEST(ReaderAccess, EndsWithItsRule) {
+  constexpr uid_t kOperator = 54321;
+  Daemon daemon(reader_config({{"admin_uids", {kOperator}}}));
+  RawStream stream(daemon, kOperator, {{"events", {"sched"}}});
+  RawStream reading(daemon, kReader, {{"events", {"sched"}}});
+  ASSERT_EQ(stream.error() + reading.error(), "");
+  std::unique_ptr<RpcConnection> connection;
+  as_user(kOperator, kReaders,
+          [&] { connection = std::make_unique<RpcConnection>(daemon.socket()); });
+  EXPECT_TRUE(connection->call("pause").contains("result"));
+  EXPECT_TRUE(connection->call("resume").contains("result"));
+  daemon.write_config(reader_config());
+  daemon.call("reload");
+  EXPECT_THAT(connection->call("pause")["error"]["message"].get<std::string>(),
+              HasSubstr("administrators"));
+  EXPECT_TRUE(connection->call("status").contains("result")) << "he is in the group";
+  stream.read();
+  ASSERT_THAT(stream.metadata(), Not(IsEmpty()));
+  EXPECT_THAT(end_reason_of(stream.metadata().back()).value_or(""),
+              HasSubstr("control.admin_uids"));
+  reading.finish();
+  EXPECT_GT(reading.events().size(), 0U) << "nothing has changed for readers";
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+// Looking them up takes a time that nobody knows.
+TEST(ReaderAccess, FiltersByNumbersOfUsersOnly) {
+  Daemon daemon(reader_config());
+  for (const json& filter :
+       {json{{"uid", {1, "nobody"}}}, json{{"exclude", {{"uid", {"nobody"}}}}}})
+    EXPECT_THAT(ask(daemon, "stream.subscribe", {{"filter", filter}})["error"]["message"]
+                    .get<std::string>(),
+                HasSubstr("write the uid of 'nobody'"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
 }  // namespace
 }  // namespace ktraced::live

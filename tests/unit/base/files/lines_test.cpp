@@ -37,6 +37,19 @@ TEST(Lines, AreCompleteAcrossReads) {
   EXPECT_EQ(next, 100'001);
 }
 
+TEST(Lines, HaveALimit) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("ktraced-lines-" + std::to_string(::getpid()));
+  std::ofstream(path) << "one\n" << std::string(300'000, 'x') << "\ntwo\n";
+  std::vector<std::string> lines;
+  const auto read =
+      for_each_line_of(path, [&](std::string_view line) { lines.emplace_back(line); });
+  ::unlink(path.c_str());
+  EXPECT_THAT(lines, ElementsAre("one"));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, testing::HasSubstr(path + " has a line of more than"));
+}
+
 TEST(Lines, CannotBeReadFromADirectory) {
   EXPECT_FALSE(for_each_line_of("/proc", [](auto) {}));
 }

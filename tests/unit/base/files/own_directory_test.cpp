@@ -56,6 +56,55 @@ TEST_F(OwnDirectory, FollowsNoLinks) {
   }
 }
 
+// Are both the same directory?
+bool is_open_at(const Result<Fd>& fd, const fs::path& path) {
+  struct stat opened{}, status{};
+  return fd && ::fstat(fd->get(), &opened) == 0 && ::stat(path.c_str(), &status) == 0 &&
+         opened.st_ino == status.st_ino && opened.st_dev == status.st_dev;
+}
+
+TEST_F(OwnDirectory, FollowsOwnLinks) {
+  fs::create_directories(root_ / "real/below");
+  fs::create_directory_symlink(root_ / "real", root_ / "absolute");
+  fs::create_directory_symlink("../real/.//below/", root_ / "real/relative");
+  for (const char* path : {"real/below", "real/below/", "absolute/below", "absolute/relative",
+                           "real/../absolute/relative/."})
+    EXPECT_TRUE(is_open_at(open_trusted_directory(root_ / path), root_ / "real/below")) << path;
+  EXPECT_TRUE(is_open_at(open_trusted_directory(""), "."));
+  EXPECT_TRUE(is_open_at(open_trusted_directory("/"), "/"));
+  fs::create_symlink("loop", root_ / "loop");
+  std::ofstream(root_ / "file") << "x";
+  for (const char* path : {"loop", "file", "file/below", "missing", "real/missing"}) {
+    const auto opened = open_trusted_directory(root_ / path);
+    ASSERT_FALSE(opened) << path;
+    EXPECT_EQ(opened.error().code, ExitCode::io);
+    EXPECT_THAT(opened.error().message, HasSubstr((root_ / path).string()));
+  }
+}
+
+TEST_F(OwnDirectory, MakesWhatIsMissing) {
+  fs::create_directory_symlink("real", root_ / "link");
+  fs::create_directory(root_ / "real");
+  const auto made = open_trusted_directory(root_ / "link/a/b", Missing::is_made);
+  EXPECT_TRUE(is_open_at(made, root_ / "real/a/b"));
+  EXPECT_EQ(open_trusted_directory("/proc/none/x", Missing::is_made).error().code, ExitCode::io);
+}
+
+TEST_F(OwnDirectory, FollowsNoLinksOfOtherUsers) {
+  if (::geteuid() != 0) return;  // only root can give links away
+  fs::create_directories(root_ / "real/below");
+  fs::create_directory_symlink(root_ / "real", root_ / "link");
+  ASSERT_EQ(::lchown((root_ / "link").c_str(), 54321, 54321), 0);
+  fs::create_directory_symlink("link/below", root_ / "own");
+  for (const char* path : {"link", "link/below", "link/missing", "own"}) {
+    const auto opened = open_trusted_directory(root_ / path, Missing::is_made);
+    ASSERT_FALSE(opened) << path;
+    EXPECT_EQ(opened.error().code, ExitCode::no_permission);
+    EXPECT_THAT(opened.error().message, HasSubstr("'link' in "));
+  }
+  EXPECT_FALSE(fs::exists(root_ / "real/missing"));
+}
+
 TEST_F(OwnDirectory, IsRefusedWhenWritableByOthers) {
   EXPECT_TRUE(check_own_directory(open(root_).get(), root_));
   ::chmod(root_.c_str(), 0755);
@@ -73,7 +122,7 @@ TEST_F(OwnDirectory, LockHasOneOwnerAndRemovesItsFile) {
   for (const auto kind : {DirectoryLock::Kind::file, DirectoryLock::Kind::directory}) {
     auto first = lock(root_, kind);
     ASSERT_TRUE(first);
-    EXPECT_TRUE(first->held_in(root_));
+    EXPECT_TRUE(first->held_in(open(root_).get()));
     struct stat status{};
     ASSERT_EQ(::stat((root_ / "lock").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 077U, 0U);
@@ -111,7 +160,7 @@ TEST_F(OwnDirectory, LockFailsWhenTheDirectoryIsReplaced) {
   fs::rename(root_ / "d", root_ / "gone");
   fs::create_directory(root_ / "d");
   EXPECT_TRUE(taken->held());
-  EXPECT_FALSE(taken->held_in(root_ / "d"));
+  EXPECT_FALSE(taken->held_in(open(root_ / "d").get()));
 }
 
 }  // namespace

@@ -311,6 +311,10 @@ TEST(FilterJson, ChecksTheMergedFilterAgainstTheKernelsLimits) {
 }
 
 TEST(FilterJson, ReportsABadValueAsAUsageError) {
+  auto users = merge_filter({}, json::parse(R"({"uid":["none-1","none-2"]})"));
+  ASSERT_FALSE(users);
+  EXPECT_THAT(users.error().message, HasSubstr("none-1"));
+  EXPECT_THAT(users.error().message, testing::Not(HasSubstr("none-2"))) << "it is not looked up";
   auto bad = merge_filter({}, json::parse(R"({"pid":[1,"x"],"exclude":{"comm":["ab*c"]}})"));
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().code, ExitCode::usage);

@@ -80,5 +80,17 @@ TEST(Admission, CountsUnreadAnswersOverAllConnectionsOfAUser) {
   EXPECT_FALSE(shares[0].unread_exhausted()) << "answers of closed connections no longer count";
 }
 
+TEST(Admission, GivesTurnsToUsersAndNotToConnections) {
+  const auto loop = EventLoop::create().value();
+  Admission admission(kFew);
+  auto many = admit(admission, reader(1000), 3);
+  auto one = admit(admission, reader(1001), 1);
+  std::vector<uid_t> turns;
+  for (Admission::Share& share : many) share.wait_for_turn(*loop, [&] { turns.push_back(1000); });
+  for (int i = 0; i < 2; ++i) one[0].wait_for_turn(*loop, [&] { turns.push_back(1001); });
+  while (turns.size() < 5) ASSERT_TRUE(loop->run_once(std::chrono::milliseconds(100)));
+  EXPECT_THAT(turns, testing::ElementsAre(1000, 1001, 1000, 1001, 1000));
+}
+
 }  // namespace
 }  // namespace ktraced

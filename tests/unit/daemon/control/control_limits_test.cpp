@@ -2,6 +2,8 @@
 // Clients that send too much, too slowly, too often, or garbage do not harm others.
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -179,6 +181,73 @@ TEST_F(ControlLimitsTest, ClientThatWaitsForAnAnswerIsNotIdle) {
   reply(7);
   EXPECT_THAT(read_line(client), HasSubstr("\"n\":7"));
   EXPECT_THAT(read_line(client), HasSubstr("no request within"));
+}
+
+constexpr uid_t kReader = 54321;
+constexpr gid_t kReaders = 54321;
+
+class ReaderLimitsTest : public ControlServerTest {
+ protected:
+  // Only root can be a reader: for the daemon's own user everything is allowed.
+  static bool possible() { return ::geteuid() == 0; }
+  void serve_readers() {
+    serve({}, {.read_group = kReaders, .admin_uids = {}});
+    std::filesystem::permissions(directory, std::filesystem::perms(0755));
+  }
+  [[nodiscard]] Fd connect_as_reader() const {
+    Fd fd;
+    std::thread([&] {
+      // Of this thread only: the functions of the C library change all threads.
+      ASSERT_EQ(::syscall(SYS_setresgid, kReaders, kReaders, kReaders), 0);
+      ASSERT_EQ(::syscall(SYS_setresuid, kReader, kReader, kReader), 0);
+      fd = connect_to(path);
+    }).join();
+    return fd;
+  }
+  // Runs `action` while the loop does nothing.
+  template <class Action>
+  void while_busy(Action&& action) {
+    std::promise<void> busy, done;
+    loop->post([&] {
+      busy.set_value();
+      done.get_future().wait();
+    });
+    busy.get_future().wait();
+    action();
+    done.set_value();
+  }
+};
+
+TEST_F(ReaderLimitsTest, DropsWhatAReaderHasRequestedWhoHasGone) {
+  if (!possible()) return;
+  serve_readers();
+  Fd client = connect_as_reader();
+  send_text(client, kEcho);
+  ASSERT_THAT(read_line(client), HasSubstr("\"result\""));
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) requests += "{\"jsonrpc\":\"2.0\",\"method\":\"count\"}\n";
+  while_busy([&] {
+    send_text(client, requests);
+    client.reset();
+  });
+  EXPECT_TRUE(eventually_connected(0));
+  EXPECT_EQ(in_loop([this] { return count; }), 0);
+}
+
+TEST_F(ReaderLimitsTest, GivesOpenConnectionsTheirNewRole) {
+  if (!possible()) return;
+  serve_readers();
+  const Fd client = connect_as_reader();
+  send_text(client, kEcho);
+  EXPECT_THAT(read_line(client), HasSubstr("\"result\""));
+  EXPECT_TRUE(in_loop([this] { return server->set_access(AccessRules{}); }));
+  send_text(client, kEcho);
+  EXPECT_THAT(read_line(client), HasSubstr("\"error\""));
+  EXPECT_TRUE(in_loop([this] {
+    return server->set_access({.read_group = std::nullopt, .admin_uids = {kReader}});
+  }));
+  send_text(client, kEcho);
+  EXPECT_THAT(read_line(client), HasSubstr("\"result\""));
 }
 
 }  // namespace

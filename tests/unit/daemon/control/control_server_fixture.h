@@ -70,9 +70,9 @@ class ControlServerTest : public testing::Test {
     std::filesystem::remove_all(directory);
   }
 
-  void serve(ControlLimits limits = {}) {
+  void serve(ControlLimits limits = {}, const AccessRules& rules = {}) {
     loop = EventLoop::create().value();
-    server = ControlServer::listen(*loop, path, AccessRules{}, limits).value();
+    server = ControlServer::listen(*loop, path, rules, limits).value();
     server->add({"echo", {"a"}}, Role::read,
                 [](const nlohmann::json& params, const Peer& peer) -> Result<nlohmann::json> {
                   return nlohmann::json{{"params", params}, {"pid", peer.pid}};

@@ -6,12 +6,15 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "unit/support/never.h"
 
@@ -98,11 +101,11 @@ class HttpServerTest : public testing::Test {
   }
   // To the port of the server.
   [[nodiscard]] Fd connect_to_port() const {
-    sockaddr_in address{};
+    sockaddr_storage address{};
     socklen_t size = sizeof(address);
     EXPECT_EQ(::getsockname(server_->listener().fd(), reinterpret_cast<sockaddr*>(&address), &size),
               0);
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Fd fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
     return fd;
   }
@@ -228,6 +231,44 @@ TEST_F(HttpServerTest, ClosesAnIdleClientForANewOne) {
   EXPECT_THAT(read_answer(third), StartsWith("HTTP/1.1 200 OK"));
   EXPECT_THAT(read_all(first), IsEmpty()) << "the one that was idle longest";
   EXPECT_EQ(server_->connections(), 2U);
+}
+
+TEST_F(HttpServerTest, ClosesAConnectionOfTheSameUserForANewOne) {
+  serve_at({.path = {}, .host = "127.0.0.1", .port = 0}, {.connections = 4, .of_a_user = 2});
+  std::vector<Fd> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(connect_to_port());
+    send_to(clients.back(), "GET /metrics HTTP/1.1\r\n");
+    ASSERT_TRUE(run([&] { return server_->connections() == std::min<size_t>(clients.size(), 2); }));
+  }
+  EXPECT_THAT(read_all(clients[0]), IsEmpty()) << "the one that has waited longest";
+  send_to(clients[2], "Host: localhost\r\n\r\n");
+  EXPECT_THAT(read_answer(clients[2]), StartsWith("HTTP/1.1 200 OK"));
+  send_to(clients[1], "Host: localhost\r\n\r\n");
+  EXPECT_THAT(read_answer(clients[1]), StartsWith("HTTP/1.1 200 OK"));
+}
+
+// Every user of the machine can connect to a port.
+TEST_F(HttpServerTest, KeepsConnectionsForOtherUsers) {
+  if (::geteuid() != 0) return;  // only root can be another user too
+  constexpr uid_t kStranger = 54321;
+  for (const char* host : {"127.0.0.1", "::1"}) {
+    serve_at({.path = {}, .host = host, .port = 0});
+    std::vector<Fd> held;
+    std::thread([&] {
+      // Of this thread only: the function of the C library changes all threads.
+      ASSERT_EQ(::syscall(SYS_setresuid, kStranger, kStranger, kStranger), 0);
+      for (size_t i = 0; i < 2 * HttpLimits{}.connections; ++i) {
+        held.push_back(connect_to_port());
+        send_to(held.back(), "GET /metrics HTTP/1.1\r\n");
+      }
+    }).join();
+    const Fd client = connect_to_port();
+    send_to(client, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_THAT(read_answer(client), StartsWith("HTTP/1.1 200 OK")) << host;
+    EXPECT_EQ(server_->connections(), HttpLimits{}.of_a_user + 1) << host;
+    server_.reset();
+  }
 }
 
 TEST_F(HttpServerTest, RefusesClientsWhileAllAreBusy) {

@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "daemon/output/keep_mark.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced {
@@ -226,14 +228,29 @@ TEST_F(TraceStoreTest, KnowsEveryFileThatIsWritten) {
 
 TEST_F(TraceStoreTest, CreatesItsDirectory) {
   TraceStore store(root / "x/y");
-  EXPECT_TRUE(store.make_directory());
+  EXPECT_TRUE(store.claim());
   EXPECT_TRUE(store.check_room(1000));
   EXPECT_TRUE(fs::is_directory(root / "x/y"));
 }
 
+// Who owns a directory above it can put a link in its place.
+TEST_F(TraceStoreTest, IsNotLedElsewhere) {
+  if (::geteuid() != 0) return;  // only root can give links away
+  fs::create_directory(root / "elsewhere");
+  test::write_trace(root / "elsewhere/k-1", {.packets = {{.cpu = 0}}, .begin_ns = 1, .end_ns = 2});
+  fs::create_directory_symlink("elsewhere", root / "traces");
+  ASSERT_EQ(::lchown((root / "traces").c_str(), 54321, 54321), 0);
+  TraceStore store(root / "traces");
+  EXPECT_EQ(store.claim().error().code, ExitCode::no_permission);
+  EXPECT_EQ(store.remove("k-1").error().code, ExitCode::no_permission);
+  EXPECT_FALSE(set_keep_mark(root / "traces/k-1", true));
+  EXPECT_TRUE(fs::exists(root / "elsewhere/k-1/manifest.json"));
+  EXPECT_FALSE(fs::exists(root / "elsewhere/k-1" / kKeepMark));
+}
+
 TEST_F(TraceStoreTest, ReportsWhyItsDirectoryCannotBeUsed) {
   std::ofstream(root / "file") << "x";
-  auto file = TraceStore(root / "file/x").make_directory();
+  auto file = TraceStore(root / "file/x").claim();
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code, ExitCode::io);
   EXPECT_THAT(file.error().message, HasSubstr((root / "file/x").string()));

@@ -163,6 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Bad{"p 12abc", 3, "neither"}, Bad{"p +4", 3, "neither"},
                       Bad{"p vfs_read+", 11, "not an offset"},
                       Bad{"p vfs_read+x", 11, "not an offset"},
+                      Bad{"p vfs_read+0xffffffffffffffff", 11, "not an offset"},
+                      Bad{"p vfs_read-0x8000000000000001", 11, "not an offset"},
                       Bad{"p vfs_read+1+2", 11, "not an offset"}, Bad{"p a:b:c", 5, "neither"},
                       Bad{"p 1:b", 3, "not a name of a module"},
                       Bad{"p vfs_read%ret", 11, "only %return"},

@@ -106,6 +106,36 @@ TEST(EventRecords, FindTheLatestOfTwoEventsWithOneName) {
   EXPECT_EQ(back->events(), schema.events());
 }
 
+TEST(EventRecords, AreKeptOfEventsThatWereTracedWithoutARecord) {
+  TempDirectory directory;
+  const auto path = directory.path() / "t";
+  auto writer =
+      TraceWriter::create(path, built_schema(), test_origin(), [](uint64_t) { return false; });
+  ASSERT_TRUE(writer) << writer.error().message;
+  const std::vector<std::pair<uint16_t, std::string>> defined = {
+      {300, "skb:at_begin"}, {301, "skb:later"}, {302, "skb:off"}, {303, "skb:at_begin"}};
+  for (const auto& [id, name] : defined) {
+    Event each = event();
+    each.id = id;
+    each.name = name;
+    (*writer)->add_names(event_record(each, 0));
+  }
+  Manifest manifest;
+  manifest.origin = test_origin();
+  manifest.config = nlohmann::json::parse(
+      R"({"events": ["skb:at_begin", "kfree"], "filter": {},
+          "changes": [{"ns": 5, "config": {"events": ["skb:later"], "filter": {}}}]})");
+  ASSERT_TRUE((*writer)->finish(manifest, {}));
+  const auto reader = TraceReader::open(path);
+  ASSERT_TRUE(reader) << reader.error().message;
+  const Schema& schema = reader->schema();
+  EXPECT_EQ(schema.find(uint16_t{300}), nullptr) << "it was defined again";
+  ASSERT_NE(schema.find("skb:at_begin"), nullptr);
+  EXPECT_EQ(schema.find("skb:at_begin")->id, 303);
+  EXPECT_NE(schema.find("skb:later"), nullptr);
+  EXPECT_EQ(schema.find("skb:off"), nullptr);
+}
+
 TEST(EventRecords, AreReadFromATraceByBabeltrace) {
   TempDirectory directory;
   const auto path = directory.path() / "t";

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where the cgroup v2 hierarchy is mounted, and the paths of control groups there.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+
+namespace ktraced {
+
+// A mount of the cgroup v2 hierarchy, or of a part of it.
+struct CgroupMount {
+  std::filesystem::path root;   // mounted part of the hierarchy, "/" for all of it
+  std::filesystem::path point;  // mount point
+};
+
+// The first cgroup v2 mount of this machine. Fails with ExitCode::usage if there is none, and with
+// ExitCode::os if that cannot be read.
+[[nodiscard]] Result<CgroupMount> cgroup2_mount();
+
+// The part of `path` below the mount point, empty for the mount point itself: "x/y" of
+// "/sys/fs/cgroup/x/y". Nothing if the path is not there.
+[[nodiscard]] std::optional<std::filesystem::path> below_mount(const CgroupMount& mount,
+                                                               const std::filesystem::path& path);
+
+}  // namespace ktraced
