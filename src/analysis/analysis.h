@@ -32,7 +32,7 @@ class Analysis : public MergeSink {
   [[nodiscard]] bool is_selected(const RecordOrigin& from, RecordView record) const {
     return met(from, record) == kAllMet;
   }
-  // The same for what the record says about thread `tid`.
+  // Is what the record says about thread `tid` selected?
   [[nodiscard]] bool is_selected(const RecordOrigin& from, RecordView record, uint32_t tid) const {
     return selector_ == nullptr || selector_->met_by(from, record, tid) == kAllMet;
   }

@@ -29,7 +29,7 @@ struct Actor {
   }
 };
 
-// Of thread `tid` at `ts`. `task`: the same thread; null if unknown.
+// The actor of an event of thread `tid` at `ts`. `task`: that thread; null if unknown.
 [[nodiscard]] inline Actor actor_of(uint32_t tid, uint64_t ts, const TaskName* task,
                                     const NameTable& names) {
   if (task == nullptr) return {.id = tid, .known = tid == 0};

@@ -21,7 +21,7 @@ class RecordSelector {
   virtual ~RecordSelector() = default;
   // The conditions that a record meets. An event about two threads is about either of them.
   [[nodiscard]] virtual MetConditions met(const RecordOrigin& from, RecordView record) const = 0;
-  // The same for what the record says about thread `tid`.
+  // The conditions that what the record says about thread `tid` meets.
   [[nodiscard]] virtual MetConditions met_by(const RecordOrigin& from, RecordView record,
                                              uint32_t tid) const = 0;
   [[nodiscard]] virtual bool selects_cpu(uint32_t cpu) const = 0;

@@ -16,6 +16,13 @@
 namespace ktraced {
 namespace {
 
+// A group without a known path does not replace one with a path.
+void note_cgroup(Task& task, uint64_t id, std::string_view path) {
+  if (id == 0 || (path.empty() && !task.cgroup.empty())) return;
+  task.cgroup_id = id;
+  task.cgroup = path;
+}
+
 // All versions of a thread in one trace, in time order.
 void add_versions(uint32_t tid, const std::vector<TaskName>& versions, const NameTable& names,
                   Tasks& tasks) {
@@ -36,9 +43,8 @@ void add_versions(uint32_t tid, const std::vector<TaskName>& versions, const Nam
     task->comm = version.comm();
     if (version.parent != 0 && !task->parent_pid) task->parent_pid = version.parent;
     const uint64_t last = i + 1 < versions.size() ? versions[i + 1].since - 1 : UINT64_MAX;
-    const std::string_view path =
-        names.cgroup_path(names.cgroup_at(tid, std::max(version.since, last)));
-    if (!path.empty()) task->cgroup = path;
+    const uint64_t cgroup = names.cgroup_at(tid, std::max(version.since, last));
+    note_cgroup(*task, cgroup, names.cgroup_path(cgroup));
   }
 }
 
@@ -112,7 +118,8 @@ Tasks processes_of(const Tasks& threads) {
     Task& process = std::prev(after)->second;
     ++process.threads;
     process.gone_by_ns = std::max(process.gone_by_ns, thread.gone_by_ns);
-    if (process.cgroup.empty()) process.cgroup = thread.cgroup;
+    if (process.cgroup_id == 0 || (process.cgroup.empty() && !thread.cgroup.empty()))
+      note_cgroup(process, thread.cgroup_id, thread.cgroup);
     if (!process.parent_pid) process.parent_pid = thread.parent_pid;
   }
   return processes;

@@ -22,8 +22,9 @@ struct Task {
   // The begin of the first trace that does not know it any more: it has ended before. UINT64_MAX:
   // there is none.
   uint64_t gone_by_ns = UINT64_MAX;
-  std::string comm;    // the last one
-  std::string cgroup;  // path of its control group, the last one known; may be empty
+  std::string comm;        // the last one
+  std::string cgroup;      // path of its control group, the last one known; may be empty
+  uint64_t cgroup_id = 0;  // of that group; if no path is known, of its last one. 0: unknown
 
   // The parent of its process when it was first seen, see TaskName::parent. After the events have
   // been read, of a process: that forked it, else this one, else its parent at its first exec.

@@ -28,7 +28,7 @@ class TaskFilter {
   // True if thread `tid` matches. `task` is what is known of it; null if unknown. Nothing if the
   // trace cannot tell, because it contains neither control groups nor parents.
   [[nodiscard]] std::optional<bool> matches(uint32_t tid, const TaskName* task) const;
-  // The same for a thread that a matching thread has created: it belongs to the same followed
+  // As matches(), for a thread that a matching thread has created: it belongs to the same followed
   // trees.
   [[nodiscard]] std::optional<bool> child_matches(uint32_t tid, const TaskName* task) const;
   // True if an event about two threads, of which one is rejected, proves that the other one
@@ -82,7 +82,7 @@ struct TraceConfig {
   [[nodiscard]] bool has(std::string_view event) const {
     return running && (!events || events->contains(std::string(event)));
   }
-  // The same for an event of which another one says the same.
+  // True if `event`, or an event that says what it does, is enabled, or if that is unknown.
   [[nodiscard]] bool covers(std::string_view event) const {
     return is_said(event, [this](std::string_view name) { return has(name); });
   }

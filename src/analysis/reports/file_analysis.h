@@ -55,7 +55,7 @@ struct FileProcessRow {
   bool others = false;
   FileProcess process;
   FileUse use;
-  uint64_t paths = 0;  // likewise
+  uint64_t paths = 0;  // as far as process_paths() has rows for them
 };
 struct FileProcessPathRow {
   bool others = false;
@@ -71,7 +71,7 @@ struct FileCallRow {
 // Calls that failed in the same way.
 struct FileFailureRow {
   bool others = false;
-  uint32_t path = 0, process = 0;  // as above
+  uint32_t path = 0, process = 0;  // index in paths() and processes()
   uint32_t abi = 0;
   int32_t nr = 0, error = 0;
   uint64_t count = 0;

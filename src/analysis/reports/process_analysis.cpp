@@ -96,8 +96,12 @@ ProcessRow* ProcessAnalysis::row_in(const Item& item, uint32_t tid) {
 
 void ProcessAnalysis::note_cgroup(ProcessRow& row, uint32_t tid, uint64_t ts,
                                   const NameTable& names) {
-  const std::string_view path = names.cgroup_path(names.cgroup_at(tid, ts));
-  if (!path.empty() && path != row.cgroup) row.cgroup = path;
+  const uint64_t id = names.cgroup_at(tid, ts);
+  if (id == 0) return;
+  const std::string_view path = names.cgroup_path(id);
+  if (path.empty() && !row.cgroup.empty()) return;
+  row.cgroup_id = id;
+  if (path != row.cgroup) row.cgroup = path;
 }
 
 uint32_t ProcessAnalysis::number_of(const ProcessRow& row) const {

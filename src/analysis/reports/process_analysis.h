@@ -48,11 +48,12 @@ struct ProcessRow {
 
   uint64_t execs = 0;
   std::string program;  // of its last exec; may be empty
-  std::optional<std::string>
-      argv;                   // the same, if the trace has it; without an exec, see Task::argv
+  // Of its last exec, if the trace has it; without an exec, see Task::argv.
+  std::optional<std::string> argv;
   uint64_t argv_read_ns = 0;  // see Task::argv_read_ns
 
-  std::string cgroup;  // path of its control group, the last known; may be empty
+  std::string cgroup;      // path of its control group, the last known; may be empty
+  uint64_t cgroup_id = 0;  // of that group; if no path is known, of its last one. 0: unknown
 
   uint64_t threads = 0;    // created in the trace, the main thread included
   uint64_t cpu_ns = 0;     // time its threads ran

@@ -8,8 +8,9 @@
 namespace ktraced {
 namespace {
 
+// A program may use any number.
 uint64_t call_key(uint32_t abi, int32_t nr) {
-  return uint64_t{abi & 3} << 30 | (static_cast<uint32_t>(nr) & 0x1fffffff);
+  return uint64_t{abi & 3} << 32 | static_cast<uint32_t>(nr);
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ SyscallRow& SyscallAnalysis::row_of(Table& table, uint64_t key) {
 void SyscallAnalysis::count(const Counted& call, const Actor& actor) {
   // More processes than this also mean too many rows.
   const uint64_t number = processes_.of(actor).value_or(UINT32_MAX);
-  SyscallRow& row = row_of(by_process_, number << 32 | call_key(call.abi, call.nr));
+  SyscallRow& row = row_of(by_process_, number << 34 | call_key(call.abi, call.nr));
   if (!row.others) {
     if (actor.start_ns != 0) row.start_ns = actor.start_ns;
     row.pid = actor.id;

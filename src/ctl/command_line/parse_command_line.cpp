@@ -52,7 +52,7 @@ std::variant<Options, NothingToRun> parse_command_line(int argc, const char* con
   const auto program = make_program(options, help);
   CLI::App& app = *program;
   try {
-    app.parse(argc, argv);
+    parse_options(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0)
       return NothingToRun{static_cast<int>(ExitCode::usage), "", usage_error(app, error)};

@@ -21,11 +21,11 @@ void add_condition_options(CLI::App* sub, SelectionArgs& selection);
 void add_syscall_option(CLI::App* sub, std::vector<std::string>& calls);
 // --cgroup, of traces, which know the control groups of all threads.
 void add_cgroup_option(CLI::App* sub, SelectionArgs& selection);
-// All of these, of commands that read traces.
+// All options of SelectionArgs, of commands that read traces.
 void add_all_selection(CLI::App* sub, SelectionArgs& selection);
 // --cgroup, --follow and --syscall, which the kernel can select by in a session.
 void add_task_options(CLI::App* sub, SessionArgs& session);
-// The same, and the options of a session itself.
+// add_task_options(), and --buffer-kb and --name of the session itself.
 void add_session_options(CLI::App* sub, SessionArgs& session);
 
 // --since, --until and --last.

@@ -33,7 +33,7 @@ std::vector<CsvTable> process_tables(const std::string& actor) {
       {"processes",
        actor +
            ",depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,uncertain,"
-           "threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
+           "threads,execs,program,argv,cgroup,cgroup_id,container,pod,end.how,end.ts,end.status,"
            "end.signal.name,end.signal.from,end.signal.from.pid,end.signal.from.comm,end.because"}};
 }
 
@@ -88,11 +88,21 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
   return kTables.at(kind);
 }
 
-std::vector<std::string> names_in(std::string_view columns) {
-  std::vector<std::string> names;
-  for (const auto column : std::views::split(columns, ','))
-    names.emplace_back(column.begin(), column.end());
-  return names;
+struct CsvColumn {
+  std::string path;
+  bool members_follow = false;  // columns of the members of its value follow: "end", "end.ts"
+};
+
+std::vector<CsvColumn> columns_in(std::string_view list) {
+  std::vector<CsvColumn> columns;
+  for (const auto name : std::views::split(list, ','))
+    columns.push_back({.path = std::string(name.begin(), name.end())});
+  for (CsvColumn& column : columns)
+    column.members_follow =
+        std::ranges::any_of(columns, [members = column.path + "."](const CsvColumn& other) {
+          return other.path.starts_with(members);
+        });
+  return columns;
 }
 
 // The member "delay.p50_ns" of a row.
@@ -112,18 +122,19 @@ std::string quoted(std::string text) {
 
 std::string csv_value(const json& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return quoted(printable(value.get_ref<const std::string&>()));
+  if (value.is_string()) {
+    const std::string text = printable(value.get_ref<const std::string&>());
+    return quoted(std::string(formula_guard(text)) + text);
+  }
   return quoted(printable(value.dump(-1, ' ', false, json::error_handler_t::replace)));
 }
 
-std::string csv_line(const json& row, const std::vector<std::string>& columns) {
+std::string csv_line(const json& row, const std::vector<CsvColumn>& columns) {
   std::string line;
-  for (const std::string& column : columns) {
+  for (const CsvColumn& column : columns) {
     if (&column != &columns.front()) line += ',';
-    const json& value = value_at(row, column);
-    const bool members_follow = std::ranges::any_of(
-        columns, [&](const std::string& other) { return other.starts_with(column + "."); });
-    line += csv_value(value.is_object() && members_follow ? json() : value);
+    const json& value = value_at(row, column.path);
+    if (!column.members_follow || !value.is_object()) line += csv_value(value);
   }
   line += '\n';
   return line;
@@ -146,7 +157,7 @@ std::optional<CsvTable> csv_table_named(Kind kind, std::string_view name) {
 }
 
 std::string report_csv(const json& report, const CsvTable& table) {
-  const std::vector<std::string> columns = names_in(table.columns);
+  const std::vector<CsvColumn> columns = columns_in(table.columns);
   std::string out = fmt::format("{}\n", table.columns);
   const json& rows = member(report, table.name);
   if (rows.is_array() || rows.contains("rows")) {
@@ -156,7 +167,7 @@ std::string report_csv(const json& report, const CsvTable& table) {
   }
   for (const auto& [name, values] : named_rows(rows, text_at(report, "by"))) {
     json row = *values;  // its name is the first column
-    row[columns.front()] = name;
+    row[columns.front().path] = name;
     out += csv_line(row, columns);
   }
   return out;

@@ -91,7 +91,7 @@ struct ReportCommand {
   std::vector<std::string> directories;  // not used with `live`
   bool live = false;                     // report on live events
   std::optional<double> duration_s;      // of a live report, in seconds
-  std::optional<double> interval_s;      // likewise, between two frames on a terminal; else 1 s
+  std::optional<double> interval_s;      // between two frames on a terminal, in seconds; else 1
   bool partial = false;                  // also an unfinished trace
   SelectionArgs selection;               // what is reported
   TimeArgs times;                        // of a live report only `until`

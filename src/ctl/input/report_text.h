@@ -33,7 +33,7 @@ namespace ktraced {
   if (member(row, key).is_null()) return {"-", true};
   return duration_cell(number_at(row, key));
 }
-// Of a distribution (latency_json()); "-" if it is empty.
+// A value of a distribution (latency_json()); "-" if that is empty.
 [[nodiscard]] inline Table::Cell latency_cell(const nlohmann::json& latency, const char* which) {
   if (number_at(latency, "count") == 0) return {"-", true};
   return duration_cell(number_at(latency, which));
@@ -76,7 +76,7 @@ namespace ktraced {
   return fmt::format("1 {}{}{}", text.substr(0, end - 1), verb, rest);
 }
 
-// Of {"rows":[…],"of":N}: a line with the number of omitted rows; empty if none.
+// A line with the number of rows omitted from {"rows":[…],"of":N}; empty if none.
 [[nodiscard]] inline std::string more_rows(const nlohmann::json& table) {
   const uint64_t shown = list_at(table, "rows").size(), of = number_at(table, "of");
   return of > shown ? fmt::format("… {} more\n", grouped(of - shown)) : "";

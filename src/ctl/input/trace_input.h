@@ -27,7 +27,7 @@ class TraceInput : public ReportInput {
       : history_(std::move(history)), times_(std::move(times)) {}
 
   Result<> read(Analysis& analysis) override;
-  // The same in pieces: begins to give the events to `analysis`, and gives it the next ones until
+  // read() in pieces: begins to give the events to `analysis`, and gives it the next ones until
   // false, after which there are no more. `analysis` must outlive the last call.
   void begin(Analysis& analysis);
   bool read_more();

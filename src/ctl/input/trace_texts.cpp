@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/print_stderr.h"
+#include "ctl/input/traced_events.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
@@ -42,12 +43,24 @@ std::string unmet_options(const History& history, const SelectionArgs& args, con
   return !unmet.empty() ? unmet : selection.unmet_text(0) + " together";
 }
 
+// The events that any of the traces describes or had enabled. Not every one is described in each:
+// the schema of a trace of an earlier version has only those dynamic events that it has records of.
+EventNames known_events(const History& history) {
+  EventNames known;
+  for (const TraceReader& trace : history.traces()) {
+    for (const Event& event : trace.schema().events()) known.insert(event.name);
+    if (auto traced = traced_events(trace)) known.merge(*traced);
+  }
+  return known;
+}
+
 }  // namespace
 
 Result<std::vector<Selection>> selections_for(const History& history, const SelectionArgs& args) {
   std::vector<Selection> selections;
+  const EventNames known = args.events.empty() ? EventNames() : known_events(history);
   for (const TraceReader& trace : history.traces()) {
-    auto selection = Selection::make(args, trace.schema(), SchemaOf::trace);
+    auto selection = Selection::make(args, trace.schema(), SchemaOf::trace, known);
     if (!selection) {
       selection.error().message =
           fmt::format("{}: {}", trace.path().string(), selection.error().message);

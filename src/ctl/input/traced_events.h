@@ -18,7 +18,8 @@ using EventNames = std::set<std::string>;
 // The events that were enabled at any time, by `config` in the format of manifests, or by the
 // status of a daemon. Nothing if unknown.
 [[nodiscard]] std::optional<EventNames> traced_events(const nlohmann::json& config);
-// The same for traces. Events with records count as enabled.
+// The events that were enabled at any time of a trace or a history; those with records count as
+// enabled. Nothing if unknown.
 [[nodiscard]] std::optional<EventNames> traced_events(const TraceReader& trace);
 [[nodiscard]] std::optional<EventNames> traced_events(const History& history);
 

@@ -20,7 +20,7 @@ struct StreamInfo {
   Uuid uuid{};               // of its packets
   std::string kernel;        // release
   uint64_t boottime_ns = 0;  // time of the subscription, CLOCK_BOOTTIME
-  uint64_t realtime_ns = 0;  // the same time, CLOCK_REALTIME
+  uint64_t realtime_ns = 0;  // time of the subscription, CLOCK_REALTIME
 };
 
 // A subscription. Packets come in batches: events of any CPUs, then a metadata packet. Apply its

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/query/authorizer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "base/text/c_text.h"
+#include "base/text/plain_text.h"
 
 namespace ktraced {
 namespace {
-
-// They describe tables and functions.
-constexpr std::string_view kReadingPragmas[] = {"compile_options", "function_list", "table_info",
-                                                "table_list", "table_xinfo"};
 
 std::string_view text_of(const char* text) { return text != nullptr ? text : ""; }
 
@@ -23,8 +22,6 @@ std::string name_of(int action, std::string_view what) {
       return "UPDATE";
     case SQLITE_DELETE:
       return "DELETE";
-    case SQLITE_PRAGMA:
-      return "PRAGMA " + std::string(what);
     case SQLITE_ATTACH:
       return "ATTACH";
     case SQLITE_DETACH:
@@ -42,6 +39,19 @@ std::string name_of(int action, std::string_view what) {
     default:
       return "a statement that changes the database";
   }
+}
+
+// The PRAGMAs that only describe what there is.
+constexpr std::string_view kReadingPragmas[] = {
+    "collation_list", "compile_options", "database_list", "foreign_key_list",
+    "function_list",  "index_info",      "index_list",    "index_xinfo",
+    "module_list",    "table_info",      "table_list",    "table_xinfo"};
+
+// SQLite takes their names in any case.
+bool is_reading_pragma(std::string_view name) {
+  return std::ranges::any_of(kReadingPragmas, [name](std::string_view known) {
+    return std::ranges::equal(known, name, {}, upper_char, upper_char);
+  });
 }
 
 // Without the white space and the comments before the first word.
@@ -67,22 +77,28 @@ std::string maintenance_keyword(std::string_view statement) {
   return word == "REINDEX" || word == "VACUUM" || word == "ANALYZE" ? word : std::string();
 }
 
+std::string only_reading(std::string_view what) {
+  return fmt::format("{} is not allowed, queries can only read", what);
+}
+
 void Authorizer::watch(sqlite3* db) { sqlite3_set_authorizer(db, decide, this); }
 
-int Authorizer::decide(void* self, int action, const char* first, const char* second,
+int Authorizer::decide(void* self, int action, const char* what, const char* more,
                        const char* /*database*/, const char* /*trigger*/) {
-  const std::string_view pragma = text_of(first), function = text_of(second);
+  const std::string_view first = text_of(what), second = text_of(more);
   bool allowed = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE;
-  if (action == SQLITE_FUNCTION) allowed = function != "load_extension";
-  if (action == SQLITE_PRAGMA)
-    allowed = std::ranges::find(kReadingPragmas, pragma) != std::ranges::end(kReadingPragmas);
+  if (action == SQLITE_FUNCTION) allowed = second != "load_extension";
+  if (action == SQLITE_PRAGMA) allowed = is_reading_pragma(first);
   if (allowed) return SQLITE_OK;
   auto& refused = static_cast<Authorizer*>(self)->refused_;
-  // Statements that define something begin with a write to the table of definitions.
-  const bool defines = pragma.starts_with("sqlite_") && action != SQLITE_PRAGMA;
-  if (refused.empty())
-    refused =
-        defines ? "CREATE or DROP" : name_of(action, action == SQLITE_FUNCTION ? function : pragma);
+  if (!refused.empty()) return SQLITE_DENY;
+  if (action == SQLITE_PRAGMA)
+    refused = fmt::format("PRAGMA {} is not available; there are {}", printable(first),
+                          fmt::join(kReadingPragmas, ", "));
+  else if (first.starts_with("sqlite_"))  // a definition begins with a write to their table
+    refused = only_reading("CREATE or DROP");
+  else
+    refused = only_reading(name_of(action, action == SQLITE_FUNCTION ? second : first));
   return SQLITE_DENY;
 }
 

@@ -18,8 +18,8 @@ class Authorizer {
 
   // Must outlive the connection.
   void watch(sqlite3* db);
-  // What was refused since the last clear(), as the start of a sentence: "CREATE TABLE"; empty:
-  // nothing.
+  // Why something was refused since the last clear(): "ATTACH is not allowed, queries can only
+  // read"; empty: nothing was.
   [[nodiscard]] const std::string& refused() const { return refused_; }
   void clear() { refused_.clear(); }
 
@@ -29,6 +29,9 @@ class Authorizer {
 
   std::string refused_;
 };
+
+// "INSERT is not allowed, queries can only read".
+[[nodiscard]] std::string only_reading(std::string_view what);
 
 // The keyword of a statement about which SQLite does not ask, or only for a part of what it does:
 // "REINDEX", "VACUUM", "ANALYZE". Empty for other statements.

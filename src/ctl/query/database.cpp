@@ -11,19 +11,25 @@
 namespace ktraced {
 namespace {
 
-// They define tables when they are first used, which the authorizer would refuse.
-void connect_built_in_tables(sqlite3* db) {
-  for (const char* table : {"json_each", "json_tree", "pragma_function_list", "pragma_table_info",
-                            "pragma_table_list", "pragma_table_xinfo"}) {
-    sqlite3_stmt* statement = nullptr;
-    sqlite3_prepare_v2(db, fmt::format("SELECT 1 FROM {}", table).c_str(), -1, &statement, nullptr);
-    sqlite3_finalize(statement);
-  }
+// A built-in table defines itself when it is first used, which the authorizer would refuse.
+void connect_built_in_table(sqlite3* db, const std::string& table) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(db, fmt::format("SELECT 1 FROM {}", table).c_str(), -1, &statement, nullptr);
+  sqlite3_finalize(statement);
 }
 
-Error refusal_of(std::string_view what) {
-  return {ExitCode::usage,
-          fmt::format("the query is refused: {} is not allowed, queries can only read", what)};
+// Also those of PRAGMAs that are refused, so that what is refused is the PRAGMA.
+void connect_built_in_tables(sqlite3* db) {
+  for (const char* table : {"json_each", "json_tree"}) connect_built_in_table(db, table);
+  sqlite3_stmt* pragmas = nullptr;
+  sqlite3_prepare_v2(db, "SELECT 'pragma_' || name FROM pragma_pragma_list", -1, &pragmas, nullptr);
+  while (sqlite3_step(pragmas) == SQLITE_ROW)
+    connect_built_in_table(db, reinterpret_cast<const char*>(sqlite3_column_text(pragmas, 0)));
+  sqlite3_finalize(pragmas);
+}
+
+Error refusal(std::string_view why) {
+  return {ExitCode::usage, fmt::format("the query is refused: {}", why)};
 }
 
 // The first parameter of a statement, as ":name"; of those without a name "?".
@@ -113,7 +119,8 @@ Error Database::error_of(int code, std::string_view sql, size_t at) const {
       return {ExitCode::io, "the query was cancelled"};
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      return refusal_of(authorizer_.refused().empty() ? "writing" : authorizer_.refused());
+      return refusal(authorizer_.refused().empty() ? only_reading("writing")
+                                                   : authorizer_.refused());
     default:
       return sql_error(db_, sql, at, tables_);
   }
@@ -123,7 +130,7 @@ Result<Database::Statement> Database::prepare(std::string_view sql, size_t& at) 
   authorizer_.clear();
   const std::string_view rest = sql.substr(at);
   if (const std::string keyword = maintenance_keyword(rest); !keyword.empty())
-    return std::unexpected(refusal_of(keyword));
+    return std::unexpected(refusal(only_reading(keyword)));
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
   const int code =

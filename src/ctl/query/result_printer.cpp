@@ -158,9 +158,13 @@ void ResultPrinter::append_csv(const ResultRow& row) {
 void ResultPrinter::append_csv_cell(std::string_view text) {
   const std::string safe = terminal_ ? printable(text) : "";
   const std::string_view shown = terminal_ ? safe : text;
-  if (!shown.empty() && shown.find_first_of(",\"\r\n") == std::string_view::npos)
+  const std::string_view guard = formula_guard(shown);
+  if (!shown.empty() && shown.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out_.append(guard);
     return out_.append(shown);
+  }
   out_.append('"');
+  out_.append(guard);
   for (const char c : shown) out_.append(c == '"' ? 2 : 1, c);
   out_.append('"');
 }

@@ -21,7 +21,7 @@ constexpr size_t kPlanStep = 3;
 constexpr char kSeveral = '*', kOne = '.';
 // Begins the grouping, after the conditions.
 constexpr char kGrouped = ';';
-// The same of the columns that are used, of a scan from the last row to the first.
+// Begins the columns that are used, after the conditions of a scan from the last row to the first.
 constexpr char kReversed = '!';
 constexpr sqlite3_uint64 kFurtherColumns = sqlite3_uint64{1} << 63;
 
@@ -67,7 +67,7 @@ bool is_in_order(const QueryTable& table, const sqlite3_index_info& info) {
   return is_by_order(table, info) && info.aOrderBy[0].desc == 0;
 }
 
-// The reverse of that.
+// The reverse of the order in which rows come, where a scan can give the rows from the last one on.
 bool is_reversed(const QueryTable& table, const sqlite3_index_info& info) {
   return is_by_order(table, info) && info.aOrderBy[0].desc != 0 &&
          sqlite3_vtab_distinct(const_cast<sqlite3_index_info*>(&info)) == 0 &&

@@ -18,7 +18,7 @@
 
 namespace ktraced {
 
-// Of RpcClient::connect(): a CallHandle cannot cancel what has no connection yet.
+// The limit of RpcClient::connect(): a CallHandle cannot cancel what has no connection yet.
 inline constexpr std::chrono::seconds kConnectTimeout{5};
 
 // Ends calls of another thread. All functions may be called by any thread.

@@ -37,7 +37,7 @@ struct TopSorting {
 [[nodiscard]] TopCell text_cell(std::string_view text);
 // Events per second: "0.5", "12,345".
 [[nodiscard]] TopCell rate_cell(double per_second);
-// The same, of losses.
+// Lost events per second; any are shown in red.
 [[nodiscard]] TopCell loss_cell(double per_second);
 [[nodiscard]] std::string rate_text(double per_second);
 

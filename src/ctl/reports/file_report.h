@@ -19,10 +19,10 @@ namespace ktraced {
 inline const std::vector<std::string> kFileNeeds = {"sys_enter", "sys_exit", "sys_enter_string",
                                                     "sys_exit_string"};
 
-// As JSON, see docs/reports.md.
+// The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json file_report(const FileAnalysis& analysis, const CallPaths& calls,
                                          const ReportCommand& command);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string file_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

@@ -26,10 +26,10 @@ using SymbolAt = std::function<std::string_view(uint64_t address)>;
 // The addresses of all call sites.
 [[nodiscard]] std::vector<uint64_t> call_sites_of(const KmemAnalysis& analysis);
 
-// As JSON, see docs/reports.md. `analysis` must be finished.
+// The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                                          const SymbolAt& symbol);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string kmem_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

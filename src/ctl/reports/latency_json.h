@@ -44,7 +44,7 @@ namespace ktraced {
   return bars.text(fine);
 }
 
-// Of latency_json(): "  50 % up to 21 us, 90 % up to …" as a line.
+// The percentiles in a latency_json(): "  50 % up to 21 us, 90 % up to …" as a line.
 [[nodiscard]] inline std::string percentiles_text(const nlohmann::json& latency) {
   return fmt::format(
       "  50 % up to {}, 90 % up to {}, 99 % up to {}, all up to {}\n",

@@ -118,6 +118,7 @@ json process_json(const LivedProcess& process) {
               {"threads", row.threads},
               {"execs", row.execs},
               {"cgroup", text_json(row.cgroup)},
+              {"cgroup_id", row.cgroup_id != 0 ? json(row.cgroup_id) : json()},
               {"container", text_json(container.id)},
               {"pod", text_json(container.pod)},
               {"program", text_json(row.program)},

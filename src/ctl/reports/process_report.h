@@ -21,10 +21,10 @@ inline const std::vector<std::string> kProcessNeeds = {"sched_switch", "sched_pr
                                                        "sched_process_exec", "sched_process_exit",
                                                        "signal_generate"};
 
-// As JSON, see docs/reports.md. `analysis` must be finished.
+// The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json process_report(const ProcessAnalysis& analysis,
                                             const ReportCommand& command, const ReportFacts& facts);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string process_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

@@ -19,10 +19,10 @@ namespace ktraced {
 inline const std::vector<std::string> kSchedNeeds = {"sched_switch", "sched_wakeup",
                                                      "sched_wakeup_new"};
 
-// As JSON, see docs/reports.md. `analysis` must be finished.
+// The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json sched_report(const SchedAnalysis& analysis,
                                           const ReportCommand& command);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string sched_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

@@ -16,10 +16,10 @@ namespace ktraced {
 // The sort keys of its rows, the default first.
 [[nodiscard]] std::vector<std::string> summary_sort_keys();
 
-// As JSON, see docs/reports.md.
+// The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json summary_report(const SummaryAnalysis& analysis,
                                             const ReportCommand& command, const ReportFacts& facts);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string summary_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

@@ -18,10 +18,10 @@ namespace ktraced {
 // The events that it depends on.
 inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
 
-// As JSON, see docs/reports.md.
+// The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
                                             const ReportCommand& command);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string syscall_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

@@ -27,10 +27,10 @@ inline const std::vector<std::string> kWakeupNeeds = {"sched_switch", "sched_wak
 // `analysis` must have read the trace.
 [[nodiscard]] Result<> check_wakeup_targets(const WakeupAnalysis& analysis, const std::string& who);
 
-// As JSON, see docs/reports.md. `analysis` must be finished.
+// The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json wakeup_report(const WakeupAnalysis& analysis,
                                            const ReportCommand& command);
-// As text.
+// The report as text. `report`: its JSON.
 [[nodiscard]] std::string wakeup_report_text(const nlohmann::json& report, const Colours& colours);
 
 }  // namespace ktraced

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
+#include "base/files/cgroup_mount.h"
 #include "trace/metadata/container.h"
 
 namespace ktraced {
@@ -26,16 +28,34 @@ bool is_container(const Container& container, std::string_view text) {
          (text.size() >= kShortId && container.id.starts_with(text));
 }
 
+// Where the hierarchy is mounted here, and where it is on most machines: a trace may be of another.
+std::vector<CgroupMount> usual_mounts() {
+  std::vector<CgroupMount> mounts = {{"/", "/sys/fs/cgroup/unified"}, {"/", "/sys/fs/cgroup"}};
+  if (auto own = cgroup2_mount()) mounts.push_back(std::move(*own));
+  return mounts;
+}
+
 }  // namespace
+
+CgroupChoice::CgroupChoice(const std::vector<std::string>& texts) : texts_(texts), paths_(texts) {
+  if (std::ranges::none_of(texts, [](const auto& text) { return text.starts_with('/'); })) return;
+  const std::vector<CgroupMount> mounts = usual_mounts();
+  for (const std::string& text : texts)
+    for (const CgroupMount& mount : mounts)
+      if (const auto below = below_mount(mount, text))
+        paths_.push_back((mount.root / *below).lexically_normal());
+}
 
 bool CgroupChoice::contains(uint64_t id, std::string_view path) const {
   const std::string number = fmt::format("{}", id);
   if (std::ranges::find(texts_, number) != texts_.end()) return true;
   if (path.empty()) return false;
+  const auto is_of_path = [path](const std::string& group) { return is_below(path, group); };
+  if (std::ranges::any_of(paths_, is_of_path)) return true;
   const auto container = container_of(path);
-  return std::ranges::any_of(texts_, [&](const std::string& text) {
-    return is_below(path, text) || (container && is_container(*container, text));
-  });
+  return container && std::ranges::any_of(texts_, [&](const std::string& text) {
+           return is_container(*container, text);
+         });
 }
 
 bool CgroupChoice::contains(uint32_t tid, uint64_t ts, const NameTable& names) const {

@@ -12,12 +12,12 @@
 namespace ktraced {
 
 // The control groups that --cgroup names: by path, with all groups below it
-// ("system.slice/nginx.service"); by id; or by their container: its id, at least 12 digits of it,
-// its name, or the uid of its pod.
+// ("system.slice/nginx.service", "/sys/fs/cgroup/system.slice/nginx.service"); by id; or by their
+// container: its id, at least 12 digits of it, its name, or the uid of its pod.
 class CgroupChoice {
  public:
   CgroupChoice() = default;
-  explicit CgroupChoice(const std::vector<std::string>& texts) : texts_(texts) {}
+  explicit CgroupChoice(const std::vector<std::string>& texts);
 
   // Nothing is chosen: everything matches.
   [[nodiscard]] bool empty() const { return texts_.empty(); }
@@ -28,7 +28,8 @@ class CgroupChoice {
   [[nodiscard]] bool contains(uint64_t id, std::string_view path) const;
 
  private:
-  std::vector<std::string> texts_;
+  std::vector<std::string> texts_;                    // as typed
+  std::vector<std::string> paths_;                    // what they are as paths in the hierarchy
   mutable std::unordered_map<uint64_t, bool> known_;  // by id; of groups with a known path
 };
 

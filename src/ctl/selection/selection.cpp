@@ -22,6 +22,15 @@ namespace {
 constexpr std::string_view kListedByTrace =
     "'.schema EVENT' of 'ktracectl query DIR' lists those of an event";
 
+// Those of the names that the schema lacks, as events without a description.
+std::vector<Event> events_missing_in(const Schema& schema, const std::set<std::string>& names) {
+  std::vector<Event> missing;
+  for (const std::string& name : names)
+    if (schema.find(name) == nullptr)
+      missing.push_back({.name = name, .group = name.substr(0, name.find(':'))});
+  return missing;
+}
+
 // True if `name` is the event's name or group.
 bool means(const std::string& name, const Event& event) {
   if (event.name == name || event.group == name) return true;
@@ -84,12 +93,15 @@ constexpr MetConditions bit(size_t number) { return MetConditions{1} << number; 
 
 }  // namespace
 
-Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schema, SchemaOf owner) {
+Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schema, SchemaOf owner,
+                                  const std::set<std::string>& undescribed) {
   Selection selection;
-  for (const std::string& name : args.events)
-    if (std::ranges::none_of(schema.events(),
-                             [&](const Event& event) { return means(name, event); }))
+  const std::vector<Event> missing = events_missing_in(schema, undescribed);
+  for (const std::string& name : args.events) {
+    const auto is_meant = [&](const Event& event) { return means(name, event); };
+    if (std::ranges::none_of(schema.events(), is_meant) && std::ranges::none_of(missing, is_meant))
       return unknown_event(name, schema, owner);
+  }
   selection.names_ = args.events;
   selection.all_events_ = args.events.empty();
   selection.pids_ = args.pids;
@@ -113,9 +125,11 @@ Result<Selection> Selection::make(const SelectionArgs& args, const Schema& schem
   }
   selection.task_fields_.resize(EVENT_ID_MAX);
   for (const Event& event : schema.events()) selection.learn(event);
+  for (const Event& event : missing)
+    if (selection.is_named(event)) selection.chosen_.push_back(event.name);
   for (size_t i = 0; i < selection.where_.size() && !selection.all_events_; ++i)
     if (std::ranges::none_of(selection.chosen_, [&](const std::string& event) {
-          return selection.can_meet(i, event);
+          return !selection.ids_.contains(event) || selection.can_meet(i, event);
         }))
       return fail(ExitCode::usage, "{} concerns no event of --event {}",
                   selection.where_options_[i], fmt::join(args.events, ","));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@
 
 namespace ktraced {
 
-// As typed. A list matches if one of its values does; all lists must match.
+// A selection as typed. A list matches if one of its values does; all lists must match.
 struct SelectionArgs {
   std::vector<std::string> events;  // names of events or groups
   std::vector<uint32_t> pids;       // of processes or threads
@@ -68,9 +69,11 @@ class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming
   // those that may be meant, for a condition that none of the named events can meet, or as
-  // Predicate::make(). Names may be patterns: "irq:*".
+  // Predicate::make(). Names may be patterns: "irq:*". `undescribed`: events that may be named too,
+  // although `schema` lacks them because no record is of them.
   static Result<Selection> make(const SelectionArgs& args, const Schema& schema,
-                                SchemaOf owner = SchemaOf::daemon);
+                                SchemaOf owner = SchemaOf::daemon,
+                                const std::set<std::string>& undescribed = {});
 
   // Adds an event that was defined later.
   void learn(const Event& event);
@@ -117,7 +120,7 @@ class Selection {
   // All conditions but these.
   [[nodiscard]] static MetConditions no_task_met();
 
-  // The events selected by name, in the order of the schema; empty: all.
+  // The events selected by name, in the order of the schema, and those it lacks; empty: all.
   [[nodiscard]] const std::vector<std::string>& chosen_events() const { return chosen_; }
 
  private:

@@ -16,7 +16,7 @@ namespace ktraced {
 
 class History;
 
-// As typed.
+// --since, --until and --last as typed.
 struct TimeArgs {
   std::optional<TimePoint> since;
   std::optional<TimePoint> until;
@@ -46,7 +46,8 @@ struct TimeArgs {
                                                            const TimeArgs& args,
                                                            uint64_t now_boot_ns,
                                                            uint64_t now_realtime_ns);
-// The same from now on.
+// The seconds after which a stream that begins now ends: `duration_s`, or at `until` if that is
+// earlier; nothing: never. Fails with ExitCode::usage for a time that is not to come.
 [[nodiscard]] Result<std::optional<double>> stream_seconds(std::optional<double> duration_s,
                                                            const TimeArgs& args);
 

@@ -27,7 +27,7 @@ struct ClockOffset {
   uint64_t since_ns = 0;  // CLOCK_BOOTTIME
   int64_t offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_BOOTTIME; 0: unknown
 };
-// Of the traces of a history, in time order.
+// The clock offsets of the traces of a history, in time order.
 [[nodiscard]] std::vector<ClockOffset> clock_offsets(const History& history);
 // The offset that holds at that time; 0: it is not known.
 [[nodiscard]] int64_t offset_at(std::span<const ClockOffset> clocks, uint64_t boottime_ns);
@@ -55,9 +55,9 @@ class WallClocks {
   // several that are in a trace it is the first or the last one; if none is, it is the nearest one.
   enum class Pick : uint8_t { first, last };
   [[nodiscard]] uint64_t of_day(uint64_t of_day, const TimeWindow& limits, Pick pick) const;
-  // The same from one time of day to the next `until`, which may be on the following day: the last
-  // such window in which a trace recorded, else the nearest one. It ends before it begins if
-  // `until` seems to be that of the same day.
+  // The times since boot from one local time of day to the next `until`, which may be on the
+  // following day: the last such window in which a trace recorded, else the nearest one. It ends
+  // before it begins if `until` seems to be that of the same day.
   [[nodiscard]] TimeWindow of_day(uint64_t since, uint64_t until) const;
 
  private:
@@ -72,7 +72,7 @@ class WallClocks {
 
   std::span<const HistoryTimes> traces_;
   TimeWindow extent_;    // CLOCK_BOOTTIME, of all traces
-  TimeWindow realtime_;  // the same as CLOCK_REALTIME
+  TimeWindow realtime_;  // CLOCK_REALTIME, of all traces
   int first_day_ = 0;    // relative to the last one, on which they end
 };
 

@@ -33,7 +33,7 @@ class AnalysisScan : public BatchScan {
   AnalysisScan& operator=(const AnalysisScan&) = delete;
   ~AnalysisScan() override;
 
-  // The same in every scan, although scans begin and end at different places.
+  // A row has the same id in every scan, although scans begin and end at different places.
   int64_t rowid() override { return row_hash(); }
   [[nodiscard]] uint64_t packets() const { return input_.packets(); }
 
@@ -73,7 +73,8 @@ class AnalysisScan : public BatchScan {
 // May a scan of an interval table begin where its rows begin? Not with several traces, with
 // --since or with --event: then what is known there depends on what came before.
 [[nodiscard]] bool can_begin_late(const TableInput& input);
-// The same if what is known of a run must not depend on what came before: there is no filter.
+// As can_begin_late(), but false if the trace has a filter: then what is known of a run depends on
+// what came before.
 [[nodiscard]] bool can_begin_late_without_filter(const TableInput& input);
 
 // A table of AnalysisScans.

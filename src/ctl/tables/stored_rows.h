@@ -37,7 +37,7 @@ class StoredRows {
   [[nodiscard]] Value at(size_t row, size_t column, WallClock& clock) const;
   // The number in a column; nothing if it is NULL.
   [[nodiscard]] std::optional<uint64_t> number_at(size_t row, size_t column) const;
-  // Of all values of a row.
+  // The hash of all values of a row.
   [[nodiscard]] size_t hash(size_t row) const;
   void clear() { values_.clear(); }
 
@@ -68,7 +68,7 @@ class BatchScan : public RowScan {
   // Adds rows, perhaps none; false: there are no more after these.
   virtual bool add_rows(StoredRows& rows) = 0;
   [[nodiscard]] StoredRows& rows() { return rows_; }
-  // Of the values of the current row.
+  // The hash of the values of the current row.
   [[nodiscard]] int64_t row_hash() const { return static_cast<int64_t>(rows_.hash(at_)); }
 
  private:

@@ -20,7 +20,10 @@ namespace {
 constexpr std::array<std::string_view, 7> kOfEvents = {
     "end_ts", "alive", "parent_pid", "argv", "argv_read_ts", "exit_status", "exit_signal"};
 
-std::optional<uint64_t> known(uint64_t ns) { return ns != 0 ? std::optional(ns) : std::nullopt; }
+// A time or an id that is 0 if it is unknown.
+std::optional<uint64_t> known(uint64_t number) {
+  return number != 0 ? std::optional(number) : std::nullopt;
+}
 
 void add_text(std::string_view text, StoredRows& rows) {
   if (text.empty())
@@ -30,9 +33,10 @@ void add_text(std::string_view text, StoredRows& rows) {
 }
 
 // Fills the columns of add_cgroup_columns().
-void add_cgroup(std::string_view path, StoredRows& rows) {
+void add_cgroup(uint64_t id, std::string_view path, StoredRows& rows) {
   const auto container = container_of(path);
   add_text(path, rows);
+  rows.integer(known(id));
   add_text(container ? container->id : std::string_view(), rows);
   add_text(container ? container->pod : std::string_view(), rows);
 }
@@ -52,7 +56,7 @@ void add_thread(uint32_t tid, const Task& task, uint64_t at_ns, StoredRows& rows
   rows.integer(known(task.start_ns));
   rows.integer(known(task.end_ns));
   rows.integer(lives_at(task, at_ns) ? 1U : 0U);
-  add_cgroup(task.cgroup, rows);
+  add_cgroup(task.cgroup_id, task.cgroup, rows);
 }
 
 void add_process(uint32_t pid, const Task& task, uint64_t at_ns, StoredRows& rows) {
@@ -70,7 +74,7 @@ void add_process(uint32_t pid, const Task& task, uint64_t at_ns, StoredRows& row
     rows.null();
   rows.integer(known(task.argv_read_ns));
   add_exit(task.exit_code, rows);
-  add_cgroup(task.cgroup, rows);
+  add_cgroup(task.cgroup_id, task.cgroup, rows);
 }
 
 // Its rows are made by the first scan. Their values from events are read when the first of them is
@@ -166,6 +170,7 @@ class TaskTable : public QueryTable {
 // A thread's change of its control group.
 struct Move {
   TaskName task;  // after it
+  uint64_t from_id = 0;
   std::string from, to;
   std::optional<uint64_t> wall_ns;
 };
@@ -192,6 +197,7 @@ void add_moves(const TraceReader& trace, const TimeWindow& window, const Selecti
       if (offset != 0) wall = after.since + static_cast<uint64_t>(offset);
       moves.try_emplace({after.since, tid},
                         Move{.task = after,
+                             .from_id = before.cgroup,
                              .from = std::string(names.cgroup_path(before.cgroup)),
                              .to = std::string(names.cgroup_path(after.cgroup)),
                              .wall_ns = wall});
@@ -231,7 +237,8 @@ class MoveTable : public QueryTable {
       stored_.integer(move.task.tgid);
       stored_.text(move.task.comm());
       add_text(move.from, stored_);
-      add_cgroup(move.to, stored_);
+      stored_.integer(move.from_id);
+      add_cgroup(move.task.cgroup, move.to, stored_);
     }
     return stored_;
   }
@@ -243,6 +250,7 @@ class MoveTable : public QueryTable {
 
 void add_cgroup_columns(std::vector<Column>& columns, const char* cgroup) {
   columns.push_back({.name = "cgroup", .is_text = true, .doc = cgroup});
+  columns.push_back({.name = "cgroup_id", .doc = "id of this group, which --cgroup takes too"});
   columns.push_back({.name = "container", .is_text = true, .doc = "id of the group's container"});
   columns.push_back(
       {.name = "pod", .is_text = true, .doc = "uid of the container's Kubernetes pod"});
@@ -290,7 +298,8 @@ std::unique_ptr<QueryTable> cgroup_moves_table(const TableInput& input) {
       {.name = "tid", .doc = "the thread; a main thread stands for all of its process"},
       {.name = "pid", .doc = "its process"},
       {.name = "comm", .is_text = true, .doc = "its name"},
-      {.name = "from_cgroup", .is_text = true, .doc = "path of the control group before"}};
+      {.name = "from_cgroup", .is_text = true, .doc = "path of the control group before"},
+      {.name = "from_cgroup_id", .doc = "id of the control group before"}};
   add_cgroup_columns(columns, "path of the control group after");
   return std::make_unique<MoveTable>(input, std::move(columns));
 }

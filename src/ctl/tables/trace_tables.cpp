@@ -119,7 +119,7 @@ class ConfigTable : public QueryTable {
   }
 
  private:
-  // Those of the window: also the one before it that is still so when it begins.
+  // Adds the configs of the window, and the one from before it that still applies when it begins.
   void add_configs(const TraceReader& trace, const TimeWindow& window) {
     const json& config = trace.manifest().config;
     std::vector<std::pair<uint64_t, const json*>> since = {

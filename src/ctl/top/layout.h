@@ -29,7 +29,7 @@ struct TopSpan {
 };
 using TopLine = std::vector<TopSpan>;
 
-// Of a screen, in characters.
+// The size of a screen, in characters.
 struct TopSize {
   size_t rows = 24, columns = 80;
 };

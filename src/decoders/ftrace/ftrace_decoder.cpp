@@ -163,10 +163,6 @@ bool FtraceDecoder::append_name(const FormatStep& step, const std::optional<Fiel
   if ((step.kind != Kind::value && step.kind != Kind::hex) || !is_scalar(step.field)) return false;
   const auto value = integer_of(step.field, record);
   if (!value) return false;
-  if (step.field.meaning == Meaning::exit_code) {
-    out.append(exit_code_text(static_cast<int32_t>(*value)));
-    return true;
-  }
   const std::string_view name = name_of(step.field, context, *value, cpu, record);
   if (name.empty()) return false;
   if (step.field.meaning == Meaning::syscall_ret) out.append('-');

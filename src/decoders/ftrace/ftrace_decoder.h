@@ -46,7 +46,7 @@ class FtraceDecoder : public Decoder {
   // The name of a value; false if it has none.
   bool append_name(const FormatStep& step, const std::optional<Field>& context, uint32_t cpu,
                    RecordView record, TextBuffer& out);
-  // The same of what the kernel prints as a number; empty: none.
+  // The name of a value that the kernel prints as a number; empty: none.
   std::string_view name_of(const Field& field, const std::optional<Field>& context, uint64_t value,
                            uint32_t cpu, RecordView record);
   void append_print(const EventPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);

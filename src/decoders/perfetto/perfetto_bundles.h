@@ -22,7 +22,8 @@ class PerfettoBundles {
   void add(uint32_t cpu, RecordView record, Fill&& fill) {
     add(cpu, record.ts(), record.tid(), std::forward<Fill>(fill));
   }
-  // The same for an event at that time in thread `tid`.
+  // Adds an event at `ts` in thread `tid`; `fill` gets the protozero::pbf_writer of the event, to
+  // write its one message.
   template <class Fill>
   void add(uint32_t cpu, uint64_t ts, uint32_t tid, Fill&& fill) {
     Bundle& bundle = bundles_[cpu];
@@ -35,7 +36,7 @@ class PerfettoBundles {
     }
     if (bundle.events.size() >= kLarge) flush(cpu, bundle);
   }
-  // The same for an event that may be older than the last one of its CPU: in a bundle of its own,
+  // As add(), for an event that may be older than the last one of its CPU: in a bundle of its own,
   // because time does not go back in a bundle.
   template <class Fill>
   void add_late(uint32_t cpu, uint64_t ts, uint32_t tid, Fill&& fill) {

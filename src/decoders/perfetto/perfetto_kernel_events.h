@@ -12,12 +12,12 @@
 
 namespace ktraced {
 
-// Writes one such event.
+// Writes an event as its own message in Perfetto.
 class PerfettoKernelEvent {
  public:
   // Nothing if the schema names no message of Perfetto for the event.
   static std::optional<PerfettoKernelEvent> of(const Event& event);
-  // The same as another message, which has the same members.
+  // A writer of the event as another message, which has the same members.
   [[nodiscard]] PerfettoKernelEvent as(protozero::pbf_tag_type number) const;
 
   void write(const NameTable& names, uint32_t cpu, RecordView record,

@@ -25,7 +25,8 @@ class PerfettoPackets {
     fill(packet);
     end_packet(packet);
   }
-  // The same with a time, in ns of CLOCK_BOOTTIME.
+  // Adds a packet with a time, in ns of CLOCK_BOOTTIME; `fill` gets the protozero::pbf_writer for
+  // the rest of its content.
   template <class Fill>
   void add(uint64_t ts, Fill&& fill) {
     add([&](protozero::pbf_writer& packet) {

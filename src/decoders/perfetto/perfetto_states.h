@@ -26,7 +26,7 @@ class PerfettoStates {
   void on_waking(uint32_t tid, const NameTable& names);
   // Switches of the CPU are missing from `ts` on. Not earlier than the last event of the CPU.
   void lose(uint32_t cpu, uint64_t ts, const NameTable& names);
-  // Those of all CPUs.
+  // Switches of all CPUs are missing from `ts` on.
   void interrupt(uint64_t ts, const NameTable& names);
   void finish(const NameTable& names);
 

@@ -23,7 +23,7 @@ struct PrintExpression::Node {
     flags,         // __print_flags(value, delimiter, table)
     symbolic,      // __print_symbolic(value, table)
     hex,           // __print_hex(bytes, length), bytes apart
-    hex_str,       // the same without spaces
+    hex_str,       // __print_hex_str(bytes, length), bytes not apart
     array,         // __print_array(bytes, count, element size)
     array_length,  // __get_dynamic_array_len(name)
   };

@@ -14,7 +14,13 @@ namespace ktraced {
 // of invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string_view bytes, TextBuffer& out);
 
-// The same as printable().
+// Appends what printable() makes of `bytes`.
 void append_printable(std::string_view bytes, TextBuffer& out);
+
+// What a text in a CSV cell begins with, so that a spreadsheet does not take a file name or an
+// argument for a formula: "'" before "=1+1", "-x", "+x", "@x"; else nothing.
+[[nodiscard]] inline std::string_view formula_guard(std::string_view text) {
+  return !text.empty() && std::string_view("=+-@").contains(text[0]) ? "'" : "";
+}
 
 }  // namespace ktraced

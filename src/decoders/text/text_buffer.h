@@ -26,7 +26,7 @@ class TextBuffer {
     ++size_;
   }
   void append(size_t count, char c) {
-    if (count == 0) return;  // as above
+    if (count == 0) return;  // room() may be null, which memset does not allow
     std::memset(room(count), c, count);
     size_ += count;
   }

@@ -109,10 +109,12 @@ void TraceDatWriter::finish() {
   }
 }
 
+// Behind a number without a name, readers of the file understand no other line.
 std::string TraceDatWriter::comms() const {
   std::string lines;
   for (const auto& [tid, comm] : std::map(comms_.begin(), comms_.end()))
-    lines += fmt::format("{} {}\n", tid, printable(comm));
+    if (comm.find_first_not_of(" \t") != std::string::npos)
+      lines += fmt::format("{} {}\n", tid, printable(comm));
   return lines;
 }
 

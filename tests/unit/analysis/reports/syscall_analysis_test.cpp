@@ -75,6 +75,17 @@ TEST_F(SyscallAnalysisTest, CountsErrors) {
   EXPECT_EQ(by_call(kOpenat)->errors, expected);
 }
 
+TEST_F(SyscallAnalysisTest, KeepsUnknownNumbersApart) {
+  for (const int32_t nr : {kRead, INT32_MIN, INT32_MIN + 1, 0x20000000, -1}) {
+    enter(100, kWorker, nr);
+    exit(200, kWorker, nr);
+  }
+  EXPECT_EQ(analysis_.by_call().size(), 5U);
+  for (const SyscallRow& row : analysis_.by_call()) EXPECT_EQ(row.calls, 1U) << row.nr;
+  EXPECT_EQ(analysis_.by_process().size(), 5U);
+  for (const SyscallRow& row : analysis_.by_process()) EXPECT_EQ(row.calls, 1U) << row.nr;
+}
+
 TEST_F(SyscallAnalysisTest, KeepsTheSlowestCallsWithTheirArguments) {
   for (const uint64_t ns : {50, 20, 90, 10, 70}) {
     enter(1000, kWorker, kFutex, ns);

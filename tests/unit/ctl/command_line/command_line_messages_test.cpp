@@ -71,6 +71,19 @@ TEST(CommandLine, RefusesEmptyEntriesOfLists) {
   EXPECT_THAT(usage_error({"record", "-o", "/a", "--follow", ","}), HasSubstr("an empty entry"));
 }
 
+TEST(CommandLine, RefusesAnEmptyValueBehindAnEqualsSign) {
+  EXPECT_EQ(usage_error({"show", "/a", "--since=", "--count", "1"}),
+            "ktracectl: --since TIME: the value is missing; see 'ktracectl help show'\n");
+  EXPECT_EQ(usage_error({"show", "/a", "--count=", "1"}),
+            "ktracectl: --count N: the value is missing; see 'ktracectl help show'\n");
+  EXPECT_THAT(usage_error({"--socket=", "status"}),
+              HasSubstr("--socket PATH: the value is missing"));
+  EXPECT_THAT(usage_error({"snapshot", "take", "--reason=", "--no-wait"}),
+              HasSubstr("--reason: the value is missing; see 'ktracectl help snapshot take'"));
+  EXPECT_EQ(command<SnapshotCommand>({"snapshot", "take", "--reason", ""}).reason, "")
+      << "an empty word is a value";
+}
+
 TEST(CommandLine, NamesTheWrongEntryOfAList) {
   EXPECT_EQ(usage_error({"show", "/a", "--pid", "222,abc"}),
             "ktracectl: --pid: 'abc' is not a number; see 'ktracectl help show'\n");

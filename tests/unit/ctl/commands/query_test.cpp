@@ -152,6 +152,9 @@ TEST_F(Query, PrintsCsv) {
   EXPECT_EQ(
       run({.sql = "SELECT 1 AS a, NULL AS \"b,c\", '' AS d, 'x\"y' AS e, 'p,q' AS f", .csv = true}),
       "a,\"b,c\",d,e,f\n1,,\"\",\"x\"\"y\",\"p,q\"\n");
+  EXPECT_EQ(run({.sql = "SELECT '=1+1' AS a, '-x,' AS b, -5 AS c, '@' AS d", .csv = true}),
+            "a,b,c,d\n'=1+1,\"'-x,\",-5,'@\n")
+      << "no formula for a spreadsheet";
 }
 
 TEST_F(Query, PrintsJson) {

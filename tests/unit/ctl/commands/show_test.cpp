@@ -115,6 +115,32 @@ TEST_F(Show, RefusesConditionsThatItsEventsCannotMeet) {
   EXPECT_TRUE(result_) << result_.error().message;
 }
 
+TEST_F(Show, SelectsNothingOfAnEventThatWasEnabledAndHadNoHit) {
+  const TraceSpec spec{.schema = built_schema(), .begin_ns = kSecond, .end_ns = 2 * kSecond};
+  const auto path = directory_.path() / "enabled";
+  auto writer = begin_trace(path, spec);
+  Manifest manifest = manifest_of(*writer, spec);
+  manifest.config = json::parse(
+      R"({"events": ["kfree"], "changes": [{"ns": 5, "config": {"events": ["skb:kfree_skb"]}}]})");
+  check(writer->finish(manifest, {}));
+  ShowCommand command = of({write("other"), path});
+  for (const char* event : {"skb:kfree_skb", "skb:*", "skb"}) {
+    command.selection = {.events = {event}};
+    run(command);
+    ASSERT_TRUE(result_) << result_.error().message;
+    EXPECT_EQ(out_.find("kfree_skb"), std::string::npos);
+    EXPECT_THAT(err_, HasSubstr(fmt::format("no event is selected by --event {}\n", event)));
+  }
+  command.selection = {.cpus = {1}, .where = {"cpu == 0"}};
+  command.selection.events = {"skb:kfree_skb"};
+  run(command);
+  EXPECT_TRUE(result_) << "its fields are not known";
+  command.selection = {.events = {"skb:kfree_skc"}};
+  run(command);
+  ASSERT_FALSE(result_);
+  EXPECT_THAT(result_.error().message, HasSubstr("unknown event or group 'skb:kfree_skc'"));
+}
+
 TEST_F(Show, SelectsAndEndsLikeStream) {
   auto trace = write("a");
   ShowCommand command = of({trace});

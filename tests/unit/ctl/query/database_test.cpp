@@ -9,6 +9,7 @@ namespace ktraced::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class DatabaseTest : public QueryTest {
@@ -24,30 +25,13 @@ TEST_F(DatabaseTest, RunsSeveralStatements) {
 }
 
 TEST_F(DatabaseTest, RefusesWhateverWrites) {
-  for (const char* sql : {"CREATE TABLE t(a)",
-                          "CREATE TEMP TABLE t(a)",
-                          "CREATE VIEW v AS SELECT 1",
-                          "VACUUM",
-                          "CREATE VIRTUAL TABLE t USING kmalloc",
-                          "DROP TABLE kmalloc",
-                          "INSERT INTO kmalloc(ts) VALUES(1)",
-                          "UPDATE kmalloc SET ts = 1",
-                          "DELETE FROM kmalloc",
-                          "ATTACH 'x' AS y",
-                          "DETACH main",
-                          "VACUUM INTO 'x'",
-                          "BEGIN",
-                          "SAVEPOINT s",
+  for (const char* sql :
+       {"CREATE TABLE t(a)", "CREATE TEMP TABLE t(a)", "CREATE VIEW v AS SELECT 1", "VACUUM",
+        "CREATE VIRTUAL TABLE t USING kmalloc", "DROP TABLE kmalloc",
+        "INSERT INTO kmalloc(ts) VALUES(1)", "UPDATE kmalloc SET ts = 1", "DELETE FROM kmalloc",
+        "ATTACH 'x' AS y", "DETACH main", "VACUUM INTO 'x'", "BEGIN", "SAVEPOINT s",
 
-                          "ANALYZE",
-                          "REINDEX",
-                          "-- all\n/* of */ reindex kmalloc",
-                          "PRAGMA journal_mode = WAL",
-                          "PRAGMA temp_store = FILE",
-                          "PRAGMA temp_store_directory = 'x'",
-                          "PRAGMA writable_schema = 1",
-                          "SELECT load_extension('x')",
-                          "SELECT * FROM pragma_database_list"}) {
+        "ANALYZE", "REINDEX", "-- all\n/* of */ reindex kmalloc", "SELECT load_extension('x')"}) {
     const std::string error = query(sql);
     EXPECT_THAT(error, StartsWith("error: the query is refused: ")) << sql;
     EXPECT_THAT(error, HasSubstr(" is not allowed, queries can only read")) << sql;
@@ -62,6 +46,22 @@ TEST_F(DatabaseTest, RefusesWhateverWrites) {
   EXPECT_EQ(query("SELECT count(*) FROM kmalloc"), "2;");  // and all goes on
 }
 
+TEST_F(DatabaseTest, SaysWhichPragmasThereAre) {
+  for (const char* pragma :
+       {"journal_mode", "journal_mode = WAL", "temp_store = FILE", "temp_store_directory = 'x'",
+        "writable_schema = 1", "user_version", "shrink_memory", "no_such_pragma"}) {
+    const std::string error = query(fmt::format("PRAGMA {}", pragma));
+    EXPECT_THAT(error, StartsWith("error: the query is refused: PRAGMA ")) << pragma;
+    EXPECT_THAT(error, HasSubstr(" is not available; there are collation_list, ")) << pragma;
+  }
+  EXPECT_EQ(query("PRAGMA user_version"),
+            "error: the query is refused: PRAGMA user_version is not available; there are "
+            "collation_list, compile_options, database_list, foreign_key_list, function_list, "
+            "index_info, index_list, index_xinfo, module_list, table_info, table_list, "
+            "table_xinfo");
+  EXPECT_EQ(query("SELECT * FROM pragma_user_version"), query("PRAGMA user_version"));
+}
+
 TEST_F(DatabaseTest, TakesTextsInSingleQuotesOnly) {
   EXPECT_EQ(
       query("SELECT count(*) FROM kmalloc WHERE comm = \"bash\""),
@@ -71,6 +71,24 @@ TEST_F(DatabaseTest, TakesTextsInSingleQuotesOnly) {
             "error: SQL error at line 1, column 8: there is no column \"\\x1b[m\": a text is in "
             "single quotes, '\\x1b[m'");
   EXPECT_EQ(query("SELECT count(\"ts\") FROM \"kmalloc\" WHERE \"comm\" <> 'x y'"), "2;");
+}
+
+TEST_F(DatabaseTest, HasEveryPragmaThatReads) {
+  for (const char* pragma :
+       {"collation_list", "compile_options", "database_list", "foreign_key_list", "function_list",
+        "index_info", "index_list", "index_xinfo", "module_list", "table_info", "table_list",
+        "table_xinfo"}) {
+    EXPECT_THAT(query(fmt::format("PRAGMA {}", pragma)), Not(StartsWith("error"))) << pragma;
+    EXPECT_THAT(query(fmt::format("PRAGMA {}('kfree')", pragma)), Not(StartsWith("error")))
+        << pragma;
+    EXPECT_THAT(query(fmt::format("SELECT count(*) FROM pragma_{}", pragma)),
+                Not(StartsWith("error")))
+        << pragma;
+  }
+  EXPECT_EQ(query("PRAGMA database_list"), "0|main|;");
+  EXPECT_EQ(query("pragma DATABASE_LIST; SELECT name FROM pragma_database_list"), "0|main|;main;");
+  EXPECT_EQ(query("PRAGMA index_list('kfree')"), "");
+  EXPECT_THAT(query("PRAGMA table_info('kfree')"), StartsWith("0|ts|INTEGER|"));
 }
 
 TEST_F(DatabaseTest, DescribesTablesToPragmas) {

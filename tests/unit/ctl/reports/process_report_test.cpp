@@ -108,6 +108,9 @@ TEST_F(ProcessReportTest, NamesContainersAndPods) {
   EXPECT_EQ(rows[9]["container"], id);
   EXPECT_EQ(rows[9]["pod"], uid);
   EXPECT_EQ(rows[10]["cgroup"], "/a.slice");
+  EXPECT_EQ(rows[9]["cgroup_id"], 11);
+  EXPECT_EQ(rows[10]["cgroup_id"], 12);
+  EXPECT_TRUE(rows[8]["cgroup_id"].is_null());
   EXPECT_TRUE(rows[10]["container"].is_null());
   EXPECT_TRUE(rows[8]["pod"].is_null());
   const std::string shown = text(Kind::processes, path);
@@ -123,13 +126,16 @@ TEST_F(ProcessReportTest, PrintsCommaSeparatedValues) {
   command.by = "start";
   run(command, false);
   ASSERT_EQ(lines().size(), 4U);
-  EXPECT_EQ(lines()[0],
-            "pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,"
-            "uncertain,threads,execs,program,argv,cgroup,container,pod,end.how,end.ts,end.status,"
-            "end.signal.name,end.signal.from,end.signal.from.pid,end.signal.from.comm,end.because");
-  EXPECT_EQ(lines()[3],
-            "10,,\"cc,\"\"1\"\"\",1000001000,,9,make,1000,true,2000,,0,1,0,,,,,,killed,1000003000,,"
-            "SIGTERM,,8,sh,");
+  EXPECT_EQ(
+      lines()[0],
+      "pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,lifetime_ns,cpu_ns,"
+      "uncertain,threads,execs,program,argv,cgroup,cgroup_id,container,pod,end.how,end.ts,end."
+      "status,end.signal.name,end.signal.from,end.signal.from.pid,end.signal.from.comm,end."
+      "because");
+  EXPECT_EQ(
+      lines()[3],
+      "10,,\"cc,\"\"1\"\"\",1000001000,,9,make,1000,true,2000,,0,1,0,,,,,,,killed,1000003000,,"
+      "SIGTERM,,8,sh,");
 }
 
 TEST_F(ProcessReportTest, PrintsOtherTablesOnRequest) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/selection/cgroup_choice.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "unit/support/packets.h"
 
 namespace ktraced {
 namespace {
+
+using ::testing::ElementsAre;
 
 const std::string kContainerId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const std::string kContainerPath =
@@ -22,6 +25,19 @@ TEST(CgroupChoice, HasTheGroupOfAPathAndThoseBelow) {
     EXPECT_TRUE(chosen(text, "/system.slice/a.service")) << text;
   for (const char* text : {"system.slice/a", "a.service", "system.slice/a.service/b"})
     EXPECT_FALSE(chosen(text, "/system.slice/a.service")) << text;
+}
+
+TEST(CgroupChoice, TakesPathsInTheMountedFileSystem) {
+  for (const char* text :
+       {"/sys/fs/cgroup/system.slice/a.service", "/sys/fs/cgroup/unified/system.slice/a.service/",
+        "/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/"})
+    EXPECT_TRUE(chosen(text, "/system.slice/a.service")) << text;
+  for (const char* text : {"/sys/fs/cgroup/system.slice/b.service", "sys/fs/cgroup/system.slice",
+                           "/sys/fs/cgroups/system.slice", "/sys/fs/cgroup/unified/a.service"})
+    EXPECT_FALSE(chosen(text, "/system.slice/a.service")) << text;
+  EXPECT_FALSE(chosen("/sys/fs/cgroup/a", "")) << "its path is unknown";
+  EXPECT_THAT(CgroupChoice({"/sys/fs/cgroup/a"}).texts(), ElementsAre("/sys/fs/cgroup/a"))
+      << "as typed";
 }
 
 TEST(CgroupChoice, HasAGroupByItsId) {

@@ -184,8 +184,22 @@ TEST_F(TraceTables, KnowTheContainersOfTasksAndTheirMoves) {
   EXPECT_EQ(
       query("SELECT ts, tid, pid, comm, from_cgroup, cgroup, container, pod FROM cgroup_moves"),
       "1700|30|30|web|/system.slice|" + group);
+  EXPECT_EQ(query("SELECT tid, cgroup_id FROM threads"), "30|6;31|5;32|6;");
+  EXPECT_EQ(query("SELECT pid, cgroup_id FROM processes"), "30|6;31|5;");
+  EXPECT_EQ(query("SELECT from_cgroup_id, cgroup_id FROM cgroup_moves"), "5|6;");
   EXPECT_EQ(query("SELECT count(wall) FROM cgroup_moves WHERE ts > 1700"), "0;");
   EXPECT_EQ(query("SELECT pid FROM processes WHERE container LIKE '0123%'"), "30;");
+}
+
+TEST_F(TraceTables, KnowTheIdOfAControlGroupWithoutAPath) {
+  TraceSpec trace = spec();
+  trace.names = {task_in_cgroup(30, 1, 30, 5, "web"),   task_in_cgroup(31, 1, 30, 7, "thread"),
+                 task_in_cgroup(40, 1, 40, 7, "known"), task_in_cgroup(40, 1700, 40, 8, "known"),
+                 task_name(50, 1, 50, "old"),           cgroup_path(7, "/a")};
+  open_other(trace);
+  EXPECT_EQ(query("SELECT tid, cgroup, cgroup_id FROM threads"), "30||5;31|/a|7;40|/a|7;50||;");
+  EXPECT_EQ(query("SELECT pid, cgroup, cgroup_id FROM processes"), "30|/a|7;40|/a|7;50||;")
+      << "of the group with a path, as the path itself";
 }
 
 TEST_F(TraceTables, FindThreadsById) {

@@ -158,6 +158,20 @@ TEST_F(FtraceDecoderTest, NamesFlagsWhenRequested) {
             "signal_deliver: sig=SIGKILL errno=0 code=SI_USER sa_handler=0 sa_flags=0\n");
 }
 
+TEST_F(FtraceDecoderTest, SaysOnceHowAThreadEnded) {
+  for (const bool names : {false, true}) {
+    FtraceDecoder decoder(sources(), names);
+    const auto end = [&](int32_t code) {
+      const std::string text = decode(
+          decoder, by_bash(EVENT_sched_process_exit, rec_sched_process_exit{.exit_code = code}));
+      return text.substr(text.find("exit_code="));
+    };
+    EXPECT_EQ(end(0), "exit_code=0 status=exit 0\n");
+    EXPECT_EQ(end(3 << 8), "exit_code=768 status=exit 3\n");
+    EXPECT_EQ(end(9), "exit_code=9 status=SIGKILL\n");
+  }
+}
+
 // As for traces of versions that did not store the format.
 TEST_F(FtraceDecoderTest, ShowsAnEventWithoutFormatAsNamesAndValues) {
   Event kfree = *schema_.find("kfree");

@@ -94,13 +94,18 @@ TEST_F(TraceDatTest, LossesAreMarkedBeforeTheNextEventOfTheirCpu) {
 
 TEST_F(TraceDatTest, NamesAreTheLastOnesOfAThread) {
   learn(task_name(3352, kTs + 5, 3350, "make\nit"));
+  learn(task_name(3100, kTs + 5, 3100, ""));
+  learn(task_name(3101, kTs + 5, 3101, "  "));
   add(special_records().at("kfree"));
+  add(make_record(EVENT_kfree, kTs + 6, 3100, rec_kfree{}));
+  add(make_record(EVENT_kfree, kTs + 7, 3101, rec_kfree{}));
   add(make_record(EVENT_kfree, kTs + 10, 3352, rec_kfree{}));
   add(make_record(EVENT_kfree, kTs + 11, 0, rec_kfree{}));
   add(make_record(EVENT_kfree, kTs + 12, 77, rec_kfree{}));
   std::vector<std::string> names;
   for (const FtraceLine& line : ftrace_lines(report())) names.push_back(line.comm);
-  EXPECT_THAT(names, ElementsAre(R"(make\x0ait)", R"(make\x0ait)", "<idle>", "<...>"));
+  EXPECT_THAT(names,
+              ElementsAre(R"(make\x0ait)", "<...>", "<...>", R"(make\x0ait)", "<idle>", "<...>"));
 }
 
 TEST_F(TraceDatTest, HostileNamesOfEventsAndFieldsDoNotBreakTheFile) {
