@@ -6,10 +6,13 @@
         none, or more than ten: so many are no accident.
     results.py count REPORT WHAT FAILURES UNSTABLE [AGAIN…]
         Prints how many tests passed and how many failed. A test that was not run has failed, and so has a suite without
-        a report. What failed, and passed in each of the reports AGAIN, is unstable: it counts as passed. The end of its first
-        output goes to the file UNSTABLE, that of a failed test to FAILURES.
+        a report. What failed, and passed in each of the reports AGAIN, is unstable: it counts as passed, and the file
+        UNSTABLE gets a line of JSON with its name and the end of its first output. FAILURES gets those of a failed test,
+        for readers.
     results.py names UNSTABLE
         Prints the names of the tests in that file.
+    results.py describe UNSTABLE
+        Prints the tests in that file for readers.
     results.py table TABLE
         Prints the lines of TABLE (part, passed, failed, unstable, seconds; with tabs between) for readers.
     results.py json TABLE UNSTABLE COMMIT FAILED
@@ -25,7 +28,6 @@ import xml.etree.ElementTree
 LINES = 30
 COLUMNS = 240
 MANY = 10
-UNSTABLE = re.compile(r"^.*: UNSTABLE (.+?) \(\S+ s\)$", re.MULTILINE)
 
 
 def is_written(report):
@@ -56,18 +58,25 @@ def failed(form, report):
         print("^(" + "|".join(re.sub(r"([.+*?()\[\]^$|])", r"\\\1", name) for name in names) + ")$")
 
 
-def write(file, tests, what, outcome):
+def outcome_of(test, what):
+    output = test.findtext("system-out") or test.findtext("failure") or ""
+    return {"suite": what, "name": name_of(test), "seconds": test.get("time"),
+            "output": [line[:COLUMNS] for line in output.splitlines()[-LINES:]]}
+
+
+def text_of(outcome, word):
+    heading = f"{outcome['suite']}: {word} {outcome['name']} ({outcome['seconds']} s)\n"
+    return heading + "".join(f"    {line}\n" for line in outcome["output"])
+
+
+def append(file, texts):
     with open(file, "a", encoding="utf-8") as out:
-        for test in tests:
-            out.write(f"{what}: {outcome} {name_of(test)} ({test.get('time')} s)\n")
-            output = test.findtext("system-out") or test.findtext("failure") or ""
-            out.writelines(f"    {line[:COLUMNS]}\n" for line in output.splitlines()[-LINES:])
+        out.writelines(texts)
 
 
 def count(report, what, failures, unstable, *again):
     if not is_written(report):
-        with open(failures, "a", encoding="utf-8") as out:
-            out.write(f"{what}: no report was written; counted as one failure\n")
+        append(failures, [f"{what}: no report was written; counted as one failure\n"])
         print(0, 1)
         return
     tests = tests_of(report)
@@ -75,8 +84,8 @@ def count(report, what, failures, unstable, *again):
     passed_each_time = [{name_of(test) for test in tests_of(turn) if not has_failed(test)} for turn in again]
     by_chance = [test for test in bad if again and all(name_of(test) in passed for passed in passed_each_time)]
     bad = [test for test in bad if test not in by_chance]
-    write(unstable, by_chance, what, "UNSTABLE")
-    write(failures, bad, what, "FAILED")
+    append(unstable, [json.dumps(outcome_of(test, what)) + "\n" for test in by_chance])
+    append(failures, [text_of(outcome_of(test, what), "FAILED") for test in bad])
     print(len(tests) - len(bad), len(bad))
 
 
@@ -84,11 +93,17 @@ def unstable_tests(file):
     if not os.path.exists(file):
         return []
     with open(file, encoding="utf-8") as lines:
-        return UNSTABLE.findall(lines.read())
+        return [json.loads(line) for line in lines]
 
 
 def names(unstable):
-    print(*unstable_tests(unstable), sep="\n", end="\n" if unstable_tests(unstable) else "")
+    for test in unstable_tests(unstable):
+        print(test["name"])
+
+
+def describe(unstable):
+    for test in unstable_tests(unstable):
+        print(text_of(test, "UNSTABLE"), end="")
 
 
 def rows_of(file):
@@ -110,9 +125,9 @@ def as_json(file, unstable, commit, all_failed):
         "commit": commit or None,
         "passed": sum(good for _, good, *_ in rows),
         "failed": int(all_failed),
-        "unstable": unstable_tests(unstable),
+        "unstable": [test["name"] for test in unstable_tests(unstable)],
         "minutes": {part: round(seconds / 60, 1) for part, *_, seconds in rows},
     }, indent=2))
 
 
-{"failed": failed, "count": count, "names": names, "table": table, "json": as_json}[sys.argv[1]](*sys.argv[2:])
+{"failed": failed, "count": count, "names": names, "describe": describe, "table": table, "json": as_json}[sys.argv[1]](*sys.argv[2:])

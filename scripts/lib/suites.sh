@@ -94,10 +94,16 @@ floors() {
 
 # ---- scripts that are tests ----
 
+# closing_line OUTPUT: the numbers of the line that ends the output of scripts/test and of those like it, if there is one.
+closing_line() { sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1; }
+
+# section OUTPUT HEADING NEXT: the lines from a heading to the next one that begins with NEXT.
+section() { sed -n "/^== $2/,/^== $3/{/^== /!p}" "$1"; }
+
 # excerpt OUTPUT: what the output of a script says about its failures.
 excerpt() {
 	if grep -q '^== What failed' "$1"; then
-		sed -n '/^== What failed/,/^== Done/{/^== /!p}' "$1"
+		section "$1" "What failed" Done
 	else
 		grep -A 60 -E '^[^ ]+: (FAILED|the machine died)' "$1" || tail -n 100 "$1"
 	fi
@@ -108,7 +114,7 @@ counting() {
 	local output good bad
 	output=$(mktemp "$results/output.XXXXXX")
 	limited "$@" 2>&1 | tee "$output" || true
-	read -r good bad < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$output" | tail -n 1) || {
+	read -r good bad < <(closing_line "$output") || {
 		echo "$* did not end; counted as one failure" >>"$results/failures"
 		good=0 bad=1
 	}

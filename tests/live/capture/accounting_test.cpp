@@ -181,11 +181,11 @@ TEST(Accounting, HitsEqualTheKernelsCountOfProgramRuns) {
 // Some counts are in the flight rings alone, others are not; see struct flight_header.
 TEST(Accounting, CountsEachRecordOnceWhenRingsAreReplaced) {
   json config = flight_config();
-  config["filter"] = {{"comm", {"accounted"}}};  // no other test has threads of this name
+  config["filter"] = {{"comm", {own_name()}}};
   Daemon daemon(config);
   uint64_t calls = 0;
   const auto act = [&] {
-    run_truth({"--comm", "accounted", "numbered", "500"});
+    run_truth({"--comm", own_name(), "numbered", "500"});
     calls += 500;
   };
   const auto expect_counted = [&](const char* after) {

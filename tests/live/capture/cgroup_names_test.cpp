@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The control groups of threads are in streams and traces, without any filter.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include "harness/client/process_rows.h"
 #include "harness/client/stream.h"
 #include "harness/machine/cgroups.h"
 #include "harness/traces/flight.h"
@@ -69,6 +71,15 @@ TEST(CgroupNames, HaveTheTimesOfMoves) {
                                               "--cgroup", below_root(group), "--format", "json"});
   EXPECT_NE(selected.find("task_rename"), std::string::npos);
   EXPECT_EQ(selected.find("sched_process_exec"), std::string::npos) << "before the move";
+  EXPECT_EQ(daemon.ctl_ok({"show", (daemon.directory() / "trace").string(), "--cgroup",
+                           group.path().string(), "--format", "json"}),
+            selected)
+      << "by the path of its directory";
+  struct stat directory{};
+  ASSERT_EQ(::stat(group.path().c_str(), &directory), 0);
+  EXPECT_EQ(
+      process_column(daemon, daemon.directory() / "trace", static_cast<pid_t>(pid), "cgroup_id"),
+      directory.st_ino);
 }
 
 }  // namespace

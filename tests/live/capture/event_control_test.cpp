@@ -162,13 +162,13 @@ TEST(Pause, StopsEventsAndResumeContinues) {
 TEST(Reset, EmptiesRingsAndZeroesCounters) {
   // The reader is slow, so most records from before a reset are still in the rings.
   Daemon daemon({{"events", {{"syscalls", {{"only", {"getppid"}}}}}},
-                 {"filter", {{"comm", {"resetting"}}}},  // no other test has threads of this name
+                 {"filter", {{"comm", {own_name()}}}},
                  {"stream", {{"buffer_kb", 4096}, {"max_latency_ms", 10000}}}});
   daemon.disable({"sys_exit"});
   Stream stream(daemon);
   long calls = 0, discarded = 0;
   EXPECT_TRUE(eventually([&] {
-    run_truth({"--comm", "resetting", "getppid", "100"});
+    run_truth({"--comm", own_name(), "getppid", "100"});
     calls += 100;
     const long now = daemon.call("reset")["discarded"];
     discarded += now;
@@ -177,7 +177,7 @@ TEST(Reset, EmptiesRingsAndZeroesCounters) {
   const json status = daemon.event_status("sys_enter");
   EXPECT_EQ(status["recorded"], 0);
   EXPECT_EQ(status["dropped"], 0);
-  run_truth({"--comm", "resetting", "getppid", "7"});
+  run_truth({"--comm", own_name(), "getppid", "7"});
   calls += 7;
   EXPECT_EQ(daemon.event_status("sys_enter")["recorded"], 7);
   const Totals totals = stream.finish_and_count();

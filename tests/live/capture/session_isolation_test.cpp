@@ -83,10 +83,10 @@ TEST(SessionIsolation, ThreeSessionsHaveExactlyTheirOwn) {
 // The filter is asked once a thread: it must notice when the thread changes.
 TEST(SessionIsolation, FollowsAThreadThatIsRenamed) {
   Daemon daemon(recorder_of_numbered_calls(1024));
-  Stream named(daemon, {"--name", "named", "--event", "sys_enter", "--comm", "isolated",
+  Stream named(daemon, {"--name", "named", "--event", "sys_enter", "--comm", own_name(),
                         "--syscall", "getpriority"});
   run_truth({"numbered", "100"});
-  run_truth({"--comm", "isolated", "numbered", "100"});
+  run_truth({"--comm", own_name(), "numbered", "100"});
   run_truth({"--comm", "before", "numbered", "100"});
   EXPECT_EQ(named.finish().events("sys_enter").size(), 100U);
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -27,17 +28,21 @@ json config_with_metrics(const std::string& listen) {
           {"metrics", {{"listen", listen}}}};
 }
 
-// A port of 127.0.0.1 that nobody uses.
-int free_port() {
+// A port that nobody uses, of a loopback address that only this process uses: so nobody takes the
+// port before the program that it is for. The address has the 22 bits of the largest pid.
+std::string free_address() {
+  const auto pid = static_cast<uint32_t>(::getpid());
+  const uint32_t loopback = 0x7f400000 | (pid & 0x3fffff);  // from 127.64.0.0 on
   const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(loopback);
   socklen_t size = sizeof(address);
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
     throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
+  return fmt::format("127.{}.{}.{}:{}", loopback >> 16 & 0xff, loopback >> 8 & 0xff,
+                     loopback & 0xff, ntohs(address.sin_port));
 }
 
 Finished curl(const Command& words) {
@@ -101,7 +106,7 @@ TEST_F(MetricsEndpoint, ReportsOnAUnixSocketWhatStatusReports) {
 
 TEST_F(MetricsEndpoint, FollowsReloads) {
   Daemon daemon(config_with_metrics(""));
-  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  const std::string address = free_address();
   daemon.write_config(config_with_metrics(address));
   EXPECT_EQ(daemon.call("reload")["changed"], json::array({"metrics"}));
   const std::string url = "http://" + address + "/metrics";
@@ -125,7 +130,7 @@ TEST_F(MetricsEndpoint, FollowsReloads) {
 class Prometheus {
  public:
   Prometheus(const std::filesystem::path& directory, const std::string& target)
-      : address_(fmt::format("127.0.0.1:{}", free_port())) {
+      : address_(free_address()) {
     const std::string config = directory / "prometheus.yml";
     std::ofstream(config) << fmt::format(
         "global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}\n"
@@ -163,7 +168,7 @@ bool rules_are_healthy(const json& rules) {
 }
 
 TEST_F(MetricsEndpoint, IsScrapedByPrometheus) {
-  const std::string target = fmt::format("127.0.0.1:{}", free_port());
+  const std::string target = free_address();
   Daemon daemon(config_with_metrics(target));
   const Prometheus prometheus(directory_.path(), target);
   EXPECT_TRUE(eventually([&] { return prometheus.value("up{job=\"ktraced\"}") == 1; }))

@@ -148,13 +148,13 @@ TEST(KernelTrace, AgreesOnSignals) {
 }
 
 TEST(KernelTrace, AgreesOnTheScheduler) {
-  expect_same(naming("same-sched", both_traces("sched", Traced::everything,
-                                               {"--comm", "same-sched", "switch", "500", "1"})));
+  expect_same(naming(own_name(), both_traces("sched", Traced::everything,
+                                             {"--comm", own_name(), "switch", "500", "1"})));
 }
 
 TEST(KernelTrace, AgreesOnProcesses) {
-  expect_same(naming("same-process", both_traces("process", Traced::everything,
-                                                 {"--comm", "same-process", "fork", "4", "3"})));
+  expect_same(naming(own_name(), both_traces("process", Traced::everything,
+                                             {"--comm", own_name(), "fork", "4", "3"})));
 }
 
 }  // namespace

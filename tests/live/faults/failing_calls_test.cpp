@@ -296,5 +296,26 @@ TEST(FailingCalls, OfFilesFailOneSnapshotAndNotTheNext) {
   }
 }
 
+// Each packet is written in many short writes, as strace counts them.
+TEST(FailingCalls, OfFilesThatWriteHalfLeaveAWholeTrace) {
+  TempDir directory;
+  const fs::path log = directory.path() / "log";
+  Command wrapper = with_fault("writev", "", log);
+  wrapper.insert(wrapper.end(), {"-E", "LD_PRELOAD=" KTRACED_SHORT_WRITES});
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 256}}), wrapper);
+  truth.act();
+  const json taken = daemon.call("snapshot.take");
+  EXPECT_TRUE(complete_but_for_missed(taken)) << taken;
+  const std::string path = taken["path"];
+  EXPECT_EQ(numbers_in(path, truth.pid()), from_to(1, 1000));
+  size_t packets = 0;
+  for_each_packet(path, [&](const PacketView&) { ++packets; });
+  EXPECT_GT(lines_with(log, "writev("), 4 * packets);
+  const json shown = json::parse(daemon.ctl_ok({"--json", "show", path, "--count", "1"}));
+  EXPECT_EQ(shown["tid"], truth.pid());
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
 }  // namespace
 }  // namespace ktraced::live

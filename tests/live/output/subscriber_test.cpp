@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <cstdint>
-#include <fstream>
 #include <list>
 
 #include "harness/client/stream.h"
@@ -15,17 +14,8 @@ namespace {
 
 const json kGetppid = {{"events", {{"syscalls", {{"only", {"getppid"}}}}}}};
 
-// Resident memory of a process, in KiB.
-long resident_kb(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string word; status >> word;)
-    if (word == "VmRSS:") {
-      long kb = 0;
-      status >> kb;
-      return kb;
-    }
-  return -1;
-}
+// Resident memory of a process, in KiB; throws if it has ended.
+long resident_kb(pid_t pid) { return std::stol(process_status(pid, "VmRSS")); }
 
 TEST(SlowClient, LosesWholePacketsAndGetsTheExactCountOfLostEvents) {
   WaitingTruth load({"load"});

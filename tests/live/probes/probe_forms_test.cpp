@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Hits of kernel probes as text, and as read by other programs.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -38,20 +39,23 @@ const std::vector<std::string> kComparable = {
     "inside do_sys_openat2 i=\\42 n=\\-1:s8 bad=+0(%di):string",
 };
 
-// Attaches probes in the kernel's own tracer, under the group "kt".
+// Attaches probes in the kernel's own tracer, which all users of this machine share, under a group
+// of this process.
 class KernelProbes {
  public:
   explicit KernelProbes(const std::vector<std::string>& definitions) {
     for (const std::string& definition : definitions) {
-      write("p:kt/" + definition);
+      write(fmt::format("p:{}/{}", group_, definition));
       names_.push_back(definition.substr(0, definition.find(' ')));
     }
   }
   ~KernelProbes() {
-    for (const std::string& name : names_) write("-:kt/" + name);
+    for (const std::string& name : names_) write(fmt::format("-:{}/{}", group_, name));
   }
   KernelProbes(const KernelProbes&) = delete;
   KernelProbes& operator=(const KernelProbes&) = delete;
+
+  [[nodiscard]] const std::string& group() const { return group_; }
 
  private:
   static void write(const std::string& line) {
@@ -59,6 +63,7 @@ class KernelProbes {
     const ssize_t written = ::write(file.get(), line.data(), line.size());
     EXPECT_EQ(written, static_cast<ssize_t>(line.size())) << line << ": " << errno_text(errno);
   }
+  const std::string group_ = fmt::format("ktraced_test_{}", ::getpid());
   std::vector<std::string> names_;
 };
 
@@ -77,7 +82,7 @@ TEST(Probe, IsPrintedAsTheKernelPrintsIt) {
   daemon.set_filter({{"pid", {truth.pid()}}});
   {
     const KernelProbes probes(kComparable);
-    KernelTrace trace({"kt:*"}, {truth.pid()});
+    KernelTrace trace({probes.group() + ":*"}, {truth.pid()});
     for (const std::string& definition : kComparable) add(daemon, "p:" + definition);
     truth.act();
     kernel = texts_of(trace.stop(), truth.pid());

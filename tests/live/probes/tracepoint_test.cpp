@@ -266,6 +266,20 @@ TEST(Tracepoint, HistoryIsReadableAfterTheDaemonIsKilled) {
     EXPECT_EQ(tasks[truth["pid"].get<long>()], made_by(truth));
 }
 
+TEST(Tracepoint, WithoutAHitIsKnownToTheTrace) {
+  Daemon daemon(flight_config());
+  // It renames no thread of its own. Interrupts would hit other tracepoints while it runs.
+  daemon.ctl_ok({"filter", "set", fmt::format("pid={}", ::getpid())});
+  daemon.ctl_ok({"events", "enable", "task:task_rename"});
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
+  const std::string path = taken["path"];
+  const Finished shown = daemon.ctl({"show", path, "--event", "task:task_rename"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.err, HasSubstr("no event is selected by --event task:task_rename"));
+  EXPECT_EQ(daemon.ctl_ok({"query", path, "SELECT count(*) AS hits FROM \"task:task_rename\""}),
+            "hits\n   0\n");
+}
+
 TEST(Tracepoint, IsWrittenToARunningRecording) {
   Daemon daemon;
   const std::string trace = (daemon.directory() / "recording").string();

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "harness/machine/process.h"
 
 namespace ktraced::live {
 namespace {
@@ -25,16 +26,10 @@ pid_t find_thread(pid_t process, const std::string& name) {
   throw std::runtime_error(fmt::format("process {} has no thread {}", process, name));
 }
 
-bool is_leader(pid_t tid) {
-  std::ifstream status(fmt::format("/proc/{}/status", tid));
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("Tgid:")) return std::stoi(line.substr(5)) == tid;
-  return false;
-}
-
 }  // namespace
 
-HeldThread::HeldThread(pid_t tid) : tid_(tid), leader_(is_leader(tid)) {
+HeldThread::HeldThread(pid_t tid)
+    : tid_(tid), leader_(process_status(tid, "Tgid") == std::to_string(tid)) {
   int status = 0;
   if (::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0 ||
       ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0 ||

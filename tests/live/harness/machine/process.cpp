@@ -144,6 +144,14 @@ Finished run(const Command& command, std::string_view input) {
   return process.wait();
 }
 
+std::string process_status(pid_t pid, const std::string& key) {
+  const std::string begin = key + ":\t";
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(begin)) return line.substr(begin.size());
+  return "";
+}
+
 size_t open_descriptors(pid_t pid) {
   return static_cast<size_t>(
       std::ranges::distance(std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid)),

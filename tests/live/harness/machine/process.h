@@ -75,6 +75,10 @@ class Process {
 // Runs a command to its end.
 Finished run(const Command& command, std::string_view input = "");
 
+// The value in the line "KEY:\tVALUE" of /proc/PID/status, of a process or a thread; empty if it
+// has ended, or if there is no such line.
+[[nodiscard]] std::string process_status(pid_t pid, const std::string& key);
+
 // How many file descriptors a process has open.
 [[nodiscard]] size_t open_descriptors(pid_t pid);
 

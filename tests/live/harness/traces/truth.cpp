@@ -2,8 +2,7 @@
 #include "harness/traces/truth.h"
 
 #include <fmt/format.h>
-
-#include <fstream>
+#include <unistd.h>
 
 namespace ktraced::live {
 namespace {
@@ -16,11 +15,9 @@ Command truth_command(const Command& words) {
 
 // How often the main thread of a process has given up its CPU by itself.
 uint64_t voluntary_switches(pid_t pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(status, line);)
-    if (const std::string key = "voluntary_ctxt_switches:"; line.starts_with(key))
-      return std::stoull(line.substr(key.size()));
-  throw std::runtime_error("truth has ended");
+  const std::string switches = process_status(pid, "voluntary_ctxt_switches");
+  if (switches.empty()) throw std::runtime_error("truth has ended");
+  return std::stoull(switches);
 }
 
 }  // namespace
@@ -33,6 +30,8 @@ json truth_of(const Finished& finished) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   return json::parse(text.substr(text.rfind('\n') + 1));
 }
+
+std::string own_name() { return fmt::format("own-{}", ::getpid()); }
 
 json run_truth(const Command& words) { return truth_of(run(truth_command(words))); }
 

@@ -11,6 +11,10 @@ namespace ktraced::live {
 // The result it printed: the last line of it, or of a command that ran it. Throws if that failed.
 json truth_of(const Finished& finished);
 
+// A name for its option --comm: threads of other tests, and of tests that another user of this
+// machine runs, do not have it.
+[[nodiscard]] std::string own_name();
+
 // Runs it to its end and returns its result.
 json run_truth(const Command& words);
 
