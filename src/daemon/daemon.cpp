@@ -200,7 +200,7 @@ void log_reload(const Result<std::vector<std::string>>& changed) {
         "configuration reloaded, changed: {}",
         changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
   for (const std::string& line : message_lines(changed.error()))
-    spdlog::error("configuration not reloaded, nothing is changed: {}", line);
+    spdlog::error("configuration not reloaded: {}", line);
 }
 
 }  // namespace
@@ -278,14 +278,18 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
 
   auto metrics = metrics_->prepare(config.metrics.listen, *rules);
   if (!metrics) return propagate(metrics);
-  auto rules_before = make_access_rules(config_.control.group, config_.control.admin_uids);
-  if (auto set = server_->set_access(*rules); !set) return propagate(set);
+  const AccessRules rules_before = server_->access();
+  const auto restore_access = [&] {
+    static_cast<void>(server_->set_access(rules_before));
+    static_cast<void>(metrics_->prepare(config_.metrics.listen, rules_before));
+  };
+  if (auto set = server_->set_access(*rules); !set) {
+    restore_access();
+    return propagate(set);
+  }
   auto changed = tracer_->apply(config, std::move(flight));
   if (!changed) {
-    if (rules_before) {
-      static_cast<void>(server_->set_access(*rules_before));
-      static_cast<void>(metrics_->prepare(config_.metrics.listen, *rules_before));
-    }
+    restore_access();
     return std::unexpected(in_file(config_file_, changed.error()));
   }
   const ReaderRules access_before = access_.rules();

@@ -36,8 +36,7 @@ Result<> for_each_line_of(const std::filesystem::path& path,
     for_each_line(text.substr(0, whole), visit);
     kept = text.size() - whole;
     if (kept == kBufferBytes)
-      return fail(ExitCode::data, "{} has a line of more than {} bytes", path.string(),
-                  kBufferBytes);
+      return fail(ExitCode::data, "{} has a line of {} bytes or more", path.string(), kBufferBytes);
     std::memmove(buffer.get(), text.data() + whole, kept);
   }
 }

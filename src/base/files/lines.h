@@ -21,8 +21,8 @@ void for_each_line(std::string_view text, Visit&& visit) {
 }
 
 // Calls `visit` with each line of a file, without the newline. The file may have any length: it is
-// never in memory as a whole. Fails as read_file(), or with ExitCode::data at a line of 256 KiB,
-// possibly after some lines were visited.
+// never in memory as a whole. Fails as read_file(), or with ExitCode::data at a line of 256 KiB or
+// more, possibly after some lines were visited.
 Result<> for_each_line_of(const std::filesystem::path& path,
                           const std::function<void(std::string_view)>& visit);
 

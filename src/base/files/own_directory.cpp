@@ -52,6 +52,21 @@ bool is_same(int fd, const struct stat& other) {
          status.st_ino == other.st_ino;
 }
 
+bool is_of_root_or_us(int fd) {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 && (status.st_uid == 0 || status.st_uid == ::geteuid());
+}
+
+// A directory, which may have to be mounted first, or a link. Invalid with errno if it cannot be
+// opened.
+Fd open_name(int directory, const fs::path& name) {
+  constexpr int kFlags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd(::openat(directory, name.c_str(), kFlags | O_DIRECTORY));
+  if (!fd && (errno == ENOTDIR || errno == ELOOP))
+    fd = Fd(::openat(directory, name.c_str(), kFlags));
+  return fd;
+}
+
 Fd open_lock(int directory, const std::string& name, DirectoryLock::Kind kind) {
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   if (kind == DirectoryLock::Kind::file)
@@ -133,12 +148,17 @@ Result<Fd> open_trusted_directory(const fs::path& path, Missing missing) {
     const fs::path name = std::move(names.back());
     names.pop_back();
     if (name.empty()) continue;  // behind the last '/'
-    Fd next(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    Fd next = open_name(directory.get(), name);
     if (!next && errno == ENOENT && missing == Missing::is_made) {
+      if (!is_of_root_or_us(directory.get()))
+        return fail(ExitCode::no_permission,
+                    "cannot make the directory {}: another user owns one above it; make it, with "
+                    "the owner and the mode that it is to have",
+                    path.string());
       if (::mkdirat(directory.get(), name.c_str(), 0777) != 0 && errno != EEXIST)
         return fail(ExitCode::io, "cannot make the directory {}: {}", path.string(),
                     errno_text(errno));
-      next = Fd(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+      next = open_name(directory.get(), name);
     }
     struct stat status{};
     if (!next || ::fstat(next.get(), &status) != 0) return failure(errno);
@@ -146,7 +166,7 @@ Result<Fd> open_trusted_directory(const fs::path& path, Missing missing) {
       directory = std::move(next);
       continue;
     }
-    if (status.st_uid != 0 && status.st_uid != ::geteuid())
+    if (!is_of_root_or_us(next.get()))
       return fail(ExitCode::no_permission,
                   "'{}' in {} is a symbolic link of uid {}, which is not followed: use the path "
                   "that it leads to",

@@ -33,8 +33,9 @@ struct ExistingPart {
 enum class Missing { is_an_error, is_made };
 // Opens a directory by its path, following only those symbolic links that root or we (effective
 // uid) have made: who owns a directory above it cannot lead us elsewhere. With Missing::is_made,
-// makes what is missing with mode 0777 less the umask. Fails with ExitCode::no_permission at a link
-// of another user, or with io.
+// makes what is missing, as mkdir(2) with mode 0777, in directories of root and our own only: the
+// owner of another one chooses who reads what is made there. Fails with ExitCode::no_permission at
+// a link or a directory of another user, or with io.
 [[nodiscard]] Result<Fd> open_trusted_directory(const std::filesystem::path& path,
                                                 Missing missing = Missing::is_an_error);
 

@@ -82,7 +82,8 @@ PartialDirectory::PartialDirectory(fs::path path, fs::path subdirectory, Fd pare
 PartialDirectory::~PartialDirectory() {
   if (!is_ours_) return;
   std::error_code ignored;
-  fs::remove_all(path_in(parent_.get(), partial_.filename()), ignored);
+  const bool have_proc = fs::exists(path_in(parent_.get(), "."), ignored);
+  fs::remove_all(have_proc ? path_in(parent_.get(), partial_.filename()) : partial_, ignored);
 }
 
 fs::path PartialDirectory::parent_path() const {

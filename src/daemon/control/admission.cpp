@@ -48,9 +48,11 @@ bool Admission::Share::unread_exhausted() const {
 }
 
 void Admission::Turns::run_next() {
+  if (order.empty()) return;
   const uid_t user = order.front();
   order.pop_front();
   const auto waiting = tasks.find(user);
+  if (waiting == tasks.end() || waiting->second.empty()) return;  // memory was short
   const auto task = std::move(waiting->second.front());
   waiting->second.pop_front();
   if (waiting->second.empty())
@@ -62,9 +64,9 @@ void Admission::Turns::run_next() {
 
 void Admission::Share::wait_for_turn(EventLoop& loop, std::function<void()> task) {
   Turns& turns = *admission_->turns_;
-  const auto [waiting, is_first] = turns.tasks.try_emplace(peer_.uid);
-  waiting->second.push_back(std::move(task));
-  if (is_first) turns.order.push_back(peer_.uid);
+  auto& waiting = turns.tasks[peer_.uid];
+  if (waiting.empty()) turns.order.push_back(peer_.uid);
+  waiting.push_back(std::move(task));
   loop.post([turns = admission_->turns_] { turns->run_next(); }, Priority::low);
 }
 

@@ -49,6 +49,7 @@ class ControlServer {
   // Called whenever a connection has ended or was handed over.
   void on_closed(std::function<void()> callback) { on_closed_ = std::move(callback); }
 
+  [[nodiscard]] const AccessRules& access() const { return rules_; }
   // Who may connect and request from now on. Connections that have lost their role stay, and each
   // request of theirs is refused. Fails as UnixListener::apply().
   Result<> set_access(AccessRules rules);

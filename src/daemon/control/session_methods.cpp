@@ -232,15 +232,19 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
   if (!opened) return reply(propagate(opened));
   if (request.peer.role != Role::admin)
     log_request(request.peer, "stream.subscribe", {{"session", (*opened)->name}});
-  t.tracer.attacher.when_attached([t, request = std::move(request), reply, token,
-                                   session = *opened](const Result<>& attached) {
-    if (!attached) return reply(std::unexpected(attached.error()));
-    if (auto checked = check_attached(t.tracer, request, *session); !checked)
-      return reply(propagate(checked));
-    reply.hand_over(description(t.tracer, *session), [t, session](Fd connection, const Peer& peer) {
-      add_subscriber(t, session, std::move(connection), peer);
-    });
-  });
+  t.tracer.attacher.when_attached(
+      [t, request = std::move(request), reply, token, session = *opened](const Result<>& attached) {
+        if (!attached) return reply(std::unexpected(attached.error()));
+        if (auto checked = check_attached(t.tracer, request, *session); !checked)
+          return reply(propagate(checked));
+        reply.hand_over(description(t.tracer, *session),
+                        [t, session, role = request.peer.role](Fd connection, Peer peer) {
+                          // A reload has taken the role that decided what the stream carries.
+                          if (peer.role < role) return;
+                          peer.role = role;
+                          add_subscriber(t, session, std::move(connection), peer);
+                        });
+      });
 }
 
 void subscribe(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {

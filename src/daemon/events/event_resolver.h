@@ -38,7 +38,8 @@ class EventResolver {
   // available events.
   Result<> choose(const std::string& name, bool enabled, ChosenEvents& chosen);
   // Defines the tracepoints that match a pattern, and adds them. Fails with ExitCode::usage if none
-  // matches, and with ExitCode::unavailable if tracefs or a description is missing.
+  // matches, and with ExitCode::unavailable if tracefs is missing. Those without a description are
+  // left out.
   Result<> define_tracepoints(const std::string& pattern, ChosenEvents& chosen);
   // Defines, in slices, the tracepoints that match the patterns among `names`, then calls back.
   // Enabling them is fast as long as a copy of `kept` lives. Commands do it one at a time.

@@ -10,7 +10,8 @@
 
 namespace ktraced {
 
-// Serves the clients of one listener. No client can block the daemon, keep other users away, or use
+// Serves the clients of one listener. No client can block the daemon, keep users whom the kernel
+// names away from it, or use
 // more than a bounded amount of memory. A user who has all the connections of one loses the oldest
 // for a new one. When all are in use, the one that has been idle longest is closed for a new
 // client; if none is idle, the new one gets 503. On a TCP port, requests for other hosts than a

@@ -112,6 +112,7 @@ std::optional<uid_t> owner_of_socket(int family, const inet_diag_sockid& id) {
   if (got < static_cast<ssize_t>(sizeof(answer.header) + sizeof(answer.message)) ||
       answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY)
     return std::nullopt;
+  if (answer.message.idiag_inode == 0) return std::nullopt;  // closed: the uid is not its user's
   return answer.message.idiag_uid;
 }
 

@@ -113,8 +113,10 @@ Result<> remove_at(const fs::path& path) {
   auto store = open_trusted_directory(path.parent_path());
   if (!store) return propagate(store);
   const fs::path trace = path_in(store->get(), path.filename());
-  auto contents = contents_of(trace);
-  if (!contents) return propagate(contents);
+  const auto contents = contents_of(trace);
+  if (!contents)
+    return fail(ExitCode::io, "cannot remove {}: it is no directory, or cannot be read",
+                path.string());
   if (!contents->other.empty())
     return fail(ExitCode::io,
                 "cannot remove {}: '{}' in it is no part of a trace; move it elsewhere, or remove "

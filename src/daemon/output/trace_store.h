@@ -59,9 +59,11 @@ class TraceStore {
 
   // Fails with ExitCode::usage if the name is not valid, or if there is no such whole trace.
   [[nodiscard]] Result<> check_exists(const std::string& name) const;
-  // Fails as check_exists(), or with ExitCode::io if it cannot be removed.
+  // Fails as check_exists(), or if it cannot be removed: with ExitCode::io, or with no_permission
+  // if a link of another user leads there.
   Result<> remove(const std::string& name) const;
-  // Removes a trace that list() has found, whatever its name. Fails with ExitCode::io.
+  // Removes a trace that list() has found, whatever its name. Fails if it cannot be removed, as
+  // remove().
   Result<> remove_listed(const std::string& name) const;
   // Creates the directory, and keeps other daemons from claiming it while this object exists. Fails
   // with ExitCode::unavailable if another daemon has claimed it, with no_permission if others may

@@ -20,7 +20,7 @@ void append_printable(std::string_view bytes, TextBuffer& out);
 // What a text in a CSV cell begins with, so that a spreadsheet does not take a file name or an
 // argument for a formula: "'" before "=1+1", "-x", "+x", "@x"; else nothing.
 [[nodiscard]] inline std::string_view formula_guard(std::string_view text) {
-  return !text.empty() && std::string_view("=+-@").contains(text[0]) ? "'" : "";
+  return !text.empty() && std::string_view("=+-@\t\r").contains(text[0]) ? "'" : "";
 }
 
 }  // namespace ktraced

@@ -60,8 +60,9 @@ struct Elements {
   }
 }
 
-// Element `index` of an integer field, sign-extended if the field is signed. Nothing if there is no
-// such element, if the record is too short, or if the field's size is not that of an integer.
+// Element `index` of an integer field, sign-extended if the field is signed. Nothing if a located
+// field has no such element, if the record is too short, or if the field's size is not that of an
+// integer. Of other fields, `index` must be below their count.
 [[nodiscard]] inline std::optional<uint64_t> integer_of(const Field& field, RecordView record,
                                                         size_t index = 0) {
   if (!field.located) return integer_at(field, record, field.offset + uint64_t{field.size} * index);

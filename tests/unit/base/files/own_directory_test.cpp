@@ -90,6 +90,17 @@ TEST_F(OwnDirectory, MakesWhatIsMissing) {
   EXPECT_EQ(open_trusted_directory("/proc/none/x", Missing::is_made).error().code, ExitCode::io);
 }
 
+TEST_F(OwnDirectory, MakesNothingInDirectoriesOfOtherUsers) {
+  if (::geteuid() != 0) return;  // only root can give directories away
+  fs::create_directories(root_ / "theirs/existing");
+  ASSERT_EQ(::chown((root_ / "theirs").c_str(), 54321, 54321), 0);
+  EXPECT_TRUE(open_trusted_directory(root_ / "theirs/existing/new", Missing::is_made));
+  const auto made = open_trusted_directory(root_ / "theirs/missing", Missing::is_made);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, ExitCode::no_permission);
+  EXPECT_FALSE(fs::exists(root_ / "theirs/missing"));
+}
+
 TEST_F(OwnDirectory, FollowsNoLinksOfOtherUsers) {
   if (::geteuid() != 0) return;  // only root can give links away
   fs::create_directories(root_ / "real/below");
