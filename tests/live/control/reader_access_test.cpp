@@ -264,14 +264,19 @@ TEST(ReaderAccess, ShowsReadersTheirOwnProcessesOnly) {
   reader.finish();
   EXPECT_GT(reader.count(EVENT_sys_enter, own.pid()), 0U);
   EXPECT_EQ(reader.count(EVENT_sys_enter, others.pid()), 0U);
-  RawStream later(daemon, kReader, {{"name", "later"}}), all(daemon, 0, json::object());
-  later.finish();
-  all.finish();
-  EXPECT_TRUE(later.has_command_of(own.pid()));
-  EXPECT_FALSE(later.has_command_of(others.pid())) << "neither are their arguments";
-  EXPECT_FALSE(later.has_command_of(1));
-  EXPECT_TRUE(all.has_command_of(own.pid()));
-  EXPECT_TRUE(all.has_command_of(others.pid()));
+  // The daemon waits a while for the command lines of all processes. Later streams have the rest.
+  EXPECT_TRUE(eventually([&] {
+    RawStream all(daemon, 0, json::object());
+    all.finish();
+    return all.has_command_of(own.pid()) && all.has_command_of(others.pid());
+  }));
+  EXPECT_TRUE(eventually([&] {
+    RawStream later(daemon, kReader, json::object());
+    later.finish();
+    EXPECT_FALSE(later.has_command_of(others.pid())) << "neither are their arguments";
+    EXPECT_FALSE(later.has_command_of(1));
+    return later.has_command_of(own.pid());
+  }));
 
   EXPECT_THAT(ask(daemon, "session.list").dump(), Not(HasSubstr("of-root")));
   EXPECT_THAT(ask(daemon, "status").dump(), Not(HasSubstr("of-root")));
