@@ -80,7 +80,7 @@ struct filter_id_key {
 struct followed_process {
 	u64 roots;      /* bits of the roots it descends from */
 	u64 start_time; /* ns, CLOCK_BOOTTIME */
-	u64 precision;  /* ns: 1 if its fork was seen, a tick of /proc for a root */
+	u64 precision;  /* ns: 1 if its fork was seen, else a tick of /proc */
 };
 
 /*

@@ -56,6 +56,15 @@ Result<> check_count(size_t count, size_t limit, const char* what) {
   return {};
 }
 
+bool is_exact(uint64_t start_time) { return start_time % proc_tick_ns() != 0; }
+
+// Do two start times of a process id mean the same process? Two processes can have the same id
+// within one tick of /proc.
+bool same_start(uint64_t a, uint64_t b) {
+  if (is_exact(a) && is_exact(b)) return a == b;
+  return a / proc_tick_ns() == b / proc_tick_ns();
+}
+
 }  // namespace
 
 // A filter ready to be written, except for the owner in the keys.
@@ -72,6 +81,7 @@ Filters::Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_m
       barrier_(barrier),
       ids_map_(object.map_fd("filter_ids")),
       followed_map_(object.map_fd("followed")),
+      tasks_map_(object.map_fd("tasks")),
       left_(control_.filtering & (1U << SESSION_RECORDER | 1U << SESSION_OUTPUT)) {
   store(control_.kinds_at_hit, FILTER_UID | (cgroup_moves_seen ? 0 : FILTER_CGROUP));
   adopt_ids();
@@ -142,11 +152,25 @@ Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_
   return {};
 }
 
+// The start of a living process as the programs have noted it at its birth; rounded down to a tick
+// as given if they were not attached then.
+uint64_t Filters::exact_start(uint32_t tgid, uint64_t start_time) const {
+  task_info noted{};
+  const bool found = bpf_map_lookup_elem(tasks_map_, &tgid, &noted) == 0;
+  return found && same_start(noted.start_time, start_time) ? noted.start_time : start_time;
+}
+
 // The living process of that id: if the id is a thread's, the thread's process. If there is none,
 // the last one that had it and is followed: its descendants stay followed.
 Result<Filters::Root> Filters::find_root(uint32_t id) const {
-  if (const auto living = process_with_thread(id))
-    return Root{.tgid = living->tgid, .start_time = living->start_time};
+  if (const auto living = process_with_thread(id)) {
+    const Root root{.tgid = living->tgid,
+                    .start_time = exact_start(living->tgid, living->start_time)};
+    const auto followed = std::ranges::find_if(roots_, [&](const auto& known) {
+      return known.first.tgid == root.tgid && same_start(known.first.start_time, root.start_time);
+    });
+    return followed != roots_.end() ? followed->first : root;
+  }
   const auto next = roots_.upper_bound({.tgid = id, .start_time = UINT64_MAX});
   if (next != roots_.begin() && std::prev(next)->first.tgid == id) return std::prev(next)->first;
   return fail(ExitCode::usage, "cannot follow process {}: there is no such process", id);
@@ -256,8 +280,10 @@ Result<> Filters::add_root(const Root& root, uint32_t bit) {
   remove_roots(1ULL << bit);  // a child may have inherited the bit while its owner was removed
   followed_process process{};
   if (bpf_map_lookup_elem(followed_map_, &root.tgid, &process) != 0 ||
-      process.start_time - root.start_time >= proc_tick_ns())
-    process = {.roots = 0, .start_time = root.start_time, .precision = proc_tick_ns()};
+      !same_start(process.start_time, root.start_time))
+    process = {.roots = 0,
+               .start_time = root.start_time,
+               .precision = is_exact(root.start_time) ? 1 : proc_tick_ns()};
   process.roots |= 1ULL << bit;
   if (bpf_map_update_elem(followed_map_, &root.tgid, &process, BPF_ANY) != 0)
     return fail(ExitCode::os, "cannot follow process {}: {}", root.tgid, errno_text(errno));

@@ -53,7 +53,7 @@ class Filters {
   // A number is used again when a process has ended.
   struct Root {
     uint32_t tgid;
-    uint64_t start_time;  // ns, CLOCK_BOOTTIME, rounded down to a tick of /proc
+    uint64_t start_time;  // ns, CLOCK_BOOTTIME; exact, or rounded down to a tick of /proc
     auto operator<=>(const Root&) const = default;
   };
   using Roots = std::map<Root, uint32_t>;  // followed process → bit
@@ -69,6 +69,7 @@ class Filters {
   Result<> compile_sides(const FilterSettings& settings, Compiled& out) const;
   Result<> compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                         Compiled& out) const;
+  [[nodiscard]] uint64_t exact_start(uint32_t tgid, uint64_t start_time) const;
   [[nodiscard]] Result<Root> find_root(uint32_t id) const;
   Result<uint32_t> root_bit(uint32_t id, Compiled& out) const;
   [[nodiscard]] uint32_t slot_of(uint32_t session) const;
@@ -85,6 +86,7 @@ class Filters {
   ProgramBarrier& barrier_;
   int ids_map_;
   int followed_map_;
+  int tasks_map_;
   std::array<Session, SESSIONS_MAX> sessions_;
   Roots roots_;    // of all sessions
   Sessions left_;  // those whose filter an earlier daemon has left and this one has not replaced
