@@ -52,11 +52,6 @@ bool is_same(int fd, const struct stat& other) {
          status.st_ino == other.st_ino;
 }
 
-bool is_of_root_or_us(int fd) {
-  struct stat status{};
-  return ::fstat(fd, &status) == 0 && (status.st_uid == 0 || status.st_uid == ::geteuid());
-}
-
 // A directory, which may have to be mounted first, or a link. Invalid with errno if it cannot be
 // opened.
 Fd open_name(int directory, const fs::path& name) {
@@ -89,6 +84,10 @@ Result<> check_lock(int lock, const fs::path& path) {
 }
 
 }  // namespace
+
+bool is_of_root_or_us(const struct stat& status) {
+  return status.st_uid == 0 || status.st_uid == ::geteuid();
+}
 
 Result<Fd> open_directory_at(int parent, const std::string& name, const fs::path& path) {
   Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -150,7 +149,8 @@ Result<Fd> open_trusted_directory(const fs::path& path, Missing missing) {
     if (name.empty()) continue;  // behind the last '/'
     Fd next = open_name(directory.get(), name);
     if (!next && errno == ENOENT && missing == Missing::is_made) {
-      if (!is_of_root_or_us(directory.get()))
+      struct stat above{};
+      if (::fstat(directory.get(), &above) != 0 || !is_of_root_or_us(above))
         return fail(ExitCode::no_permission,
                     "cannot make the directory {}: another user owns one above it; make it, with "
                     "the owner and the mode that it is to have",
@@ -166,7 +166,7 @@ Result<Fd> open_trusted_directory(const fs::path& path, Missing missing) {
       directory = std::move(next);
       continue;
     }
-    if (!is_of_root_or_us(next.get()))
+    if (!is_of_root_or_us(status))
       return fail(ExitCode::no_permission,
                   "'{}' in {} is a symbolic link of uid {}, which is not followed: use the path "
                   "that it leads to",
@@ -204,7 +204,7 @@ Result<> check_shared_directory(int directory, const fs::path& path) {
   struct stat status{};
   if (::fstat(directory, &status) != 0)
     return fail(ExitCode::os, "cannot look at {}: {}", path.string(), errno_text(errno));
-  if (status.st_uid != 0 && status.st_uid != ::geteuid())
+  if (!is_of_root_or_us(status))
     return fail(
         ExitCode::no_permission,
         "{} belongs to uid {}, neither to root nor to ktraced: repair it with 'chown {} {}'",
@@ -212,6 +212,14 @@ Result<> check_shared_directory(int directory, const fs::path& path) {
   if ((status.st_mode & kWritableByOthers) != 0 && (status.st_mode & S_ISVTX) == 0)
     return writable_by_others(path, status.st_mode);
   return {};
+}
+
+Result<Fd> open_shared_directory(const fs::path& path) {
+  auto directory = open_trusted_directory(path);
+  if (!directory) return directory;
+  if (auto checked = check_shared_directory(directory->get(), path); !checked)
+    return propagate(checked);
+  return directory;
 }
 
 Result<DirectoryLock> DirectoryLock::take(Fd directory, const fs::path& path,

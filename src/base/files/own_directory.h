@@ -2,6 +2,8 @@
 // Directories that no other user can write to, and locks that no other user can hold.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 
@@ -42,12 +44,17 @@ enum class Missing { is_an_error, is_made };
 // The path of `name` in an open directory, for functions that take paths. Valid while it is open.
 [[nodiscard]] std::filesystem::path path_in(int directory, const std::filesystem::path& name);
 
+// Does a file belong to root or to us (effective uid)?
+[[nodiscard]] bool is_of_root_or_us(const struct stat& status);
+
 // Fails with ExitCode::no_permission, with the command that repairs it, unless the directory is
 // ours (effective uid) and only we can write to it.
 [[nodiscard]] Result<> check_own_directory(int directory, const std::filesystem::path& path);
 // Checks a directory that contains files of ours. It may belong to root, and others may write to it
 // if it is sticky: then they cannot rename our files. Fails as check_own_directory().
 [[nodiscard]] Result<> check_shared_directory(int directory, const std::filesystem::path& path);
+// open_trusted_directory() and check_shared_directory().
+[[nodiscard]] Result<Fd> open_shared_directory(const std::filesystem::path& path);
 
 // A lock of a directory, held until the object is destroyed or the process ends. It locks a file of
 // mode 0600 in the directory (a BPF file system has no files: there it is a directory of mode

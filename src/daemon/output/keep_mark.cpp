@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 // With these errors there is no such file.
 bool is_absent(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
-bool is_ours(const struct stat& status) {
-  return status.st_uid == 0 || status.st_uid == ::geteuid();
-}
-
 std::unexpected<Error> mark_failure(std::string_view what, const fs::path& path, int error) {
   const bool refused = error == EACCES || error == EPERM || error == EROFS;
   return fail(refused ? ExitCode::no_permission : ExitCode::io, "cannot {} {}: {}", what,
@@ -38,7 +34,7 @@ Result<> check_mark(int directory, const fs::path& path) {
   if (!S_ISREG(status.st_mode))
     return fail(ExitCode::data, "{} is {}, not a regular file: remove it", path.string(),
                 kind_of_file(status.st_mode));
-  if (!is_ours(status))
+  if (!is_of_root_or_us(status))
     return fail(ExitCode::no_permission,
                 "{} belongs to uid {}, neither to root nor to ktraced: remove it", path.string(),
                 status.st_uid);
@@ -66,7 +62,7 @@ std::optional<bool> has_keep_mark(const fs::path& trace) {
   struct stat status{};
   if (!directory || ::fstatat(directory.get(), kKeepMark, &status, AT_SYMLINK_NOFOLLOW) != 0)
     return is_absent(errno) ? std::optional(false) : std::nullopt;
-  return S_ISREG(status.st_mode) && is_ours(status);
+  return S_ISREG(status.st_mode) && is_of_root_or_us(status);
 }
 
 Result<> set_keep_mark(const fs::path& trace, bool kept) {

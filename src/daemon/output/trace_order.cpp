@@ -2,12 +2,12 @@
 #include "daemon/output/trace_order.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/files/directory.h"
+#include "base/files/own_directory.h"
 
 namespace ktraced {
 namespace {
@@ -40,8 +40,7 @@ TraceWriter::WrittenTime written_time_in(const fs::path& directory, RealtimeCloc
   // A directory that cannot be read has no order.
   static_cast<void>(for_each_entry(directory, [&](const fs::directory_entry& entry) {
     const struct stat status = manifest_status(entry.path());
-    if (status.st_uid == ::geteuid() || status.st_uid == 0)
-      newest = std::max(newest, modified_ns(status));
+    if (is_of_root_or_us(status)) newest = std::max(newest, modified_ns(status));
   }));
   return [newest, clock = std::move(clock)] { return std::max(clock(), newest + 1); };
 }

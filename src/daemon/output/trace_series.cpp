@@ -120,10 +120,8 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
                               [&](const std::string& name) { return store_.taken(name); });
   manifest_.reason = "stream.output";
   manifest_.requested_by = "ktraced";
-  auto store = open_trusted_directory(store_.directory());
+  auto store = open_shared_directory(store_.directory());
   if (!store) return propagate(store);
-  if (auto checked = check_shared_directory(store->get(), store_.directory()); !checked)
-    return checked;
   auto writer = TraceWriter::create(
       store_.path_of(manifest_.name), manifest_.schema, manifest_.origin, is_kernel_text,
       written_time_in(store_.directory(), facts_.realtime), std::move(*store));

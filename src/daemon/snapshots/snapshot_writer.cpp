@@ -179,10 +179,8 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
 }  // namespace
 
 Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& symbols) {
-  auto store = open_trusted_directory(job.path.parent_path());
+  auto store = open_shared_directory(job.path.parent_path());
   if (!store) return propagate(store);
-  if (auto checked = check_shared_directory(store->get(), job.path.parent_path()); !checked)
-    return propagate(checked);
   auto writer = TraceWriter::create(job.path, job.manifest.schema, job.manifest.origin,
                                     is_kernel_text, job.written_time, std::move(*store));
   if (!writer) return propagate(writer);

@@ -52,8 +52,13 @@ class Commands : public testing::Test {
 
 TEST_F(Commands, AreKnownOfProcessesThatDoNotExec) {
   const std::string expected = "sh -c '" + std::string(kEcho) + "' 'it'\\''s old' ";
-  echo_.wake();
-  const std::string trace = snapshot();
+  // The daemon waits a while for the command lines of all processes. A later snapshot has the rest.
+  std::string trace;
+  ASSERT_TRUE(eventually([&] {
+    echo_.wake();
+    trace = snapshot();
+    return !queried(trace, echo_.pid()).empty();
+  }));
   EXPECT_EQ(queried(trace, echo_.pid()), expected + "'\\x1b[31m'");
   const json row = reported(trace, echo_.pid());
   EXPECT_EQ(row["execs"], 0);
