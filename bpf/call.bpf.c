@@ -10,11 +10,11 @@
 #include "syscall.h"
 
 /* `place`: where the hit is counted. */
-static __always_inline u32 sessions_of_call(u32 place, u32 nr)
+static __always_inline u32 sessions_of_call(u32 place, struct call call)
 {
 	struct task_struct *current = current_task();
 
-	return matching_call(count_hit(place, current), current, nr);
+	return matching_call(count_hit(place, current), current, call);
 }
 
 /* __x64_sys_NAME(regs), __ia32_sys_NAME(regs) or __ia32_compat_sys_NAME(regs) */
@@ -22,26 +22,28 @@ SEC("?fentry")
 int call_entered(u64 *ctx)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)ctx[0];
-	u32 nr = READ(regs, orig_ax), sessions = sessions_of_call(CALL_ENTERED, nr);
+	struct call call = call_of(current_task(), READ(regs, orig_ax));
+	u32 sessions = sessions_of_call(CALL_ENTERED, call);
 	struct rec_sys_enter r = {};
 
 	if (!sessions)
 		return 0;
-	r.nr = nr;
-	r.abi = syscall_abi(current_task(), nr);
+	r.nr = call.nr;
+	r.abi = call.abi;
 	read_args(r.args, regs, r.abi);
 	return EMIT(sys_enter, &r, sessions);
 }
 
 static __always_inline int record_return(const struct pt_regs *regs, u64 ret)
 {
-	u32 nr = READ(regs, orig_ax), sessions = sessions_of_call(CALL_RETURNED, nr);
+	struct call call = returned_call(current_task(), READ(regs, orig_ax), ret);
+	u32 sessions = sessions_of_call(CALL_RETURNED, call);
 	struct rec_sys_exit r = {};
 
 	if (!sessions)
 		return 0;
-	r.nr = nr;
-	r.abi = syscall_abi(current_task(), nr);
+	r.nr = call.nr;
+	r.abi = call.abi;
 	r.ret = ret;
 	return EMIT(sys_exit, &r, sessions);
 }

@@ -9,6 +9,10 @@
 #include "kernel.h"
 #include "shared_state.h"
 
+enum {
+	EXEC_CALLS_MAX = 4096,
+};
+
 struct control control SEC(".data.control") = {
 	.session_bits = { 1, 2, 4, 8, 16, 32, 64, 128 },
 	.entries_since = (u64)-1,
@@ -159,6 +163,20 @@ u64 threads[THREAD_SLOTS] = {};
 /* When the calls of threads began: see ENTRY_SLOTS. In .bss, to need no room in the object
  * file. */
 u64 call_entries[ENTRY_SLOTS] = {};
+
+/* The system calls by which tasks execute programs, key the address of the task: see exec_begins(). */
+struct exec_call {
+	u32 tgid;
+	u32 nr, abi;
+	u32 succeeded; /* 0: the kernel has begun to replace the program */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, EXEC_CALLS_MAX);
+	__type(key, u64);
+	__type(value, struct exec_call);
+} exec_calls SEC(".maps");
 
 /* Pids and uids of all filters. */
 struct {

@@ -172,12 +172,50 @@ static __noinline int record_exec(struct linux_binprm *bprm, struct task_struct 
 	return end <= RECORD_MAX ? emit(&r->r.h, EVENT_sched_process_exec, end, sessions) : 0;
 }
 
+/*
+ * Not an event: notes which call executes a program. That is not to be seen later: the kernel gives the
+ * new program registers with the number of execve of its ABI, also where the call was execveat, or that of
+ * another ABI. From here on a failure ends the process.
+ *
+ * The tracepoint is there since 6.10. Before, this runs at the beginning of begin_new_exec(): see
+ * src/kernel/programs/bpf_loader.cpp.
+ */
+SEC("?raw_tp/sched_prepare_exec")
+int exec_begins(u64 *ctx __attribute__((unused)))
+{
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct task_struct *current = current_task();
+	struct call call = call_of(current, READ(regs, orig_ax));
+	struct exec_call exec = { .tgid = current->tgid, .nr = call.nr, .abi = call.abi };
+	u64 task = bpf_get_current_task();
+
+	/* The kernel itself executes programs without a call. */
+	if (is_execve(call) || is_execveat(call))
+		bpf_map_update_elem(&exec_calls, &task, &exec, BPF_ANY);
+	return 0;
+}
+
+/* If it is noted twice, exec_begins() was skipped since: the note is of an earlier call. */
+static __always_inline void exec_succeeds(void)
+{
+	u64 task = bpf_get_current_task();
+	struct exec_call *exec = bpf_map_lookup_elem(&exec_calls, &task);
+
+	if (!exec)
+		return;
+	if (exec->succeeded)
+		bpf_map_delete_elem(&exec_calls, &task);
+	else
+		exec->succeeded = 1;
+}
+
 /* sched_process_exec(task, old_pid, bprm) */
 EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = READ(task, pid), old_tid = ctx[1];
 
+	exec_succeeds();
 	if (old_tid != tid)
 		move_entry(old_tid, tid);
 	/* Another thread may have taken over the leader's id, and set-user-id programs

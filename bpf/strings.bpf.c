@@ -238,7 +238,7 @@ static __noinline int note_unread(const u64 *ctx, u32 abi, u32 nr, u32 strings)
 static __always_inline u32 matching_string(u32 sessions, struct task_struct *current, const u64 *args,
 					   u32 other __attribute__((unused)))
 {
-	return matching_call(sessions, current, args[1]);
+	return matching_call(sessions, current, call_of(current, args[1]));
 }
 
 DECLARE_EVENT(sys_enter_string, OF_CURRENT_IF(matching_string))

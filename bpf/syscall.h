@@ -11,6 +11,17 @@ enum {
 	ABI_NATIVE = 0,
 	ABI_IA32 = 1,
 	ABI_X32 = 2,
+	EXECVE_NATIVE = 59,
+	EXECVE_IA32 = 11,
+	EXECVE_X32 = 520 | X32_SYSCALL_BIT,
+	EXECVEAT_NATIVE = 322,
+	EXECVEAT_IA32 = 358,
+	EXECVEAT_X32 = 545 | X32_SYSCALL_BIT,
+};
+
+/* A system call: its number, with X32_SYSCALL_BIT, and syscall_abi(). */
+struct call {
+	u32 nr, abi;
 };
 
 static __always_inline u32 syscall_abi(struct task_struct *current, u32 nr)
@@ -20,26 +31,76 @@ static __always_inline u32 syscall_abi(struct task_struct *current, u32 nr)
 	return current->thread_info.status & TS_COMPAT ? ABI_IA32 : ABI_NATIVE;
 }
 
+static __always_inline struct call call_of(struct task_struct *current, u32 nr)
+{
+	return (struct call){ .nr = nr, .abi = syscall_abi(current, nr) };
+}
+
 /* Rejects a call that is not selected at almost no cost. */
-static __always_inline u32 matching_call(u32 sessions, struct task_struct *current, u32 nr)
+static __always_inline u32 matching_call(u32 sessions, struct task_struct *current, struct call call)
 {
 	if (sessions & ~control.all_calls_sessions)
-		sessions &= call_sessions(syscall_abi(current, nr), nr & ~X32_SYSCALL_BIT);
+		sessions &= call_sessions(call.abi, call.nr & ~X32_SYSCALL_BIT);
 	return sessions ? matching_current(sessions, current) : 0;
 }
 
-/* At the tracepoint sys_exit(regs, ret): the number of the call that returns is still in orig_ax. */
-static __always_inline u32 returning_call(const u64 *args)
+static __always_inline bool is_execve(struct call call)
+{
+	return call.nr == (call.abi == ABI_X32    ? EXECVE_X32
+			   : call.abi == ABI_IA32 ? EXECVE_IA32
+						  : EXECVE_NATIVE);
+}
+
+static __always_inline bool is_execveat(struct call call)
+{
+	return call.nr == (call.abi == ABI_X32    ? EXECVEAT_X32
+			   : call.abi == ABI_IA32 ? EXECVEAT_IA32
+						  : EXECVEAT_NATIVE);
+}
+
+/* What exec_begins() has noted of this execve, which the kernel made of another call; else the call itself.
+ * After a failure, what is noted is of this call only if the program was being replaced. Packed into a
+ * number, the abi above, because a function cannot return more. */
+static __noinline u64 call_that_execs(u32 nr, bool failed)
+{
+	struct call call = call_of(current_task(), nr);
+	u64 task = bpf_get_current_task();
+	struct exec_call *exec;
+
+	if (is_execve(call) && (exec = bpf_map_lookup_elem(&exec_calls, &task)) &&
+	    exec->tgid == (u32)current_task()->tgid && exec->succeeded == !failed) {
+		call.nr = exec->nr;
+		call.abi = exec->abi;
+	}
+	return (u64)call.abi << 32 | call.nr;
+}
+
+/*
+ * The call that returns `ret`: its number is still in orig_ax. But a program that is executed begins
+ * with the number of execve of its own ABI there, whatever call has executed it.
+ */
+static __always_inline struct call returned_call(struct task_struct *current, u32 nr, s64 ret)
+{
+	if (nr == EXECVE_NATIVE || nr == EXECVE_IA32 || nr == EXECVE_X32) {
+		u64 packed = call_that_execs(nr, ret < 0);
+
+		return (struct call){ .nr = packed, .abi = packed >> 32 };
+	}
+	return call_of(current, nr);
+}
+
+/* At the tracepoint sys_exit(regs, ret). */
+static __always_inline struct call returning_call(struct task_struct *current, const u64 *args)
 {
 	const struct pt_regs *regs = TYPED_ARGUMENT(args, 0, struct pt_regs);
 
-	return READ(regs, orig_ax);
+	return returned_call(current, READ(regs, orig_ax), args[1]);
 }
 
 static __always_inline u32 matching_returning_call(u32 sessions, struct task_struct *current, const u64 *args,
 						   u32 other __attribute__((unused)))
 {
-	return matching_call(sessions, current, returning_call(args));
+	return matching_call(sessions, current, returning_call(current, args));
 }
 
 static __always_inline void read_args(hex_t args[6], const struct pt_regs *regs, u32 abi)

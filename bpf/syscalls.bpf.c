@@ -6,7 +6,7 @@
 static __always_inline u32 matching_entered_call(u32 sessions, struct task_struct *current, const u64 *args,
 						 u32 other __attribute__((unused)))
 {
-	return matching_call(sessions, current, args[1]);
+	return matching_call(sessions, current, call_of(current, args[1]));
 }
 
 /* sys_enter(regs, nr) */
@@ -24,10 +24,10 @@ CAUGHT_TYPED_EVENT(sys_enter, 1, OF_CURRENT_IF(matching_entered_call), struct re
 CAUGHT_TYPED_EVENT(sys_exit, 1, OF_CURRENT_IF(matching_returning_call), struct rec_sys_exit *r,
 		   const struct hit *hit)
 {
-	u32 nr = returning_call(hit->args);
+	struct call call = returning_call(hit->current, hit->args);
 
-	r->nr = nr;
-	r->abi = syscall_abi(hit->current, nr);
+	r->nr = call.nr;
+	r->abi = call.abi;
 	r->ret = hit->args[1];
 }
 
@@ -36,12 +36,6 @@ CAUGHT_TYPED_EVENT(sys_exit, 1, OF_CURRENT_IF(matching_returning_call), struct r
  * arguments then, so at the entry only the time is noted. What is not certain of a call is marked as
  * unknown.
  */
-enum {
-	EXECVE_NATIVE = 59,
-	EXECVE_IA32 = 11,
-	EXECVE_X32 = 520,
-};
-
 /* Not an event: notes when a call begins. */
 SEC("?raw_tp/sys_enter")
 int note_entry(u64 *ctx __attribute__((unused)))
@@ -78,15 +72,10 @@ static __always_inline s64 duration_of(struct task_struct *current, u64 entered,
 	return now - entered;
 }
 
-/* False after sigreturn, which leaves -1 in the place of the number, and after a successful execve. */
-static __always_inline bool keeps_args(u32 nr, u32 abi, s64 ret)
+/* False after sigreturn, which leaves -1 in the place of the number, and after a program was executed. */
+static __always_inline bool keeps_args(struct call call, s64 ret)
 {
-	if ((s32)nr == -1)
-		return false;
-	if (ret)
-		return true;
-	nr &= ~X32_SYSCALL_BIT;
-	return abi == ABI_IA32 ? nr != EXECVE_IA32 : nr != EXECVE_NATIVE && nr != EXECVE_X32;
+	return (s32)call.nr != -1 && (ret || !(is_execve(call) || is_execveat(call)));
 }
 
 DECLARE_EVENT(sys_completed, OF_CURRENT_IF(matching_returning_call))
@@ -94,16 +83,16 @@ DECLARE_EVENT(sys_completed, OF_CURRENT_IF(matching_returning_call))
 static __always_inline void fill_completed(struct rec_sys_completed *r, const struct hit *hit, u64 entered,
 					   u64 now)
 {
-	u32 nr = returning_call(hit->args), abi = syscall_abi(hit->current, nr);
+	struct call call = returning_call(hit->current, hit->args);
 
-	r->nr = nr;
-	r->abi = abi;
+	r->nr = call.nr;
+	r->abi = call.abi;
 	r->ret = hit->args[1];
 	r->duration = duration_of(hit->current, entered, now);
-	if (!keeps_args(nr, abi, r->ret))
+	if (!keeps_args(call, r->ret))
 		return;
 	r->args_known = 1;
-	read_args(r->args, TYPED(hit, 0, struct pt_regs), abi);
+	read_args(r->args, TYPED(hit, 0, struct pt_regs), call.abi);
 }
 
 /* A hit that is recorded, not directly. */

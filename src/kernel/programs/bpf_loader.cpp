@@ -124,6 +124,16 @@ bool set_type(bpf_program* program) {
          bpf_program__set_attach_target(program, 0, tracepoint_of(program).c_str()) == 0;
 }
 
+// exec_begins() is loaded for the function that reaches its tracepoint in later kernels.
+void set_function_of_exec(bpf_object* object) {
+  bpf_program* program = bpf_object__find_program_by_name(object, "exec_begins");
+  if (!bpf_program__autoload(program)) return;
+  const bool found = bpf_program__set_type(program, BPF_PROG_TYPE_TRACING) == 0 &&
+                     bpf_program__set_expected_attach_type(program, BPF_TRACE_FENTRY) == 0 &&
+                     bpf_program__set_attach_target(program, 0, "begin_new_exec") == 0;
+  bpf_program__set_autoload(program, found);
+}
+
 Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
                                  const std::map<std::string, std::string>& left_out) {
   auto bytes = bpf_object_bytes();
@@ -138,6 +148,7 @@ Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes
       return fail(ExitCode::software, "'{}' cannot be a typed program: {}",
                   bpf_program__name(program), errno_text(errno));
   }
+  if (features.exec_at_function != 0) set_function_of_exec(object.get());
 
   auto* flags =
       variable<struct features>(bpf_object__find_map_by_name(object.get(), ".rodata.features"));

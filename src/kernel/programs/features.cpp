@@ -188,6 +188,8 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   KernelFeatures found = features_from_btf(btf->get(), schema);
   if (libbpf_num_possible_cpus() > CATCHER_CPUS) found.flags.running_readable = 0;
   found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
+  if (tracepoint_type(btf->get(), "sched_prepare_exec") < 0)
+    found.flags.exec_at_function = found.flags.typed_programs;
   // Beyond, its table of stream rings has not enough room.
   const bool has_room = libbpf_num_possible_cpus() * SESSIONS_MAX <= ARENA_PLACES_MAX;
   found.flags.arena = has_room && kernel_has_arenas() ? 1 : 0;

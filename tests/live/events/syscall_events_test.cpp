@@ -101,6 +101,62 @@ TEST(Syscalls, NamesCallsThroughThe32BitEntryByTheirTable) {
   EXPECT_EQ(arguments, expected["args"].get<std::vector<uint64_t>>());
 }
 
+// The calls by which a process executes programs.
+std::vector<json> execs_in(const Trace& trace, std::string_view event, const json& process) {
+  std::vector<json> events = trace.events(event, process["pid"]);
+  std::erase_if(events, [](const json& each) {
+    const std::string name = name_of(each, "nr");
+    return name != "execve" && name != "execveat";
+  });
+  return events;
+}
+
+void expect_return_of(const json& child, const std::vector<json>& events) {
+  ASSERT_EQ(events.size(), 1U) << child;
+  const json& event = events[0];
+  EXPECT_EQ(number_of(event, "nr"), child["nr"]) << child << event;
+  EXPECT_EQ(number_of(event, "abi"), child["abi"]) << child << event;
+  if (child["failed"] == true)
+    EXPECT_EQ(name_of(event, "ret"), "ENOENT") << child << event;
+  else if (child["signal"] != 0)
+    EXPECT_LT(number_of(event, "ret"), 0) << child << event;
+  else
+    EXPECT_EQ(number_of(event, "ret"), 0) << child << event;
+}
+
+// The kernel gives a program that begins the number of execve of its own ABI.
+TEST(Syscalls, ReturnFromExecAsTheCallThatBegan) {
+  const TempDir directory;
+  Daemon daemon(json{{"events", {{"sched", false}}}});
+  WaitingTruth truth({"exec-calls", directory.path()});
+  const std::string pid = std::to_string(truth.pid());
+  Stream pairs(daemon, {"--name", "pairs", "--event", "sys_enter,sys_exit", "--follow", pid});
+  Stream whole(daemon, {"--name", "whole", "--event", "sys_completed", "--follow", pid});
+  Stream selected(daemon, {"--name", "selected", "--event", "sys_enter,sys_exit", "--syscall",
+                           "execveat", "--follow", pid});
+  const json expected = truth.act();
+  const Trace of_selected = selected.finish(), of_whole = whole.finish(), of_pairs = pairs.finish();
+  ASSERT_EQ(expected["children"].size(), 24U);
+  for (const json& child : expected["children"]) {
+    const auto entries = execs_in(of_pairs, "sys_enter", child);
+    ASSERT_EQ(entries.size(), 1U) << child;
+    EXPECT_EQ(entries[0]["tid"], child["caller"]);
+    EXPECT_EQ(number_of(entries[0], "nr"), child["nr"]);
+    EXPECT_EQ(number_of(entries[0], "abi"), child["abi"]);
+    expect_return_of(child, execs_in(of_pairs, "sys_exit", child));
+    const auto completed = execs_in(of_whole, "sys_completed", child);
+    expect_return_of(child, completed);
+    const bool succeeded = child["failed"] == false && child["signal"] == 0;
+    EXPECT_EQ(number_of(completed.at(0), "args_known"), succeeded ? 0 : 1) << child;
+    if (succeeded) {
+      EXPECT_GT(number_of(completed[0], "duration"), 0) << child;
+    }
+    const size_t is_execveat = name_of(entries[0], "nr") == "execveat" ? 1 : 0;
+    EXPECT_EQ(execs_in(of_selected, "sys_enter", child).size(), is_execveat) << child;
+    EXPECT_EQ(execs_in(of_selected, "sys_exit", child).size(), is_execveat) << child;
+  }
+}
+
 TEST(Syscalls, RecordsSelectedCallsAndCountsOthersAsFiltered) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid", "getpriority"}}}}}}});
   WaitingTruth truth({"getppid", "500"});

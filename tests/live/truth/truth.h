@@ -43,8 +43,9 @@ json call_once(Arguments);  // names.cpp
 json changing_names(Arguments);
 json reused_ids(Arguments);
 json exec_chain(Arguments);  // exec.cpp
-json signals(Arguments);     // signals.cpp
-json switches(Arguments);    // sched.cpp
+json exec_calls(Arguments);
+json signals(Arguments);   // signals.cpp
+json switches(Arguments);  // sched.cpp
 json migrations(Arguments);
 json kernel_memory(Arguments);  // kmem.cpp
 json leave_messages(Arguments);
