@@ -58,6 +58,8 @@ struct mm_struct {
 
 struct signal_struct {
 	struct atomic live;
+	unsigned int flags;
+	int group_exit_code;
 	short oom_score_adj;
 };
 

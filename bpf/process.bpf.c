@@ -228,6 +228,18 @@ EVENT_PROGRAM(sched_process_exec, OF_CURRENT, u64 *ctx)
 	return sessions ? record_exec((void *)ctx[2], task, old_tid, sessions) : 0;
 }
 
+enum {
+	SIGNAL_GROUP_EXIT = 0x00000004, /* signal_struct.flags: all threads end, with group_exit_code */
+};
+
+/* What wait() will give of a process whose last thread ends: before 6.0, not that of this thread unless
+ * all threads were ended together. */
+static __always_inline s32 status_of_process(struct task_struct *task)
+{
+	return READ(task, signal, flags) & SIGNAL_GROUP_EXIT ? READ(task, signal, group_exit_code)
+							     : READ(task, group_leader, exit_code);
+}
+
 /* sched_process_exit(task, group_dead); before 6.15 without group_dead */
 EVENT(sched_process_exit, OF_CURRENT, struct rec_sched_process_exit *r, const struct hit *hit)
 {
@@ -235,9 +247,9 @@ EVENT(sched_process_exit, OF_CURRENT, struct rec_sched_process_exit *r, const st
 
 	r->pid = READ(task, pid);
 	r->prio = READ(task, prio);
-	r->exit_code = READ(task, exit_code);
 	r->group_dead =
 		features.exit_has_group_dead ? hit->args[1] != 0 : READ(task, signal, live.counter) == 0;
+	r->exit_code = r->group_dead ? status_of_process(task) : READ(task, exit_code);
 }
 
 /* task_rename(task, newcomm) */

@@ -177,7 +177,8 @@ struct rec_sched_process_exit {
 	struct record h;
 	pid_tid_t pid PERFETTO(2) PERFETTO_COMM(1);
 	prio_t prio PERFETTO(4);
-	exit_code_t exit_code;
+	exit_code_t exit_code
+		DOC("exit status << 8, or the killing signal; of the last thread: of its process, as wait(2)");
 	bool_t group_dead DOC("1: the last thread of its process");
 } GROUP("process") DOC("a thread ends") PERFETTO(238) PERFETTO_MARK
 	FTRACE("comm={pid:comm} pid={pid} prio={prio} group_dead={group_dead:truth} exit_code={exit_code} "

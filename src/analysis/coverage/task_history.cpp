@@ -11,6 +11,7 @@
 
 #include "analysis/coverage/event_fields.h"
 #include "analysis/coverage/event_table.h"
+#include "analysis/coverage/thread_end.h"
 #include "trace/packet/word_text.h"
 
 namespace ktraced {
@@ -144,8 +145,8 @@ class LifeEvents : public MergeSink {
   struct Plan {
     // Null: the event says nothing about lives.
     void (LifeEvents::*take)(const Plan& plan, RecordView record) = nullptr;
-    std::optional<Field> pid, old_pid, parent_pid, child_pid, child_tgid, argv, exit_code,
-        group_dead;
+    std::optional<Field> pid, old_pid, parent_pid, child_pid, child_tgid, argv;
+    ThreadEndFields end;
   };
 
   static Plan plan_of(const Event& event) {
@@ -164,8 +165,7 @@ class LifeEvents : public MergeSink {
     plan.child_pid = field_named(event, "child_pid");
     plan.child_tgid = field_named(event, "child_tgid");
     plan.argv = field_named(event, "argv");
-    plan.exit_code = field_named(event, "exit_code");
-    plan.group_dead = field_named(event, "group_dead");
+    plan.end = ThreadEndFields::of(event);
     return plan;
   }
   static uint32_t id_in(const std::optional<Field>& field, RecordView record) {
@@ -227,7 +227,6 @@ class LifeEvents : public MergeSink {
     if (Task* old = task_in(threads_, old_tid, ts)) old->end_ns = ts;
   }
 
-  // The status of a process is that of its main thread; if that is 0, of its last one.
   void take_exit(const Plan& plan, RecordView record) {
     const uint32_t tid = id_in(plan.pid, record);
     Task* thread = task_in(threads_, tid, record.ts());
@@ -236,10 +235,9 @@ class LifeEvents : public MergeSink {
     Task* process = process_of(thread);
     if (process == nullptr) return;
     const bool is_leader = tid == thread->pid;
-    const bool is_last = plan.group_dead ? value_or_zero(plan.group_dead, record) != 0 : is_leader;
-    if (plan.exit_code && (is_leader || is_last) && process->exit_code.value_or(0) == 0)
-      process->exit_code = static_cast<int32_t>(value_or_zero(plan.exit_code, record));
-    if (is_last)
+    const ThreadEnd end = plan.end.read(record, is_leader);
+    if (end.status) process->exit_code = end.status;
+    if (end.ends_process)
       process->end_ns = record.ts();
     else if (is_leader && process->end_ns == named_end_ns)
       process->end_ns = 0;  // that was the end of the main thread only

@@ -44,16 +44,16 @@ ProcessAnalysis::Plan ProcessAnalysis::plan_of(const Event& event) {
   return {.kind = kind != std::ranges::end(kKinds) ? kind->second : Kind::other,
           .of_current = ThreadCoverage::is_of_current(event),
           .pid = field_named(event, "pid"),
+          .old_pid = field_named(event, "old_pid"),
           .parent_pid = field_named(event, "parent_pid"),
           .child_pid = field_named(event, "child_pid"),
           .child_tgid = field_named(event, "child_tgid"),
           .filename = field_named(event, "filename"),
           .argv = field_named(event, "argv"),
-          .exit_code = field_named(event, "exit_code"),
-          .group_dead = field_named(event, "group_dead"),
           .sig = field_named(event, "sig"),
           .code = field_named(event, "code"),
-          .result = field_named(event, "result")};
+          .result = field_named(event, "result"),
+          .end = ThreadEndFields::of(event)};
 }
 
 // Null for the idle tasks, and after the table was full.
@@ -165,8 +165,15 @@ void ProcessAnalysis::on_fork(const Item& item) {
 
 void ProcessAnalysis::on_exec(const Item& item) {
   const auto& [from, plan, record, names] = item;
-  ProcessRow* row = row_in(item, id_in(plan.pid, record));
+  const uint32_t pid = id_in(plan.pid, record);
+  ProcessRow* row = row_in(item, pid);
   if (row == nullptr) return;
+  if (plan.old_pid &&
+      id_in(plan.old_pid, record) != pid) {  // the main thread has ended, it has not
+    ended_.erase(pid);
+    row->end_ns.reset();
+    row->exit_code.reset();
+  }
   ++row->execs;
   if (plan.filename) row->program = text_of(*plan.filename, record);
   if (plan.argv) {
@@ -180,19 +187,15 @@ void ProcessAnalysis::on_exec(const Item& item) {
   if (const ProcessRow* forker = row_in(item, parent)) rows_[number].parent = ref_to(*forker);
 }
 
-// The status of a process is that of its last thread: if all were ended together, that of all. Of
-// traces that do not say which one that was, it is the main thread's.
 void ProcessAnalysis::on_exit(const Item& item) {
   const auto& [from, plan, record, names] = item;
   const uint32_t tid = id_in(plan.pid, record);
   ProcessRow* row = row_in(item, tid);
   if (row == nullptr) return;
   ended_[tid] = number_of(*row);
-  const bool is_last =
-      plan.group_dead ? value_or_zero(plan.group_dead, record) != 0 : tid == row->pid;
-  const int32_t code = int_in(plan.exit_code, record);
-  if (plan.exit_code && (is_last || (tid == row->pid && !row->end_ns))) row->exit_code = code;
-  if (is_last) end_process(*row, record.ts());
+  const ThreadEnd end = plan.end.read(record, tid == row->pid);
+  if (end.status) row->exit_code = end.status;
+  if (end.ends_process) end_process(*row, record.ts());
 }
 
 void ProcessAnalysis::end_process(ProcessRow& row, uint64_t ts) {

@@ -16,6 +16,7 @@
 #include "analysis/coverage/event_table.h"
 #include "analysis/coverage/task_history.h"
 #include "analysis/coverage/thread_coverage.h"
+#include "analysis/coverage/thread_end.h"
 #include "analysis/intervals/run_tracker.h"
 
 namespace ktraced {
@@ -111,8 +112,9 @@ class ProcessAnalysis : public Analysis, public RunSink {
       victim
     } kind = Kind::other;
     bool of_current = false;  // see ThreadCoverage::is_of_current()
-    std::optional<Field> pid, parent_pid, child_pid, child_tgid, filename, argv, exit_code,
-        group_dead, sig, code, result;
+    std::optional<Field> pid, old_pid, parent_pid, child_pid, child_tgid, filename, argv, sig, code,
+        result;
+    ThreadEndFields end;
   };
   struct Source {
     EventTable<Plan> plans;

@@ -284,7 +284,8 @@ std::unique_ptr<QueryTable> processes_table(const TableInput& input) {
       {.name = "parent_pid", .doc = "the process that started it; NULL if that is not known"},
       {.name = "argv", .is_text = true, .doc = "arguments of the last program that it ran"},
       {.name = "argv_read_ts", .doc = "when the daemon read argv; NULL: it is of an exec"},
-      {.name = "exit_status", .doc = "how it ended; NULL if a signal ended it"},
+      {.name = "exit_status",
+       .doc = "how it ended, as wait(2) gives it; NULL if a signal ended it"},
       {.name = "exit_signal", .is_text = true, .doc = "SIGKILL …; NULL if no signal ended it"}};
   add_cgroup_columns(columns, "path of its control group, the last one known");
   return std::make_unique<TaskTable>(input, "processes", "all processes that the traces know",

@@ -6,9 +6,11 @@
 #include <sys/msg.h>
 
 #include <csignal>
+#include <cstring>
 #include <map>
 #include <sstream>
 
+#include "harness/client/process_rows.h"
 #include "harness/client/stream.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/trace_files.h"
@@ -144,6 +146,31 @@ TEST(KmemReport, AddsUpToTheEventsOfTheWholeMachine) {
     EXPECT_EQ(reported, count) << site;
   }
   EXPECT_EQ(sum("count"), sum("freed") + sum("freed_unseen") + sum("held"));
+}
+
+// The main thread of each process ends with 7, unless it ends last.
+TEST(ProcessReport, ShowsTheStatusThatWaitGives) {
+  WaitingTruth truth({"ends"});
+  json config = recording({{"process", true}});
+  config["filter"] = {{"follow", {truth.pid()}}};
+  Daemon daemon(config);
+  const json expected = truth.act();
+  const Snapshot snapshot(daemon);
+  ASSERT_EQ(expected["children"].size(), 8U);
+  for (const json& child : expected["children"]) {
+    const json end = process_row(daemon, snapshot.path(), child["pid"])["end"];
+    const auto column = [&](const char* name) {
+      return process_column(daemon, snapshot.path(), child["pid"], name);
+    };
+    if (const int signal = child["signal"]; signal != 0) {
+      const std::string name = std::string("SIG") + ::sigabbrev_np(signal);
+      EXPECT_EQ(end["signal"]["name"], name) << child << end;
+      EXPECT_EQ(column("exit_signal"), name) << child;
+    } else {
+      EXPECT_EQ(end["status"], child["exit_code"]) << child << end;
+      EXPECT_EQ(column("exit_status"), child["exit_code"]) << child;
+    }
+  }
 }
 
 TEST(SyscallReport, ReportsCallsTimesAndErrors) {

@@ -77,7 +77,53 @@ void grow(TreeBook& book, pid_t parent, long width, long depth, bool abandons_ch
     if (!abandons_children) ::waitpid(child, nullptr, 0);
 }
 
+// Waits until only the calling thread lives.
+void outlive_main_thread() {
+  for (char state = ' '; state != 'Z';) {
+    std::string text;
+    std::getline(std::ifstream("/proc/self/stat"), text);
+    state = text.at(text.rfind(')') + 2);
+  }
+}
+
+// The ways in which the last thread of a process can end it.
+[[noreturn]] void end_process(const std::string& way) {
+  if (way == "exit") ::syscall(SYS_exit, 9);
+  if (way == "exit-group") ::syscall(SYS_exit_group, 3);
+  if (way == "killed") ::kill(::getpid(), SIGKILL);
+  if (way == "terminated") ::kill(::getpid(), SIGTERM);
+  if (way == "exec") ::execl("/bin/sh", "sh", "-c", "exit 0", nullptr);
+  if (way == "exec-fails") ::execl("/bin/sh", "sh", "-c", "exit 4", nullptr);
+  if (way == "exec-killed") ::execl("/bin/sh", "sh", "-c", "kill -TERM $$", nullptr);
+  for (;;) ::pause();
+}
+
 }  // namespace
+
+// ends: children whose main thread ends with 7, and then another thread in each way. In the last
+// one the main thread ends after the other one, with 0.
+json ends_of_processes(Arguments) {
+  json children = json::array();
+  for (const char* way :
+       {"exit", "exit-group", "killed", "terminated", "exec", "exec-fails", "exec-killed"}) {
+    const pid_t child = fork_or_die();
+    if (child == 0) {
+      std::thread([&] {
+        outlive_main_thread();
+        end_process(way);
+      }).detach();
+      ::syscall(SYS_exit, 7);
+    }
+    children.push_back(reap(child));
+  }
+  const pid_t child = fork_or_die();
+  if (child == 0) {
+    std::thread([] { ::syscall(SYS_exit, 5); }).join();
+    ::_exit(0);
+  }
+  children.push_back(reap(child));
+  return {{"children", std::move(children)}};
+}
 
 // fork N [THREADS]: N children ending with exit codes 0 … N-1, one killed by SIGKILL, one
 // by SIGTERM, and THREADS threads of the process itself.

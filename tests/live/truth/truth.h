@@ -38,6 +38,7 @@ json harmless_calls(Arguments);
 json string_arguments(Arguments);  // strings.cpp
 json fork_children(Arguments);     // tasks.cpp
 json process_tree(Arguments);
+json ends_of_processes(Arguments);
 json rename_threads(Arguments);
 json call_once(Arguments);  // names.cpp
 json changing_names(Arguments);

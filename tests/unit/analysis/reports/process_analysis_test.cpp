@@ -153,6 +153,7 @@ TEST_F(ProcessAnalysisTest, TheStatusIsThatOfTheLastThread) {
   fork(110, kChild, kThread, kChild);
   exit(150, kChild, 5 << 8, false);  // only its main thread
   EXPECT_FALSE(process(kChild).end_ns);
+  EXPECT_FALSE(process(kChild).exit_code);
   exit(160, kThread, 7 << 8, true);
   EXPECT_EQ(process(kChild).exit_code, 7 << 8);
   EXPECT_EQ(process(kChild).end_ns, 160U);

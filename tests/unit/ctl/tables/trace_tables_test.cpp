@@ -152,6 +152,18 @@ TEST_F(TraceTables, GoOnWhenAnotherThreadThanTheMainOneRunsAProgram) {
   EXPECT_EQ(query("SELECT pid, end_ts, exit_signal, parent_pid FROM processes"), "8|||1;");
 }
 
+// Of the last thread to end, whatever the main thread ended with.
+TEST_F(TraceTables, KnowTheStatusOfAProcess) {
+  TraceSpec trace = family();
+  trace.packets = {
+      {.cpu = 0, .records = {ended(2000, 8, 7 << 8, false), ended(2500, 20, 7 << 8, false)}},
+      {.cpu = 1, .records = {ended(3500, 9, 0, true)}}};
+  open_other(trace);
+  EXPECT_EQ(query("SELECT pid, comm, exit_status, exit_signal FROM processes WHERE pid = 8"),
+            "8|shell|0|;");
+  EXPECT_EQ(query("SELECT count(*) FROM processes WHERE pid = 20 AND exit_status IS NULL"), "2;");
+}
+
 TEST_F(TraceTables, KnowWhoStartedAProcessAndHowItEnded) {
   open_other(family());
   EXPECT_EQ(query("SELECT pid, comm, parent_pid, exit_status, exit_signal FROM processes"),
