@@ -178,7 +178,7 @@ void FlightRecorder::release(uint32_t bank) {
     return;
   }
   for (auto& [cpu, ring] : banks_[bank].rings) {
-    ring.add_overwritten(overwritten_before_);
+    ring.add_overwritten(overwritten_before_, true);
     ring.clear();
   }
   banks_[bank].use = Use::spare;
@@ -203,8 +203,9 @@ FlightRecorder::Reach FlightRecorder::reach() const {
   if (enabled_) reach.since_ns = log_->begin_ns(written_bank());
   for (const Bank& bank : banks_)
     for (const auto& [cpu, ring] : bank.rings) {
-      const uint64_t oldest_ns = ring.add_overwritten(reach.overwritten);
-      if (bank.use == Use::written) reach.since_ns = std::max(reach.since_ns, oldest_ns);
+      const bool written = bank.use == Use::written;
+      const uint64_t oldest_ns = ring.add_overwritten(reach.overwritten, !written);
+      if (written) reach.since_ns = std::max(reach.since_ns, oldest_ns);
     }
   return reach;
 }
@@ -230,7 +231,7 @@ std::vector<uint64_t> FlightRecorder::overwritten_before() const {
   std::vector<uint64_t> sums = overwritten_before_;
   for (const Bank& bank : banks_)
     if (bank.use == Use::frozen)
-      for (const auto& [cpu, ring] : bank.rings) ring.add_overwritten(sums);
+      for (const auto& [cpu, ring] : bank.rings) ring.add_overwritten(sums, true);
   return sums;
 }
 

@@ -6,13 +6,34 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 
+#include "base/clock.h"
+
 namespace ktraced {
 namespace {
+
+// Records whose headers are read before it is checked that no program has overwritten them.
+constexpr size_t kChunk = 64;
+// How often the reading of a ring is tried while a program is writing to it.
+constexpr int kAttempts = 64;
+
+bool is_record(const record& header) {
+  return header.size >= sizeof(header) && header.size % 8 == 0 && header.size <= FLIGHT_SPILL &&
+         header.id != 0 && header.id < EVENT_ID_MAX;
+}
+
+// The header of a record that a program may be writing.
+record load_header(const std::byte* at) {
+  std::array<uint64_t, sizeof(record) / sizeof(uint64_t)> words;
+  auto* from = reinterpret_cast<uint64_t*>(const_cast<std::byte*>(at));
+  for (uint64_t& word : words) word = std::atomic_ref(*from++).load(std::memory_order_relaxed);
+  return std::bit_cast<record>(words);
+}
 
 // Calls `visit(header)` for the records of a ring from the newest, at offset 0, up to offset
 // `reach`. `at(offset)` returns their address. False: ended at bytes that cannot be a record.
@@ -21,9 +42,7 @@ bool visit_newest_first(uint64_t reach, auto&& at, auto&& visit) {
   // Even the header of the oldest record may be overwritten.
   for (uint64_t offset = 0; offset + sizeof(header) <= reach; offset += header.size) {
     std::memcpy(&header, at(offset), sizeof(header));
-    if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > FLIGHT_SPILL ||
-        header.id == 0 || header.id >= EVENT_ID_MAX)
-      return false;
+    if (!is_record(header)) return false;
     // The newest record may have overwritten part of it.
     if (offset + header.size > reach) break;
     visit(header);
@@ -98,23 +117,67 @@ FlightRing::Walk FlightRing::walk() const {
   return walk;
 }
 
-// Visits every record: for 64 MiB this takes about 10 ms.
-uint64_t FlightRing::add_overwritten(std::vector<uint64_t>& sums) const {
-  const std::vector<uint64_t> all = written();  // first: later records are still there
-  const uint64_t head = 0 - written_bytes();
-  if (0 - head <= bytes_) return 0;
-  std::vector<uint64_t> kept(EVENT_ID_MAX);
-  uint64_t oldest_ns = 0;
-  const bool intact = visit_newest_first(
-      bytes_, [&](uint64_t offset) { return at(head + offset); },
-      [&](const record& header) {
-        ++kept[header.id];
-        oldest_ns = header.ts;
-      });
-  if (!intact) return oldest_ns;  // a program is writing: try again at the next call
-  for (size_t event = 0; event < EVENT_ID_MAX; ++event)
-    if (all[event] > kept[event]) sums[event] += all[event] - kept[event];
-  return oldest_ns;
+// A program first reserves space, by moving the head, and then writes the record. So what was read
+// is whole if the head has not come round to it by then, as with a seqlock.
+FlightRing::Kept FlightRing::read_kept(uint64_t head) const {
+  Kept kept{.records = std::vector<uint64_t>(EVENT_ID_MAX), .newest = {}};
+  std::vector<record> chunk;
+  uint64_t offset = 0, room = bytes_;
+  do {
+    chunk.clear();
+    while (chunk.size() < kChunk && offset + sizeof(record) <= room) {
+      const record header = load_header(at(head + offset));
+      if (!is_record(header)) break;
+      offset += header.size;
+      chunk.push_back(header);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    room = bytes_ - std::min<uint64_t>(bytes_, written_bytes() - (0 - head));
+    for (const record& header : chunk) {
+      if (kept.bytes + header.size > room) break;
+      kept.bytes += header.size;
+      kept.oldest_ns = header.ts;
+      ++kept.records[header.id];
+      if (kept.newest.size() < kChunk) kept.newest.push_back(header);
+    }
+  } while (chunk.size() == kChunk && offset <= room);
+  kept.intact = kept.bytes != 0 && offset + sizeof(record) > room;
+  return kept;
+}
+
+// The space of a record that is not written yet has bytes of the lap before: they soon change, or
+// they are those of an older record than all that the ring has.
+bool FlightRing::is_written(uint64_t head, const Kept& kept) const {
+  return std::ranges::all_of(kept.newest, [&](const record& header) {
+    const record now = load_header(at(head));
+    head += header.size;
+    return std::memcmp(&header, &now, sizeof(now)) == 0 && header.ts >= kept.oldest_ns;
+  });
+}
+
+// Reads every record: for 64 MiB this takes about 10 ms.
+void FlightRing::read_overwritten(bool frozen) const {
+  uint64_t read = 0;  // bounds the time for damaged bytes
+  for (int attempt = 0; attempt < kAttempts && read <= bytes_; ++attempt) {
+    const std::vector<uint64_t> all = written();  // first: later records are still there
+    const uint64_t head = 0 - written_bytes();
+    if (0 - head <= bytes_) return;
+    const Kept kept = read_kept(head);
+    read += kept.bytes;
+    if (!kept.intact || (!frozen && !is_written(head, kept))) continue;
+    overwritten_.resize(EVENT_ID_MAX);
+    for (size_t event = 0; event < EVENT_ID_MAX; ++event)
+      overwritten_[event] = all[event] - std::min(all[event], kept.records[event]);
+    oldest_ns_ = kept.oldest_ns;
+    return;
+  }
+  if (overwritten_.empty()) oldest_ns_ = boottime_ns();  // no record is known to be in the ring
+}
+
+uint64_t FlightRing::add_overwritten(std::vector<uint64_t>& sums, bool frozen) const {
+  read_overwritten(frozen);
+  for (size_t event = 0; event < overwritten_.size(); ++event) sums[event] += overwritten_[event];
+  return oldest_ns_;
 }
 
 std::vector<uint64_t> FlightRing::written() const {
@@ -138,6 +201,8 @@ uint64_t FlightRing::history_bytes() const { return std::min<uint64_t>(written_b
 void FlightRing::clear() {
   std::atomic_ref(header().head).store(0, std::memory_order_release);
   std::memcpy(header().emptied, header().records, sizeof(header().emptied));
+  overwritten_.clear();
+  oldest_ns_ = 0;
 }
 
 }  // namespace ktraced

@@ -56,8 +56,10 @@ class FlightRing {
   }
 
   // Adds the overwritten records to `sums`, by event id. Returns the time of the oldest record that
-  // is not overwritten; 0 if none is overwritten.
-  uint64_t add_overwritten(std::vector<uint64_t>& sums) const;
+  // is not overwritten; 0 if none is overwritten. `frozen`: no program writes meanwhile. Else a
+  // record may be unfinished for long, and what is older cannot be found: the result is then that
+  // of the last call. For one thread.
+  uint64_t add_overwritten(std::vector<uint64_t>& sums, bool frozen) const;
   // Records written since the ring was empty, by event id, and all their bytes; including
   // overwritten ones.
   [[nodiscard]] std::vector<uint64_t> written() const;
@@ -87,11 +89,26 @@ class FlightRing {
     return memory_.data() + sizeof(flight_header) + (position & (bytes_ - 1));
   }
 
+  // The records of a ring, as far as they are known to have been there while they were read.
+  struct Kept {
+    std::vector<uint64_t> records;  // by event id
+    uint64_t oldest_ns = 0;         // time of the oldest of them
+    uint64_t bytes = 0;             // of all of them
+    bool intact = true;             // false: ended before the oldest, at bytes that are no record
+    std::vector<record> newest;     // headers of the newest ones, newest first
+  };
+  [[nodiscard]] Kept read_kept(uint64_t head) const;
+  [[nodiscard]] bool is_written(uint64_t head, const Kept& kept) const;
+  void read_overwritten(bool frozen) const;
+
   Fd map_;
   Mapping mapping_;  // of the map
   std::span<std::byte> memory_;
   size_t bytes_;
   uint32_t place_ = 0;
+  // What add_overwritten() has read last.
+  mutable std::vector<uint64_t> overwritten_;  // by event id; empty: none
+  mutable uint64_t oldest_ns_ = 0;
 };
 
 }  // namespace ktraced

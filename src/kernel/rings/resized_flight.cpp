@@ -70,7 +70,7 @@ uint64_t FlightRecorder::discard(uint32_t bank) {
   uint64_t records = 0;
   for (const auto& [cpu, ring] : banks_[bank].rings) {
     for (const uint64_t count : ring.written()) records += count;
-    ring.add_overwritten(overwritten);
+    ring.add_overwritten(overwritten, true);
     give_up(bank, cpu, ring);
   }
   for (size_t event = 0; event < overwritten.size(); ++event)

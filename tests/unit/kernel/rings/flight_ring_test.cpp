@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
+#include <numeric>
 #include <random>
+#include <thread>
 
 #include "bpf/shared_state.h"
 #include "kernel/rings/flight_ring.h"
@@ -139,6 +144,142 @@ TEST_F(FlightRingTest, StopsAtDamageAndReportsIt) {
     EXPECT_FALSE(walk.intact);
     EXPECT_THAT(found(walk), ElementsAre(make_record(4, 48), make_record(5, 48)));
   }
+}
+
+// Writes records with numbers as times, in the order of the stores of the BPF programs.
+class NumberedWriter {
+ public:
+  explicit NumberedWriter(Mapping& ring)
+      : header_(*reinterpret_cast<flight_header*>(ring.data())),
+        data_(ring.data() + sizeof(flight_header)) {}
+
+  void write_next() {
+    reserve();
+    store();
+  }
+  // The record keeps the bytes that were there before until store().
+  void reserve() {
+    const uint16_t size = kSizes[++number_ % kSizes.size()];
+    std::atomic_ref(header_.records[id()]).fetch_add(1);
+    position_ = std::atomic_ref(header_.head).fetch_sub(size) - size;
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  void store() {
+    const uint16_t size = kSizes[number_ % kSizes.size()];
+    std::array<uint64_t, kLargest / sizeof(uint64_t)> words;
+    words.fill(UINT64_MAX);  // no header
+    const record head{.ts = number_, .id = id(), .size = size, .tid = 1};
+    std::memcpy(words.data(), &head, sizeof(head));
+    auto* place = reinterpret_cast<uint64_t*>(data_ + (position_ & (kBytes - 1)));
+    for (size_t word = 0; word < size / sizeof(uint64_t); ++word)
+      std::atomic_ref(place[word]).store(words[word], std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] uint64_t written() const {
+    return std::accumulate(
+        header_.records, header_.records + EVENT_ID_MAX, uint64_t{0},
+        [](uint64_t sum, u64& count) { return sum + std::atomic_ref(count).load(); });
+  }
+  // The number of the oldest record that the ring has now.
+  [[nodiscard]] uint64_t oldest() const {
+    const uint64_t bytes = 0 - std::atomic_ref(header_.head).load();
+    if (bytes <= kBytes) return 1;
+    const uint64_t cycles = (bytes - kBytes) / kCycle;
+    uint64_t number = cycles * kSizes.size(), before = cycles * kCycle;
+    while (before < bytes - kBytes) before += kSizes[++number % kSizes.size()];
+    return number + 1;
+  }
+
+  static constexpr std::array<uint16_t, 5> kSizes = {16, 72, 24, 48, 40};
+  static constexpr size_t kLargest = 72;
+  static constexpr uint64_t kCycle = 200;
+  static constexpr uint64_t kMostKept = (kBytes / kCycle + 1) * kSizes.size();
+
+ private:
+  [[nodiscard]] u16 id() const { return static_cast<u16>(1 + number_ % 7); }
+
+  flight_header& header_;
+  std::byte* data_;
+  uint64_t number_ = 0, position_ = 0;
+};
+
+class OverwrittenFlightRing : public FlightRingTest {
+ protected:
+  [[nodiscard]] uint64_t overwritten() const {
+    std::vector<uint64_t> sums(EVENT_ID_MAX);
+    ring->add_overwritten(sums, false);
+    return std::reduce(sums.begin(), sums.end());
+  }
+  [[nodiscard]] uint64_t oldest() const {
+    std::vector<uint64_t> sums(EVENT_ID_MAX);
+    return ring->add_overwritten(sums, false);
+  }
+  NumberedWriter numbered{writer};
+};
+
+TEST_F(OverwrittenFlightRing, HasWhatIsNoLongerInTheRing) {
+  EXPECT_EQ(oldest(), 0U);
+  for (uint64_t n = 1; n <= 2000; ++n) {
+    numbered.write_next();
+    ASSERT_EQ(overwritten(), numbered.oldest() - 1);
+    ASSERT_EQ(oldest(), numbered.oldest() == 1 ? 0 : numbered.oldest());
+  }
+  ring->clear();
+  EXPECT_EQ(overwritten(), 0U);
+  EXPECT_EQ(oldest(), 0U);
+}
+
+// Each reading is right for some time while it lasted, or that of the time before. It is the
+// earlier one if the writer was interrupted in the middle of a record.
+TEST_F(OverwrittenFlightRing, IsReadWhileAProgramWrites) {
+  constexpr int kReadings = 300;
+  for (uint64_t n = 1; n <= 1000; ++n) numbered.write_next();
+  uint64_t last_oldest = oldest(), last_overwritten = overwritten();
+  std::jthread thread([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) numbered.write_next();
+  });
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  for (int changed = 0; changed < kReadings;) {
+    ASSERT_LT(std::chrono::steady_clock::now(), limit) << changed << " readings have changed";
+    const uint64_t written = numbered.written(), oldest_before = numbered.oldest();
+    std::vector<uint64_t> sums(EVENT_ID_MAX);
+    const uint64_t oldest = ring->add_overwritten(sums, false);
+    const uint64_t overwritten = std::reduce(sums.begin(), sums.end());
+    if (oldest == last_oldest && overwritten == last_overwritten) continue;
+    ++changed;
+    ASSERT_GE(oldest, oldest_before);
+    ASSERT_LE(oldest, numbered.oldest());
+    ASSERT_GE(overwritten + NumberedWriter::kMostKept, written);
+    ASSERT_LE(overwritten, numbered.oldest()) << "one may be counted and not yet in the ring";
+    last_oldest = oldest;
+    last_overwritten = overwritten;
+  }
+  thread.request_stop();
+  thread.join();
+  EXPECT_EQ(overwritten(), numbered.oldest() - 1);
+  EXPECT_EQ(oldest(), numbered.oldest());
+}
+
+TEST_F(OverwrittenFlightRing, IsThatOfTheTimeBeforeWhileARecordIsUnfinished) {
+  for (uint64_t n = 1; n <= 1000; ++n) numbered.write_next();
+  for (size_t n = 0; n < 3 * NumberedWriter::kMostKept; ++n) {
+    const uint64_t oldest_before = oldest(), overwritten_before = overwritten();
+    numbered.reserve();
+    ASSERT_EQ(oldest(), oldest_before);
+    ASSERT_EQ(overwritten(), overwritten_before);
+    numbered.store();
+    ASSERT_EQ(oldest(), numbered.oldest());
+    ASSERT_EQ(overwritten(), numbered.oldest() - 1);
+  }
+}
+
+// All records have one size, so the bytes of an unfinished one are those of a whole one.
+TEST_F(FlightRingTest, ARecordOfTheLapBeforeIsNoneOfThisOne) {
+  std::vector<uint64_t> sums(EVENT_ID_MAX);
+  for (uint64_t n = 1; n <= 3 * kBytes / 64; ++n) write(make_record(n, 64));
+  EXPECT_EQ(ring->add_overwritten(sums, false), 2 * kBytes / 64 + 1);
+  header().head -= 64;
+  EXPECT_EQ(ring->add_overwritten(sums, false), 2 * kBytes / 64 + 1);
 }
 
 }  // namespace
