@@ -215,7 +215,8 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
   trial.bpffs.clear();  // pins nothing
   const TrialLog log(config.log.level);
   KernelSymbols symbols;
-  auto tracer = Tracer::create(trial, symbols, [](std::span<const PacketBytes>, bool) {});
+  auto tracer =
+      Tracer::create(trial, symbols, [](std::span<const PacketBytes>, bool) { return true; });
   if (!tracer && tracer.error().code == ExitCode::no_permission) return propagate(tracer);
   if (!tracer) {
     findings.problems.push_back(tracer.error().message);
@@ -227,7 +228,7 @@ Result<ConfigFindings> try_config(const Config& config, const Schema& schema) {
     SessionRequest request;
     request.events = std::move(events);
     sessions.push_back((*tracer)->parts().session_control.open(
-        request, [](uint32_t) { return [](std::span<const PacketBytes>, bool) {}; }));
+        request, [](uint32_t) { return [](std::span<const PacketBytes>, bool) { return true; }; }));
     if (!sessions.back()) findings.problems.push_back(sessions.back().error().message);
   };
   open({});

@@ -107,7 +107,7 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
 
   make_recorder();
   auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch, bool) {
-    recorder_->publish(batch);
+    return recorder_->publish(batch);
   });
   if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
   tracer_ = std::move(*tracer);

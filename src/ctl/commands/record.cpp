@@ -198,11 +198,11 @@ Result<> RecordRun::record() {
 
 // The recorded events are kept, whatever ended the recording.
 Result<> RecordRun::finish(const Result<End>& end) {
-  const bool hung_up = end && *end == End::hung_up;
-  if (!end) recorder_->add_problem(end.error().message);
-  if (hung_up)
-    recorder_->add_problem("ktraced ended the stream");
-  else if (end && !counts_->total())
+  const auto ended = end ? StreamLoop::verdict_of(*end, counts_->end_reason())
+                         : Result<>(std::unexpected(end.error()));
+  if (!ended)
+    recorder_->add_problem(ended.error().message);
+  else if (!counts_->total())
     recorder_->add_problem("ktraced did not report which hits the kernel missed");
   recorder_->set_missed(counts_->missed());
   if (counts_->total()) recorder_->set_filtered(counts_->counts(&HitAccount::filtered));
@@ -216,8 +216,7 @@ Result<> RecordRun::finish(const Result<End>& end) {
                 end ? manifest.error().message : end.error().message,
                 recorder_->leave_unfinished().string());
   print_summary(path_, *manifest, recorder_->bytes(), options_.json);
-  if (!end) return std::unexpected(end.error());
-  return StreamLoop::verdict_of(*end, counts_->end_reason());
+  return ended;
 }
 
 std::string RecordRun::reason() const {

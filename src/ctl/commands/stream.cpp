@@ -152,6 +152,8 @@ Result<> run_printing(const StreamCommand& command, const Options& options, Live
   if (const std::string unmet = unmet_options(command, *selection, counts);
       printer.totals().shown == 0 && !unmet.empty())
     print_stderr("ktracectl: no event is selected by {}\n", printable(unmet));
+  if (const std::string lost = counts.lost_names().text(); !lost.empty())
+    print_stderr("ktracectl: {}\n", lost);
   print_stderr("ktracectl: {} events shown, {} lost{}, in {:.3f} s\n", printer.totals().shown,
                printer.totals().lost, counts_text(counts), seconds_since(start));
   if (!end) return propagate(end);

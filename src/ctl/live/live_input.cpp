@@ -105,6 +105,7 @@ ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   facts.accounts = json::object();
   for (const auto& [name, count] : missed_hits.items()) facts.accounts[name] = {{"missed", count}};
   if (!ended_) facts.caveat(ended_.error().message);
+  if (std::string lost = counts_.lost_names().text(); !lost.empty()) facts.caveat(std::move(lost));
   if (at_end_ && ended_ && !counts_.total())
     facts.caveat("the daemon did not report which hits the kernel missed");
   for (ConfigCaveat& caveat :

@@ -59,8 +59,7 @@ Result<bool> LiveSource::read(const PacketVisitor& visit) {
   auto count = receive(assembler_.room());
   if (!count) return propagate(count);
   if (*count == 0) {
-    if (assembler_.pending() != 0)
-      return fail(ExitCode::data, "the stream ends in the middle of a packet: ktraced has died");
+    if (assembler_.pending() != 0) return fail(ExitCode::unavailable, "{}", kBrokenOff);
     return false;
   }
   auto visited = assembler_.filled(*count, visit);

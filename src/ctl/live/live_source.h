@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -13,6 +14,10 @@
 #include "trace/packet/packet.h"
 
 namespace ktraced {
+
+// Why a stream ends for which the daemon has given no reason.
+inline constexpr std::string_view kBrokenOff =
+    "the stream breaks off: ktraced has died, or it was stopped before this reader had read all";
 
 // Facts about a stream; zero or empty where the daemon does not report them.
 struct StreamInfo {
@@ -38,7 +43,8 @@ class LiveSource {
   [[nodiscard]] const StreamInfo& info() const { return info_; }
 
   // Waits for data, reads once and visits the packets that are complete. False at the end of the
-  // stream. Fails with ExitCode::data on invalid or truncated packets, or as `visit` does.
+  // stream. Fails with ExitCode::data on invalid packets, with ExitCode::unavailable if the stream
+  // ends within one, or as `visit` does.
   Result<bool> read(const PacketVisitor& visit);
   // Requests the end of the stream: the daemon sends what has happened so far and then closes.
   void finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the daemon reports of the session of a stream at its end.
+// What the daemon reports of the session of a stream, mostly at its end.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "schema/schema.h"
 #include "trace/metadata/account_record.h"
+#include "trace/metadata/lost_names.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
@@ -26,6 +27,8 @@ class SessionCounts {
   [[nodiscard]] const std::optional<HitAccount>& total() const { return total_; }
   // Why the daemon has ended the stream; empty: it has not, or has not reported it.
   [[nodiscard]] const std::string& end_reason() const { return end_reason_; }
+  // The times in which names were lost.
+  [[nodiscard]] const LostNames& lost_names() const { return lost_names_; }
   // A count by event, without zeros.
   [[nodiscard]] std::map<std::string, uint64_t> counts(uint64_t HitAccount::* count) const;
   // Hits that the kernel has missed while the session had the event on.
@@ -38,6 +41,7 @@ class SessionCounts {
   std::map<uint32_t, HitAccount> events_;
   std::optional<HitAccount> total_;
   std::string end_reason_;
+  LostNames lost_names_;
 };
 
 // The end of a summary line: "", or ", 1,234 filtered, 5 missed".

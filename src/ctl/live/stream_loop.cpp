@@ -20,7 +20,7 @@ Result<> StreamLoop::verdict_of(End end, const std::string& reason) {
   if (end != End::hung_up) return {};
   if (!reason.empty())
     return fail(ExitCode::unavailable, "ktraced has ended the stream: {}", reason);
-  return fail(ExitCode::unavailable, "ktraced has ended the stream: it stopped, or see its log");
+  return fail(ExitCode::unavailable, "{}", kBrokenOff);
 }
 
 Result<StreamLoop::Ready> StreamLoop::wait(Clock::time_point until) {

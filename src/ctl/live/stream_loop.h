@@ -34,11 +34,11 @@ class StreamLoop {
   enum class End {
     finished,  // as requested
     stopped,   // by a callback, or `output` has no reader
-    hung_up,   // by the daemon, without a request
+    hung_up,   // by the daemon or its death, without a request
   };
 
-  // Fails with ExitCode::unavailable if the daemon has ended the stream, with its `reason` unless
-  // it is empty.
+  // Fails with ExitCode::unavailable if the stream has ended without a request. `reason`: of the
+  // daemon; empty: it gave none, as it does whenever it can.
   static Result<> verdict_of(End end, const std::string& reason);
 
   // `stop_fd`: readable when the loop is to end. `output`: the loop ends when its reader goes away.

@@ -133,13 +133,17 @@ void SessionControl::finish(uint32_t number, std::string_view reason) {
   if (session == nullptr || !drain_) return;
   const auto change = p_.applier.begin_change();
   stop(std::span(&session, 1));
-  auto records = account_records(p_.accounts, number);
-  if (!reason.empty()) {
-    const auto end = end_record(reason, boottime_ns());
-    records.insert(records.end(), end.begin(), end.end());
-  }
-  drain_->close(number, Drain::Last::publish, records);
+  drain_->close(number, Drain::Last::publish, last_records(number, reason));
   session->ring_bytes = 0;
+}
+
+std::vector<std::byte> SessionControl::last_records(uint32_t number,
+                                                    std::string_view reason) const {
+  auto records = account_records(p_.accounts, number);
+  if (reason.empty()) return records;
+  const auto end = end_record(reason, boottime_ns());
+  records.insert(records.end(), end.begin(), end.end());
+  return records;
 }
 
 // First no program writes for it, then its rings go.
@@ -304,7 +308,7 @@ void SessionControl::shut_down(bool persist) {
   stop(ending);
   for (const Session* session : ending)
     drain_->close(session->number, Drain::Last::publish,
-                  session->is_client() ? account_records(p_.accounts, session->number)
+                  session->is_client() ? last_records(session->number, "it was stopped")
                                        : std::vector<std::byte>());
   if (persist) drain_->close(SESSION_OUTPUT, Drain::Last::leave);
   drain_.reset();

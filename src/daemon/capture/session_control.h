@@ -112,6 +112,7 @@ class SessionControl {
 
  private:
   void close(uint32_t number);
+  [[nodiscard]] std::vector<std::byte> last_records(uint32_t number, std::string_view reason) const;
   void stop(std::span<Session* const> sessions);
   void confine(Session& session) const;
   [[nodiscard]] Result<size_t> ring_bytes_for(const RingRequest& request) const;

@@ -63,7 +63,7 @@ std::vector<PacketBytes> TraceMetadata::packets(uint32_t session,
   records.insert(records.end(), config.begin(), config.end());
   // Nothing has been sent yet: these packets do not advance the watermark or the sequence number.
   uint64_t sequence = 0;
-  return build_metadata_packets(uuid_, sequence, 0, records);
+  return build_metadata_packets(uuid_, sequence, {}, records);
 }
 
 HitCounts TraceMetadata::missed(uint32_t session) const {

@@ -203,9 +203,7 @@ Result<> Tracer::start_stream(const Config& config, SessionStream::Publish publi
   }
   if (!output) hits_.drop(SESSION_OUTPUT);
   if (!output) std::atomic_ref(object_.control().stream).store(0);
-  auto drain = Drain::start(object_, rings_.counters(),
-                            {.max_latency_ms = config.stream.max_latency_ms,
-                             .all_names = [this] { return metadata_.records(); }});
+  auto drain = Drain::start(object_, rings_.counters(), names_, config.stream.max_latency_ms);
   if (!drain) return propagate(drain);
   control_.start(std::move(*drain), metadata_.uuid(), std::move(publish_output));
   if (auto set = control_.set_budget(ring_budget(config)); !set) return set;

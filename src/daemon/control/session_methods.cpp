@@ -180,12 +180,12 @@ SessionControl::Publish publisher(const MethodTargets& t, const SessionOwner& ow
                                   uint32_t session) {
   if (owner.real_addresses)
     return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch, bool last) {
-      subscribers.publish(session, batch, last);
+      return subscribers.publish(session, batch, last);
     };
   const auto mask = std::make_shared<AddressMask>(t.access.pseudonyms(), t.tracer.schema);
   return
       [&subscribers = t.subscribers, session, mask](std::span<const PacketBytes> batch, bool last) {
-        subscribers.publish(session, mask->masked(batch), last);
+        return subscribers.publish(session, mask->masked(batch), last);
       };
 }
 

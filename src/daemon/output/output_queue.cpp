@@ -110,20 +110,19 @@ void OutputQueue::rotate() {
   trace_bytes_ = 0;
 }
 
-bool OutputQueue::push(std::span<const PacketBytes> batch) {
+OutputQueue::Pushed OutputQueue::push(std::span<const PacketBytes> batch) {
   const std::vector<PublishedPacket> packets(batch.begin(), batch.end());
   const BatchBytes bytes = bytes_of(packets);
   std::lock_guard lock(mutex_);
-  if (!open_) return false;
+  if (!open_) return Pushed::no_series;
   if (too_large_with(bytes)) rotate();
   const size_t before = packets_.queued_bytes();
   const bool names_fit = packets_.push_batch(packets, false);
-  if (!names_fit) names_lost_ = true;
   // Traces with few events must rotate too: their metadata stays in memory until the trace ends.
   trace_bytes_ += packets_.queued_bytes() - before;
   if (names_fit) trace_bytes_ += bytes.name_text - bytes.names;
   changed_.notify_all();
-  return true;
+  return names_fit ? Pushed::whole : Pushed::without_names;
 }
 
 void OutputQueue::push(Change change) {
@@ -176,11 +175,6 @@ OutputQueue::Discarded OutputQueue::discard() {
     for (const auto& [event, count] : packet.records()) discarded.records += count;
   }
   return discarded;
-}
-
-bool OutputQueue::names_lost() {
-  std::lock_guard lock(mutex_);
-  return std::exchange(names_lost_, false);
 }
 
 uint32_t OutputQueue::max_files() const {

@@ -82,9 +82,13 @@ class OutputQueue {
   [[nodiscard]] bool open() const;
   [[nodiscard]] bool rotates(std::span<const PacketBytes> batch) const;
 
-  // Queues a whole batch. Rotates the trace first if it would become too large. False: there is no
-  // series.
-  bool push(std::span<const PacketBytes> batch);
+  // Queues a whole batch. Rotates the trace first if it would become too large.
+  enum class Pushed {
+    no_series,
+    without_names,  // there was no room for them
+    whole,
+  };
+  Pushed push(std::span<const PacketBytes> batch);
   // The writer gets the change when its time has come, before a batch with a later watermark.
   void push(Change change);
   // The writer gets the reading after the batches that were complete when it was taken.
@@ -102,8 +106,6 @@ class OutputQueue {
   // Drops all packets up to where the series ends or moves.
   Discarded discard();
 
-  // True if metadata was dropped since the last call, because the queue was full.
-  bool names_lost();
   // The number of trace directories to keep.
   [[nodiscard]] uint32_t max_files() const;
   // Events dropped here so far, and bytes in the queue.
@@ -137,7 +139,6 @@ class OutputQueue {
   uint64_t trace_bytes_max_ = 0;
   uint64_t carried_bytes_ = 0;
   uint32_t max_files_ = 1;
-  bool names_lost_ = false;
 };
 
 }  // namespace ktraced

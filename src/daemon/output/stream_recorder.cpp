@@ -65,14 +65,16 @@ void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
 
 // Missed hits are read here, because this thread does not wait for the disk. A late reading would
 // be counted for all traces since the one before.
-void StreamRecorder::publish(std::span<const PacketBytes> batch) {
+bool StreamRecorder::publish(std::span<const PacketBytes> batch) {
   if (missed_are_due(batch)) {
     MissedReading reading = read_missed(facts_);
     missed_read_ns_ = reading.until_ns;
     queue_.push(std::move(reading));
   }
-  if (queue_.push(batch) || !has_events(batch) || !facts_.account) return;
-  if (auto* account = facts_.account()) account->give_up();
+  const auto pushed = queue_.push(batch);
+  if (pushed == OutputQueue::Pushed::no_series && has_events(batch) && facts_.account)
+    if (auto* account = facts_.account()) account->give_up();
+  return pushed != OutputQueue::Pushed::without_names;
 }
 
 bool StreamRecorder::missed_are_due(std::span<const PacketBytes> batch) const {
@@ -129,7 +131,6 @@ Result<> StreamRecorder::carry_out(OutputStep& step) {
 }
 
 void StreamRecorder::write(const PacketBytes& packet) {
-  if (queue_.names_lost()) series_->ask_for_names();
   auto view = PacketView::parse(*packet);
   if (!view) return series_->add_problem(view.error().message);
   persist([&] { return series_->take(*view, queue_.max_files()); });

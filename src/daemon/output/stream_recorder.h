@@ -50,8 +50,8 @@ class StreamRecorder {
   void end_trace() { queue_.end_trace(); }
   // Of its thread, as ktraced::set_realtime(). Main thread.
   [[nodiscard]] Result<> set_realtime(bool on);
-  // Adds one whole batch. Drain thread.
-  void publish(std::span<const PacketBytes> batch);
+  // Adds one whole batch. False: its names do not fit, as SessionStream::Publish. Drain thread.
+  bool publish(std::span<const PacketBytes> batch);
   // Records a config change at the current time. Main thread.
   void note_change(const SharedConfig& current_config);
   // Writes the queued packets and finishes the trace, or logs why that is not possible. Does not

@@ -6,6 +6,10 @@
 #include <ranges>
 #include <utility>
 
+#include "base/clock.h"
+#include "bpf/records.h"
+#include "trace/metadata/account_record.h"
+
 namespace ktraced {
 namespace {
 
@@ -31,6 +35,30 @@ std::vector<std::byte> make_head(PacketHeader header, const CountsById& lost, si
 
 void add(CountsById& to, const CountsById& from) {
   for (const auto& [event_id, count] : from) to[event_id] += count;
+}
+
+// The records of a metadata packet that are neither names nor say that names were lost: nobody can
+// bring about many of them who has no rights here.
+struct Sorted {
+  std::vector<std::byte> needed;
+  bool has_names = false;
+};
+
+Sorted sort_metadata(const PublishedPacket& packet) {
+  Sorted sorted;
+  const auto view = PacketView::parse(*packet.bytes());
+  if (!view) return sorted;
+  view->for_each_record([&](const RecordView& record) {
+    const uint16_t id = record.id();
+    if (id == METADATA_task || id == METADATA_slab_cache || id == METADATA_cgroup ||
+        id == METADATA_command || id == kLostNamesId) {
+      sorted.has_names = true;
+      return;
+    }
+    const auto bytes = record.bytes();
+    sorted.needed.insert(sorted.needed.end(), bytes.begin(), bytes.end());
+  });
+  return sorted;
 }
 
 uint64_t total(const CountsById& counts) {
@@ -78,10 +106,12 @@ void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
     items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_metadata()});
     account_of(items_.front()) += items_.front().size();
     if (packet.is_metadata() && last_names_.magic == 0) last_names_ = packet.header();
+    if (packet.is_metadata()) name_bytes_max_ += packet.size();
   }
 }
 
 bool SubscriberQueue::push_batch(std::span<const PublishedPacket> batch, bool last) {
+  bool names_fit = true;
   for (const PublishedPacket& packet : batch) {
     if (!packet.is_metadata()) {
       push_events(packet);
@@ -89,12 +119,61 @@ bool SubscriberQueue::push_batch(std::span<const PublishedPacket> batch, bool la
     }
     // Reports losses that no packet of this batch could carry. A queue that is still rather full
     // gets no loss packets: so these cannot accumulate, and the losses are reported later.
-    if (last || event_bytes_ <= event_bytes_max_ / 2) push_losses();
-    if (name_bytes_ + packet.size() > name_bytes_max_) return false;
-    last_names_ = packet.header();
-    append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = true});
+    if (last || event_bytes_ <= event_bytes_max_ / 2) report_lost_events();
+    names_fit = push_metadata(packet, last) && names_fit;
   }
-  return true;
+  return names_fit;
+}
+
+// A packet that is dropped as a whole was not needed: the watermark of a later one says more.
+bool SubscriberQueue::push_metadata(const PublishedPacket& packet, bool last) {
+  const PacketHeader& header = packet.header();
+  if (name_bytes_ + packet.size() <= name_bytes_max_) {
+    report_lost_names();
+    last_names_ = header;
+    append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = true});
+    return true;
+  }
+  Sorted sorted = sort_metadata(packet);
+  if (sorted.has_names) drop_names(header);
+  if (!last && name_bytes_ + sorted.needed.size() > 2 * name_bytes_max_) overflown_ = true;
+  if (overflown_ || (sorted.needed.empty() && !last)) return !sorted.has_names;
+  if (const auto lost = std::exchange(lost_names_, std::nullopt)) {
+    const auto record = lost_names_record(*lost);
+    sorted.needed.insert(sorted.needed.end(), record.begin(), record.end());
+  }
+  last_names_ = header;
+  push_records(header, sorted.needed);
+  return !sorted.has_names;
+}
+
+// They changed after the watermark before.
+void SubscriberQueue::drop_names(const PacketHeader& header) {
+  if (!lost_names_) lost_names_ = {.from = last_names_.timestamp_end, .until = 0};
+  lost_names_->until = std::max(lost_names_->from, header.timestamp_end);
+  last_dropped_names_ = header;
+}
+
+void SubscriberQueue::push_records(PacketHeader header, const std::vector<std::byte>& records) {
+  std::vector<std::byte> packet = make_head(header, {}, records.size());
+  packet.insert(packet.end(), records.begin(), records.end());
+  append({.head = std::move(packet), .packet = nullptr, .skip = 0, .names = true});
+}
+
+void SubscriberQueue::report_lost_names() {
+  const auto lost = std::exchange(lost_names_, std::nullopt);
+  if (!lost) return;
+  last_names_ = last_dropped_names_;
+  push_records(last_names_, lost_names_record(*lost));
+}
+
+void SubscriberQueue::end_because(std::string_view reason) {
+  const size_t kept = front_written_ != 0 ? 1 : 0;
+  for (; items_.size() > kept; items_.pop_back()) account_of(items_.back()) -= items_.back().size();
+  losses_.clear();
+  lost_names_.reset();
+  ++last_names_.packet_seq_num;
+  push_records(last_names_, end_record(reason, boottime_ns()));
 }
 
 void SubscriberQueue::push_events(const PublishedPacket& packet) {
@@ -142,6 +221,11 @@ void SubscriberQueue::report_losses(Losses& losses) {
 }
 
 void SubscriberQueue::push_losses() {
+  report_lost_events();
+  report_lost_names();
+}
+
+void SubscriberQueue::report_lost_events() {
   for (auto& [cpu, losses] : losses_) report_losses(losses);
 }
 

@@ -13,8 +13,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "trace/metadata/lost_names.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
@@ -46,18 +48,25 @@ class PublishedPacket {
 
 class SubscriberQueue {
  public:
-  // The limits in bytes: for event packets, and for metadata and loss packets.
+  // The limits in bytes: for event packets, and for metadata and loss packets. Metadata that is not
+  // names may take twice as much.
   SubscriberQueue(size_t event_bytes_max, size_t name_bytes_max)
       : event_bytes_max_(event_bytes_max), name_bytes_max_(name_bytes_max) {}
 
   // Puts packets before all others, regardless of the limits. Only before the first peek().
   void prepend(const std::vector<PacketBytes>& packets);
   // Queues a batch. Event packets that do not fit are dropped, and their events reported as lost
-  // later, at the latest in the `last` batch. False: even the metadata does not fit.
+  // later, at the latest in the `last` batch. So are names, with the time in which they changed.
+  // False: names were dropped.
   [[nodiscard]] bool push_batch(std::span<const PublishedPacket> batch, bool last);
+  // Metadata was dropped without which the events cannot be read.
+  [[nodiscard]] bool overflown() const { return overflown_; }
   // Queues the unreported losses as a separate batch, the last one.
   void push_end();
-  // Queues the unreported losses. More batches may follow.
+  // Drops everything but a packet that is partly written, and queues the reason why the stream ends
+  // here. Not between peek() and written().
+  void end_because(std::string_view reason);
+  // Queues the unreported losses, also those of names. More batches may follow.
   void push_losses();
 
   // Returns up to `parts.size()` pieces of the next bytes to write, about `bytes_max` at most. They
@@ -95,8 +104,13 @@ class SubscriberQueue {
   };
 
   void push_events(const PublishedPacket& packet);
+  bool push_metadata(const PublishedPacket& packet, bool last);
+  void push_records(PacketHeader header, const std::vector<std::byte>& records);
+  void drop_names(const PacketHeader& header);
+  void report_lost_names();
   void drop(const PublishedPacket& packet);
   void report_losses(Losses& losses);
+  void report_lost_events();
   void append(Item item);
   size_t& account_of(const Item& item);
 
@@ -108,6 +122,9 @@ class SubscriberQueue {
   size_t front_written_ = 0;           // bytes of the first item
   std::map<uint32_t, Losses> losses_;  // by CPU; only CPUs with losses
   PacketHeader last_names_{};
+  std::optional<LostNamesWindow> lost_names_;  // not reported yet
+  PacketHeader last_dropped_names_{};
+  bool overflown_ = false;
   uint64_t sent_packets_ = 0;
   uint64_t lost_events_ = 0;
 };

@@ -72,7 +72,7 @@ class Subscribers::Subscriber {
  public:
   SubscriberQueue queue;   // shared
   bool ended = false;      // shared: nothing more will be queued
-  bool overflown = false;  // shared: the metadata did not fit
+  bool overflown = false;  // shared: `ended` because metadata did not fit, and not reported yet
 };
 
 // A reader sends nothing more. It can only close its end.
@@ -160,20 +160,38 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
   remove_finished();  // may destroy `subscriber`
 }
 
-void Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch, bool last) {
+bool Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch, bool last) {
   std::vector<PublishedPacket> packets(batch.begin(), batch.end());
-  if (packets.empty()) return;
+  if (packets.empty()) return true;
+  bool names_fit = true;
   {
     std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(subscribers_, session, &Subscriber::session);
-    if (found == subscribers_.end() || found->ended) return;
-    found->overflown = !found->queue.push_batch(packets, last);
+    if (found == subscribers_.end() || found->ended) return true;
+    names_fit = found->queue.push_batch(packets, last);
+    found->overflown = found->queue.overflown();
     found->ended = last || found->overflown;
   }
   published_.notify();
+  return names_fit;
+}
+
+// What the reader leaves unread is dropped, but for the reason.
+void Subscribers::end_overflown() {
+  for (Subscriber& subscriber : subscribers_) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!std::exchange(subscriber.overflown, false)) continue;
+      subscriber.queue.end_because("its reader leaves too much unread");
+    }
+    spdlog::warn("pid {} does not read the stream: ending it", subscriber.peer().pid);
+    ++gone_.closed;
+    hooks_.finish(subscriber.session());
+  }
 }
 
 void Subscribers::write_all() {
+  end_overflown();
   for (Subscriber& subscriber : subscribers_)
     if (!subscriber.blocked()) subscriber.write(mutex_);
   remove_finished();
@@ -185,7 +203,7 @@ void Subscribers::remove_finished() {
     std::lock_guard lock(mutex_);
     for (auto next = subscribers_.begin(); next != subscribers_.end();) {
       auto it = next++;
-      if (it->broken() || it->overflown || (it->ended && it->queue.empty()))
+      if (it->broken() || (it->ended && !it->overflown && it->queue.empty()))
         finished.splice(finished.end(), subscribers_, it);
     }
   }
@@ -193,13 +211,8 @@ void Subscribers::remove_finished() {
   for (const Subscriber& gone : finished) {
     gone_.sent_packets += gone.queue.sent_packets();
     gone_.lost_events += gone.queue.lost_events();
-    if (gone.overflown) ++gone_.closed;
-    if (gone.overflown)
-      spdlog::warn("pid {} does not read the stream: {} bytes are waiting for it, closing it",
-                   gone.peer().pid, gone.queue.queued_bytes());
-    else
-      spdlog::debug("pid {} reads the stream no longer: {} packets sent, {} events lost",
-                    gone.peer().pid, gone.queue.sent_packets(), gone.queue.lost_events());
+    spdlog::debug("pid {} reads the stream no longer: {} packets sent, {} events lost",
+                  gone.peer().pid, gone.queue.sent_packets(), gone.queue.lost_events());
   }
   finished.clear();
   if (hooks_.on_gone) hooks_.on_gone();

@@ -25,7 +25,7 @@ namespace ktraced {
 
 struct SubscriberLimits {
   size_t event_bytes = 16U << 20;  // queued event packets of one subscriber
-  size_t name_bytes = 8U << 20;    // queued metadata and loss packets; above: closed
+  size_t name_bytes = 8U << 20;    // queued metadata and loss packets
 };
 
 // A subscriber, as listed.
@@ -43,7 +43,7 @@ struct SubscriberStatus {
 struct SubscriberTotals {
   uint64_t sent_packets = 0;
   uint64_t lost_events = 0;
-  uint64_t closed = 0;  // by the daemon, because their metadata did not fit
+  uint64_t closed = 0;  // by the daemon, because metadata other than names did not fit
 };
 
 // One subscriber for each session of a client.
@@ -81,8 +81,9 @@ class Subscribers {
 
   // Queues one whole batch of a session: event packets, then one metadata packet. Must be called
   // regularly, with a metadata packet alone if there were no events. A batch also carries losses
-  // that no later packet of their CPU could report. The `last` batch ends the stream. Thread-safe.
-  void publish(uint32_t session, std::span<const PacketBytes> batch, bool last = false);
+  // that no later packet of their CPU could report. The `last` batch ends the stream. False: the
+  // reader is too slow for its names, as SessionStream::Publish. Thread-safe.
+  bool publish(uint32_t session, std::span<const PacketBytes> batch, bool last = false);
 
   // The sessions whose readers had a role that these rules do not give them. Main thread.
   [[nodiscard]] std::vector<uint32_t> beyond(const AccessRules& rules) const;
@@ -100,6 +101,7 @@ class Subscribers {
   Subscribers(EventLoop& loop, Hooks hooks, SubscriberLimits limits);
   void on_io(Subscriber& subscriber, uint32_t events);
   void write_all();
+  void end_overflown();
   void remove_finished();
   bool write_the_rest();
 

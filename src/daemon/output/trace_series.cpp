@@ -226,11 +226,6 @@ void TraceSeries::add_first_names() {
   last_names_.clear();
 }
 
-void TraceSeries::ask_for_names() {
-  add_problem("names of threads were lost: the disk was too slow");
-  if (writer_) writer_->add_names(names_now());
-}
-
 // Adds each problem once: some occur repeatedly.
 void TraceSeries::add_problem(std::string problem) {
   if (std::ranges::find(problems_, problem) == problems_.end())

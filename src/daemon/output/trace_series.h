@@ -85,8 +85,6 @@ class TraceSeries {
   void skip(uint64_t until_ns, std::string_view why);
   // The next trace is created in another directory; after finish_trace() or give_up().
   void move_to(std::filesystem::path directory);
-  // Requests all names again, because some were lost.
-  void ask_for_names();
 
   // The name and size of the current trace; empty and 0 if there is none.
   [[nodiscard]] std::string name() const { return writer_ ? manifest_.name : ""; }

@@ -19,6 +19,7 @@ namespace ktraced {
 namespace {
 
 constexpr int kSoonMs = 1;
+constexpr uint64_t kCatchUpIntervalNs = 1'000'000'000;
 constexpr uint64_t kEverything = std::numeric_limits<uint64_t>::max();
 
 // Returns when every record with a time up to `ts` is in its ring.
@@ -29,30 +30,26 @@ void wait_for_late_records(uint64_t ts) {
 
 }  // namespace
 
-Drain::Drain(const BpfObject& object, Counters& counters, const Options& options)
+Drain::Drain(const BpfObject& object, Counters& counters, uint32_t max_latency_ms)
     : counters_(counters),
       control_(object.control()),
-      all_names_(options.all_names),
-      names_map_(object.map_fd("metadata_records")),
-      names_bytes_(object.map_capacity("metadata_records")),
-      wakeups_map_(object.map_fd("stream_wakeups")),
-      wakeups_bytes_(object.map_capacity("stream_wakeups")),
-      max_latency_ms_(static_cast<int>(options.max_latency_ms)) {}
+      max_latency_ms_(static_cast<int>(max_latency_ms)) {}
 
 Result<std::unique_ptr<Drain>> Drain::start(const BpfObject& object, Counters& counters,
-                                            const Options& options) {
-  std::unique_ptr<Drain> drain(new Drain(object, counters, options));
-  if (auto started = drain->start(); !started) return propagate(started);
+                                            const KernelNames& names, uint32_t max_latency_ms) {
+  std::unique_ptr<Drain> drain(new Drain(object, counters, max_latency_ms));
+  if (auto started = drain->start(object, names); !started) return propagate(started);
   drain->thread_ = std::thread([self = drain.get()] { self->run(); });
   ::pthread_setname_np(drain->thread_.native_handle(), "ktraced-drain");
   return drain;
 }
 
-Result<> Drain::start() {
-  auto names = RingReader::open(Fd(::dup(names_map_)), names_bytes_);
-  if (!names) return propagate(names);
-  names_ = std::make_unique<RingReader>(std::move(*names));
-  auto wakeups = RingReader::open(Fd(::dup(wakeups_map_)), wakeups_bytes_);
+Result<> Drain::start(const BpfObject& object, const KernelNames& names) {
+  auto follower = NameFollower::open(object, counters_, names);
+  if (!follower) return propagate(follower);
+  names_ = std::make_unique<NameFollower>(std::move(*follower));
+  auto wakeups = RingReader::open(Fd(::dup(object.map_fd("stream_wakeups"))),
+                                  object.map_capacity("stream_wakeups"));
   if (!wakeups) return propagate(wakeups);
   wakeups_ = std::make_unique<RingReader>(std::move(*wakeups));
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
@@ -146,7 +143,7 @@ Result<> Drain::open(std::unique_ptr<SessionStream> stream, const LostByCpu* res
     else
       stream->begin();
     if (streams_.empty()) {
-      if (resume == nullptr) names_->release(names_->produced());
+      names_->begin(resume != nullptr);
       std::atomic_ref(control_.stream).store(1);
     }
     streams_[stream->rings().session()] = std::move(stream);
@@ -161,6 +158,7 @@ void Drain::close(uint32_t session, Last last, std::span<const std::byte> record
     if (last != Last::nothing && stream.flowing()) {
       if (last == Last::leave) wait_for_late_records(now);
       collect_names();
+      if (stream.behind_since()) catch_up();
       stream.add_names(records);
       stream.publish(kEverything, now, true);
     }
@@ -249,16 +247,22 @@ const StreamRings* Drain::rings(uint32_t session) const {
 // The names go to all readers.
 void Drain::collect_names() {
   if (streams_.empty()) return;
-  std::vector<std::byte> records;
-  if (const uint64_t dropped = counters_.names_dropped(); dropped != names_dropped_) {
-    names_dropped_ = dropped;
-    records = all_names_();
-  }
-  const uint64_t end = names_->read(
-      names_->consumed(), names_->produced(),
-      [&](uint64_t, auto bytes) { records.insert(records.end(), bytes.begin(), bytes.end()); });
-  names_->release(end);
-  for (const auto& [session, stream] : streams_) stream->add_names(records);
+  const NameChanges changes = names_->take();
+  for (const auto& [session, stream] : streams_) stream->add_names(changes);
+  if (boottime_ns() >= caught_up_ns_ + kCatchUpIntervalNs) catch_up();
+}
+
+// Sends what readers lack of the names.
+void Drain::catch_up() {
+  std::optional<uint64_t> oldest;
+  for (const auto& [session, stream] : streams_)
+    if (const auto since = stream->behind_since())
+      oldest = std::min(*since, oldest.value_or(*since));
+  if (!oldest) return;
+  const std::vector<std::byte> records = names_->last_since(*oldest);
+  for (const auto& [session, stream] : streams_)
+    if (stream->behind_since()) stream->catch_up(records);
+  caught_up_ns_ = boottime_ns();
 }
 
 }  // namespace ktraced

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "daemon/runtime/failure_barrier.h"
+#include "daemon/stream/name_follower.h"
 #include "daemon/stream/session_stream.h"
 #include "kernel/programs/bpf_object.h"
 
@@ -24,14 +25,9 @@ namespace ktraced {
 // blocks without a timer while there is no reader.
 class Drain {
  public:
-  struct Options {
-    uint32_t max_latency_ms = 100;
-    std::function<std::vector<std::byte>()> all_names;  // called when metadata records were lost
-  };
-
   // Everything referred to must outlive this. Fails with ExitCode::os.
   static Result<std::unique_ptr<Drain>> start(const BpfObject& object, Counters& counters,
-                                              const Options& options);
+                                              const KernelNames& names, uint32_t max_latency_ms);
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
   ~Drain();
@@ -76,26 +72,22 @@ class Drain {
   [[nodiscard]] const StreamRings* rings(uint32_t session) const;
 
  private:
-  Drain(const BpfObject& object, Counters& counters, const Options& options);
-  Result<> start();
+  Drain(const BpfObject& object, Counters& counters, uint32_t max_latency_ms);
+  Result<> start(const BpfObject& object, const KernelNames& names);
   void run();
   [[nodiscard]] int timeout() const;
   void carry_out_requests();
   void call(uint32_t session, const std::function<void(SessionStream& stream)>& task);
   Result<> watch(const SessionStream& stream);
   void collect_names();
+  void catch_up();
 
   Counters& counters_;
   struct control& control_;
-  std::function<std::vector<std::byte>()> all_names_;
-  int names_map_;
-  size_t names_bytes_;
-  int wakeups_map_;
-  size_t wakeups_bytes_;
-  std::unique_ptr<RingReader> names_;
+  std::unique_ptr<NameFollower> names_;
   std::unique_ptr<RingReader> wakeups_;  // of rings in the arena; its content does not matter
-  uint64_t names_dropped_ = 0;
-  uint64_t late_before_ = 0;  // of streams that have ended
+  uint64_t caught_up_ns_ = 0;            // time of the last catch_up()
+  uint64_t late_before_ = 0;             // of streams that have ended
   int max_latency_ms_;
   // By session. Changed only while the other thread waits, so that it may read the keys.
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;

@@ -2,7 +2,9 @@
 #include "daemon/stream/session_stream.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <string_view>
 
 #include "base/clock.h"
 
@@ -13,12 +15,21 @@ namespace {
 // of it has been read.
 constexpr uint64_t kStepBytes = 64U << 10;
 
+// Names that wait for the first batch: attaching programs can take minutes.
+constexpr size_t kNamesMaxBytes = 8U << 20;
+constexpr size_t kSentMax = 65536;
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 SessionStream::SessionStream(StreamRings rings, Counters& counters, Options options)
     : rings_(std::move(rings)), counters_(counters), options_(std::move(options)) {}
 
 void SessionStream::make_cpus(uint64_t start) {
+  names_taken_ns_ = boottime_ns();
   cpus_.clear();
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
     cpus_.emplace_back(options_.uuid, counters_, rings_.session(), cpu, start);
@@ -56,24 +67,73 @@ void SessionStream::add_names(std::span<const std::byte> records) {
   names_.insert(names_.end(), records.begin(), records.end());
 }
 
+void SessionStream::add_names(const NameChanges& changes) {
+  if (changes.lost || names_.size() + changes.records.size() > kNamesMaxBytes)
+    return lose_names(changes.window);
+  if (changes.behind) fall_behind(changes.window.from);
+  add_names(changes.records);
+}
+
+void SessionStream::lose_names(const LostNamesWindow& window) {
+  if (!lost_names_) lost_names_ = window;
+  lost_names_->until = window.until;
+  fall_behind(window.from);
+}
+
+void SessionStream::fall_behind(uint64_t since) {
+  behind_since_ = std::min(since, behind_since_.value_or(since));
+}
+
+// Names of caches and control groups have no time.
+void SessionStream::catch_up(std::span<const std::byte> records) {
+  caught_up_from_ = std::exchange(behind_since_, std::nullopt);
+  if (sent_.size() > kSentMax) sent_.clear();
+  while (!records.empty()) {
+    const RecordView record(records.data());
+    const auto bytes = records.first(record.bytes().size());
+    records = records.subspan(bytes.size());
+    if (record.id() == METADATA_task ||
+        sent_.insert(std::hash<std::string_view>()(text_of(bytes))).second)
+      add_names(bytes);
+  }
+}
+
 void SessionStream::announce(std::span<const std::byte> records) {
   for (const PacketBytes& packet :
-       build_metadata_packets(options_.uuid, metadata_sequence_, watermark_, records))
-    options_.publish(std::span(&packet, 1), false);
+       build_metadata_packets(options_.uuid, metadata_sequence_,
+                              {.before = watermark_, .complete_until = watermark_}, records))
+    static_cast<void>(options_.publish(std::span(&packet, 1), false));
 }
 
 void SessionStream::publish(uint64_t until, uint64_t watermark, bool last) {
+  const uint64_t now = boottime_ns();
+  if (const auto lost = std::exchange(lost_names_, std::nullopt))
+    add_names(lost_names_record(*lost));
   std::vector<PacketBytes> packets;
   for (auto& [number, ring] : rings_.rings()) drain_cpu(ring, cpus_[number]);
   for (Cpu& cpu : cpus_) {
     if (!rings_.rings().contains(cpu.number)) cpu.builder.lose(cpu.losses.unreported());
     cpu.builder.take(until, packets);
   }
+  // The last metadata packet comes last: with those before it, it names everything that the events
+  // refer to.
+  auto names = build_metadata_packets(options_.uuid, metadata_sequence_,
+                                      {.before = watermark_, .complete_until = watermark},
+                                      std::exchange(names_, {}));
   watermark_ = watermark;
-  // The metadata packet comes last, so that it names everything that the events refer to.
-  packets.push_back(build_metadata_packet(options_.uuid, metadata_sequence_++, watermark_,
-                                          std::exchange(names_, {})));
-  options_.publish(packets, last);
+  packets.insert(packets.begin(), names.begin(), std::prev(names.end()));
+  packets.push_back(std::move(names.back()));
+  note_names_taken(options_.publish(packets, last), now);
+}
+
+void SessionStream::note_names_taken(bool taken, uint64_t now) {
+  const auto caught_up_from = std::exchange(caught_up_from_, std::nullopt);
+  if (taken) {
+    names_taken_ns_ = now;
+    return;
+  }
+  fall_behind(std::min(names_taken_ns_, caught_up_from.value_or(names_taken_ns_)));
+  sent_.clear();
 }
 
 void SessionStream::release(StreamRing& ring, uint32_t cpu, uint64_t to) {

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "daemon/stream/name_follower.h"
 #include "kernel/rings/counters.h"
 #include "kernel/rings/stream_account.h"
 #include "kernel/rings/stream_rings.h"
@@ -18,12 +21,14 @@
 namespace ktraced {
 
 // Empties the rings in batches. A batch is event packets followed by one metadata packet. The
-// timestamp_end of the metadata packet is the watermark: everything before it has been sent.
+// timestamp_end of the metadata packet is the watermark: everything before it has been sent. If one
+// packet cannot hold the metadata, batches without events come before.
 // Belongs to the drain thread, except for the functions marked otherwise.
 class SessionStream {
  public:
-  // `last`: the stream ends with this batch.
-  using Publish = std::function<void(std::span<const PacketBytes> batch, bool last)>;
+  // `last`: the stream ends with this batch. False: there is no room for its names, and the time in
+  // which they changed will be reported as lost.
+  using Publish = std::function<bool(std::span<const PacketBytes> batch, bool last)>;
 
   struct Options {
     Uuid uuid{};
@@ -46,8 +51,16 @@ class SessionStream {
   // True if a batch was requested and not published yet.
   [[nodiscard]] bool requested() const { return watermark_ < requested_.load(); }
 
-  // Adds metadata records, which the next batch will have.
+  // Adds metadata records, which the next batch will have. If names are lost, it will say so.
   void add_names(std::span<const std::byte> records);
+  void add_names(const NameChanges& changes);
+  // Since when its reader lacks names; nothing: it has all, or cannot get them yet. ns,
+  // CLOCK_BOOTTIME.
+  [[nodiscard]] std::optional<uint64_t> behind_since() const {
+    return flowing() ? behind_since_ : std::nullopt;
+  }
+  // `records`: as of NameFollower::last_since() of that time or an earlier one.
+  void catch_up(std::span<const std::byte> records);
   // Publishes metadata records at once, without advancing the watermark.
   void announce(std::span<const std::byte> records);
   // Publishes a batch of everything up to `until`. All records up to `watermark` have then been
@@ -79,6 +92,9 @@ class SessionStream {
     std::deque<std::pair<uint64_t, std::vector<Lost>>> pending;
   };
 
+  void fall_behind(uint64_t since);
+  void lose_names(const LostNamesWindow& window);
+  void note_names_taken(bool taken, uint64_t now);
   void make_cpus(uint64_t start);
   void begin_account(const LostByCpu& known_lost);
   void drain_cpu(StreamRing& ring, Cpu& cpu);
@@ -90,8 +106,13 @@ class SessionStream {
   StreamRings rings_;
   Counters& counters_;
   Options options_;
-  std::vector<Cpu> cpus_;  // by number
-  std::vector<std::byte> names_;
+  std::vector<Cpu> cpus_;                      // by number
+  std::vector<std::byte> names_;               // for the next batch
+  std::optional<LostNamesWindow> lost_names_;  // to be reported in the next batch
+  std::optional<uint64_t> behind_since_;
+  std::optional<uint64_t> caught_up_from_;  // in the next batch
+  uint64_t names_taken_ns_ = 0;             // the reader has the names until then
+  std::unordered_set<size_t> sent_;  // hashes of names of caches and control groups of catch_up()
   uint64_t metadata_sequence_ = 0;
   uint64_t watermark_ = 0;  // timestamp_end of the last batch
   std::atomic<uint64_t> requested_{0};

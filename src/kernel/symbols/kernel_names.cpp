@@ -137,12 +137,12 @@ void KernelNames::add_cgroup(uint64_t id, const std::string& path) const {
   bpf_map_update_elem(cgroups_map_, &id, &info, BPF_NOEXIST);
 }
 
-std::vector<std::byte> KernelNames::all() const {
+std::vector<std::byte> KernelNames::all(uint64_t ns) const {
   std::vector<std::byte> out;
   const uint64_t checked = std::atomic_ref(control_.names_checked).load();
   for_each_element<uint32_t, task_info>(tasks_map_, [&](uint32_t tid, const task_info& info) {
-    append_task(out, tid, info);
-    if (info.seen < checked) append_task(out, tid, {.since = checked});
+    if (info.since >= ns) append_task(out, tid, info);
+    if (info.seen < checked && checked >= ns) append_task(out, tid, {.since = checked});
   });
   for_each_element<uint64_t, cache_info>(caches_map_, [&](uint64_t key, const cache_info& info) {
     rec_metadata_slab_cache r{};
@@ -156,7 +156,7 @@ std::vector<std::byte> KernelNames::all() const {
   return out;
 }
 
-KernelNames::History KernelNames::history(uint64_t ns) const {
+KernelNames::History KernelNames::changes(uint64_t ns) const {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t size = (NAME_CHANGES_MAX * sizeof(name_change) + page - 1) / page * page;
   History history;
@@ -166,6 +166,11 @@ KernelNames::History KernelNames::history(uint64_t ns) const {
                 history);
   else
     history.complete_since = boottime_ns();
+  return history;
+}
+
+KernelNames::History KernelNames::history(uint64_t ns) const {
+  History history = changes(ns);
   const std::vector<std::byte> last = all();
   history.records.insert(history.records.end(), last.begin(), last.end());
   return history;

@@ -31,14 +31,17 @@ class KernelNames {
 
   // All known names as metadata records (rec_metadata_task, rec_metadata_slab_cache,
   // rec_metadata_cgroup), one after another. A thread's record has the time since when it has this
-  // name. A record with process 0 and an empty name means that the thread has ended.
-  [[nodiscard]] std::vector<std::byte> all() const;
+  // name. A record with process 0 and an empty name means that the thread has ended. Threads that
+  // have had their names since before `ns` are left out.
+  [[nodiscard]] std::vector<std::byte> all(uint64_t ns = 0) const;
 
   struct History {
     std::vector<std::byte> records;
     uint64_t complete_since = 0;  // ns, CLOCK_BOOTTIME; some changes before it are unknown
   };
-  // The records of all(), after the names that threads had before and after each change since `ns`.
+  // The names that threads had before and after each change since `ns`.
+  [[nodiscard]] History changes(uint64_t ns) const;
+  // The records of changes(), and then those of all().
   [[nodiscard]] History history(uint64_t ns) const;
 
  private:

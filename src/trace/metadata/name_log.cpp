@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace ktraced {
 namespace {
@@ -82,6 +83,8 @@ void NameLog::add(std::span<const std::byte> records) {
       if (const auto cgroup =
               read_record<rec_metadata_cgroup>(view, offsetof(rec_metadata_cgroup, path)))
         cgroups_[cgroup->cgroup] = *cgroup;
+    } else if (const auto lost = lost_names_of(view)) {
+      lost_.add(*lost);
     } else if (auto command = command_of(view)) {
       CommandLine& last = commands_[{command->pid, command->start_ns}];
       if (last.read_ns <= command->read_ns) last = std::move(*command);
@@ -90,20 +93,25 @@ void NameLog::add(std::span<const std::byte> records) {
   }
 }
 
+// Beyond the limit a thread gets one more entry, which then changes. So there are never more of
+// them than that limit and twice the thread ids of the machine.
 void NameLog::add_task(const rec_metadata_task& task) {
-  auto [newest, is_new] = newest_.try_emplace(task.h.tid, tasks_.size());
-  if (!is_new && same_identity(tasks_[newest->second], task)) {
-    rec_metadata_task& known = tasks_[newest->second];
+  auto [found, is_new] = newest_.try_emplace(task.h.tid, Newest{.index = tasks_.size()});
+  Newest& newest = found->second;
+  if (!is_new && same_identity(tasks_[newest.index], task)) {
+    rec_metadata_task& known = tasks_[newest.index];
     known.h.ts = std::min(known.h.ts, task.h.ts);
     if (known.parent == 0) known.parent = task.parent;
     return;
   }
-  // The last name may be reported again after older ones.
-  if (!is_new && task.h.ts < tasks_[newest->second].h.ts) {
-    tasks_.push_back(task);
+  if (!is_new && tasks_.size() >= max_tasks_ && std::exchange(newest.changes, true)) {
+    rec_metadata_task& last = tasks_[newest.index];
+    lost_.add({.from = std::min(last.h.ts, task.h.ts), .until = std::max(last.h.ts, task.h.ts)});
+    if (task.h.ts >= last.h.ts) last = task;
     return;
   }
-  newest->second = tasks_.size();
+  // The last name may be reported again after older ones.
+  if (is_new || task.h.ts >= tasks_[newest.index].h.ts) newest.index = tasks_.size();
   tasks_.push_back(task);
 }
 
@@ -113,7 +121,7 @@ std::vector<std::byte> NameLog::last() const {
     const auto bytes = std::as_bytes(std::span(&name, 1));
     records.insert(records.end(), bytes.begin(), bytes.end());
   };
-  for (const auto& [tid, index] : newest_) append(tasks_[index]);
+  for (const auto& [tid, newest] : newest_) append(tasks_[newest.index]);
   for (const auto& [address, cache] : caches_) append(cache);
   for (const auto& [id, cgroup] : cgroups_) append(cgroup);
   return records;

@@ -153,16 +153,17 @@ PacketBytes build_metadata_packet(const Uuid& uuid, uint64_t sequence, uint64_t 
 }
 
 std::vector<PacketBytes> build_metadata_packets(const Uuid& uuid, uint64_t& sequence,
-                                                uint64_t complete_until,
+                                                const Watermarks& watermarks,
                                                 std::span<const std::byte> records) {
   std::vector<PacketBytes> packets;
   do {
     size_t bytes = 0;
     while (bytes < records.size() && bytes < PacketBuilder::kTargetBytes)
       bytes += RecordView(records.data() + bytes).bytes().size();
-    packets.push_back(
-        build_metadata_packet(uuid, sequence++, complete_until, records.first(bytes)));
+    const auto piece = records.first(bytes);
     records = records.subspan(bytes);
+    packets.push_back(build_metadata_packet(
+        uuid, sequence++, records.empty() ? watermarks.complete_until : watermarks.before, piece));
   } while (!records.empty());
   return packets;
 }

@@ -71,14 +71,19 @@ class PacketBuilder {
 };
 
 // A packet of metadata records, which ends a batch: `records` is their concatenation,
-// `complete_until` the watermark up to which all events have been sent.
+// `complete_until` the watermark up to which all events have been sent. They must fit.
 [[nodiscard]] PacketBytes build_metadata_packet(const Uuid& uuid, uint64_t sequence,
                                                 uint64_t complete_until,
                                                 std::span<const std::byte> records);
-// Metadata records in as many packets of build_metadata_packet() as needed, at least one;
+// However many metadata records in packets that each reader accepts, at least one. The last has the
+// watermark `complete_until`, the others, which come before the events, that of the batch before.
 // `sequence` is that of the next packet, before and after.
+struct Watermarks {
+  uint64_t before = 0;
+  uint64_t complete_until = 0;
+};
 [[nodiscard]] std::vector<PacketBytes> build_metadata_packets(const Uuid& uuid, uint64_t& sequence,
-                                                              uint64_t complete_until,
+                                                              const Watermarks& watermarks,
                                                               std::span<const std::byte> records);
 
 }  // namespace ktraced

@@ -120,6 +120,23 @@ TEST(RecordSession, EndsWhenItsClientIsKilled) {
   EXPECT_TRUE(eventually([&] { return session().is_null(); }));
 }
 
+TEST(RecordSession, SaysThatTheDaemonWasStoppedAsAStreamDoes) {
+  Daemon daemon(flight_of_numbered_calls());
+  const std::string path = daemon.directory() / "recording";
+  Process recording(daemon.ctl_command({"record", "-o", path})),
+      stream(daemon.ctl_command({"stream"}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  ASSERT_TRUE(reaches([&] { return daemon.call("status")["subscribers"].size(); }, 2));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  for (Process* client : {&recording, &stream}) {
+    const Finished finished = client->wait();
+    EXPECT_EQ(finished.exit_code, 69);
+    EXPECT_THAT(finished.err, HasSubstr("ktraced has ended the stream: it was stopped"));
+  }
+  EXPECT_THAT(manifest_of(path)["incomplete_because"].dump(),
+              HasSubstr("ktraced has ended the stream: it was stopped"));
+}
+
 TEST(RecordSession, SaysThatTheDaemonWasKilledAsAStreamDoes) {
   Daemon daemon(flight_of_numbered_calls());
   const std::string path = daemon.directory() / "recording";
@@ -131,7 +148,7 @@ TEST(RecordSession, SaysThatTheDaemonWasKilledAsAStreamDoes) {
   for (Process* client : {&recording, &stream}) {
     const Finished finished = client->wait();
     EXPECT_EQ(finished.exit_code, 69);
-    EXPECT_THAT(finished.err, HasSubstr("ktraced has ended the stream"));
+    EXPECT_THAT(finished.err, HasSubstr("the stream breaks off: ktraced has died"));
   }
   EXPECT_EQ(manifest_of(path)["complete"], false);
   daemon.start();

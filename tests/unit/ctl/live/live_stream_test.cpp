@@ -186,7 +186,7 @@ TEST_F(LiveStream, ShowsLossesForEverySelectionOfTasks) {
   EXPECT_EQ(totals_.lost, 5U);
 }
 
-TEST_F(LiveStream, ReportsGarbageAndTruncationAsDataErrors) {
+TEST_F(LiveStream, ReportsGarbageAsDataErrorAndAnEndWithinAPacketAsUnavailable) {
   auto end = run([&](Peer& peer) { peer.write(std::string(500, 'x')); });
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().code, ExitCode::data);
@@ -195,8 +195,8 @@ TEST_F(LiveStream, ReportsGarbageAndTruncationAsDataErrors) {
     peer.write(std::span(packet).first(packet.size() - 1));
   });
   ASSERT_FALSE(end);
-  EXPECT_EQ(end.error().code, ExitCode::data);
-  EXPECT_THAT(end.error().message, HasSubstr("in the middle of a packet"));
+  EXPECT_EQ(end.error().code, ExitCode::unavailable);
+  EXPECT_THAT(end.error().message, HasSubstr("the stream breaks off: ktraced has died"));
 }
 
 TEST_F(LiveStream, KeepsPacketsThatArriveWithTheAnswer) {

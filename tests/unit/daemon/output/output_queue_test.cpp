@@ -230,11 +230,12 @@ TEST(OutputQueue, ReportsNamesThatDidNotFit) {
   FakeDrain drain(1, 1);
   OutputQueue queue(1U << 20, 100);
   queue.begin(begin_at(0));
-  queue.push(drain.batch(0));
-  EXPECT_FALSE(queue.names_lost());
-  queue.push(drain.batch(0));
-  EXPECT_TRUE(queue.names_lost());
-  EXPECT_FALSE(queue.names_lost());
+  EXPECT_EQ(queue.push(drain.batch(0)), OutputQueue::Pushed::whole);
+  const auto name = test::task_name(7, 1, 7, "x");
+  const std::vector<PacketBytes> batch = {build_metadata_packet(Uuid{}, 9, 1, name)};
+  EXPECT_EQ(queue.push(batch), OutputQueue::Pushed::without_names);
+  queue.end();
+  EXPECT_EQ(queue.push(batch), OutputQueue::Pushed::no_series);
 }
 
 TEST(OutputQueue, WakesTheThreadThatWaitsForTheNextStep) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/output/subscriber_queue.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/metadata/account_record.h"
+#include "trace/metadata/event_records.h"
 #include "unit/daemon/output/fake_drain.h"
+#include "unit/support/packets.h"
 
 namespace ktraced {
 namespace {
@@ -90,16 +94,97 @@ TEST(SubscriberQueue, IsBounded) {
   FakeDrain drain(4, 4);
   constexpr size_t kEvents = 100'000, kNames = 20'000;
   SubscriberQueue queue(kEvents, kNames);
-  bool room = true;
-  int matches = 0;
-  for (; room && matches < 100'000; ++matches) {
-    room = queue.push_batch(published(drain.batch(500)), false);
+  for (int i = 0; i < 2'000; ++i) {  // a metadata packet takes 80 bytes
+    EXPECT_TRUE(queue.push_batch(published(drain.batch(500)), false)) << "it has no names";
     // Slightly more than the limit: packet headers with losses, and losses reported with the last
     // names.
     ASSERT_LT(queue.queued_bytes(), kEvents + kNames + 4 * 500);
   }
-  EXPECT_FALSE(room);
-  EXPECT_GT(matches, 200);  // a metadata packet takes 80 bytes
+  EXPECT_FALSE(queue.overflown());
+}
+
+// A batch without events.
+std::vector<PublishedPacket> metadata(uint64_t sequence, uint64_t until,
+                                      const std::vector<std::byte>& records) {
+  return published({build_metadata_packet(Uuid{1}, sequence, until, records)});
+}
+
+// The metadata records that a reader gets.
+struct Received {
+  std::vector<uint32_t> tids;
+  std::vector<LostNamesWindow> lost;
+  std::vector<std::string> ends;
+  size_t others = 0;
+
+  explicit Received(SubscriberQueue& queue) {
+    while (const PacketBytes packet = queue.take())
+      PacketView::parse(*packet).value().for_each_record([&](const RecordView& record) {
+        const auto window = lost_names_of(record);
+        const auto end = end_reason_of(record);
+        if (record.id() == METADATA_task)
+          tids.push_back(record.tid());
+        else if (window)
+          lost.push_back(*window);
+        else if (end)
+          ends.push_back(*end);
+        else
+          ++others;
+      });
+  }
+};
+
+TEST(SubscriberQueue, LosesNamesThatDoNotFitAndSaysWhen) {
+  SubscriberQueue queue(1000, 200);
+  EXPECT_TRUE(queue.push_batch(metadata(1, 100, test::task_name(7, 90, 7, "first")), false));
+  for (uint64_t i = 2; i < 1000; ++i) {
+    const auto records = i % 2 == 0 ? test::task_name(8, i, 8, "lost")
+                                    : lost_names_record({.from = 100 * i - 50, .until = 100 * i});
+    EXPECT_FALSE(queue.push_batch(metadata(i, 100 * i, records), false));
+  }
+  EXPECT_LE(queue.queued_bytes(), 200U);
+  Received before(queue);
+  EXPECT_THAT(before.tids, testing::ElementsAre(7));
+  EXPECT_THAT(before.lost, testing::IsEmpty());
+  EXPECT_TRUE(queue.push_batch(metadata(1000, 100'000, {}), false));
+  EXPECT_THAT(Received(queue).lost,
+              testing::ElementsAre(LostNamesWindow{.from = 100, .until = 99'900}));
+}
+
+TEST(SubscriberQueue, SaysWithTheLastBatchThatNamesAreLost) {
+  SubscriberQueue queue(1000, 100);
+  const auto account = account_record({}, 5);
+  EXPECT_TRUE(queue.push_batch(metadata(1, 100, {}), false));
+  EXPECT_FALSE(queue.push_batch(metadata(2, 200, test::task_name(8, 1, 8, "lost")), false));
+  EXPECT_TRUE(queue.push_batch(metadata(3, 300, account), true));
+  const Received received(queue);
+  EXPECT_EQ(received.others, 1U) << "the account";
+  EXPECT_THAT(received.lost, testing::ElementsAre(LostNamesWindow{.from = 100, .until = 200}));
+}
+
+TEST(SubscriberQueue, KeepsMetadataThatIsNotNamesUpToALimit) {
+  SubscriberQueue queue(1000, 10'000);
+  const auto config = config_record({{"state", "running"}}, 5);
+  auto both = test::task_name(8, 1, 8, "lost");
+  both.insert(both.end(), config.begin(), config.end());
+  size_t pushed = 0;
+  for (; !queue.overflown() && pushed < 1000; ++pushed)
+    static_cast<void>(queue.push_batch(metadata(pushed, 100 + pushed, both), false));
+  EXPECT_TRUE(queue.overflown());
+  EXPECT_LE(queue.queued_bytes(), 2U * 10'000 + both.size() + 200);
+  const Received received(queue);
+  EXPECT_EQ(received.others, pushed - 1);
+  EXPECT_LT(received.tids.size(), received.others);
+}
+
+TEST(SubscriberQueue, EndsWithAReasonAfterThePacketThatIsPartlyWritten) {
+  SubscriberQueue queue(1000, 10'000);
+  for (uint32_t i = 1; i <= 3; ++i)
+    EXPECT_TRUE(queue.push_batch(metadata(i, 100 * i, test::task_name(i, 1, 1, "x")), false));
+  queue.written(5);
+  queue.end_because("enough");
+  const Received received(queue);
+  EXPECT_THAT(received.tids, testing::ElementsAre(1));
+  EXPECT_THAT(received.ends, testing::ElementsAre("enough"));
 }
 
 TEST(SubscriberQueue, AlwaysHasRoomForTheFirstPackets) {

@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
+#include "trace/metadata/account_record.h"
 #include "unit/daemon/output/fake_drain.h"
 #include "unit/support/never.h"
+#include "unit/support/packets.h"
 
 namespace ktraced {
 namespace {
@@ -188,17 +192,57 @@ TEST_F(SubscribersTest, RemovesADisconnectedReaderWithoutASignal) {
   EXPECT_EQ(count(), 0U);
 }
 
-TEST_F(SubscribersTest, ClosesAReaderThatNeverReadsWhenNamesOverflow) {
+TEST_F(SubscribersTest, KeepsAReaderThatNeverReadsWithinItsLimits) {
   create({.event_bytes = 100'000, .name_bytes = 10'000});
   Fd reader = subscribe();
   FakeDrain drain(4, 6);
-  for (int i = 0; i < 10'000 && count() > 0; ++i) {
+  const auto name = test::task_name(7, 1, 7, "x");
+  bool names_fit = true;
+  for (uint64_t i = 0; i < 2'000; ++i) {
     publish(drain.batch(500));
+    const PacketBytes names = build_metadata_packet(Uuid{1, 2, 3}, i, 0, name);
+    names_fit = subscribers->publish(kSession, std::span(&names, 1));
     turn();
     for (const auto& one : subscribers->status()) ASSERT_LT(one.queued_bytes, 120'000U);
   }
-  EXPECT_EQ(count(), 0U);
+  EXPECT_FALSE(names_fit);
+  EXPECT_EQ(count(), 1U);
+  EXPECT_EQ(subscribers->totals().closed, 0U);
+}
+
+TEST_F(SubscribersTest, EndsWithAReasonWhenMetadataOtherThanNamesDoesNotFit) {
+  create({.event_bytes = 100'000, .name_bytes = 10'000});
+  Fd reader = subscribe();
+  const std::vector<std::byte> account = account_record({}, 5);
+  for (uint64_t i = 0; i < 100'000 && requests.empty(); ++i) {
+    const PacketBytes packet = build_metadata_packet(Uuid{1, 2, 3}, i, 0, account);
+    subscribers->publish(kSession, std::span(&packet, 1));
+    turn();
+  }
+  EXPECT_EQ(requests, (std::vector<uint32_t>{kSession})) << "its session has ended";
   EXPECT_EQ(subscribers->totals().closed, 1U);
+  std::vector<std::byte> received;
+  for (int i = 0; i < 100'000 && count() > 0; ++i) {
+    std::array<std::byte, 4096> bytes;
+    const ssize_t got = ::recv(reader.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got > 0) received.insert(received.end(), bytes.begin(), bytes.begin() + got);
+    turn();
+  }
+  EXPECT_EQ(count(), 0U);
+  for (ssize_t got = 1; got > 0;) {
+    std::array<std::byte, 4096> bytes;
+    got = ::recv(reader.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got > 0) received.insert(received.end(), bytes.begin(), bytes.begin() + got);
+  }
+  std::optional<std::string> reason;
+  std::span<const std::byte> rest = received;
+  while (!rest.empty()) {
+    const auto packet = PacketView::parse(rest);
+    ASSERT_TRUE(packet) << packet.error().message;
+    packet->for_each_record([&](const RecordView& record) { reason = end_reason_of(record); });
+    rest = rest.subspan(packet->bytes().size());
+  }
+  EXPECT_EQ(reason, "its reader leaves too much unread");
 }
 
 TEST_F(SubscribersTest, IgnoresDataFromReaders) {

@@ -109,7 +109,7 @@ TEST_F(Barrier, OutputThreadContinuesWithoutASeriesThatCannotBegin) {
   StreamRecorder recorder(facts);
   recorder.apply(StreamOutput{.directory = "/dev/null/none"});
   uint64_t sequence = 0;
-  const auto names = build_metadata_packets(Uuid{}, sequence, 1, {});
+  const auto names = build_metadata_packets(Uuid{}, sequence, {}, {});
   recorder.publish(names);
   recorder.apply(std::nullopt);
   recorder.finish();  // returns

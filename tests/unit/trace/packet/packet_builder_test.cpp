@@ -165,5 +165,22 @@ TEST(MetadataPacket, HasAWatermarkAndRecords) {
   EXPECT_EQ(numbers({packet}), (std::vector<uint64_t>{6}));
 }
 
+TEST(MetadataPackets, AreReadHoweverManyRecordsThereAre) {
+  std::vector<std::byte> records;
+  uint64_t count = 0;
+  for (; records.size() < 3 * kPacketMaxBytes; ++count)
+    for (const std::byte byte : make_record(5, static_cast<uint32_t>(count)))
+      records.push_back(byte);
+  uint64_t sequence = 7;
+  const auto packets =
+      build_metadata_packets(Uuid{9}, sequence, {.before = 500, .complete_until = 777}, records);
+  EXPECT_EQ(sequence, 7 + packets.size());
+  EXPECT_EQ(numbers(packets).size(), count);
+  for (const PacketBytes& packet : packets) {
+    EXPECT_LE(packet->size(), kPacketMaxBytes);
+    EXPECT_EQ(view(packet).header().timestamp_end, packet == packets.back() ? 777U : 500U);
+  }
+}
+
 }  // namespace
 }  // namespace ktraced

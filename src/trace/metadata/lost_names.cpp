@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/metadata/lost_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ktraced {
+namespace {
+
+// As sent: `h.ts` is the beginning of the window.
+struct LostNamesRecord {
+  record h;
+  uint64_t until;
+};
+
+}  // namespace
+
+std::vector<std::byte> lost_names_record(const LostNamesWindow& window) {
+  const LostNamesRecord record{
+      .h = {.ts = window.from, .id = kLostNamesId, .size = sizeof(record), .tid = 0},
+      .until = window.until};
+  std::vector<std::byte> bytes(sizeof(record));
+  std::memcpy(bytes.data(), &record, sizeof(record));
+  return bytes;
+}
+
+std::optional<LostNamesWindow> lost_names_of(RecordView view) {
+  LostNamesRecord record;
+  if (view.id() != kLostNamesId || view.bytes().size() < sizeof(record)) return std::nullopt;
+  std::memcpy(&record, view.bytes().data(), sizeof(record));
+  if (record.until < record.h.ts) return std::nullopt;
+  return LostNamesWindow{.from = record.h.ts, .until = record.until};
+}
+
+// Windows come almost in time order. Beyond the limit the two that are closest are joined.
+void LostNames::add(const LostNamesWindow& window) {
+  windows_.insert(std::ranges::upper_bound(windows_, window.from, {}, &LostNamesWindow::from),
+                  window);
+  const auto gap = [&](size_t i) {
+    const uint64_t end = windows_[i].until, begin = windows_[i + 1].from;
+    return begin - std::min(begin, end);
+  };
+  const auto join = [&](size_t i) {
+    windows_[i].until = std::max(windows_[i].until, windows_[i + 1].until);
+    windows_.erase(windows_.begin() + static_cast<ptrdiff_t>(i) + 1);
+  };
+  for (size_t i = 0; i + 1 < windows_.size();)
+    if (gap(i) <= kJoinedNs)
+      join(i);
+    else
+      ++i;
+  if (windows_.size() <= kMaxWindows) return;
+  size_t closest = 0;
+  for (size_t i = 1; i + 1 < windows_.size(); ++i)
+    if (gap(i) < gap(closest)) closest = i;
+  join(closest);
+}
+
+std::string LostNames::text() const {
+  if (windows_.empty()) return "";
+  std::vector<std::string> times;
+  times.reserve(windows_.size());
+  for (const LostNamesWindow& window : windows_)
+    times.push_back(fmt::format("from {:.3f} to {:.3f} s", static_cast<double>(window.from) / 1e9,
+                                static_cast<double>(window.until) / 1e9));
+  return fmt::format(
+      "threads may carry wrong names {} after boot: more names have changed than can be followed",
+      fmt::join(times, ", "));
+}
+
+}  // namespace ktraced

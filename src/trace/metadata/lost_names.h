@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Metadata records for the times in which names changed and could not be followed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// The id of these records: no program writes them, so it is not in enum metadata_id, whose values
+// are below.
+inline constexpr uint16_t kLostNamesId = 9;
+
+// Names that threads got in this time may be missing; ns, CLOCK_BOOTTIME.
+struct LostNamesWindow {
+  uint64_t from = 0;
+  uint64_t until = 0;
+
+  bool operator==(const LostNamesWindow&) const = default;
+};
+
+[[nodiscard]] std::vector<std::byte> lost_names_record(const LostNamesWindow& window);
+// The reverse; nothing if `record` is of another kind.
+[[nodiscard]] std::optional<LostNamesWindow> lost_names_of(RecordView record);
+
+// All such times of a stream or trace. Neighbors are joined, and their number is bounded.
+class LostNames {
+ public:
+  static constexpr size_t kMaxWindows = 16;
+  static constexpr uint64_t kJoinedNs = 1'000'000'000;  // a gap between neighbors
+
+  void add(const LostNamesWindow& window);
+  [[nodiscard]] const std::vector<LostNamesWindow>& windows() const { return windows_; }
+  // A sentence without its end; empty: no names were lost.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::vector<LostNamesWindow> windows_;  // in time order
+};
+
+}  // namespace ktraced

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Users without a role rename threads without end: no stream and no recording ends, and what is not
+// known of names is said.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/mapping.h"
+#include "harness/client/show.h"
+#include "harness/client/stream.h"
+#include "harness/client/stream_output.h"
+#include "harness/machine/puppet.h"
+#include "harness/traces/trace_files.h"
+
+namespace ktraced::live {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AnyOf;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+
+constexpr uid_t kUnprivileged = 65534;
+constexpr uint64_t kMany = 1'000'000;  // far more than is followed, however long they take
+
+// Processes of an unprivileged user that rename themselves in a loop, and one that forks.
+class Renamers {
+ public:
+  Renamers() {
+    const Fd memory(::memfd_create("renames", MFD_CLOEXEC));
+    if (::ftruncate(memory.get(), kBytes) != 0) throw std::runtime_error("ftruncate");
+    shared_ = Mapping::map(memory.get(), kBytes, PROT_READ | PROT_WRITE).value();
+    for (const bool forks : {false, false, true}) {
+      const pid_t pid = ::fork();
+      if (pid == 0) act_for_ever(forks);
+      pids_.push_back(pid);
+    }
+  }
+  Renamers(const Renamers&) = delete;
+  Renamers& operator=(const Renamers&) = delete;
+  ~Renamers() {
+    for (const pid_t pid : pids_) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+  }
+
+  // Returns when they have renamed themselves so often from now on.
+  void wait_for(uint64_t renames) {
+    const uint64_t enough = count().load() + renames;
+    EXPECT_TRUE(eventually([&] { return count().load() >= enough; }));
+  }
+
+ private:
+  static constexpr size_t kBytes = 4096;
+
+  [[nodiscard]] std::atomic_ref<uint64_t> count() {
+    return std::atomic_ref(*reinterpret_cast<uint64_t*>(shared_.data()));
+  }
+
+  // Runs in the child of a process with threads: makes only system calls.
+  [[noreturn]] void act_for_ever(bool forks) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGCHLD, SIG_IGN);  // nobody waits for them
+    const bool became =
+        ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
+        ::syscall(SYS_setresgid, kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
+        ::syscall(SYS_setresuid, kUnprivileged, kUnprivileged, kUnprivileged) == 0;
+    if (!became) ::_exit(1);
+    std::array<char, COMM_LEN> name{"r"};
+    for (uint64_t i = 0;; ++i) {
+      for (size_t digit = 1; digit < 9; ++digit)
+        name.at(digit) = static_cast<char>('a' + (i >> 4 * (digit - 1)) % 16);
+      ::prctl(PR_SET_NAME, name.data());
+      count().fetch_add(1);
+      if (forks && ::fork() == 0) ::_exit(0);
+    }
+  }
+
+  Mapping shared_;
+  std::vector<pid_t> pids_;
+};
+
+using Names = std::map<uint64_t, std::string>;
+
+// The name shown with each numbered call of a process, by number.
+Names names_of_calls(const Trace& trace, pid_t pid) {
+  Names names;
+  for (const json& event : trace.events("sys_enter", pid))
+    names[numbers_of(event, "args").at(1)] = event["comm"].get<std::string>();
+  return names;
+}
+
+Trace lines_of(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return Trace(std::move(lines));
+}
+
+Trace shown(const fs::path& path) {
+  const Shown result = show({path});
+  EXPECT_EQ(result.finished.exit_code, 0) << result.finished.err;
+  return Trace(result.lines);
+}
+
+// Nothing but names is missing, and that is said.
+void expect_only_names_missing(const fs::path& trace) {
+  const json manifest = manifest_of(trace);
+  std::vector<std::string> reasons = manifest["incomplete_because"];
+  EXPECT_THAT(reasons, Contains(HasSubstr("threads may carry wrong names from"))) << trace;
+  EXPECT_THAT(reasons, Each(AnyOf(HasSubstr("wrong names"), HasSubstr("the kernel skipped"))));
+  EXPECT_EQ(manifest["lost"], 0) << manifest["cpus"];
+}
+
+class RenamingUsers : public testing::Test {
+ protected:
+  RenamingUsers() {
+    quiet.rename("quiet");
+    late.rename("early");
+    json config = output_config(directory.path() / "stream");
+    config["stream"]["max_latency_ms"] = 2000;
+    daemon.emplace(for_processes({quiet.pid(), late.pid()}, config));
+  }
+
+  [[nodiscard]] bool subscribed(size_t clients) {
+    return eventually([&] { return daemon->call("status")["subscribers"].size() == clients; });
+  }
+
+  TempDir directory;
+  Puppet quiet, late;
+  std::optional<Daemon> daemon;
+};
+
+TEST_F(RenamingUsers, EndNoStreamAndNoRecordingAndLoseOnlyNames) {
+  const fs::path recorded = directory.path() / "recording";
+  Process recording(daemon->ctl_command({"record", "-o", recorded}));
+  Process stream(daemon->ctl_command({"stream", "--format", "json"}));
+  ASSERT_TRUE(subscribed(2));
+  quiet.call(1);
+  late.call(1);
+  {
+    Renamers renamers;
+    renamers.wait_for(kMany);
+    late.rename("late");
+    late.call(2);
+    quiet.call(2);
+    renamers.wait_for(kMany);
+    quiet.call(3);
+    late.call(3);
+  }
+  for (Process* client : {&recording, &stream}) client->send(SIGINT);
+  const Finished streamed = stream.wait();
+  EXPECT_EQ(streamed.exit_code, 0) << streamed.err;
+  EXPECT_THAT(streamed.err, HasSubstr("threads may carry wrong names from"));
+  const Names expected_quiet = {{1, "quiet"}, {2, "quiet"}, {3, "quiet"}};
+  EXPECT_EQ(names_of_calls(lines_of(streamed.out), quiet.pid()), expected_quiet);
+
+  const Finished finished = recording.wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  expect_only_names_missing(recorded);
+  EXPECT_EQ(daemon->stop().exit_code, 0);
+  const auto traces = traces_in(directory.path() / "stream");
+  ASSERT_EQ(traces.size(), 1U);
+  expect_only_names_missing(traces.front());
+  const Names expected_late = {{1, "early"}, {2, "late"}, {3, "late"}};
+  for (const fs::path& trace : {recorded, traces.front()}) {
+    EXPECT_EQ(names_of_calls(shown(trace), quiet.pid()), expected_quiet) << trace;
+    EXPECT_EQ(names_of_calls(shown(trace), late.pid()), expected_late) << trace;
+  }
+}
+
+// The names that were left behind are sent while the stream goes on.
+TEST_F(RenamingUsers, LeaveAStreamThatKnowsTheLastNames) {
+  Stream stream(*daemon, only_of({late.pid()}));
+  {
+    Renamers renamers;
+    renamers.wait_for(kMany);
+    late.rename("late");
+    renamers.wait_for(kMany);
+  }
+  Stream other(*daemon, only_of({late.pid()}));
+  late.call(1);
+  EXPECT_EQ(names_of_calls(other.finish(), late.pid()), (Names{{1, "late"}}));
+  EXPECT_EQ(names_of_calls(stream.finish(), late.pid()), (Names{{1, "late"}}));
+}
+
+// A reader that takes nothing loses the names that do not fit, and that is reported to it.
+TEST_F(RenamingUsers, CloseNoReaderThatIsSlow) {
+  Process stream(daemon->ctl_command({"stream", "--format", "json"}));
+  ASSERT_TRUE(subscribed(1));
+  stream.send(SIGSTOP);
+  const auto queued = [&] { return daemon->call("status")["subscribers"][0]["queued_bytes"]; };
+  {
+    Renamers renamers;
+    EXPECT_TRUE(eventually([&] { return queued() > (7U << 20); }));
+    renamers.wait_for(kMany);
+    late.rename("late");
+  }
+  stream.send(SIGCONT);
+  ASSERT_TRUE(eventually([&] { return queued() == 0; }));
+  quiet.call(1);
+  late.call(1);
+  stream.send(SIGINT);
+  const Finished finished = stream.wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("threads may carry wrong names from"));
+  EXPECT_EQ(names_of_calls(lines_of(finished.out), quiet.pid()), (Names{{1, "quiet"}}));
+  EXPECT_EQ(names_of_calls(lines_of(finished.out), late.pid()), (Names{{1, "late"}}));
+}
+
+}  // namespace
+}  // namespace ktraced::live

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/metadata/lost_names.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/metadata/account_record.h"
+
+namespace ktraced {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+TEST(LostNamesRecord, IsReadAsItWasWritten) {
+  const LostNamesWindow window{.from = 5, .until = UINT64_MAX};
+  const auto bytes = lost_names_record(window);
+  const RecordView record(bytes.data());
+  EXPECT_EQ(record.bytes().size(), bytes.size());
+  EXPECT_EQ(lost_names_of(record), window);
+  EXPECT_EQ(account_of(record), std::nullopt);
+}
+
+TEST(LostNamesRecord, IsNoOtherRecord) {
+  const auto account = account_record({}, 5);
+  EXPECT_EQ(lost_names_of(RecordView(account.data())), std::nullopt);
+  const auto backwards = lost_names_record({.from = 6, .until = 5});
+  EXPECT_EQ(lost_names_of(RecordView(backwards.data())), std::nullopt);
+}
+
+TEST(LostNames, JoinsNeighborsInAnyOrder) {
+  LostNames lost;
+  EXPECT_EQ(lost.text(), "");
+  lost.add({.from = 9 * kSecond, .until = 10 * kSecond});
+  lost.add({.from = 2 * kSecond, .until = 3 * kSecond});
+  lost.add({.from = 1 * kSecond, .until = 2 * kSecond});
+  lost.add({.from = 3 * kSecond + kSecond / 2, .until = 4 * kSecond});
+  EXPECT_EQ(lost.windows(), (std::vector<LostNamesWindow>{{1 * kSecond, 4 * kSecond},
+                                                          {9 * kSecond, 10 * kSecond}}));
+  EXPECT_EQ(lost.text(),
+            "threads may carry wrong names from 1.000 to 4.000 s, from 9.000 to 10.000 s after "
+            "boot: more names have changed than can be followed");
+}
+
+TEST(LostNames, AreBounded) {
+  LostNames lost;
+  for (uint64_t i = 1; i <= 1000; ++i)
+    lost.add({.from = 10 * i * kSecond, .until = (10 * i + 1) * kSecond});
+  EXPECT_EQ(lost.windows().size(), LostNames::kMaxWindows);
+  EXPECT_EQ(lost.windows().front().from, 10 * kSecond);
+  EXPECT_EQ(lost.windows().back().until, 10'001 * kSecond);
+}
+
+}  // namespace
+}  // namespace ktraced
