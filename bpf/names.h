@@ -149,6 +149,18 @@ static __noinline int task_named(struct task_struct *task, u32 tid, const char *
 	return 0;
 }
 
+/* Notes the user of the current thread, if it has another one now. */
+static __noinline int note_user(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	u32 tid = READ(task, pid);
+	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);
+
+	if (known && known->start_time == READ(task, start_boottime) && known->uid == READ(task, cred, uid.val))
+		return 0;
+	return task_named(task, tid, (void *)&task->comm);
+}
+
 static __always_inline bool task_known(struct task_struct *task, u32 tid)
 {
 	struct task_info *known = bpf_map_lookup_elem(&tasks, &tid);

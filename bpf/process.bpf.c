@@ -271,6 +271,14 @@ EVENT_PROGRAM(task_rename, OF_PAIR(0), u64 *ctx)
 	return EMIT(task_rename, &r, sessions);
 }
 
+/* Not an event: notes the user of a thread that changes it without an exec. Where no program can be attached
+ * to a function, the programs of sys_exit do that, while they are attached. */
+SEC("?fexit/commit_creds")
+int user_changed(u64 *ctx __attribute__((unused)))
+{
+	return note_user();
+}
+
 /* Not an event: evicts a thread when it is freed, which is after its last switch and
  * exit. A followed process is freed with its leader, when its number may already be another's. */
 SEC("?raw_tp/sched_process_free")

@@ -66,7 +66,8 @@ struct features {
 	u8 running_readable;      /* catchers read whether the first program is running, and need no
 				   * notes: see bpf/catcher.h */
 	u8 exec_at_function;      /* no sched_prepare_exec (6.10): exec_begins() runs at a function */
-	u8 unused[3];             /* no padding: all bytes identify the programs */
+	u8 users_at_returns;      /* user_changed() cannot be attached: users are noted as calls return */
+	u8 unused[2];             /* no padding: all bytes identify the programs */
 };
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */

@@ -4,6 +4,7 @@
 #define KTRACED_BPF_SYSCALL_H
 
 #include "emit.h"
+#include "names.h"
 
 enum {
 	TS_COMPAT = 0x0002,           /* thread_info.status: in a 32-bit system call */
@@ -17,6 +18,15 @@ enum {
 	EXECVEAT_NATIVE = 322,
 	EXECVEAT_IA32 = 358,
 	EXECVEAT_X32 = 545 | X32_SYSCALL_BIT,
+	SETUID = 105, /* of 64-bit and of x32 programs; without X32_SYSCALL_BIT */
+	SETREUID = 113,
+	SETRESUID = 117,
+	SETUID16_IA32 = 23,
+	SETREUID16_IA32 = 70,
+	SETRESUID16_IA32 = 164,
+	SETREUID_IA32 = 203,
+	SETRESUID_IA32 = 208,
+	SETUID_IA32 = 213,
 };
 
 /* A system call: its number, with X32_SYSCALL_BIT, and syscall_abi(). */
@@ -89,12 +99,33 @@ static __always_inline struct call returned_call(struct task_struct *current, u3
 	return call_of(current, nr);
 }
 
+static __always_inline bool sets_user(struct call call)
+{
+	switch (call.nr & ~X32_SYSCALL_BIT) {
+	case SETUID:
+	case SETREUID:
+	case SETRESUID:
+		return call.abi != ABI_IA32;
+	case SETUID16_IA32:
+	case SETREUID16_IA32:
+	case SETRESUID16_IA32:
+	case SETREUID_IA32:
+	case SETRESUID_IA32:
+	case SETUID_IA32:
+		return call.abi == ABI_IA32;
+	}
+	return false;
+}
+
 /* At the tracepoint sys_exit(regs, ret). */
 static __always_inline struct call returning_call(struct task_struct *current, const u64 *args)
 {
 	const struct pt_regs *regs = TYPED_ARGUMENT(args, 0, struct pt_regs);
+	struct call call = returned_call(current, READ(regs, orig_ax), args[1]);
 
-	return returned_call(current, READ(regs, orig_ax), args[1]);
+	if (features.users_at_returns && sets_user(call))
+		note_user();
+	return call;
 }
 
 static __always_inline u32 matching_returning_call(u32 sessions, struct task_struct *current, const u64 *args,

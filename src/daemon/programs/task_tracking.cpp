@@ -18,6 +18,7 @@ constexpr std::array kNameTrackers = {"sched_process_fork", "sched_process_exec"
 // Programs that have no event.
 constexpr const char* kChildBorn = "child_born";
 constexpr const char* kExecBegins = "exec_begins";
+constexpr const char* kUserChanged = "user_changed";
 constexpr const char* kTaskFreed = "task_freed";
 constexpr const char* kCgroupChanged = "cgroup_changed";
 constexpr const char* kCgroupMade = "cgroup_made";
@@ -30,14 +31,15 @@ bool TaskTracking::tracks_names(const std::string& event) {
 }
 
 std::vector<std::string> TaskTracking::helpers() {
-  return {kChildBorn, kExecBegins, kTaskFreed, kCgroupChanged, kCgroupMade, kCgroupRenamed};
+  return {kChildBorn,     kExecBegins, kUserChanged,  kTaskFreed,
+          kCgroupChanged, kCgroupMade, kCgroupRenamed};
 }
 
 std::vector<ProgramNeed> TaskTracking::helper_needs(const Tracked& tracked) const {
   std::vector<ProgramNeed> needs;
   for (const auto& [name, needed] :
        {std::pair(kChildBorn, tracked.names), std::pair(kExecBegins, tracked.names),
-        std::pair(kTaskFreed, tracked.threads),
+        std::pair(kUserChanged, tracked.names), std::pair(kTaskFreed, tracked.threads),
         std::pair(kCgroupChanged, tracked.names || tracked.cgroups),
         std::pair(kCgroupMade, tracked.names), std::pair(kCgroupRenamed, tracked.names)})
     if (availability_.supports(name))

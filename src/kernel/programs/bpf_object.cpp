@@ -88,6 +88,8 @@ Result<BpfObject> BpfObject::load_once(const Schema& schema, const KernelFeature
   }
   if (!*arena)
     for (const char* program : kArenaPrograms) self.unavailable_.emplace(program, "no BPF arena");
+  if (features.flags.users_at_returns != 0)
+    self.unavailable_.emplace("user_changed", "no program can be on the function commit_creds");
   auto names = bpf_object_names();
   if (!names) return propagate(names);
   Result<> prepared;

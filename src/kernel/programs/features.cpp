@@ -102,11 +102,12 @@ bool mark_form(std::string_view name, std::string_view arguments, features& flag
   return best != nullptr || !has_forms;
 }
 
+constexpr std::array kReturnZero = {
+    bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+    bpf_insn{.code = BPF_JMP | BPF_EXIT}};
+
 // Can typed tracepoint programs be loaded? Some machines forbid them.
 bool takes_typed_programs(const btf* btf) {
-  constexpr std::array kReturnZero = {
-      bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-      bpf_insn{.code = BPF_JMP | BPF_EXIT}};
   const int tracepoint = tracepoint_type(btf, "sched_switch");
   if (tracepoint < 0) return false;
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP,
@@ -116,6 +117,18 @@ bool takes_typed_programs(const btf* btf) {
   // Other errors are transient, and must not change the features: that would replace the programs
   // of an earlier daemon.
   return program || (errno != EPERM && errno != EACCES && errno != EINVAL);
+}
+
+// Can a program be attached to the function that changes the user of a thread?
+bool takes_programs_on_commit_creds(const btf* btf) {
+  const int function = btf__find_by_name_kind(btf, "commit_creds", BTF_KIND_FUNC);
+  if (function < 0) return false;
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT,
+              .attach_btf_id = static_cast<uint32_t>(function));
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "on_function", "Dual BSD/GPL",
+                                 kReturnZero.data(), kReturnZero.size(), &options));
+  if (program && Fd(bpf_raw_tracepoint_open(nullptr, program.get()))) return true;
+  return errno == ENOMEM || errno == EMFILE || errno == ENFILE;  // transient, see above
 }
 
 // "6.1.0-13-amd64" → 6, 1; nothing for any other text.
@@ -188,6 +201,7 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   KernelFeatures found = features_from_btf(btf->get(), schema);
   if (libbpf_num_possible_cpus() > CATCHER_CPUS) found.flags.running_readable = 0;
   found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
+  found.flags.users_at_returns = takes_programs_on_commit_creds(btf->get()) ? 0 : 1;
   if (tracepoint_type(btf->get(), "sched_prepare_exec") < 0)
     found.flags.exec_at_function = found.flags.typed_programs;
   // Beyond, its table of stream rings has not enough room.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -27,6 +28,7 @@
 namespace ktraced::live {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // The name shown with each numbered call of a process, by number.
@@ -260,6 +262,55 @@ void compare_with_truth(json events, bool has_forks) {
   for (const json& row : report["summary"])
     if (row["pid"] != expected["pid"]) processes.emplace(row["pid"].get<pid_t>(), row["comm"]);
   EXPECT_THAT(processes, testing::UnorderedElementsAreArray(expected_processes));
+}
+
+// What `show --uid` selects of a trace: the numbers of calls, and whether the process ends.
+struct OfUser {
+  std::vector<uint64_t> numbers;
+  bool ends = false;
+};
+
+OfUser of_user(const std::string& path, const char* user, pid_t pid) {
+  const Shown result = show({path, "--uid", user});
+  EXPECT_EQ(result.finished.exit_code, 0) << result.finished.err;
+  OfUser found;
+  for (const json& event : result.lines) {
+    if (event["pid"] != pid) continue;
+    found.ends |= event["event"] == "sched_process_exit";
+    const bool is_call = event["event"] == "sys_enter" || event["event"] == "sys_completed";
+    if (is_call && name_of(event, "nr") == "getpriority")
+      found.numbers.push_back(numbers_of(event, "args").at(1));
+  }
+  return found;
+}
+
+// Servers that drop root execute no program then.
+class Users : public testing::TestWithParam<const char*> {};
+
+TEST_P(Users, AreThoseThatAProcessHasBecomeWithoutExec) {
+  WaitingTruth truth({"users", "65534"});
+  json config = flight_config_for({truth.pid()}, {{"buffer_kb", 4096}});
+  config["events"]["syscalls"]["record"] = GetParam();
+  Daemon daemon(config);
+  truth.act();
+  const std::string path = taken_path(daemon);
+  EXPECT_THAT(of_user(path, "0", truth.pid()).numbers, ElementsAre(1, 3, 5));
+  EXPECT_THAT(of_user(path, "65534", truth.pid()).numbers, ElementsAre(2, 4, 6, 8));
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, Users, testing::Values("both", "completed"),
+                         [](const auto& form) { return std::string(form.param); });
+
+TEST(UsersOfProcesses, AreKnownWhereNoCallsAreTraced) {
+  if (std::getenv("KTRACED_TEST_VM") == nullptr)
+    GTEST_SKIP() << "the kernel of this machine may allow no programs on functions";
+  WaitingTruth truth({"users", "65534"});
+  json config = flight_config_for({truth.pid()}, {{"buffer_kb", 4096}});
+  config["events"] = {{"process", true}};
+  Daemon daemon(config);
+  truth.act();
+  const std::string path = taken_path(daemon);
+  EXPECT_TRUE(of_user(path, "65534", truth.pid()).ends);
 }
 
 TEST(Names, AreEqualInASnapshotAndARecording) { compare_with_truth(numbered_calls(), false); }

@@ -21,7 +21,7 @@ const std::map<std::string_view, Action> kActions = {
     {"call", call_once},           {"names", changing_names},    {"kmem", kernel_memory},
     {"oom", out_of_memory},        {"messages", leave_messages}, {"harmless", harmless_calls},
     {"strings", string_arguments}, {"nodes", memory_of_nodes},   {"reuse", reused_ids},
-    {"exec-calls", exec_calls},    {"ends", ends_of_processes},
+    {"exec-calls", exec_calls},    {"ends", ends_of_processes},  {"users", changing_users},
 };
 
 void become_user(uid_t uid) {

@@ -92,6 +92,27 @@ json changing_names(Arguments arguments) {
   return {{"calls", calls}, {"forks", forks}};
 }
 
+// users USER: calls getpriority(0, N) with odd N as root and with even N as USER, whom it becomes
+// by several calls, at last for good.
+json changing_users(Arguments arguments) {
+  const auto user = static_cast<unsigned>(number(arguments, 0, 0));
+  constexpr unsigned kSame = ~0U, kSame16 = 0xffff, kSetreuid16 = 70, kSetresuid32 = 208;
+  call_number(1);
+  check(::syscall(SYS_setresuid, user, kSame, kSame), "setresuid");
+  call_number(2);
+  check(::syscall(SYS_setreuid, 0, kSame), "setreuid");
+  call_number(3);
+  if (ia32_call(kSetresuid32, {user, kSame, kSame, 0, 0}) != 0) die("setresuid32");
+  call_number(4);
+  if (ia32_call(kSetreuid16, {0, kSame16, 0, 0, 0}) != 0) die("setreuid16");
+  call_number(5);
+  check(::syscall(SYS_setuid, user), "setuid");
+  call_number(6);
+  if (::syscall(SYS_setuid, 0) == 0) die("it is root again");
+  call_number(8);
+  return json::object();
+}
+
 // reuse ROUNDS: in each round a child ends, and another one with its process id and a child of that
 // call getpriority(0, N) when the first one is freed, with two numbers in a row: 1 and 2, 3 and 4.
 json reused_ids(Arguments arguments) {

@@ -43,6 +43,7 @@ json rename_threads(Arguments);
 json call_once(Arguments);  // names.cpp
 json changing_names(Arguments);
 json reused_ids(Arguments);
+json changing_users(Arguments);
 json exec_chain(Arguments);  // exec.cpp
 json exec_calls(Arguments);
 json signals(Arguments);   // signals.cpp
