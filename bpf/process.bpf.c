@@ -177,12 +177,15 @@ static __noinline int record_exec(struct linux_binprm *bprm, struct task_struct 
  * new program registers with the number of execve of its ABI, also where the call was execveat, or that of
  * another ABI. From here on a failure ends the process.
  *
- * The tracepoint is there since 6.10. Before, this runs at the beginning of begin_new_exec(): see
+ * The tracepoint is there since 6.10. Before, this runs when begin_new_exec(bprm) returns: see
  * src/kernel/programs/bpf_loader.cpp.
  */
 SEC("?raw_tp/sched_prepare_exec")
-int exec_begins(u64 *ctx __attribute__((unused)))
+int exec_begins(u64 *ctx)
 {
+	if (features.exec_at_function && (int)ctx[1]) /* begin_new_exec() has failed: the old program goes on */
+		return 0;
+
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	struct task_struct *current = current_task();
 	struct call call = call_of(current, READ(regs, orig_ax));

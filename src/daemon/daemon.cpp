@@ -200,7 +200,7 @@ void log_reload(const Result<std::vector<std::string>>& changed) {
         "configuration reloaded, changed: {}",
         changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
   for (const std::string& line : message_lines(changed.error()))
-    spdlog::error("configuration not reloaded: {}", line);
+    spdlog::error("reload failed: {}", line);
 }
 
 }  // namespace
@@ -303,10 +303,15 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   metrics_->apply(std::move(*metrics));
   add_if_changed(*changed, "metrics", config_.metrics.listen, config.metrics.listen);
   snapshots_->apply(config.flight);
-  if (auto set = apply_stream(config.stream); !set) return propagate(set);
+  const auto stream = apply_stream(config.stream);
   add_if_changed(*changed, "log", config_.log.level, config.log.level);
   spdlog::set_level(spdlog::level::from_str(config.log.level));
   config_ = std::move(config);
+  if (!stream)
+    return fail(stream.error().code,
+                "stream.output is not applied, but everything else of the configuration is in use; "
+                "the next reload tries again: {}",
+                stream.error().message);
   return changed;
 }
 

@@ -119,17 +119,19 @@ class ConfigTable : public QueryTable {
   }
 
  private:
-  // Adds the configs of the window, and the one from before it that still applies when it begins.
+  // Adds the configs of the window, and the one from before it that still applies when it begins. A
+  // trace may have changes from before it began.
   void add_configs(const TraceReader& trace, const TimeWindow& window) {
     const json& config = trace.manifest().config;
-    std::vector<std::pair<uint64_t, const json*>> since = {
-        {window_of(trace.manifest()).begin_ns, &config}};
+    const uint64_t begin_ns = window_of(trace.manifest()).begin_ns;
+    std::vector<std::pair<uint64_t, const json*>> since = {{begin_ns, &config}};
     for (const json& change : list_at(config, "changes"))
-      since.emplace_back(number_at(change, "ns"), &member(change, "config"));
+      since.emplace_back(std::max(number_at(change, "ns"), begin_ns), &member(change, "config"));
     for (size_t i = 0; i < since.size(); ++i) {
-      const bool is_over = i + 1 < since.size() ? since[i + 1].first <= window.begin_ns
-                                                : trace.end_ns() < window.begin_ns;
-      if (since[i].first <= window.end_ns && (window.is_all() || !is_over))
+      const bool is_over = i + 1 < since.size()
+                               ? since[i + 1].first <= std::max(window.begin_ns, begin_ns)
+                               : trace.end_ns() < window.begin_ns;
+      if (since[i].first <= window.end_ns && !is_over)
         add_config(since[i].first, *since[i].second, trace, stored_);
     }
   }

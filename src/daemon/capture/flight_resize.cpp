@@ -58,7 +58,9 @@ void FlightResize::detach() {
 // If the daemon ends in between, the next one finds an incomplete object and replaces it.
 uint64_t FlightResize::replace(bool save) {
   p_.object.begin_replacing();
-  const uint64_t discarded = p_.flight.replace(next_, std::move(log_), save);
+  // Programs have stored records until they were detached.
+  const bool keep = save && p_.flight.history_bytes() != 0;
+  const uint64_t discarded = p_.flight.replace(next_, std::move(log_), keep);
   p_.catalog.replace_programs(programs_, [this] { p_.object.replace(std::move(next_.parts)); });
   if (auto callable = p_.catalog.tracepoints().make_callable(); !callable)
     spdlog::error("{}", callable.error().message);

@@ -50,8 +50,7 @@ Result<std::unique_ptr<FlightResize>> Tracer::prepare_resize(const Config& confi
 }
 
 void Tracer::commit_resize(const Config& config, FlightResize& resize) {
-  const bool save = config.flight.save_on_resize && rings_.flight().history_bytes() != 0;
-  const uint64_t discarded = resize.commit(save);
+  const uint64_t discarded = resize.commit(config.flight.save_on_resize);
   rings_.note_discarded(discarded);
   if (discarded != 0)
     spdlog::warn("discarded {} records of the flight recorder: flight.save_on_resize is false",

@@ -118,6 +118,7 @@ OutputQueue::Pushed OutputQueue::push(std::span<const PacketBytes> batch) {
   if (too_large_with(bytes)) rotate();
   const size_t before = packets_.queued_bytes();
   const bool names_fit = packets_.push_batch(packets, false);
+  if (packets_.overflown()) overflown_ = true;
   // Traces with few events must rotate too: their metadata stays in memory until the trace ends.
   trace_bytes_ += packets_.queued_bytes() - before;
   if (names_fit) trace_bytes_ += bytes.name_text - bytes.names;
@@ -175,6 +176,11 @@ OutputQueue::Discarded OutputQueue::discard() {
     for (const auto& [event, count] : packet.records()) discarded.records += count;
   }
   return discarded;
+}
+
+bool OutputQueue::overflown() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(overflown_, false);
 }
 
 uint32_t OutputQueue::max_files() const {

@@ -106,6 +106,9 @@ class OutputQueue {
   // Drops all packets up to where the series ends or moves.
   Discarded discard();
 
+  // True if metadata that is not names found no room since the last call.
+  [[nodiscard]] bool overflown();
+
   // The number of trace directories to keep.
   [[nodiscard]] uint32_t max_files() const;
   // Events dropped here so far, and bytes in the queue.
@@ -133,7 +136,8 @@ class OutputQueue {
   std::condition_variable changed_;
   SubscriberQueue packets_;
   std::deque<Mark> marks_;
-  bool open_ = false;  // batches are accepted
+  bool open_ = false;       // batches are accepted
+  bool overflown_ = false;  // not reported yet
   std::filesystem::path directory_;
   uint64_t trace_bytes_ = 0;  // queued since the trace began
   uint64_t trace_bytes_max_ = 0;

@@ -131,6 +131,8 @@ Result<> StreamRecorder::carry_out(OutputStep& step) {
 }
 
 void StreamRecorder::write(const PacketBytes& packet) {
+  if (queue_.overflown())
+    series_->add_problem("events or trace configs have no description: the disk was too slow");
   auto view = PacketView::parse(*packet);
   if (!view) return series_->add_problem(view.error().message);
   persist([&] { return series_->take(*view, queue_.max_files()); });

@@ -112,6 +112,7 @@ void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
 
 bool SubscriberQueue::push_batch(std::span<const PublishedPacket> batch, bool last) {
   bool names_fit = true;
+  overflown_ = false;
   for (const PublishedPacket& packet : batch) {
     if (!packet.is_metadata()) {
       push_events(packet);
@@ -169,7 +170,11 @@ void SubscriberQueue::report_lost_names() {
 
 void SubscriberQueue::end_because(std::string_view reason) {
   const size_t kept = front_written_ != 0 ? 1 : 0;
-  for (; items_.size() > kept; items_.pop_back()) account_of(items_.back()) -= items_.back().size();
+  for (; items_.size() > kept; items_.pop_back()) {
+    const Item& item = items_.back();
+    account_of(item) -= item.size();
+    if (item.packet && !item.names) lost_events_ += total(PublishedPacket(item.packet).records());
+  }
   losses_.clear();
   lost_names_.reset();
   ++last_names_.packet_seq_num;

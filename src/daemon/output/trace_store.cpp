@@ -277,8 +277,13 @@ void TraceStore::finish_removals() const {
           removing.push_back(path);
       });
   if (!read) spdlog::warn("half-removed traces are left: {}", read.error().message);
-  std::error_code ignored;
-  for (const fs::path& path : removing) fs::remove_all(path, ignored);
+  for (const fs::path& path : removing) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error)
+      spdlog::warn("cannot remove the rest of a trace, {}: {}",
+                   path_of(path.filename().string()).string(), error.message());
+  }
 }
 
 Result<std::vector<StoredTrace>> TraceStore::list_unfinished(std::string_view prefix) const {

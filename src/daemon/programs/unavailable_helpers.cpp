@@ -12,11 +12,14 @@ namespace ktraced {
 namespace {
 
 // What each does is in bpf/process.bpf.c and bpf/syscalls.bpf.c.
-constexpr std::array<std::pair<const char*, const char*>, 9> kEffects{{
+constexpr std::array<std::pair<const char*, const char*>, 10> kEffects{{
     {"child_born",
      "a child whose fork the kernel skips has no name and is not followed by filters"},
     {"exec_begins",
      "execveat, and what executes a program of another ABI, returns as the new ABI's execve"},
+    {"user_changed",
+     "a thread that changes its user has the new one in traces when a traced system call has done "
+     "it, else from its next fork, exec or rename"},
     {"task_freed", "processes that have ended take the room of others that filters can follow"},
     {"cgroup_changed", "the control groups of threads that are moved are those from before"},
     {"cgroup_made", "new control groups have no path until a thread is moved to them"},

@@ -36,6 +36,14 @@ void add(Bytes& sum, const EventsOfName& events, uint64_t records) {
   sum.max += records * events.record.max;
 }
 
+// Without "events" it is not known what was traced.
+bool may_have_traced(const nlohmann::json& config, const std::string& event) {
+  const auto events = config.find("events");
+  if (events == config.end()) return true;
+  return config.value("state", "") != "paused" &&
+         std::ranges::any_of(*events, [&](const auto& name) { return name == event; });
+}
+
 std::string on(const CpuAccount& account, std::string_view what) {
   return fmt::format("CPU {}: {}", account.cpu, what);
 }
@@ -74,6 +82,27 @@ std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
                             ? std::to_string(overwritten.min)
                             : fmt::format("{} to {}", overwritten.min, overwritten.max)));
   return problems;
+}
+
+void restrict_to_window(Manifest& manifest) {
+  using nlohmann::json;
+  json& config = manifest.config;
+  const uint64_t begin_ns = window_of(manifest).begin_ns;
+  json later = json::array();
+  for (json& change : config.value("changes", json::array())) {
+    if (change["ns"] <= begin_ns)
+      config = std::move(change["config"]);
+    else
+      later.push_back(std::move(change));
+  }
+  config.erase("changes");
+  std::erase_if(manifest.missed, [&](const auto& missed) {
+    return !may_have_traced(config, missed.first) &&
+           std::ranges::none_of(later, [&](const json& change) {
+             return may_have_traced(change["config"], missed.first);
+           });
+  });
+  if (!later.empty()) config["changes"] = std::move(later);
 }
 
 }  // namespace ktraced

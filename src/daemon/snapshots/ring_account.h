@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Checks the content of a flight ring against the counters of the programs.
+// What the counters and the trace config say of the content of flight rings.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,9 @@ struct RingContent {
 // bytes. With any of these, the trace is not complete.
 [[nodiscard]] std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
                                                CpuAccount& account);
+
+// Removes what the manifest has of the time before the trace begins: config changes, and missed
+// hits of events that were off from then on. The kernel gives no time for those of other events.
+void restrict_to_window(Manifest& manifest);
 
 }  // namespace ktraced

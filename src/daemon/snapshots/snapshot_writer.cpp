@@ -121,6 +121,7 @@ Manifest SnapshotWriter::manifest() const {
         fmt::format("what was traced before {:.3f} s is not known: {}",
                     static_cast<double>(known.ns) / 1e9, known.reason));
   std::ranges::sort(manifest.cpus, {}, &CpuAccount::cpu);
+  restrict_to_window(manifest);
   for (const auto& [event, count] : manifest.missed)
     if (count != 0)
       manifest.incomplete_because.push_back(

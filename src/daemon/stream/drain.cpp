@@ -158,7 +158,7 @@ void Drain::close(uint32_t session, Last last, std::span<const std::byte> record
     if (last != Last::nothing && stream.flowing()) {
       if (last == Last::leave) wait_for_late_records(now);
       collect_names();
-      if (stream.behind_since()) catch_up();
+      if (const auto since = stream.behind_since()) stream.catch_up(names_->last_since(*since));
       stream.add_names(records);
       stream.publish(kEverything, now, true);
     }

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "trace/packet/packet.h"
 
 namespace ktraced {
 namespace {
@@ -29,7 +31,24 @@ Result<NameFollower> NameFollower::open(const BpfObject& object, const Counters&
 void NameFollower::begin(bool with_left) {
   taken_ns_ = boottime_ns();
   dropped_ = counters_->names_dropped();
-  if (!with_left) ring_.release(ring_.produced());
+  if (with_left)
+    begin_with_left();
+  else
+    ring_.release(ring_.produced());
+}
+
+// While no daemon reads, only a ring that is full drops records: all of them came after the oldest
+// one that is left.
+void NameFollower::begin_with_left() {
+  std::optional<uint64_t> oldest;
+  const uint64_t until = ring_.produced();
+  if (ring_.consumed() == until) return;
+  ring_.read(ring_.consumed(), until, [&](uint64_t, auto bytes) {
+    const RecordView record(bytes.data());
+    if (!oldest && record.id() == METADATA_task) oldest = record.ts();
+  });
+  taken_ns_ = std::min(taken_ns_, oldest.value_or(taken_ns_));
+  dropped_ = 0;
 }
 
 // A change that is too late for one call is in the next one. The history of changes has more room
@@ -41,26 +60,34 @@ NameChanges NameFollower::take() {
   const uint64_t dropped = counters_->names_dropped();
   changes.behind = std::exchange(dropped_, dropped) != dropped;
   auto& records = changes.records;
-  ring_.release(ring_.read(ring_.consumed(), ring_.produced(), [&](uint64_t, auto bytes) {
-    records.insert(records.end(), bytes.begin(), bytes.end());
-  }));
-  if (changes.behind) {
+  earn(now - from);
+  const uint64_t produced = ring_.produced();
+  changes.lost = produced - ring_.consumed() > budget_;
+  if (changes.lost)
+    ring_.release(produced);
+  else
+    ring_.release(ring_.read(ring_.consumed(), produced, [&](uint64_t, auto bytes) {
+      records.insert(records.end(), bytes.begin(), bytes.end());
+    }));
+  if (changes.behind && !changes.lost) {
     const auto history = names_->changes(a_little_before(from));
     changes.lost = history.complete_since > from;
     records.insert(records.end(), history.records.begin(), history.records.end());
   }
-  if (!pay(now - from, records.size())) changes.lost = true;
-  if (!changes.lost) return changes;
-  changes.behind = true;
+  if (!changes.lost && pay(records.size())) return changes;
+  changes.lost = changes.behind = true;
   records.clear();
   return changes;
 }
 
-// False: the budget does not suffice, and is kept.
-bool NameFollower::pay(uint64_t elapsed_ns, size_t bytes) {
+void NameFollower::earn(uint64_t elapsed_ns) {
   constexpr uint64_t kSecondNs = 1'000'000'000;
   const uint64_t earned = std::min(elapsed_ns, kSecondNs) * kBytesPerSecond / kSecondNs;
   budget_ = std::min(kBytesPerSecond, budget_ + earned);
+}
+
+// False: the budget does not suffice, and is kept.
+bool NameFollower::pay(size_t bytes) {
   if (bytes > budget_) return false;
   budget_ -= bytes;
   return true;

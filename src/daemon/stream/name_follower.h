@@ -27,15 +27,15 @@ struct NameChanges {
 // what is followed. Belongs to the drain thread.
 class NameFollower {
  public:
-  // Of all records: that is some 60,000 changes a second. A reader must be able to take twice as
-  // much, and what last_since() has.
+  // Bytes of records, which are some 60,000 changes. A reader must be able to take twice as much,
+  // and what last_since() has.
   static constexpr uint64_t kBytesPerSecond = 4U << 20;
 
   // Everything referred to must outlive this. Fails with ExitCode::os.
   static Result<NameFollower> open(const BpfObject& object, const Counters& counters,
                                    const KernelNames& names);
 
-  // Begins now. `with_left`: with what an earlier daemon has left unread.
+  // Begins now. `with_left`: where an earlier daemon has stopped reading.
   void begin(bool with_left);
   // What has changed since the last call.
   [[nodiscard]] NameChanges take();
@@ -46,7 +46,9 @@ class NameFollower {
  private:
   NameFollower(RingReader ring, const Counters& counters, const KernelNames& names)
       : ring_(std::move(ring)), counters_(&counters), names_(&names) {}
-  bool pay(uint64_t elapsed_ns, size_t bytes);
+  void begin_with_left();
+  void earn(uint64_t elapsed_ns);
+  bool pay(size_t bytes);
 
   RingReader ring_;
   const Counters* counters_;

@@ -124,12 +124,12 @@ bool set_type(bpf_program* program) {
          bpf_program__set_attach_target(program, 0, tracepoint_of(program).c_str()) == 0;
 }
 
-// exec_begins() is loaded for the function that reaches its tracepoint in later kernels.
+// exec_begins() is loaded for the return of the function that has its tracepoint in later kernels.
 void set_function_of_exec(bpf_object* object) {
   bpf_program* program = bpf_object__find_program_by_name(object, "exec_begins");
   if (!bpf_program__autoload(program)) return;
   const bool found = bpf_program__set_type(program, BPF_PROG_TYPE_TRACING) == 0 &&
-                     bpf_program__set_expected_attach_type(program, BPF_TRACE_FENTRY) == 0 &&
+                     bpf_program__set_expected_attach_type(program, BPF_TRACE_FEXIT) == 0 &&
                      bpf_program__set_attach_target(program, 0, "begin_new_exec") == 0;
   bpf_program__set_autoload(program, found);
 }

@@ -119,9 +119,9 @@ bool takes_typed_programs(const btf* btf) {
   return program || (errno != EPERM && errno != EACCES && errno != EINVAL);
 }
 
-// Can a program be attached to the function that changes the user of a thread?
-bool takes_programs_on_commit_creds(const btf* btf) {
-  const int function = btf__find_by_name_kind(btf, "commit_creds", BTF_KIND_FUNC);
+// Can a program be attached to the return of this function?
+bool takes_programs_on(const btf* btf, const char* name) {
+  const int function = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
   if (function < 0) return false;
   LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT,
               .attach_btf_id = static_cast<uint32_t>(function));
@@ -201,9 +201,9 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   KernelFeatures found = features_from_btf(btf->get(), schema);
   if (libbpf_num_possible_cpus() > CATCHER_CPUS) found.flags.running_readable = 0;
   found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
-  found.flags.users_at_returns = takes_programs_on_commit_creds(btf->get()) ? 0 : 1;
+  found.flags.users_at_returns = takes_programs_on(btf->get(), "commit_creds") ? 0 : 1;
   if (tracepoint_type(btf->get(), "sched_prepare_exec") < 0)
-    found.flags.exec_at_function = found.flags.typed_programs;
+    found.flags.exec_at_function = takes_programs_on(btf->get(), "begin_new_exec") ? 1 : 0;
   // Beyond, its table of stream rings has not enough room.
   const bool has_room = libbpf_num_possible_cpus() * SESSIONS_MAX <= ARENA_PLACES_MAX;
   found.flags.arena = has_room && kernel_has_arenas() ? 1 : 0;

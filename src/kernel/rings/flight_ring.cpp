@@ -158,20 +158,23 @@ bool FlightRing::is_written(uint64_t head, const Kept& kept) const {
 // Reads every record: for 64 MiB this takes about 10 ms.
 void FlightRing::read_overwritten(bool frozen) const {
   uint64_t read = 0;  // bounds the time for damaged bytes
+  uint64_t known_ns = boottime_ns();
   for (int attempt = 0; attempt < kAttempts && read <= bytes_; ++attempt) {
     const std::vector<uint64_t> all = written();  // first: later records are still there
     const uint64_t head = 0 - written_bytes();
     if (0 - head <= bytes_) return;
     const Kept kept = read_kept(head);
     read += kept.bytes;
-    if (!kept.intact || (!frozen && !is_written(head, kept))) continue;
+    if (kept.bytes == 0 || (!frozen && !is_written(head, kept))) continue;
+    known_ns = std::min(known_ns, kept.oldest_ns);
+    if (!kept.intact) continue;
     overwritten_.resize(EVENT_ID_MAX);
     for (size_t event = 0; event < EVENT_ID_MAX; ++event)
       overwritten_[event] = all[event] - std::min(all[event], kept.records[event]);
     oldest_ns_ = kept.oldest_ns;
     return;
   }
-  if (overwritten_.empty()) oldest_ns_ = boottime_ns();  // no record is known to be in the ring
+  if (overwritten_.empty()) oldest_ns_ = known_ns;
 }
 
 uint64_t FlightRing::add_overwritten(std::vector<uint64_t>& sums, bool frozen) const {

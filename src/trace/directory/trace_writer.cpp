@@ -287,8 +287,7 @@ void TraceWriter::add_accounts(Manifest& manifest, const StreamContinuity& strea
   manifest.cpus = accounts();
   std::ranges::copy(problems_, std::back_inserter(manifest.incomplete_because));
   std::ranges::move(stream.gaps(), std::back_inserter(manifest.incomplete_because));
-  if (std::string lost = names_.lost().text(); !lost.empty())
-    manifest.incomplete_because.push_back(std::move(lost));
+  std::ranges::move(names_.problems(), std::back_inserter(manifest.incomplete_because));
   add_losses(manifest);
 }
 

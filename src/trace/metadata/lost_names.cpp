@@ -67,7 +67,7 @@ std::string LostNames::text() const {
     times.push_back(fmt::format("from {:.3f} to {:.3f} s", static_cast<double>(window.from) / 1e9,
                                 static_cast<double>(window.until) / 1e9));
   return fmt::format(
-      "threads may carry wrong names {} after boot: more names have changed than can be followed",
+      "threads may carry wrong names {} after boot: names that they got then are missing",
       fmt::join(times, ", "));
 }
 

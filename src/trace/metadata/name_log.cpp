@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -82,12 +83,12 @@ void NameLog::add(std::span<const std::byte> records) {
     } else if (view.id() == METADATA_cgroup) {
       if (const auto cgroup =
               read_record<rec_metadata_cgroup>(view, offsetof(rec_metadata_cgroup, path)))
-        cgroups_[cgroup->cgroup] = *cgroup;
+        if (cgroups_.contains(cgroup->cgroup) || has_room(sizeof(*cgroup)))
+          cgroups_[cgroup->cgroup] = *cgroup;
     } else if (const auto lost = lost_names_of(view)) {
       lost_.add(*lost);
     } else if (auto command = command_of(view)) {
-      CommandLine& last = commands_[{command->pid, command->start_ns}];
-      if (last.read_ns <= command->read_ns) last = std::move(*command);
+      add_command(std::move(*command));
     }
     records = records.subspan(size);
   }
@@ -104,15 +105,45 @@ void NameLog::add_task(const rec_metadata_task& task) {
     if (known.parent == 0) known.parent = task.parent;
     return;
   }
-  if (!is_new && tasks_.size() >= max_tasks_ && std::exchange(newest.changes, true)) {
+  if (!is_new && tasks_.size() >= limits_.tasks) {
     rec_metadata_task& last = tasks_[newest.index];
-    lost_.add({.from = std::min(last.h.ts, task.h.ts), .until = std::max(last.h.ts, task.h.ts)});
-    if (task.h.ts >= last.h.ts) last = task;
-    return;
+    if (task.h.ts < last.h.ts) return lost_.add({.from = task.h.ts, .until = last.h.ts});
+    if (std::exchange(newest.changes, true)) {
+      lost_.add({.from = last.h.ts, .until = task.h.ts});
+      last = task;
+      return;
+    }
   }
   // The last name may be reported again after older ones.
   if (is_new || task.h.ts >= tasks_[newest.index].h.ts) newest.index = tasks_.size();
   tasks_.push_back(task);
+}
+
+bool NameLog::has_room(size_t bytes) {
+  others_missing_ = others_missing_ || other_bytes_ + bytes > limits_.other_bytes;
+  if (!others_missing_) other_bytes_ += bytes;
+  return !others_missing_;
+}
+
+void NameLog::add_command(CommandLine command) {
+  const std::pair key(command.pid, command.start_ns);
+  const auto known = commands_.find(key);
+  if (known == commands_.end()) {
+    if (has_room(sizeof(command) + command.text.size())) commands_.emplace(key, std::move(command));
+  } else if (known->second.read_ns <= command.read_ns) {
+    known->second = std::move(command);
+  }
+}
+
+std::vector<std::string> NameLog::problems() const {
+  std::vector<std::string> problems;
+  if (std::string lost = lost_.text(); !lost.empty()) problems.push_back(std::move(lost));
+  if (others_missing_)
+    problems.push_back(
+        fmt::format("paths of control groups and command lines are missing: there were more than "
+                    "{} MiB of them",
+                    limits_.other_bytes >> 20));
+  return problems;
 }
 
 std::vector<std::byte> NameLog::last() const {
@@ -121,9 +152,14 @@ std::vector<std::byte> NameLog::last() const {
     const auto bytes = std::as_bytes(std::span(&name, 1));
     records.insert(records.end(), bytes.begin(), bytes.end());
   };
-  for (const auto& [tid, newest] : newest_) append(tasks_[newest.index]);
+  std::set<uint64_t> used;
+  for (const auto& [tid, newest] : newest_) {
+    append(tasks_[newest.index]);
+    used.insert(tasks_[newest.index].cgroup);
+  }
   for (const auto& [address, cache] : caches_) append(cache);
-  for (const auto& [id, cgroup] : cgroups_) append(cgroup);
+  for (const uint64_t id : used)
+    if (const auto found = cgroups_.find(id); found != cgroups_.end()) append(found->second);
   return records;
 }
 

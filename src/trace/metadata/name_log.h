@@ -17,23 +17,30 @@
 namespace ktraced {
 
 // Collects metadata records, and keeps each identity of a thread once however often it is reported.
-// Unlike a NameTable it never evicts: readers of the trace may ask for any time in it. If there are
-// more names than `max_tasks`, each thread keeps its first ones and its last one.
+// Unlike a NameTable it never evicts: readers of the trace may ask for any time in it. But any user
+// can rename threads, make control groups and execute programs without end, so there are limits.
 class NameLog {
  public:
-  static constexpr size_t kMaxTasks = size_t{1} << 21;
+  struct Limits {
+    size_t tasks = size_t{1} << 21;  // names; beyond, a thread has its first and its last one
+    size_t other_bytes = size_t{64} << 20;  // of control groups and command lines: the first ones
+  };
 
-  explicit NameLog(size_t max_tasks = kMaxTasks) : max_tasks_(max_tasks) {}
+  NameLog() = default;
+  explicit NameLog(const Limits& limits) : limits_(limits) {}
 
   // Adds metadata records, one after another; ignores other records.
   void add(std::span<const std::byte> records);
 
-  // The last reported name of each thread, and all caches and control groups: as metadata records,
-  // for a trace that continues this one. Without command lines: they may have changed since.
+  // The last reported name of each thread, their control groups and all caches: as metadata
+  // records, for a trace that continues this one. Without command lines: they may have changed
+  // since.
   [[nodiscard]] std::vector<std::byte> last() const;
 
-  // The times in which names are missing: as the records say, and because names did not fit.
+  // The times in which names are missing: as the records say, and beyond the limit.
   [[nodiscard]] const LostNames& lost() const { return lost_; }
+  // What is missing, as sentences without their ends.
+  [[nodiscard]] std::vector<std::string> problems() const;
 
   // The contents of tasks.json, caches.json, cgroups.json and commands.json, one entry per line.
   [[nodiscard]] std::string tasks_json() const;
@@ -43,6 +50,8 @@ class NameLog {
 
  private:
   void add_task(const rec_metadata_task& task);
+  void add_command(CommandLine command);
+  bool has_room(size_t bytes);
 
   // The last entry of a thread in tasks_.
   struct Newest {
@@ -50,8 +59,10 @@ class NameLog {
     bool changes = false;  // beyond the limit
   };
 
-  size_t max_tasks_;
+  Limits limits_;
   LostNames lost_;
+  size_t other_bytes_ = 0;  // of control groups and command lines
+  bool others_missing_ = false;
   std::vector<rec_metadata_task> tasks_;
   std::unordered_map<uint32_t, Newest> newest_;         // by tid
   std::map<uint64_t, rec_metadata_slab_cache> caches_;  // by address

@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -301,9 +300,7 @@ TEST_P(Users, AreThoseThatAProcessHasBecomeWithoutExec) {
 INSTANTIATE_TEST_SUITE_P(Recorded, Users, testing::Values("both", "completed"),
                          [](const auto& form) { return std::string(form.param); });
 
-TEST(UsersOfProcesses, AreKnownWhereNoCallsAreTraced) {
-  if (std::getenv("KTRACED_TEST_VM") == nullptr)
-    GTEST_SKIP() << "the kernel of this machine may allow no programs on functions";
+TEST(UsersWithoutCalls, AreKnownWhereProgramsCanBeOnFunctions) {
   WaitingTruth truth({"users", "65534"});
   json config = flight_config_for({truth.pid()}, {{"buffer_kb", 4096}});
   config["events"] = {{"process", true}};

@@ -157,6 +157,21 @@ TEST(Syscalls, ReturnFromExecAsTheCallThatBegan) {
   }
 }
 
+TEST(Syscalls, ReturnFromARefusedExecAsThatCallAndFromTheNextAsItself) {
+  const TempDir directory;
+  Daemon daemon(json{{"events", {{"sched", false}}}});
+  WaitingTruth truth({"exec-refused", directory.path()});
+  Stream stream(daemon, {"--event", "sys_exit", "--pid", std::to_string(truth.pid())});
+  truth.act();
+  const Trace trace = stream.finish();
+  const auto returns = execs_in(trace, "sys_exit", {{"pid", truth.pid()}});
+  ASSERT_EQ(returns.size(), 2U);
+  EXPECT_EQ(name_of(returns[0], "nr"), "execveat");
+  EXPECT_EQ(name_of(returns[0], "ret"), "EPERM");
+  EXPECT_EQ(name_of(returns[1], "nr"), "execve");
+  EXPECT_EQ(name_of(returns[1], "ret"), "ENOENT");
+}
+
 TEST(Syscalls, RecordsSelectedCallsAndCountsOthersAsFiltered) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid", "getpriority"}}}}}}});
   WaitingTruth truth({"getppid", "500"});

@@ -7,6 +7,8 @@
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
 #include "harness/disks/tmpfs.h"
+#include "harness/machine/cgroups.h"
+#include "harness/machine/temp_dir.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
@@ -86,6 +88,30 @@ TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
   EXPECT_EQ(log.find("cannot make the directory"), log.rfind("cannot make the directory"))
       << "reported once";
   expect_all_calls(disk.path() / "d", truth.pid());
+}
+
+TEST(StreamOutputFault, IsReportedByAReloadWithoutMemoryForItsRings) {
+  const MemoryCgroup group(uint64_t{100} << 20);
+  const TempDir directory;
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(json::object(),
+                {"/bin/sh", "-c",
+                 "echo $$ > " + (group.path() / "cgroup.procs").string() + "; exec \"$@\"", "sh"});
+  json config = for_processes({truth.pid()}, output_config(directory.path() / "d"));
+  config["stream"]["total_mb"] = 1024;
+  config["stream"]["buffer_kb"] = 131072;
+  daemon.write_config(config);
+  const json error = daemon.call_error("reload");
+  EXPECT_THAT(error["message"].get<std::string>(),
+              HasSubstr("stream.output is not applied, but everything else of the configuration is "
+                        "in use; the next reload tries again: cannot make a stream ring"));
+  EXPECT_TRUE(daemon.call("filter.show").dump().contains(std::to_string(truth.pid())));
+  config["stream"]["buffer_kb"] = 1024;
+  daemon.write_config(config);
+  daemon.call("reload");
+  truth.act();
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  expect_all_calls(directory.path() / "d", truth.pid());
 }
 
 TEST(StreamOutputFault, DelaysNeitherStopNorReload) {

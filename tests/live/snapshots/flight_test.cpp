@@ -167,6 +167,43 @@ TEST(Flight, CountsOverwrittenRecordsOfASmallRing) {
   EXPECT_EQ(numbers, from_to(calls - numbers.size() + 1, calls));
 }
 
+// Only one thread writes to the ring, so the time of its oldest record never goes back.
+TEST(Flight, ReportsTheOldestRecordWhileProgramsOverwriteIt) {
+  Caller caller(usable_cpus().front());
+  Daemon daemon(flight_config_for({caller.pid()}, {{"buffer_kb", 4096}}));
+  daemon.disable({"sys_exit"});
+  const auto overwritten = [](const json& status) {
+    return status["totals"]["overwritten"].get<uint64_t>();
+  };
+  caller.go();
+  ASSERT_TRUE(eventually([&] { return overwritten(daemon.call("status")) != 0; }));
+  uint64_t last_since = 0;
+  for (int reading = 0; reading < 200; ++reading) {
+    const json status = daemon.call("status");
+    const auto since = status["flight"]["since_ns"].get<uint64_t>();
+    ASSERT_GT(overwritten(status), 0U) << "reading " << reading;
+    ASSERT_GE(since, last_since) << "reading " << reading;
+    last_since = since;
+  }
+  caller.finish();
+}
+
+// The ring was overwritten since the event was on.
+TEST(Flight, SnapshotHasNoConfigFromBeforeItBegins) {
+  WaitingTruth truth({"--cpu", std::to_string(usable_cpus().front()), "numbered", "20000"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 64}}));
+  daemon.disable({"sys_exit"});
+  truth.act();
+  const json taken = daemon.call("snapshot.take");
+  const auto path = taken["path"].get<std::string>();
+  const json manifest = manifest_of(path);
+  EXPECT_GT(manifest["overwritten"], 0);
+  EXPECT_EQ(manifest["config"]["events"], json{"sys_enter"});
+  EXPECT_FALSE(manifest["config"].contains("changes")) << manifest["config"];
+  EXPECT_EQ(daemon.ctl_ok({"query", path, "--csv", "SELECT count(*) AS n FROM config_changes"}),
+            "n\n1\n");
+}
+
 TEST(Flight, UsesMemoryAndProgramsOnlyWhileEnabled) {
   Daemon daemon(flight_config({{"enabled", false}, {"buffer_kb", 1024}, {"banks", 3}}));
   auto flight = [&] { return daemon.call("status")["flight"]; };

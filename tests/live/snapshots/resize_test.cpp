@@ -3,12 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <stop_token>
+#include <thread>
 
 #include "harness/client/stream.h"
 #include "harness/machine/bpf_view.h"
+#include "harness/machine/scale.h"
 #include "harness/machine/temp_dir.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/missed.h"
@@ -160,6 +167,28 @@ TEST(FlightResize, DiscardsTheHistoryIfItIsNotToBeSaved) {
   EXPECT_EQ(take_numbers(daemon, after.pid()), from_to(1, 2000));
   const json counts = daemon.event_status("sys_enter");
   EXPECT_EQ(counts["recorded"].get<uint64_t>() + counts["missed"].get<uint64_t>(), 5000U);
+}
+
+// The reload also makes the filter match a process that has few hits, so that its first record is
+// often written while the recorder is being paused.
+TEST(FlightResize, SavesWhatIsRecordedUntilThePause) {
+  const std::jthread calls([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      ::getpriority(PRIO_PROCESS, 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  WaitingTruth idle({"numbered", "1"});
+  Daemon daemon(flight_config_for({idle.pid()}, {{"buffer_kb", 64}}));
+  const long rounds = 1 + scaled(7);
+  for (long round = 0; round < rounds; ++round) {
+    reload(daemon, flight_config_for({::getpid()}, {{"buffer_kb", 128}}));
+    ASSERT_EQ(flight_of(daemon)["discarded"], 0) << round << daemon.log();
+    wait_until_written(daemon);
+    reload(daemon, flight_config_for({idle.pid()}, {{"buffer_kb", 64}}));
+    ASSERT_EQ(flight_of(daemon)["discarded"], 0) << round << daemon.log();
+    wait_until_written(daemon);
+  }
 }
 
 TEST(FlightResize, CountsOverwrittenRecordsAcrossIt) {

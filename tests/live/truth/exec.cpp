@@ -2,9 +2,12 @@
 // Programs that are executed: a chain of this program under other names, and by each call.
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -144,6 +147,16 @@ void write_broken_program(const std::string& path) {
   check(::chmod(path.c_str(), 0700), "chmod");
 }
 
+// A program that has a capability which no process may get that calls this before.
+void write_program_beyond_rights(const std::string& path) {
+  check(::prctl(PR_CAPBSET_DROP, CAP_NET_RAW), "prctl");
+  write_broken_program(path);
+  vfs_cap_data rights{};
+  rights.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
+  rights.data[0].permitted = 1U << CAP_NET_RAW;
+  check(::setxattr(path.c_str(), "security.capability", &rights, XATTR_CAPS_SZ_2, 0), "setxattr");
+}
+
 [[noreturn]] void become(const std::string& path, const json& report, bool by_execveat) {
   const std::string words = report.dump();
   const char* const arguments[] = {path.c_str(), "exec", words.c_str(), nullptr};
@@ -199,6 +212,17 @@ json exec_calls(Arguments arguments) {
         children.push_back(
             child_that_execs({.nr = nr, .abi = abi, .by_thread = by_thread}, path, low));
   return {{"children", std::move(children)}};
+}
+
+// exec-refused DIRECTORY: an execveat that the kernel refuses late, as its program would get rights
+// that it may not have, and then an execve of a program that is not there.
+json refused_execs(Arguments arguments) {
+  if (arguments.empty()) die("exec-refused needs a directory");
+  const std::string refused = arguments[0] + "/refused", missing = arguments[0] + "/missing";
+  write_program_beyond_rights(refused);
+  ::syscall(SYS_execveat, AT_FDCWD, refused.c_str(), nullptr, nullptr, 0);
+  ::syscall(SYS_execve, missing.c_str(), nullptr, nullptr);
+  return json::object();
 }
 
 }  // namespace truth

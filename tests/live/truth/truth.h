@@ -46,6 +46,7 @@ json reused_ids(Arguments);
 json changing_users(Arguments);
 json exec_chain(Arguments);  // exec.cpp
 json exec_calls(Arguments);
+json refused_execs(Arguments);
 json signals(Arguments);   // signals.cpp
 json switches(Arguments);  // sched.cpp
 json migrations(Arguments);

@@ -249,6 +249,21 @@ TEST_F(TraceTables, ListConfigChanges) {
   EXPECT_EQ(query("SELECT ts FROM config_changes"), "2000;");
 }
 
+TEST_F(TraceTables, ListNoConfigFromBeforeTheTrace) {
+  TraceSpec changed = spec();
+  const auto path = directory_.path() / "changed";
+  auto writer = begin_trace(path, changed);
+  Manifest manifest = manifest_of(*writer, changed);
+  manifest.config = {{"events", {"kfree"}}, {"changes", nlohmann::json::array()}};
+  for (const auto& [ns, event] : {std::pair{500, "kmalloc"}, {700, "exec"}, {2000, "kfree"}}) {
+    const nlohmann::json later = {{"events", {event}}, {"state", "running"}};
+    manifest.config["changes"].push_back({{"ns", ns}, {"config", later}});
+  }
+  check(writer->finish(manifest, changed.symbols));
+  open(std::vector<std::filesystem::path>{path});
+  EXPECT_EQ(query("SELECT ts, events FROM config_changes"), "1000|exec;2000|kfree;");
+}
+
 TEST_F(TraceTables, ReadSeveralTracesAsOneHistory) {
   const auto later = directory_.path() / "later";
   TraceSpec second = spec();

@@ -176,6 +176,20 @@ TEST(SubscriberQueue, KeepsMetadataThatIsNotNamesUpToALimit) {
   EXPECT_LT(received.tids.size(), received.others);
 }
 
+TEST(SubscriberQueue, CountsTheEventsThatAReaderHasLeftAsLostWhenItEnds) {
+  FakeDrain drain(4, 4);
+  SubscriberQueue queue(1U << 20, 1U << 20);
+  const auto batch = published(drain.batch(500));
+  uint64_t records = 0;
+  for (const PublishedPacket& packet : batch)
+    for (const auto& [event, count] : packet.records())
+      if (!packet.is_metadata()) records += count;
+  ASSERT_GT(records, 0U);
+  EXPECT_TRUE(queue.push_batch(batch, false));
+  queue.end_because("enough");
+  EXPECT_EQ(queue.lost_events(), records);
+}
+
 TEST(SubscriberQueue, EndsWithAReasonAfterThePacketThatIsPartlyWritten) {
   SubscriberQueue queue(1000, 10'000);
   for (uint32_t i = 1; i <= 3; ++i)

@@ -9,9 +9,11 @@
 namespace ktraced {
 namespace {
 
+using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 constexpr uint16_t kFixed = 10, kText = 7;
 constexpr uint32_t kFixedBytes = 48, kTextBytes = 24;
@@ -111,6 +113,75 @@ TEST_F(RingAccountTest, AcceptsAnyPossibleSizeOfRecordsWithText) {
                             empty);
     EXPECT_EQ(problems.empty(), good) << bytes;
   }
+}
+
+json config_with(std::vector<std::string> events, const char* state = "running") {
+  return {{"events", std::move(events)}, {"state", state}};
+}
+
+// The ring of CPU 1 was overwritten up to 2000, when its trace begins.
+Manifest manifest_with(json config, const std::vector<std::pair<uint64_t, json>>& changes) {
+  Manifest manifest;
+  manifest.begin_ns = 2000;
+  manifest.end_ns = 3000;
+  manifest.cpus = {{.cpu = 1,
+                    .first_ns = 2000,
+                    .last_ns = 3000,
+                    .events = {{"kfree", {.records = 5, .overwritten = 7}}}}};
+  manifest.missed = {{"kfree", 1}, {"kmalloc", 2}};
+  for (const auto& [ns, later] : changes)
+    config["changes"].push_back({{"ns", ns}, {"config", later}});
+  manifest.config = std::move(config);
+  return manifest;
+}
+
+TEST(RestrictToWindow, RemovesConfigsFromBeforeTheTraceAndMissedHitsOfEventsThatWereOff) {
+  Manifest manifest =
+      manifest_with(config_with({"kmalloc"}), {{1000, config_with({"kmalloc", "kfree"})},
+                                               {2000, config_with({"kfree"})},
+                                               {2001, config_with({})}});
+  restrict_to_window(manifest);
+  json expected = config_with({"kfree"});
+  expected["changes"] = json::array({{{"ns", 2001}, {"config", config_with({})}}});
+  EXPECT_EQ(manifest.config, expected);
+  EXPECT_THAT(manifest.missed, ElementsAre(Pair("kfree", 1)));
+}
+
+TEST(RestrictToWindow, KeepsMissedHitsOfEventsThatWereOnInAPartOfTheTrace) {
+  const json before = config_with({"kmalloc"}), later = config_with({"kfree"});
+  Manifest manifest = manifest_with(before, {{2500, later}});
+  const json config = manifest.config;
+  restrict_to_window(manifest);
+  EXPECT_EQ(manifest.config, config);
+  EXPECT_THAT(manifest.missed, ElementsAre(Pair("kfree", 1), Pair("kmalloc", 2)));
+}
+
+TEST(RestrictToWindow, CountsNothingAsTracedDuringAPause) {
+  Manifest manifest = manifest_with(
+      config_with({"kfree", "kmalloc"}),
+      {{1500, config_with({"kfree", "kmalloc"}, "paused")}, {2500, config_with({"kfree"})}});
+  restrict_to_window(manifest);
+  EXPECT_THAT(manifest.missed, ElementsAre(Pair("kfree", 1)));
+  manifest = manifest_with(config_with({"kfree", "kmalloc"}, "paused"), {});
+  restrict_to_window(manifest);
+  EXPECT_THAT(manifest.missed, IsEmpty());
+}
+
+TEST(RestrictToWindow, KeepsMissedHitsWhereItIsNotKnownWhatWasTraced) {
+  Manifest manifest = manifest_with(json::object(), {{2500, config_with({})}});
+  restrict_to_window(manifest);
+  EXPECT_THAT(manifest.missed, ElementsAre(Pair("kfree", 1), Pair("kmalloc", 2)));
+}
+
+// The other CPU has older records: the trace begins with them.
+TEST(RestrictToWindow, BeginsWithTheOldestRecordOfAllCpus) {
+  Manifest manifest = manifest_with(config_with({"kmalloc"}),
+                                    {{1000, config_with({"exec"})}, {1900, config_with({})}});
+  manifest.cpus.push_back({.cpu = 2, .first_ns = 1500, .last_ns = 2500, .events = {}});
+  restrict_to_window(manifest);
+  json expected = config_with({"exec"});
+  expected["changes"] = json::array({{{"ns", 1900}, {"config", config_with({})}}});
+  EXPECT_EQ(manifest.config, expected);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(LostNames, JoinsNeighborsInAnyOrder) {
                                                           {9 * kSecond, 10 * kSecond}}));
   EXPECT_EQ(lost.text(),
             "threads may carry wrong names from 1.000 to 4.000 s, from 9.000 to 10.000 s after "
-            "boot: more names have changed than can be followed");
+            "boot: names that they got then are missing");
 }
 
 TEST(LostNames, AreBounded) {

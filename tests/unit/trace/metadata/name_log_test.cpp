@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const NameLog& log, uint32_t tid) {
 }
 
 TEST(NameLog, KeepsFirstAndLastNamesBeyondItsLimitAndSaysSo) {
-  NameLog log(10);
+  NameLog log({.tasks = 10});
   log.add(test::task_name(8, 1, 8, "quiet"));
   for (uint64_t i = 0; i < 100; ++i)
     log.add(test::task_name(7, 100 + i, 7, "r" + std::to_string(i)));
@@ -33,6 +33,52 @@ TEST(NameLog, KeepsFirstAndLastNamesBeyondItsLimitAndSaysSo) {
   EXPECT_THAT(names_of(log, 8), ElementsAre("quiet", "renamed"));
   EXPECT_THAT(names_of(log, 9), ElementsAre("late"));
   EXPECT_THAT(log.lost().windows(), ElementsAre(LostNamesWindow{.from = 109, .until = 199}));
+}
+
+TEST(NameLog, KeepsTheLastNameIfAnOlderOneComesBeyondItsLimit) {
+  NameLog log({.tasks = 1});
+  log.add(test::task_name(7, 50, 7, "last"));
+  log.add(test::task_name(7, 20, 7, "older"));
+  EXPECT_THAT(names_of(log, 7), ElementsAre("last"));
+  EXPECT_THAT(log.lost().windows(), ElementsAre(LostNamesWindow{.from = 20, .until = 50}));
+  log.add(test::task_name(7, 60, 7, "next"));
+  EXPECT_THAT(names_of(log, 7), ElementsAre("last", "next"));
+}
+
+std::vector<std::byte> cgroup_path(uint64_t id, std::string_view path) {
+  rec_metadata_cgroup record{};
+  record.h = {.ts = 0, .id = METADATA_cgroup, .size = sizeof(record), .tid = 0};
+  record.cgroup = id;
+  path.copy(record.path, sizeof(record.path) - 1);
+  const auto bytes = std::as_bytes(std::span(&record, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(NameLog, KeepsTheFirstControlGroupsAndCommandLinesUpToALimitAndSaysSo) {
+  NameLog log({.other_bytes = size_t{1} << 20});
+  for (uint64_t id = 1; id <= 1500; ++id) log.add(cgroup_path(id, "/first"));
+  EXPECT_THAT(log.problems(), testing::IsEmpty());
+  for (uint64_t id = 1; id <= 1500; ++id) log.add(cgroup_path(id, "/renamed"));
+  EXPECT_THAT(log.problems(), testing::IsEmpty()) << "they take no more room";
+  for (uint64_t id = 1501; id <= 10'000; ++id) log.add(cgroup_path(id, "/more"));
+  std::vector<std::byte> command;
+  append_command_record({.pid = 7, .read_ns = 2, .start_ns = 1, .text = "late"}, command);
+  log.add(command);
+  EXPECT_THAT(log.problems(), ElementsAre(testing::HasSubstr("there were more than 1 MiB")));
+  EXPECT_LT(log.cgroups_json().size(), size_t{1} << 20);
+  EXPECT_THAT(log.cgroups_json(), testing::HasSubstr("{\"id\":1500,\"path\":\"/renamed\"}"));
+  EXPECT_THAT(log.commands_json(), testing::Not(testing::HasSubstr("late")));
+}
+
+TEST(NameLog, CarriesTheControlGroupsOfItsThreads) {
+  NameLog log, next;
+  rec_metadata_task task{};
+  task.h = {.ts = 1, .id = METADATA_task, .size = sizeof(task), .tid = 7};
+  task.cgroup = 2;
+  log.add(std::as_bytes(std::span(&task, 1)));
+  for (uint64_t id = 1; id <= 3; ++id) log.add(cgroup_path(id, "/g" + std::to_string(id)));
+  next.add(log.last());
+  EXPECT_EQ(next.cgroups_json(), "{\"cgroups\":[\n{\"id\":2,\"path\":\"/g2\"}\n]}\n");
 }
 
 TEST(NameLog, SaysWhichNamesAreMissing) {
