@@ -289,7 +289,9 @@ static __always_inline u32 matching_typed_pair(u32 sessions, struct task_struct 
 /* The sessions that select this system call. */
 static __always_inline u32 call_sessions(u32 abi, u32 nr)
 {
-	barrier_var(nr); /* the verifier must see the bound on the value that is used */
+	/* The verifier must see the bounds on the values that are used. */
+	barrier_var(abi);
+	barrier_var(nr);
 	if (abi >= SYSCALL_ABIS || nr >= SYSCALL_MAX)
 		return control.all_calls_sessions;
 	return control.call_sessions[abi][nr];
