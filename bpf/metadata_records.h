@@ -15,6 +15,7 @@ enum metadata_id {
 	METADATA_cgroup = 6,
 	METADATA_end = 7,
 	METADATA_command = 8,
+	METADATA_lost_names = 9,
 };
 
 /* A thread's name, process, control group and parent, valid from h.ts on. Traces and daemons
@@ -46,6 +47,12 @@ struct rec_metadata_cgroup {
 	struct record h;            /* h.id is METADATA_cgroup */
 	u64 cgroup;                 /* its id: the inode number of its directory */
 	char path[CGROUP_PATH_MAX]; /* NUL-terminated; the record ends at the next multiple of 8 */
+};
+
+/* Names that threads got from h.ts until then may be missing. */
+struct rec_metadata_lost_names {
+	struct record h; /* h.id is METADATA_lost_names */
+	u64 until;       /* ns, CLOCK_BOOTTIME */
 };
 
 /* Definition of a dynamic event, sent before the first of its records. The reader of a

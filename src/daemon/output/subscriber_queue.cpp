@@ -51,7 +51,7 @@ Sorted sort_metadata(const PublishedPacket& packet) {
   view->for_each_record([&](const RecordView& record) {
     const uint16_t id = record.id();
     if (id == METADATA_task || id == METADATA_slab_cache || id == METADATA_cgroup ||
-        id == METADATA_command || id == kLostNamesId) {
+        id == METADATA_command || id == METADATA_lost_names) {
       sorted.has_names = true;
       return;
     }

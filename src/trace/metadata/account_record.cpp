@@ -17,17 +17,14 @@ HitAccount& HitAccount::operator+=(const HitAccount& other) {
 
 std::vector<std::byte> account_record(const EventHits& account, uint64_t ts) {
   const HitAccount& hits = account.hits;
-  const rec_metadata_account record{
-      .h = {.ts = ts, .id = METADATA_account, .size = sizeof(record), .tid = 0},
+  return record_bytes(rec_metadata_account{
+      .h = {.ts = ts, .id = METADATA_account, .size = sizeof(rec_metadata_account), .tid = 0},
       .event = account.event,
       .reserved = 0,
       .recorded = hits.recorded,
       .filtered = hits.filtered,
       .dropped = hits.dropped,
-      .missed = hits.missed};
-  std::vector<std::byte> bytes(sizeof(record));
-  std::memcpy(bytes.data(), &record, sizeof(record));
-  return bytes;
+      .missed = hits.missed});
 }
 
 std::optional<EventHits> account_of(RecordView view) {

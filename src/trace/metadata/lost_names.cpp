@@ -7,29 +7,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bpf/records.h"
+
 namespace ktraced {
-namespace {
-
-// As sent: `h.ts` is the beginning of the window.
-struct LostNamesRecord {
-  record h;
-  uint64_t until;
-};
-
-}  // namespace
 
 std::vector<std::byte> lost_names_record(const LostNamesWindow& window) {
-  const LostNamesRecord record{
-      .h = {.ts = window.from, .id = kLostNamesId, .size = sizeof(record), .tid = 0},
-      .until = window.until};
-  std::vector<std::byte> bytes(sizeof(record));
-  std::memcpy(bytes.data(), &record, sizeof(record));
-  return bytes;
+  return record_bytes(rec_metadata_lost_names{.h = {.ts = window.from,
+                                                    .id = METADATA_lost_names,
+                                                    .size = sizeof(rec_metadata_lost_names),
+                                                    .tid = 0},
+                                              .until = window.until});
 }
 
 std::optional<LostNamesWindow> lost_names_of(RecordView view) {
-  LostNamesRecord record;
-  if (view.id() != kLostNamesId || view.bytes().size() < sizeof(record)) return std::nullopt;
+  rec_metadata_lost_names record;
+  if (view.id() != METADATA_lost_names || view.bytes().size() < sizeof(record)) return std::nullopt;
   std::memcpy(&record, view.bytes().data(), sizeof(record));
   if (record.until < record.h.ts) return std::nullopt;
   return LostNamesWindow{.from = record.h.ts, .until = record.until};

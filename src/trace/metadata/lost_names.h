@@ -12,10 +12,6 @@
 
 namespace ktraced {
 
-// The id of these records: no program writes them, so it is not in enum metadata_id, whose values
-// are below.
-inline constexpr uint16_t kLostNamesId = 9;
-
 // Names that threads got in this time may be missing; ns, CLOCK_BOOTTIME.
 struct LostNamesWindow {
   uint64_t from = 0;
@@ -24,8 +20,9 @@ struct LostNamesWindow {
   bool operator==(const LostNamesWindow&) const = default;
 };
 
+// A rec_metadata_lost_names.
 [[nodiscard]] std::vector<std::byte> lost_names_record(const LostNamesWindow& window);
-// The reverse; nothing if `record` is of another kind.
+// The window in such a record; nothing if `record` is of another kind.
 [[nodiscard]] std::optional<LostNamesWindow> lost_names_of(RecordView record);
 
 // All such times of a stream or trace. Neighbors are joined, and their number is bounded.

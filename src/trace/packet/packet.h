@@ -72,6 +72,13 @@ class RecordView {
   record header_{};
 };
 
+// A copy of the bytes of a record, for a packet.
+template <class Record>
+std::vector<std::byte> record_bytes(const Record& record) {
+  const auto bytes = std::as_bytes(std::span(&record, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
 // A checked view of a packet: the header is consistent and the records fill the content exactly.
 class PacketView {
  public:

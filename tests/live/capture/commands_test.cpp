@@ -37,8 +37,10 @@ class Old {
 class Commands : public testing::Test {
  protected:
   json reported(const std::string& trace, pid_t pid) { return process_row(daemon_, trace, pid); }
+  // Empty while the daemon has not read it.
   std::string queried(const std::string& trace, pid_t pid) {
-    return process_column(daemon_, trace, pid, "argv");
+    const json argv = process_column(daemon_, trace, pid, "argv");
+    return argv.is_null() ? "" : argv.get<std::string>();
   }
   std::string snapshot() {
     return json::parse(daemon_.ctl_ok({"--json", "snapshot", "take"}))["path"];

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
 #include <set>
 
 #include "harness/client/show.h"
@@ -120,36 +121,36 @@ TEST(RecordSession, EndsWhenItsClientIsKilled) {
   EXPECT_TRUE(eventually([&] { return session().is_null(); }));
 }
 
-TEST(RecordSession, SaysThatTheDaemonWasStoppedAsAStreamDoes) {
-  Daemon daemon(flight_of_numbered_calls());
+// The daemon ends in this way while a recording and a stream are there. Both clients give the
+// reason. Returns the path of the recording.
+std::string record_until(Daemon& daemon, const std::function<void()>& end_daemon,
+                         const std::string& reason) {
   const std::string path = daemon.directory() / "recording";
   Process recording(daemon.ctl_command({"record", "-o", path})),
       stream(daemon.ctl_command({"stream"}));
-  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
-  ASSERT_TRUE(reaches([&] { return daemon.call("status")["subscribers"].size(); }, 2));
-  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  EXPECT_TRUE(reaches([&] { return daemon.call("status")["subscribers"].size(); }, 2));
+  end_daemon();
   for (Process* client : {&recording, &stream}) {
     const Finished finished = client->wait();
     EXPECT_EQ(finished.exit_code, 69);
-    EXPECT_THAT(finished.err, HasSubstr("ktraced has ended the stream: it was stopped"));
+    EXPECT_THAT(finished.err, HasSubstr(reason));
   }
-  EXPECT_THAT(manifest_of(path)["incomplete_because"].dump(),
-              HasSubstr("ktraced has ended the stream: it was stopped"));
+  return path;
+}
+
+TEST(RecordSession, SaysThatTheDaemonWasStoppedAsAStreamDoes) {
+  Daemon daemon(flight_of_numbered_calls());
+  const std::string reason = "ktraced has ended the stream: it was stopped";
+  const std::string path =
+      record_until(daemon, [&] { EXPECT_EQ(daemon.stop().exit_code, 0); }, reason);
+  EXPECT_THAT(manifest_of(path)["incomplete_because"].dump(), HasSubstr(reason));
 }
 
 TEST(RecordSession, SaysThatTheDaemonWasKilledAsAStreamDoes) {
   Daemon daemon(flight_of_numbered_calls());
-  const std::string path = daemon.directory() / "recording";
-  Process recording(daemon.ctl_command({"record", "-o", path})),
-      stream(daemon.ctl_command({"stream"}));
-  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
-  ASSERT_TRUE(reaches([&] { return daemon.call("status")["subscribers"].size(); }, 2));
-  daemon.end(SIGKILL);
-  for (Process* client : {&recording, &stream}) {
-    const Finished finished = client->wait();
-    EXPECT_EQ(finished.exit_code, 69);
-    EXPECT_THAT(finished.err, HasSubstr("the stream breaks off: ktraced has died"));
-  }
+  const std::string path =
+      record_until(daemon, [&] { daemon.end(SIGKILL); }, "the stream breaks off: ktraced has died");
   EXPECT_EQ(manifest_of(path)["complete"], false);
   daemon.start();
   EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U) << "the recorder";
