@@ -29,13 +29,16 @@ void leave_out(const std::string& tests) {
 // Tests that disturb the whole machine exist only where KTRACED_TEST_VM says that the machine
 // belongs to the tests. The machines of the matrix have kprobes and allow programs on functions;
 // whether probes can be tested here depends on this kernel. KTRACED_TEST_NODES says that the
-// machine has two NUMA nodes with a CPU each. What a screen shows does not depend on the kernel,
-// and the machines of the matrix have no tmux.
+// machine has two NUMA nodes with a CPU each. The machines of the matrix have neither tmux nor
+// Prometheus; what these read does not depend on the kernel.
 void leave_out_what_is_not_for_this_machine() {
   const bool own_machine = std::getenv("KTRACED_TEST_VM") != nullptr;
   const bool kprobes = own_machine || ::access("/sys/bus/event_source/devices/kprobe", F_OK) == 0;
   if (!own_machine) leave_out("Hotplug.*:Modules.*:UsersWithoutCalls.*");
-  if (own_machine) leave_out("TopScreen.*");
+  if (own_machine)
+    leave_out(
+        "TopScreen.*:MetricsEndpoint.ReportsOnAUnixSocketWhatStatusReports:"
+        "MetricsEndpoint.IsScrapedByPrometheus");
   if (std::getenv("KTRACED_TEST_NODES") == nullptr) leave_out("TwoNodes.*");
   if (::access("/sys/devices/system/node/node1", F_OK) == 0) leave_out("PageNode.*");
   leave_out(kprobes ? "NoKprobes.*" : "Probe.*");

@@ -5,7 +5,7 @@
 
 # The files of the build, and the other programs that tests run.
 built_programs=(ktraced ktracectl truth live_tests verifier_stats)
-test_programs=(setpriv babeltrace2 python3)
+test_programs=(setpriv unshare prlimit strace curl babeltrace2 python3)
 python_modules=json,socket
 
 # The shared libraries of programs and of plug-ins that are loaded by name.
