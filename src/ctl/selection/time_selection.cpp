@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/files/namespaces.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {
@@ -154,7 +155,8 @@ Result<> select_times(const TimeArgs& args, History& history) {
 
 Result<std::optional<double>> stream_seconds(std::optional<double> duration_s,
                                              const TimeArgs& args) {
-  return stream_seconds(duration_s, args, boottime_ns(), clock_ns(CLOCK_REALTIME));
+  const uint64_t boottime_of_events = boottime_ns() - static_cast<uint64_t>(boottime_offset_ns());
+  return stream_seconds(duration_s, args, boottime_of_events, clock_ns(CLOCK_REALTIME));
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "base/fd.h"
+#include "base/files/namespaces.h"
 #include "kernel/arena/arena.h"
 #include "kernel/programs/kernel_btf.h"
 
@@ -143,6 +144,16 @@ std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release
   return std::pair(major, minor);
 }
 
+// Programs read the clock without the offset of a time namespace. The times of events and those of
+// the daemon would not agree.
+Result<> check_clock() {
+  if (boottime_offset_ns() == 0) return {};
+  return fail(ExitCode::unavailable,
+              "ktraced runs in a time namespace that moves the time since boot by {:.3f} s, which "
+              "the times of events do not follow: run it in the time namespace of the host",
+              static_cast<double>(boottime_offset_ns()) / 1e9);
+}
+
 }  // namespace
 
 std::string tracepoint_arguments(const btf* btf, std::string_view name) {
@@ -193,6 +204,7 @@ Result<> check_release(std::string_view release) {
 }
 
 Result<KernelFeatures> probe_features(const Schema& schema) {
+  if (auto checked = check_clock(); !checked) return propagate(checked);
   utsname system{};
   ::uname(&system);
   if (auto checked = check_release(system.release); !checked) return propagate(checked);

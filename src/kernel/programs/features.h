@@ -21,7 +21,7 @@ struct KernelFeatures {
 };
 
 // Examines the running kernel. Fails with ExitCode::unavailable if it is older than 5.15 or has no
-// BTF.
+// BTF, or if this process has another clock than its programs.
 [[nodiscard]] Result<KernelFeatures> probe_features(const Schema& schema);
 
 // Examines any kernel from its BTF: its tracepoint prototypes and functions. Never uses a version

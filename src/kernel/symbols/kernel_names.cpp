@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/files/namespaces.h"
 #include "base/mapping.h"
 #include "kernel/programs/map_elements.h"
 #include "kernel/symbols/proc_threads.h"
@@ -27,14 +27,6 @@ bool same_thread(const task_info& a, const task_info& b) {
 
 bool same_name(const task_info& a, const task_info& b) {
   return same_thread(a, b) && a.uid == b.uid && std::ranges::equal(a.comm, b.comm);
-}
-
-// Threads outside of the own pid namespace are invisible. The inode of the initial one is the same
-// on every machine.
-bool in_initial_pid_namespace() {
-  constexpr ino_t kInitialPidNamespace = 0xeffffffc;  // PROC_PID_INIT_INO
-  struct stat status{};
-  return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kInitialPidNamespace;
 }
 
 template <class Record>
@@ -86,7 +78,8 @@ KernelNames::KernelNames(const BpfObject& object)
 
 void KernelNames::begin() const {
   std::atomic_ref(control_.names_since).store(boottime_ns());
-  // No program is writing now: threads that are not seen from here on have ended.
+  // No program is writing now: threads that are not seen from here on have ended. Those outside of
+  // the own pid namespace are invisible.
   if (check_by_program() && in_initial_pid_namespace())
     std::atomic_ref(control_.names_checked).store(control_.names_since);
 }
