@@ -216,6 +216,11 @@ Result<> RecordRun::finish(const Result<End>& end) {
                 end ? manifest.error().message : end.error().message,
                 recorder_->leave_unfinished().string());
   print_summary(path_, *manifest, recorder_->bytes(), options_.json);
+  if (child_ && manifest->total().records == 0 && manifest->total().lost == 0)
+    print_stderr(
+        "ktracectl: {}: no event was recorded while {} ran; select events that it causes by "
+        "--event, and see those that are recorded in 'ktracectl session show recorder'\n",
+        path_.string(), printable(command_.command.front()));
   return ended;
 }
 

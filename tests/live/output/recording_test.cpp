@@ -107,6 +107,17 @@ TEST(Recording, ReturnsTheExitCodeAndLeavesTheFilterInEveryCase) {
   }
 }
 
+TEST(Recording, SaysThatItsCommandHasCausedNoEvent) {
+  Daemon daemon(json{{"events", numbered_calls()}});
+  const std::string empty = daemon.directory() / "empty", full = daemon.directory() / "full";
+  const Finished nothing = daemon.ctl({"record", "-o", empty, "--", "true"});
+  EXPECT_EQ(nothing.exit_code, 0) << "that of the command";
+  EXPECT_THAT(nothing.err, HasSubstr("no event was recorded while true ran"));
+  const Finished calls = daemon.ctl({"record", "-o", full, "--", kTruthProgram, "numbered", "10"});
+  EXPECT_EQ(calls.exit_code, 0) << calls.err;
+  EXPECT_THAT(calls.err, Not(HasSubstr("no event was recorded")));
+}
+
 // timeout, at its limit or when it is signalled, signals ktracectl and at once ktracectl's process
 // group.
 TEST(Recording, IsFinishedUnderTimeout) {
