@@ -10,8 +10,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/files/namespaces.h"
 #include "ctl/input/filter_args.h"
 #include "ctl/input/json_access.h"
+#include "ctl/live/open_session.h"
 #include "ctl/live/overhead.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"
@@ -171,7 +173,12 @@ Result<std::string> run(const PlainCommand& command, bool json, RpcClient& clien
 Result<std::string> run(const FilterCommand& command, bool json, RpcClient& client) {
   using Action = FilterCommand::Action;
   auto params = with_session(nlohmann::json::object(), command.session);
-  if (command.action == Action::set) params["filter"] = command.filter;
+  if (command.action == Action::set) {
+    nlohmann::json filter = command.filter;
+    if (auto resolved = resolve_pids(client, filter); !resolved) return propagate(resolved);
+    params["filter"] = std::move(filter);
+    if (!in_initial_pid_namespace()) params["kernel_pids"] = true;
+  }
   if (!command.keys.empty()) params["keys"] = command.keys;
   auto answer = client.call(command.action == Action::set     ? "filter.set"
                             : command.action == Action::clear ? "filter.clear"

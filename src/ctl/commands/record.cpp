@@ -164,7 +164,10 @@ Result<> RecordRun::prepare() {
   auto client = RpcClient::connect(options_.socket);
   if (!client) return propagate(client);
   follow_lost_ = ask_follow_lost(options_.socket).value_or(0);
-  auto source = open_session(std::move(*client), command_.selection, session_of(command_, child_));
+  SelectionArgs selection = command_.selection;
+  SessionArgs session = session_of(command_, child_);
+  if (auto resolved = resolve_pids(options_.socket, selection, session); !resolved) return resolved;
+  auto source = open_session(std::move(*client), selection, session);
   if (!source) return propagate(source);
   source_.emplace(std::move(*source));
   counts_.emplace(source_->schema());

@@ -178,6 +178,8 @@ Result<> run_stream(const StreamCommand& typed, const Options& options) {
   if (!seconds) return propagate(seconds);
   StreamCommand command = typed;
   command.duration_s = *seconds;
+  if (auto resolved = resolve_pids(options.socket, command.selection, command.session); !resolved)
+    return resolved;
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   auto client = RpcClient::connect(options.socket);

@@ -22,6 +22,7 @@
 #include "ctl/input/trace_input.h"
 #include "ctl/input/traced_events.h"
 #include "ctl/live/live_input.h"
+#include "ctl/live/open_session.h"
 #include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
@@ -242,8 +243,13 @@ Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                    ? LiveInput::subscribe(options.socket, *seconds, command.selection.events)
                    : TraceInput::open(command.directories, command.partial, command.times);
   if (!input) return input;
+  SelectionArgs selection = command.selection;
+  SessionArgs session;
+  if (command.live)
+    if (auto resolved = resolve_pids(options.socket, selection, session); !resolved)
+      return propagate(resolved);
   const ReportKind& kind = kind_of(command);
-  return SelectedInput::of(std::move(*input), command.selection,
+  return SelectedInput::of(std::move(*input), selection,
                            {.report = kind.needs.who, .events = kind.uses});
 }
 

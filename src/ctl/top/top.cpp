@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "ctl/input/json_access.h"
+#include "ctl/live/open_session.h"
 #include "ctl/rates/activity_feed.h"
 #include "ctl/rates/daemon_feed.h"
 #include "ctl/terminal/output.h"
@@ -236,7 +237,10 @@ void Top::on_snapshot(const Result<json>& answer) {
 
 }  // namespace
 
-Result<> run_top(const TopCommand& command, const Options& options) {
+Result<> run_top(const TopCommand& typed, const Options& options) {
+  TopCommand command = typed;
+  if (auto resolved = resolve_pids(options.socket, command.selection, command.session); !resolved)
+    return resolved;
   const double seconds = std::clamp(command.interval_s.value_or(kDefault), kShortest, kLongest);
   Fd notified(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!notified) return fail(ExitCode::os, "cannot wait for answers: {}", errno_text(errno));

@@ -11,6 +11,7 @@
 #include "daemon/control/trace_json.h"
 #include "daemon/sessions/session_rules.h"
 #include "kernel/probes/probe_grammar.h"
+#include "kernel/symbols/pid_namespace.h"
 
 namespace ktraced {
 namespace {
@@ -177,6 +178,15 @@ Result<FinishCommand> remove_probes(const TracerParts& tracer, const json& param
   return answer_with({{"removed", *removed}});
 }
 
+// Does a filter, as a client has written it, select or exclude processes by their ids?
+bool names_processes(const json& filter) {
+  if (!filter.is_object()) return false;
+  for (const char* key : {"pid", "follow"})
+    if (const auto ids = filter.find(key); ids != filter.end() && !ids->empty()) return true;
+  const auto exclude = filter.find("exclude");
+  return exclude != filter.end() && names_processes(*exclude);
+}
+
 }  // namespace
 
 Result<Session*> session_parameter(const TracerParts& tracer, const json& params) {
@@ -191,6 +201,18 @@ Result<bool> flag_parameter(const json& params, const char* key, bool fallback) 
   if (value == params.end()) return fallback;
   if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", key);
   return value->get<bool>();
+}
+
+Result<> check_filter_pids(const json& params, const Peer& peer) {
+  auto translated = flag_parameter(params, "kernel_pids");
+  if (!translated) return propagate(translated);
+  const auto filter = params.find("filter");
+  if (*translated || filter == params.end() || !names_processes(*filter)) return {};
+  if (!in_nested_pid_namespace(static_cast<uint32_t>(peer.pid))) return {};
+  return fail(ExitCode::usage,
+              "process {} is in another pid namespace than the host, so ids in its filter would "
+              "select other processes: translate them by 'pids.resolve' and set 'kernel_pids'",
+              peer.pid);
 }
 
 Result<std::vector<std::string>> names_parameter(const json& params, const char* key) {

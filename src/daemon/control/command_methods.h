@@ -36,6 +36,10 @@ void add_commands(ControlServer& server, const MethodTargets& targets);
 [[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key,
                                           bool fallback = false);
 
+// Whether the process ids of the parameter "filter" are those of the kernel. Fails with
+// ExitCode::usage if the client is in another pid namespace and has not translated them.
+[[nodiscard]] Result<> check_filter_pids(const nlohmann::json& params, const Peer& peer);
+
 // A list of names or patterns, of bounded length. Fails with ExitCode::usage.
 [[nodiscard]] Result<std::vector<std::string>> names_parameter(const nlohmann::json& params,
                                                                const char* key);

@@ -4,7 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "daemon/access/address_text.h"
@@ -18,6 +22,7 @@
 #include "daemon/control/trace_json.h"
 #include "daemon/runtime/json_text.h"
 #include "daemon/sessions/session_rules.h"
+#include "kernel/symbols/pid_namespace.h"
 #include "trace/packet/protocol_version.h"
 
 namespace ktraced {
@@ -26,6 +31,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
+constexpr size_t kMaxPids = 4096;
 
 void list_events(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
   std::vector<std::string> patterns;
@@ -69,9 +75,10 @@ Result<json> show_filter(const TracerParts& tracer, const json& params) {
   return json{{"filter", filter_to_json(filter_of(tracer.sessions, **session))}};
 }
 
-Result<json> set_filter(const TracerParts& tracer, const json& params) {
+Result<json> set_filter(const TracerParts& tracer, const json& params, const Peer& peer) {
   auto patch = params.find("filter");
   if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
+  if (auto pids = check_filter_pids(params, peer); !pids) return propagate(pids);
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
   auto settings = merge_filter(filter_of(tracer.sessions, **session), *patch);
@@ -82,7 +89,7 @@ Result<json> set_filter(const TracerParts& tracer, const json& params) {
 }
 
 // Clears the whole filter, or only the given keys.
-Result<json> clear_filter(const TracerParts& tracer, const json& params) {
+Result<json> clear_filter(const TracerParts& tracer, const json& params, const Peer&) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
   Result<FilterSettings> cleared;
@@ -144,6 +151,41 @@ void resolve(const MethodTargets& t, const json& params, const Peer& peer, const
       priority_of(peer));
 }
 
+Result<std::set<uint32_t>> pids_parameter(const json& params) {
+  const auto pids = params.find("pids");
+  if (pids == params.end() || !pids->is_array() || pids->size() > kMaxPids)
+    return fail(ExitCode::usage, "'pids' must be a list of at most {} ids of processes or threads",
+                kMaxPids);
+  std::set<uint32_t> out;
+  for (const json& pid : *pids) {
+    const uint64_t number = pid.is_number_unsigned() ? pid.get<uint64_t>() : 0;
+    if (number == 0 || number > INT32_MAX)
+      return fail(ExitCode::usage, "'pids' holds {}, which is no id of a process or thread",
+                  json_text(pid));
+    out.insert(static_cast<uint32_t>(number));
+  }
+  return out;
+}
+
+// Translates ids from the pid namespace of the client. In the background: many processes are looked
+// at.
+void resolve_pids(const MethodTargets& t, const json& params, const Peer& peer,
+                  const Reply& reply) {
+  auto pids = pids_parameter(params);
+  if (!pids) return reply(propagate(pids));
+  if (auto same = check_sees_kernel_pids(); !same) return reply(propagate(same));
+  t.resolver.run([client = static_cast<uint32_t>(peer.pid),
+                  pids = std::move(*pids)] { return kernel_pids(client, pids); },
+                 [reply](const Result<std::map<uint32_t, uint32_t>>& found) {
+                   if (!found) return reply(std::unexpected(found.error()));
+                   json translated = json::object();
+                   for (const auto& [pid, kernel_pid] : *found)
+                     translated[std::to_string(pid)] = kernel_pid;
+                   reply(json{{"pids", std::move(translated)}});
+                 },
+                 priority_of(peer));
+}
+
 json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& snapshots) {
   json status = status_json(t.tracer);
   status["flight"].update(snapshots_status_json(snapshots));
@@ -184,20 +226,25 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
                       [t](const json& params, const Peer& peer, const Reply& reply) {
                         resolve(t, params, peer, reply);
                       });
+  server.add_deferred({"pids.resolve", {"pids"}}, Role::read,
+                      [t](const json& params, const Peer& peer, const Reply& reply) {
+                        resolve_pids(t, params, peer, reply);
+                      });
 }
 
 // Other system calls may need other programs, which are attached before the answer.
 BeginCommand filter_command(const TracerParts& tracer,
-                            Result<json> (*change)(const TracerParts&, const json&)) {
-  return [&tracer, change](const json& params, const Peer&, const Reply&) -> Result<FinishCommand> {
-    auto changed = change(tracer, params);
+                            Result<json> (*change)(const TracerParts&, const json&, const Peer&)) {
+  return [&tracer, change](const json& params, const Peer& peer,
+                           const Reply&) -> Result<FinishCommand> {
+    auto changed = change(tracer, params, peer);
     if (!changed) return propagate(changed);
     return [answer = std::move(*changed)]() -> Result<json> { return answer; };
   };
 }
 
 void add_filter_commands(ControlServer& server, const MethodTargets& t) {
-  add_command(server, t.tracer, t.commands, {"filter.set", {"filter", "session"}},
+  add_command(server, t.tracer, t.commands, {"filter.set", {"filter", "kernel_pids", "session"}},
               filter_command(t.tracer, set_filter));
   add_command(server, t.tracer, t.commands, {"filter.clear", {"keys", "session"}},
               filter_command(t.tracer, clear_filter));

@@ -96,6 +96,7 @@ Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) 
   if (const auto filter = params.find("filter"); filter != params.end()) {
     if (peer.role != Role::admin)
       if (auto numbers = check_numbers(*filter); !numbers) return propagate(numbers);
+    if (auto pids = check_filter_pids(params, peer); !pids) return propagate(pids);
     auto settings = merge_filter({}, *filter);
     if (!settings) return propagate(settings);
     if (peer.role != Role::admin)
@@ -286,11 +287,12 @@ void add_session_methods(ControlServer& server, const MethodTargets& t) {
                if (!session) return propagate(session);
                return session_json(t.tracer.status.of(**session), true);
              });
-  server.add_deferred(
-      {"stream.subscribe", {"name", "events", "filter", "buffer_kb"}, Logged::always}, Role::read,
-      [t](const json& params, const Peer& peer, const Reply& reply) {
-        subscribe(t, params, peer, reply);
-      });
+  server.add_deferred({"stream.subscribe",
+                       {"name", "events", "filter", "kernel_pids", "buffer_kb"},
+                       Logged::always},
+                      Role::read, [t](const json& params, const Peer& peer, const Reply& reply) {
+                        subscribe(t, params, peer, reply);
+                      });
 }
 
 }  // namespace ktraced

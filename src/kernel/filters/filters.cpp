@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "kernel/programs/map_elements.h"
+#include "kernel/symbols/pid_namespace.h"
 #include "kernel/symbols/proc_threads.h"
 
 namespace ktraced {
@@ -126,6 +127,8 @@ Result<> Filters::compile_sides(const FilterSettings& settings, Compiled& out) c
 Result<> Filters::compile_side(const FilterSide& from, uint32_t exclude, filter_side& to,
                                Compiled& out) const {
   to.kinds = kinds_of(from);
+  if (!from.pid.empty() || !from.follow.empty())
+    if (auto ok = check_sees_kernel_pids(); !ok) return ok;
   for (uint32_t pid : from.pid)
     out.keys.push_back({.owner = 0, .kind = FILTER_PID, .exclude = exclude, .value = pid});
   for (uint32_t uid : from.uid)

@@ -28,7 +28,7 @@ class Filters {
 
   // Gives all of `sessions` this filter, except for its system calls, or changes nothing:
   // ExitCode::usage for a process or control group that does not exist, or for more values than the
-  // maps can hold.
+  // maps can hold; ExitCode::unavailable as check_sees_kernel_pids().
   Result<> apply(Sessions sessions, const FilterSettings& settings);
   // The session ends: its processes are no longer followed.
   void release(uint32_t session);

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -18,8 +18,6 @@
 
 namespace ktraced {
 namespace {
-
-constexpr size_t kProcessFileBytesMax = 65536;
 
 // One byte more than is kept: whether there are more.
 using CommandBytes = std::array<char, ARGV_MAX + 1>;
@@ -33,21 +31,12 @@ size_t read_cmdline(int process, CommandBytes& bytes) {
 
 // Real, effective, saved and file system uid, if all are the same.
 std::optional<uid_t> only_user_of(int process) {
-  const auto status = read_file_at(process, "status", kProcessFileBytesMax);
+  const auto status = read_file_at(process, "status", kProcBytesMax);
   if (!status) return std::nullopt;
-  constexpr std::string_view kLabel = "\nUid:";
-  const size_t at = status->find(kLabel);
-  if (at == std::string::npos) return std::nullopt;
-  std::array<unsigned long, 4> uids{};
-  const char* from = status->c_str() + at + kLabel.size();
-  for (unsigned long& uid : uids) {
-    char* end = nullptr;
-    uid = std::strtoul(from, &end, 10);
-    if (end == from) return std::nullopt;
-    from = end;
-  }
-  if (std::ranges::count(uids, uids.front()) != std::ssize(uids)) return std::nullopt;
-  return static_cast<uid_t>(uids.front());
+  const std::vector<uint32_t> uids = numbers_behind("\nUid:", *status);
+  if (uids.size() != 4 || std::ranges::count(uids, uids.front()) != std::ssize(uids))
+    return std::nullopt;
+  return uids.front();
 }
 
 }  // namespace
@@ -79,17 +68,17 @@ std::optional<ProcCommand> proc_command(uint32_t pid) {
                       .text = command_text({bytes.data(), size}),
                       .cut = size > ARGV_MAX};
   if (command.uid != user_before) command.uid.reset();
-  const auto start =
-      start_in_stat(read_file_at(process.get(), "stat", kProcessFileBytesMax).value_or(""));
+  const auto start = start_in_stat(read_file_at(process.get(), "stat", kProcBytesMax).value_or(""));
   if (!start || command.text.empty()) return std::nullopt;
   command.start_ns = *start;
   return command;
 }
 
-void for_each_proc_process(const std::function<bool(uint32_t pid)>& visit) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  if (!proc) return;
-  while (const dirent* entry = ::readdir(proc.get())) {
+void for_each_proc_process(const std::function<bool(uint32_t pid)>& visit,
+                           const std::filesystem::path& directory) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> ids(::opendir(directory.c_str()), ::closedir);
+  if (!ids) return;
+  while (const dirent* entry = ::readdir(ids.get())) {
     const auto pid = proc_id(entry->d_name);
     if (pid && !visit(*pid)) return;
   }

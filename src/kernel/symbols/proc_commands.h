@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,7 +30,9 @@ struct ProcCommand {
 // Waits while another thread of the process changes its memory map, perhaps for ever.
 [[nodiscard]] std::optional<ProcCommand> proc_command(uint32_t pid);
 
-// Visits the ids of all processes, until `visit` returns false.
-void for_each_proc_process(const std::function<bool(uint32_t pid)>& visit);
+// Visits the ids of all processes, or of the threads in the "task" directory of one, until `visit`
+// returns false.
+void for_each_proc_process(const std::function<bool(uint32_t pid)>& visit,
+                           const std::filesystem::path& directory = "/proc");
 
 }  // namespace ktraced

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -18,13 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kProcBytesMax = 65536;  // limit for a thread's file
-
-// The number behind a label in the text of a status file; 0 if it is not there.
-uint32_t number_behind(std::string_view label, const std::string& status) {
-  const size_t at = status.find(label);
-  if (at == std::string::npos) return 0;
-  return static_cast<uint32_t>(std::strtoul(&status[at + label.size()], nullptr, 10));
+// The first number behind a label in the text of a status file; 0 if it is not there.
+uint32_t first_number_behind(std::string_view label, std::string_view status) {
+  const std::vector<uint32_t> numbers = numbers_behind(label, status);
+  return numbers.empty() ? 0 : numbers.front();
 }
 
 Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
@@ -33,8 +31,8 @@ Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
   if (!status) return propagate(status);
   auto text = read_file(thread / "comm", kProcBytesMax);
   if (!text) return propagate(text);
-  info.uid = number_behind("\nUid:", *status);
-  info.parent = number_behind("\nPPid:", *status);
+  info.uid = first_number_behind("\nUid:", *status);
+  info.parent = first_number_behind("\nPPid:", *status);
   const std::string_view comm = comm_of_proc(*text);
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.tgid = tgid;
@@ -67,11 +65,27 @@ std::optional<uint64_t> start_in_stat(const std::string& line) {
 std::optional<ProcProcess> process_with_thread(uint32_t id) {
   const fs::path proc = "/proc";
   const auto status = read_file(proc / std::to_string(id) / "status", kProcBytesMax);
-  const uint32_t tgid = number_behind("\nTgid:", status.value_or(""));
+  const uint32_t tgid = first_number_behind("\nTgid:", status.value_or(""));
   const auto stat = read_file(proc / std::to_string(tgid) / "stat", kProcBytesMax);
   const auto start = start_in_stat(stat.value_or(""));
   if (!start) return std::nullopt;
   return ProcProcess{.tgid = tgid, .start_time = *start};
+}
+
+std::vector<uint32_t> numbers_behind(std::string_view label, std::string_view status) {
+  std::vector<uint32_t> numbers;
+  const size_t at = status.find(label);
+  if (at == std::string_view::npos) return numbers;
+  std::string_view line = status.substr(at + label.size());
+  line = line.substr(0, line.find('\n'));
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc()) return numbers;
+    numbers.push_back(number);
+    line.remove_prefix(static_cast<size_t>(end - line.data()));
+  }
 }
 
 std::string_view comm_of_proc(std::string_view text) {

@@ -7,11 +7,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "bpf/shared_state.h"
 
 namespace ktraced {
+
+// The limit for the size of a file of a process or thread.
+inline constexpr size_t kProcBytesMax = 65536;
 
 // The clock tick of /proc in nanoseconds: the resolution of its start times.
 [[nodiscard]] uint64_t proc_tick_ns();
@@ -22,6 +26,10 @@ namespace ktraced {
 // Start time of a thread or process in nanoseconds since boot, rounded down to a tick: field 22 in
 // the text of its "stat" file.
 [[nodiscard]] std::optional<uint64_t> start_in_stat(const std::string& line);
+
+// The numbers in a line of the text of a "status" file, behind a label as "\nUid:"; empty if there
+// is no such line.
+[[nodiscard]] std::vector<uint32_t> numbers_behind(std::string_view label, std::string_view status);
 
 struct ProcProcess {
   uint32_t tgid = 0;

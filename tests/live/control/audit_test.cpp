@@ -49,6 +49,7 @@ json parameters_of(const std::string& method) {
       {"events.disable", {{"names", {"sched_switch"}}}},
       {"filter.set", {{"filter", {{"comm", {"a\nb"}}}}}},
       {"symbols.resolve", {{"addresses", {"0x1"}}}},
+      {"pids.resolve", {{"pids", {1}}}},
       {"session.show", {{"session", "recorder"}}},
       {"snapshot.take", {{"name", "audited"}}},
       {"snapshot.keep", {{"name", "audited"}, {"kept", false}}},
