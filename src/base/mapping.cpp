@@ -5,12 +5,21 @@
 
 #include <cerrno>
 
+#include "base/limits.h"
+
 namespace ktraced {
+namespace {
+
+std::unexpected<Error> not_mapped(size_t size, const std::string& where) {
+  const Error why = errno == ENOMEM ? out_of_memory() : Error{ExitCode::os, errno_text(errno)};
+  return fail(why.code, "cannot map {} bytes{}: {}", size, where, why.message);
+}
+
+}  // namespace
 
 Result<Mapping> Mapping::map(int fd, size_t size, int protection, size_t offset) {
   void* address = ::mmap(nullptr, size, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
-  if (address == MAP_FAILED)
-    return fail(ExitCode::os, "cannot map {} bytes: {}", size, errno_text(errno));
+  if (address == MAP_FAILED) return not_mapped(size, "");
   return Mapping(address, size);
 }
 
@@ -18,8 +27,7 @@ Result<Mapping> Mapping::map_at(uintptr_t address, int fd, size_t size, int prot
   // A fixed address is what this is about.
   void* requested = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   void* got = ::mmap(requested, size, protection, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
-  if (got == MAP_FAILED)
-    return fail(ExitCode::os, "cannot map {} bytes at {}: {}", size, requested, errno_text(errno));
+  if (got == MAP_FAILED) return not_mapped(size, fmt::format(" at {}", requested));
   return Mapping(got, size);
 }
 

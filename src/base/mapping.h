@@ -22,10 +22,10 @@ class Mapping {
   ~Mapping() { unmap(); }
 
   // Maps `size` bytes of `fd` from `offset` on, shared. `protection` as for mmap(2).
-  // Fails with ExitCode::os.
+  // Fails with ExitCode::os, or as out_of_memory().
   static Result<Mapping> map(int fd, size_t size, int protection, size_t offset = 0);
   // Maps `size` bytes of `fd` at an address where nothing may be, as map(). Fails with
-  // ExitCode::os.
+  // ExitCode::os, or as out_of_memory().
   static Result<Mapping> map_at(uintptr_t address, int fd, size_t size, int protection);
 
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_); }

@@ -6,12 +6,14 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/print_stderr.h"
 #include "base/text/error_lines.h"
 #include "base/text/plain_text.h"
@@ -117,8 +119,15 @@ int main_or_throw(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto report = [](const Error& error) {
+    std::fprintf(stderr, "ktracectl: %s\n", error.message.c_str());
+    return static_cast<int>(error.code);
+  };
+  if (auto enough = check_stack_limit("ktracectl"); !enough) return report(enough.error());
   try {
     return main_or_throw(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return report(out_of_memory());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ktracectl: internal error: %s\n", error.what());
     return static_cast<int>(ExitCode::software);

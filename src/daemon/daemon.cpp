@@ -11,6 +11,7 @@
 #include "daemon/config_check.h"
 #include "daemon/control/methods.h"
 #include "daemon/log/audit.h"
+#include "daemon/runtime/failure_barrier.h"
 #include "daemon/service/notifications.h"
 #include "daemon/service/watchdog.h"
 
@@ -216,7 +217,7 @@ void Daemon::reload(OnReloaded on_reloaded) {
   };
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
     notify_reloading();
-    auto config = read_config();
+    auto config = as_result([this] { return read_config(); });  // there may be no memory for it
     if (!config) return then(propagate(config));
     const auto tracepoints = tracepoints_in(*config);
     tracer_->parts().resolver.prepare_tracepoints(
@@ -228,7 +229,8 @@ void Daemon::reload(OnReloaded on_reloaded) {
                 make_flight(config, [this, then, token, config, kept,
                                      probes](Result<std::optional<NewFlight>> flight) {
                   if (!flight) return then(propagate(flight));
-                  const auto changed = apply_config(config, std::move(*flight));
+                  const auto changed =
+                      as_result([&] { return apply_config(config, std::move(*flight)); });
                   tracer_->parts().attacher.when_attached(
                       [then, token, changed, kept, probes](const Result<>& attached) {
                         if (!attached) return then(std::unexpected(attached.error()));

@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "base/install_paths.h"
+#include "base/limits.h"
 #include "base/print_stderr.h"
 #include "base/text/error_lines.h"
 #include "base/text/option_messages.h"
@@ -116,6 +117,7 @@ void narrow_umask() { ::umask(::umask(kMaskedModes) | kMaskedModes); }
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   fill_standard_descriptors();
+  if (auto enough = check_stack_limit("ktraced"); !enough) return report(enough.error());
   narrow_umask();
   Options options;
   CLI::App app("The kernel tracing daemon: keeps the newest history of what the kernel does.");

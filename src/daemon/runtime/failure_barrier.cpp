@@ -3,8 +3,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cerrno>
 #include <new>
+#include <system_error>
+
+#include "base/limits.h"
 
 namespace ktraced {
 namespace {
@@ -17,7 +19,12 @@ Error unexpected_error() {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    return {ExitCode::os, errno_text(ENOMEM)};
+    return out_of_memory();
+  } catch (const std::system_error& error) {  // of a thread: there is no memory for its stack
+    const bool scarce = error.code() == std::errc::resource_unavailable_try_again ||
+                        error.code() == std::errc::not_enough_memory;
+    if (scarce) return out_of_memory();
+    return {ExitCode::software, fmt::format("internal error: {}", error.what())};
   } catch (const std::exception& error) {
     return {ExitCode::software, fmt::format("internal error: {}", error.what())};
   } catch (...) {

@@ -12,8 +12,8 @@
 
 namespace ktraced {
 
-// The current exception, as an error of ExitCode::software ("internal error: …"), or of
-// ExitCode::os when memory is short. Call it in a catch block only.
+// The current exception, as an error of ExitCode::software ("internal error: …"), or as
+// out_of_memory() when there is no memory for an object or a thread. Call it in a catch block only.
 [[nodiscard]] Error unexpected_error();
 
 // Runs work, and catches and logs its exceptions. Work that fails repeatedly logs one line a second

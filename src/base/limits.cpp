@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/limits.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <string>
+
+namespace ktraced {
+namespace {
+
+// Sixteen times as much as `ktracectl status` and `ktraced --check-config` were measured to need: a
+// running daemon, a query or nested JSON takes more. The limit is also the size of the stacks of
+// threads.
+constexpr rlim_t kStackBytes = rlim_t{512} << 10;
+
+// Beyond any allocation of these programs, a limit is no reason for a failure.
+constexpr rlim_t kNoLimit = rlim_t{1} << 46;
+
+rlim_t soft_limit(__rlimit_resource resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+void add_limit(std::string& text, const char* name, const char* option,
+               __rlimit_resource resource) {
+  const rlim_t limit = soft_limit(resource);
+  if (limit >= kNoLimit) return;
+  text += fmt::format("; the limit {} is {} KiB: raise it ({})", name, limit >> 10, option);
+}
+
+}  // namespace
+
+Result<> check_stack_limit(const char* program) {
+  const rlim_t limit = soft_limit(RLIMIT_STACK);
+  if (limit >= kStackBytes) return {};  // RLIM_INFINITY is the largest number
+  return fail(ExitCode::unavailable,
+              "the stack limit of {} KiB is below the {} KiB that {} needs: raise it with "
+              "'ulimit -s' or LimitSTACK=",
+              limit >> 10, kStackBytes >> 10, program);
+}
+
+Error out_of_memory() {
+  std::string limits;
+  add_limit(limits, "RLIMIT_DATA", "'ulimit -d' or LimitDATA=", RLIMIT_DATA);
+  add_limit(limits, "RLIMIT_AS", "'ulimit -v' or LimitAS=", RLIMIT_AS);
+  const ExitCode code = limits.empty() ? ExitCode::os : ExitCode::unavailable;
+  return {code, errno_text(ENOMEM) + limits};
+}
+
+}  // namespace ktraced

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+namespace ktraced {
+namespace {
+
+using testing::HasSubstr;
+
+// Another soft limit, until it is destroyed.
+class SoftLimit {
+ public:
+  SoftLimit(__rlimit_resource resource, rlim_t bytes) : resource_(resource) {
+    ::getrlimit(resource, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(resource, &limit), 0);
+  }
+  SoftLimit(const SoftLimit&) = delete;
+  SoftLimit& operator=(const SoftLimit&) = delete;
+  ~SoftLimit() { ::setrlimit(resource_, &before_); }
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+TEST(StackLimit, IsRefusedBelowWhatAProgramNeeds) {
+  {
+    const SoftLimit small(RLIMIT_STACK, rlim_t{511} << 10);
+    const auto refused = check_stack_limit("ktraced");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ExitCode::unavailable);
+    EXPECT_EQ(refused.error().message,
+              "the stack limit of 511 KiB is below the 512 KiB that ktraced needs: raise it with "
+              "'ulimit -s' or LimitSTACK=");
+  }
+  const SoftLimit enough(RLIMIT_STACK, rlim_t{512} << 10);
+  EXPECT_TRUE(check_stack_limit("ktraced"));
+}
+
+TEST(OutOfMemory, NamesTheLimitsThatCanBeTheReason) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer maps more than any limit that is named";
+#endif
+  // Above what the test has, also with AddressSanitizer.
+  const SoftLimit data(RLIMIT_DATA, rlim_t{1} << 45);
+  const Error limited = out_of_memory();
+  EXPECT_EQ(limited.code, ExitCode::unavailable);
+  EXPECT_THAT(limited.message,
+              HasSubstr("out of memory; the limit RLIMIT_DATA is 34359738368 KiB: raise it "
+                        "('ulimit -d' or LimitDATA=)"));
+  const SoftLimit space(RLIMIT_AS, rlim_t{1} << 45);
+  EXPECT_THAT(out_of_memory().message, HasSubstr("RLIMIT_AS is 34359738368 KiB"));
+}
+
+TEST(OutOfMemory, MayPassWithoutALimit) {
+  rlimit data{}, space{};
+  ::getrlimit(RLIMIT_DATA, &data);
+  ::getrlimit(RLIMIT_AS, &space);
+  if (data.rlim_cur != RLIM_INFINITY || space.rlim_cur != RLIM_INFINITY)
+    GTEST_SKIP() << "this process has limits";
+  EXPECT_EQ(out_of_memory().code, ExitCode::os);
+  EXPECT_EQ(out_of_memory().message, "out of memory");
+}
+
+}  // namespace
+}  // namespace ktraced
