@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/install_paths.h"
 #include "daemon/capture/attach_functions.h"
 #include "daemon/events/exact_events.h"
 #include "daemon/programs/entry_times.h"
@@ -41,6 +42,12 @@ ConfiguredFilters filters_of(const Config& config) {
   return filters;
 }
 
+// The file is left out if it is the one that is read without `--config`.
+std::string cleanup_command(const std::filesystem::path& file) {
+  if (file.empty() || file == kDefaultConfigFile) return "ktraced --cleanup";
+  return fmt::format("ktraced --config {} --cleanup", file.string());
+}
+
 void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
   spdlog::warn("{} are unknown: {}", what, reason);
   features.unknown[what] = reason;
@@ -57,7 +64,8 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   const PageNodes nodes = probe_page_nodes(symbols);
   if (!nodes.reason.empty()) note_unknown(*features, "NUMA nodes of memory", nodes.reason);
   features->flags.page_nodes = nodes.layout;
-  auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs);
+  auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs,
+                                 cleanup_command(config.file));
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired, config.bpffs);
   auto counters = Counters::open(acquired->object);

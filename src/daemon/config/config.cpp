@@ -110,6 +110,7 @@ Result<Config> parse_config(std::span<const ConfigText> files, const EventGroups
     ConfigReader::read(ConfigNode(*root, "", problems),
                        [&](ConfigSection& section) { describe_config(section, groups, config); });
   if (problems.any()) return std::unexpected(problems.error(ExitCode::config));
+  config.file = files.front().file;
   for (const ConfigText& drop_in : files.subspan(1)) config.drop_ins.push_back(drop_in.file);
   return config;
 }

@@ -108,6 +108,7 @@ struct Config {
   } metrics;
   bool persist = false;  // kernel objects stay active when the daemon stops
   std::filesystem::path bpffs = "/sys/fs/bpf/ktraced";  // where they are pinned
+  std::filesystem::path file;                           // from which it was read
   // The drop-ins it was read from, besides the file.
   std::vector<std::filesystem::path> drop_ins;
 };

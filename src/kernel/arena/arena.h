@@ -17,6 +17,9 @@
 
 namespace ktraced {
 
+// BPF_MAP_TYPE_ARENA, which the headers of libbpf 1.1 lack.
+inline constexpr uint32_t kArenaMapType = 33;
+
 // Makes the map of an arena, without pages. Fails with ExitCode::os.
 [[nodiscard]] Result<Fd> make_arena_map();
 

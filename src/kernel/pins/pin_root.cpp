@@ -65,14 +65,17 @@ Result<Fd> open_folder(int parent, const std::string& name) {
   return folder;
 }
 
-// Removes a directory with its content; for a link, only the link.
+// Removes a directory with its content; of anything else, only the entry. Nobody pins directories
+// in the folders of an object, but everybody who may write there can make some: they go too.
 Result<> remove_folder(int parent, const std::string& name) {
   auto folder = open_folder(parent, name);
   if (!folder) return propagate(folder);
   if (*folder) {
     auto names = names_in(folder->get());
     if (!names) return propagate(names);
-    for (const std::string& entry : *names) ::unlinkat(folder->get(), entry.c_str(), 0);
+    for (const std::string& entry : *names)
+      if (::unlinkat(folder->get(), entry.c_str(), 0) != 0 && errno == EISDIR)
+        if (auto removed = remove_folder(folder->get(), entry); !removed) return removed;
   }
   ::unlinkat(parent, name.c_str(), *folder ? AT_REMOVEDIR : 0);
   return {};
@@ -80,7 +83,8 @@ Result<> remove_folder(int parent, const std::string& name) {
 
 }  // namespace
 
-Result<std::shared_ptr<const PinRoot>> PinRoot::open(const fs::path& given, IfMissing if_missing) {
+Result<std::shared_ptr<const PinRoot>> PinRoot::open(const fs::path& given, IfMissing if_missing,
+                                                     std::string cleanup) {
   const fs::path path = (given / "").lexically_normal().parent_path();  // without a trailing '/'
   const std::string name = path.filename();
   if (name.empty()) return no_bpffs(given);
@@ -100,7 +104,7 @@ Result<std::shared_ptr<const PinRoot>> PinRoot::open(const fs::path& given, IfMi
   if (::fchmod(directory->get(), 0700) != 0)
     return fail(ExitCode::os, "cannot make {} private: {}", path.string(), errno_text(errno));
   return std::shared_ptr<const PinRoot>(
-      new PinRoot(path, std::move(*parent), std::move(*directory)));
+      new PinRoot(path, std::move(cleanup), std::move(*parent), std::move(*directory)));
 }
 
 Result<DirectoryLock> PinRoot::lock() const {
@@ -127,8 +131,7 @@ Result<> PinRoot::remove_object(const std::string& id) const {
   if (*object)
     for (const char* folder : {"links", "programs", "rings", "maps"})
       if (auto removed = remove_folder(object->get(), folder); !removed) return removed;
-  ::unlinkat(fd(), id.c_str(), *object ? AT_REMOVEDIR : 0);
-  return {};
+  return remove_folder(fd(), id);  // with what does not belong there
 }
 
 void PinRoot::remove_if_empty() const {

@@ -13,10 +13,13 @@
 namespace ktraced {
 namespace {
 
-bool has_value_size(const Fd& map, size_t bytes) {
+// Can it be this memory? If not, other memory is pinned in its place.
+bool is_memory(const Fd& map, size_t bytes) {
   bpf_map_info info{};
   uint32_t length = sizeof(info);
-  return bpf_obj_get_info_by_fd(map.get(), &info, &length) == 0 && info.value_size == bytes;
+  return bpf_obj_get_info_by_fd(map.get(), &info, &length) == 0 &&
+         info.type == BPF_MAP_TYPE_ARRAY && (info.map_flags & BPF_F_MMAPABLE) != 0 &&
+         info.value_size == bytes;
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ Result<PinnedMemory> PinnedMemory::open(const Pins* pins, const std::string& nam
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   bytes = (bytes + page - 1) / page * page;
   Fd map = pins != nullptr ? pins->get(Pins::Kind::map, name) : Fd();
-  const bool adopted = map && has_value_size(map, bytes);
+  const bool adopted = map && is_memory(map, bytes);
   if (!adopted) {
     LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
     map = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, name.c_str(), sizeof(uint32_t),

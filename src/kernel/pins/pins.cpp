@@ -41,6 +41,23 @@ std::string path_at(int folder, const std::string& name) {
   return fmt::format("/proc/self/fd/{}/{}", folder, file_name(name));
 }
 
+std::string_view kind_name(Pins::Kind kind) {
+  if (kind == Pins::Kind::program) return "program";
+  return kind == Pins::Kind::link ? "link" : "map";  // rings are maps
+}
+
+// The kernel names the kind in the target of the descriptor's link: "anon_inode:bpf-map". For links
+// it has written both "bpf-link" and "bpf_link".
+std::string_view kind_of(const Fd& object) {
+  std::array<char, 64> target{};
+  const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", object.get()).c_str(),
+                                    target.data(), target.size());
+  const std::string_view text(target.data(), static_cast<size_t>(std::max<ssize_t>(length, 0)));
+  if (text.contains("bpf-map")) return "map";
+  if (text.contains("bpf-prog")) return "program";
+  return text.contains("bpf-link") || text.contains("bpf_link") ? "link" : "";
+}
+
 Result<Fd> open_own(int parent, const std::string& name, const fs::path& path) {
   auto directory = make_directory_at(parent, name, path);
   if (!directory) return directory;
@@ -70,16 +87,40 @@ int Pins::folder(Kind kind) const { return place_->folders[static_cast<size_t>(k
 Result<> Pins::pin(Kind kind, const std::string& name, int fd) const {
   unpin(kind, name);
   if (bpf_obj_pin(fd, path_at(folder(kind), name).c_str()) != 0)
-    return fail(
-        ExitCode::os, "cannot pin {}: {}",
-        (place_->root->path() / object() / kFolders[static_cast<size_t>(kind)] / file_name(name))
-            .string(),
-        errno_text(errno));
+    return fail(ExitCode::os, "cannot pin {}: {}", path(kind, name), errno_text(errno));
   return {};
 }
 
 Fd Pins::get(Kind kind, const std::string& name) const {
   return Fd(std::max(-1, bpf_obj_get(path_at(folder(kind), name).c_str())));
+}
+
+std::string Pins::path(Kind kind, const std::string& name) const {
+  return (place_->root->path() / object() / kFolders[static_cast<size_t>(kind)] / file_name(name))
+      .string();
+}
+
+std::unexpected<Error> Pins::damaged(Kind kind, const std::string& name,
+                                     std::string_view why) const {
+  return fail(ExitCode::unavailable,
+              "the pin {} is not what a ktraced has left there: {}; '{}' removes it, with the "
+              "history in the kernel",
+              path(kind, name), why, place_->root->cleanup());
+}
+
+Result<> Pins::check() const {
+  for (const Kind kind : kKinds)
+    for (const std::string& name : names(kind)) {
+      const Fd pinned = get(kind, name);
+      if (!pinned && (errno == ENOMEM || errno == EMFILE || errno == ENFILE))
+        return fail(ExitCode::os, "cannot open the pin {}: {}", path(kind, name),
+                    errno_text(errno));
+      if (!pinned)
+        return damaged(kind, name, fmt::format("it cannot be opened ({})", errno_text(errno)));
+      if (kind_of(pinned) != kind_name(kind))
+        return damaged(kind, name, fmt::format("it is no BPF {}", kind_name(kind)));
+    }
+  return {};
 }
 
 void Pins::unpin(Kind kind, const std::string& name) const {

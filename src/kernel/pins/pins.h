@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +30,14 @@ class Pins {
   Result<> pin(Kind kind, const std::string& name, int fd) const;
   // The object pinned under this name; an Fd without descriptor if there is none.
   [[nodiscard]] Fd get(Kind kind, const std::string& name) const;
+  // The error for a pin that is not what a daemon has pinned there; `why` is a clause. It has
+  // ExitCode::unavailable, because every start fails until the pin is removed, and names the pin
+  // and the command that removes it.
+  [[nodiscard]] std::unexpected<Error> damaged(Kind kind, const std::string& name,
+                                               std::string_view why) const;
+  // Fails as damaged() if a pin is no BPF object, or one of another kind than its folder says, and
+  // with ExitCode::os if pins cannot be opened for lack of memory or descriptors.
+  [[nodiscard]] Result<> check() const;
   void unpin(Kind kind, const std::string& name) const;
   // Gives a pin another name, in the place of an earlier one. Fails with ExitCode::os.
   Result<> rename(Kind kind, const std::string& from, const std::string& to) const;
@@ -59,6 +68,7 @@ class Pins {
   explicit Pins(std::shared_ptr<Place> place) : place_(std::move(place)) {}
   [[nodiscard]] int folder(Kind kind) const;
   [[nodiscard]] std::string object() const;
+  [[nodiscard]] std::string path(Kind kind, const std::string& name) const;
   [[nodiscard]] std::vector<std::string> staged(Kind kind) const;
 
   std::shared_ptr<Place> place_;

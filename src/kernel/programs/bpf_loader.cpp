@@ -187,6 +187,31 @@ Result<BpfObjectNames> bpf_object_names() {
   return names;
 }
 
+bool MapLayout::fits(int map) const {
+  bpf_map_info info{};
+  uint32_t length = sizeof(info);
+  return bpf_obj_get_info_by_fd(map, &info, &length) == 0 && info.type == type &&
+         info.key_size == key_size && info.value_size == value_size &&
+         info.max_entries >= entries && (!mappable || (info.map_flags & BPF_F_MMAPABLE) != 0);
+}
+
+Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes, bool arena) {
+  auto object = open_object({}, sizes, {});  // features change no map
+  if (!object) return propagate(object);
+  std::map<std::string, MapLayout> layouts;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object->get()) {
+    layouts.emplace(bpf_map__name(map),
+                    MapLayout{.type = static_cast<uint32_t>(bpf_map__type(map)),
+                              .key_size = bpf_map__key_size(map),
+                              .value_size = bpf_map__value_size(map),
+                              .entries = bpf_map__max_entries(map),
+                              .mappable = (bpf_map__map_flags(map) & BPF_F_MMAPABLE) != 0});
+  }
+  if (arena) layouts[kArenaMap] = {.type = kArenaMapType, .entries = ARENA_PAGES, .mappable = true};
+  return layouts;
+}
+
 void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(object); }
 
 Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& sizes,

@@ -35,6 +35,20 @@ struct BpfObjectNames {
 };
 [[nodiscard]] Result<BpfObjectNames> bpf_object_names();
 
+// What the kernel reports of a map that libbpf has made for the built-in object.
+struct MapLayout {
+  uint32_t type = 0;
+  uint32_t key_size = 0, value_size = 0;  // in bytes
+  uint32_t entries = 0;                   // at least; the kernel rounds some up
+  bool mappable = false;
+
+  // Has the map with this descriptor the layout?
+  [[nodiscard]] bool fits(int map) const;
+};
+// The layout of each map for these sizes, by name. `arena`: the map kArenaMap is an arena.
+[[nodiscard]] Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes,
+                                                                   bool arena);
+
 // Loads all programs except those in `left_out` (program → reason). Adds a program that the kernel
 // refuses there, and loads again without it. Fails with ExitCode::no_permission or
 // ExitCode::unavailable. `prepare` gets the object right before loading.

@@ -49,6 +49,12 @@ bpf_prog_info program_info(int program) {
   return info;
 }
 
+// The kernel keeps the first 15 characters of the name.
+bool is_named(int program, const std::string& name) {
+  const bpf_prog_info info = program_info(program);
+  return name.substr(0, sizeof(info.name) - 1) == std::string_view(info.name);
+}
+
 }  // namespace
 
 std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& sizes) {
@@ -117,20 +123,30 @@ Result<BpfObject> BpfObject::load_once(const Schema& schema, const KernelFeature
 }
 
 Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
-                                                  const KernelFeatures& features, Pins pins) {
+                                                  const KernelFeatures& features,
+                                                  const BpfSizes& sizes, Pins pins) {
+  if (auto whole = pins.check(); !whole) return propagate(whole);
   if (!pins.get(Pins::Kind::map, kControlMap)) return std::nullopt;
   auto names = bpf_object_names();
   if (!names) return propagate(names);
+  auto layouts =
+      map_layouts(sizes, static_cast<bool>(pins.get(Pins::Kind::program, kArenaPrograms[0])));
+  if (!layouts) return propagate(layouts);
 
   BpfObject self;
   for (const std::string& name : names->maps) {
     Fd map = pins.get(Pins::Kind::map, name);
     if (!map) return std::nullopt;
+    if (!layouts->at(name).fits(map.get()))
+      return pins.damaged(Pins::Kind::map, name, "it is a map of another layout");
     self.maps_.emplace(name, std::move(map));
   }
   for (const auto& [name, tracepoint] : names->programs) {
-    if (Fd program = pins.get(Pins::Kind::program, name))
+    if (Fd program = pins.get(Pins::Kind::program, name)) {
+      if (!is_named(program.get(), name))
+        return pins.damaged(Pins::Kind::program, name, "it is another program");
       self.programs_.emplace(name, Program{.fd = std::move(program), .tracepoint = tracepoint});
+    }
     if (Fd link = pins.get(Pins::Kind::link, name)) self.links_.emplace(name, std::move(link));
   }
   self.unavailable_ = features.unavailable;

@@ -68,9 +68,11 @@ class BpfObject {
   // the same id can be adopted.
   [[nodiscard]] static std::string identity(const KernelFeatures& features, const BpfSizes& sizes);
   // Adopts the pinned objects of an earlier daemon, including attachments; returns nothing if they
-  // are missing or incomplete. Loads nothing.
+  // are missing or incomplete. Loads nothing. Fails as Pins::damaged() if a pin is another object
+  // than the one that a daemon of this build and these sizes pins there.
   static Result<std::optional<BpfObject>> adopt(const Schema& schema,
-                                                const KernelFeatures& features, Pins pins);
+                                                const KernelFeatures& features,
+                                                const BpfSizes& sizes, Pins pins);
   // True if the daemon that pinned it ended between begin_replacing() and end_replacing().
   [[nodiscard]] static bool was_being_resized(const Pins& pins);
   // Loads every program whose hook this kernel has. A program the kernel refuses

@@ -100,9 +100,10 @@ uint64_t lost_ns(std::span<const ReplacedObject> replaced) {
 }
 
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
-                                      const BpfSizes& sizes, const std::filesystem::path& path) {
+                                      const BpfSizes& sizes, const std::filesystem::path& path,
+                                      const std::string& cleanup) {
   const std::string identity = BpfObject::identity(features, sizes);
-  auto root = PinRoot::open(path, PinRoot::IfMissing::make);
+  auto root = PinRoot::open(path, PinRoot::IfMissing::make, cleanup);
   if (!root) return load_unpinned(schema, features, sizes, root.error().message);
   auto lock = (*root)->lock();
   if (!lock && lock.error().code != ExitCode::unavailable)
@@ -113,7 +114,7 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
 
   auto replaced = remove_others(*root, identity);
   if (!replaced) return propagate(replaced);
-  auto adopted = BpfObject::adopt(schema, features, *pins);
+  auto adopted = BpfObject::adopt(schema, features, sizes, *pins);
   if (!adopted) return propagate(adopted);
   if (*adopted)
     return AcquiredObject{.object = std::move(**adopted),

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 
+#include <bit>
 #include <cerrno>
 
 #include "kernel/rings/stream_rings.h"
@@ -13,6 +14,18 @@ namespace {
 std::string pin_name(uint32_t bank, uint32_t cpu) {
   return bank == FlightMemory::kRetired ? fmt::format("retired_{}", cpu)
                                         : fmt::format("flight_{}_{}", bank, cpu);
+}
+
+// `bytes`: of its records; 0: of any size.
+bool is_flight_ring(const Fd& map, size_t bytes) {
+  bpf_map_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0) return false;
+  constexpr size_t kOther = FlightRing::whole_size(0);
+  return info.type == BPF_MAP_TYPE_ARRAY && info.max_entries == 1 &&
+         (info.map_flags & BPF_F_MMAPABLE) != 0 && info.value_size > kOther &&
+         (bytes != 0 ? info.value_size == FlightRing::whole_size(bytes)
+                     : std::has_single_bit(info.value_size - kOther));
 }
 
 }  // namespace
@@ -51,6 +64,10 @@ Result<std::optional<FlightRing>> FlightMemory::adopt(uint32_t bank, uint32_t cp
   const Pins* pins = object_->pins();
   Fd map = pins != nullptr ? pins->get(Pins::Kind::ring, pin_name(bank, cpu)) : Fd();
   if (!map) return std::nullopt;
+  if (!is_flight_ring(map, bytes))
+    return pins->damaged(Pins::Kind::ring, pin_name(bank, cpu),
+                         bytes == 0 ? "it is no flight ring"
+                                    : fmt::format("it is no flight ring of {} KiB", bytes / 1024));
   auto ring =
       bytes != 0 ? FlightRing::open(std::move(map), bytes) : FlightRing::open(std::move(map));
   if (!ring) return propagate(ring);

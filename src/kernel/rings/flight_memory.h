@@ -23,10 +23,11 @@ class FlightMemory {
   // use the rings. They and `object` must outlive this.
   FlightMemory(const BpfObject& object, int rings_map, int layout_map);
 
-  // Makes a ring that nobody finds yet; free() frees it. Fails with ExitCode::os.
+  // Makes a ring that nobody finds yet; free() frees it. Fails with ExitCode::os, or as
+  // check_memory_room().
   Result<FlightRing> make(uint32_t bank, uint32_t cpu, size_t bytes) const;
   // The ring of an earlier daemon; `bytes` 0: of unknown size. Nothing if there is none. Fails with
-  // ExitCode::os.
+  // ExitCode::os, or as Pins::damaged().
   Result<std::optional<FlightRing>> adopt(uint32_t bank, uint32_t cpu, size_t bytes) const;
   // The next daemon finds the ring, at once or after Pins::commit_staged(), if the programs do.
   // Both fail with ExitCode::os.

@@ -46,6 +46,8 @@ class PlacesInMap : public StreamPlaces {
     bpf_map_info info{};
     uint32_t length = sizeof(info);
     if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0) return std::nullopt;
+    if (info.type != BPF_MAP_TYPE_RINGBUF)
+      return pins_->damaged(Pins::Kind::ring, pin_name(cpu), "it is no BPF ring buffer");
     return opened(RingReader::open(std::move(map), info.max_entries));
   }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Objects that other users prepare in a world-writable BPF file system.
+#include <bpf/bpf.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <csignal>
+#include <functional>
+#include <vector>
 
 #include "harness/client/daemon.h"
 #include "harness/machine/as_user.h"
@@ -150,6 +153,86 @@ TEST(PinDirectory, IsPrivateAndOutlivesTheDaemonInAPlainBpfFileSystem) {
   EXPECT_TRUE(daemon.logged("adopted what an earlier daemon left running"));
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_FALSE(fs::exists(root));
+}
+
+// The directory of the object that a daemon has pinned under `root`.
+fs::path object_in(const fs::path& root) {
+  for (const auto& entry : fs::directory_iterator(root))
+    if (entry.path().filename().string().starts_with("object-")) return entry.path();
+  throw std::runtime_error("no object is pinned");
+}
+
+// Puts a map of another layout in the place of a pin.
+void pin_other_map(const fs::path& pin) {
+  fs::remove(pin);
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "other", sizeof(uint32_t), 8, 1, &options));
+  ASSERT_EQ(bpf_obj_pin(map.get(), pin.c_str()), 0);
+}
+
+struct Damage {
+  fs::path pin;  // below the directory of the object
+  std::function<void(const fs::path& object, const fs::path& pin)> make;
+};
+
+std::vector<Damage> damages() {
+  const auto directory = [](const fs::path&, const fs::path& pin) {
+    fs::remove(pin);
+    fs::create_directories(pin / "deeper");
+  };
+  const auto other_map = [](const fs::path&, const fs::path& pin) { pin_other_map(pin); };
+  const auto other_kind = [](const fs::path& object, const fs::path& pin) {
+    fs::rename(object / "maps" / "tasks", pin);
+  };
+  const auto other_program = [](const fs::path& object, const fs::path& pin) {
+    fs::rename(object / "programs" / "calibrate", pin);
+  };
+  return {{"maps/-data-control", other_map},        {"maps/tasks", other_map},
+          {"maps/-data-control", directory},        {"programs/sched_switch", other_kind},
+          {"programs/sched_switch", other_program}, {"links/sched_switch", other_kind},
+          {"rings/flight_0_0", other_map}};
+}
+
+// Not a start that the service manager repeats for ever: no start succeeds before the clean-up.
+TEST(PinDirectory, WithADamagedPinEndsTheDaemonWithTheCommandThatRemovesIt) {
+  for (const Damage& damage : damages()) {
+    SCOPED_TRACE(damage.pin);
+    Bpffs bpffs;
+    const fs::path root = bpffs.path() / "ktraced";
+    Daemon daemon(config_in(root));
+    daemon.end(SIGKILL);
+    const fs::path object = object_in(root), pin = object / damage.pin;
+    if (!fs::exists(pin) && damage.pin.begin()->string() == "rings") continue;  // in an arena
+    ASSERT_TRUE(fs::exists(pin));
+    damage.make(object, pin);
+    try {
+      daemon.start();
+      ADD_FAILURE() << "it started";
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("exit code 69"));
+      EXPECT_THAT(error.what(), HasSubstr("the pin " + pin.string() + " is not what"));
+      EXPECT_THAT(error.what(),
+                  HasSubstr("'ktraced --config " + daemon.config_file() + " --cleanup'"));
+    }
+    const Finished cleanup = clean_up(daemon);
+    EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+    EXPECT_FALSE(fs::exists(root));
+    daemon.start();
+    EXPECT_EQ(daemon.stop().exit_code, 0);
+  }
+}
+
+TEST(PinDirectory, WithSomeOfThePinsIsReplaced) {
+  for (const char* pin : {"maps/-data-control", "maps/tasks"}) {
+    Bpffs bpffs;
+    const fs::path root = bpffs.path() / "ktraced";
+    Daemon daemon(config_in(root));
+    daemon.end(SIGKILL);
+    fs::remove(object_in(root) / pin);
+    daemon.start();
+    EXPECT_FALSE(daemon.log().contains("adopted what")) << pin;
+    EXPECT_EQ(daemon.stop().exit_code, 0);
+  }
 }
 
 }  // namespace
