@@ -8,6 +8,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/files/cgroup_memory.h"
 #include "base/files/read_file.h"
 #include "bpf/shared_state.h"
 #include "daemon/capture/tracer.h"
@@ -36,6 +37,12 @@ uint64_t flight_memory(const FlightConfig& config) {
 }
 
 std::string mib(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
+
+std::string flight_rings_take(const FlightConfig& config, size_t cpus) {
+  return fmt::format(
+      "the new flight rings take {} ({} CPUs x flight.banks {} x flight.buffer_kb {})",
+      mib(cpus * flight_memory(config)), cpus, config.banks, config.buffer_kb);
+}
 
 // `key`: of /proc/meminfo.
 void check_memory(const Config& config, std::string_view key, std::string_view what,
@@ -158,17 +165,21 @@ uint64_t ring_memory(const Config& config, size_t cpus) {
 }
 
 std::optional<std::string> flight_memory_problem(const FlightConfig& config) {
-  return flight_memory_problem(config, online_cpus().size(), machine_memory("MemAvailable"));
+  const size_t cpus = online_cpus().size();
+  if (auto problem = flight_memory_problem(config, cpus, machine_memory("MemAvailable")))
+    return problem;
+  const auto room = check_memory_room(memory_room(), cpus * flight_memory(config));
+  if (room) return std::nullopt;
+  return fmt::format("{}, but {}: choose smaller ones", flight_rings_take(config, cpus),
+                     room.error().message);
 }
 
 std::optional<std::string> flight_memory_problem(const FlightConfig& config, size_t cpus,
                                                  uint64_t memory) {
   const uint64_t needed = cpus * flight_memory(config);
   if (memory == 0 || needed <= memory) return std::nullopt;
-  return fmt::format(
-      "the new flight rings take {} ({} CPUs x flight.banks {} x flight.buffer_kb {}), but now "
-      "there are only {}: choose smaller ones",
-      mib(needed), cpus, config.banks, config.buffer_kb, mib(memory));
+  return fmt::format("{}, but now there are only {}: choose smaller ones",
+                     flight_rings_take(config, cpus), mib(memory));
 }
 
 std::optional<std::string> memory_problem(const Config& config, size_t cpus, uint64_t memory,

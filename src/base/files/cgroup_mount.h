@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the cgroup v2 hierarchy is mounted, and the paths of control groups there.
+// Where hierarchies of control groups are mounted, and the paths of control groups there.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace ktraced {
 
-// A mount of the cgroup v2 hierarchy, or of a part of it.
+// A mount of a hierarchy of control groups, or of a part of it.
 struct CgroupMount {
   std::filesystem::path root;   // mounted part of the hierarchy, "/" for all of it
   std::filesystem::path point;  // mount point
@@ -18,6 +18,9 @@ struct CgroupMount {
 // The first cgroup v2 mount of this machine. Fails with ExitCode::usage if there is none, and with
 // ExitCode::os if that cannot be read.
 [[nodiscard]] Result<CgroupMount> cgroup2_mount();
+// The first mount of the hierarchy of version 1 that has the memory controller. Fails with
+// ExitCode::usage if there is none, and with ExitCode::os if that cannot be read.
+[[nodiscard]] Result<CgroupMount> memory_cgroup_mount();
 
 // The part of `path` below the mount point, empty for the mount point itself: "x/y" of
 // "/sys/fs/cgroup/x/y". Nothing if the path is not there.

@@ -14,10 +14,11 @@
 #include <system_error>
 #include <vector>
 
+#include "base/files/cgroup_memory.h"
+
 namespace ktraced {
 namespace {
 
-constexpr uint32_t kMapType = 33;  // BPF_MAP_TYPE_ARENA, which the headers of libbpf 1.1 lack
 constexpr uint64_t kArenaBytes = uint64_t{ARENA_PAGES} * ARENA_PAGE;
 constexpr uint32_t kTableBytes = ARENA_PLACES_MAX * sizeof(uint32_t);
 constexpr uint32_t kTablePages = ARENA_TABLES_END / ARENA_PAGE;
@@ -45,18 +46,22 @@ bool is_free(uint64_t address) {
 
 Fd make_map(uint32_t pages, uint64_t address) {
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE, .map_extra = address);
-  return Fd(bpf_map_create(static_cast<bpf_map_type>(kMapType), "arena", 0, 0, pages, &options));
+  return Fd(
+      bpf_map_create(static_cast<bpf_map_type>(kArenaMapType), "arena", 0, 0, pages, &options));
 }
 
 bool is_transient(int error) { return error == ENOMEM || error == EAGAIN || error == EINTR; }
 
 // Where memory is limited, the kernel refuses a map, but ends a process that makes pages of an
-// arena beyond the limit. So a map is made first; its memory is free soon after.
-bool memory_allows(size_t bytes) {
+// arena beyond the limit. Where the limit is not visible, a map is made first; its memory is free
+// soon after. It is not made where the limit is visible: it could be what exceeds it.
+Result<> memory_allows(size_t bytes) {
+  if (const auto room = memory_room()) return check_memory_room(room, bytes);
   LIBBPF_OPTS(bpf_map_create_opts, options);
   const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
                               static_cast<uint32_t>(bytes), 1, &options));
-  return map || errno != ENOMEM;
+  if (map || errno != ENOMEM) return {};
+  return fail(ExitCode::os, "there is no memory for {} KiB of the arena", bytes / 1024);
 }
 
 bool has(const arena_area& area, uint32_t offset) {
@@ -197,8 +202,7 @@ Result<uint32_t> Arena::allocate(size_t bytes, int node) {
       std::ranges::find_if(all, [](const arena_area& each) { return each.pages == 0; });
   if (!first || area == all.end())
     return fail(ExitCode::os, "the arena has no room for {} KiB", bytes / 1024);
-  if (!memory_allows(bytes))
-    return fail(ExitCode::os, "there is no memory for {} KiB of the arena", bytes / 1024);
+  if (auto allowed = memory_allows(bytes); !allowed) return propagate(allowed);
   *area = {.first = *first, .pages = pages};
   const uint32_t offset = *first * ARENA_PAGE;
   if (!request(make_pages_, {.address = reinterpret_cast<uintptr_t>(mapping_.data()) + offset,

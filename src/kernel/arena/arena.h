@@ -39,7 +39,7 @@ class Arena {
                                              uint32_t flight_places);
 
   // A new area of zeros: its offset. `node`: NUMA node of its memory; -1: any. Fails with
-  // ExitCode::os.
+  // ExitCode::os, or as check_memory_room().
   Result<uint32_t> allocate(size_t bytes, int node);
   // The offset may be anywhere in the area. No program and no table may use it.
   void free(uint32_t offset);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/cgroup_memory.h"
 #include "kernel/programs/program_barrier.h"
 #include "kernel/rings/stream_rings.h"
 
@@ -16,11 +17,11 @@ namespace {
 
 uint32_t slot_of(uint32_t session, uint32_t cpu) { return session * possible_cpus() + cpu; }
 
-std::unexpected<Error> no_ring(uint32_t cpu, size_t bytes, std::string_view why) {
-  return fail(ExitCode::os,
+std::unexpected<Error> no_ring(uint32_t cpu, size_t bytes, const Error& why) {
+  return fail(why.code,
               "cannot make a stream ring of {} KiB for CPU {}: {}; choose a smaller "
               "stream.buffer_kb",
-              bytes / 1024, cpu, why);
+              bytes / 1024, cpu, why.message);
 }
 
 // BPF ring buffers in a map of maps. Changing an element of it waits until no program uses the old
@@ -33,10 +34,12 @@ class PlacesInMap : public StreamPlaces {
         pins_(pinned ? object.pins() : nullptr) {}
 
   Result<StreamRing> make(uint32_t cpu, size_t bytes) override {
+    if (auto room = check_memory_room(memory_room(), bytes); !room)
+      return no_ring(cpu, bytes, room.error());
     LIBBPF_OPTS(bpf_map_create_opts, options);
     Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, fmt::format("ktraced_cpu{}", cpu).c_str(), 0, 0,
                           static_cast<uint32_t>(bytes), &options));
-    if (!map) return no_ring(cpu, bytes, errno_text(errno));
+    if (!map) return no_ring(cpu, bytes, {ExitCode::os, errno_text(errno)});
     return opened(RingReader::open(std::move(map), bytes));
   }
 
@@ -88,7 +91,7 @@ class PlacesInArena : public StreamPlaces {
   Result<StreamRing> make(uint32_t cpu, size_t bytes) override {
     if (auto prepared = barrier_.prepare(); !prepared) return propagate(prepared);
     auto offset = arena_.allocate(ArenaRing::memory_for(bytes), node_of_cpu(cpu));
-    if (!offset) return no_ring(cpu, bytes, offset.error().message);
+    if (!offset) return no_ring(cpu, bytes, offset.error());
     ArenaArea area(arena_, *offset);
     return StreamRing(ArenaRing::make(arena_.area(*offset), bytes, bytes / kWakeupsPerRing),
                       std::move(area));

@@ -17,10 +17,10 @@ class StreamPlaces {
  public:
   virtual ~StreamPlaces() = default;
 
-  // A new ring, which programs do not know yet. Fails with ExitCode::os.
+  // A new ring, which programs do not know yet. Fails with ExitCode::os, or as check_memory_room().
   virtual Result<StreamRing> make(uint32_t cpu, size_t bytes) = 0;
   // The ring that an earlier daemon has left there; nothing if there is none. Fails with
-  // ExitCode::os.
+  // ExitCode::os, or as Pins::damaged().
   virtual Result<std::optional<StreamRing>> adopt(uint32_t cpu) = 0;
   // Gives the programs this ring, in the place of an earlier one. Fails with ExitCode::os.
   virtual Result<> install(uint32_t cpu, const StreamRing& ring) = 0;

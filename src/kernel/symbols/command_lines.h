@@ -26,7 +26,7 @@ class CommandLines {
   // Where they come from, for tests.
   struct Source {
     std::function<void(const std::function<bool(uint32_t pid)>& visit)> for_each_process =
-        for_each_proc_process;
+        [](const auto& visit) { for_each_proc_process(visit); };
     std::function<std::optional<ProcCommand>(uint32_t pid)> read = proc_command;
   };
 

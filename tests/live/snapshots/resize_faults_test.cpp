@@ -17,6 +17,7 @@
 namespace ktraced::live {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -76,9 +77,10 @@ void expect_no_memory(uint64_t limit_mb, int buffer_kb) {
   const json refused =
       refused_reload(daemon, resized_and_filtered({{"buffer_kb", buffer_kb}, {"banks", 4}}));
   EXPECT_THAT(refused["message"].get<std::string>(),
-              HasSubstr(fmt::format("flight.buffer_kb and flight.banks are not changed: cannot "
-                                    "make a flight ring of {} KiB",
-                                    buffer_kb)));
+              AllOf(HasSubstr("the new flight rings take"),
+                    HasSubstr(fmt::format("flight.buffer_kb {}", buffer_kb)),
+                    HasSubstr(fmt::format("the memory limit of {} MiB", limit_mb)),
+                    HasSubstr(group.path().filename()), HasSubstr("MemoryMax=")));
   expect_unchanged(daemon, before.pid());
 }
 

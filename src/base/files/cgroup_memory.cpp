@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/files/cgroup_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "base/files/cgroup_mount.h"
+#include "base/files/lines.h"
+#include "base/files/read_file.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kFileBytes = 4096;
+// Version 1 shows a limit of this or more where there is none.
+constexpr uint64_t kUnlimited = uint64_t{1} << 62;
+// For the programs that a reload loads, buffers, and charges that the kernel makes in advance.
+constexpr uint64_t kReserve = uint64_t{8} << 20;
+
+// The files of one version of control groups. The keys are those of memory.stat, with descendants.
+struct Version {
+  const char* limit;
+  const char* used;
+  std::array<std::string_view, 2> cache_keys;
+};
+constexpr std::array kVersions = {
+    Version{"memory.max", "memory.current", {"inactive_file", "active_file"}},
+    Version{"memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            {"total_inactive_file", "total_active_file"}}};
+
+// Nothing for other words, as "max".
+std::optional<uint64_t> leading_number(std::string_view text) {
+  uint64_t value = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{})
+    return std::nullopt;
+  return value;
+}
+
+std::optional<uint64_t> bytes_in_file(const fs::path& file) {
+  const auto text = read_file(file, kFileBytes);
+  return text ? leading_number(*text) : std::nullopt;
+}
+
+// The kernel frees these pages before it ends a process.
+uint64_t cache_of(const fs::path& group, const Version& version) {
+  uint64_t bytes = 0;
+  static_cast<void>(for_each_line_of((group / "memory.stat").string(), [&](std::string_view line) {
+    const size_t space = line.find(' ');
+    if (space != std::string_view::npos &&
+        std::ranges::find(version.cache_keys, line.substr(0, space)) != version.cache_keys.end())
+      bytes += leading_number(line.substr(space + 1)).value_or(0);
+  }));
+  return bytes;
+}
+
+std::optional<MemoryRoom> room_of(const fs::path& group) {
+  for (const Version& version : kVersions) {
+    const auto limit = bytes_in_file(group / version.limit);
+    const auto used = bytes_in_file(group / version.used);
+    if (!limit || *limit >= kUnlimited || !used) continue;
+    const uint64_t taken = *used - std::min(*used, cache_of(group, version));
+    return MemoryRoom{.group = group, .limit = *limit, .left = *limit - std::min(*limit, taken)};
+  }
+  return std::nullopt;
+}
+
+void keep_smaller(std::optional<MemoryRoom>& least, std::optional<MemoryRoom> room) {
+  if (room && (!least || room->left < least->left)) least = std::move(room);
+}
+
+// The path of this process in a hierarchy: from a line "4:memory:/x", or "0::/x" of version 2.
+std::optional<fs::path> own_group(std::string_view controllers) {
+  std::optional<fs::path> group;
+  static_cast<void>(for_each_line_of("/proc/self/cgroup", [&](std::string_view line) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) return;
+    if (line.substr(first + 1, second - first - 1) == controllers)
+      group = fs::path(line.substr(second + 1));
+  }));
+  return group;
+}
+
+// A mount of a part of the hierarchy that does not hold `group` shows only its own limits.
+std::optional<MemoryRoom> room_in(const CgroupMount& mount, const fs::path& group) {
+  const fs::path below = group.lexically_relative(mount.root);
+  const bool outside = below.empty() || *below.begin() == "..";
+  return memory_room(mount.point, outside ? fs::path() : below);
+}
+
+}  // namespace
+
+std::optional<MemoryRoom> memory_room(const fs::path& mount_point, const fs::path& group) {
+  std::optional<MemoryRoom> least;
+  fs::path below = group.lexically_normal().relative_path();
+  if (!below.has_filename()) below = below.parent_path();  // without a trailing '/'
+  for (;; below = below.parent_path()) {
+    keep_smaller(least, room_of(mount_point / below));
+    if (below.empty()) return least;
+  }
+}
+
+std::optional<MemoryRoom> memory_room() {
+  std::optional<MemoryRoom> least;
+  const auto add = [&](const Result<CgroupMount>& mount, const std::optional<fs::path>& group) {
+    if (mount && group) keep_smaller(least, room_in(*mount, *group));
+  };
+  add(cgroup2_mount(), own_group(""));
+  add(memory_cgroup_mount(), own_group("memory"));
+  return least;
+}
+
+Result<> check_memory_room(const std::optional<MemoryRoom>& room, uint64_t bytes) {
+  const uint64_t left = room ? room->left - std::min(room->left, kReserve) : 0;
+  if (!room || bytes <= left) return {};
+  return fail(ExitCode::unavailable,
+              "the memory limit of {} MiB of the control group {} leaves {} MiB for rings "
+              "(MemoryMax= of a service raises it)",
+              room->limit >> 20, room->group.string(), left >> 20);
+}
+
+}  // namespace ktraced
