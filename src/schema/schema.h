@@ -65,7 +65,9 @@ struct Field {
 
 // Which tasks decide whether a hit matches the filter.
 enum class MatchedBy : uint8_t {
-  unknown,  // of tracepoints, probes, and traces of versions that did not store it
+  // Not stored: of tracepoints and probes, which the current task matches, and of traces of old
+  // versions.
+  unknown,
   current,  // the current task only
   pair,     // the current task or another one
 };

@@ -89,6 +89,16 @@ std::vector<std::string> hints_of(const Predicate& predicate) {
 constexpr unsigned kTaskBit = 0, kCpuBit = 1, kFields = 2;
 constexpr size_t kMaxConditions = 62;
 
+// Does the kernel's filter also match a hit of this event by the thread in this field? That is the
+// other task of a pair. A parent is the current task at a fork and no task of the event at an exec,
+// and the process of a thread is not the thread. Dynamic events are matched by the current task
+// only.
+bool names_other_task(const Event& event, const Field& field) {
+  if (event.matched_by == MatchedBy::current || is_dynamic(event)) return false;
+  return field.meaning == Meaning::tid && is_scalar(field) && field.name != "parent_pid" &&
+         !field.name.ends_with("tgid");
+}
+
 constexpr MetConditions bit(size_t number) { return MetConditions{1} << number; }
 
 }  // namespace
@@ -149,7 +159,7 @@ void Selection::learn(const Event& event) {
     chosen_.push_back(event.name);
   }
   for (const Field& field : event.fields)
-    if (field.meaning == Meaning::tid && is_scalar(field)) task_fields_[event.id].push_back(field);
+    if (names_other_task(event, field)) task_fields_[event.id].push_back(field);
 }
 
 bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names) const {

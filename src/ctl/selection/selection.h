@@ -145,7 +145,8 @@ class Selection {
   std::vector<Predicate> where_;
   std::vector<std::string> where_options_;            // of each, as typed
   std::map<std::string, uint16_t, std::less<>> ids_;  // of events
-  std::vector<std::vector<Field>> task_fields_;       // by event id
+  // By event id: the fields with a thread by which the kernel's filter also matches the event.
+  std::vector<std::vector<Field>> task_fields_;
   mutable SelectionUse use_;
 };
 

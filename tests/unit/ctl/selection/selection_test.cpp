@@ -112,6 +112,28 @@ TEST_F(SelectionTest, MatchesEitherTaskOfAnEvent) {
       << "one task must match all conditions";
 }
 
+TEST_F(SelectionTest, SelectsByTheTasksThatTheFilterOfTheKernelMatches) {
+  const Bytes exec =
+      make_record(EVENT_sched_process_exec, 10, 200,
+                  rec_sched_process_exec{.pid = 200, .old_pid = 200, .parent_pid = 100});
+  EXPECT_TRUE(wants({.pids = {200}}, exec));
+  EXPECT_FALSE(wants({.pids = {100}}, exec)) << "the parent of the process that executes";
+  EXPECT_FALSE(wants({.tids = {100}}, exec));
+  EXPECT_FALSE(wants({.comms = {"nginx"}}, exec));
+  const Bytes fork =
+      make_record(EVENT_sched_process_fork, 10, 101,
+                  rec_sched_process_fork{.parent_pid = 101, .child_pid = 200, .child_tgid = 100});
+  EXPECT_TRUE(wants({.tids = {101}}, fork)) << "that forks";
+  EXPECT_TRUE(wants({.tids = {200}}, fork)) << "the child";
+  EXPECT_FALSE(wants({.tids = {100}}, fork)) << "the first thread of the child's process";
+  const Bytes victim =
+      make_record(EVENT_mark_victim, 10, 200, rec_mark_victim{.pid = 100, .uid = 0});
+  EXPECT_TRUE(wants({.pids = {200}}, victim));
+  EXPECT_FALSE(wants({.pids = {100}}, victim)) << "the kernel asks for the current task";
+  const Bytes signal = make_record(EVENT_signal_generate, 10, 200, rec_signal_generate{.pid = 100});
+  EXPECT_TRUE(wants({.pids = {100}}, signal)) << "the receiver";
+}
+
 TEST_F(SelectionTest, ReportsUnknownEventsWithSimilarNames) {
   auto selection = Selection::make({.events = {"sched_swich"}}, schema_);
   ASSERT_FALSE(selection);
