@@ -39,6 +39,26 @@ bool is_hidden(char32_t point) {
   return is_control(point) || turns_the_direction(point) || separates_lines(point);
 }
 
+std::string with_replacements(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const size_t length = utf8_length(bytes);
+    out += length != 0 ? bytes.substr(0, length) : kReplacementCharacter;
+    bytes.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t length = is_plain_ascii(bytes[0]) ? 1 : utf8_length(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string printable(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());

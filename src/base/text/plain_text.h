@@ -19,6 +19,13 @@ namespace ktraced {
 // line, or change the direction of writing. Any user can choose names of tasks and files.
 [[nodiscard]] bool is_hidden(char32_t point);
 
+// U+FFFD, in JSON in the place of each byte that is not UTF-8.
+inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
+
+// The text with kReplacementCharacter for each byte that is not part of a valid sequence.
+[[nodiscard]] std::string with_replacements(std::string_view bytes);
+[[nodiscard]] bool is_utf8(std::string_view bytes);
+
 // Untrusted text, safe for one line of a terminal or log: bytes of characters that are is_hidden(),
 // and bytes that are not UTF-8, become \xNN. All untrusted text is shown this way.
 [[nodiscard]] std::string printable(std::string_view bytes);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/input/json_access.h"
+#include "ctl/terminal/json_text.h"
 #include "ctl/terminal/progress.h"
 #include "ctl/terminal/table.h"
 #include "decoders/text/safe_text.h"
@@ -106,7 +107,7 @@ std::string probe_list_view(const json& answer) {
 Result<std::string> run(const ProbesCommand& command, bool as_json, RpcClient& client) {
   auto answer = ask(command, client);
   if (!answer) return propagate(answer);
-  if (as_json) return answer->dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (as_json) return json_text(*answer);
   return command.action == ProbeAction::list ? probe_list_view(*answer) : changes_text(*answer);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <ranges>
 
+#include "base/text/json_dump.h"
 #include "ctl/input/json_access.h"
 #include "ctl/input/report_text.h"
 #include "decoders/text/safe_text.h"
@@ -126,7 +127,7 @@ std::string csv_value(const json& value) {
     const std::string text = printable(value.get_ref<const std::string&>());
     return quoted(std::string(formula_guard(text)) + text);
   }
-  return quoted(printable(value.dump(-1, ' ', false, json::error_handler_t::replace)));
+  return quoted(printable(dump_json(value)));
 }
 
 std::string csv_line(const json& row, const std::vector<CsvColumn>& columns) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text/json_dump.h"
 #include "ctl/input/json_access.h"
 #include "ctl/terminal/json_text.h"
 #include "trace/directory/bounded_json.h"
@@ -106,7 +107,7 @@ Result<json> RpcClient::call(std::string_view method, const json& params,
                              const OnProgress& on_progress) {
   json request = {{"jsonrpc", "2.0"}, {"id", ++last_id_}, {"method", method}, {"params", params}};
   // Arguments are typed by users; invalid UTF-8 cannot be a valid name.
-  auto sent = send(request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  auto sent = send(dump_json(request) + "\n");
   // The daemon writes an error before it closes a rejected connection: read that first.
   auto answer = receive_answer(method, on_progress);
   if (!answer) return !sent ? propagate(sent) : propagate(answer);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/text/json_dump.h"
 #include "ctl/tables/tables.h"
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ void add_config(uint64_t ts, const json& config, const TraceReader& trace, Store
     rows.text(std::string_view(fmt::format("{}", fmt::join(parsed.syscalls, ","))));
   const json& filter = member(config, "filter");
   if (filter.is_object())
-    rows.text(std::string_view(filter.dump(-1, ' ', false, json::error_handler_t::replace)));
+    rows.text(std::string_view(dump_json(filter)));
   else
     rows.null();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/terminal/json_text.h"
 
+#include "base/text/json_dump.h"
 #include "base/text/plain_text.h"
 
 namespace ktraced {
@@ -8,7 +9,7 @@ namespace ktraced {
 using nlohmann::json;
 
 std::string json_text(const json& document, int indent) {
-  return printable_json(document.dump(indent, ' ', false, json::error_handler_t::replace)) + "\n";
+  return printable_json(dump_json(document, indent)) + "\n";
 }
 
 json printable_texts(const json& document) {

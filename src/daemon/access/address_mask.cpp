@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/json_dump.h"
 #include "daemon/access/address_text.h"
 #include "trace/metadata/event_records.h"
 #include "trace/packet/field_value.h"
@@ -200,7 +201,7 @@ Schema without_addresses(Schema schema) {
 
 nlohmann::json without_addresses(const nlohmann::json& value) {
   using nlohmann::json;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = dump_json(value);
   blank_addresses(text);
   return json::parse(text);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text/json_dump.h"
 #include "kernel/pins/pinned_memory.h"
 
 namespace ktraced {
@@ -108,7 +109,7 @@ void TraceConfigHistory::append(uint64_t ns, Config config) {
     known_since_.ns = ns;
     if (log_) log_->clear(ns);
   }
-  if (log_) log_->append(ns, config->dump(-1, ' ', false, json::error_handler_t::replace));
+  if (log_) log_->append(ns, dump_json(*config));
   changes_.push_back({.ns = ns, .config = std::move(config)});
   if (changes_.size() <= kMaxChanges) return;
   changes_.pop_front();
@@ -142,9 +143,7 @@ std::vector<std::string> dropped_settings(const json& before, const json& now) {
   const json kept = values_of(now.value("filter", json::object()));
   for (const auto& [key, value] : kept.items())
     if (filter.value(key, json()) == value) filter.erase(key);
-  if (!filter.empty())
-    lines.push_back(
-        fmt::format("its filter {}", filter.dump(-1, ' ', false, json::error_handler_t::replace)));
+  if (!filter.empty()) lines.push_back(fmt::format("its filter {}", dump_json(filter)));
   const std::set<std::string> had = names_at(before, "events"), has = names_at(now, "events");
   std::vector<std::string> more, fewer;
   std::ranges::set_difference(had, has, std::back_inserter(more));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "base/text/json_dump.h"
 #include "base/text/plain_text.h"
 
 namespace ktraced {
@@ -150,8 +151,7 @@ class Builder final : public json::json_sax_t {
 }  // namespace
 
 std::string in_quotes(std::string_view word) {
-  std::string text =
-      json(word.substr(0, kQuotedMax)).dump(-1, ' ', true, json::error_handler_t::replace);
+  std::string text = dump_json(word.substr(0, kQuotedMax), -1, true);
   return word.size() > kQuotedMax ? text + "…" : text;
 }
 

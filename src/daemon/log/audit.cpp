@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_dump.h"
 #include "daemon/log/log_fields.h"
 
 namespace ktraced {
@@ -13,7 +14,7 @@ namespace {
 constexpr size_t kParamsMax = 500;  // bytes
 
 std::string text_of(const nlohmann::json& params) {
-  std::string text = params.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string text = dump_json(params, -1, true);
   if (text.size() <= kParamsMax) return text;
   text.resize(kParamsMax);
   return fmt::format("{} (cut)", text);

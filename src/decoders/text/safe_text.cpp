@@ -9,8 +9,6 @@ namespace ktraced {
 
 namespace {
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
 bool plain_in_text(char c) { return c >= 0x20 && c < 0x7f; }
 bool plain_in_json(char c) { return plain_in_text(c) && c != '"' && c != '\\'; }
 
@@ -66,7 +64,7 @@ void append_json_string(std::string_view bytes, TextBuffer& out) {
       at += length;
     } else {
       if (length == 0)
-        out.append(kReplacement);
+        out.append(kReplacementCharacter);
       else
         append_json_escape(bytes[at], out);
       ++at;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text/json_dump.h"
 #include "schema/schema_json.h"
 
 namespace ktraced {
@@ -28,9 +29,9 @@ bool same_definition(const DynamicEvent& a, const Event& event, const std::strin
 }
 
 std::string definition_text(const DynamicEvent& event) {
-  return json{
-      {"kind", event.kind->name()}, {"source", event.source}, {"event", event_to_json(event.event)}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json({{"kind", event.kind->name()},
+                    {"source", event.source},
+                    {"event", event_to_json(event.event)}});
 }
 
 // Definitions of an earlier daemon in the map, by id.

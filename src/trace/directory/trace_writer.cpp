@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/text/json_dump.h"
 #include "trace/directory/trace_directory.h"
 #include "trace/metadata/event_records.h"
 
@@ -41,9 +42,7 @@ std::set<std::string> enabled_in(const json& config) {
   return names;
 }
 
-std::string dump(const json& value) {
-  return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-}
+std::string dump(const json& value) { return dump_json(value, 1) + "\n"; }
 
 }  // namespace
 

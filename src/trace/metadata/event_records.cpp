@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/json_dump.h"
 #include "schema/schema_json.h"
 
 namespace ktraced {
@@ -14,9 +15,7 @@ using nlohmann::json;
 
 constexpr size_t kTextMax = UINT16_MAX - sizeof(record) - sizeof(uint64_t);
 
-std::string json_text(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
+std::string json_text(const json& object) { return dump_json(object); }
 
 std::string text_of(const Event& event) { return json_text(event_to_json(event)); }
 

@@ -13,6 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/json_dump.h"
+#include "base/text/plain_text.h"
+
 namespace ktraced {
 namespace {
 
@@ -26,9 +29,9 @@ std::string_view text_of(const char (&text)[Size]) {
 // The kernel's names are bytes, but JSON requires UTF-8: if the conversion changes a name, its
 // bytes are written as an annotation.
 std::string name_member(std::string_view key, std::string_view bytes) {
-  std::string text = json(bytes).dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = dump_json(json(bytes));
   std::string member = fmt::format("\"{}\":{}", key, text);
-  if (!text.contains("\xef\xbf\xbd")) return member;
+  if (!text.contains(kReplacementCharacter)) return member;
   member += fmt::format(",\"{}_hex\":\"", key);
   for (char c : bytes) member += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return member + '"';
