@@ -16,9 +16,12 @@ enum {
 	TEXT_AT = __builtin_offsetof(struct rec_sys_enter_string, text),
 	RAW_ADDRESS_AT = 128, /* in the text: the address of a socket before it is formatted */
 	RAW_ADDRESS_MAX = 32, /* of the families that are formatted: sizeof(struct sockaddr_in6) is 28 */
-	UNIX_PATH_MAX = 108,  /* sizeof(sockaddr_un.sun_path) */
-	INET_SIZE = 8,        /* of a sockaddr_in, up to the end of the address */
-	INET6_SIZE = 24,      /* of a sockaddr_in6, up to the end of the address */
+	VALUES_AT =
+		RAW_ADDRESS_AT + RAW_ADDRESS_MAX, /* in the text: what is formatted; the stack has no room */
+	VALUES_MAX = 3,
+	UNIX_PATH_MAX = 108, /* sizeof(sockaddr_un.sun_path) */
+	INET_SIZE = 8,       /* of a sockaddr_in, up to the end of the address */
+	INET6_SIZE = 24,     /* of a sockaddr_in6, up to the end of the address */
 	AF_UNIX = 1,
 	AF_INET = 2,
 	AF_INET6 = 10,
@@ -28,9 +31,11 @@ enum {
 _Static_assert(TEXT_AT == __builtin_offsetof(struct rec_sys_exit_string, text),
 	       "both events have the same fields");
 _Static_assert(TEXT_AT % 8 == 0 && STRING_MAX + 2 <= TEXT_ROOM, "the text fits and is aligned");
+_Static_assert(VALUES_AT % 8 == 0 && VALUES_AT + VALUES_MAX * 8 <= TEXT_ROOM, "the values fit and are aligned");
 
 const char inet_format[] SEC(".rodata.inet_format") = "%pI4:%u";
 const char inet6_format[] SEC(".rodata.inet6_format") = "[%pI6]:%u";
+const char inet6_scope_format[] SEC(".rodata.inet6_scope_format") = "[%pI6%%%u]:%u";
 const char family_format[] SEC(".rodata.family_format") = "family %u";
 
 /* A call that has begun, with strings that could not be read. */
@@ -112,7 +117,7 @@ static __always_inline long read_unix_path(union string_record *r, u64 pointer, 
 static __always_inline long read_address(union string_record *r, u64 pointer, u32 size)
 {
 	u8 *raw = (u8 *)r->text + RAW_ADDRESS_AT;
-	u64 values[2];
+	u64 *values = (u64 *)(r->text + VALUES_AT);
 	long length;
 	u16 family;
 
@@ -130,15 +135,24 @@ static __always_inline long read_address(union string_record *r, u64 pointer, u3
 	values[1] = raw[2] << 8 | raw[3]; /* the port */
 	if (family == AF_INET && size >= INET_SIZE) {
 		values[0] = (u64)(raw + 4);
-		length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet_format, values, sizeof(values));
+		length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet_format, values, 2 * sizeof(u64));
 	} else if (family == AF_INET6 && size >= INET6_SIZE) {
+		u32 scope = *(u32 *)(raw + INET6_SIZE); /* 0, if the address ends before it */
+
 		values[0] = (u64)(raw + 8);
-		length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet6_format, values, sizeof(values));
+		if (scope) {
+			values[2] = values[1];
+			values[1] = scope;
+			length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet6_scope_format, values,
+					      3 * sizeof(u64));
+		} else {
+			length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet6_format, values, 2 * sizeof(u64));
+		}
 	} else {
 		values[0] = family;
 		length = bpf_snprintf(r->text, RAW_ADDRESS_AT, family_format, values, sizeof(u64));
 	}
-	__builtin_memset(raw, 0, RAW_ADDRESS_MAX);
+	__builtin_memset(raw, 0, RAW_ADDRESS_MAX + VALUES_MAX * sizeof(u64));
 	return length > 0 ? length - 1 : -1;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -161,6 +162,10 @@ void connect_addresses(StringBook& book) {
   inet6.sin6_addr.s6_addr[0] = 0xfe;
   inet6.sin6_addr.s6_addr[15] = 0x1f;
   connect_to(book, &inet6, sizeof(inet6), "[fe00:0000:0000:0000:0000:0000:0000:001f]:443");
+  inet6.sin6_scope_id = 2;
+  connect_to(book, &inet6, sizeof(inet6), "[fe00:0000:0000:0000:0000:0000:0000:001f%2]:443");
+  connect_to(book, &inet6, offsetof(sockaddr_in6, sin6_scope_id),
+             "[fe00:0000:0000:0000:0000:0000:0000:001f]:443");
   sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "/run/truth.sock"};
   connect_to(book, &local, sizeof(local), "/run/truth.sock");
   connect_to(book, &local, sizeof(sa_family_t) + 4, "/run");
