@@ -70,7 +70,7 @@ struct rec_metadata_config {
 };
 
 /* What became of the hits of an event in the session of a stream: the last records of a
- * stream that ends in an orderly way. */
+ * stream that ends in an orderly way. Daemons of earlier versions end before the reset. */
 struct rec_metadata_account {
 	struct record h; /* h.id is METADATA_account */
 	u32 event;       /* id; 0: the sums of all events */
@@ -79,6 +79,7 @@ struct rec_metadata_account {
 	u64 filtered;
 	u64 dropped;
 	u64 missed;
+	u64 reset; /* ns, CLOCK_BOOTTIME: the counts are since then; 0: since the session began */
 };
 
 /* Why the daemon ends a stream, the very last record. A sentence follows, NUL-terminated

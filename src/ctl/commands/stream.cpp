@@ -55,11 +55,13 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
                 .after_packets = [] { return Result<Next>(Next::go_on); }});
   if (!end) return propagate(end);
   auto summary = counter.summary(schema, seconds_since(start));
-  if (const auto& total = counts.total())
-    summary["session"] = {{"recorded", total->recorded},
-                          {"filtered", total->filtered},
-                          {"dropped", total->dropped},
-                          {"missed", total->missed}};
+  if (const auto& total = counts.total()) {
+    auto& session = summary["session"] = {{"recorded", total->recorded},
+                                          {"filtered", total->filtered},
+                                          {"dropped", total->dropped},
+                                          {"missed", total->missed}};
+    if (counts.reset_ns() != 0) session["reset_ts"] = counts.reset_ns();
+  }
   auto written = write_all(STDOUT_FILENO, json_text(summary, -1));
   if (!written) return propagate(written);
   return StreamLoop::verdict_of(*end, counts.end_reason());

@@ -17,10 +17,12 @@ void SessionCounts::take(const PacketView& packet) {
     if (const auto lost = lost_names_of(record)) lost_names_.add(*lost);
     const auto account = account_of(record);
     if (!account) return;
-    if (account->event == 0)
-      total_ = account->hits;
-    else
+    if (account->event != 0) {
       events_[account->event] += account->hits;
+      return;
+    }
+    total_ = account->hits;
+    reset_ns_ = account->reset_ns;
   });
 }
 
@@ -33,7 +35,8 @@ std::map<std::string, uint64_t> SessionCounts::counts(uint64_t HitAccount::* cou
 
 std::string counts_text(const SessionCounts& counts) {
   if (!counts.total()) return "";
-  return fmt::format(", {} filtered, {} missed", counts.total()->filtered, counts.total()->missed);
+  return fmt::format(", {} filtered, {} missed{}", counts.total()->filtered, counts.total()->missed,
+                     counts.reset_ns() != 0 ? " since the reset of the session" : "");
 }
 
 }  // namespace ktraced

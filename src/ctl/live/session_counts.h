@@ -25,6 +25,8 @@ class SessionCounts {
   void take(const PacketView& packet);
   // The sums of all events; nothing: the daemon has not reported them.
   [[nodiscard]] const std::optional<HitAccount>& total() const { return total_; }
+  // The sums are since then, CLOCK_BOOTTIME, when the session was last reset; 0: since it began.
+  [[nodiscard]] uint64_t reset_ns() const { return reset_ns_; }
   // Why the daemon has ended the stream; empty: it has not, or has not reported it.
   [[nodiscard]] const std::string& end_reason() const { return end_reason_; }
   // The times in which names were lost.
@@ -40,11 +42,13 @@ class SessionCounts {
   Schema schema_;  // grows with the stream
   std::map<uint32_t, HitAccount> events_;
   std::optional<HitAccount> total_;
+  uint64_t reset_ns_ = 0;
   std::string end_reason_;
   LostNames lost_names_;
 };
 
-// The end of a summary line: "", or ", 1,234 filtered, 5 missed".
+// The end of a summary line: "", or ", 1,234 filtered, 5 missed", with "since the reset of the
+// session" if it was reset: the numbers before it are of the whole stream.
 [[nodiscard]] std::string counts_text(const SessionCounts& counts);
 
 }  // namespace ktraced

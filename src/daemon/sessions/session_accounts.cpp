@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "daemon/sessions/call_place.h"
 
 namespace ktraced {
@@ -137,6 +138,7 @@ bool SessionAccounts::any_hit(const Event& event) const {
 
 void SessionAccounts::begin(uint32_t session, bool adopted) {
   hits_.clear(session);
+  reset_ns_.at(session) = 0;
   if (!adopted) counters_.clear(session);
   std::erase_if(baselines_, [session](const auto& entry) { return entry.first.first == session; });
   reset_missed(session);
@@ -164,6 +166,7 @@ void SessionAccounts::set_baseline(uint32_t session, const Event& event, bool em
 // Programs record during a reset. Records written after the flight recorder was emptied are in it,
 // so they are counted.
 void SessionAccounts::reset(uint32_t session, bool emptied) {
+  reset_ns_.at(session) = boottime_ns();
   std::vector<uint64_t> overwritten(EVENT_ID_MAX);
   if (session == SESSION_RECORDER && flight_.enabled())
     overwritten = emptied ? flight_.overwritten_before() : flight_.reach().overwritten;

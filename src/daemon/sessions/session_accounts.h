@@ -2,6 +2,7 @@
 // The account of the hits of each session.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -79,6 +80,8 @@ class SessionAccounts {
   // From now on a session counts from zero. `emptied`: the flight recorder has just been emptied;
   // then the recorder counts what it has recorded since.
   void reset(uint32_t session, bool emptied = false);
+  // When that was last done to the session, CLOCK_BOOTTIME; 0: not since it began.
+  [[nodiscard]] uint64_t reset_ns(uint32_t session) const { return reset_ns_.at(session); }
   void reset_ended() { ended_.clear(); }
 
  private:
@@ -101,7 +104,8 @@ class SessionAccounts {
   const SessionMisses& misses_;
   std::map<Key, Baseline> baselines_;
   std::map<Key, uint64_t> missed_before_;
-  std::map<Key, Reading> ended_;  // sums of all that had this number
+  std::array<uint64_t, SESSIONS_MAX> reset_ns_{};  // by session
+  std::map<Key, Reading> ended_;                   // sums of all that had this number
 };
 
 }  // namespace ktraced

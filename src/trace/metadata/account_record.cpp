@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/metadata/account_record.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "bpf/records.h"
@@ -24,18 +25,21 @@ std::vector<std::byte> account_record(const EventHits& account, uint64_t ts) {
       .recorded = hits.recorded,
       .filtered = hits.filtered,
       .dropped = hits.dropped,
-      .missed = hits.missed});
+      .missed = hits.missed,
+      .reset = account.reset_ns});
 }
 
 std::optional<EventHits> account_of(RecordView view) {
-  rec_metadata_account record;
-  if (view.id() != METADATA_account || view.bytes().size() < sizeof(record)) return std::nullopt;
-  std::memcpy(&record, view.bytes().data(), sizeof(record));
+  rec_metadata_account record{};
+  if (view.id() != METADATA_account || view.bytes().size() < offsetof(rec_metadata_account, reset))
+    return std::nullopt;
+  std::memcpy(&record, view.bytes().data(), std::min(sizeof(record), view.bytes().size()));
   return EventHits{.event = record.event,
                    .hits = {.recorded = record.recorded,
                             .filtered = record.filtered,
                             .dropped = record.dropped,
-                            .missed = record.missed}};
+                            .missed = record.missed},
+                   .reset_ns = record.reset};
 }
 
 std::vector<std::byte> end_record(std::string_view reason, uint64_t ts) {

@@ -28,6 +28,7 @@ struct HitAccount {
 struct EventHits {
   uint32_t event = 0;  // id; 0: the sums of all events
   HitAccount hits;
+  uint64_t reset_ns = 0;  // CLOCK_BOOTTIME: the hits are since then; 0: since the session began
 };
 
 // A rec_metadata_account of a session that ended at `ts`.

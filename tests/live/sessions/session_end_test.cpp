@@ -50,6 +50,27 @@ TEST_F(SessionEnd, ReportsRecordedAndFilteredHits) {
   EXPECT_TRUE(eventually([&] { return daemon.call("session.list")["sessions"].empty(); }));
 }
 
+TEST_F(SessionEnd, SaysThatTheCountsAreSinceTheResetOfTheSession) {
+  WaitingTruth before({"numbered", "300"}), after({"numbered", "200"});
+  Process client =
+      count({"--name", "mine", "--event", "sys_enter", "--syscall", "getpriority", "--pid",
+             std::to_string(before.pid()) + "," + std::to_string(after.pid())});
+  wait_for_readers(1);
+  before.act();
+  EXPECT_TRUE(reaches(
+      [&] {
+        return daemon.call("session.show", {{"session", "mine"}})["totals"]["recorded"]
+            .get<size_t>();
+      },
+      300));
+  daemon.call("reset", {{"session", "mine"}});
+  after.act();
+  const json shown = end(client);
+  EXPECT_EQ(shown["session"]["recorded"], 200);
+  EXPECT_GT(shown["session"]["reset_ts"], 0);
+  EXPECT_EQ(shown["events"].get<uint64_t>() + shown["lost"].get<uint64_t>(), 500U);
+}
+
 // The end comes while programs record and rings overflow.
 TEST_F(SessionEnd, ReportsExactlyTheRecordsAndLossesOfTheStreamUnderLoad) {
   for (int round = 0; round < 5; ++round) {

@@ -196,6 +196,8 @@ TEST(SessionCounts, AreInTheLastRecordsOfTheStream) {
   EXPECT_EQ(counts.counts(&HitAccount::filtered),
             (std::map<std::string, uint64_t>{{"kfree", 20}, {"kmalloc", 60}}));
   EXPECT_EQ(counts_text(counts), ", 80 filtered, 4 missed");
+  take({account_record({.event = 0, .hits = sum, .reset_ns = 4}, 5)});
+  EXPECT_EQ(counts_text(counts), ", 80 filtered, 4 missed since the reset of the session");
 }
 
 TEST(StreamLoop, CallsWatchersAndTicks) {

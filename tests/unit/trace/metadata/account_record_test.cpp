@@ -11,7 +11,7 @@ namespace {
 
 TEST(AccountRecord, IsReadAsItWasWritten) {
   const HitAccount hits{.recorded = 1, .filtered = 2, .dropped = 3, .missed = UINT64_MAX};
-  const auto bytes = account_record({.event = 300, .hits = hits}, 77);
+  const auto bytes = account_record({.event = 300, .hits = hits, .reset_ns = 70}, 77);
   const RecordView record(bytes.data());
   EXPECT_EQ(record.ts(), 77U);
   EXPECT_EQ(record.bytes().size(), bytes.size());
@@ -19,6 +19,18 @@ TEST(AccountRecord, IsReadAsItWasWritten) {
   ASSERT_TRUE(account);
   EXPECT_EQ(account->event, 300U);
   EXPECT_EQ(account->hits, hits);
+  EXPECT_EQ(account->reset_ns, 70U);
+}
+
+TEST(AccountRecord, OfAnEarlierVersionHasNoReset) {
+  auto bytes = account_record({.event = 300, .hits = {.recorded = 1}, .reset_ns = 70}, 77);
+  const auto size = static_cast<u16>(offsetof(rec_metadata_account, reset));
+  bytes.resize(size);
+  std::memcpy(bytes.data() + offsetof(record, size), &size, sizeof(size));
+  const auto account = account_of(RecordView(bytes.data()));
+  ASSERT_TRUE(account);
+  EXPECT_EQ(account->hits.recorded, 1U);
+  EXPECT_EQ(account->reset_ns, 0U);
 }
 
 TEST(AccountRecord, IsNoOtherRecord) {
