@@ -145,6 +145,14 @@ TEST_F(TimeSelectionTest, TakesTheLastOfSeveralDays) {
       << "the first after --since";
 }
 
+TEST_F(TimeSelectionTest, TakesTheLastTimeOfDayBetweenTraces) {
+  const uint64_t next_day = (24 + 2) * 3600;  // 16:01:40 of the day after
+  times_ = {of_trace(100, 110, boot_), of_trace(next_day + 100, next_day + 110, boot_)};
+  EXPECT_EQ(part("15:00", nullptr), "2026-11-24T15:00:00 to …");
+  EXPECT_EQ(part("14:01:45", nullptr), "2026-11-23T14:01:45 to …") << "in a trace";
+  EXPECT_EQ(part("13:00", nullptr), "2026-11-24T13:00:00 to …");
+}
+
 TEST_F(TimeSelectionTest, TakesTheClockOfEachTrace) {
   // The clock is set forward by an hour between two traces.
   const uint64_t hour = 3600 * kNsPerSecond;
