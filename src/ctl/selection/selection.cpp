@@ -10,6 +10,7 @@
 #include <set>
 
 #include "analysis/coverage/comm.h"
+#include "analysis/coverage/event_fields.h"
 #include "base/text/c_text.h"
 #include "base/text/suggest.h"
 #include "ctl/selection/field_conditions.h"
@@ -160,9 +161,14 @@ void Selection::learn(const Event& event) {
   }
   for (const Field& field : event.fields)
     if (names_other_task(event, field)) task_fields_[event.id].push_back(field);
+  if (event.name != "task_rename") return;
+  const auto pid = field_named(event, "pid"), oldcomm = field_named(event, "oldcomm");
+  if (pid && is_scalar(*pid) && oldcomm && oldcomm->meaning == Meaning::text)
+    rename_ = {.event = event.id, .pid = *pid, .oldcomm = *oldcomm};
 }
 
-bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names) const {
+bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names,
+                           std::optional<std::string_view> renamed) const {
   if (!tids_.empty() && std::ranges::find(tids_, tid) == tids_.end()) return false;
   if (!pids_.empty() && std::ranges::find(pids_, tid) == pids_.end()) {
     const TaskName* task = names.task_at(tid, ts);
@@ -177,7 +183,7 @@ bool Selection::wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTa
   if (!cgroups_.empty() && !cgroups_.contains(tid, ts, names)) return false;
   if (comms_.empty()) return true;
   CommScratch scratch;
-  auto comm = comm_at(names, tid, ts, cpu, scratch);
+  const auto comm = renamed ? renamed : comm_at(names, tid, ts, cpu, scratch);
   return comm && std::ranges::any_of(comms_, [&](const std::string& pattern) {
            return comm_matches(*comm, pattern);
          });
@@ -260,11 +266,19 @@ bool Selection::can_select(std::string_view event) const {
 
 bool Selection::is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                       const NameTable& names) const {
-  if (wants_task(record.tid(), record.ts(), cpu, names)) return true;
+  // As in the kernel, a rename is selected by the name before it; the table has the one after it.
+  const bool renames = rename_ && record.id() == rename_->event;
+  const auto renamed_tid = renames ? integer_of(rename_->pid, record) : std::nullopt;
+  const auto wants = [&](uint32_t tid) {
+    const bool is_renamed = renamed_tid && static_cast<uint32_t>(*renamed_tid) == tid;
+    return wants_task(tid, record.ts(), cpu, names,
+                      is_renamed ? std::optional(text_of(rename_->oldcomm, record)) : std::nullopt);
+  };
+  if (wants(record.tid())) return true;
   if (record.id() >= task_fields_.size()) return false;
   return std::ranges::any_of(task_fields_[record.id()], [&](const Field& field) {
-    auto tid = integer_of(field, record);
-    return tid && wants_task(static_cast<uint32_t>(*tid), record.ts(), cpu, names);
+    const auto tid = integer_of(field, record);
+    return tid && wants(static_cast<uint32_t>(*tid));
   });
 }
 

@@ -111,8 +111,9 @@ class Selection {
   [[nodiscard]] bool can_select(std::string_view event) const;
 
   // Do --pid, --tid, --uid, --comm and --cgroup select the thread at that time?
-  [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu,
-                                const NameTable& names) const;
+  // `renamed`: the name that the thread has, if not that of the table.
+  [[nodiscard]] bool wants_task(uint32_t tid, uint64_t ts, uint32_t cpu, const NameTable& names,
+                                std::optional<std::string_view> renamed = std::nullopt) const;
   [[nodiscard]] bool has_task_conditions() const {
     return !pids_.empty() || !uids_.empty() || !comms_.empty() || !tids_.empty() ||
            !cgroups_.empty();
@@ -147,6 +148,12 @@ class Selection {
   std::map<std::string, uint16_t, std::less<>> ids_;  // of events
   // By event id: the fields with a thread by which the kernel's filter also matches the event.
   std::vector<std::vector<Field>> task_fields_;
+  // Of task_rename: its id, and the fields of the thread and of its name before.
+  struct Rename {
+    uint16_t event = 0;
+    Field pid, oldcomm;
+  };
+  std::optional<Rename> rename_;
   mutable SelectionUse use_;
 };
 

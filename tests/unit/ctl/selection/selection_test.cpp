@@ -134,6 +134,19 @@ TEST_F(SelectionTest, SelectsByTheTasksThatTheFilterOfTheKernelMatches) {
   EXPECT_TRUE(wants({.pids = {100}}, signal)) << "the receiver";
 }
 
+TEST_F(SelectionTest, SelectsARenameByTheNameBeforeIt) {
+  rec_task_rename fields{.pid = 101};
+  copy_text("worker", fields.oldcomm);
+  copy_text("nginx-io", fields.newcomm);
+  const Bytes rename = make_record(EVENT_task_rename, 10, 101, fields);
+  EXPECT_TRUE(wants({.comms = {"worker"}}, rename));
+  EXPECT_FALSE(wants({.comms = {"nginx-io"}}, rename));
+  EXPECT_TRUE(wants({.pids = {100}, .comms = {"worker"}}, rename));
+  const Bytes by_another = make_record(EVENT_task_rename, 10, 200, fields);
+  EXPECT_TRUE(wants({.comms = {"bash"}}, by_another)) << "that renames it";
+  EXPECT_TRUE(wants({.comms = {"worker"}}, by_another));
+}
+
 TEST_F(SelectionTest, ReportsUnknownEventsWithSimilarNames) {
   auto selection = Selection::make({.events = {"sched_swich"}}, schema_);
   ASSERT_FALSE(selection);
