@@ -44,10 +44,10 @@ Result<CgroupMount> cgroup2_mount() {
 Result<CgroupMount> memory_cgroup_mount() {
   return find_mount(
       [](std::string_view end) {
-        const auto options = end.substr(end.rfind(' ') + 1) | std::views::split(',');
-        return end.starts_with("cgroup ") && std::ranges::any_of(options, [](const auto& option) {
-                 return std::string_view(option) == "memory";
-               });
+        return end.starts_with("cgroup ") &&
+               std::ranges::any_of(
+                   std::views::split(end.substr(end.rfind(' ') + 1), ','),
+                   [](const auto& option) { return std::string_view(option) == "memory"; });
       },
       "cgroup memory");
 }
