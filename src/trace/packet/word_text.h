@@ -11,15 +11,19 @@ namespace ktraced {
 
 // The words of a recorded text (LOCATED_WORD_BLANK in bpf/records.h) as a shell reads them: in
 // single quotes if they are empty, or have anything in them that may mean something else to a
-// shell.
+// shell. An empty text has no words.
 [[nodiscard]] std::string quoted_words(std::string_view recorded);
 
-// The text of a field as it is shown: text_of(), or the quoted words. Valid as long as the record's
-// bytes and `scratch`.
+// The text of a field as it is shown: text_of(), or the quoted words. A recorded text of words that
+// is empty is one empty word, because programs have an argument at least; if it is cut, its words
+// could not be read, and it stays empty. Valid as long as the record's bytes and `scratch`.
 [[nodiscard]] inline std::string_view shown_text(const Field& field, RecordView record,
                                                  std::string& scratch) {
   const std::string_view text = text_of(field, record);
   if (!field.words) return text;
+  // Even an empty text has its NUL, unless the record is too short to have the field.
+  const Elements elements = elements_of(field, record);
+  if (text.empty() && elements.count != 0 && !elements.cut) return "''";
   scratch = quoted_words(text);
   return scratch;
 }

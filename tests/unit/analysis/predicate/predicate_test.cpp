@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "unit/support/decoder_fixture.h"
 #include "unit/support/packets.h"
 #include "unit/support/schema.h"
 
@@ -47,6 +48,20 @@ TEST_F(PredicateTest, ComparesSignedNumbers) {
   EXPECT_TRUE(matches("ret >= -2 && ret <= -2", exit_of(257, -2)));
   EXPECT_TRUE(matches("ret > -3", exit_of(257, -2)));
   EXPECT_FALSE(matches("ret > -1", exit_of(257, -2)));
+}
+
+TEST_F(PredicateTest, ComparesArgumentsAsTheyAreShown) {
+  const Bytes words = exec_record("/bin/sh",
+                                  "sh -c a\x1f"
+                                  "b");
+  EXPECT_TRUE(matches("argv == \"sh -c 'a b'\"", words));
+  const Bytes empty = exec_record("/bin/sh", "");
+  EXPECT_TRUE(matches("argv == \"''\"", empty)) << "one empty argument";
+  EXPECT_FALSE(matches("argv == \"\"", empty)) << "they could be read";
+  Bytes unreadable = empty;
+  const auto argv = offsetof(rec_sched_process_exec, argv);
+  unreadable[argv + 1] |= std::byte{LOCATED_CUT >> 8};
+  EXPECT_TRUE(matches("argv == \"\"", unreadable));
 }
 
 TEST_F(PredicateTest, ComparesUnsignedNumbersAboveTheSignedOnes) {

@@ -104,6 +104,12 @@ TEST_F(TaskTables, PreferTheArgumentsOfAnExec) {
   EXPECT_EQ(argv(), "make all|;") << "before the window";
 }
 
+TEST_F(TaskTables, TellAnEmptyArgumentFromNone) {
+  open({trace("one", kSecond, {task_name(8, 1, 8, "sh")}, {exec(kSecond + 1000, "")})});
+  EXPECT_EQ(argv(), "''|;") << "as exec -a '' does";
+  EXPECT_EQ(query("SELECT argv, argv_cut FROM sched_process_exec"), "''|0;");
+}
+
 // As a snapshot does, at its end.
 TEST_F(TaskTables, DoNotShowALaterProgramBeforeItsExec) {
   const std::vector<Bytes> names = {task_name(8, 1, 8, "sh"),

@@ -133,7 +133,7 @@ TEST_F(ProcessTest, MarksArgumentsThatAreCutOrUnreadable) {
             "exec /bin/a b argv \"sh -c 'a && b'\"\n");
   EXPECT_EQ(shown("a b", true), "exec /bin/a b argv \"a b\"...\n");
   EXPECT_EQ(shown("", true), "exec /bin/a b argv unreadable\n");
-  EXPECT_EQ(shown("", false), "exec /bin/a b argv \"\"\n");
+  EXPECT_EQ(shown("", false), "exec /bin/a b argv \"''\"\n") << "one empty argument";
 }
 
 // A record of openat's path.
