@@ -62,6 +62,11 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
     return false;
   }
 
+  bool refuse_entries() {
+    return refuse(
+        fmt::format("is too large: it has a list of more than {} entries", limits_.entries));
+  }
+
   bool count() {
     if (++values_ <= limits_.values) return true;
     return refuse(fmt::format("is too large: it has more than {} values", limits_.values));
@@ -97,12 +102,12 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
     if (open_.empty()) {
       root_ = std::move(value);
     } else if (take_ != nullptr && open_.size() == kEntryDepth) {
-      values_ = kEntryDepth;
+      if (++taken_ > limits_.entries) return refuse_entries();
+      values_ = kEntryDepth + open_.front().value.size();  // which are kept
       (*take_)(open_.back().value.is_object() ? open_.back().key : open_.front().key,
                std::move(value));
     } else if (json& into = open_.back().value; into.size() >= limits_.entries) {
-      return refuse(
-          fmt::format("is too large: it has a list of more than {} entries", limits_.entries));
+      return refuse_entries();
     } else if (into.is_array()) {
       into.push_back(std::move(value));
     } else {
@@ -118,22 +123,54 @@ class JsonBuilder final : public nlohmann::json_sax<json> {
   size_t skipped_levels_ = 0;
   bool skip_next_ = false;
   size_t values_ = 0;
+  size_t taken_ = 0;
   json root_;
   std::string problem_;
 };
 
-// The bytes of a file, up to its end, an error, or until `stop` is requested.
+// Counts the bytes of each text and number, because the parser gives a value only when it has the
+// whole of it.
+class TokenSize {
+ public:
+  // Takes the next byte. Returns the bytes of its text or number up to it, with the blanks around
+  // it.
+  size_t add(char c) {
+    if (in_text_) {
+      if (!escaped_ && c == '"') in_text_ = false;
+      escaped_ = !escaped_ && c == '\\';
+      return ++bytes_;
+    }
+    in_text_ = c == '"';
+    bytes_ = std::string_view(",:[]{}").contains(c) ? 0 : bytes_ + 1;
+    return bytes_;
+  }
+
+ private:
+  bool in_text_ = false, escaped_ = false;
+  size_t bytes_ = 0;
+};
+
+// The bytes of a file, up to its end, an error, a text or number of more than `token_max` bytes, or
+// until `stop` is requested.
 class StoppableBytes {
  public:
-  StoppableBytes(std::FILE* in, std::stop_token stop) : in_(in), stop_(std::move(stop)) { read(); }
+  StoppableBytes(std::FILE* in, size_t token_max, std::stop_token stop)
+      : in_(in), stop_(std::move(stop)), token_max_(token_max) {
+    read();
+  }
 
   [[nodiscard]] bool at_end() const { return at_ == size_; }
   [[nodiscard]] const char& byte() const { return bytes_[at_]; }
   void advance() {
-    if (++at_ == size_) read();
+    has_long_token_ = has_long_token_ || token_.add(byte()) > token_max_;
+    if (has_long_token_)
+      at_ = size_;
+    else if (++at_ == size_)
+      read();
   }
   // An errno; 0: there was no error.
   [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] bool has_long_token() const { return has_long_token_; }
 
  private:
   void read() {
@@ -144,6 +181,9 @@ class StoppableBytes {
 
   std::FILE* in_;
   std::stop_token stop_;
+  size_t token_max_;
+  TokenSize token_;
+  bool has_long_token_ = false;
   std::array<char, size_t{64} * 1024> bytes_;
   size_t at_ = 0, size_ = 0;
   int error_ = 0;
@@ -169,13 +209,17 @@ struct ByteIterator {
   StoppableBytes* bytes = nullptr;
 };
 
-Result<json> parse(std::FILE* in, JsonBuilder& builder, const std::stop_token& stop) {
-  const auto bytes = std::make_unique<StoppableBytes>(in, stop);
+Result<json> parse(std::FILE* in, const JsonLimits& limits, JsonBuilder& builder,
+                   const std::stop_token& stop) {
+  const auto bytes = std::make_unique<StoppableBytes>(in, limits.text_bytes, stop);
   const bool good = json::sax_parse(ByteIterator{bytes.get()}, ByteIterator{}, &builder);
   if (stop.stop_requested())
     return fail(ExitCode::unavailable, "is not read: ktraced is being stopped");
   if (bytes->error() != 0)
     return fail(ExitCode::io, "cannot be read: {}", errno_text(bytes->error()));
+  if (bytes->has_long_token())
+    return fail(ExitCode::data, "is too large: it has a text or a number of more than {} bytes",
+                limits.text_bytes);
   return builder.finish(good);
 }
 
@@ -184,7 +228,7 @@ Result<json> parse(std::FILE* in, JsonBuilder& builder, const std::stop_token& s
 Result<json> parse_json(std::FILE* in, const JsonLimits& limits,
                         std::span<const std::string_view> skipped, const std::stop_token& stop) {
   JsonBuilder builder(limits, skipped, nullptr);
-  return parse(in, builder, stop);
+  return parse(in, limits, builder, stop);
 }
 
 Result<json> parse_json(std::string_view text, const JsonLimits& limits) {
@@ -196,7 +240,7 @@ Result<json> parse_json(std::string_view text, const JsonLimits& limits) {
 Result<json> parse_json_entries(std::FILE* in, const JsonLimits& limits,
                                 const TakeJsonEntry& take) {
   JsonBuilder builder(limits, {}, &take);
-  return parse(in, builder, {});
+  return parse(in, limits, builder, {});
 }
 
 }  // namespace ktraced

@@ -16,9 +16,13 @@
 namespace ktraced {
 
 struct JsonLimits {
-  size_t depth = 64;                 // levels of objects and lists: copying and printing recurse
-  size_t values = size_t{8} << 20;   // in memory at one time
-  size_t entries = size_t{1} << 16;  // of one list or object
+  size_t depth = 64;                // levels of objects and lists: copying and printing recurse
+  size_t values = size_t{8} << 20;  // in memory at one time
+  // Of one list or object; of parse_json_entries(): all that it takes.
+  size_t entries = size_t{1} << 16;
+  // In a file: of one text or number as it is written, with the blanks around it. The parser holds
+  // all of them.
+  size_t text_bytes = size_t{16} << 20;
 };
 
 // Parses `in` to its end. Members whose key is in `skipped` are left out at every level. Fails with
@@ -33,7 +37,7 @@ struct JsonLimits {
 
 // Parses {"NAME":[entry,…]} or {"NAME":{key:entry,…}}: calls `take` with each entry (key: the
 // list's name or the entry's own) and keeps none. Returns the document without its entries; fails
-// as parse_json().
+// as parse_json(), after `take` has had all entries up to the limit.
 using TakeJsonEntry = std::function<void(const std::string& key, nlohmann::json&& entry)>;
 [[nodiscard]] Result<nlohmann::json> parse_json_entries(std::FILE* in, const JsonLimits& limits,
                                                         const TakeJsonEntry& take);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/directory/bounded_json.h"
+#include "trace/metadata/name_log.h"
 
 namespace ktraced {
 namespace {
@@ -20,20 +21,34 @@ using nlohmann::json;
 // Takes one entry; false if it is invalid.
 using TakeEntry = std::function<bool(const std::string& key, const json& value)>;
 
-// An entry has only a few texts and numbers.
-constexpr JsonLimits kEntryLimits = {.depth = 8, .values = 1000};
-// Each thread of a long recording takes 150 bytes.
-constexpr uint64_t kNameFileMaxBytes = uint64_t{4} << 30;
+// How much a file may have: what a writer writes at most.
+struct FileLimits {
+  size_t entries = 0;
+  uint64_t bytes = uint64_t{1} << 30;
+};
+
+constexpr NameLog::Limits kWritten;
+constexpr FileLimits kTaskLimits = {.entries = kWritten.task_entries(), .bytes = uint64_t{4} << 30};
+constexpr FileLimits kCacheLimits = {.entries = NameTable::kMaxCaches};
+constexpr FileLimits kCgroupLimits = {.entries =
+                                          kWritten.other_bytes / sizeof(rec_metadata_cgroup)};
+constexpr FileLimits kCommandLimits = {.entries = kWritten.other_bytes / sizeof(CommandLine)};
+constexpr FileLimits kSymbolLimits = {.entries = kMaxSymbols};
 
 // Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}} with any NAME, and keeps nothing.
-Result<> read_entries(const TraceDirectory& trace, const char* name, const TakeEntry& take) {
-  auto in = trace.open_stream(name, kNameFileMaxBytes);
+Result<> read_entries(const TraceDirectory& trace, const char* name, const FileLimits& limits,
+                      const TakeEntry& take) {
+  auto in = trace.open_stream(name, limits.bytes);
   if (!in) return propagate(in);
   const std::string file = (trace.path() / name).string();
+  // An entry has only a few short texts and numbers: the longest one is a command line, of which
+  // each byte is escaped.
+  const JsonLimits of_entries = {
+      .depth = 8, .values = 1000, .entries = limits.entries, .text_bytes = size_t{8} * ARGV_MAX};
   size_t entries = 0;
   std::optional<size_t> bad;
   auto document =
-      parse_json_entries(in->get(), kEntryLimits, [&](const std::string& key, json&& entry) {
+      parse_json_entries(in->get(), of_entries, [&](const std::string& key, json&& entry) {
         ++entries;
         if (!bad && !take(key, entry)) bad = entries;
       });
@@ -97,7 +112,7 @@ bool apply(Record record, u16 id, NameTable& names) {
 }  // namespace
 
 Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
-  return read_entries(trace, kTasksFile, [&](const std::string&, const json& entry) {
+  return read_entries(trace, kTasksFile, kTaskLimits, [&](const std::string&, const json& entry) {
     rec_metadata_task task{};
     if (!entry.is_object() || !read_integer(entry, "since_ns", task.h.ts) ||
         !read_integer(entry, "tid", task.h.tid) || !read_integer(entry, "tgid", task.tgid) ||
@@ -111,7 +126,7 @@ Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
 }
 
 Result<> read_caches(const TraceDirectory& trace, NameTable& names) {
-  return read_entries(trace, kCachesFile, [&](const std::string&, const json& entry) {
+  return read_entries(trace, kCachesFile, kCacheLimits, [&](const std::string&, const json& entry) {
     rec_metadata_slab_cache cache{};
     if (!entry.is_object()) return false;
     auto key = entry.find("cache");
@@ -126,37 +141,40 @@ Result<> read_caches(const TraceDirectory& trace, NameTable& names) {
 }
 
 Result<> read_cgroups(const TraceDirectory& trace, NameTable& names) {
-  return read_entries(trace, kCgroupsFile, [&](const std::string&, const json& entry) {
-    rec_metadata_cgroup cgroup{};
-    if (!entry.is_object() || !read_integer(entry, "id", cgroup.cgroup) ||
-        !read_name(entry, "path", cgroup.path))
-      return false;
-    return apply(cgroup, METADATA_cgroup, names);
-  });
+  return read_entries(trace, kCgroupsFile, kCgroupLimits,
+                      [&](const std::string&, const json& entry) {
+                        rec_metadata_cgroup cgroup{};
+                        if (!entry.is_object() || !read_integer(entry, "id", cgroup.cgroup) ||
+                            !read_name(entry, "path", cgroup.path))
+                          return false;
+                        return apply(cgroup, METADATA_cgroup, names);
+                      });
 }
 
 Result<> read_commands(const TraceDirectory& trace, NameTable& names) {
-  return read_entries(trace, kCommandsFile, [&](const std::string&, const json& entry) {
-    CommandLine command;
-    if (!entry.is_object() || !read_integer(entry, "read_ns", command.read_ns) ||
-        !read_integer(entry, "pid", command.pid) ||
-        !read_integer(entry, "start_ns", command.start_ns) ||
-        !read_bytes(entry, "text", command.text))
-      return false;
-    if (const auto cut = entry.find("cut"); cut != entry.end()) command.cut = *cut == true;
-    std::vector<std::byte> record;
-    append_command_record(command, record);
-    return names.apply(RecordView(record.data()));
-  });
+  return read_entries(
+      trace, kCommandsFile, kCommandLimits, [&](const std::string&, const json& entry) {
+        CommandLine command;
+        if (!entry.is_object() || !read_integer(entry, "read_ns", command.read_ns) ||
+            !read_integer(entry, "pid", command.pid) ||
+            !read_integer(entry, "start_ns", command.start_ns) ||
+            !read_bytes(entry, "text", command.text))
+          return false;
+        if (const auto cut = entry.find("cut"); cut != entry.end()) command.cut = *cut == true;
+        std::vector<std::byte> record;
+        append_command_record(command, record);
+        return names.apply(RecordView(record.data()));
+      });
 }
 
 Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols) {
-  return read_entries(trace, kSymbolsFile, [&](const std::string& key, const json& value) {
-    uint64_t address = 0;
-    if (!value.is_string() || !read_hex(key, address)) return false;
-    symbols[address] = value.get<std::string>();
-    return true;
-  });
+  return read_entries(trace, kSymbolsFile, kSymbolLimits,
+                      [&](const std::string& key, const json& value) {
+                        uint64_t address = 0;
+                        if (!value.is_string() || !read_hex(key, address)) return false;
+                        symbols[address] = value.get<std::string>();
+                        return true;
+                      });
 }
 
 }  // namespace ktraced

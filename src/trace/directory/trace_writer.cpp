@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/text/json_dump.h"
+#include "trace/directory/name_files.h"
 #include "trace/directory/trace_directory.h"
 #include "trace/metadata/event_records.h"
 
@@ -215,7 +216,7 @@ void TraceWriter::note_addresses(const RecordView& record) {
     uint64_t& recent = recent_addresses_[(address ^ address >> 12) % recent_addresses_.size()];
     if (recent == address) continue;
     recent = address;
-    if (is_code_(address)) code_addresses_.insert(address);
+    if (code_addresses_.size() < kMaxSymbols && is_code_(address)) code_addresses_.insert(address);
   }
 }
 

@@ -2,6 +2,7 @@
 // Trace directories made to harm a reader: one immediate error each.
 #include <gmock/gmock.h>
 
+#include "trace/metadata/name_table.h"
 #include "unit/support/hostile_files.h"
 #include "unit/trace/merge/history_fixture.h"
 
@@ -99,6 +100,25 @@ TEST_F(HostileTrace, RefusesAnEntryOfManyValues) {
   for (int i = 0; i < 5000; ++i) many += ",0";
   write_file(path_ / "tasks.json", "{\"tasks\":[[" + many + "]]}");
   EXPECT_THAT(error({path_}).message, HasSubstr("tasks.json is too large"));
+}
+
+TEST_F(HostileTrace, MoreNamesThanAWriterWritesAffectOnlyNames) {
+  std::string caches = R"({"caches":[{"cache":"0x1","name":"first"})";
+  for (size_t i = 0; i < NameTable::kMaxCaches; ++i) caches += R"(,{"cache":"0x2","name":"more"})";
+  const std::map<std::string, std::string> cases{
+      {"caches.json", caches},
+      {"tasks.json", R"({"tasks":[{"comm":")" + std::string(5000, 'x')},
+      {"symbols.json", R"({"symbols":{")" + std::string(5000, 'x')}};
+  for (const auto& [name, content] : cases) {
+    const std::string whole = read_file(path_ / name);
+    write_file(path_ / name, content);
+    Outcome outcome = read({path_});
+    EXPECT_EQ(outcome.notes.text_, kTwoCpus) << name;
+    ASSERT_FALSE(outcome.verdict) << name;
+    EXPECT_THAT(outcome.verdict.error().message,
+                HasSubstr((path_ / name).string() + " is too large: it has a "));
+    write_file(path_ / name, whole);
+  }
 }
 
 // Comparing all pairs of names would take minutes.
