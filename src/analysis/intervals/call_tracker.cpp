@@ -64,6 +64,14 @@ void CallTracker::on_record(const RecordOrigin& from, RecordView record) {
   }
 }
 
+void CallTracker::skip(const RecordOrigin& from, RecordView record) {
+  see(from.cpu);
+  const Plan* plan = sources_[from.source].plans.find(record.id());
+  if (plan == nullptr || plan->kind != Plan::Kind::enter) return;
+  if (const auto found = threads_.find(record.tid()); found != threads_.end())
+    found->second.has_begun = false;
+}
+
 void CallTracker::on_loss(const LossItem& loss) {
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
   if (plan == nullptr || !plan->is_call()) return;
@@ -104,6 +112,7 @@ void CallTracker::on_enter(const Plan& plan, const CallRecord& at) {
   call.met = met(at.from, record);
   thread.since = continuity_.now();
   thread.in_call = true;
+  thread.has_begun = true;
   const Unknown unknown = continuity_.broken_since(thread.since);
   for (CallSink* sink : sinks_) sink->on_begin(call, at, unknown);
 }
@@ -135,6 +144,25 @@ CallReturn CallTracker::return_of(const Plan& plan, const CallRecord& at) const 
           .met = met(at.from, at.record)};
 }
 
+// Sigreturn leaves another number at its exit.
+bool CallTracker::is_end_of(const Call& call, const CallReturn& returned) {
+  if (returned.nr == kSigreturnNumber && is_sigreturn(call)) return true;
+  return call.nr == returned.nr && call.abi == returned.abi;
+}
+
+// A call that is skipped leaves the same number as sigreturn. It has that number at its beginning
+// too, or it has no beginning, which is certain if nothing is missing since the last one.
+bool CallTracker::has_result(const Thread& thread, const CallReturn& returned) {
+  if (has_own_result(returned.nr)) return true;
+  if (!thread.has_begun || continuity_.broken_since(thread.since) != Unknown::none) return false;
+  return is_same_thread(thread, returned) && !(thread.in_call && is_sigreturn(thread.call));
+}
+
+bool CallTracker::is_same_thread(const Thread& thread, const CallReturn& returned) {
+  const TaskName* task = returned.at.task;
+  return task == nullptr || task->start_time <= thread.call.begin_ns;
+}
+
 bool CallTracker::take_last(Thread& thread, LastEnd::By by, const CallReturn& returned,
                             uint64_t begin_ns) {
   const LastEnd last = std::exchange(thread.last, {});
@@ -145,9 +173,10 @@ void CallTracker::on_exit(const Plan& plan, CallRecord at) {
   const RecordView record = at.record;
   const uint32_t tid = record.tid();
   at.task = at.names.task_at(tid, record.ts());
-  const CallReturn returned = return_of(plan, at);
+  CallReturn returned = return_of(plan, at);
   Thread& thread = thread_of(record);
   if (take_last(thread, LastEnd::By::completed, returned, 0)) return;
+  returned.is_result = has_result(thread, returned);
   thread.last = {LastEnd::By::exit, returned.nr, returned.ret, record.ts()};
   const bool of_child = is_of_child(returned);
   if (of_child) end(tid, CallEnd::unseen, record.ts());  // of the previous thread with this id
@@ -157,11 +186,8 @@ void CallTracker::on_exit(const Plan& plan, CallRecord at) {
                  .returned = &returned,
                  .end_ns = record.ts(),
                  .unknown = Unknown::unseen});
-  const bool same_call = returned.nr == kSigreturnNumber ||
-                         (thread.call.nr == returned.nr && thread.call.abi == returned.abi);
-  const bool same_thread = at.task == nullptr || at.task->start_time <= thread.call.begin_ns;
-  end(tid, thread, same_call && same_thread ? CallEnd::returned : CallEnd::other_returned,
-      record.ts(), &returned);
+  const bool own = is_end_of(thread.call, returned) && is_same_thread(thread, returned);
+  end(tid, thread, own ? CallEnd::returned : CallEnd::other_returned, record.ts(), &returned);
 }
 
 void CallTracker::on_completed(const Plan& plan, CallRecord at) {
@@ -169,14 +195,15 @@ void CallTracker::on_completed(const Plan& plan, CallRecord at) {
   const uint32_t tid = record.tid();
   completed_ = true;
   at.task = at.names.task_at(tid, record.ts());
-  const CallReturn returned = return_of(plan, at);
+  CallReturn returned = return_of(plan, at);
   const uint64_t duration = value_or_zero(plan.duration, record);
   const bool known = duration <= record.ts();  // not if it is negative
   const uint64_t begin = known ? record.ts() - duration : 0;
   Thread& thread = thread_of(record);
   if (take_last(thread, LastEnd::By::exit, returned, begin)) return;
+  returned.is_result = has_result(thread, returned);
   thread.last = {LastEnd::By::completed, returned.nr, returned.ret, record.ts()};
-  if (thread.in_call && thread.call.nr == returned.nr && thread.call.abi == returned.abi)
+  if (thread.in_call && is_end_of(thread.call, returned))
     return end(tid, thread, CallEnd::returned, record.ts(), &returned);
   if (thread.in_call) end(tid, thread, CallEnd::unseen, record.ts());
   if (known && !is_of_child(returned)) return give_completed(thread, plan, returned);
@@ -192,7 +219,7 @@ void CallTracker::give_completed(Thread& thread, const Plan& plan, const CallRet
   const RecordView record = returned.at.record;
   Call& call = thread.call;
   call = {.abi = returned.abi,
-          .nr = returned.nr == kSigreturnNumber ? sigreturn_of(returned.abi) : returned.nr,
+          .nr = returned.is_result ? returned.nr : sigreturn_of(returned.abi),
           .begin_ns = record.ts() - value_or_zero(plan.duration, record),
           .args_known = value_or_zero(plan.args_known, record) != 0,
           .met = returned.met};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/analysis.h"
+#include "analysis/coverage/call_result.h"
 #include "analysis/coverage/event_table.h"
 #include "analysis/intervals/continuity.h"
 #include "analysis/intervals/thread_calls.h"
@@ -42,6 +43,11 @@ struct CallReturn {
   int64_t ret = 0;
   CallRecord at;
   MetConditions met = kAllMet;  // by its sys_exit
+  // False of sigreturn, and if it may be that: `ret` is a register of what the signal interrupted.
+  bool is_result = true;
+
+  // A positive errno. 0: the call did not fail, or that is not known.
+  [[nodiscard]] int32_t error() const { return is_result ? error_of_result(ret) : 0; }
 };
 
 enum class CallEnd : uint8_t {
@@ -106,8 +112,10 @@ class CallTracker : public Analysis {
   // Call after the last record: ends the calls that are running.
   void finish(uint64_t end_ns);
 
-  // There is a record of this CPU, which was left out.
+  // There is a record of this CPU, which was left out. Use skip() if it may begin a call.
   void see(uint32_t cpu) { continuity_.see(cpu); }
+  // Notes a record that was left out: if a call begins with it, that is missing.
+  void skip(const RecordOrigin& from, RecordView record);
   // Events of this CPU are missing from now until its next record.
   void lose(uint32_t cpu, uint64_t ts);
   // Events of any CPU may be missing before now.
@@ -148,6 +156,7 @@ class CallTracker : public Analysis {
     Call call;
     uint64_t since = 0;  // continuity_.now() when it began
     bool in_call = false;
+    bool has_begun = false;  // at `since`, and no later beginning was left out
     LastEnd last;
   };
   static Plan plan_of(const Event& event);
@@ -159,6 +168,16 @@ class CallTracker : public Analysis {
   [[nodiscard]] bool is_of_child(const CallReturn& returned) {
     return returned.ret == 0 && kinds_.of(returned.abi, returned.nr) == CallKind::makes_thread;
   }
+
+  [[nodiscard]] bool is_sigreturn(const Call& call) {
+    return kinds_.of(call.abi, call.nr) == CallKind::sigreturn;
+  }
+  // Is it the return of this call, if it is of the same thread?
+  [[nodiscard]] bool is_end_of(const Call& call, const CallReturn& returned);
+  // See CallReturn::is_result.
+  [[nodiscard]] bool has_result(const Thread& thread, const CallReturn& returned);
+  // Was the thread there when its last call began? Another one may have had the same id.
+  [[nodiscard]] static bool is_same_thread(const Thread& thread, const CallReturn& returned);
 
   void on_enter(const Plan& plan, const CallRecord& at);
   void on_exit(const Plan& plan, CallRecord at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// System calls that end or create threads.
+// System calls that end or create threads, or restore their registers.
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@ enum class CallKind : uint8_t {
   ordinary,
   ends_thread,   // does not return
   makes_thread,  // returns twice: in the caller, never with 0, and with 0 in the new thread
+  sigreturn,     // restores all registers
 };
 
 // The kinds of system calls, by their names, each of which is looked up once.
@@ -44,6 +45,7 @@ class CallKinds {
     if (name == "exit" || name == "exit_group") return CallKind::ends_thread;
     if (name == "clone" || name == "clone3" || name == "fork" || name == "vfork")
       return CallKind::makes_thread;
+    if (name == "rt_sigreturn" || name == "sigreturn") return CallKind::sigreturn;
     return CallKind::ordinary;
   }
 

@@ -63,7 +63,7 @@ void SyscallAnalysis::on_return(const CallReturn& returned, const Call* begun,
                   .ret = returned.ret,
                   .ns = std::nullopt,
                   .ts = returned.at.record.ts()};
-  if (!has_own_result(returned.nr)) counted.ret = 0;
+  if (!returned.is_result) counted.ret = 0;
   if (begun == nullptr) {
     ++begun_before_;
   } else {
@@ -109,7 +109,7 @@ void SyscallAnalysis::count(SyscallRow& row, const Counted& call) {
     row.nr = call.nr;
   }
   if (row.calls++ == 0) row.first_ns = call.ts;
-  if (const int32_t error = error_of_call(call.nr, call.ret); error != 0) {
+  if (const int32_t error = error_of_result(call.ret); error != 0) {
     ++row.failed;
     ++row.errors[error];
   }

@@ -95,7 +95,7 @@ class SyscallAnalysis : public CallSink {
   struct Counted {
     uint32_t abi = 0;
     int32_t nr = 0;
-    int64_t ret = 0;
+    int64_t ret = 0;             // 0 if it is not known
     std::optional<uint64_t> ns;  // its duration, if known
     uint64_t ts = 0;             // when it returned, or ended its thread
   };

@@ -73,8 +73,7 @@ json call_json(const SyscallCall& call) {
               {"syscall", syscall_text(call.abi, call.nr)},
               {"args", std::move(args)},
               {"ret", call.ret}};
-  if (const int32_t error = error_of_call(call.nr, call.ret); error != 0)
-    out["error"] = error_text(error);
+  if (const int32_t error = error_of_result(call.ret); error != 0) out["error"] = error_text(error);
   return out;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
-#include "analysis/coverage/call_result.h"
 #include "ctl/tables/analysis_scan.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/interval_names.h"
@@ -59,7 +58,7 @@ class CallScan : public AnalysisScan, public CallSink {
     rows().integer(abi);
     if (returned != nullptr) {
       rows().integer(static_cast<uint64_t>(returned->ret));
-      rows().name(errno_name(error_of_call(returned->nr, returned->ret)));
+      rows().name(errno_name(returned->error()));
     } else {
       rows().null();
       rows().null();

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "analysis/coverage/call_result.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -86,10 +85,9 @@ uint64_t PerfettoSyscalls::title_of(const Call& call) {
 }
 
 uint64_t PerfettoSyscalls::title_of(const CallReturn& returned) {
-  return title_in(return_titles_, returned.abi, returned.nr, [&] {
-    const bool is_sigreturn = returned.nr == kSigreturnNumber;
-    return (is_sigreturn ? "sigreturn" : name_of(returned.abi, returned.nr)) + " returned";
-  });
+  if (!returned.is_result) return packets_.event_name("sigreturn returned");
+  return title_in(return_titles_, returned.abi, returned.nr,
+                  [&] { return name_of(returned.abi, returned.nr) + " returned"; });
 }
 
 void PerfettoSyscalls::draw_begin(const Call& call, uint64_t track) {
@@ -135,7 +133,7 @@ void PerfettoSyscalls::add_result(const CallReturn& returned, pbf_writer& event)
     annotation.add_uint64(pb::annotation::kNameIid, ret_);
     annotation.add_int64(pb::annotation::kInt, returned.ret);
   }
-  if (const auto name = errno_name(error_of_call(returned.nr, returned.ret)); !name.empty())
+  if (const auto name = errno_name(returned.error()); !name.empty())
     add_string(error_, name, event);
 }
 

@@ -70,6 +70,7 @@ void PerfettoWriter::on_record(const RecordOrigin& from, RecordView record) {
 void PerfettoWriter::skip(const RecordOrigin& from, RecordView record) {
   begin(*sources_[from.source], record.ts());
   see(from.cpu, record.ts());
+  calls_.skip(from, record);
 }
 
 void PerfettoWriter::on_loss(const LossItem& loss) {

@@ -39,7 +39,8 @@ class CallLog : public CallSink {
     text +=
         fmt::format("-{} {}", interval.end_ns, kCallEndNames[static_cast<size_t>(interval.end)]);
     if (interval.returned != nullptr)
-      text += fmt::format(" {}={}", interval.returned->nr, interval.returned->ret);
+      text += fmt::format(" {}={}{}", interval.returned->nr, interval.returned->ret,
+                          interval.returned->is_result ? "" : " register");
     ended.push_back(text + std::string(kUnknownNames[static_cast<size_t>(interval.unknown)]));
   }
   void on_interrupt(uint64_t ts, Unknown why) override {
@@ -129,7 +130,42 @@ TEST_F(CallTrackerTest, DoesNotPairCallsOfDifferentAbis) {
 TEST_F(CallTrackerTest, PairsSigreturnWithoutItsNumber) {
   enter(100, kThread, 15);
   leave(130, kThread, kSigreturnNumber, -512);
-  EXPECT_THAT(log_.ended, ElementsAre("3352 15 100-130 returned -1=-512"));
+  EXPECT_THAT(log_.ended, ElementsAre("3352 15 100-130 returned -1=-512 register"));
+}
+
+TEST_F(CallTrackerTest, TellsCallsThatADebuggerSkipsFromSigreturn) {
+  enter(100, kThread, -1);
+  leave(110, kThread, -1, -38);
+  leave(120, kThread, -1, -1);  // has no beginning, as the kernel skips it before
+  enter(130, kThread, kReadNr);
+  leave(140, kThread, -1, -2);
+  EXPECT_THAT(log_.ended,
+              ElementsAre("3352 -1 100-110 returned -1=-38", "3352 -120 returned -1=-1 unseen",
+                          "3352 0 130-140 other returned -1=-2 unseen"));
+}
+
+TEST_F(CallTrackerTest, TakesNoRegisterForAResultIfTheBeginningIsLeftOut) {
+  enter(100, kThread, kReadNr);
+  leave(110, kThread, kReadNr);
+  const Bytes left_out = make_record(EVENT_sys_enter, 120, kThread, rec_sys_enter{.nr = 15});
+  tracker_.skip({.source = 0, .cpu = 0}, RecordView(left_out.data()));
+  leave(130, kThread, -1, -2);
+  EXPECT_THAT(log_.ended, ElementsAre("3352 0 100-110 returned 0=0",
+                                      "3352 -130 returned -1=-2 register unseen"));
+}
+
+TEST_F(CallTrackerTest, TakesNoRegisterForAResultIfTheBeginningMayBeMissing) {
+  leave(100, kThread, -1, -2);  // began before the trace
+  enter(110, kThread, kReadNr);
+  leave(120, kThread, kReadNr);
+  lose(130, 1);
+  leave(140, kThread, -1, -2);
+  enter(150, kOtherThread, 15);
+  leave(160, kOtherThread, -1, -2);
+  EXPECT_THAT(log_.ended,
+              ElementsAre("3352 -100 returned -1=-2 register unseen", "3352 0 110-120 returned 0=0",
+                          "3352 -140 returned -1=-2 register unseen",
+                          "812 15 150-160 returned -1=-2 register lost"));
 }
 
 TEST_F(CallTrackerTest, KnowsNoCallAcrossALoss) {

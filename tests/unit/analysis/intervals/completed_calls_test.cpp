@@ -121,6 +121,14 @@ TEST_F(CompletedCallsTest, ThatAlsoHaveBothOtherRecordsAreGivenOnce) {
   EXPECT_THAT(log_.ended, ElementsAre("3352 0 100-199 =5", "3352 0 100-200 =5"));
 }
 
+TEST_F(CompletedCallsTest, OfSigreturnThatAlsoHaveBothOtherRecordsAreGivenOnce) {
+  const int32_t sigreturn = syscall_number(0, "rt_sigreturn").value_or(0);
+  enter(100, sigreturn);
+  complete_without_args(200, 99, -1, 5);
+  leave(201, -1, 5);
+  EXPECT_THAT(log_.ended, ElementsAre(fmt::format("3352 {} 100-200 =5", sigreturn)));
+}
+
 TEST_F(CompletedCallsTest, ThatAlsoHaveOneOtherRecordAreGivenOnce) {
   leave(199, kReadNr, 5);
   complete(200, kUnknownDuration, kReadNr, 5);

@@ -126,6 +126,18 @@ TEST_F(SyscallAnalysisTest, PairsSigreturnWithoutANumberAtItsExit) {
   EXPECT_EQ(analysis_.end_unseen() + analysis_.begun_before(), 0U);
 }
 
+TEST_F(SyscallAnalysisTest, CountsErrorsOfCallsThatADebuggerSkips) {
+  enter(100, kWorker, -1);
+  exit(110, kWorker, -1, -38);
+  exit(120, kWorker, -1, -1);
+  exit(130, kOther, -1, -2);  // it may be a sigreturn that began before
+  ASSERT_NE(by_call(-1), nullptr);
+  EXPECT_EQ(by_call(-1)->calls, 3U);
+  const std::map<int32_t, uint64_t> expected{{1, 1}, {38, 1}};
+  EXPECT_EQ(by_call(-1)->errors, expected);
+  EXPECT_EQ(analysis_.slowest().at(0).ret, -38);
+}
+
 TEST_F(SyscallAnalysisTest, DoesNotMeasureCallsDuringALoss) {
   enter(100, kWorker, kRead);  // before the loss
   lose(1, EVENT_sys_exit);

@@ -129,12 +129,24 @@ TEST_F(Perfetto, ShowsNoErrorOfSigreturn) {
   constexpr int kRtSigreturn = 15;
   enter(2000, 8, kRtSigreturn);
   leave(3000, 8, kSigreturnNumber, -2);
-  leave(4000, 8, kSigreturnNumber, -2);
+  leave(4000, 9, kSigreturnNumber, -2, 1);  // it began before the trace
   ReadTrace trace = read();
   EXPECT_THAT(calls(trace, "8/8"), ElementsAre("rt_sigreturn 2000-3000 ret=-2"));
   auto returned = trace.instants_named("sigreturn returned");
   ASSERT_EQ(returned.size(), 1U);
   EXPECT_FALSE(returned[0].args.contains("error"));
+}
+
+TEST_F(Perfetto, ShowsTheErrorOfACallThatADebuggerSkips) {
+  enter(2000, 8, kOpenat);
+  leave(3000, 8, kOpenat, 3);
+  leave(4000, 8, kSigreturnNumber, -2);
+  leave(5000, 9, kSigreturnNumber, -2, 1);  // it may be a sigreturn
+  ReadTrace trace = read();
+  auto returned = trace.instants_named("syscall -1 returned");
+  ASSERT_EQ(returned.size(), 1U);
+  EXPECT_EQ(returned[0].args["error"], "ENOENT");
+  EXPECT_EQ(trace.instants_named("sigreturn returned").size(), 1U);
 }
 
 TEST_F(Perfetto, DoesNotInventCallsAtTheEdges) {
