@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/commands/query.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/print_stderr.h"
 #include "base/text/plain_text.h"
+#include "ctl/input/trace_input.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/query/database.h"
 #include "ctl/query/result_printer.h"
@@ -43,6 +47,20 @@ std::string unmet_text(const std::vector<Selection>& selections, const Selection
   return selections.front().unmet_text(use.met, known_tasks(history));
 }
 
+// Says why rows of a table that was read may be missing: its events were not traced all the time.
+void print_caveats(const QueryTable& table, TraceInput& input) {
+  const std::vector<std::string> needs(table.needs().begin(), table.needs().end());
+  if (needs.empty()) return;
+  // The table of an event has its records only, whatever other events say.
+  const Needed of_each = needs.front() == table.name() ? Needed::records : Needed::content;
+  std::vector<std::string> texts;
+  for (ConfigCaveat& caveat : input.caveats_of_config(needs, of_each))
+    texts.push_back(std::move(caveat.text));
+  if (!texts.empty())
+    print_stderr("ktracectl: {}\n",
+                 printable(fmt::format("{}: {}", table.name(), fmt::join(texts, "; "))));
+}
+
 }  // namespace
 
 Result<> run_query(const QueryCommand& command, const Options& options) {
@@ -62,7 +80,9 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
     if (auto added = (*database)->add(std::move(table)); !added) return added;
   ResultPrinter printer(form_of(command, options), Colours::of(STDOUT_FILENO),
                         ::isatty(STDOUT_FILENO) == 1);
-  Shell shell(**database, printer);
+  TraceInput facts(history->again());
+  Shell shell(**database, printer,
+              [&facts](const QueryTable& table) { print_caveats(table, facts); });
   if (command.shell) print_incomplete(*history);
   auto done = command.shell ? shell.run(stdin) : shell.run(command.sql);
   if (!done) return done;

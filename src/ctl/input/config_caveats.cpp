@@ -89,7 +89,8 @@ std::vector<ConfigSpan> spans_of(const json& config, uint64_t begin_ns, uint64_t
 }
 
 std::vector<ConfigCaveat> config_caveats(std::span<const ConfigSpan> spans,
-                                         std::span<const std::string> needed) {
+                                         std::span<const std::string> needed, Needed of_each) {
+  const bool records = of_each == Needed::records;
   std::vector<ConfigCaveat> caveats;
   if (spans.empty()) return caveats;
   auto add = [&](const Times& times, auto&& sentence) {
@@ -113,9 +114,11 @@ std::vector<ConfigCaveat> config_caveats(std::span<const ConfigSpan> spans,
   for (const std::string& event : needed) {
     // While tracing is paused nothing is traced; another caveat reports the pause.
     add(Times(spans,
-              [&](const TraceConfig& config) { return config.running && !config.covers(event); }),
+              [&](const TraceConfig& config) {
+                return config.running && !(records ? config.has(event) : config.covers(event));
+              }),
         [&](const std::string& when) { return fmt::format("{} was not traced{}", event, when); });
-    if (event == "sys_enter")
+    if (event == "sys_enter" && !records)
       add(Times(spans, [](const TraceConfig& config) { return config.only_completed(); }),
           [](const std::string& when) {
             return fmt::format(

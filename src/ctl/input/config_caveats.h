@@ -31,9 +31,13 @@ struct ConfigCaveat {
   uint64_t until_ns = 0;  // the reason ends here; UINT64_MAX: it holds up to the end
 };
 
+// What is needed of an event: what it says, which another event may say too, or its own records.
+enum class Needed { content, records };
+
 // The caveats for a report that needs every hit of the events `needed`, of all tasks. `spans` are
 // in time order.
 [[nodiscard]] std::vector<ConfigCaveat> config_caveats(std::span<const ConfigSpan> spans,
-                                                       std::span<const std::string> needed);
+                                                       std::span<const std::string> needed,
+                                                       Needed of_each = Needed::content);
 
 }  // namespace ktraced

@@ -169,8 +169,7 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
   facts.clocks = clock_offsets(history_);
   facts.accounts = accounts_of(history_);
   if (!history_.verdict()) facts.caveat("a part of the traces could not be read");
-  const auto spans = history_spans(history_, extents());
-  for (ConfigCaveat& caveat : config_caveats(in_window(spans, history_.window()), needed))
+  for (ConfigCaveat& caveat : caveats_of_config(needed))
     facts.caveat(std::move(caveat.text), caveat.until_ns);
   for (size_t i = 0; i < traces.size(); ++i) {
     const std::string name = traces[i].path().filename().string();
@@ -181,6 +180,12 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
     if (i != 0) caveat_gap(traces[i - 1], traces[i], facts);
   }
   return facts;
+}
+
+std::vector<ConfigCaveat> TraceInput::caveats_of_config(std::span<const std::string> needed,
+                                                        Needed of_each) {
+  const auto spans = in_window(history_spans(history_, extents()), history_.window());
+  return config_caveats(spans, needed, of_each);
 }
 
 std::optional<std::set<std::string>> TraceInput::traced() const { return traced_events(history_); }

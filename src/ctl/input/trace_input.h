@@ -4,11 +4,14 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ctl/input/analysis_feed.h"
+#include "ctl/input/config_caveats.h"
 #include "ctl/input/report_input.h"
 #include "ctl/selection/time_selection.h"
 #include "trace/merge/history.h"
@@ -38,6 +41,9 @@ class TraceInput : public ReportInput {
   // Packets that have been read.
   [[nodiscard]] uint64_t packets() const { return history_.packets(); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
+  // Those caveats of facts() that come from the trace config.
+  [[nodiscard]] std::vector<ConfigCaveat> caveats_of_config(std::span<const std::string> needed,
+                                                            Needed of_each = Needed::content);
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
   [[nodiscard]] KnownTasks tasks() const override;

@@ -94,7 +94,7 @@ Database::~Database() { sqlite3_close(db_); }
 
 Result<> Database::add(std::unique_ptr<QueryTable> table) {
   sqlite3_set_authorizer(db_, nullptr, nullptr);
-  const int code = add_virtual_table(db_, *table, stop_, memory_);
+  const int code = add_virtual_table(db_, *table, stop_, scanned_, memory_);
   authorizer_.watch(db_);
   tables_.push_back(std::move(table));
   if (code == SQLITE_OK) return {};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -40,6 +41,11 @@ class Database {
   // more than reading; with ExitCode::os if there is not enough memory.
   Result<> run(std::string_view sql, ResultSink& out);
 
+  // The tables that run() has scanned since the last call, in the order of their first scan.
+  [[nodiscard]] std::vector<const QueryTable*> take_scanned() {
+    return std::exchange(scanned_, {});
+  }
+
   // Ends what is running, which then fails. May be called by another thread.
   void interrupt();
   // Call before run(), so that an earlier interrupt() does not end it.
@@ -63,6 +69,7 @@ class Database {
   Authorizer authorizer_;
   std::atomic<bool> stop_ = false;
   std::vector<std::unique_ptr<QueryTable>> tables_;
+  std::vector<const QueryTable*> scanned_;
 };
 
 }  // namespace ktraced

@@ -108,7 +108,11 @@ Result<> Shell::run(std::string_view input) {
   const std::string_view line = trimmed(input);
   database_.clear_interrupt();
   if (line.starts_with('.')) return run_command(line);
-  return database_.run(input, printer_);
+  auto done = database_.run(input, printer_);
+  const auto scanned = database_.take_scanned();
+  if (done && on_scanned_)
+    for (const QueryTable* table : scanned) on_scanned_(*table);
+  return done;
 }
 
 Result<> Shell::take_line(std::string_view line) {

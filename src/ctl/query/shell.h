@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "ctl/query/database.h"
@@ -16,8 +18,11 @@ namespace ktraced {
 // output, prompts and errors to standard error.
 class Shell {
  public:
-  // Both must outlive this.
-  Shell(Database& database, ResultPrinter& printer) : database_(database), printer_(printer) {}
+  // `on_scanned` is called for each table that SQL without errors has scanned, behind its result.
+  // Both references must outlive this.
+  Shell(Database& database, ResultPrinter& printer,
+        std::function<void(const QueryTable&)> on_scanned = {})
+      : database_(database), printer_(printer), on_scanned_(std::move(on_scanned)) {}
 
   // Runs one command, or SQL. Fails as Database::run() does.
   Result<> run(std::string_view input);
@@ -36,6 +41,7 @@ class Shell {
 
   Database& database_;
   ResultPrinter& printer_;
+  std::function<void(const QueryTable&)> on_scanned_;
   std::string typed_;  // a statement that has not ended
   bool quit_ = false;
 };

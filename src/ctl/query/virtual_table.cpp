@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/query/virtual_table.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@ namespace {
 struct Source {
   const QueryTable& table;
   const std::atomic<bool>& stop;
+  std::vector<const QueryTable*>& scanned;
   uint64_t memory;
 };
 
@@ -88,6 +90,8 @@ int filter_rows(sqlite3_vtab_cursor* base, int /*number*/, const char* plan, int
                 sqlite3_value** argv) {
   const Source& source = source_of(base->pVtab);
   const auto limits = limits_of(plan != nullptr ? plan : "", {argv, static_cast<size_t>(argc)});
+  if (std::ranges::find(source.scanned, &source.table) == source.scanned.end())
+    source.scanned.push_back(&source.table);
   Cursor& cursor = cursor_of(base);
   cursor.grouped = nullptr;
   if (auto used = reversed_columns_of(plan != nullptr ? plan : ""); !used.empty())
@@ -154,8 +158,8 @@ std::string definition_of(const QueryTable& table) {
 }
 
 int add_virtual_table(sqlite3* db, const QueryTable& table, const std::atomic<bool>& stop,
-                      uint64_t memory) {
-  auto source = std::make_unique<Source>(Source{table, stop, memory});
+                      std::vector<const QueryTable*>& scanned, uint64_t memory) {
+  auto source = std::make_unique<Source>(Source{table, stop, scanned, memory});
   // SQLite deletes it, also when this fails.
   const int code = sqlite3_create_module_v2(
       db, table.name().c_str(), &kModule, source.release(),

@@ -167,7 +167,7 @@ std::unique_ptr<QueryTable> allocations_table(const TableInput& input) {
       {.name = "uncertain", .doc = "1: events are missing that could say something else"});
   return std::make_unique<AnalysisTable<AllocationScan>>(
       input, "allocations", "kernel memory from allocation to free", std::move(columns),
-      kAllocationUses, kAllocationRows);
+      kAllocationUses, kAllocationUses, kAllocationRows);
 }
 
 }  // namespace ktraced

@@ -81,12 +81,12 @@ class AnalysisScan : public BatchScan {
 template <class Scan>
 class AnalysisTable : public QueryTable {
  public:
-  // `uses`: its events, which live as long as the program. `rows_of`: those that make rows, for an
-  // estimate. What `input` refers to must outlive this.
+  // `uses`: its events, which live as long as the program. `needs`: see QueryTable::needs().
+  // `rows_of`: those that make rows, for an estimate. What `input` refers to must outlive this.
   AnalysisTable(const TableInput& input, std::string name, std::string doc,
                 std::vector<Column> columns, std::span<const std::string_view> uses,
-                std::span<const std::string_view> rows_of)
-      : QueryTable(std::move(name), std::move(doc)), input_(input), uses_(uses) {
+                std::span<const std::string_view> needs, std::span<const std::string_view> rows_of)
+      : QueryTable(std::move(name), std::move(doc)), input_(input), uses_(uses), needs_(needs) {
     columns_ = std::move(columns);
     for (const std::string_view event : rows_of) rows_ += records_in(input.history, event);
     records_ = records_in(input.history);
@@ -95,6 +95,7 @@ class AnalysisTable : public QueryTable {
   // A scan reads all records, and an analysis costs more than the records do.
   [[nodiscard]] uint64_t records() const override { return 2 * records_ + 1; }
   [[nodiscard]] std::string refusal() const override { return input_.refusal(name(), uses_); }
+  [[nodiscard]] std::span<const std::string_view> needs() const override { return needs_; }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
     return std::make_unique<Scan>(input_, columns_, with_wall(limits, input_.history), stop);
@@ -102,7 +103,7 @@ class AnalysisTable : public QueryTable {
 
  private:
   TableInput input_;
-  std::span<const std::string_view> uses_;
+  std::span<const std::string_view> uses_, needs_;
   uint64_t rows_ = 0, records_ = 0;
 };
 

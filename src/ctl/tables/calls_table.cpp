@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kCallUses[] = {"sys_enter", "sys_exit", "sys_completed",
                                           "sched_process_exec", "sched_process_exit"};
+constexpr std::string_view kCallNeeds[] = {"sys_enter", "sys_exit"};
 constexpr std::string_view kCallRows[] = {"sys_exit", "sys_completed"};
 
 class CallScan : public AnalysisScan, public CallSink {
@@ -95,7 +96,8 @@ std::unique_ptr<QueryTable> calls_table(const TableInput& input) {
   columns.push_back(
       {.name = "unknown", .is_text = true, .doc = "why dur is NULL: lost, config_change …"});
   return std::make_unique<AnalysisTable<CallScan>>(
-      input, "calls", "system calls from entry to exit", std::move(columns), kCallUses, kCallRows);
+      input, "calls", "system calls from entry to exit", std::move(columns), kCallUses, kCallNeeds,
+      kCallRows);
 }
 
 }  // namespace ktraced

@@ -40,6 +40,9 @@ class EventsTable : public QueryTable {
     const std::array<std::string_view, 1> event = {event_};
     return event_.empty() ? "" : input_.refusal(name(), event);
   }
+  [[nodiscard]] std::span<const std::string_view> needs() const override {
+    return std::span(&named_, event_.empty() ? 0 : 1);
+  }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
     return std::make_unique<EventScan>(input_, event_, access_, with_wall(limits, input_.history),
@@ -49,6 +52,7 @@ class EventsTable : public QueryTable {
  private:
   TableInput input_;
   std::string event_;
+  std::string_view named_ = event_;
   std::vector<EventColumn> access_;
   uint64_t rows_, records_;
   Span span_;

@@ -15,6 +15,8 @@ namespace {
 constexpr std::string_view kPathUses[] = {
     "sys_enter",     "sys_exit",           "sys_enter_string",  "sys_exit_string",
     "sys_completed", "sched_process_exec", "sched_process_exit"};
+constexpr std::string_view kPathNeeds[] = {"sys_enter", "sys_exit", "sys_enter_string",
+                                           "sys_exit_string"};
 constexpr std::string_view kPathRows[] = {"sys_enter_string"};
 
 class PathCallScan : public AnalysisScan, public PathCallSink {
@@ -100,7 +102,7 @@ std::unique_ptr<QueryTable> path_calls_table(const TableInput& input) {
       {.name = "unknown", .is_text = true, .doc = "why dur and ret are NULL: lost …"});
   return std::make_unique<AnalysisTable<PathCallScan>>(
       input, "path_calls", "system calls with the paths that they got, a row for each path",
-      std::move(columns), kPathUses, kPathRows);
+      std::move(columns), kPathUses, kPathNeeds, kPathRows);
 }
 
 }  // namespace ktraced

@@ -65,8 +65,9 @@ std::unique_ptr<QueryTable> runs_table(const TableInput& input) {
   columns.push_back({.name = "outcome",
                      .is_text = true,
                      .doc = "switch; or why it is not known what ran then: lost, trace_end …"});
-  return std::make_unique<AnalysisTable<RunScan>>(
-      input, "runs", "what each CPU ran; thread 0 is idle", std::move(columns), kRunUses, kRunUses);
+  return std::make_unique<AnalysisTable<RunScan>>(input, "runs",
+                                                  "what each CPU ran; thread 0 is idle",
+                                                  std::move(columns), kRunUses, kRunUses, kRunUses);
 }
 
 }  // namespace ktraced

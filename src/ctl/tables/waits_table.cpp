@@ -42,9 +42,9 @@ std::unique_ptr<QueryTable> waits_table(const TableInput& input) {
   columns.push_back({.name = "cpu", .doc = "on which it ran then", .limits = Limits::cpu});
   add_task_columns(columns);
   columns.push_back({.name = "reason", .is_text = true, .doc = "woken from sleep, or preempted"});
-  return std::make_unique<AnalysisTable<WaitScan>>(input, "waits",
-                                                   "threads that were runnable and did not run",
-                                                   std::move(columns), kWaitUses, kWaitRows);
+  return std::make_unique<AnalysisTable<WaitScan>>(
+      input, "waits", "threads that were runnable and did not run", std::move(columns), kWaitUses,
+      kWaitUses, kWaitRows);
 }
 
 }  // namespace ktraced

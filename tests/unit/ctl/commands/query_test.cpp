@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/commands/query.h"
 
+#include <nlohmann/json.hpp>
+
 #include "ctl/query/result_printer.h"
 #include "ctl/query/shell.h"
 #include "unit/ctl/query/query_fixture.h"
@@ -63,6 +65,62 @@ TEST_F(Query, SaysWhatIsMissingInTheTracesBehindTheResultOnly) {
   run({.directories = incomplete, .sql = "SELECT x"});
   ASSERT_FALSE(result_);
   EXPECT_EQ(err_, "") << "the error alone";
+}
+
+TEST_F(Query, SaysWhichEventsOfItsTablesWereNotTraced) {
+  nlohmann::json config;
+  const auto said = [&](const std::string& sql) {
+    const auto path = directory_.path() / "trace";
+    std::filesystem::remove_all(path);
+    auto writer = begin_trace(path, spec());
+    Manifest manifest = manifest_of(*writer, spec());
+    manifest.config = config;
+    check(writer->finish(manifest, spec().symbols));
+    run({.directories = {path}, .sql = sql});
+    EXPECT_TRUE(result_);
+    return err_;
+  };
+  config["events"] = {"sched_switch", "sched_wakeup", "sched_wakeup_new"};
+  EXPECT_EQ(said("SELECT count(*) FROM calls; SELECT count(*) FROM waits"),
+            "ktracectl: calls: sys_enter was not traced; sys_exit was not traced\n");
+  EXPECT_EQ(said("SELECT count(*) FROM kfree"), "ktracectl: kfree: kfree was not traced\n");
+  EXPECT_EQ(said("SELECT ts FROM kfree ORDER BY ts DESC LIMIT 1"),
+            "ktracectl: kfree: kfree was not traced\n");
+  EXPECT_EQ(said("SELECT count(*) FROM events"), "") << "it has whatever was traced";
+  EXPECT_EQ(said("SELECT count(*) FROM threads"), "");
+  EXPECT_EQ(said("SELECT 1"), "");
+
+  config["events"] = {"sys_completed"};
+  EXPECT_EQ(said("SELECT count(*) FROM calls"),
+            "ktracectl: calls: system calls were recorded as they returned: those that did not "
+            "return are not in the trace\n");
+  EXPECT_EQ(said("SELECT count(*) FROM sys_enter"),
+            "ktracectl: sys_enter: sys_enter was not traced\n");
+  config["events"] = {"sys_enter", "sys_exit"};
+  EXPECT_EQ(said("SELECT count(*) FROM calls"), "");
+
+  config["changes"] = {{{"ns", 2000}, {"config", {{"events", {"kfree"}}}}}};
+  EXPECT_THAT(said("SELECT count(*) FROM sys_exit"),
+              ::testing::MatchesRegex("ktracectl: sys_exit: sys_exit was not traced from "
+                                      ".[0-9.]+ s on\n"));
+}
+
+TEST_F(Query, ShellReportsTheTablesThatEachStatementReads) {
+  open(spec());
+  ResultPrinter printer(ResultForm::csv, Colours(false), false);
+  std::vector<std::string> scanned;
+  Shell shell(*database_, printer,
+              [&](const QueryTable& table) { scanned.push_back(table.name()); });
+  ::testing::internal::CaptureStdout();
+  EXPECT_TRUE(shell.run("SELECT count(*) FROM sys_exit a JOIN calls b JOIN calls c"));
+  EXPECT_THAT(scanned, ::testing::UnorderedElementsAre("sys_exit", "calls"));
+  EXPECT_TRUE(shell.run("SELECT 1"));
+  EXPECT_EQ(scanned.size(), 2U);
+  EXPECT_FALSE(shell.run("SELECT abs(-9223372036854775807 - ts / ts) FROM sys_exit"));
+  EXPECT_EQ(scanned.size(), 2U) << "the error alone";
+  EXPECT_TRUE(shell.run("SELECT count(*) FROM calls"));
+  EXPECT_EQ(scanned.size(), 3U) << "again";
+  ::testing::internal::GetCapturedStdout();
 }
 
 TEST_F(Query, RefusesTwoForms) {
