@@ -35,7 +35,7 @@ _Static_assert(VALUES_AT % 8 == 0 && VALUES_AT + VALUES_MAX * 8 <= TEXT_ROOM, "t
 
 const char inet_format[] SEC(".rodata.inet_format") = "%pI4:%u";
 const char inet6_format[] SEC(".rodata.inet6_format") = "[%pI6]:%u";
-const char inet6_scope_format[] SEC(".rodata.inet6_scope_format") = "[%pI6%%%u]:%u";
+const char inet6_zone_format[] SEC(".rodata.inet6_zone_format") = "[%pI6%%%u]:%u";
 const char family_format[] SEC(".rodata.family_format") = "family %u";
 
 /* A call that has begun, with strings that could not be read. */
@@ -137,13 +137,13 @@ static __always_inline long read_address(union string_record *r, u64 pointer, u3
 		values[0] = (u64)(raw + 4);
 		length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet_format, values, 2 * sizeof(u64));
 	} else if (family == AF_INET6 && size >= INET6_SIZE) {
-		u32 scope = *(u32 *)(raw + INET6_SIZE); /* 0, if the address ends before it */
+		u32 zone = *(u32 *)(raw + INET6_SIZE); /* 0, if the address ends before it */
 
 		values[0] = (u64)(raw + 8);
-		if (scope) {
+		if (zone) {
 			values[2] = values[1];
-			values[1] = scope;
-			length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet6_scope_format, values,
+			values[1] = zone;
+			length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet6_zone_format, values,
 					      3 * sizeof(u64));
 		} else {
 			length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet6_format, values, 2 * sizeof(u64));

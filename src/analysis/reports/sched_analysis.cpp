@@ -2,6 +2,7 @@
 #include "analysis/reports/sched_analysis.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -92,8 +93,34 @@ void SchedAnalysis::on_run(const RunInterval& interval) {
   const uint64_t ns = interval.end_ns - interval.begin_ns;
   (interval.tid == 0 ? state.sums->idle_ns : state.sums->busy_ns) += ns;
   if (interval.tid != 0 && interval.selected) selected_row(state.row).on_cpu_ns += ns;
-  state.slices[state.next_slice] = {interval.tid, interval.begin_ns, interval.end_ns};
-  state.next_slice = (state.next_slice + 1) % Cpu::kSlices;
+  store({interval.tid, interval.begin_ns, interval.end_ns}, state);
+}
+
+void SchedAnalysis::store(const Slice& slice, Cpu& cpu) {
+  if (max_stored_ == 0) return;
+  if (cpu.slices.size() >= cpu.many_slices) evict_unneeded(cpu);
+  if (stored_ == max_stored_) {
+    auto& most = std::ranges::max_element(state_, {}, [](const auto& each) {
+                   return each.second.slices.size();
+                 })->second.slices;
+    const size_t evicted = (most.size() + 1) / 2;
+    most.erase(most.begin(), most.begin() + static_cast<ptrdiff_t>(evicted));
+    stored_ -= evicted;
+  }
+  cpu.slices.push_back(slice);
+  ++stored_;
+}
+
+// Evicts the runs that ended before every wait that goes on. This looks at all waiting threads, so
+// it is done again only after as many runs.
+void SchedAnalysis::evict_unneeded(Cpu& cpu) {
+  uint64_t since = UINT64_MAX;
+  for (const auto& [tid, waiting] : waiting_) since = std::min(since, waiting.since);
+  while (!cpu.slices.empty() && cpu.slices.front().end <= since) {
+    cpu.slices.pop_front();
+    --stored_;
+  }
+  cpu.many_slices = std::max(2 * cpu.slices.size(), kFewSlices + waiting_.size());
 }
 
 void SchedAnalysis::on_switch(const Switch& what) {
@@ -200,7 +227,8 @@ std::map<uint32_t, uint64_t> SchedAnalysis::ran_on(uint32_t cpu, uint64_t begin_
   std::map<uint32_t, uint64_t> shares;
   const auto state = state_.find(cpu);
   if (state == state_.end()) return shares;
-  for (const Slice& slice : state->second.slices) {
+  for (const Slice& slice : state->second.slices | std::views::reverse) {
+    if (slice.end <= begin_ns) break;
     const uint64_t share = between(std::max(slice.begin, begin_ns), std::min(slice.end, end_ns));
     if (share != 0) shares[slice.tid] += share;
   }

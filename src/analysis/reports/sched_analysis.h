@@ -2,8 +2,9 @@
 // Run times and waiting times of threads.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -86,15 +87,18 @@ class WaitSink {
 // counted. Threads and what they do are selected: a run and a wait by the switch that ends it. The
 // sums of a CPU are of all threads. With a filter, switches between two rejected threads are
 // missing, so only times of matching threads are counted. Memory: at most kMaxRows threads, with up
-// to 8 KiB each, and kMaxWaiting waiting threads.
+// to 8 KiB each, kMaxWaiting waiting threads, and kMaxStored finished runs, 24 bytes each.
 class SchedAnalysis : public Analysis, public RunSink {
  public:
   static constexpr size_t kMaxRows = 8192;
   static constexpr size_t kMaxWaiting = 262144;
+  // Runs of all CPUs together, for ran_on(). A busy CPU has some 10,000 a second.
+  static constexpr size_t kMaxStored = 1U << 20;
 
-  // Keeps the `longest` longest delays.
-  explicit SchedAnalysis(size_t longest, size_t max_waiting = kMaxWaiting)
-      : max_waiting_(max_waiting), longest_(longest) {
+  // Keeps the `longest` longest delays. `max_stored` 0: ran_on() is not used.
+  explicit SchedAnalysis(size_t longest, size_t max_waiting = kMaxWaiting,
+                         size_t max_stored = kMaxStored)
+      : max_waiting_(max_waiting), max_stored_(max_stored), longest_(longest) {
     runs_.add_sink(*this);
   }
   SchedAnalysis(const SchedAnalysis&) = delete;
@@ -116,8 +120,10 @@ class SchedAnalysis : public Analysis, public RunSink {
   // `sink` must outlive the last event. It gets the selected waits of threads whose whole activity
   // is in the trace.
   void add_sink(WaitSink& sink) { sinks_.push_back(&sink); }
-  // How long each thread is known to have run on a CPU between two times, by thread id. Knows the
-  // last 64 runs of a CPU.
+  // How long each thread is known to have run on a CPU between two times, by thread id. Call
+  // it when a wait from `begin_ns` to `end_ns` ends: earlier runs may be evicted. If there are
+  // too many runs since the first wait that goes on, the earlier half of those of the CPU that has
+  // most is evicted too.
   [[nodiscard]] std::map<uint32_t, uint64_t> ran_on(uint32_t cpu, uint64_t begin_ns,
                                                     uint64_t end_ns) const;
   // For further sinks of the runs. Gets its events from this, which handles an event only after the
@@ -154,13 +160,13 @@ class SchedAnalysis : public Analysis, public RunSink {
     uint32_t tid = 0;
     uint64_t begin = 0, end = 0;
   };
+  static constexpr size_t kFewSlices = 64;  // of a CPU
   struct Cpu {
-    SchedCpu* sums = nullptr;              // in cpus_
-    std::optional<uint32_t> tid;           // the running thread, if known
-    uint32_t row = 0;                      // its index in rows_, unless it is idle
-    static constexpr size_t kSlices = 64;  // number of stored runs
-    std::array<Slice, kSlices> slices{};
-    size_t next_slice = 0;
+    SchedCpu* sums = nullptr;         // in cpus_
+    std::optional<uint32_t> tid;      // the running thread, if known
+    uint32_t row = 0;                 // its index in rows_, unless it is idle
+    std::deque<Slice> slices;         // in time order
+    size_t many_slices = kFewSlices;  // when there are so many, those not needed are evicted
   };
   static Plan plan_of(const Event& event);
 
@@ -168,6 +174,8 @@ class SchedAnalysis : public Analysis, public RunSink {
   void switch_in(const Switch& what, Cpu& cpu);
   void on_woken(uint32_t tid, uint64_t ts);
   Cpu& cpu_of(uint32_t number);
+  void store(const Slice& slice, Cpu& cpu);
+  void evict_unneeded(Cpu& cpu);
   void wait(uint32_t tid, const Waiting& waiting);
   std::optional<Waiting> end_of_wait(uint32_t tid);
   void end_wait(const Waiting& waiting, const Switch& what, SchedRow& row);
@@ -180,6 +188,8 @@ class SchedAnalysis : public Analysis, public RunSink {
   RunTracker runs_;
   std::vector<WaitSink*> sinks_;
   size_t max_waiting_;
+  size_t max_stored_;
+  size_t stored_ = 0;  // slices of all CPUs
   std::vector<Source> sources_;
   std::optional<TraceConfig> config_;
   Identities threads_{kMaxRows};

@@ -31,7 +31,7 @@ class WaitScan : public AnalysisScan, public WaitSink {
   [[nodiscard]] Analysis& analysis() override { return sched_; }
   void finish(TraceInput& input) override { sched_.finish(input.facts({}).end_ns); }
 
-  SchedAnalysis sched_{0};
+  SchedAnalysis sched_{0, SchedAnalysis::kMaxWaiting, 0};
 };
 
 }  // namespace

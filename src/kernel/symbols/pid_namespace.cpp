@@ -55,7 +55,7 @@ class NamespaceOf {
 
  private:
   // The first ancestor whose parent is outside. A child is in the namespace of its parent or in one
-  // below it, so whoever has the same origin as the client is in its namespace or below it. A
+  // below it, so a process with the origin of the client is in its namespace or below it. A
   // process that has entered the namespace (setns) has a parent outside and another origin.
   [[nodiscard]] NestedProcess origin_of(NestedProcess process) const {
     for (int i = 0; i < kAncestorsMax; ++i) {
@@ -79,16 +79,16 @@ class NamespaceOf {
   NestedProcess origin_;  // of the client
 };
 
-// Looks for the ids `wanted` in the directories of threads of one process, or of all processes.
+// Looks for the ids `requested` in the directories of threads of one process, or of all processes.
 class PidSearch {
  public:
-  PidSearch(const NamespaceOf& members, const std::set<uint32_t>& wanted)
-      : members_(members), wanted_(wanted) {}
+  PidSearch(const NamespaceOf& members, const std::set<uint32_t>& requested)
+      : members_(members), requested_(requested) {}
 
-  [[nodiscard]] bool complete() const { return found_.size() == wanted_.size(); }
+  [[nodiscard]] bool complete() const { return found_.size() == requested_.size(); }
   [[nodiscard]] bool looks_for(const NestedProcess& process) const {
     const uint32_t id = members_.inner_id(process);
-    return wanted_.contains(id) && !found_.contains(id);
+    return requested_.contains(id) && !found_.contains(id);
   }
   void add(const NestedProcess& process) {
     found_.emplace(members_.inner_id(process), process.pid);
@@ -97,7 +97,7 @@ class PidSearch {
 
  private:
   const NamespaceOf& members_;
-  const std::set<uint32_t>& wanted_;
+  const std::set<uint32_t>& requested_;
   std::map<uint32_t, uint32_t> found_;
 };
 

@@ -89,7 +89,7 @@ class SessionMisses : public testing::Test {
     const json counts = daemon.call("session.show", {{"session", session}})["counts"];
     return counts.contains(kMissing) ? counts[kMissing]["missed"].get<uint64_t>() : 0;
   }
-  // Of the event, whoever allocated, and whatever sessions had it on.
+  // Of the event, by all programs and in all sessions.
   uint64_t missed_by_the_kernel() { return program_counts(daemon.pid(), kMissing).missed; }
   // Until the session has missed hits.
   void provoke(const std::string& session) {

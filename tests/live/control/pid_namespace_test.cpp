@@ -59,8 +59,7 @@ TEST_F(PidNamespace, RecordingInItHasExactlyTheEventsOfItsCommand) {
     return line.value("event", "") == "sys_enter" && line["comm"] == "truth";
   });
   EXPECT_EQ(calls, 100);
-  for (const json& line : shown.lines)
-    EXPECT_EQ(line.value("comm", "truth"), "truth") << line;
+  for (const json& line : shown.lines) EXPECT_EQ(line.value("comm", "truth"), "truth") << line;
 }
 
 class PidNamespaceStream : public PidNamespace, public testing::WithParamInterface<const char*> {};

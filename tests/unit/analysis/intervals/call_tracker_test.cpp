@@ -133,7 +133,7 @@ TEST_F(CallTrackerTest, PairsSigreturnWithoutItsNumber) {
   EXPECT_THAT(log_.ended, ElementsAre("3352 15 100-130 returned -1=-512 register"));
 }
 
-TEST_F(CallTrackerTest, TellsCallsThatADebuggerSkipsFromSigreturn) {
+TEST_F(CallTrackerTest, DistinguishesCallsThatADebuggerSkipsFromSigreturn) {
   enter(100, kThread, -1);
   leave(110, kThread, -1, -38);
   leave(120, kThread, -1, -1);  // has no beginning, as the kernel skips it before

@@ -124,6 +124,64 @@ TEST_F(SchedAnalysisTest, NamesTasksThatRanDuringTheLongestDelays) {
   EXPECT_EQ(longest[1].instead_comm, "idle");
 }
 
+// Two threads take turns on the CPU while A waits: B runs 3 of every 4 ns.
+class LongWait : public SchedAnalysisTest {
+ protected:
+  // The delay of A, which waits for `turns` turns.
+  static SchedDelay after(int turns, SchedAnalysis& analysis) {
+    uint64_t ts = 1000;
+    const auto change = [&](uint64_t at, int32_t from, int32_t to) {
+      const Bytes record =
+          make_record(EVENT_sched_switch, at, static_cast<uint32_t>(from),
+                      rec_sched_switch{.prev_pid = from, .prev_state = kGoesOn, .next_pid = to});
+      analysis.on_record({.source = 0, .cpu = 0}, RecordView(record.data()));
+    };
+    change(ts, 0, kB);
+    const Bytes wakeup = make_record(EVENT_sched_wakeup, ts, 0, rec_sched_wakeup{.pid = kA});
+    analysis.on_record({.source = 0, .cpu = 0}, RecordView(wakeup.data()));
+    for (int turn = 0; turn < turns; ++turn, ts += 4) {
+      change(ts + 3, kB, kC);
+      change(ts + 4, kC, turn + 1 < turns ? kB : kA);
+    }
+    for (const SchedDelay& delay : analysis.longest())
+      if (delay.tid == static_cast<uint32_t>(kA)) return delay;
+    ADD_FAILURE() << "no delay";
+    return {};
+  }
+};
+
+TEST_F(LongWait, NamesWhatRanInsteadHoweverManyRunsItSpans) {
+  for (const int turns : {1, 40, 5000}) {
+    SchedAnalysis analysis(2);
+    analysis.add_source(schema_, names_);
+    const SchedDelay delay = after(turns, analysis);
+    EXPECT_EQ(delay.ns, 4U * static_cast<uint64_t>(turns));
+    EXPECT_EQ(delay.instead_tid, static_cast<uint32_t>(kB)) << turns;
+    EXPECT_EQ(delay.instead_ns, 3U * static_cast<uint64_t>(turns));
+    EXPECT_EQ(analysis.ran_on(0, 1003, 1004),
+              (std::map<uint32_t, uint64_t>{{static_cast<uint32_t>(kC), 1}}));
+  }
+}
+
+TEST_F(SchedAnalysisTest, EvictsRunsForWhichNoThreadWaits) {
+  for (uint64_t ts = 1000; ts < 9000; ts += 2) {
+    change(ts, 0, 0, kGoesOn, kB);
+    change(ts + 1, 0, kB, kSleeps, 0);
+  }
+  EXPECT_TRUE(analysis_.ran_on(0, 1000, 8000).empty());
+  EXPECT_EQ(analysis_.ran_on(0, 8998, 8999),
+            (std::map<uint32_t, uint64_t>{{static_cast<uint32_t>(kB), 1}}));
+}
+
+TEST_F(LongWait, NamesNothingIfMostOfItIsEvicted) {
+  SchedAnalysis analysis(2, SchedAnalysis::kMaxWaiting, 8);
+  analysis.add_source(schema_, names_);
+  EXPECT_EQ(after(100, analysis).instead_tid, std::nullopt);
+  EXPECT_EQ(analysis.ran_on(0, 1396, 1399),
+            (std::map<uint32_t, uint64_t>{{static_cast<uint32_t>(kB), 3}}));
+  EXPECT_TRUE(analysis.ran_on(0, 1000, 1300).empty());
+}
+
 TEST_F(SchedAnalysisTest, MeasuresNothingAcrossALoss) {
   change(100, 0, 0, kGoesOn, kA);
   wake(110, kB);

@@ -104,7 +104,7 @@ TEST_F(TaskTables, PreferTheArgumentsOfAnExec) {
   EXPECT_EQ(argv(), "make all|;") << "before the window";
 }
 
-TEST_F(TaskTables, TellAnEmptyArgumentFromNone) {
+TEST_F(TaskTables, DistinguishAnEmptyArgumentFromNone) {
   open({trace("one", kSecond, {task_name(8, 1, 8, "sh")}, {exec(kSecond + 1000, "")})});
   EXPECT_EQ(argv(), "''|;") << "as exec -a '' does";
   EXPECT_EQ(query("SELECT argv, argv_cut FROM sched_process_exec"), "''|0;");

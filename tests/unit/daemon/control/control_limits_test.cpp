@@ -215,7 +215,7 @@ class ReaderLimitsTest : public ControlServerTest {
     busy.get_future().wait();
     action();
     done.set_value();
-    in_loop([] { return true; });  // the loop no longer uses the promises
+    in_loop([] { return true; });  // the loop no longer uses either
   }
 };
 
