@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Sums of the tables calls, path_calls and runs are those of the reports: the rules of
+// Sums of the tables calls, path_calls, runs and waits are those of the reports: the rules of
 // docs/query.md.
 #include <algorithm>
 #include <array>
@@ -122,6 +122,26 @@ TEST_P(ReportSums, OfRunsAreThoseOfTheReport) {
   EXPECT_EQ(sums<2>("SELECT cpu, sum(ns) FILTER (WHERE tid != 0), sum(ns) FILTER (WHERE tid = 0)" +
                     known + "GROUP BY cpu"),
             cpus);
+}
+
+TEST_P(ReportSums, OfWaitsAreThoseOfTheReport) {
+  const json sched = report(ReportCommand::Kind::sched);
+  std::map<std::string, std::array<uint64_t, 3>> expected;
+  for (const json& row : sched["threads"]["rows"]) {
+    const json& delay = row["delay"];
+    const uint64_t preempted_ns = row["preempted_ns"];
+    if (delay["count"] == 0 && preempted_ns == 0) continue;
+    auto& sum = expected[std::to_string(row["tid"].get<uint32_t>())];
+    sum[0] += delay["count"].get<uint64_t>();
+    if (delay["count"] != 0) sum[1] += delay["total_ns"].get<uint64_t>();
+    sum[2] += preempted_ns;
+  }
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(sums<3>("SELECT tid, count(*) FILTER (WHERE reason = 'woken'),"
+                    " sum(dur) FILTER (WHERE reason = 'woken'),"
+                    " sum(dur) FILTER (WHERE reason = 'preempted') FROM waits GROUP BY tid"),
+            expected);
+  EXPECT_EQ(number("SELECT count(*) FROM waits WHERE reason = 'woken'"), sched["delay"]["count"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, ReportSums, recorded_names(), name_of_recorded);
