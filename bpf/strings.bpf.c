@@ -137,7 +137,8 @@ static __always_inline long read_address(union string_record *r, u64 pointer, u3
 		values[0] = (u64)(raw + 4);
 		length = bpf_snprintf(r->text, RAW_ADDRESS_AT, inet_format, values, 2 * sizeof(u64));
 	} else if (family == AF_INET6 && size >= INET6_SIZE) {
-		u32 zone = *(u32 *)(raw + INET6_SIZE); /* 0, if the address ends before it */
+		/* The kernel ignores it if the address ends before its end. */
+		u32 zone = size >= INET6_SIZE + sizeof(u32) ? *(u32 *)(raw + INET6_SIZE) : 0;
 
 		values[0] = (u64)(raw + 8);
 		if (zone) {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <string>
+#include <utility>
 
 namespace ktraced {
 namespace {
@@ -29,6 +30,14 @@ void add_limit(std::string& text, const char* name, const char* option,
   text += fmt::format("; the limit {} is {} KiB: raise it ({})", name, limit >> 10, option);
 }
 
+Error with_limits(std::string text) {
+  std::string limits;
+  add_limit(limits, "RLIMIT_DATA", "'ulimit -d' or LimitDATA=", RLIMIT_DATA);
+  add_limit(limits, "RLIMIT_AS", "'ulimit -v' or LimitAS=", RLIMIT_AS);
+  const ExitCode code = limits.empty() ? ExitCode::os : ExitCode::unavailable;
+  return {code, std::move(text) + limits};
+}
+
 }  // namespace
 
 Result<> check_stack_limit(const char* program) {
@@ -40,12 +49,17 @@ Result<> check_stack_limit(const char* program) {
               limit >> 10, kStackBytes >> 10, program);
 }
 
-Error out_of_memory() {
-  std::string limits;
-  add_limit(limits, "RLIMIT_DATA", "'ulimit -d' or LimitDATA=", RLIMIT_DATA);
-  add_limit(limits, "RLIMIT_AS", "'ulimit -v' or LimitAS=", RLIMIT_AS);
-  const ExitCode code = limits.empty() ? ExitCode::os : ExitCode::unavailable;
-  return {code, errno_text(ENOMEM) + limits};
+Error out_of_memory() { return with_limits(errno_text(ENOMEM)); }
+
+bool is_scarce(const std::error_code& code) {
+  return code == std::errc::resource_unavailable_try_again || code == std::errc::not_enough_memory;
+}
+
+Error no_thread(const std::error_code& code) {
+  return with_limits(fmt::format(
+      "cannot start a thread: {}, perhaps the memory of its stack, or the number of tasks "
+      "(TasksMax=, 'ulimit -u')",
+      code.message()));
 }
 
 }  // namespace ktraced

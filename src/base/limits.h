@@ -2,6 +2,8 @@
 // Resource limits of this process that are too low (getrlimit(2)).
 #pragma once
 
+#include <system_error>
+
 #include "base/error.h"
 
 namespace ktraced {
@@ -14,5 +16,10 @@ namespace ktraced {
 // The error for std::bad_alloc. Where a limit can be the reason, the message names it, and the
 // error has ExitCode::unavailable: it would be reached again. Otherwise it has ExitCode::os.
 [[nodiscard]] Error out_of_memory();
+
+// Is that the code of a std::system_error that says that a thread cannot be started now?
+[[nodiscard]] bool is_scarce(const std::error_code& code);
+// The error for it; as out_of_memory(), and the message names the number of tasks as a reason too.
+[[nodiscard]] Error no_thread(const std::error_code& code);
 
 }  // namespace ktraced

@@ -128,6 +128,9 @@ int main(int argc, char** argv) {
     return main_or_throw(argc, argv);
   } catch (const std::bad_alloc&) {
     return report(out_of_memory());
+  } catch (const std::system_error& error) {
+    if (is_scarce(error.code())) return report(no_thread(error.code()));
+    return report({ExitCode::software, fmt::format("internal error: {}", error.what())});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ktracectl: internal error: %s\n", error.what());
     return static_cast<int>(ExitCode::software);

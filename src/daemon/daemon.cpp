@@ -289,7 +289,8 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
     restore_access();
     return propagate(set);
   }
-  auto changed = tracer_->apply(config, std::move(flight));
+  // What it throws ends here too: nobody keeps a role that a refused configuration has given.
+  auto changed = as_result([&] { return tracer_->apply(config, std::move(flight)); });
   if (!changed) {
     restore_access();
     return std::unexpected(in_file(config_file_, changed.error()));

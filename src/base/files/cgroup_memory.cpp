@@ -26,10 +26,10 @@ constexpr uint64_t kReserve = uint64_t{8} << 20;
 struct Version {
   const char* limit;
   const char* used;
-  std::array<std::string_view, 2> cache_keys;
+  std::array<std::string_view, 3> reclaimable;
 };
 constexpr std::array kVersions = {
-    Version{"memory.max", "memory.current", {"inactive_file", "active_file"}},
+    Version{"memory.max", "memory.current", {"inactive_file", "active_file", "slab_reclaimable"}},
     Version{"memory.limit_in_bytes",
             "memory.usage_in_bytes",
             {"total_inactive_file", "total_active_file"}}};
@@ -48,12 +48,12 @@ std::optional<uint64_t> bytes_in_file(const fs::path& file) {
 }
 
 // The kernel frees these pages before it ends a process.
-uint64_t cache_of(const fs::path& group, const Version& version) {
+uint64_t reclaimable_in(const fs::path& group, const Version& version) {
   uint64_t bytes = 0;
   static_cast<void>(for_each_line_of((group / "memory.stat").string(), [&](std::string_view line) {
     const size_t space = line.find(' ');
     if (space != std::string_view::npos &&
-        std::ranges::find(version.cache_keys, line.substr(0, space)) != version.cache_keys.end())
+        std::ranges::find(version.reclaimable, line.substr(0, space)) != version.reclaimable.end())
       bytes += leading_number(line.substr(space + 1)).value_or(0);
   }));
   return bytes;
@@ -64,7 +64,7 @@ std::optional<MemoryRoom> room_of(const fs::path& group) {
     const auto limit = bytes_in_file(group / version.limit);
     const auto used = bytes_in_file(group / version.used);
     if (!limit || *limit >= kUnlimited || !used) continue;
-    const uint64_t taken = *used - std::min(*used, cache_of(group, version));
+    const uint64_t taken = *used - std::min(*used, reclaimable_in(group, version));
     return MemoryRoom{.group = group, .limit = *limit, .left = *limit - std::min(*limit, taken)};
   }
   return std::nullopt;
@@ -106,23 +106,37 @@ std::optional<MemoryRoom> memory_room(const fs::path& mount_point, const fs::pat
   }
 }
 
+// A process that is moved to another group keeps the place of its first one here: finding it means
+// to read all mounts of the machine.
 std::optional<MemoryRoom> memory_room() {
-  std::optional<MemoryRoom> least;
-  const auto add = [&](const Result<CgroupMount>& mount, const std::optional<fs::path>& group) {
-    if (mount && group) keep_smaller(least, room_in(*mount, *group));
+  struct Place {
+    Result<CgroupMount> mount;
+    std::optional<fs::path> group;
   };
-  add(cgroup2_mount(), own_group(""));
-  add(memory_cgroup_mount(), own_group("memory"));
+  static const std::array<Place, 2> places = {Place{cgroup2_mount(), own_group("")},
+                                              Place{memory_cgroup_mount(), own_group("memory")}};
+  std::optional<MemoryRoom> least;
+  for (const auto& [mount, group] : places)
+    if (mount && group) keep_smaller(least, room_in(*mount, *group));
   return least;
 }
 
-Result<> check_memory_room(const std::optional<MemoryRoom>& room, uint64_t bytes) {
-  const uint64_t left = room ? room->left - std::min(room->left, kReserve) : 0;
-  if (!room || bytes <= left) return {};
+Result<> check_memory_limit(const std::optional<MemoryRoom>& room, uint64_t bytes) {
+  if (!room || bytes + kReserve <= room->limit) return {};
   return fail(ExitCode::unavailable,
-              "the memory limit of {} MiB of the control group {} leaves {} MiB for rings "
+              "the memory limit of {} MiB of the control group {} is too low for it (MemoryMax= of "
+              "a service raises it)",
+              room->limit >> 20, room->group.string());
+}
+
+Result<> check_memory_room(const std::optional<MemoryRoom>& room, uint64_t bytes) {
+  if (auto possible = check_memory_limit(room, bytes); !possible) return possible;
+  if (!room || bytes + kReserve <= room->left) return {};
+  return fail(ExitCode::os,
+              "the memory limit of {} MiB of the control group {} leaves {} MiB for rings now "
               "(MemoryMax= of a service raises it)",
-              room->limit >> 20, room->group.string(), left >> 20);
+              room->limit >> 20, room->group.string(),
+              (room->left - std::min(room->left, kReserve)) >> 20);
 }
 
 }  // namespace ktraced

@@ -14,7 +14,7 @@ namespace ktraced {
 struct MemoryRoom {
   std::filesystem::path group;  // its directory
   uint64_t limit = 0;           // in bytes
-  uint64_t left = 0;            // in bytes; file pages in the cache do not count as used
+  uint64_t left = 0;            // in bytes; what the kernel can reclaim does not count as used
 };
 
 // Of this process's control group and its ancestors the one that leaves least; nothing if none has
@@ -24,9 +24,13 @@ struct MemoryRoom {
 [[nodiscard]] std::optional<MemoryRoom> memory_room(const std::filesystem::path& mount_point,
                                                     const std::filesystem::path& group);
 
-// The kernel refuses no page to a process beyond the limit, but ends the process. Fails with
-// ExitCode::unavailable if `bytes`, and some more for the work of the daemon itself, exceed `room`.
-// The message is a clause that names the limit and the way to raise it.
+// Both fail with a clause that names the limit and the way to raise it. A map beyond the limit is
+// refused by the kernel; but a process that makes pages of an arena beyond it is ended.
+//
+// Fails with ExitCode::unavailable if `bytes`, and some more for the work of the daemon itself,
+// exceed the whole limit: a later start would fail too.
+[[nodiscard]] Result<> check_memory_limit(const std::optional<MemoryRoom>& room, uint64_t bytes);
+// Fails also, with ExitCode::os, if they exceed what is left now: other processes may use it.
 [[nodiscard]] Result<> check_memory_room(const std::optional<MemoryRoom>& room, uint64_t bytes);
 
 }  // namespace ktraced

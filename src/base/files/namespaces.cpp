@@ -32,7 +32,14 @@ bool in_initial_pid_namespace() {
   return errno == ENOENT && ::stat("/proc/self/ns", &status) == 0;
 }
 
+// The file has the offsets of the namespace for children. This process is in another one until it
+// executes a program or forks.
 int64_t boottime_offset_ns() {
+  struct stat own{}, for_children{};
+  if (::stat("/proc/self/ns/time", &own) == 0 &&
+      ::stat("/proc/self/ns/time_for_children", &for_children) == 0 &&
+      own.st_ino != for_children.st_ino)
+    return 0;
   return boottime_offset_in(read_file("/proc/self/timens_offsets", 4096).value_or(""));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/text/json_dump.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text/plain_text.h"
@@ -12,22 +13,21 @@ using nlohmann::json;
 
 bool has_valid_texts(const json& document) {
   if (document.is_string()) return is_utf8(document.get_ref<const std::string&>());
-  if (!document.is_structured()) return true;
-  for (const auto& [key, value] : document.items())
-    if ((document.is_object() && !is_utf8(key)) || !has_valid_texts(value)) return false;
-  return true;
+  if (document.is_array()) return std::ranges::all_of(document, has_valid_texts);
+  if (!document.is_object()) return true;
+  return std::ranges::all_of(document.items(), [](const auto& member) {
+    return is_utf8(member.key()) && has_valid_texts(member.value());
+  });
 }
 
 json valid_texts(const json& document) {
   if (document.is_string()) return with_replacements(document.get_ref<const std::string&>());
-  if (!document.is_structured()) return document;
-  json out = document.is_array() ? json::array() : json::object();
-  for (const auto& [key, value] : document.items()) {
-    if (document.is_array())
-      out.push_back(valid_texts(value));
-    else
-      out[with_replacements(key)] = valid_texts(value);
-  }
+  json out = document;
+  if (document.is_array()) std::ranges::transform(document, out.begin(), valid_texts);
+  if (!document.is_object()) return out;
+  out = json::object();
+  for (const auto& [key, value] : document.items())
+    out[with_replacements(key)] = valid_texts(value);
   return out;
 }
 

@@ -176,8 +176,8 @@ Result<std::string> run(const FilterCommand& command, bool json, RpcClient& clie
   if (command.action == Action::set) {
     nlohmann::json filter = command.filter;
     if (auto resolved = resolve_pids(client, filter); !resolved) return propagate(resolved);
+    if (are_kernel_pids(filter)) params["kernel_pids"] = true;
     params["filter"] = std::move(filter);
-    if (!in_initial_pid_namespace()) params["kernel_pids"] = true;
   }
   if (!command.keys.empty()) params["keys"] = command.keys;
   auto answer = client.call(command.action == Action::set     ? "filter.set"

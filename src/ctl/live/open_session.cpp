@@ -21,10 +21,12 @@ using KernelPids = std::map<uint32_t, uint32_t>;
 
 Result<KernelPids> kernel_pids_of(RpcClient& client, const std::set<uint32_t>& pids) {
   KernelPids found;
-  if (pids.empty()) return found;
-  auto answer = client.call("pids.resolve", {{"pids", pids}});
+  std::set<uint32_t> others = pids;
+  if (others.erase(0) != 0) found[0] = 0;  // the idle tasks have it everywhere
+  if (others.empty()) return found;
+  auto answer = client.call("pids.resolve", {{"pids", others}});
   if (!answer) return propagate(answer);
-  for (const uint32_t pid : pids) {
+  for (const uint32_t pid : others) {
     const uint64_t kernel_pid = number_at(member(*answer, "pids"), std::to_string(pid));
     if (kernel_pid == 0)
       return fail(ExitCode::data, "ktraced did not say which process has the id {} here", pid);
@@ -71,6 +73,12 @@ Result<> resolve_pids(RpcClient& client, json& filter) {
   return {};
 }
 
+bool are_kernel_pids(json& filter) {
+  bool any = false;
+  for_each_pid(filter, [&any](const json&) { any = true; });
+  return any && !in_initial_pid_namespace();
+}
+
 Result<LiveSource> open_session(RpcClient client, const SelectionArgs& selection,
                                 const SessionArgs& session) {
   json recorder_filter;
@@ -80,7 +88,8 @@ Result<LiveSource> open_session(RpcClient client, const SelectionArgs& selection
     recorder_filter = member(*shown, "filter");
   }
   json request = session_request(selection, session, recorder_filter);
-  if (request.contains("filter") && !in_initial_pid_namespace()) request["kernel_pids"] = true;
+  if (const auto filter = request.find("filter"); filter != request.end())
+    if (are_kernel_pids(*filter)) request["kernel_pids"] = true;
   return LiveSource::subscribe(std::move(client), request);
 }
 

@@ -19,6 +19,9 @@ namespace ktraced {
 // Replaces those in the "filter" of filter.set.
 [[nodiscard]] Result<> resolve_pids(RpcClient& client, nlohmann::json& filter);
 
+// Are there ids in a filter of which the daemon has to know that they are the kernel's?
+[[nodiscard]] bool are_kernel_pids(nlohmann::json& filter);
+
 // Turns the connection into the stream of a session of its own. All ids are those of the kernel,
 // see resolve_pids(). Fails as LiveSource::subscribe().
 [[nodiscard]] Result<LiveSource> open_session(RpcClient client, const SelectionArgs& selection,

@@ -239,15 +239,15 @@ Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                                               const Options& options) {
   auto seconds = stream_seconds(command.duration_s, command.times);
   if (command.live && !seconds) return propagate(seconds);
-  auto input = command.live
-                   ? LiveInput::subscribe(options.socket, *seconds, command.selection.events)
-                   : TraceInput::open(command.directories, command.partial, command.times);
-  if (!input) return input;
   SelectionArgs selection = command.selection;
   SessionArgs session;
   if (command.live)
     if (auto resolved = resolve_pids(options.socket, selection, session); !resolved)
       return propagate(resolved);
+  auto input = command.live
+                   ? LiveInput::subscribe(options.socket, *seconds, command.selection.events)
+                   : TraceInput::open(command.directories, command.partial, command.times);
+  if (!input) return input;
   const ReportKind& kind = kind_of(command);
   return SelectedInput::of(std::move(*input), selection,
                            {.report = kind.needs.who, .events = kind.uses});

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "base/text/json_dump.h"
 #include "ctl/tables/tables.h"
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "analysis/coverage/trace_config.h"
+#include "base/text/json_dump.h"
 #include "ctl/input/json_access.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/stored_rows.h"

@@ -208,7 +208,13 @@ Result<> check_filter_pids(const json& params, const Peer& peer) {
   if (!translated) return propagate(translated);
   const auto filter = params.find("filter");
   if (*translated || filter == params.end() || !names_processes(*filter)) return {};
-  if (!in_nested_pid_namespace(static_cast<uint32_t>(peer.pid))) return {};
+  const auto nested = in_nested_pid_namespace(static_cast<uint32_t>(peer.pid));
+  if (!nested)
+    return fail(ExitCode::usage,
+                "the filter has ids of processes, but the client, process {}, cannot be seen in "
+                "/proc, so nobody knows its pid namespace: a client waits for its answer",
+                peer.pid);
+  if (!*nested) return {};
   return fail(ExitCode::usage,
               "process {} is in another pid namespace than the host, so ids in its filter would "
               "select other processes: translate them by 'pids.resolve' and set 'kernel_pids'",

@@ -20,10 +20,8 @@ Error unexpected_error() {
     throw;
   } catch (const std::bad_alloc&) {
     return out_of_memory();
-  } catch (const std::system_error& error) {  // of a thread: there is no memory for its stack
-    const bool scarce = error.code() == std::errc::resource_unavailable_try_again ||
-                        error.code() == std::errc::not_enough_memory;
-    if (scarce) return out_of_memory();
+  } catch (const std::system_error& error) {
+    if (is_scarce(error.code())) return no_thread(error.code());
     return {ExitCode::software, fmt::format("internal error: {}", error.what())};
   } catch (const std::exception& error) {
     return {ExitCode::software, fmt::format("internal error: {}", error.what())};

@@ -53,10 +53,13 @@ Fd make_map(uint32_t pages, uint64_t address) {
 bool is_transient(int error) { return error == ENOMEM || error == EAGAIN || error == EINTR; }
 
 // Where memory is limited, the kernel refuses a map, but ends a process that makes pages of an
-// arena beyond the limit. Where the limit is not visible, a map is made first; its memory is free
-// soon after. It is not made where the limit is visible: it could be what exceeds it.
+// arena beyond the limit. So what can be read of the limit is asked first, and then a map is made,
+// because a container does not see the limits above it. Its memory is free soon after; it is not
+// made where it could exceed the limit together with the pages.
 Result<> memory_allows(size_t bytes) {
-  if (const auto room = memory_room()) return check_memory_room(room, bytes);
+  const auto room = memory_room();
+  if (auto possible = check_memory_room(room, bytes); !possible) return possible;
+  if (!check_memory_room(room, 2 * bytes)) return {};
   LIBBPF_OPTS(bpf_map_create_opts, options);
   const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
                               static_cast<uint32_t>(bytes), 1, &options));

@@ -65,6 +65,20 @@ Result<Fd> open_own(int parent, const std::string& name, const fs::path& path) {
   return directory;
 }
 
+// Fails if a pin could not be opened for a reason that is not in the pin. EACCES is: a directory
+// gives it.
+Result<> check_opened(int error, const std::string& path) {
+  if (error == EPERM)
+    return fail(ExitCode::no_permission,
+                "cannot open the pin {}: {}; run ktraced as root, or with the capabilities CAP_BPF "
+                "and CAP_PERFMON",
+                path, errno_text(error));
+  for (const int scarce : {ENOMEM, EMFILE, ENFILE, EAGAIN, EINTR})
+    if (error == scarce)
+      return fail(ExitCode::os, "cannot open the pin {}: {}", path, errno_text(error));
+  return {};
+}
+
 }  // namespace
 
 Result<Pins> Pins::open(const std::shared_ptr<const PinRoot>& root, const std::string& object) {
@@ -112,11 +126,10 @@ Result<> Pins::check() const {
   for (const Kind kind : kKinds)
     for (const std::string& name : names(kind)) {
       const Fd pinned = get(kind, name);
-      if (!pinned && (errno == ENOMEM || errno == EMFILE || errno == ENFILE))
-        return fail(ExitCode::os, "cannot open the pin {}: {}", path(kind, name),
-                    errno_text(errno));
-      if (!pinned)
+      if (!pinned) {
+        if (auto opened = check_opened(errno, path(kind, name)); !opened) return opened;
         return damaged(kind, name, fmt::format("it cannot be opened ({})", errno_text(errno)));
+      }
       if (kind_of(pinned) != kind_name(kind))
         return damaged(kind, name, fmt::format("it is no BPF {}", kind_name(kind)));
     }

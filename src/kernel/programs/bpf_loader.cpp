@@ -95,7 +95,7 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
 // object is loaded. Resizing libbpf's own inner map is no alternative: libbpf 1.5 crashes in
 // bpf_map__set_value_size() on one.
 Result<Fd> set_flight_ring_model(bpf_object* object, const BpfSizes& sizes) {
-  if (auto room = check_memory_room(memory_room(), sizes.flight_bytes); !room)
+  if (auto room = check_memory_limit(memory_room(), sizes.flight_bytes); !room)
     return fail(room.error().code,
                 "cannot make a flight ring of {} KiB: {}; choose a smaller flight.buffer_kb",
                 sizes.flight_bytes / 1024, room.error().message);

@@ -24,7 +24,7 @@ class FlightMemory {
   FlightMemory(const BpfObject& object, int rings_map, int layout_map);
 
   // Makes a ring that nobody finds yet; free() frees it. Fails with ExitCode::os, or as
-  // check_memory_room().
+  // Arena::allocate().
   Result<FlightRing> make(uint32_t bank, uint32_t cpu, size_t bytes) const;
   // The ring of an earlier daemon; `bytes` 0: of unknown size. Nothing if there is none. Fails with
   // ExitCode::os, or as Pins::damaged().

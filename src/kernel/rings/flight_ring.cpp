@@ -13,7 +13,6 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/files/cgroup_memory.h"
 
 namespace ktraced {
 namespace {
@@ -55,11 +54,6 @@ bool visit_newest_first(uint64_t reach, auto&& at, auto&& visit) {
 
 Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
   const size_t value_size = whole_size(bytes);
-  if (auto room = check_memory_room(memory_room(), value_size); !room)
-    return fail(room.error().code,
-                "cannot make a flight ring of {} KiB for CPU {}: {}; choose a smaller "
-                "flight.buffer_kb or fewer flight.banks",
-                bytes / 1024, cpu, room.error().message);
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, fmt::format("flight{}_{}", bank, cpu).c_str(),
                         sizeof(uint32_t), static_cast<uint32_t>(value_size), 1, &options));

@@ -19,8 +19,7 @@ namespace ktraced {
 // concurrent writes into account.
 class FlightRing {
  public:
-  // Makes or opens a ring in a map. Both fail with ExitCode::os, make() also as
-  // check_memory_room().
+  // Makes or opens a ring in a map. Both fail with ExitCode::os.
   static Result<FlightRing> make(uint32_t cpu, uint32_t bank, size_t bytes);
   static Result<FlightRing> open(Fd map, size_t bytes);
   // Opens a ring of unknown size in a map. Fails with ExitCode::os.

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/cgroup_memory.h"
 #include "kernel/programs/program_barrier.h"
 #include "kernel/rings/stream_rings.h"
 
@@ -34,8 +33,6 @@ class PlacesInMap : public StreamPlaces {
         pins_(pinned ? object.pins() : nullptr) {}
 
   Result<StreamRing> make(uint32_t cpu, size_t bytes) override {
-    if (auto room = check_memory_room(memory_room(), bytes); !room)
-      return no_ring(cpu, bytes, room.error());
     LIBBPF_OPTS(bpf_map_create_opts, options);
     Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, fmt::format("ktraced_cpu{}", cpu).c_str(), 0, 0,
                           static_cast<uint32_t>(bytes), &options));

@@ -17,7 +17,7 @@ class StreamPlaces {
  public:
   virtual ~StreamPlaces() = default;
 
-  // A new ring, which programs do not know yet. Fails with ExitCode::os, or as check_memory_room().
+  // A new ring, which programs do not know yet. Fails with ExitCode::os, or as Arena::allocate().
   virtual Result<StreamRing> make(uint32_t cpu, size_t bytes) = 0;
   // The ring that an earlier daemon has left there; nothing if there is none. Fails with
   // ExitCode::os, or as Pins::damaged().

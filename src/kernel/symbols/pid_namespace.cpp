@@ -115,12 +115,12 @@ void search_threads(const fs::path& proc, const NamespaceOf& members, PidSearch&
   for_each_proc_process(
       [&](uint32_t pid) {
         const auto process = read_nested(proc, pid);
-        if (!process || !members.has(*process)) return true;
+        if (!process || members.inner_id(*process) == 0) return true;
         const fs::path task = proc / std::to_string(pid) / "task";
         for_each_proc_process(
             [&](uint32_t tid) {
               const auto thread = read_nested(task, tid);
-              if (thread && search.looks_for(*thread)) search.add(*thread);
+              if (thread && search.looks_for(*thread) && members.has(*process)) search.add(*thread);
               return !search.complete();
             },
             task);
@@ -139,9 +139,10 @@ Result<> check_sees_kernel_pids() {
               "engines, hostPID of Kubernetes)");
 }
 
-bool in_nested_pid_namespace(uint32_t pid) {
+std::optional<bool> in_nested_pid_namespace(uint32_t pid) {
   const auto process = read_nested("/proc", pid);
-  return process && process->inner.size() > 1;
+  if (!process) return std::nullopt;
+  return process->inner.size() > 1;
 }
 
 Result<std::map<uint32_t, uint32_t>> kernel_pids(uint32_t client, const std::set<uint32_t>& ids,
@@ -165,8 +166,8 @@ Result<std::map<uint32_t, uint32_t>> kernel_pids(uint32_t client, const std::set
     if (!found.contains(id))
       return fail(ExitCode::usage,
                   "ktraced finds no process {} in the pid namespace of its client (process {} of "
-                  "the host): use the id that the process has on the host, from there, or select "
-                  "it otherwise, as by --cgroup",
+                  "the host), or may not see that it is there: use the id that the process has on "
+                  "the host, from there, or select it otherwise, as by --cgroup",
                   id, client);
   return found;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -15,9 +16,9 @@ namespace ktraced {
 // ids that it sees are not those that BPF programs see.
 [[nodiscard]] Result<> check_sees_kernel_pids();
 
-// True if a living process is in another pid namespace than the initial one, as far as /proc shows:
-// it knows other processes by ids that are not the kernel's.
-[[nodiscard]] bool in_nested_pid_namespace(uint32_t pid);
+// True if a process is in another pid namespace than the initial one: it knows other processes by
+// ids that are not the kernel's. Nothing if /proc does not show it, as when it has ended.
+[[nodiscard]] std::optional<bool> in_nested_pid_namespace(uint32_t pid);
 
 // The ids that processes or threads have in the directory `proc`, by those that they have in the
 // pid namespace of `client`, a process with its id in `proc`. Reads the files of all processes: not

@@ -62,8 +62,9 @@ TEST_F(CgroupMemory, IsUnknownWithoutALimit) {
 TEST_F(CgroupMemory, CountsCachedPagesAsFree) {
   limit("a", std::to_string(100 * kMib), 90 * kMib);
   write("a", "memory.stat",
-        "anon 1\nfile 70000000\ninactive_file 20971520\nactive_file 10485760\nshmem 1\n");
-  EXPECT_EQ(memory_room(point, "/a").value().left, 40 * kMib);
+        "anon 1\nfile 70000000\ninactive_file 20971520\nactive_file 10485760\n"
+        "slab_reclaimable 1048576\nshmem 1\n");
+  EXPECT_EQ(memory_room(point, "/a").value().left, 41 * kMib);
   limit("a", std::to_string(100 * kMib), kMib);  // the files are not read at one moment
   EXPECT_EQ(memory_room(point, "/a").value().left, 100 * kMib);
 }
@@ -81,13 +82,27 @@ TEST_F(CgroupMemory, RefusesWhatExceedsItWithTheNumbersAndTheRemedy) {
   EXPECT_TRUE(check_memory_room(room, 40 * kMib));
   const auto refused = check_memory_room(room, 41 * kMib);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ExitCode::unavailable);
+  EXPECT_EQ(refused.error().code, ExitCode::os) << "a later start may find more";
   EXPECT_EQ(refused.error().message,
             "the memory limit of 100 MiB of the control group /sys/fs/cgroup/x leaves 40 MiB for "
-            "rings (MemoryMax= of a service raises it)");
-  EXPECT_THAT(
-      check_memory_room(MemoryRoom{.group = "/x", .limit = kMib, .left = kMib}, 1).error().message,
-      HasSubstr("leaves 0 MiB"));
+            "rings now (MemoryMax= of a service raises it)");
+  EXPECT_THAT(check_memory_room(MemoryRoom{.group = "/x", .limit = 20 * kMib, .left = kMib}, 1)
+                  .error()
+                  .message,
+              HasSubstr("leaves 0 MiB"));
+}
+
+TEST_F(CgroupMemory, RefusesForEverWhatExceedsTheWholeLimit) {
+  const MemoryRoom room{.group = "/x", .limit = 100 * kMib, .left = 90 * kMib};
+  EXPECT_TRUE(check_memory_limit(room, 92 * kMib));
+  for (const auto& check : {check_memory_limit, check_memory_room}) {
+    const auto refused = check(room, 93 * kMib);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ExitCode::unavailable);
+    EXPECT_EQ(refused.error().message,
+              "the memory limit of 100 MiB of the control group /x is too low for it (MemoryMax= "
+              "of a service raises it)");
+  }
 }
 
 }  // namespace
