@@ -16,7 +16,7 @@ class Daemon(Process):
 
     def __init__(self, build, work, config, base=None):
         self.work = pathlib.Path(work)
-        self.socket, self.pins = self.work / "control.sock", BPFFS / f"ktraced-bench-{os.getpid()}"
+        self.socket, self.pins = self.work / "control.sock", BPFFS / f"ktraced-bench-{os.getpid()}-{self.work.name}"
         self.config, self.build = self.work / "ktraced.json", pathlib.Path(build)
         parts = self.work / "ktraced.conf.d"
         parts.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,9 @@ import subprocess
 import time
 
 from harness.daemon import Daemon
+from harness.ftrace import TraceInstance
 from harness.hooks import ALL_EVENTS, ALL_HOOKS
-from harness.host import ROOT, TRACEFS, MeasurementError
+from harness.host import ROOT, MeasurementError
 from harness.process import Process
 
 
@@ -128,29 +129,14 @@ class Stream(Ktraced):
 class Ftrace(Tracing):
     """The kernel's own trace of the same events, overwriting, with buffers as large as ktraced's: in an instance of its own."""
 
-    name, buffer_kb = "ftrace", 8192
+    name = "ftrace"
 
     def start(self):
-        self.instance = TRACEFS / "instances/ktraced-bench"
-        self.instance.mkdir()
-        self.callback(self.instance.rmdir)
-        self.write("buffer_size_kb", self.buffer_kb)
-        self.write("options/overwrite", 1)
-        self.callback(self.write, "events/enable", 0)
-        for hook in ALL_HOOKS:
-            self.write(f"events/{hook}/enable", 1)
-
-    def write(self, name, value):
-        (self.instance / name).write_text(str(value), encoding="ascii")
+        self.instance = self.enter_context(TraceInstance(buffer_kb=8192))
+        self.instance.enable(ALL_HOOKS)
 
     def counts(self):
-        sums = {"entries": 0, "overrun": 0, "commit overrun": 0, "dropped events": 0}
-        for file in self.instance.glob("per_cpu/cpu*/stats"):
-            for line in file.read_text(encoding="ascii").splitlines():
-                name, _, value = line.partition(": ")
-                if name in sums:
-                    sums[name] += int(value)
-        return Counts(sums["entries"] + sums["overrun"], sums["commit overrun"] + sums["dropped events"])
+        return Counts(*self.instance.counts())
 
 
 def attached_hooks(prefix):
