@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from growing import curves, machines  # noqa: E402
 from harness import host, results, svg  # noqa: E402
+from hits import cases, rounds, table as hits_table  # noqa: E402
 import skipped_table  # noqa: E402
 from programs import perf_data, runner, table  # noqa: E402
 
@@ -93,6 +94,110 @@ class WholePrograms(unittest.TestCase):
         done = subprocess.run([HERE / "whole", "--work", "dbench,nonsense"], check=False, capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("nonsense is not one of dbench", done.stderr)
+
+
+def hit_figures(**turn_ns):
+    return {"turns": 1000, "hits": 2.0, "rounds": 50, "turn_ns": {"nothing": 100, "empty": 220, "clock": 300, **turn_ns}}
+
+
+class FakeWorker:
+    """Answers stretches with these ns of a turn, by program; each turn has two records."""
+
+    work, hooks = "w", ("group/event",)
+
+    def __init__(self, records=2, **turn_ns):
+        self.records, self.turn_ns, self.asked = records, turn_ns, []
+
+    def stretch(self, program, turns):
+        self.asked.append(program)
+        return round(self.turn_ns[program] * turns), self.records * turns
+
+
+class FakeCase:
+    name, program = "flight", "nothing"
+
+    def __init__(self, seen=0):
+        self.turns, self.hits = [], seen
+
+    def turn(self, on):
+        self.turns.append(on)
+
+    def seen(self):
+        return self.hits
+
+
+class Hits(unittest.TestCase):
+    def cases_of(self, **turn_ns):
+        return hits_table.evaluated(hit_figures(**turn_ns))["cases"]
+
+    def test_cost_of_a_hit_is_above_the_untraced_turn_and_compared_with_the_floor(self):
+        found = self.cases_of(ftrace=500)
+        self.assertEqual((found["empty"]["ns"], found["clock"]["ns"], found["ftrace"]["ns"]), (60, 100, 200))
+        self.assertEqual((found["clock"]["of_floor"], found["ftrace"]["of_floor"]), (1, 2))
+
+    def test_aims_are_met_up_to_their_limit(self):
+        met = self.cases_of(rejected=260, flight=370, stream=420)
+        self.assertEqual([round(met[case]["aim"]["ns"], 6) for case in ("rejected", "flight", "stream")], [80, 135, 160])
+        self.assertTrue(all(met[case]["aim"]["met"] for case in ("rejected", "flight", "stream")))
+        missed = self.cases_of(rejected=262, flight=372, stream=422)
+        self.assertFalse(any(missed[case]["aim"]["met"] for case in ("rejected", "flight", "stream")))
+        self.assertNotIn("aim", missed["clock"])
+
+    def test_table_has_costs_ratios_and_aims(self):
+        text = hits_table.document({**MACHINE, "measured_cpu": 1}, {"getppid": hit_figures(flight=350, stream=500)})
+        self.assertIn("Linux 6.18.44, 2 CPUs (AMD EPYC); measured on CPU 1.", text)
+        self.assertIn("| clock (floor) | 100 | 1.00 |  |  |", text)
+        self.assertIn("| flight | 125 | 1.25 | 1.35 x floor = 135 | met |", text)
+        self.assertIn("| stream | 200 | 2.00 | 1.6 x floor = 160 | missed |", text)
+        self.assertNotIn("| nothing |", text)
+
+    def test_json_has_what_was_measured_and_what_follows(self):
+        found = hits_table.as_json(MACHINE, {"getppid": hit_figures(flight=350)})
+        self.assertEqual(json.loads(json.dumps(found)), found)
+        self.assertEqual(found["works"]["getppid"]["turn_ns"]["flight"], 350)
+        self.assertEqual(found["works"]["getppid"]["cases"]["flight"]["ns"], 125)
+
+    def test_floor_that_was_not_measurable_has_no_ratios(self):
+        self.assertIsNone(self.cases_of(clock=100)["empty"]["of_floor"])
+
+    def test_floor_is_always_measured_and_calls_only_with_calls(self):
+        self.assertEqual(cases.names_for("getppid", ["completed"]), ["nothing", "empty", "clock", "completed"])
+        self.assertEqual(cases.names_for("procfile", ["completed", "ftrace"]), ["nothing", "empty", "clock", "ftrace"])
+
+    def test_turns_fill_the_stretch(self):
+        self.assertEqual(rounds.turns_of(FakeWorker(nothing=123), 5), 41000)
+        self.assertEqual(rounds.turns_of(FakeWorker(nothing=1e9), 5), 1)
+
+    def test_hits_are_counted_as_records(self):
+        self.assertEqual(rounds.hits_of_a_turn(FakeWorker(ringbuf=1), 1000), 2.0)
+        with self.assertRaisesRegex(host.MeasurementError, "no hits of group/event"):
+            rounds.hits_of_a_turn(FakeWorker(records=0, ringbuf=1), 1000)
+
+    def test_case_is_on_during_its_stretch_only(self):
+        case, worker = FakeCase(), FakeWorker(nothing=7)
+        self.assertEqual(rounds.ns_of_a_turn(worker, case, 1000), 7)
+        self.assertEqual((case.turns, worker.asked), ([True, False], ["nothing"]))
+
+    def test_case_is_turned_off_when_its_stretch_fails(self):
+        case = FakeCase()
+        self.assertRaises(KeyError, rounds.ns_of_a_turn, FakeWorker(), case, 1000)
+        self.assertEqual(case.turns, [True, False])
+
+    def test_case_that_has_seen_too_few_hits_is_an_error(self):
+        cases.check_seen(FakeCase(seen=1010), 10, 1000)
+        cases.check_seen(FakeCase(seen=None), None, 1000)
+        with self.assertRaisesRegex(host.MeasurementError, "flight has seen 500 of 1,000 hits"):
+            cases.check_seen(FakeCase(seen=510), 10, 1000)
+
+    def test_events_of_a_daemon_are_those_of_the_hooks(self):
+        hooks = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit", "kmem/kfree")
+        flight = cases.Flight("flight", pathlib.Path("build"), pathlib.Path("work"), hooks)
+        self.assertEqual(flight.events(), {"syscalls": ["sys_enter", "sys_exit"], "kmem": ["kfree"]})
+
+    def test_unknown_names_are_refused(self):
+        done = subprocess.run([HERE / "floor", "--case", "flight,nonsense"], check=False, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nonsense is not one of rejected, flight", done.stderr)
 
 
 class PerfData(unittest.TestCase):

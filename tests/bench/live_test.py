@@ -58,6 +58,35 @@ class Whole(unittest.TestCase):
         self.assertEqual(left_behind(), self.before)
 
 
+class Floor(unittest.TestCase):
+    COMMAND = [HERE / "floor", "--build", BUILD, "--stretch-ms", "1"]
+
+    def setUp(self):
+        self.before = left_behind()
+
+    def test_measures_hits_under_every_kind_of_tracing(self):
+        done = subprocess.run([*self.COMMAND, "--rounds", "2", "--work", "getppid,procfile", "--json"], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        works = json.loads(done.stdout)["works"]
+        self.assertEqual(works["getppid"]["hits"], 2)
+        self.assertGreater(works["procfile"]["hits"], 4)
+        every = {"empty", "clock", "rejected", "flight", "stream", "completed", "ringbuf", "ftrace"}
+        self.assertEqual(set(works["getppid"]["cases"]), every)
+        self.assertEqual(set(works["procfile"]["cases"]), every - {"completed"})
+        self.assertTrue(all(ns > 0 for ns in works["getppid"]["turn_ns"].values()))
+        self.assertEqual(left_behind(), self.before)
+
+    def test_cleans_up_when_it_is_ended(self):
+        process = subprocess.Popen([*self.COMMAND, "--rounds", "100000", "--case", "flight,ftrace"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.assertIn("100000 rounds", process.stderr.readline())  # everything is prepared
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("interrupted", process.communicate()[1])
+        self.assertEqual(left_behind(), self.before)
+
+
 class Growth(unittest.TestCase):
     def test_measures_traces_and_draws_them(self):
         before = left_behind()

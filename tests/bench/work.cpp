@@ -5,6 +5,7 @@
 //   bench_work hold --empty TRACEPOINT,…
 //   bench_work threads COUNT
 //   bench_work compete getppid|files TASKS SECONDS
+//   bench_work serve getppid|pingpong|procfile|read CPU TRACEPOINT,…
 //
 // It prints the cycles of the time stamp counter for one turn: the median of several long
 // stretches, with pauses in between. So it includes regular work of the kernel (ticks, RCU), and
@@ -15,7 +16,11 @@
 // work: that is the cost of the hooks alone. `hold` does no work: it prints "ready" and keeps them
 // attached until it is ended. `threads` prints "ready" when that many threads sleep, until it is
 // ended. `compete` repeats the work in several processes on CPU 0, and prints nothing.
-#include <bpf/bpf.h>
+//
+// `serve` times single stretches on one CPU. It reads lines "PROGRAM TURNS" until standard input
+// ends. For each it attaches the program (nothing, empty, clock or ringbuf: see hook_programs.h),
+// does a tenth of the turns for the caches, times the turns, detaches the program, and prints
+// "NANOSECONDS RECORDS": RECORDS are those of ringbuf, of all CPUs and of the timed turns only.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -31,18 +36,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <iostream>
+#include <map>
 #include <string>
 #include <vector>
+
+#include "hook_programs.h"
 
 namespace {
 
 constexpr size_t kStretches = 11;
 constexpr unsigned kPauseUs = 200'000;
-
-[[noreturn]] void give_up(const std::string& what) {
-  std::perror(("bench_work: " + what).c_str());
-  std::exit(1);
-}
 
 // A kind of work: runs the given number of turns.
 struct Work {
@@ -138,20 +142,9 @@ Work work_called(const std::string& name) {
 }
 
 // Attached as long as the process lives.
-void attach_empty_program(const std::string& tracepoint) {
-  const std::array<bpf_insn, 2> nothing{{
-      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-      {.code = BPF_JMP | BPF_EXIT},
-  }};
-  const int program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL", nothing.data(),
-                                    nothing.size(), nullptr);
-  if (program < 0) give_up("an empty BPF program");
-  if (bpf_raw_tracepoint_open(tracepoint.c_str(), program) < 0) give_up(tracepoint);
-}
-
-void attach_empty_programs(std::string list) {
-  for (char* name = std::strtok(list.data(), ","); name; name = std::strtok(nullptr, ","))
-    attach_empty_program(name);
+void attach_empty_programs(const std::string& tracepoints) {
+  static HookPrograms programs(HookProgram::empty, tracepoints, nullptr);
+  programs.attach();
 }
 
 double cycles_of_a_turn(const Work& work) {
@@ -174,17 +167,24 @@ void wait_a_little(unsigned& random) {
   for (unsigned i = random >> 27; i != 0; --i) asm volatile("");
 }
 
-double seconds_now() {
+uint64_t nanoseconds_now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+double seconds_now() { return static_cast<double>(nanoseconds_now()) / 1e9; }
+
+void stay_on_cpu(unsigned cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (sched_setaffinity(0, sizeof(one), &one) != 0)
+    give_up("cannot stay on CPU " + std::to_string(cpu));
 }
 
 [[noreturn]] void repeat_until(const Work& work, unsigned random, double end) {
-  cpu_set_t first;
-  CPU_ZERO(&first);
-  CPU_SET(0, &first);
-  if (sched_setaffinity(0, sizeof(first), &first) != 0) give_up("CPU 0");
+  stay_on_cpu(0);
   while (seconds_now() < end) {
     for (unsigned i = 0; i < work.turns / 100; ++i) {
       work.run(1);
@@ -205,6 +205,31 @@ int compete(const Work& work, unsigned tasks, int seconds) {
   int status = 0;
   while (wait(&status) > 0) failed |= status;
   return failed != 0 ? 1 : 0;
+}
+
+// Times the stretches that standard input asks for, until it ends.
+int serve(const Work& work, unsigned cpu, const std::string& tracepoints) {
+  stay_on_cpu(cpu);
+  RecordRing ring;
+  std::map<HookProgram, HookPrograms> all_programs;
+  std::string name;
+  unsigned turns = 0;
+  while (std::cin >> name >> turns) {
+    const HookProgram program = hook_program_called(name);
+    HookPrograms& programs =
+        all_programs.try_emplace(program, program, tracepoints, &ring).first->second;
+    programs.attach();
+    work.run(turns / 10);
+    ring.discard();
+    const uint64_t records = ring.records();
+    const uint64_t begin = nanoseconds_now();
+    work.run(turns);
+    const uint64_t end = nanoseconds_now();
+    const uint64_t new_records = ring.records() - records;
+    programs.detach();
+    std::cout << end - begin << ' ' << new_records << std::endl;
+  }
+  return 0;
 }
 
 [[noreturn]] void stay_ready() {
@@ -244,6 +269,9 @@ int main(int argc, char** argv) {
   if (argc == 5 && !std::strcmp(argv[1], "compete"))
     return compete(work_called(argv[2]), static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)),
                    std::atoi(argv[4]));
+  if (argc == 5 && !std::strcmp(argv[1], "serve"))
+    return serve(work_called(argv[2]), static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)),
+                 argv[4]);
   const Work work = work_called(argc > 1 ? argv[1] : "");
   if (argc == 4 && !std::strcmp(argv[2], "--empty")) attach_empty_programs(argv[3]);
   std::printf("%.0f\n", cycles_of_a_turn(work));
