@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-// libfmt has it. Its own header says so from version 10 on.
-#if FMT_VERSION < 100000 && !defined(FMT_HEADER_ONLY)
+// libfmt has it, by the name that GCC gives it. Its own header says so from version 10 on.
+#if FMT_VERSION < 100000 && !defined(FMT_HEADER_ONLY) && !defined(__clang__)
 extern template void fmt::detail::vformat_to(buffer<char>&, string_view,
                                              basic_format_args<FMT_BUFFER_CONTEXT(char)>,
                                              locale_ref);

@@ -63,7 +63,7 @@ class Session {
     require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) == 0,
             "there are sockets");
     client_ = Fd(pair[0]);
-    connection_.emplace(Fd(pair[1]), handler_, limits_);
+    connection_.emplace(Fd(pair[1]), std::nullopt, handler_, limits_);
     require(connection_->start(loop_, [this] { connection_.reset(); }).has_value(), "it starts");
   }
 
