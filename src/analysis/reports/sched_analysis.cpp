@@ -109,6 +109,7 @@ void SchedAnalysis::store(const Slice& slice, Cpu& cpu) {
   }
   cpu.slices.push_back(slice);
   ++stored_;
+  looks_left_ += kLooks;
 }
 
 // Evicts the runs that ended before every wait that goes on. This looks at all waiting threads, so
@@ -223,12 +224,17 @@ void SchedAnalysis::note_long(SchedDelay delay, const NameTable& names) {
 }
 
 std::map<uint32_t, uint64_t> SchedAnalysis::ran_on(uint32_t cpu, uint64_t begin_ns,
-                                                   uint64_t end_ns) const {
+                                                   uint64_t end_ns) {
   std::map<uint32_t, uint64_t> shares;
   const auto state = state_.find(cpu);
   if (state == state_.end()) return shares;
+  size_t looks = 0;
   for (const Slice& slice : state->second.slices | std::views::reverse) {
     if (slice.end <= begin_ns) break;
+    if (++looks > kLooks) {
+      if (looks_left_ == 0) break;
+      --looks_left_;
+    }
     const uint64_t share = between(std::max(slice.begin, begin_ns), std::min(slice.end, end_ns));
     if (share != 0) shares[slice.tid] += share;
   }
@@ -237,7 +243,7 @@ std::map<uint32_t, uint64_t> SchedAnalysis::ran_on(uint32_t cpu, uint64_t begin_
 
 // Finds the thread that ran on that CPU for most of the waiting time. Runs that are no longer
 // stored, or that a filter rejected, may belong to other threads.
-void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) const {
+void SchedAnalysis::name_instead(SchedDelay& delay, const NameTable& names) {
   const uint64_t end = delay.woken_ns + delay.ns;
   const auto shares = ran_on(delay.cpu, delay.woken_ns, end);
   const auto most = std::ranges::max_element(

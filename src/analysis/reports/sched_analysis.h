@@ -121,11 +121,13 @@ class SchedAnalysis : public Analysis, public RunSink {
   // is in the trace.
   void add_sink(WaitSink& sink) { sinks_.push_back(&sink); }
   // How long each thread is known to have run on a CPU between two times, by thread id. Call
-  // it when a wait from `begin_ns` to `end_ns` ends: earlier runs may be evicted. If there are
+  // it when a wait from `begin_ns` to `end_ns` ends: earlier runs may be evicted. Looks at some 64
+  // runs for each that was stored, so that many long waits take no longer than linear time; beyond
+  // that it knows only the newest runs. If there are
   // too many runs since the first wait that goes on, the earlier half of those of the CPU that has
   // most is evicted too.
   [[nodiscard]] std::map<uint32_t, uint64_t> ran_on(uint32_t cpu, uint64_t begin_ns,
-                                                    uint64_t end_ns) const;
+                                                    uint64_t end_ns);
   // For further sinks of the runs. Gets its events from this, which handles an event only after the
   // runs that end with it.
   [[nodiscard]] RunTracker& runs() { return runs_; }
@@ -161,6 +163,7 @@ class SchedAnalysis : public Analysis, public RunSink {
     uint64_t begin = 0, end = 0;
   };
   static constexpr size_t kFewSlices = 64;  // of a CPU
+  static constexpr size_t kLooks = 64;      // that a call of ran_on() has, and each run adds
   struct Cpu {
     SchedCpu* sums = nullptr;         // in cpus_
     std::optional<uint32_t> tid;      // the running thread, if known
@@ -180,7 +183,7 @@ class SchedAnalysis : public Analysis, public RunSink {
   std::optional<Waiting> end_of_wait(uint32_t tid);
   void end_wait(const Waiting& waiting, const Switch& what, SchedRow& row);
   void note_long(SchedDelay delay, const NameTable& names);
-  void name_instead(SchedDelay& delay, const NameTable& names) const;
+  void name_instead(SchedDelay& delay, const NameTable& names);
   uint32_t row_of(uint32_t tid, uint64_t ts, const TaskName* task);
   SchedRow& selected_row(uint32_t index);
   [[nodiscard]] bool runs(uint32_t tid) const;
@@ -189,7 +192,8 @@ class SchedAnalysis : public Analysis, public RunSink {
   std::vector<WaitSink*> sinks_;
   size_t max_waiting_;
   size_t max_stored_;
-  size_t stored_ = 0;  // slices of all CPUs
+  size_t stored_ = 0;        // slices of all CPUs
+  uint64_t looks_left_ = 0;  // at slices, for ran_on()
   std::vector<Source> sources_;
   std::optional<TraceConfig> config_;
   Identities threads_{kMaxRows};

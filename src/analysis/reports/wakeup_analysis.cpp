@@ -152,7 +152,7 @@ void WakeupAnalysis::count_pair(uint32_t waker, const WaitInterval& interval, ui
     pair.comm = interval.task->comm();
 }
 
-// What ran on the CPU of a wait, the longest first.
+// What ran longest on the CPU of a wait; empty: unknown. Adds all that ran there to the sums.
 std::vector<InsteadRow> WakeupAnalysis::count_instead(const WaitInterval& interval) {
   std::vector<InsteadRow> rows;
   uint64_t known = 0;
@@ -171,6 +171,7 @@ std::vector<InsteadRow> WakeupAnalysis::count_instead(const WaitInterval& interv
   const uint64_t ns = interval.end_ns - interval.begin_ns;
   unknown_ns_ += ns - std::min(ns, known);
   std::ranges::stable_sort(rows, std::greater(), &InsteadRow::ns);
+  rows.resize(std::min<size_t>(rows.size(), 1));
   return rows;
 }
 

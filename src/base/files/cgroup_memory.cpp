@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -94,6 +95,24 @@ std::optional<MemoryRoom> room_in(const CgroupMount& mount, const fs::path& grou
   return memory_room(mount.point, outside ? fs::path() : below);
 }
 
+// A mount that is looked for until it is found, because that means to read all mounts of the
+// machine. Thread-safe.
+class MountOnce {
+ public:
+  explicit MountOnce(Result<CgroupMount> (*find)()) : find_(find) {}
+  std::optional<CgroupMount> get() {
+    std::lock_guard lock(mutex_);
+    if (!mount_)
+      if (auto found = find_()) mount_ = std::move(*found);
+    return mount_;
+  }
+
+ private:
+  std::mutex mutex_;
+  Result<CgroupMount> (*find_)();
+  std::optional<CgroupMount> mount_;  // guarded by mutex_
+};
+
 }  // namespace
 
 std::optional<MemoryRoom> memory_room(const fs::path& mount_point, const fs::path& group) {
@@ -106,18 +125,16 @@ std::optional<MemoryRoom> memory_room(const fs::path& mount_point, const fs::pat
   }
 }
 
-// A process that is moved to another group keeps the place of its first one here: finding it means
-// to read all mounts of the machine.
 std::optional<MemoryRoom> memory_room() {
-  struct Place {
-    Result<CgroupMount> mount;
-    std::optional<fs::path> group;
-  };
-  static const std::array<Place, 2> places = {Place{cgroup2_mount(), own_group("")},
-                                              Place{memory_cgroup_mount(), own_group("memory")}};
   std::optional<MemoryRoom> least;
-  for (const auto& [mount, group] : places)
-    if (mount && group) keep_smaller(least, room_in(*mount, *group));
+  const auto add = [&](MountOnce& place, std::string_view controllers) {
+    const auto group = own_group(controllers);
+    if (!group) return;
+    if (const auto mount = place.get()) keep_smaller(least, room_in(*mount, *group));
+  };
+  static MountOnce unified(cgroup2_mount), memory(memory_cgroup_mount);
+  add(unified, "");
+  add(memory, "memory");
   return least;
 }
 

@@ -3,7 +3,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -209,12 +211,15 @@ Result<> check_filter_pids(const json& params, const Peer& peer) {
   const auto filter = params.find("filter");
   if (*translated || filter == params.end() || !names_processes(*filter)) return {};
   const auto nested = in_nested_pid_namespace(static_cast<uint32_t>(peer.pid));
-  if (!nested)
-    return fail(ExitCode::usage,
-                "the filter has ids of processes, but the client, process {}, cannot be seen in "
-                "/proc, so nobody knows its pid namespace: a client waits for its answer",
-                peer.pid);
-  if (!*nested) return {};
+  // A process that lives and is not seen is hidden (hidepid= of /proc): it counts as one of the
+  // host.
+  if (!nested && ::kill(peer.pid, 0) != 0 && errno == ESRCH)
+    return fail(
+        ExitCode::usage,
+        "the filter has ids of processes, but the client, process {}, has ended, so its pid "
+        "namespace is unknown: wait for the answer",
+        peer.pid);
+  if (!nested.value_or(false)) return {};
   return fail(ExitCode::usage,
               "process {} is in another pid namespace than the host, so ids in its filter would "
               "select other processes: translate them by 'pids.resolve' and set 'kernel_pids'",
