@@ -126,6 +126,22 @@ void expect_same(const BothTraces& both) {
         << listed(not_ours);
 }
 
+TEST(TraceLines, AreJoinedWhereANewlineInANameHasBrokenThem) {
+  const auto lines = trace_lines(
+      "          one-7     [001] d..2.     1.000001: sched_switch: prev_comm=one prev_pid=7 "
+      "prev_state=R ==> next_comm=tab\tline\n next_pid=8 next_prio=120\n"
+      "    tab\tline\n-8     [001] d..2.     1.000002: sched_switch: prev_comm=tab\tline\n "
+      "prev_pid=8 prev_state=S ==> next_comm=one next_pid=7 next_prio=120\n");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].text,
+            "prev_comm=one prev_pid=7 prev_state=R ==> next_comm=tab\tline next_pid=8 "
+            "next_prio=120");
+  EXPECT_EQ(lines[1].tid, 8);
+  EXPECT_EQ(lines[1].text,
+            "prev_comm=tab\tline prev_pid=8 prev_state=S ==> next_comm=one next_pid=7 "
+            "next_prio=120");
+}
+
 TEST(KernelTrace, AgreesOnAllocations) {
   BothTraces both = both_traces("kmem", Traced::the_program, {"kmem", "50"});
   // Values that the records do not contain.

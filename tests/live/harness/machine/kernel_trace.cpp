@@ -72,11 +72,15 @@ void keep_common_fields(std::vector<TraceLine>& lines, const std::vector<TraceLi
 std::vector<TraceLine> trace_lines(std::string_view text) {
   static const std::regex form(
       R"(^.*-(\d+) +(?:\([- \d]+\) +)?\[\d+\] .{4,6} +(\d+)\.(\d{6}): (\S+): ?(.*)$)");
+  static const std::regex rest_of_fields("^.{0,15} [a-z_]+=");
   std::vector<TraceLine> lines;
   std::istringstream in{std::string(text)};
   for (std::string line; std::getline(in, line);) {
     std::smatch match;
-    if (!std::regex_match(line, match, form)) continue;
+    if (!std::regex_match(line, match, form)) {
+      if (!lines.empty() && std::regex_search(line, rest_of_fields)) lines.back().text += line;
+      continue;
+    }
     TraceLine& read = lines.emplace_back();
     read.us = std::stoull(match[2]) * 1'000'000 + std::stoull(match[3]);
     read.tid = std::stoi(match[1]);

@@ -31,7 +31,9 @@ struct TraceLine {
   }
 };
 
-// The lines of the text that are events; comments and others are skipped.
+// The lines of the text that are events; comments and others are skipped. The kernel prints names
+// of threads as they are: the parts of an event that a newline in a name has broken are joined
+// again.
 [[nodiscard]] std::vector<TraceLine> trace_lines(std::string_view text);
 
 // Removes fields ("name=value") that no line of the same event in `others` has: older kernels print
