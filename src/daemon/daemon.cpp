@@ -229,16 +229,25 @@ void Daemon::reload(OnReloaded on_reloaded) {
                 make_flight(config, [this, then, token, config, kept,
                                      probes](Result<std::optional<NewFlight>> flight) {
                   if (!flight) return then(propagate(flight));
-                  const auto changed =
-                      as_result([&] { return apply_config(config, std::move(*flight)); });
-                  tracer_->parts().attacher.when_attached(
-                      [then, token, changed, kept, probes](const Result<>& attached) {
-                        if (!attached) return then(std::unexpected(attached.error()));
-                        then(changed);
-                      });
+                  finish_reload(
+                      config, std::move(*flight),
+                      [then, token, kept, probes](const auto& changed) { then(changed); });
                 });
               });
         });
+  });
+}
+
+// The old filters stay until everything that the new ones need is attached.
+void Daemon::finish_reload(const Config& config, std::optional<NewFlight> flight, OnReloaded then) {
+  const auto made = std::make_shared<std::optional<NewFlight>>(std::move(flight));
+  tracer_->prepare_filters(config, [this, config, made, then](const Result<>& prepared) {
+    if (!prepared) return then(std::unexpected(prepared.error()));
+    const auto changed = as_result([&] { return apply_config(config, std::move(*made)); });
+    tracer_->parts().attacher.when_attached([then, changed](const Result<>& attached) {
+      if (!attached) return then(std::unexpected(attached.error()));
+      then(changed);
+    });
   });
 }
 

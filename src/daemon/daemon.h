@@ -70,6 +70,7 @@ class Daemon {
   // they do not change.
   using OnFlight = std::function<void(Result<std::optional<NewFlight>> flight)>;
   void make_flight(const Config& config, OnFlight then);
+  void finish_reload(const Config& config, std::optional<NewFlight> flight, OnReloaded then);
   Result<std::vector<std::string>> apply_config(Config config, std::optional<NewFlight> flight);
   void note_modules(const KernelChanges& changes);
   void shut_down();

@@ -95,6 +95,12 @@ void Reconciler::reconcile() {
   if (p_.attacher.running()) note_config();
 }
 
+void Reconciler::prepare(const TaskTracking::Tracked& tracked, ProgramAttacher::OnAttached then) {
+  if (!tracked.any()) return then({});
+  if (tracked.names) p_.tracking.begin();
+  p_.attacher.prepare(p_.tracking.preparation(tracked), std::move(then));
+}
+
 // A session that moves records no calls until the programs that run now have ended, or a call would
 // be recorded in both places, and until its programs are attached.
 void Reconciler::move_calls() {

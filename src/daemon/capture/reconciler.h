@@ -59,6 +59,10 @@ class Reconciler final : public ConfigApplier {
   // The trace config of a session; of the recorder, if the session does not exist. Thread-safe.
   [[nodiscard]] SharedConfig config_of(uint32_t session) const;
 
+  // Attaches what filters need, before they are set, in slices; then calls back, perhaps at once.
+  // Until `then` returns, nothing of it is detached. Fails as ProgramAttacher::prepare().
+  void prepare(const TaskTracking::Tracked& tracked, ProgramAttacher::OnAttached then);
+
   // To be called when the attacher has finished.
   void note_attached();
   // Takes all events from sessions that are paused now, at once, and leaves the programs attached.

@@ -164,7 +164,6 @@ Result<> SessionControl::apply_filter(uint32_t tasks_of, uint32_t syscalls_of,
                                       const FilterSettings& settings) {
   if (auto applied = p_.filters.apply(tasks_of, settings); !applied) return applied;
   p_.filters.select_syscalls(syscalls_of, syscall_numbers(settings.syscall));
-  p_.attach_followers();
   return {};
 }
 

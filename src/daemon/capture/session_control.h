@@ -48,12 +48,10 @@ class SessionControl {
     Filters& filters;
     Rings& rings;
     ConfigApplier& applier;
-    // Attaches the programs that follow processes, if a filter needs them.
-    std::function<void()> attach_followers;
   };
   using Publish = SessionStream::Publish;
 
-  explicit SessionControl(Parts parts) : p_(std::move(parts)) {}
+  explicit SessionControl(const Parts& parts) : p_(parts) {}
 
   // Called once, before the first session is opened. `uuid`: of the packets.
   void start(std::unique_ptr<Drain> drain, const Uuid& uuid, Publish publish_output);
@@ -69,15 +67,18 @@ class SessionControl {
   // An open session of a client. It ends with the last copy.
   using Open = std::shared_ptr<const Session>;
   // Opens a session with stream rings of its own; nothing is read from them before the first
-  // Drain::request_batch(). Starts to attach its programs. Fails as SessionSet::add(),
+  // Drain::request_batch(). Starts to attach its programs; what its filter needs must have been
+  // attached before, see Reconciler::prepare(). Fails as SessionSet::add(),
   // Filters::apply(), or with ExitCode::unavailable when there is no room for its rings.
   Result<Open> open(const SessionRequest& request, const std::function<Publish(uint32_t)>& publish);
 
-  // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. Fails
-  // as Filters::apply(). A session that is confined to the processes of its owner stays so.
+  // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. What
+  // the filter needs must have been attached before, see Reconciler::prepare(): otherwise children
+  // that are born meanwhile are not followed. Fails as Filters::apply(). A session that is confined
+  // to the processes of its owner stays so.
   Result<> set_filter(Session& session, const FilterSettings& settings);
-  // Sets these, without reconciling, or changes nothing. Fails as Filters::apply(); the message of
-  // a bad value begins with its key in the configuration.
+  // Sets these, without reconciling, or changes nothing. Needs and fails as set_filter(); the
+  // message of a bad value begins with its key in the configuration.
   Result<> set_filters(const ConfiguredFilters& filters);
   // Pauses or resumes a session: while paused it records nothing.
   void set_paused(Session& session, bool paused);

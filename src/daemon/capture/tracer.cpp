@@ -42,6 +42,14 @@ ConfiguredFilters filters_of(const Config& config) {
   return filters;
 }
 
+TaskTracking::Tracked tracked_for(const Config& config) {
+  const ConfiguredFilters filters = filters_of(config);
+  TaskTracking::Tracked tracked;
+  tracked.add(filters.recorder.tasks());
+  if (filters.output && filters.output->tasks) tracked.add(*filters.output->tasks);
+  return tracked;
+}
+
 // The file is left out if it is the one that is read without `--config`.
 std::string cleanup_command(const std::filesystem::path& file) {
   if (file.empty() || file == kDefaultConfigFile) return "ktraced --cleanup";
@@ -112,7 +120,8 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       attacher_(attach_functions(object_, catalog_, calls_, catchers_,
                                  [this](const std::string& event) { probes_.try_attach(event); }),
                 {.changed = [this] { tracking_.check_if_attached(); },
-                 .finished = [this] { reconciler_.note_attached(); }},
+                 .finished = [this] { reconciler_.note_attached(); },
+                 .reconcile = [this] { reconciler_.reconcile(); }},
                 availability_),
       reconciler_({.object = object_,
                    .availability = availability_,
@@ -141,12 +150,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                 .accounts = accounts_,
                 .filters = filters_,
                 .rings = rings_,
-                .applier = reconciler_,
-                .attach_followers =
-                    [this] {
-                      if (filters_.following() || filters_.by_cgroup() != 0)
-                        tracking_.attach_now(attacher_);
-                    }}),
+                .applier = reconciler_}),
       status_(catalog_, availability_, sessions_, calls_, accounts_, rings_, control_),
       probe_lookup_(catalog_, probes_),
       parts_{.features = features_,
@@ -192,6 +196,8 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
   if (auto started = start_stream(config, std::move(publish_output)); !started) return started;
   const auto before = history_.current();
   const auto kept = catalog_.tracepoints().keep_formats();
+  // No program that an earlier daemon left attached may be detached yet, so nothing is reconciled.
+  if (tracked_for(config).any()) tracking_.attach_now(attacher_);
   if (auto applied = apply(config); !applied) return propagate(applied);
   if (before != nullptr)
     for (const std::string& line : dropped_settings(*before, *history_.current()))
@@ -255,6 +261,10 @@ Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   static_cast<void>(switch_flight(flight_before));
   reconciler_.reconcile();
   return changed;
+}
+
+void Tracer::prepare_filters(const Config& config, ProgramAttacher::OnAttached then) {
+  reconciler_.prepare(tracked_for(config), std::move(then));
 }
 
 Result<std::vector<std::string>> Tracer::apply(const Config& config,

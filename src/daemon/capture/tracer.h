@@ -78,8 +78,11 @@ class Tracer {
   // Makes the rings and programs that apply() needs then; changes nothing. To be called in any
   // thread, while this object exists and has no call of apply(). Fails as NewFlight::make().
   [[nodiscard]] std::function<Result<NewFlight>()> maker_of_flight(const Config& config) const;
+  // Attaches what the filters of another configuration need, see Reconciler::prepare().
+  void prepare_filters(const Config& config, ProgramAttacher::OnAttached then);
   // Applies another configuration, or fails and changes nothing. Returns the sections that have
-  // changed. `flight`: if resizes(config).
+  // changed. `flight`: if resizes(config). Once work_in() was called, prepare_filters() comes
+  // first.
   Result<std::vector<std::string>> apply(const Config& config,
                                          std::optional<NewFlight> flight = std::nullopt);
   // Turns the flight recorder on or off. Fails as Rings::switch_flight().

@@ -24,22 +24,6 @@ constexpr std::chrono::milliseconds kProgressInterval{100};
 constexpr size_t kNamesMax = 256;
 constexpr size_t kNameBytesMax = 256;
 
-// The second half of a command. The command ends when `token` is released.
-void finish_command(const TracerParts& tracer, const CommandQueue::Token& token, const Reply& reply,
-                    const Result<FinishCommand>& begun) {
-  tracer.attacher.when_attached([&tracer, token, reply, begun](const Result<>& attached) {
-    if (!begun) return reply(std::unexpected(begun.error()));
-    if (!attached) return reply(std::unexpected(attached.error()));
-    const auto answer = (*begun)();
-    // A command that failed may have undone its changes.
-    tracer.attacher.when_attached([token, reply, answer](const Result<>&) { reply(answer); });
-  });
-}
-
-FinishCommand answer_with(json answer) {
-  return [answer = std::move(answer)] { return answer; };
-}
-
 // Changes the events of a session. One that follows the recorder gets events of its own.
 Result<ChosenEvents> change_events(const TracerParts& tracer, Session& session,
                                    const std::vector<std::string>& names, bool enabled) {
@@ -242,6 +226,21 @@ Result<std::vector<std::string>> names_parameter(const json& params, const char*
                   out.back().size(), kNameBytesMax);
   }
   return out;
+}
+
+void finish_command(const TracerParts& tracer, const CommandQueue::Token& token, const Reply& reply,
+                    const Result<FinishCommand>& begun) {
+  tracer.attacher.when_attached([&tracer, token, reply, begun](const Result<>& attached) {
+    if (!begun) return reply(std::unexpected(begun.error()));
+    if (!attached) return reply(std::unexpected(attached.error()));
+    const auto answer = (*begun)();
+    // A command that failed may have undone its changes.
+    tracer.attacher.when_attached([token, reply, answer](const Result<>&) { reply(answer); });
+  });
+}
+
+FinishCommand answer_with(json answer) {
+  return [answer = std::move(answer)] { return answer; };
 }
 
 void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,

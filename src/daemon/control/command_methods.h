@@ -22,6 +22,14 @@ using FinishCommand = std::function<Result<nlohmann::json>()>;
 using BeginCommand = std::function<Result<FinishCommand>(const nlohmann::json& params,
                                                          const Peer& peer, const Reply& reply)>;
 
+// The second half of a command: answers it when everything is attached. The command ends when the
+// last copy of `token` is released.
+void finish_command(const TracerParts& tracer, const CommandQueue::Token& token, const Reply& reply,
+                    const Result<FinishCommand>& begun);
+
+// Answers a command that has succeeded in its first half.
+[[nodiscard]] FinishCommand answer_with(nlohmann::json answer);
+
 // All must outlive the server.
 void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,
                  MethodName name, BeginCommand begin);

@@ -75,33 +75,55 @@ Result<json> show_filter(const TracerParts& tracer, const json& params) {
   return json{{"filter", filter_to_json(filter_of(tracer.sessions, **session))}};
 }
 
-Result<json> set_filter(const TracerParts& tracer, const json& params, const Peer& peer) {
+// What the filter of a session becomes.
+using ChangedFilter = Result<FilterSettings> (*)(const TracerParts&, const json&, const Peer&);
+
+Result<FilterSettings> with_values(const TracerParts& tracer, const json& params,
+                                   const Peer& peer) {
   auto patch = params.find("filter");
   if (patch == params.end()) return fail(ExitCode::usage, "'filter' is missing");
   if (auto pids = check_filter_pids(params, peer); !pids) return propagate(pids);
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto settings = merge_filter(filter_of(tracer.sessions, **session), *patch);
-  if (!settings) return propagate(settings);
-  if (auto applied = tracer.session_control.set_filter(**session, *settings); !applied)
-    return propagate(applied);
-  return show_filter(tracer, params);
+  return merge_filter(filter_of(tracer.sessions, **session), *patch);
 }
 
 // Clears the whole filter, or only the given keys.
-Result<json> clear_filter(const TracerParts& tracer, const json& params, const Peer&) {
+Result<FilterSettings> without_values(const TracerParts& tracer, const json& params, const Peer&) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  Result<FilterSettings> cleared;
-  if (auto keys = params.find("keys"); keys != params.end()) {
-    auto names = names_parameter(params, "keys");
-    if (!names) return propagate(names);
-    cleared = without_keys(filter_of(tracer.sessions, **session), *names);
-  }
-  if (!cleared) return propagate(cleared);
-  if (auto applied = tracer.session_control.set_filter(**session, *cleared); !applied)
+  auto keys = params.find("keys");
+  if (keys == params.end()) return FilterSettings{};
+  auto names = names_parameter(params, "keys");
+  if (!names) return propagate(names);
+  return without_keys(filter_of(tracer.sessions, **session), *names);
+}
+
+// The session may have ended since its filter was computed.
+Result<FinishCommand> set_filter(const TracerParts& tracer, const json& params,
+                                 const FilterSettings& settings) {
+  auto session = session_parameter(tracer, params);
+  if (!session) return propagate(session);
+  if (auto applied = tracer.session_control.set_filter(**session, settings); !applied)
     return propagate(applied);
-  return show_filter(tracer, params);
+  auto shown = show_filter(tracer, params);
+  if (!shown) return propagate(shown);
+  return answer_with(std::move(*shown));
+}
+
+// The old filter stays until everything that the new one needs is attached.
+void change_filter(const TracerParts& tracer, ChangedFilter changed, const json& params,
+                   const Peer& peer, const Reply& reply, const CommandQueue::Token& token) {
+  auto settings = changed(tracer, params, peer);
+  if (!settings) return finish_command(tracer, token, reply, propagate(settings));
+  TaskTracking::Tracked tracked;
+  tracked.add(settings->tasks());
+  tracer.reconciler.prepare(tracked, [&tracer, params, reply, token,
+                                      settings = std::move(*settings)](const Result<>& prepared) {
+    finish_command(
+        tracer, token, reply,
+        prepared ? set_filter(tracer, params, settings) : std::unexpected(prepared.error()));
+  });
 }
 
 Result<std::vector<uint64_t>> addresses_parameter(const json& params) {
@@ -232,22 +254,19 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
                       });
 }
 
-// Other system calls may need other programs, which are attached before the answer.
-BeginCommand filter_command(const TracerParts& tracer,
-                            Result<json> (*change)(const TracerParts&, const json&, const Peer&)) {
-  return [&tracer, change](const json& params, const Peer& peer,
-                           const Reply&) -> Result<FinishCommand> {
-    auto changed = change(tracer, params, peer);
-    if (!changed) return propagate(changed);
-    return [answer = std::move(*changed)]() -> Result<json> { return answer; };
-  };
-}
-
 void add_filter_commands(ControlServer& server, const MethodTargets& t) {
-  add_command(server, t.tracer, t.commands, {"filter.set", {"filter", "kernel_pids", "session"}},
-              filter_command(t.tracer, set_filter));
-  add_command(server, t.tracer, t.commands, {"filter.clear", {"keys", "session"}},
-              filter_command(t.tracer, clear_filter));
+  const auto add = [&](MethodName name, ChangedFilter changed) {
+    server.add_deferred(
+        std::move(name), Role::admin,
+        [&tracer = t.tracer, &commands = t.commands, changed](const json& params, const Peer& peer,
+                                                              const Reply& reply) {
+          commands.run([&tracer, changed, params, peer, reply](const CommandQueue::Token& token) {
+            change_filter(tracer, changed, params, peer, reply, token);
+          });
+        });
+  };
+  add({"filter.set", {"filter", "kernel_pids", "session"}}, with_values);
+  add({"filter.clear", {"keys", "session"}}, without_values);
 }
 
 }  // namespace

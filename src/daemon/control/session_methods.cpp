@@ -222,11 +222,9 @@ Result<> check_attached(const TracerParts& tracer, const StreamRequest& request,
 
 // The answer comes when the programs are attached: from then on the session has every event. A
 // client that disconnects before takes its session with it.
-void open_session(const MethodTargets& t, StreamRequest request, const Reply& reply,
+void open_session(const MethodTargets& t, const StreamRequest& request, const Reply& reply,
                   const CommandQueue::Token& token) {
   if (!reply.connected()) return;
-  if (auto confined = confine(t.access, request); !confined) return reply(propagate(confined));
-  if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
   auto opened = t.tracer.session_control.open(request.session, [&](uint32_t session) {
     return publisher(t, request.session.owner, session);
   });
@@ -234,7 +232,7 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
   if (request.peer.role != Role::admin)
     log_request(request.peer, "stream.subscribe", {{"session", (*opened)->name}});
   t.tracer.attacher.when_attached(
-      [t, request = std::move(request), reply, token, session = *opened](const Result<>& attached) {
+      [t, request, reply, token, session = *opened](const Result<>& attached) {
         if (!attached) return reply(std::unexpected(attached.error()));
         if (auto checked = check_attached(t.tracer, request, *session); !checked)
           return reply(propagate(checked));
@@ -248,16 +246,31 @@ void open_session(const MethodTargets& t, StreamRequest request, const Reply& re
       });
 }
 
+// What the filter needs is attached before there is a session.
+void prepare_session(const MethodTargets& t, StreamRequest request, const Reply& reply,
+                     const CommandQueue::Token& token) {
+  if (!reply.connected()) return;
+  if (auto confined = confine(t.access, request); !confined) return reply(propagate(confined));
+  if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
+  TaskTracking::Tracked tracked;
+  if (const auto& filter = request.session.filter) tracked.add(filter->tasks());
+  t.tracer.reconciler.prepare(
+      tracked, [t, request = std::move(request), reply, token](const Result<>& prepared) {
+        if (!prepared) return reply(std::unexpected(prepared.error()));
+        open_session(t, request, reply, token);
+      });
+}
+
 void subscribe(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
   auto request = read_stream_request(params, peer);
   if (!request) return reply(propagate(request));
   t.commands.run(
       [t, request = std::move(*request), reply](const CommandQueue::Token& token) {
         if (request.peer.role != Role::admin || request.events.empty())
-          return open_session(t, request, reply, token);
+          return prepare_session(t, request, reply, token);
         t.tracer.resolver.prepare_tracepoints(request.events,
                                               [t, request, reply, token](const Tracepoints::Kept&) {
-                                                open_session(t, request, reply, token);
+                                                prepare_session(t, request, reply, token);
                                               });
       },
       priority_of(peer));

@@ -17,16 +17,23 @@ void ProgramAttacher::work_in(EventLoop& loop) {
 void ProgramAttacher::start(const std::vector<ProgramNeed>& needs) {
   std::deque<Change> attach, detach;
   for (const ProgramNeed& need : needs) {
-    if (need.needed == kernel_.attached(need.program)) continue;
-    const Change change{need.program, need.needed};
-    if (need.needed && need.first)
+    const bool needed = is_needed(need);
+    if (needed == kernel_.attached(need.program)) continue;
+    const Change change{need.program, needed};
+    if (needed && need.first)
       attach.push_front(change);
     else
-      (need.needed ? attach : detach).push_back(change);
+      (needed ? attach : detach).push_back(change);
   }
   to_change_ = std::move(detach);
   std::ranges::move(attach, std::back_inserter(to_change_));
   work_.start([this] { return change_next(); }, [this] { finish(); });
+}
+
+bool ProgramAttacher::is_needed(const ProgramNeed& need) const {
+  const auto preparing = preparing_.lock();
+  return need.needed || (preparing && need.program.kind == Program::Kind::built_in &&
+                         preparing->programs.contains(need.program.name));
 }
 
 SlicedWork::Step ProgramAttacher::change_next() {
@@ -78,6 +85,29 @@ void ProgramAttacher::when_attached(OnAttached then) {
     waiting_.push_back(std::move(then));
   else
     then({});
+}
+
+// The preparation ends with `current`, also if `then` throws.
+void ProgramAttacher::prepare(Preparation preparation, OnAttached then) {
+  auto current = std::make_shared<const Preparation>(std::move(preparation));
+  preparing_ = current;
+  callbacks_.reconcile();
+  when_attached([this, current = std::move(current),
+                 then = std::move(then)](const Result<>& attached) mutable {
+    then(attached ? check_attached(current->required) : attached);
+    current.reset();
+    if (attached) callbacks_.reconcile();
+  });
+}
+
+Result<> ProgramAttacher::check_attached(const std::set<std::string>& programs) const {
+  for (const std::string& program : programs) {
+    if (kernel_.attached({.name = program})) continue;
+    const std::string* failure = availability_.failure(program);
+    return fail(ExitCode::unavailable, "{}",
+                failure != nullptr ? *failure : fmt::format("'{}' is not attached", program));
+  }
+  return {};
 }
 
 void ProgramAttacher::cancel() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ class ProgramAttacher {
   struct Callbacks {
     std::function<void()> changed;   // after each program
     std::function<void()> finished;  // when everything that is needed is attached
+    // Calls start() with what is needed now.
+    std::function<void()> reconcile;
   };
   // Calls with the result of attaching everything. Gets ExitCode::unavailable when the daemon ends
   // before.
@@ -69,7 +72,8 @@ class ProgramAttacher {
   // done yet. Detaches first, because detached programs cost nothing.
   void start(const std::vector<ProgramNeed>& needs);
   [[nodiscard]] bool running() const { return work_.running(); }
-  // Attaches a program at once, and records a failure.
+  // Attaches a program at once, and records a failure. May wait for its end if it is detaching, so
+  // it is for programs that were never detached.
   void attach_now(const Program& program) { note(program.name, kernel_.attach(program)); }
   // Records the result of attaching an event.
   void note(const std::string& event, const Result<>& attached);
@@ -83,6 +87,17 @@ class ProgramAttacher {
   // Calls back, perhaps at once, when attaching all needed programs has succeeded or failed.
   void when_attached(OnAttached then);
 
+  // Programs that must be attached before something that will need them takes effect.
+  struct Preparation {
+    std::set<std::string> programs;  // names of built-in ones that start() gets in its needs
+    std::set<std::string> required;  // those of them without which there is no point in it
+  };
+  // Attaches these programs too, and then calls back, perhaps at once. They stay attached until
+  // `then` returns, which may make them needed; those that are not needed by then are detached.
+  // Beside the errors of when_attached(), `then` gets ExitCode::unavailable with the reason if a
+  // required one cannot be attached. One preparation at a time.
+  void prepare(Preparation preparation, OnAttached then);
+
   // Cancels all pending work.
   void cancel();
   // Calls back all who wait, with ExitCode::unavailable: the daemon ends.
@@ -95,6 +110,8 @@ class ProgramAttacher {
   };
   SlicedWork::Step change_next();
   void make(const Change& change);
+  [[nodiscard]] bool is_needed(const ProgramNeed& need) const;
+  [[nodiscard]] Result<> check_attached(const std::set<std::string>& programs) const;
   void finish();
   void call_waiting();
 
@@ -105,6 +122,7 @@ class ProgramAttacher {
   std::deque<Change> to_change_;
   std::set<std::string> to_try_;
   std::vector<OnAttached> waiting_;
+  std::weak_ptr<const Preparation> preparing_;
   SlicedWork work_;
 };
 

@@ -13,7 +13,8 @@
 namespace ktraced {
 namespace {
 
-constexpr std::array kNameTrackers = {"sched_process_fork", "sched_process_exec", "task_rename"};
+constexpr const char* kForked = "sched_process_fork";
+constexpr std::array kNameTrackers = {kForked, "sched_process_exec", "task_rename"};
 
 // Programs that have no event.
 constexpr const char* kChildBorn = "child_born";
@@ -25,6 +26,14 @@ constexpr const char* kCgroupMade = "cgroup_made";
 constexpr const char* kCgroupRenamed = "cgroup_renamed";
 
 }  // namespace
+
+void TaskTracking::Tracked::add(const TaskFilter& filter) {
+  for (const FilterSide* side : {&filter.include, &filter.exclude}) {
+    names |= !side->follow.empty();
+    cgroups |= !side->cgroup.empty();
+  }
+  threads |= names || cgroups;
+}
 
 bool TaskTracking::tracks_names(const std::string& event) {
   return std::ranges::find(kNameTrackers, event) != kNameTrackers.end();
@@ -45,6 +54,17 @@ std::vector<ProgramNeed> TaskTracking::helper_needs(const Tracked& tracked) cons
     if (availability_.supports(name))
       needs.push_back({.program = {.name = name}, .needed = needed, .first = true});
   return needs;
+}
+
+ProgramAttacher::Preparation TaskTracking::preparation(const Tracked& tracked) const {
+  ProgramAttacher::Preparation preparation;
+  for (const ProgramNeed& need : helper_needs(tracked))
+    if (need.needed) preparation.programs.insert(need.program.name);
+  if (!tracked.names) return preparation;
+  for (const char* program : kNameTrackers)
+    if (availability_.supports(program)) preparation.programs.insert(program);
+  if (availability_.supports(kForked)) preparation.required.insert(kForked);
+  return preparation;
 }
 
 void TaskTracking::begin() {

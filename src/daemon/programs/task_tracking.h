@@ -7,6 +7,7 @@
 
 #include "daemon/programs/availability.h"
 #include "daemon/programs/program_attacher.h"
+#include "kernel/filters/filter_settings.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/symbols/kernel_names.h"
 
@@ -28,9 +29,17 @@ class TaskTracking {
     bool names = false;    // of threads, and their control groups
     bool threads = false;  // their ends: filters match threads, or follow processes
     bool cgroups = false;  // filters match by them, also while names are not tracked
+
+    // Adds what must be attached before a filter takes effect: one with "follow" needs it from the
+    // next fork on, and one with "cgroup" from the next move on.
+    void add(const TaskFilter& filter);
+    [[nodiscard]] bool any() const { return names || threads || cgroups; }
   };
   // The needs of those programs that belong to no event.
   [[nodiscard]] std::vector<ProgramNeed> helper_needs(const Tracked& tracked) const;
+  // All programs that track this. To follow processes, the one on forks is required: the others
+  // only make up for what it misses, or keep the tables small.
+  [[nodiscard]] ProgramAttacher::Preparation preparation(const Tracked& tracked) const;
   // Names of these helper programs.
   [[nodiscard]] static std::vector<std::string> helpers();
 
@@ -40,8 +49,7 @@ class TaskTracking {
   void check_if_attached();
   // To be called when no program remains to be attached.
   void finish();
-  // Attaches all of them at once: a filter with "follow" needs them from the next fork on, and one
-  // with "cgroup" from the next move on.
+  // Attaches all of them at once, while the daemon starts.
   void attach_now(ProgramAttacher& attacher);
 
  private:

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/programs/program_attacher.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <thread>
+#include <vector>
+
+#include "daemon/control/command_queue.h"
 
 namespace ktraced {
 namespace {
@@ -32,6 +38,7 @@ class ProgramAttacherTest : public testing::Test {
   std::set<std::string> detaching_;
   std::map<std::string, std::string> errors_;  // program → why it cannot be attached
   std::chrono::milliseconds cost_{0};          // of attaching one program
+  std::vector<ProgramNeed> needs_;             // what each reconcile finds
   int changes_ = 0;
   int finished_ = 0;
   ProgramAttacher attacher_{
@@ -51,7 +58,9 @@ class ProgramAttacherTest : public testing::Test {
              attached_.erase(program.name);
            },
        .try_attach = [this](const std::string& event) { log_ += "?" + event; }},
-      {.changed = [this] { ++changes_; }, .finished = [this] { ++finished_; }},
+      {.changed = [this] { ++changes_; },
+       .finished = [this] { ++finished_; },
+       .reconcile = [this] { attacher_.start(needs_); }},
       availability_};
 };
 
@@ -138,6 +147,125 @@ TEST_F(ProgramAttacherTest, FailsThoseWhoWaitWhenTheDaemonEnds) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ExitCode::unavailable);
   EXPECT_EQ(finished_, 0);
+}
+
+// A filter in place of what the daemon prepares: set by the callback, it needs the program "fork".
+class PreparationTest : public ProgramAttacherTest {
+ protected:
+  PreparationTest() {
+    attacher_.work_in(*loop_);
+    needs_ = {need("fork", false), need("freed", false)};
+  }
+  void set_filter() {
+    needs_ = {need("fork"), need("freed", false)};
+    attacher_.start(needs_);
+  }
+  void prepare(const std::function<void()>& when_prepared) {
+    attacher_.prepare({.programs = {"fork", "freed"}, .required = {"fork"}},
+                      [this, when_prepared](const Result<>& prepared) {
+                        result_ = prepared;
+                        log_ += "!";
+                        when_prepared();
+                      });
+  }
+  // Runs the loop until it has called back and nothing remains to be done.
+  bool prepared() {
+    return run_until([this] { return result_.has_value() && !attacher_.running(); });
+  }
+
+  std::optional<Result<>> result_;
+};
+
+TEST_F(PreparationTest, AttachesBeforeItCallsBackAndDetachesWhatNobodyNeeds) {
+  prepare([this] {
+    EXPECT_EQ(attached_.size(), 2U);
+    set_filter();
+  });
+  ASSERT_TRUE(prepared());
+  EXPECT_TRUE(*result_);
+  EXPECT_EQ(log_, "+fork+freed!-freed");
+}
+
+TEST_F(PreparationTest, LetsTheLoopRunWhileAProgramIsDetaching) {
+  detaching_ = {"fork"};
+  prepare([this] { set_filter(); });
+  for (int turn = 0; turn < 3; ++turn) loop_->run_once(20ms).value();
+  EXPECT_EQ(log_, "+freed");
+  EXPECT_FALSE(result_.has_value());
+  detaching_.clear();
+  EXPECT_TRUE(prepared());
+  EXPECT_EQ(log_, "+freed+fork!-freed");
+}
+
+// A session ends, for example.
+TEST_F(PreparationTest, KeepsItsProgramsWhenOthersReconcileMeanwhile) {
+  detaching_ = {"fork"};
+  prepare([this] { set_filter(); });
+  attacher_.start(needs_);
+  EXPECT_EQ(log_, "+freed");
+  detaching_.clear();
+  EXPECT_TRUE(prepared());
+  EXPECT_EQ(log_, "+freed+fork!-freed");
+}
+
+TEST_F(PreparationTest, EndsWithItsCallback) {
+  prepare([] {});
+  EXPECT_TRUE(prepared());
+  EXPECT_TRUE(attached_.empty()) << log_;
+  result_.reset();
+  detaching_ = {"fork"};
+  prepare([] { throw std::runtime_error("no memory"); });
+  detaching_.clear();
+  EXPECT_TRUE(prepared());
+  attacher_.start(needs_);
+  EXPECT_TRUE(prepared());
+  EXPECT_TRUE(attached_.empty()) << log_;
+}
+
+TEST_F(PreparationTest, FailsWithoutARequiredProgramAndDetachesTheOthers) {
+  errors_ = {{"fork", "cannot attach 'fork': no memory"}};
+  prepare([] {});
+  ASSERT_TRUE(prepared());
+  ASSERT_FALSE(*result_);
+  EXPECT_EQ(result_->error().code, ExitCode::unavailable);
+  EXPECT_EQ(result_->error().message, "cannot attach 'fork': no memory");
+  EXPECT_TRUE(attached_.empty()) << log_;
+}
+
+TEST_F(PreparationTest, SucceedsWithoutAProgramThatIsNotRequired) {
+  errors_ = {{"freed", "cannot attach 'freed': no memory"}};
+  prepare([this] { set_filter(); });
+  ASSERT_TRUE(prepared());
+  EXPECT_TRUE(*result_);
+}
+
+TEST_F(PreparationTest, FailsAndAttachesNothingMoreWhenTheDaemonEnds) {
+  detaching_ = {"fork"};
+  prepare([] {});
+  attacher_.cancel();
+  attacher_.fail_waiting();
+  ASSERT_TRUE(result_.has_value());
+  ASSERT_FALSE(*result_);
+  EXPECT_THAT(result_->error().message, testing::HasSubstr("is being stopped"));
+  EXPECT_FALSE(attacher_.running());
+  EXPECT_EQ(log_, "+freed!");
+}
+
+TEST_F(PreparationTest, IsOneCommandWithWhatItsCallbackDoes) {
+  CommandQueue commands(*loop_);
+  detaching_ = {"fork"};
+  commands.run([this](const CommandQueue::Token& token) {
+    prepare([this, token] {
+      set_filter();
+      log_ += "1";
+    });
+  });
+  commands.run([this](const CommandQueue::Token&) { log_ += "2"; });
+  for (int turn = 0; turn < 3; ++turn) loop_->run_once(20ms).value();
+  EXPECT_EQ(log_, "+freed") << "the second command waits";
+  detaching_.clear();
+  EXPECT_TRUE(run_until([this] { return log_.ends_with("2"); }));
+  EXPECT_EQ(log_, "+freed+fork!1-freed2");
 }
 
 }  // namespace
