@@ -17,7 +17,7 @@ from growing import curves, machines  # noqa: E402
 from harness import host, results, svg  # noqa: E402
 from hits import cases, rounds, table as hits_table  # noqa: E402
 import skipped_table  # noqa: E402
-from programs import perf_data, runner, table  # noqa: E402
+from programs import aims, changes, parts, perf_data, runner, table, tracings  # noqa: E402
 
 MACHINE = {"kernel": "6.18.44", "cpus": 2, "cpu": "AMD EPYC"}
 
@@ -83,6 +83,21 @@ class WholePrograms(unittest.TestCase):
         self.assertEqual(printed.rstrip("\n"), table.document(
             [run_of(tracing, n, value) for n, flight in ((0, 80), (1, 90)) for tracing, value in (("nothing", 100), ("flight", flight))]))
 
+    def test_rounds_of_several_files_are_not_mixed(self):
+        runs = [{**run_of(tracing, 0, value), "file": file} for file, untraced in (("a", 100), ("b", 200))
+                for tracing, value in (("nothing", untraced), ("flight", untraced * 0.9))]
+        self.assertEqual([round(change, 6) for change in changes.changes(runs, "w")["flight"]], [-0.1, -0.1])
+        self.assertIn("medians of 2 rounds", table.document(runs))
+
+    def test_untraced_runs_show_how_much_the_machine_changes(self):
+        self.assertIn("| nothing | 100.00 |  | −20.0 % to +10.0 % |", table.document(
+            [run_of("nothing", n, value) for n, value in enumerate((100, 80, 110))]))
+
+    def test_slow_down_is_the_longer_time_of_the_same_work(self):
+        rates = changes.slow_downs([run_of("nothing", 0, 100), run_of("flight", 0, 80)], "w")
+        times = changes.slow_downs([run_of("nothing", 0, 100, "s"), run_of("flight", 0, 125, "s")], "w")
+        self.assertEqual((rates["flight"], times["flight"]), ({(None, 0): 0.25}, {(None, 0): 0.25}))
+
     def test_nothing_measured_is_said(self):
         self.assertEqual(table.document([]), "nothing was measured")
 
@@ -94,6 +109,114 @@ class WholePrograms(unittest.TestCase):
         done = subprocess.run([HERE / "whole", "--work", "dbench,nonsense"], check=False, capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("nonsense is not one of dbench", done.stderr)
+
+
+def rounds_of(figure="w", counts=None, **times):
+    """Runs of one work: by tracing, its times of all rounds. An untraced run takes 100 s."""
+    number = max(map(len, times.values()))
+    runs = []
+    for tracing, values in {"nothing": [100] * number, **times}.items():
+        for n, value in enumerate(values):
+            runs.append({**run_of(tracing, n, value, "s", **(counts or {}).get(tracing, {})),
+                         "figures": {figure: value}, "units": {figure: "s"}})
+    return runs
+
+
+class Aims(unittest.TestCase):
+    def verdicts(self, runs, figure="w"):
+        return {(one.tracing, one.aim): one.verdict for one in aims.judgements(runs, [figure])}
+
+    def test_medians_decide(self):
+        met, = aims.judgements(rounds_of(floor=[120] * 5, flight=[124, 125, 127, 124, 150]), ["w"])
+        self.assertEqual((met.verdict, met.rounds_met, met.measured, met.limit), ("met", 3, "+25.0 %", "+26.0 %"))
+        missed, = aims.judgements(rounds_of(floor=[120] * 5, flight=[124, 127, 127, 124, 150]), ["w"])
+        self.assertEqual((missed.verdict, missed.rounds_met, missed.rounds), ("missed", 2, 5))
+
+    def test_default_configuration_is_allowed_less_in_a_kernel_build(self):
+        self.assertEqual(self.verdicts(rounds_of(default=[102] * 5)), {("default", "at most 3 %"): "met"})
+        self.assertEqual(self.verdicts(rounds_of(default=[104] * 5)), {("default", "at most 3 %"): "missed"})
+        self.assertEqual(self.verdicts(rounds_of("kernel build", default=[102] * 5), "kernel build"),
+                         {("default", "at most 1 %"): "missed"})
+
+    def test_flight_recorder_is_compared_with_the_floor_and_ftrace(self):
+        runs = rounds_of(floor=[120] * 5, ftrace=[125] * 5, flight=[125] * 5)
+        self.assertEqual(self.verdicts(runs), {("flight", "at most 1.3 x floor"): "met", ("flight", "below ftrace"): "missed"})
+
+    def test_filter_for_another_process_must_be_below_the_floor(self):
+        self.assertEqual(self.verdicts(rounds_of(floor=[120] * 5, rejected=[119] * 5)), {("rejected", "below the floor"): "met"})
+        self.assertEqual(self.verdicts(rounds_of(floor=[120] * 5, rejected=[120] * 5)), {("rejected", "below the floor"): "missed"})
+
+    def test_streams_are_judged_from_a_million_events_a_second(self):
+        def verdicts(events):  # in 2 s
+            counts = {"stream": {"events": events, "lost": 0, "dropped": 0}}
+            return set(self.verdicts(rounds_of(counts=counts, ftrace=[120] * 5, stream=[121] * 5)).values())
+        self.assertEqual(verdicts(2_000_000), {"met"})
+        self.assertEqual(verdicts(1_999_998), {"too few events"})
+
+    def test_dropped_events_count_as_events_of_a_stream(self):
+        runs = rounds_of(counts={"stream": {"events": 900_000, "lost": 0, "dropped": 1_100_000}}, stream=[110] * 5)
+        self.assertEqual(self.verdicts(runs), {("stream", "nothing dropped"): "missed"})
+
+    def test_an_event_that_one_round_has_dropped_misses_the_aim(self):
+        runs = rounds_of(counts={"stream": {"events": 3_000_000, "lost": 7, "dropped": 0}}, stream=[110] * 5)
+        self.assertEqual(self.verdicts(runs), {("stream", "nothing dropped"): "met"})
+        runs[-1]["dropped"] = 1
+        self.assertEqual(self.verdicts(runs), {("stream", "nothing dropped"): "missed"})
+        self.assertIn("| w | stream | 1 of 15,000,001 events | 0 to 1 | nothing dropped |  | 4 of 5 | **missed** |", table.document(runs))
+
+    def test_fewer_than_five_rounds_decide_nothing(self):
+        self.assertEqual(self.verdicts(rounds_of(default=[150] * 4)), {("default", "at most 3 %"): "too few rounds"})
+
+    def test_rounds_that_lack_a_run_do_not_count(self):
+        runs = rounds_of(floor=[120] * 5, rejected=[110] * 6)
+        self.assertEqual([one.rounds for one in aims.judgements(runs, ["w"])], [5])
+
+    def test_nothing_can_be_compared_with_a_slow_down_of_zero(self):
+        self.assertEqual(self.verdicts(rounds_of(floor=[100] * 5, flight=[101] * 5)),
+                         {("flight", "at most 1.3 x floor"): "floor is not measurable"})
+
+    def test_what_was_not_measured_has_no_row(self):
+        self.assertEqual(aims.aim_table(rounds_of(floor=[120] * 5, ftrace=[130] * 5), ["w"]), "")
+
+    def test_missed_aim_names_the_command_that_takes_the_tracing_apart(self):
+        text = table.document(rounds_of(default=[104] * 5))
+        self.assertIn("| w | default | +4.0 % | +4.0 % to +4.0 % | at most 3 % | +3.0 % | 0 of 5 | **missed** |", text)
+        self.assertIn("sudo tests/bench/whole --work w --parts default", text)
+        self.assertNotIn("--parts", table.document(rounds_of(default=[102] * 5)))
+
+
+class Parts(unittest.TestCase):
+    FLIGHT = {"flight": [160, 170], "flight-no-catchers": [150, 155], "floor": [130, 130], "empty": [120, 120]}
+
+    def test_part_costs_what_the_next_tracing_is_faster(self):
+        text = parts.part_tables(rounds_of(**self.FLIGHT), ["w"])
+        self.assertEqual(len(text), 1)
+        for row in ("| flight | +65.0 % | catchers | +12.5 % | +10.0 % to +15.0 % |",
+                    "| flight-no-catchers | +52.5 % | counters, filter and records | +22.5 % | +20.0 % to +25.0 % |",
+                    "| floor | +30.0 % | reading the clock | +10.0 % | +10.0 % to +10.0 % |",
+                    "| empty | +20.0 % | hooks and empty programs | +20.0 % | +20.0 % to +20.0 % |"):
+            self.assertIn(row, text[0])
+
+    def test_all_tracings_are_needed(self):
+        self.assertEqual(parts.part_tables(rounds_of(**{**self.FLIGHT, "floor": []}), ["w"]), [])
+
+    def test_untraced_runs_are_measured_too_and_names_are_unique(self):
+        for name in parts.PARTS:
+            names = [tracing.name for tracing in parts.tracings_of(name)]
+            self.assertEqual((names[0], len(set(names))), ("nothing", len(names)))
+
+    def test_variants_leave_out_groups_and_catchers_only(self):
+        without = parts.without_groups(tracings.Flight, "kmem", "sched")
+        self.assertEqual(without.config["events"], {"sched": False, "process": True, "kmem": False, "syscalls": True, "signal": True})
+        self.assertEqual(parts.without_groups(tracings.Default, "sched").config, {"events": {"sched": False}})
+        self.assertEqual(parts.without_catchers(tracings.Flight).config,
+                         {**tracings.Flight.config, "exact": {"kmem": False, "syscalls": False}})
+        self.assertTrue(tracings.Flight.config["events"]["kmem"])
+
+    def test_parts_replace_the_tracings(self):
+        done = subprocess.run([HERE / "whole", "--parts", "flight", "--tracing", "ftrace"], check=False, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("not allowed with", done.stderr)
 
 
 def hit_figures(**turn_ns):

@@ -37,15 +37,27 @@ class Whole(unittest.TestCase):
         return [json.loads(line) for file in self.output.glob("whole-*.jsonl") for line in file.read_text().splitlines()]
 
     def test_measures_a_program_without_and_with_tracing(self):
-        done = subprocess.run([*COMMAND, "--tracing", "nothing,flight", "--output", self.output], check=False,
+        done = subprocess.run([*COMMAND, "--tracing", "nothing,floor,flight", "--output", self.output], check=False,
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        untraced, flight = self.measured()
-        self.assertEqual((untraced["tracing"], flight["tracing"]), ("nothing", "flight"))
+        untraced, floor, flight = self.measured()
+        self.assertEqual([one["tracing"] for one in (untraced, floor, flight)], ["nothing", "floor", "flight"])
         self.assertIsNone(untraced["events"])
+        self.assertGreater(floor["figures"]["messaging"], 0)
+        self.assertIn("| messaging | flight |", done.stdout)
+        self.assertIn("| too few rounds |", done.stdout)
         self.assertGreater(flight["events"], 1000)
         self.assertGreater(untraced["figures"]["messaging"], 0)
         self.assertIn("| flight |", done.stdout)
+        self.assertEqual(left_behind(), self.before)
+
+    def test_takes_a_stream_apart(self):
+        done = subprocess.run([*COMMAND, "--parts", "stream", "--output", self.output], check=False, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([one["tracing"] for one in self.measured()],
+                         ["nothing", "stream", "stream-in-memory", "flight", "flight-no-catchers", "floor", "empty"])
+        self.assertTrue(all(one["events"] > 1000 for one in self.measured() if one["events"] is not None))
+        self.assertIn("| messaging: parts of stream |", done.stdout)
         self.assertEqual(left_behind(), self.before)
 
     def test_cleans_up_when_it_is_ended(self):

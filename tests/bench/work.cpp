@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Repeats one kind of work and measures the cost of one turn:
 //
-//   bench_work getppid|getppid-few|pingpong|procfile|read [--empty TRACEPOINT,…]
-//   bench_work hold --empty TRACEPOINT,…
+//   bench_work getppid|getppid-few|pingpong|procfile|read [empty|clock TRACEPOINT,…]
+//   bench_work hold empty|clock TRACEPOINT,…
 //   bench_work threads COUNT
 //   bench_work compete getppid|files TASKS SECONDS
 //   bench_work serve getppid|pingpong|procfile|read CPU TRACEPOINT,…
@@ -12,8 +12,9 @@
 // leaves out stretches with rare work, even of a second. In a virtual machine that counts
 // instructions, a cycle is an instruction.
 //
-// With --empty, BPF programs that do nothing are attached to the named raw tracepoints during the
-// work: that is the cost of the hooks alone. `hold` does no work: it prints "ready" and keeps them
+// With `empty`, BPF programs that do nothing are attached to the named raw tracepoints during the
+// work: that is the cost of the hooks alone. With `clock` the programs read the clock too: that is
+// the floor of tracing with BPF. `hold` does no work: it prints "ready" and keeps the programs
 // attached until it is ended. `threads` prints "ready" when that many threads sleep, until it is
 // ended. `compete` repeats the work in several processes on CPU 0, and prints nothing.
 //
@@ -141,9 +142,14 @@ Work work_called(const std::string& name) {
   std::exit(1);
 }
 
-// Attached as long as the process lives.
-void attach_empty_programs(const std::string& tracepoints) {
-  static HookPrograms programs(HookProgram::empty, tracepoints, nullptr);
+// Keeps the programs attached as long as the process lives.
+void attach_programs(const std::string& name, const std::string& tracepoints) {
+  const HookProgram program = hook_program_called(name);
+  if (program == HookProgram::ringbuf) {
+    std::fprintf(stderr, "bench_work: only serve has the ring that the program ringbuf needs\n");
+    std::exit(1);
+  }
+  static HookPrograms programs(program, tracepoints, nullptr);
   programs.attach();
 }
 
@@ -259,7 +265,7 @@ void start_threads(unsigned count) {
 
 int main(int argc, char** argv) {
   if (argc == 4 && !std::strcmp(argv[1], "hold")) {
-    attach_empty_programs(argv[3]);
+    attach_programs(argv[2], argv[3]);
     stay_ready();
   }
   if (argc == 3 && !std::strcmp(argv[1], "threads")) {
@@ -273,7 +279,7 @@ int main(int argc, char** argv) {
     return serve(work_called(argv[2]), static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)),
                  argv[4]);
   const Work work = work_called(argc > 1 ? argv[1] : "");
-  if (argc == 4 && !std::strcmp(argv[2], "--empty")) attach_empty_programs(argv[3]);
+  if (argc == 4) attach_programs(argv[2], argv[3]);
   std::printf("%.0f\n", cycles_of_a_turn(work));
   return 0;
 }

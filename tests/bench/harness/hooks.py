@@ -12,3 +12,9 @@ GROUPS = {
 }
 ALL_HOOKS = tuple(hook for hooks in GROUPS.values() for hook in hooks)
 ALL_EVENTS = {group: True for group in GROUPS}
+WITHOUT_CATCHERS = {"kmem": False, "syscalls": False}  # the section `exact` of a configuration
+
+
+def raw_tracepoints(hooks):
+    """The argument of bench_work: names without their groups, separated by commas."""
+    return ",".join(hook.partition("/")[2] for hook in hooks)

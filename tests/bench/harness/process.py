@@ -108,3 +108,8 @@ class Process:
                 return True
             time.sleep(0.02)
         return False
+
+
+def sleeper(directory):
+    """A process that only sleeps: a filter for it rejects what all others do."""
+    return Process(["sleep", "infinity"], directory / "sleep.log")

@@ -17,6 +17,6 @@ class ResultFile:
 
 
 def read_results(paths):
-    """The measurements of all these files."""
-    return [json.loads(line) for path in paths for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines()
-            if line.strip()]
+    """The measurements of all these files, each with the `file` that it is from: round numbers repeat."""
+    return [{**json.loads(line), "file": str(path)} for path in paths
+            for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -8,8 +8,9 @@ import os
 
 from harness.daemon import Daemon
 from harness.ftrace import TraceInstance
+from harness.hooks import WITHOUT_CATCHERS
 from harness.host import MeasurementError
-from harness.process import Process, wait_until
+from harness.process import Process, sleeper, wait_until
 
 
 class Case(contextlib.ExitStack):
@@ -68,7 +69,7 @@ class Flight(Case):
     session, count, hits_of_a_count = "recorder", "recorded", 1
 
     def prepare(self):
-        config = {"events": self.events(), "exact": {"kmem": False, "syscalls": False}, "persist": False, **self.settings()}
+        config = {"events": self.events(), "exact": WITHOUT_CATCHERS, "persist": False, **self.settings()}
         self.daemon = self.enter_context(Daemon(self.build, self.directory, config))
         self.read_stream()
         self.turn(False)
@@ -100,8 +101,7 @@ class Rejected(Flight):
     count = "filtered"
 
     def settings(self):
-        sleeper = self.enter_context(Process(["sleep", "infinity"], self.directory / "sleep.log"))
-        return {"filter": {"pid": [sleeper.pid]}}
+        return {"filter": {"pid": [self.enter_context(sleeper(self.directory)).pid]}}
 
 
 class Completed(Flight):

@@ -3,12 +3,13 @@
 
 The figures of one kind of work are {"turns", "hits" of a turn, "rounds", "turn_ns": {case: ns of its shortest turn}}.
 """
+from harness.aims import Aim
+
 UNTRACED, EMPTY, FLOOR = "nothing", "empty", "clock"
-# By case: the limit in ns a hit, from the costs of all cases; and how a reader knows it.
-AIMS = {
-    "rejected": (lambda costs: costs[EMPTY] + 20, "empty + 20 ns"),
-    "flight": (lambda costs: costs[FLOOR] * 1.35, "1.35 x floor"),
-    "stream": (lambda costs: costs[FLOOR] * 1.6, "1.6 x floor"),
+AIMS = {  # in ns a hit
+    "rejected": Aim("empty + 20 ns", EMPTY, plus=20),
+    "flight": Aim("1.35 x floor", FLOOR, 1.35),
+    "stream": Aim("1.6 x floor", FLOOR, 1.6),
 }
 
 
@@ -26,8 +27,8 @@ def evaluated(figures):
     for case, cost in all_costs.items():
         cases[case] = {"ns": cost, "of_floor": cost / floor if floor > 0 else None}
         if case in AIMS:
-            limit, text = AIMS[case]
-            cases[case]["aim"] = {"text": text, "ns": limit(all_costs), "met": cost <= limit(all_costs)}
+            aim = AIMS[case]
+            cases[case]["aim"] = {"text": aim.text, "ns": aim.limit(all_costs), "met": aim.is_met(cost, all_costs)}
     return {**figures, "cases": cases}
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 
+from harness.hooks import raw_tracepoints
 from harness.host import MeasurementError
 
 # The hooks that each kind of work hits, by their names in tracefs: GROUP/EVENT.
@@ -18,8 +19,8 @@ class Worker:
 
     def __init__(self, build, work, cpu):
         self.work, self.hooks = work, HOOKS[work]
-        tracepoints = ",".join(hook.partition("/")[2] for hook in self.hooks)
-        self.popen = subprocess.Popen([str(build / "bench_work"), "serve", work, str(cpu), tracepoints],
+        command = [str(build / "bench_work"), "serve", work, str(cpu), raw_tracepoints(self.hooks)]
+        self.popen = subprocess.Popen(command,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                       start_new_session=True)
 

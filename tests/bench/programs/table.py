@@ -2,36 +2,13 @@
 """Measurements as Markdown: medians and spread."""
 import statistics
 
-UNTRACED = "nothing"
-TIMES = ("s",)  # units that get better downwards
+from programs.aims import aim_table
+from programs.changes import TIMES, UNTRACED, changes, percent, round_of, runs_of, spread, unit_of
+from programs.parts import part_tables
 
 
 def keys_in_order(measurements, key):
     return list(dict.fromkeys(one[key] for one in measurements))
-
-
-def changes(measurements, figure):
-    """By tracing: the change of a figure against the untraced run of the same round and file, as fractions."""
-    untraced = {}
-    for one in measurements:
-        if one["tracing"] == UNTRACED and figure in one["figures"]:
-            untraced.setdefault(one["round"], []).append(one["figures"][figure])
-    found = {}
-    for one in measurements:
-        if figure in one["figures"] and one["round"] in untraced:
-            base = statistics.median(untraced[one["round"]])
-            found.setdefault(one["tracing"], []).append(one["figures"][figure] / base - 1)
-    return found
-
-
-def percent(fraction, digits=1):
-    return f"{fraction * 100:+.{digits}f} %".replace("-", "−")
-
-
-def median_of(measurements, key):
-    """None if none of them has it."""
-    values = [one[key] for one in measurements if one.get(key) is not None]
-    return statistics.median(values) if values else None
 
 
 def rate(measurements, key):
@@ -59,14 +36,15 @@ def lost_share(measurements):
 
 
 def row(tracing, measurements, figure, changed):
-    here = [one for one in measurements if one["tracing"] == tracing and figure in one["figures"]]
+    here = runs_of(measurements, tracing, figure)
     if not here:
         return None
     values = [one["figures"][figure] for one in here]
-    own = changed.get(tracing, [])
-    cells = [tracing, f"{statistics.median(values):,.2f}" if statistics.median(values) < 1000 else f"{statistics.median(values):,.0f}",
-             percent(statistics.median(own)) if own and tracing != UNTRACED else "",
-             f"{percent(min(own))} to {percent(max(own))}" if own and tracing != UNTRACED else "",
+    middle, own = statistics.median(values), changed.get(tracing, [])
+    if tracing == UNTRACED:  # how much the machine changes by itself
+        own = [value / middle - 1 for value in values]
+    cells = [tracing, f"{middle:,.2f}" if middle < 1000 else f"{middle:,.0f}",
+             percent(statistics.median(own)) if own and tracing != UNTRACED else "", spread(own) if own else "",
              cell(rate(here, "events"), short), cell(rate(here, "rejected"), lambda n: short(n) if n else ""),
              cell(lost_share(here), lambda share: "0" if share == 0 else f"{share * 100:.2g} %"),
              cell(rate(here, "cpu_s"), lambda share: f"{share * 100:.1f} %")]
@@ -75,7 +53,7 @@ def row(tracing, measurements, figure, changed):
 
 def figure_table(measurements, figure):
     """One figure of one work under each tracing."""
-    unit = next(one["units"][figure] for one in measurements if figure in one["figures"])
+    unit = unit_of(measurements, figure)
     changed = changes(measurements, figure)
     rows = [row(tracing, measurements, figure, changed) for tracing in keys_in_order(measurements, "tracing")]
     better = "less" if unit in TIMES else "more"
@@ -97,7 +75,7 @@ def overview(measurements, figures):
 
 
 def machine_line(measurements):
-    rounds = len({(one["round"], one["work"]) for one in measurements}) // max(1, len({one["work"] for one in measurements}))
+    rounds = len({(round_of(one), one["work"]) for one in measurements}) // max(1, len({one["work"] for one in measurements}))
     kernels = ", ".join(keys_in_order(measurements, "kernel"))
     cpus = ", ".join(str(number) for number in keys_in_order(measurements, "cpus"))
     return f"Linux {kernels}, {cpus} CPUs ({', '.join(keys_in_order(measurements, 'cpu'))}); medians of {rounds} rounds."
@@ -108,5 +86,6 @@ def document(measurements):
     if not measurements:
         return "nothing was measured"
     figures = {figure: unit for one in measurements for figure, unit in one["units"].items()}
-    parts = [machine_line(measurements), overview(measurements, figures)]
-    return "\n\n".join(parts + [figure_table(measurements, figure) for figure in figures])
+    parts = [machine_line(measurements), overview(measurements, figures), aim_table(measurements, figures),
+             *part_tables(measurements, figures), *(figure_table(measurements, figure) for figure in figures)]
+    return "\n\n".join(filter(None, parts))

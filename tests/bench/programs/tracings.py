@@ -11,23 +11,26 @@ import pathlib
 import re
 import select
 import subprocess
+import tempfile
 import time
 
 from harness.daemon import Daemon
 from harness.ftrace import TraceInstance
-from harness.hooks import ALL_EVENTS, ALL_HOOKS
+from harness.hooks import ALL_EVENTS, ALL_HOOKS, raw_tracepoints
 from harness.host import ROOT, MeasurementError
-from harness.process import Process
+from harness.process import Process, sleeper
 
 
 @dataclasses.dataclass
 class Counts:
-    """None: this tracing does not know. `rejected` are hits that a filter has rejected; cpu_s is of the tracer's processes."""
+    """None: this tracing does not know. `rejected` are hits that a filter has rejected; cpu_s is of the tracer's processes. `dropped`
+    is the part of `lost` that the rings had no room for."""
 
     events: int | None = None
     lost: int | None = None
     rejected: int | None = None
     cpu_s: float | None = None
+    dropped: int | None = None
 
     def since(self, before):
         """What has been counted since."""
@@ -65,12 +68,18 @@ class Tracing(contextlib.ExitStack):
 class Empty(Tracing):
     """BPF programs that do nothing on the same hooks: the lower bound of every program."""
 
-    name, programs = "empty", ("bench_work",)
+    name, program, programs = "empty", "empty", ("bench_work",)
 
     def start(self):
-        names = ",".join(hook.partition("/")[2] for hook in ALL_HOOKS)
-        holder = self.enter_context(Process([self.build / "bench_work", "hold", "--empty", names], self.directory / "hold.log"))
+        command = [self.build / "bench_work", "hold", self.program, raw_tracepoints(ALL_HOOKS)]
+        holder = self.enter_context(Process(command, self.directory / "hold.log"))
         holder.wait_for(lambda: "ready" in holder.output())
+
+
+class Floor(Empty):
+    """BPF programs on the same hooks that only read the clock: no tracer that records time stamps by BPF can be below it."""
+
+    name, program = "floor", "clock"
 
 
 class Ktraced(Tracing):
@@ -88,7 +97,8 @@ class Ktraced(Tracing):
 
     def counts(self):
         totals = self.daemon.totals(self.session)
-        return Counts(totals["recorded"], totals["dropped"] + totals["missed"], totals["filtered"], self.daemon.cpu_seconds())
+        return Counts(totals["recorded"], totals["dropped"] + totals["missed"], totals["filtered"], self.daemon.cpu_seconds(),
+                      totals["dropped"])
 
 
 class Default(Ktraced):
@@ -103,27 +113,38 @@ class Flight(Ktraced):
     name, config = "flight", {"events": ALL_EVENTS}
 
 
-class Rejected(Ktraced):
-    """The same, with a filter for a process that sleeps."""
+class Rejected(Flight):
+    """All events to the flight recorder, with a filter for a process that sleeps."""
 
     name = "rejected"
 
     def configuration(self):
-        sleeper = self.enter_context(Process(["sleep", "infinity"], self.directory / "sleep.log"))
-        return {"events": ALL_EVENTS, "filter": {"pid": [sleeper.pid]}}
+        return {**self.config, "filter": {"pid": [self.enter_context(sleeper(self.directory)).pid]}}
 
 
 class Stream(Ktraced):
     """All events to files, rings of their default size, flight recorder off."""
 
-    name, session = "stream", "output"
+    name, config, session = "stream", {"events": ALL_EVENTS, "flight": {"enabled": False}}, "output"
 
     def configuration(self):
-        return {"events": ALL_EVENTS, "flight": {"enabled": False},
-                "stream": {"output": {"directory": str(self.directory / "output"), "max_file_mb": 256, "max_files": 4}}}
+        output = {"directory": str(self.parent_of_traces() / "output"), "max_file_mb": 256, "max_files": 4}
+        return {**self.config, "stream": {"output": output}}
+
+    def parent_of_traces(self):
+        return self.directory
 
     def settle(self):
         time.sleep(0.5)  # longer than stream.max_latency_ms
+
+
+class StreamInMemory(Stream):
+    """The same stream, to files that are in memory."""
+
+    name = "stream-in-memory"
+
+    def parent_of_traces(self):
+        return pathlib.Path(self.enter_context(tempfile.TemporaryDirectory(prefix="ktraced-bench-", dir="/dev/shm")))
 
 
 class Ftrace(Tracing):
@@ -213,5 +234,5 @@ class BpftracePrintf(Bpftrace):
         return Counts(int(lines.stdout), sum(int(line.split()[1]) for line in lost.stdout.splitlines()), None, cpu_s)
 
 
-TRACINGS = {tracing.name: tracing for tracing in (
-    Tracing, Empty, Default, Flight, Rejected, Stream, Ftrace, Perf, Bpftrace, BpftracePrintf)}
+WITH_AIMS = (Tracing, Empty, Floor, Default, Flight, Rejected, Stream, Ftrace)  # and what they are compared with
+TRACINGS = {tracing.name: tracing for tracing in (*WITH_AIMS, Perf, Bpftrace, BpftracePrintf)}
