@@ -3,6 +3,7 @@
 """What tests/bench makes of measurements: tables, verdicts, pictures. Measurements are recorded ones; nothing is timed."""
 import json
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import xml.etree.ElementTree
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from growing import curves, machines  # noqa: E402
+from growing import curves, machines, section, traces  # noqa: E402
 from harness import host, results, svg  # noqa: E402
 from hits import cases, rounds, table as hits_table  # noqa: E402
 import skipped_table  # noqa: E402
@@ -384,6 +385,33 @@ class Growth(unittest.TestCase):
         self.assertEqual(found, points("filter-cost", "rejected", [(10, 708)]))
         self.assertEqual(notes, {"limit": "ktracectl: too many"})
 
+    def test_sizes_of_traces_end_with_the_largest(self):
+        self.assertEqual(traces.sizes(0.3, 10240), [1, 10, 100, 1000, 10000, 10240])
+        self.assertEqual(traces.sizes(1.5, 100), [10, 100])
+        self.assertEqual(traces.sizes(0.3, 0), [])
+
+    def test_section_has_verdicts_origins_and_notes(self):
+        text = section.document({
+            "filter": {"kernel": "6.12", "notes": {"rings": "in an arena", "filter-limit": "too many"},
+                       "points": points("filter-cost", "rejected", [(1, 708), (4096, 708)])},
+            "events": {"kernel": "6.12", "notes": {"rings": "in an arena"}, "points": []},
+            "traces": {**MACHINE, "notes": {}, "points": points("trace-time", "show", [(1, 1), (10, 10), (100, 100)])}})
+        self.assertIn("| A rejected getppid() |", text)
+        self.assertIn("| CPU time of ktracectl |", text)
+        self.assertIn("- `filter`, `events`: Linux 6.12 in a virtual machine, rings in an arena\n", text)
+        self.assertIn("- `traces`: Linux 6.18.44, 2 CPUs (AMD EPYC)\n", text)
+        self.assertTrue(text.endswith("- filter-limit: too many"))
+
+    def test_section_replaces_what_is_between_its_marks(self):
+        with tempfile.TemporaryDirectory() as directory:
+            page = pathlib.Path(directory) / "page.md"
+            page.write_text(f"before\n{section.BEGIN}\nold\n{section.END}\nafter\n", encoding="utf-8")
+            for text in ("new", "newer"):
+                section.replace(page, text)
+            self.assertEqual(page.read_text(encoding="utf-8"), f"before\n{section.BEGIN}\n\nnewer\n\n{section.END}\nafter\n")
+            page.write_text("no marks", encoding="utf-8")
+            self.assertRaisesRegex(host.MeasurementError, "lacks the lines", section.replace, page, "new")
+
     def test_machine_that_fails_or_dies_is_an_error(self):
         with self.assertRaisesRegex(host.MeasurementError, "no bench_work"):
             machines.parse("failed: no bench_work\ndone\n")
@@ -410,12 +438,14 @@ class Pictures(unittest.TestCase):
         axis = svg.Axis.over([400, 708], False)
         self.assertEqual((axis.at(0), axis.high), (0, 800))
 
-    def test_committed_picture_shows_the_committed_values(self):
+    def test_committed_picture_and_page_show_the_committed_values(self):
+        committed = (host.ROOT / "docs/images/growth.svg", host.ROOT / "docs/performance.md")
         with tempfile.TemporaryDirectory() as directory:
-            new = pathlib.Path(directory) / "growth.svg"
-            subprocess.run([HERE / "growth", "--draw", "--svg", new], check=True, capture_output=True)
-            self.assertEqual(new.read_text(encoding="utf-8"),
-                             (host.ROOT / "docs/images/growth.svg").read_text(encoding="utf-8"))
+            picture, page = (pathlib.Path(directory) / file.name for file in committed)
+            shutil.copy(committed[1], page)
+            subprocess.run([HERE / "growth", "--draw", "--svg", picture, "--page", page], check=True, capture_output=True)
+            for new, old in zip((picture, page), committed):
+                self.assertEqual(new.read_text(encoding="utf-8"), old.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

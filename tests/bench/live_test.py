@@ -13,7 +13,11 @@ import tempfile
 import time
 import unittest
 
+sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from growing import section  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 COMMAND = [HERE / "whole", "--build", BUILD, "--seconds", "1", "--rounds", "1", "--work", "messaging"]
 TRACEFS_INSTANCE = pathlib.Path("/sys/kernel/tracing/instances/ktraced-bench")
@@ -103,12 +107,14 @@ class Growth(unittest.TestCase):
     def test_measures_traces_and_draws_them(self):
         before = left_behind()
         with tempfile.TemporaryDirectory() as directory:
-            values, picture = pathlib.Path(directory) / "values.json", pathlib.Path(directory) / "growth.svg"
+            values, picture, page = (pathlib.Path(directory) / name for name in ("values.json", "growth.svg", "page.md"))
+            page.write_text(f"{section.BEGIN}\n{section.END}\n", encoding="utf-8")
             done = subprocess.run([HERE / "growth", "--build", BUILD, "--part", "traces", "--trace-mib", "0", "--results", values,
-                                   "--svg", picture], check=False, capture_output=True, text=True)
+                                   "--svg", picture, "--page", page], check=False, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             points = json.loads(values.read_text())["traces"]["points"]
             self.assertIn("<svg", picture.read_text())
+            self.assertIn("| CPU time of ktracectl |", page.read_text())
         self.assertEqual({point["series"] for point in points}, {"show", "summary", "syscalls", "query", "last-ms"})
         self.assertTrue(all(point["x"] > 0 for point in points))
         self.assertEqual(left_behind(), before)

@@ -8,7 +8,7 @@ from harness.daemon import Daemon
 from harness.hooks import ALL_EVENTS
 from harness.host import ROOT, MeasurementError, install_packages, mounts, say
 
-SMALLEST_WORK = "find /usr/share/doc/[a-f]* >/dev/null"
+SMALLEST_WORK = "find /usr/share/doc/[a-b]* >/dev/null"  # less than 1 MiB
 RUNS, LONG_RUN = 7, 1.0  # seconds
 COMMANDS = {
     "show": ["show", "TRACE", "--no-names"],
@@ -53,18 +53,21 @@ def least_cost(build, words):
     return tuple(map(min, zip(*costs)))
 
 
+def sizes(recorded_mib, largest_mib):
+    """Of the repeated traces, in MiB: powers of ten above the recorded one, and the largest."""
+    powers = [10 ** power for power in range(10) if 10 ** power < largest_mib]
+    return [mib for mib in [*powers, largest_mib] if mib > recorded_mib]
+
+
 def measure(build, work, largest_mib):
     """Yields points. One large trace at a time is on disk, beside the recorded one."""
     recorded = record(build, work)
-    smallest, mib = mib_of(recorded), 10
-    yield from points_of(build, recorded, smallest)
-    while mib <= largest_mib:
+    yield from points_of(build, recorded, mib_of(recorded))
+    for mib in sizes(mib_of(recorded), largest_mib):
         trace = work / f"repeated-{mib}"
-        if mib > smallest:
-            subprocess.run([ROOT / "tests/bench/repeat_trace", recorded, trace, str(mib)], check=True, stdout=subprocess.DEVNULL)
-            yield from points_of(build, trace, mib_of(trace))
-            shutil.rmtree(trace)
-        mib *= 10
+        subprocess.run([ROOT / "tests/bench/repeat_trace", recorded, trace, str(mib)], check=True, stdout=subprocess.DEVNULL)
+        yield from points_of(build, trace, mib_of(trace))
+        shutil.rmtree(trace)
 
 
 def points_of(build, trace, mib):
