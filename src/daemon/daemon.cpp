@@ -287,27 +287,19 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   if (!rules)
     return fail(rules.error().code, "{}", with_place(config_file_, rules.error().message));
 
+  // Nobody keeps a role that a refused configuration has given, also if something here throws.
+  const AccessRules rules_before = server_->access();
+  const ReaderRules access_before = access_.rules();
+  Rollback roles([&] { restore_access(rules_before, access_before); });
   auto metrics = metrics_->prepare(config.metrics.listen, *rules);
   if (!metrics) return propagate(metrics);
-  const AccessRules rules_before = server_->access();
-  const auto restore_access = [&] {
-    static_cast<void>(server_->set_access(rules_before));
-    static_cast<void>(metrics_->prepare(config_.metrics.listen, rules_before));
-  };
-  if (auto set = server_->set_access(*rules); !set) {
-    restore_access();
-    return propagate(set);
-  }
-  // What it throws ends here too: nobody keeps a role that a refused configuration has given.
-  auto changed = as_result([&] { return tracer_->apply(config, std::move(flight)); });
-  if (!changed) {
-    restore_access();
-    return std::unexpected(in_file(config_file_, changed.error()));
-  }
-  const ReaderRules access_before = access_.rules();
+  if (auto set = server_->set_access(*rules); !set) return propagate(set);
+  auto changed = tracer_->apply(config, std::move(flight));
+  if (!changed) return std::unexpected(in_file(config_file_, changed.error()));
   apply_access(config, rules->read_group);
   end_readers(access_.rules());
   end_streams_beyond(*rules);
+  roles.dismiss();
   if (config.control.group != config_.control.group ||
       config.control.admin_uids != config_.control.admin_uids || access_.rules() != access_before)
     changed->emplace_back("control");

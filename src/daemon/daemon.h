@@ -55,6 +55,9 @@ class Daemon {
   Result<> apply_stream(const StreamConfig& stream);
   void schedule_stream(bool realtime);
   void apply_access(const Config& config, const std::optional<gid_t>& readers);
+  void apply_readers(const Config& config, const std::optional<gid_t>& readers,
+                     const ReaderRules& rules);
+  void restore_access(const AccessRules& roles, const ReaderRules& readers);
   void end_readers(const ReaderRules& rules);
   void end_streams_beyond(const AccessRules& rules);
   Result<> watch_signals();

@@ -15,13 +15,25 @@ ReaderRules reader_rules(const Config& config, const std::optional<gid_t>& reade
 
 // What readers get, and the files for them.
 void Daemon::apply_access(const Config& config, const std::optional<gid_t>& readers) {
-  const ReaderRules before = access_.rules(), rules = reader_rules(config, readers);
+  apply_readers(config, readers, reader_rules(config, readers));
+}
+
+void Daemon::apply_readers(const Config& config, const std::optional<gid_t>& readers,
+                           const ReaderRules& rules) {
+  const ReaderRules before = access_.rules();
   access_.set(rules);
   make_files_for(readers);
   set_file_modes(rules);
   set_directory_mode(config.flight.directory, rules, before.own_only);
   if (config.stream.output)
     set_directory_mode(config.stream.output->directory, rules, before.own_only);
+}
+
+// What the current configuration had given before a reload began, which then failed.
+void Daemon::restore_access(const AccessRules& roles, const ReaderRules& readers) {
+  static_cast<void>(server_->set_access(roles));
+  static_cast<void>(metrics_->prepare(config_.metrics.listen, roles));
+  apply_readers(config_, roles.read_group, readers);
 }
 
 // Their sessions show more than they may see now.

@@ -44,6 +44,25 @@ class FailureBarrier {
   uint64_t unlogged_ = 0;                            // guarded by mutex_
 };
 
+// Calls `undo` in its destructor, also when an exception unwinds the stack, unless dismiss() was
+// called. Logs what `undo` throws.
+template <class Undo>
+class Rollback {
+ public:
+  explicit Rollback(Undo undo) : undo_(std::move(undo)) {}
+  Rollback(const Rollback&) = delete;
+  Rollback& operator=(const Rollback&) = delete;
+  ~Rollback() {
+    if (!dismissed_) FailureBarrier("a rollback").run(undo_);
+  }
+
+  void dismiss() { dismissed_ = true; }
+
+ private:
+  Undo undo_;
+  bool dismissed_ = false;
+};
+
 // Returns the Result of `call`, or the exception that it throws as an error.
 template <class Call>
 [[nodiscard]] std::invoke_result_t<Call> as_result(Call&& call) {

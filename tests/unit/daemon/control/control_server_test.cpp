@@ -5,6 +5,9 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include <new>
+
+#include "daemon/runtime/failure_barrier.h"
 #include "unit/daemon/control/control_server_fixture.h"
 
 namespace ktraced {
@@ -35,6 +38,25 @@ TEST_F(ControlServerTest, AcceptsAdministratorsByUidWithoutTheGroup) {
   ASSERT_TRUE(server->set_access(AccessRules{.read_group = ::getegid()}));
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0660U);
+}
+
+TEST_F(ControlServerTest, TakesRolesBackWhenTheRestOfAReloadThrows) {
+  loop = EventLoop::create().value();
+  server = ControlServer::listen(*loop, path, AccessRules{}).value();
+  const auto reload = [&](bool throws) {
+    const AccessRules before = server->access();
+    Rollback roles([&] { EXPECT_TRUE(server->set_access(before)); });
+    ASSERT_TRUE(server->set_access(AccessRules{.admin_uids = {1001}}));
+    if (throws) throw std::bad_alloc();
+    roles.dismiss();
+  };
+  struct stat status{};
+  EXPECT_THROW(reload(true), std::bad_alloc);
+  EXPECT_THAT(server->access().admin_uids, testing::IsEmpty());
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0660U);
+  reload(false);
+  EXPECT_THAT(server->access().admin_uids, testing::ElementsAre(1001U));
 }
 
 TEST_F(ControlServerTest, RefusesTheSocketOfALiveDaemonAndReplacesADeadOne) {

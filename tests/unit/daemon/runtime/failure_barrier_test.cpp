@@ -62,6 +62,16 @@ TEST_F(Barrier, LimitsTheLogRateOfRepeatedFailures) {
   EXPECT_LT(std::ranges::count(log(), '\n'), 1000);
 }
 
+TEST_F(Barrier, RollbackLogsWhatItsUndoThrows) {
+  EXPECT_THROW(
+      {
+        const Rollback rollback(fail_unexpectedly);
+        throw std::bad_alloc();
+      },
+      std::bad_alloc);
+  EXPECT_THAT(log(), HasSubstr("a rollback: internal error: a bug"));
+}
+
 TEST_F(Barrier, EventLoopContinuesAfterAFailedCallback) {
   auto loop = EventLoop::create().value();
   auto timer = loop->add_timer(0ms, fail_unexpectedly).value();
