@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/directory/name_files.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -111,18 +113,32 @@ bool apply(Record record, u16 id, NameTable& names) {
 
 }  // namespace
 
+// Inserting a version of a thread before a later one moves that one: in time order none moves.
 Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
-  return read_entries(trace, kTasksFile, kTaskLimits, [&](const std::string&, const json& entry) {
-    rec_metadata_task task{};
-    if (!entry.is_object() || !read_integer(entry, "since_ns", task.h.ts) ||
-        !read_integer(entry, "tid", task.h.tid) || !read_integer(entry, "tgid", task.tgid) ||
-        !read_integer(entry, "uid", task.uid) ||
-        !read_integer(entry, "start_ns", task.start_time) || !read_name(entry, "comm", task.comm))
-      return false;
-    if (entry.contains("cgroup") && !read_integer(entry, "cgroup", task.cgroup)) return false;
-    if (entry.contains("parent") && !read_integer(entry, "parent", task.parent)) return false;
-    return apply(task, METADATA_task, names);
-  });
+  std::deque<rec_metadata_task> tasks;
+  std::optional<u32> bad_tid;
+  auto done =
+      read_entries(trace, kTasksFile, kTaskLimits, [&](const std::string&, const json& entry) {
+        rec_metadata_task task{};
+        if (!entry.is_object() || !read_integer(entry, "since_ns", task.h.ts) ||
+            !read_integer(entry, "tid", task.h.tid) || !read_integer(entry, "tgid", task.tgid) ||
+            !read_integer(entry, "uid", task.uid) ||
+            !read_integer(entry, "start_ns", task.start_time) ||
+            !read_name(entry, "comm", task.comm))
+          return false;
+        if (entry.contains("cgroup") && !read_integer(entry, "cgroup", task.cgroup)) return false;
+        if (entry.contains("parent") && !read_integer(entry, "parent", task.parent)) return false;
+        if (task.h.tid >= NameLog::Limits::kThreadIds) bad_tid = bad_tid.value_or(task.h.tid);
+        if (!bad_tid) tasks.push_back(task);
+        return true;
+      });
+  std::ranges::stable_sort(tasks, {}, [](const rec_metadata_task& task) { return task.h.ts; });
+  for (; !tasks.empty(); tasks.pop_front()) apply(tasks.front(), METADATA_task, names);
+  if (done && bad_tid)
+    return fail(ExitCode::data,
+                "{} is damaged: it has the thread id {}; those of a kernel are below {}",
+                (trace.path() / kTasksFile).string(), *bad_tid, NameLog::Limits::kThreadIds);
+  return done;
 }
 
 Result<> read_caches(const TraceDirectory& trace, NameTable& names) {

@@ -19,9 +19,10 @@ inline constexpr size_t kMaxSymbols = size_t{1} << 20;
 // Kernel symbols by address: "kmalloc_trace+0x2a/0x90".
 using SymbolMap = std::unordered_map<uint64_t, std::string>;
 
-// Each reads one file entry by entry, and not more of them than a writer writes, so memory is
-// bounded. They fail as TraceDirectory::open_file(), or with ExitCode::data, naming the file and
-// the position of the error or the limit; the entries before it have been read.
+// Each reads one file entry by entry, and not more of them than a writer writes, and of threads
+// only ids that a kernel gives, so memory is bounded. They fail as TraceDirectory::open_file(), or
+// with ExitCode::data, naming the file and the position of the error or the limit; the entries
+// before it have been read.
 Result<> read_tasks(const TraceDirectory& trace, NameTable& names);
 Result<> read_caches(const TraceDirectory& trace, NameTable& names);
 Result<> read_cgroups(const TraceDirectory& trace, NameTable& names);

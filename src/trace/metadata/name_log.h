@@ -22,14 +22,13 @@ namespace ktraced {
 class NameLog {
  public:
   struct Limits {
+    static constexpr size_t kThreadIds = size_t{4} << 20;  // PID_MAX_LIMIT of the kernel
+
     size_t tasks = size_t{1} << 21;  // names; beyond, a thread has its first and its last one
     size_t other_bytes = size_t{64} << 20;  // of control groups and command lines: the first ones
 
     // The most names that there can be: beyond `tasks`, each thread id has two of them.
-    [[nodiscard]] constexpr size_t task_entries() const {
-      constexpr size_t kThreadIds = size_t{4} << 20;  // PID_MAX_LIMIT of the kernel
-      return tasks + 2 * kThreadIds;
-    }
+    [[nodiscard]] constexpr size_t task_entries() const { return tasks + 2 * kThreadIds; }
   };
 
   NameLog() = default;

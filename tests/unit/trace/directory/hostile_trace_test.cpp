@@ -2,6 +2,7 @@
 // Trace directories made to harm a reader: one immediate error each.
 #include <gmock/gmock.h>
 
+#include "trace/directory/trace_reader.h"
 #include "trace/metadata/name_table.h"
 #include "unit/support/hostile_files.h"
 #include "unit/trace/merge/history_fixture.h"
@@ -119,6 +120,38 @@ TEST_F(HostileTrace, MoreNamesThanAWriterWritesAffectOnlyNames) {
                 HasSubstr((path_ / name).string() + " is too large: it has a "));
     write_file(path_ / name, whole);
   }
+}
+
+std::string task_entry(uint64_t since, uint32_t tid, uint32_t uid) {
+  return fmt::format(R"({{"since_ns":{},"tid":{},"tgid":{},"uid":{},"start_ns":1,"comm":"x"}})",
+                     since, tid, tid, uid);
+}
+
+// Moving all later names at each one would take hours.
+TEST_F(HostileTrace, ReadsNamesOfOneThreadInDescendingOrder) {
+  constexpr uint64_t kNames = 200'000;
+  std::string tasks = R"({"tasks":[)";
+  for (uint64_t i = kNames; i > 0; --i)
+    tasks += task_entry(i, 7, static_cast<uint32_t>(i)) + (i == 1 ? "]}" : ",\n");
+  write_file(path_ / "tasks.json", tasks);
+  auto reader = TraceReader::open(path_);
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(reader->damage().empty());
+  ASSERT_NE(reader->names().task_at(7, 12345), nullptr);
+  EXPECT_EQ(reader->names().task_at(7, 12345)->uid, 12345U);
+}
+
+TEST_F(HostileTrace, ThreadIdsThatNoKernelGivesEndTheNames) {
+  write_file(path_ / "tasks.json", R"({"tasks":[)" + task_entry(1, 4194303, 1) + "," +
+                                       task_entry(1, 4194304, 2) + "," + task_entry(1, 7, 3) +
+                                       "]}");
+  auto reader = TraceReader::open(path_);
+  ASSERT_TRUE(reader);
+  ASSERT_EQ(reader->damage().size(), 1U);
+  EXPECT_THAT(reader->damage().front().message,
+              HasSubstr("tasks.json is damaged: it has the thread id 4194304"));
+  EXPECT_NE(reader->names().task_at(4194303, 1), nullptr);
+  EXPECT_EQ(reader->names().task_at(7, 1), nullptr);
 }
 
 // Comparing all pairs of names would take minutes.
