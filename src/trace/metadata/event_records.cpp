@@ -15,9 +15,7 @@ using nlohmann::json;
 
 constexpr size_t kTextMax = UINT16_MAX - sizeof(record) - sizeof(uint64_t);
 
-std::string json_text(const json& object) { return dump_json(object); }
-
-std::string text_of(const Event& event) { return json_text(event_to_json(event)); }
+std::string text_of(const Event& event) { return dump_json(event_to_json(event)); }
 
 // The parts of the event that fit into a record.
 std::string fitting_text(const Event& event) {
@@ -55,11 +53,11 @@ std::vector<std::byte> event_record(const Event& event, uint64_t ts) {
 }
 
 std::vector<std::byte> config_record(const json& config, uint64_t ts) {
-  std::string text = json_text(config);
+  std::string text = dump_json(config);
   if (text.size() > kTextMax) {
     json bare = config;
     bare.erase("events");
-    text = json_text(bare);
+    text = dump_json(bare);
   }
   return text_record(METADATA_config, ts, text);
 }

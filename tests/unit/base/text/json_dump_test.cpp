@@ -25,6 +25,14 @@ TEST(JsonDump, ReplacesEachByteThatIsNotUtf8) {
   EXPECT_EQ(json::parse(dump_json(document, 2)), expected);
 }
 
+TEST(JsonDump, KeepsMembersWhoseKeysDifferInInvalidBytesOnly) {
+  const std::string one = kOne;
+  const json document = {{"a\xfe", 1}, {"a\xff", {{"b\xff", 2}}}, {"a" + one, 3}};
+  const json expected = {
+      {"a" + one, 3}, {"a" + one + one, 1}, {"a" + one + one + one, {{"b" + one, 2}}}};
+  EXPECT_EQ(json::parse(dump_json(document)), expected);
+}
+
 TEST(JsonDump, KeepsTheFormOfValidDocuments) {
   const json document = {{"a", {1, 2}}, {"b", "é"}};
   EXPECT_EQ(dump_json(document), R"({"a":[1,2],"b":"é"})");
