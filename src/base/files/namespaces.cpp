@@ -32,15 +32,23 @@ bool in_initial_pid_namespace() {
   return errno == ENOENT && ::stat("/proc/self/ns", &status) == 0;
 }
 
-// The file has the offsets of the namespace for children. This process is in another one until it
-// executes a program or forks.
-int64_t boottime_offset_ns() {
-  struct stat own{}, for_children{};
-  if (::stat("/proc/self/ns/time", &own) == 0 &&
-      ::stat("/proc/self/ns/time_for_children", &for_children) == 0 &&
-      own.st_ino != for_children.st_ino)
-    return 0;
-  return boottime_offset_in(read_file("/proc/self/timens_offsets", 4096).value_or(""));
+std::optional<int64_t> boottime_offset_ns() {
+  struct stat own{}, of_children{};
+  const bool any = ::stat("/proc/self/ns/time", &own) == 0 &&
+                   ::stat("/proc/self/ns/time_for_children", &of_children) == 0;
+  if (!any) return 0;
+  return boottime_offset_in({.own = own.st_ino, .of_children = of_children.st_ino},
+                            read_file("/proc/self/timens_offsets", 4096).value_or(""));
+}
+
+// The file has the offsets of the namespace for children. A process that has unshared its own is in
+// another one until it executes a program or forks.
+std::optional<int64_t> boottime_offset_in(const TimeNamespaces& namespaces,
+                                          std::string_view timens_offsets) {
+  constexpr uint64_t kInitialTimeNamespace = 0xeffffffa;  // PROC_TIME_INIT_INO
+  if (namespaces.own == kInitialTimeNamespace) return 0;
+  if (namespaces.own != namespaces.of_children) return std::nullopt;
+  return boottime_offset_in(timens_offsets);
 }
 
 // The lines are "monotonic SECONDS NANOSECONDS" and "boottime SECONDS NANOSECONDS".

@@ -155,7 +155,13 @@ Result<> select_times(const TimeArgs& args, History& history) {
 
 Result<std::optional<double>> stream_seconds(std::optional<double> duration_s,
                                              const TimeArgs& args) {
-  const uint64_t boottime_of_events = boottime_ns() - static_cast<uint64_t>(boottime_offset_ns());
+  const auto offset_ns = boottime_offset_ns();
+  if (!offset_ns && args.until && args.until->kind == TimeKind::boot)
+    return fail(ExitCode::unavailable,
+                "--until {}: the kernel does not say by how much the time namespace of ktracectl "
+                "moves the time since boot; give a wall clock time",
+                args.until->text);
+  const uint64_t boottime_of_events = boottime_ns() - static_cast<uint64_t>(offset_ns.value_or(0));
   return stream_seconds(duration_s, args, boottime_of_events, clock_ns(CLOCK_REALTIME));
 }
 

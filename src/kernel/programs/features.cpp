@@ -147,11 +147,13 @@ std::optional<std::pair<unsigned, unsigned>> version_of(std::string_view release
 // Programs read the clock without the offset of a time namespace. The times of events and those of
 // the daemon would not agree.
 Result<> check_clock() {
-  if (boottime_offset_ns() == 0) return {};
+  const auto offset_ns = boottime_offset_ns();
+  if (offset_ns == 0) return {};
   return fail(ExitCode::unavailable,
-              "ktraced runs in a time namespace that moves the time since boot by {:.3f} s, which "
-              "the times of events do not follow: run it in the time namespace of the host",
-              static_cast<double>(boottime_offset_ns()) / 1e9);
+              "ktraced runs in a time namespace that moves the time since boot by {}, which the "
+              "times of events do not follow: run it in the time namespace of the host",
+              offset_ns ? fmt::format("{:.3f} s", static_cast<double>(*offset_ns) / 1e9)
+                        : "a time that the kernel does not say");
 }
 
 }  // namespace
