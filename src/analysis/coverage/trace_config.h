@@ -75,8 +75,12 @@ struct TraceConfig {
   std::optional<std::set<std::string>> events;  // enabled; nothing: unknown
   std::set<std::string> syscalls;               // only these; empty: all
   TaskFilter filter;
+  // Hits of these may be missing without a loss: the kernel may have skipped some. A report on a
+  // stream learns only at its end whether it has.
+  std::set<std::string> missed;
 
   // From the configuration in a manifest, or the status of a daemon. Missing members mean no limit.
+  // Without `missed`.
   static TraceConfig of(const nlohmann::json& config);
   // True if `event` is enabled, or if that is unknown.
   [[nodiscard]] bool has(std::string_view event) const {

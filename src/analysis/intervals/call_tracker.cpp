@@ -93,6 +93,7 @@ void CallTracker::interrupt(uint64_t ts, Unknown why) {
 void CallTracker::on_config_change(uint64_t ts, const TraceConfig& config) {
   if (config_ && !config.same_for(*config_, kCallEvents)) interrupt(ts, Unknown::config_change);
   config_ = config;
+  if (config.missed.contains("sys_enter")) miss_beginnings();
   completed_ = completed_ || (config.events && config.events->contains("sys_completed"));
 }
 
@@ -151,11 +152,13 @@ bool CallTracker::is_end_of(const Call& call, const CallReturn& returned) {
 }
 
 // A call that is skipped leaves the same number as sigreturn. It has that number at its beginning
-// too, or it has no beginning, which is certain if nothing is missing since the last one.
+// too, or it has no beginning, which is certain if no beginning is missing since the last one.
 bool CallTracker::has_result(const Thread& thread, const CallReturn& returned) {
   if (has_own_result(returned.nr)) return true;
   if (!thread.has_begun || continuity_.broken_since(thread.since) != Unknown::none) return false;
-  return is_same_thread(thread, returned) && !(thread.in_call && is_sigreturn(thread.call));
+  if (!is_same_thread(thread, returned)) return false;
+  if (thread.in_call && thread.call.nr == returned.nr) return true;
+  return !beginnings_missed_ && !(thread.in_call && is_sigreturn(thread.call));
 }
 
 bool CallTracker::is_same_thread(const Thread& thread, const CallReturn& returned) {

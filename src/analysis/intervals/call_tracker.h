@@ -109,6 +109,8 @@ class CallTracker : public Analysis {
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
   void on_config_change(uint64_t ts, const TraceConfig& config) override;
+  // Beginnings of calls may be missing without a loss.
+  void miss_beginnings() { beginnings_missed_ = true; }
   // Call after the last record: ends the calls that are running.
   void finish(uint64_t end_ns);
 
@@ -202,6 +204,7 @@ class CallTracker : public Analysis {
   std::unordered_map<uint32_t, Thread> threads_;  // in a call, or between two
   Continuity continuity_;
   uint64_t lost_ = 0;
+  bool beginnings_missed_ = false;
   bool completed_ = false;  // calls may come as sys_completed
 };
 

@@ -64,10 +64,15 @@ std::vector<std::string> other_reasons(const Manifest& manifest) {
 std::vector<ConfigSpan> history_spans(const History& history,
                                       const std::vector<TimeWindow>& extents) {
   std::vector<ConfigSpan> spans;
-  for (size_t i = 0; i < extents.size(); ++i)
-    for (ConfigSpan& span :
-         spans_of(history.traces()[i].manifest().config, extents[i].begin_ns, extents[i].end_ns))
-      if (span.begin_ns <= history.window().end_ns) spans.push_back(std::move(span));
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const Manifest& manifest = history.traces()[i].manifest();
+    for (ConfigSpan& span : spans_of(manifest.config, extents[i].begin_ns, extents[i].end_ns)) {
+      if (span.begin_ns > history.window().end_ns) continue;
+      for (const auto& [event, hits] : manifest.missed)
+        if (hits != 0) span.config.missed.insert(event);
+      spans.push_back(std::move(span));
+    }
+  }
   std::ranges::stable_sort(spans, {}, &ConfigSpan::begin_ns);
   return spans;
 }

@@ -45,7 +45,9 @@ void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
   if (names_.apply(record) || learn_event(schema_, record) != nullptr) return;
   const auto config = config_of(record);
   if (!config) return;
-  feed.add_change(record.ts(), TraceConfig::of(*config));
+  TraceConfig traced = TraceConfig::of(*config);
+  traced.missed = {"sys_enter"};  // counts_ has them at the end
+  feed.add_change(record.ts(), std::move(traced));
   if (record.ts() <= source_.info().boottime_ns) {
     configs_ = *config;
   } else {

@@ -31,6 +31,9 @@ PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources) {
   for (const PerfettoSource& source : sources) {
     sources_.push_back(std::make_unique<Source>(*this, source));
     calls_.add_source(source.sources.schema, source.sources.names);
+    const auto& missed = source.manifest.missed;
+    if (const auto found = missed.find("sys_enter"); found != missed.end() && found->second != 0)
+      calls_.miss_beginnings();
   }
 }
 

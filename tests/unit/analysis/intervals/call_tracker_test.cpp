@@ -168,6 +168,23 @@ TEST_F(CallTrackerTest, TakesNoRegisterForAResultIfTheBeginningMayBeMissing) {
                           "812 15 150-160 returned -1=-2 register lost"));
 }
 
+TEST_F(CallTrackerTest, TakesNoRegisterForAResultIfTheKernelSkippedBeginnings) {
+  TraceConfig config;
+  config.missed = {"sys_enter"};
+  tracker_.on_config_change(50, config);
+  enter(100, kThread, kReadNr);
+  leave(110, kThread, kReadNr);
+  leave(120, kThread, -1, -2);
+  enter(130, kThread, kReadNr);
+  leave(140, kThread, -1, -2);
+  enter(150, kThread, -1);
+  leave(160, kThread, -1, -38);  // this call has the number at its beginning
+  EXPECT_THAT(log_.ended,
+              ElementsAre("3352 0 100-110 returned 0=0", "3352 -120 returned -1=-2 register unseen",
+                          "3352 0 130-140 other returned -1=-2 register unseen",
+                          "3352 -1 150-160 returned -1=-38"));
+}
+
 TEST_F(CallTrackerTest, KnowsNoCallAcrossALoss) {
   enter(100, kThread, kReadNr);
   lose(110, 1);

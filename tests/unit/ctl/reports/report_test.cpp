@@ -110,6 +110,24 @@ TEST_F(Report, SyscallsReportsTimesErrorsAndTheSlowest) {
   EXPECT_THAT(out, HasSubstr("HOW LONG read TOOK, FROM\n  4.096 us  1  ####"));
 }
 
+// The last return may be that of a rt_sigreturn.
+TEST_F(Report, SyscallsHasNoErrorWithoutABeginningIfTheKernelSkippedSome) {
+  constexpr int32_t kRead = 0, kSkipped = -1;
+  TraceSpec calls = spec();
+  calls.packets = {{.cpu = 0,
+                    .records = {enter_at(kSecond, kRead), exit_at(kSecond + 10, kRead, 17),
+                                exit_at(kSecond + 20, kSkipped, -2)}}};
+  const auto errors = [&](const std::string& path) {
+    const json rows = report(ReportCommand::Kind::syscalls, {path})["calls"]["rows"];
+    size_t count = 0;
+    for (const json& row : rows) count += row.value("errors", json::object()).size();
+    return count;
+  };
+  EXPECT_EQ(errors(write(calls, {}, "all")), 1U);
+  EXPECT_EQ(
+      errors(write(calls, [](Manifest& m) { m.missed = {{"sys_enter", 1}}; }, "skipped")), 0U);
+}
+
 TEST_F(Report, SyscallsDrawsTheFirstThree) {
   TraceSpec calls = spec();
   calls.packets = {{.cpu = 0, .records = {}}};

@@ -149,6 +149,14 @@ TEST_F(Perfetto, ShowsTheErrorOfACallThatADebuggerSkips) {
   EXPECT_EQ(trace.instants_named("sigreturn returned").size(), 1U);
 }
 
+TEST_F(Perfetto, ShowsNoErrorWithoutABeginningIfTheKernelSkippedSome) {
+  manifest_.missed = {{"sys_enter", 1}};
+  enter(2000, 8, kOpenat);
+  leave(3000, 8, kOpenat, 3);
+  leave(4000, 8, kSigreturnNumber, -2);
+  EXPECT_EQ(read().instants_named("sigreturn returned").size(), 1U);
+}
+
 TEST_F(Perfetto, DoesNotInventCallsAtTheEdges) {
   leave(2000, 8, kClone, 0);  // in a new thread, or started before the trace
   enter(3000, 8, kOpenat);
