@@ -69,7 +69,7 @@ std::optional<ProcCommand> proc_command(uint32_t pid) {
                       .cut = size > ARGV_MAX};
   if (command.uid != user_before) command.uid.reset();
   const auto start = start_in_stat(read_file_at(process.get(), "stat", kProcBytesMax).value_or(""));
-  if (!start || command.text.empty()) return std::nullopt;
+  if (!start || size == 0) return std::nullopt;
   command.start_ns = *start;
   return command;
 }

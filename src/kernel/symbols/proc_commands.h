@@ -18,7 +18,7 @@ struct ProcCommand {
   uint64_t read_ns = 0;      // when it was read; ns, CLOCK_BOOTTIME
   uint64_t start_ns = 0;     // of the process, CLOCK_BOOTTIME, rounded down to proc_tick_ns()
   std::optional<uid_t> uid;  // the only user that it runs as; nothing: it has several
-  std::string text;          // its arguments, in the form of LOCATED_WORD_BLANK; not empty
+  std::string text;          // its arguments, in the form of LOCATED_WORD_BLANK; empty: only ''
   bool cut = false;          // they have more than ARGV_MAX bytes
 };
 

@@ -15,7 +15,10 @@ constexpr size_t kHead = offsetof(rec_metadata_command, text);
 
 }  // namespace
 
-std::string CommandLine::shown() const { return quoted_words(text) + (cut ? "..." : ""); }
+std::string CommandLine::shown() const {
+  if (text.empty() && !cut) return "''";
+  return quoted_words(text) + (cut ? "..." : "");
+}
 
 bool is_of_process(const CommandLine& command, uint64_t start_ns) {
   constexpr uint64_t kTickNs = 10'000'000;  // 100 Hz on x86

@@ -20,7 +20,8 @@ struct CommandLine {
   std::string text;       // in the form of LOCATED_WORD_BLANK
   bool cut = false;       // it was longer
 
-  // As a shell reads it, and as the arguments of an exec are shown: cut ones end with "...".
+  // As a shell reads it, and as the arguments of an exec are shown: cut ones end with "...", and an
+  // empty text is one empty argument.
   [[nodiscard]] std::string shown() const;
 };
 

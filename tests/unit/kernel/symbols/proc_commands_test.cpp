@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/symbols/proc_commands.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +59,31 @@ TEST(ProcCommand, IsMissingOfAProcessThatHasEnded) {
   EXPECT_FALSE(proc_command(static_cast<uint32_t>(child))) << "a zombie";
   ::waitpid(child, nullptr, 0);
   EXPECT_FALSE(proc_command(static_cast<uint32_t>(child)));
+}
+
+TEST(ProcCommand, IsEmptyOfAProgramWhoseOnlyArgumentIsEmpty) {
+  int input[2], output[2];
+  ASSERT_EQ(::pipe2(input, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(output, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char empty[] = "";
+    char* const words[] = {empty, nullptr};
+    ::dup2(input[0], STDIN_FILENO);
+    ::dup2(output[1], STDOUT_FILENO);
+    ::execv("/bin/cat", words);
+    ::_exit(1);
+  }
+  ::close(output[1]);
+  char echo = 'x';
+  EXPECT_EQ(::write(input[1], &echo, 1), 1);
+  EXPECT_EQ(::read(output[0], &echo, 1), 1) << "the program has not begun";
+  const auto command = proc_command(static_cast<uint32_t>(child));
+  for (const int fd : {input[0], input[1], output[0]}) ::close(fd);
+  ::waitpid(child, nullptr, 0);
+  ASSERT_TRUE(command);
+  EXPECT_EQ(command->text, "");
+  EXPECT_FALSE(command->cut);
 }
 
 TEST(ProcCommand, VisitsProcessesUntilItIsEnough) {

@@ -70,6 +70,8 @@ TEST(CommandLine, IsShownAsTheArgumentsOfAnExec) {
                 .shown(),
             "sh -c 'a b'");
   EXPECT_EQ((CommandLine{.text = "make", .cut = true}).shown(), "make...");
+  EXPECT_EQ((CommandLine{.text = ""}).shown(), "''");
+  EXPECT_EQ((CommandLine{.text = " 100"}).shown(), "'' 100");
 }
 
 TEST(CommandLine, IsOfTheProcessThatBeganInThatTick) {
