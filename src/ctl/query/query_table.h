@@ -94,7 +94,8 @@ class QueryTable {
   [[nodiscard]] virtual std::optional<uint64_t> row_count() const { return std::nullopt; }
   // Why the table cannot be read; empty if it can.
   [[nodiscard]] virtual std::string refusal() const { return {}; }
-  // The events of which it needs every hit to have all its rows; empty: none of its own.
+  // The events of which it needs every hit to have all its rows, and all values of the columns that
+  // scans have read; empty: none of its own.
   [[nodiscard]] virtual std::span<const std::string_view> needs() const { return {}; }
   // Must not outlive this. The scan ends soon after `stop` has become true.
   [[nodiscard]] virtual std::unique_ptr<RowScan> scan(const ScanLimits& limits,

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "analysis/coverage/task_history.h"
 #include "ctl/selection/selected_tasks.h"
@@ -16,9 +18,17 @@
 namespace ktraced {
 namespace {
 
-// The columns whose values come from events; the others come from the names of tasks.
-constexpr std::array<std::string_view, 7> kOfEvents = {
-    "end_ts", "alive", "parent_pid", "argv", "argv_read_ts", "exit_status", "exit_signal"};
+// A column whose values come from an event; the others come from the names of tasks.
+struct OfEvent {
+  std::string_view column, event;
+};
+constexpr std::array<OfEvent, 7> kOfEvents = {{{"end_ts", "sched_process_exit"},
+                                               {"alive", "sched_process_exit"},
+                                               {"parent_pid", "sched_process_fork"},
+                                               {"argv", "sched_process_exec"},
+                                               {"argv_read_ts", "sched_process_exec"},
+                                               {"exit_status", "sched_process_exit"},
+                                               {"exit_signal", "sched_process_exit"}}};
 
 // A time or an id that is 0 if it is unknown.
 std::optional<uint64_t> known(uint64_t number) {
@@ -101,6 +111,7 @@ class TaskTable : public QueryTable {
     return count;
   }
   [[nodiscard]] uint64_t records() const override { return 0; }
+  [[nodiscard]] std::span<const std::string_view> needs() const override { return needs_; }
   [[nodiscard]] std::optional<uint64_t> row_count() const override {
     static const std::atomic<bool> kNever = false;
     store(kNever);
@@ -121,8 +132,9 @@ class TaskTable : public QueryTable {
          std::optional<std::vector<uint32_t>> keys)
         : SortedScan(table.stored_, std::move(keys)), table_(table), stop_(stop) {}
     Value value(size_t column) override {
-      if (std::ranges::find(kOfEvents, table_.columns_[column].name) != kOfEvents.end())
-        table_.complete(stop_);
+      const auto found =
+          std::ranges::find(kOfEvents, table_.columns_[column].name, &OfEvent::column);
+      if (found != kOfEvents.end()) table_.complete(found->event, stop_);
       return SortedScan::value(column);
     }
 
@@ -140,7 +152,8 @@ class TaskTable : public QueryTable {
     make_rows();
   }
   // The rows stay the same ones, in the same order: only their values change.
-  void complete(const std::atomic<bool>& stop) const {
+  void complete(std::string_view event, const std::atomic<bool>& stop) const {
+    if (std::ranges::find(needs_, event) == needs_.end()) needs_.push_back(event);
     if (complete_ || !tasks_ || !tasks_->read_events(stop)) return;
     complete_ = true;
     make_rows();
@@ -164,6 +177,7 @@ class TaskTable : public QueryTable {
   mutable std::optional<TaskHistory> tasks_;
   mutable std::optional<SelectedTasks> selected_;
   mutable bool complete_ = false;
+  mutable std::vector<std::string_view> needs_;
   mutable StoredRows stored_;
 };
 

@@ -88,6 +88,12 @@ TEST_F(Query, SaysWhichEventsOfItsTablesWereNotTraced) {
             "ktracectl: kfree: kfree was not traced\n");
   EXPECT_EQ(said("SELECT count(*) FROM events"), "") << "it has whatever was traced";
   EXPECT_EQ(said("SELECT count(*) FROM threads"), "");
+  EXPECT_EQ(said("SELECT tid, comm FROM threads"), "") << "it has all of these";
+  EXPECT_EQ(said("SELECT end_ts FROM threads"),
+            "ktracectl: threads: sched_process_exit was not traced\n");
+  EXPECT_EQ(said("SELECT parent_pid, argv, argv_read_ts, exit_status FROM processes"),
+            "ktracectl: processes: sched_process_fork was not traced; sched_process_exec was not "
+            "traced; sched_process_exit was not traced\n");
   EXPECT_EQ(said("SELECT 1"), "");
 
   config["events"] = {"sys_completed"};
