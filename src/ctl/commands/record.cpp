@@ -17,6 +17,7 @@
 
 #include "base/print_stderr.h"
 #include "ctl/commands/child_command.h"
+#include "ctl/commands/command_records.h"
 #include "ctl/input/json_access.h"
 #include "ctl/live/open_session.h"
 #include "ctl/live/recorder.h"
@@ -50,18 +51,12 @@ std::optional<uint64_t> ask_follow_lost(const std::string& socket) {
   return number_at(member(*status, "filter"), "follow_lost");
 }
 
-// The session of the recording.
-SessionArgs session_of(const RecordCommand& command, const std::optional<ChildCommand>& child) {
-  SessionArgs session = command.session;
-  if (child && !session.all) session.follow.push_back(static_cast<uint32_t>(child->pid()));
-  return session;
-}
-
 // Reads the stream into the recorder until the recording ends.
 class Recording {
  public:
-  Recording(Recorder& recorder, SessionCounts& counts, StreamLoop& loop)
-      : recorder_(recorder), counts_(counts), loop_(loop) {}
+  // `own`: null: not asked for.
+  Recording(Recorder& recorder, SessionCounts& counts, CommandRecords* own, StreamLoop& loop)
+      : recorder_(recorder), counts_(counts), own_(own), loop_(loop) {}
 
   // Records until `child` has ended. A signal to this program terminates the child.
   void end_with(const ChildCommand& child, int signal_fd) {
@@ -83,6 +78,7 @@ class Recording {
     return loop_.run(duration,
                      {.on_packet = [this](const PacketView& packet, const auto&) -> Result<> {
                         counts_.take(packet);
+                        if (own_ != nullptr) own_->take(packet);
                         return recorder_.take(packet);
                       },
                       .after_packets = [] { return Result<Next>(Next::go_on); }});
@@ -91,6 +87,7 @@ class Recording {
  private:
   Recorder& recorder_;
   SessionCounts& counts_;
+  CommandRecords* own_;
   StreamLoop& loop_;
   Progress progress_;
   Clock::time_point give_up_at_ = Clock::time_point::max();
@@ -136,6 +133,7 @@ class RecordRun {
   Result<End> read_stream();
   Result<> finish(const Result<End>& end);
   [[nodiscard]] std::string reason() const;
+  [[nodiscard]] bool has_no_own(const EventAccount& total) const;
   int end_of_command();
 
   const RecordCommand& command_;
@@ -146,8 +144,9 @@ class RecordRun {
   std::optional<LiveSource> source_;
   std::optional<Recorder> recorder_;
   std::optional<SessionCounts> counts_;
-  uint64_t follow_lost_ = 0;   // before
-  bool asked_to_end_ = false;  // SIGTERM was sent to the command during the recording
+  std::optional<CommandRecords> own_;  // of the command, if those of all tasks are recorded
+  uint64_t follow_lost_ = 0;           // before
+  bool asked_to_end_ = false;          // SIGTERM was sent to the command during the recording
 };
 
 // The child process is created first: it must not inherit threads and blocked signals.
@@ -165,8 +164,13 @@ Result<> RecordRun::prepare() {
   if (!client) return propagate(client);
   follow_lost_ = ask_follow_lost(options_.socket).value_or(0);
   SelectionArgs selection = command_.selection;
-  SessionArgs session = session_of(command_, child_);
+  SessionArgs session = command_.session;
+  if (child_) session.follow.push_back(static_cast<uint32_t>(child_->pid()));
   if (auto resolved = resolve_pids(options_.socket, selection, session); !resolved) return resolved;
+  if (child_ && session.all) {
+    own_.emplace(session.follow.back());
+    session.follow.pop_back();
+  }
   auto source = open_session(std::move(*client), selection, session);
   if (!source) return propagate(source);
   source_.emplace(std::move(*source));
@@ -183,7 +187,7 @@ Result<End> RecordRun::read_stream() {
   auto packets = ReadAhead::start(*source_);
   if (!packets) return propagate(packets);
   StreamLoop loop(**packets, child_ ? -1 : signals_->fd(), -1);
-  Recording recording(*recorder_, *counts_, loop);
+  Recording recording(*recorder_, *counts_, own_ ? &*own_ : nullptr, loop);
   if (child_) recording.end_with(*child_, signals_->fd());
   auto end = recording.run(StreamLoop::duration_of(command_.duration_s));
   asked_to_end_ = recording.asked_to_end();
@@ -219,12 +223,17 @@ Result<> RecordRun::finish(const Result<End>& end) {
                 end ? manifest.error().message : end.error().message,
                 recorder_->leave_unfinished().string());
   print_summary(path_, *manifest, recorder_->bytes(), options_.json);
-  if (child_ && manifest->total().records == 0 && manifest->total().lost == 0)
+  if (child_ && has_no_own(manifest->total()))
     print_stderr(
-        "ktracectl: {}: no event was recorded while {} ran; select events that it causes by "
-        "--event, and see those that are recorded in 'ktracectl session show recorder'\n",
+        "ktracectl: {}: no event of {} was recorded; select events that it causes by --event, and "
+        "see those that are recorded in 'ktracectl session show recorder'\n",
         path_.string(), printable(command_.command.front()));
   return ended;
+}
+
+// A session without --all has only records about the command and its descendants.
+bool RecordRun::has_no_own(const EventAccount& total) const {
+  return total.lost == 0 && (own_ ? !own_->any() : total.records == 0);
 }
 
 std::string RecordRun::reason() const {

@@ -112,10 +112,17 @@ TEST(Recording, SaysThatItsCommandHasCausedNoEvent) {
   const std::string empty = daemon.directory() / "empty", full = daemon.directory() / "full";
   const Finished nothing = daemon.ctl({"record", "-o", empty, "--", "true"});
   EXPECT_EQ(nothing.exit_code, 0) << "that of the command";
-  EXPECT_THAT(nothing.err, HasSubstr("no event was recorded while true ran"));
+  EXPECT_THAT(nothing.err, HasSubstr("no event of true was recorded"));
   const Finished calls = daemon.ctl({"record", "-o", full, "--", kTruthProgram, "numbered", "10"});
   EXPECT_EQ(calls.exit_code, 0) << calls.err;
-  EXPECT_THAT(calls.err, Not(HasSubstr("no event was recorded")));
+  EXPECT_THAT(calls.err, Not(HasSubstr("no event of")));
+  const std::string all = daemon.directory() / "all", own = daemon.directory() / "own";
+  const Finished others = daemon.ctl({"record", "-o", all, "--all", "--", "true"});
+  EXPECT_THAT(others.err, HasSubstr("no event of true was recorded"));
+  const Finished child = daemon.ctl({"record", "-o", own, "--all", "--", "/bin/sh", "-c",
+                                     std::string(kTruthProgram) + " numbered 10; true"});
+  EXPECT_EQ(child.exit_code, 0) << child.err;
+  EXPECT_THAT(child.err, Not(HasSubstr("no event of")));
 }
 
 // timeout, at its limit or when it is signalled, signals ktracectl and at once ktracectl's process
