@@ -111,6 +111,14 @@ TEST_F(PidNamespace, UnknownIdsInItAreRefused) {
   }
 }
 
+// The idle tasks have it everywhere.
+TEST_F(PidNamespace, IdZeroIsTheSameInIt) {
+  Daemon daemon;
+  const Finished streamed = run(in_pid_namespace(daemon.ctl_command(
+      {"stream", "--event", "sched_switch", "--tid", "0", "--duration", "10ms"})));
+  EXPECT_EQ(streamed.exit_code, 0) << streamed.err;
+}
+
 // A client of its own that sends what it is given, and ends.
 TEST_F(PidNamespace, RequestsFromItWithIdsThatAreNotTranslatedAreRefused) {
   Daemon daemon;

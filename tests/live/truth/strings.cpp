@@ -164,8 +164,9 @@ void connect_addresses(StringBook& book) {
   connect_to(book, &inet6, sizeof(inet6), "[fe00:0000:0000:0000:0000:0000:0000:001f]:443");
   inet6.sin6_scope_id = 2;
   connect_to(book, &inet6, sizeof(inet6), "[fe00:0000:0000:0000:0000:0000:0000:001f%2]:443");
-  connect_to(book, &inet6, offsetof(sockaddr_in6, sin6_scope_id),
-             "[fe00:0000:0000:0000:0000:0000:0000:001f]:443");
+  // Without its end the zone is none, and its bytes behind the end are not read.
+  for (size_t length = offsetof(sockaddr_in6, sin6_scope_id); length < sizeof(inet6); ++length)
+    connect_to(book, &inet6, length, "[fe00:0000:0000:0000:0000:0000:0000:001f]:443");
   sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "/run/truth.sock"};
   connect_to(book, &local, sizeof(local), "/run/truth.sock");
   connect_to(book, &local, sizeof(sa_family_t) + 4, "/run");

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cerrno>
+#include <future>
+#include <system_error>
+
 namespace ktraced {
 namespace {
 
@@ -54,6 +58,28 @@ TEST(OutOfMemory, NamesTheLimitsThatCanBeTheReason) {
                         "('ulimit -d' or LimitDATA=)"));
   const SoftLimit space(RLIMIT_AS, rlim_t{1} << 45);
   EXPECT_THAT(out_of_memory().message, HasSubstr("RLIMIT_AS is 34359738368 KiB"));
+}
+
+TEST(NoThread, IsScarcityOfMemoryOrTasks) {
+  for (const int scarce : {EAGAIN, ENOMEM})
+    EXPECT_TRUE(is_scarce(std::error_code(scarce, std::generic_category())));
+  for (const int other : {EPERM, EINVAL})
+    EXPECT_FALSE(is_scarce(std::error_code(other, std::generic_category())));
+  EXPECT_FALSE(is_scarce(std::error_code(EAGAIN, std::future_category())));
+}
+
+TEST(NoThread, NamesTasksAndTheLimitsThatCanBeTheReason) {
+  const std::error_code again(EAGAIN, std::generic_category());
+  EXPECT_THAT(no_thread(again).message,
+              HasSubstr("cannot start a thread: " + again.message() +
+                        ", perhaps the memory of its stack, or the number of tasks (TasksMax=, "
+                        "'ulimit -u')"));
+#ifndef __SANITIZE_THREAD__  // which maps more than any limit that is named
+  const SoftLimit data(RLIMIT_DATA, rlim_t{1} << 45);
+  const Error limited = no_thread(again);
+  EXPECT_EQ(limited.code, ExitCode::unavailable);
+  EXPECT_THAT(limited.message, HasSubstr("the limit RLIMIT_DATA is 34359738368 KiB"));
+#endif
 }
 
 TEST(OutOfMemory, MayPassWithoutALimit) {

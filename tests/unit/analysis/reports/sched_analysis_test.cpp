@@ -173,6 +173,22 @@ TEST_F(SchedAnalysisTest, EvictsRunsForWhichNoThreadWaits) {
             (std::map<uint32_t, uint64_t>{{static_cast<uint32_t>(kB), 1}}));
 }
 
+// Otherwise many long waits would take quadratic time.
+TEST_F(LongWait, KnowsOnlyTheNewestRunsWhenAllLooksAreUsed) {
+  constexpr int kTurns = 5000;
+  constexpr uint64_t kEnd = 1000 + 4 * kTurns, kNewest = 32;  // of each thread
+  SchedAnalysis analysis(2);
+  analysis.add_source(schema_, names_);
+  EXPECT_EQ(after(kTurns, analysis).instead_ns, 3U * kTurns);
+  const auto ran = [&](uint64_t turns) {
+    return std::map<uint32_t, uint64_t>{{static_cast<uint32_t>(kB), 3 * turns},
+                                        {static_cast<uint32_t>(kC), turns}};
+  };
+  EXPECT_EQ(analysis.ran_on(0, 1000, kEnd), ran(kTurns));
+  for (int wait = 0; wait < 100; ++wait) static_cast<void>(analysis.ran_on(0, 1000, kEnd));
+  EXPECT_EQ(analysis.ran_on(0, 1000, kEnd), ran(kNewest));
+}
+
 TEST_F(LongWait, NamesNothingIfMostOfItIsEvicted) {
   SchedAnalysis analysis(2, SchedAnalysis::kMaxWaiting, 8);
   analysis.add_source(schema_, names_);
