@@ -4,7 +4,10 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace ktraced {
@@ -38,6 +41,22 @@ Error with_limits(std::string text) {
   return {code, std::move(text) + limits};
 }
 
+// Can a thread not be started now?
+bool is_scarce(const std::error_code& code) {
+  return code == std::errc::resource_unavailable_try_again || code == std::errc::not_enough_memory;
+}
+
+Error no_thread(const std::error_code& code) {
+  return with_limits(fmt::format(
+      "cannot start a thread: {}, perhaps the memory of its stack, or the number of tasks "
+      "(TasksMax=, 'ulimit -u')",
+      code.message()));
+}
+
+Error internal_error(const char* what) {
+  return {ExitCode::software, fmt::format("internal error: {}", what)};
+}
+
 }  // namespace
 
 Result<> check_stack_limit(const char* program) {
@@ -51,15 +70,18 @@ Result<> check_stack_limit(const char* program) {
 
 Error out_of_memory() { return with_limits(errno_text(ENOMEM)); }
 
-bool is_scarce(const std::error_code& code) {
-  return code == std::errc::resource_unavailable_try_again || code == std::errc::not_enough_memory;
-}
-
-Error no_thread(const std::error_code& code) {
-  return with_limits(fmt::format(
-      "cannot start a thread: {}, perhaps the memory of its stack, or the number of tasks "
-      "(TasksMax=, 'ulimit -u')",
-      code.message()));
+Error unexpected_error() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::system_error& error) {
+    return is_scarce(error.code()) ? no_thread(error.code()) : internal_error(error.what());
+  } catch (const std::exception& error) {
+    return internal_error(error.what());
+  } catch (...) {
+    return internal_error("an exception of an unknown type");
+  }
 }
 
 }  // namespace ktraced

@@ -2,8 +2,6 @@
 // Resource limits of this process that are too low (getrlimit(2)).
 #pragma once
 
-#include <system_error>
-
 #include "base/error.h"
 
 namespace ktraced {
@@ -17,9 +15,9 @@ namespace ktraced {
 // error has ExitCode::unavailable: it would be reached again. Otherwise it has ExitCode::os.
 [[nodiscard]] Error out_of_memory();
 
-// Is that the code of a std::system_error that says that a thread cannot be started now?
-[[nodiscard]] bool is_scarce(const std::error_code& code);
-// The error for it; as out_of_memory(), and the message names the number of tasks as a reason too.
-[[nodiscard]] Error no_thread(const std::error_code& code);
+// The current exception as an error: of ExitCode::software ("internal error: …"), or as
+// out_of_memory() if there is no memory for an object or a thread; for a thread the message names
+// the number of tasks as a reason too. Call it in a catch block only.
+[[nodiscard]] Error unexpected_error();
 
 }  // namespace ktraced

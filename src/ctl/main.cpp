@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // ktracectl: the command line client of ktraced.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -126,13 +123,7 @@ int main(int argc, char** argv) {
   if (auto enough = check_stack_limit("ktracectl"); !enough) return report(enough.error());
   try {
     return main_or_throw(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return report(out_of_memory());
-  } catch (const std::system_error& error) {
-    if (is_scarce(error.code())) return report(no_thread(error.code()));
-    return report({ExitCode::software, fmt::format("internal error: {}", error.what())});
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ktracectl: internal error: %s\n", error.what());
-    return static_cast<int>(ExitCode::software);
+  } catch (...) {
+    return report(unexpected_error());
   }
 }

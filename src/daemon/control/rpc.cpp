@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/text/suggest.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "daemon/runtime/json_text.h"

@@ -3,32 +3,12 @@
 
 #include <spdlog/spdlog.h>
 
-#include <new>
-#include <system_error>
-
-#include "base/limits.h"
-
 namespace ktraced {
 namespace {
 
 constexpr std::chrono::seconds kLogInterval{1};
 
 }  // namespace
-
-Error unexpected_error() {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::system_error& error) {
-    if (is_scarce(error.code())) return no_thread(error.code());
-    return {ExitCode::software, fmt::format("internal error: {}", error.what())};
-  } catch (const std::exception& error) {
-    return {ExitCode::software, fmt::format("internal error: {}", error.what())};
-  } catch (...) {
-    return {ExitCode::software, "internal error: an exception of an unknown type"};
-  }
-}
 
 void FailureBarrier::log_current() noexcept {
   try {

@@ -9,12 +9,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/limits.h"
 
 namespace ktraced {
-
-// The current exception, as an error of ExitCode::software ("internal error: …"), or as
-// out_of_memory() when there is no memory for an object or a thread. Call it in a catch block only.
-[[nodiscard]] Error unexpected_error();
 
 // Runs work, and catches and logs its exceptions. Work that fails repeatedly logs one line a second
 // at most. Thread-safe.

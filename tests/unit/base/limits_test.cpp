@@ -7,12 +7,15 @@
 
 #include <cerrno>
 #include <future>
+#include <new>
+#include <stdexcept>
 #include <system_error>
 
 namespace ktraced {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // Another soft limit, until it is destroyed.
 class SoftLimit {
@@ -90,6 +93,34 @@ TEST(OutOfMemory, MayPassWithoutALimit) {
     GTEST_SKIP() << "this process has limits";
   EXPECT_EQ(out_of_memory().code, ExitCode::os);
   EXPECT_EQ(out_of_memory().message, "out of memory");
+}
+
+template <class Exception>
+Error error_of(const Exception& exception) {
+  try {
+    throw exception;
+  } catch (...) {
+    return unexpected_error();
+  }
+}
+
+TEST(UnexpectedError, NamesWhatIsScarce) {
+  EXPECT_THAT(error_of(std::bad_alloc()).message, StartsWith("out of memory"));
+  for (const auto scarce :
+       {std::errc::resource_unavailable_try_again, std::errc::not_enough_memory}) {
+    const Error no_thread = error_of(std::system_error(std::make_error_code(scarce)));
+    EXPECT_THAT(no_thread.message, StartsWith("cannot start a thread: "));
+    EXPECT_THAT(no_thread.message, HasSubstr("TasksMax="));
+    EXPECT_NE(no_thread.code, ExitCode::software);
+  }
+}
+
+TEST(UnexpectedError, IsAnInternalErrorOtherwise) {
+  const Error denied = error_of(std::system_error(std::make_error_code(std::errc::io_error)));
+  EXPECT_EQ(denied.code, ExitCode::software);
+  EXPECT_THAT(denied.message, StartsWith("internal error: "));
+  EXPECT_EQ(error_of(std::runtime_error("x")).message, "internal error: x");
+  EXPECT_EQ(error_of(7).message, "internal error: an exception of an unknown type");
 }
 
 }  // namespace
