@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,18 +66,9 @@ Result<Fd> open_own(int parent, const std::string& name, const fs::path& path) {
   return directory;
 }
 
-// Fails if a pin could not be opened for a reason that is not in the pin. EACCES is: a directory
-// gives it.
-Result<> check_opened(int error, const std::string& path) {
-  if (error == EPERM)
-    return fail(ExitCode::no_permission,
-                "cannot open the pin {}: {}; run ktraced as root, or with the capabilities CAP_BPF "
-                "and CAP_PERFMON",
-                path, errno_text(error));
-  for (const int scarce : {ENOMEM, EMFILE, ENFILE, EAGAIN, EINTR})
-    if (error == scarce)
-      return fail(ExitCode::os, "cannot open the pin {}: {}", path, errno_text(error));
-  return {};
+bool is_directory(int folder, const std::string& name) {
+  struct stat info{};
+  return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
 }
 
 }  // namespace
@@ -122,14 +114,25 @@ std::unexpected<Error> Pins::damaged(Kind kind, const std::string& name,
               path(kind, name), why, place_->root->cleanup());
 }
 
+// A pin is damaged unless the reason is in the process. bpffs gives EACCES for a directory too.
+std::unexpected<Error> Pins::not_opened(Kind kind, const std::string& name, int error) const {
+  if (error == EPERM || (error == EACCES && !is_directory(folder(kind), name)))
+    return fail(ExitCode::no_permission,
+                "cannot open the pin {}: {}; run ktraced as root, or with the capabilities CAP_BPF "
+                "and CAP_PERFMON",
+                path(kind, name), errno_text(error));
+  for (const int scarce : {ENOMEM, EMFILE, ENFILE, EAGAIN, EINTR})
+    if (error == scarce)
+      return fail(ExitCode::os, "cannot open the pin {}: {}", path(kind, name), errno_text(error));
+  return damaged(kind, name, fmt::format("it cannot be opened ({})", errno_text(error)));
+}
+
 Result<> Pins::check() const {
   for (const Kind kind : kKinds)
     for (const std::string& name : names(kind)) {
       const Fd pinned = get(kind, name);
-      if (!pinned) {
-        if (auto opened = check_opened(errno, path(kind, name)); !opened) return opened;
-        return damaged(kind, name, fmt::format("it cannot be opened ({})", errno_text(errno)));
-      }
+      const int error = errno;
+      if (!pinned) return not_opened(kind, name, error);
       if (kind_of(pinned) != kind_name(kind))
         return damaged(kind, name, fmt::format("it is no BPF {}", kind_name(kind)));
     }

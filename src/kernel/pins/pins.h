@@ -35,8 +35,9 @@ class Pins {
   // and the command that removes it.
   [[nodiscard]] std::unexpected<Error> damaged(Kind kind, const std::string& name,
                                                std::string_view why) const;
-  // Fails as damaged() if a pin is no BPF object, or one of another kind than its folder says, and
-  // with ExitCode::os if pins cannot be opened for lack of memory or descriptors.
+  // Fails as damaged() if a pin is no BPF object, or one of another kind than its folder says; with
+  // ExitCode::no_permission if the process may not open a pin, and with ExitCode::os if it cannot
+  // for lack of memory or descriptors.
   [[nodiscard]] Result<> check() const;
   void unpin(Kind kind, const std::string& name) const;
   // Gives a pin another name, in the place of an earlier one. Fails with ExitCode::os.
@@ -69,6 +70,8 @@ class Pins {
   [[nodiscard]] int folder(Kind kind) const;
   [[nodiscard]] std::string object() const;
   [[nodiscard]] std::string path(Kind kind, const std::string& name) const;
+  [[nodiscard]] std::unexpected<Error> not_opened(Kind kind, const std::string& name,
+                                                  int error) const;
   [[nodiscard]] std::vector<std::string> staged(Kind kind) const;
 
   std::shared_ptr<Place> place_;

@@ -4,15 +4,22 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "harness/client/daemon.h"
 #include "harness/machine/as_user.h"
 #include "harness/machine/bpffs.h"
+#include "kernel/pins/pins.h"
 
 namespace ktraced::live {
 namespace {
@@ -220,6 +227,60 @@ TEST(PinDirectory, WithADamagedPinEndsTheDaemonWithTheCommandThatRemovesIt) {
     daemon.start();
     EXPECT_EQ(daemon.stop().exit_code, 0);
   }
+}
+
+// Runs `action` in a thread of root that the modes of files bind.
+void bound_by_modes(const std::function<void()>& action) {
+  bool bound = false;
+  std::thread([&] {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    std::array<__user_cap_data_struct, 2> data{};
+    bound = ::syscall(SYS_capget, &header, data.data()) == 0;
+    data[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
+    bound = bound && ::syscall(SYS_capset, &header, data.data()) == 0;
+    if (bound) action();
+  }).join();
+  ASSERT_TRUE(bound) << errno_text(errno);
+}
+
+class UnreadablePin : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "kept", sizeof(uint32_t), 8, 1, nullptr));
+    ASSERT_TRUE(pins.pin(Pins::Kind::map, "kept", map.get()));
+    fs::permissions(folder, fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+    ASSERT_TRUE(pins.check());
+  }
+  // Not the advice to remove it: nothing is known of it.
+  void expect_refused(const Result<>& refused) const {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ExitCode::no_permission);
+    EXPECT_THAT(refused.error().message, HasSubstr("cannot open the pin " + pin().string()));
+    EXPECT_THAT(refused.error().message, HasSubstr("CAP_BPF"));
+    EXPECT_TRUE(pins.check());
+  }
+  [[nodiscard]] fs::path pin() const { return folder / "kept"; }
+
+  Bpffs bpffs;
+  fs::path folder = bpffs.path() / "ktraced" / "object-1" / "maps";
+  Pins pins = Pins::open(PinRoot::open(bpffs.path() / "ktraced", PinRoot::IfMissing::make).value(),
+                         "object-1")
+                  .value();
+};
+
+// EPERM of the system call where unprivileged users may not use BPF.
+TEST_F(UnreadablePin, IsNotDamagedForAProcessWithoutCapabilities) {
+  Result<> refused;
+  as_user(kAttacker, kAttacker, [&] { refused = pins.check(); });
+  expect_refused(refused);
+}
+
+// EACCES, which bpffs gives for a directory too.
+TEST_F(UnreadablePin, IsNotDamagedIfItsModeForbidsToOpenIt) {
+  ASSERT_EQ(::chown(pin().c_str(), kAttacker, kAttacker), 0);
+  Result<> refused;
+  bound_by_modes([&] { refused = pins.check(); });
+  expect_refused(refused);
 }
 
 TEST(PinDirectory, WithSomeOfThePinsIsReplaced) {
