@@ -9,27 +9,21 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "kernel/pins/map_layout.h"
 
 namespace ktraced {
-namespace {
-
-// Can it be this memory? If not, other memory is pinned in its place.
-bool is_memory(const Fd& map, size_t bytes) {
-  bpf_map_info info{};
-  uint32_t length = sizeof(info);
-  return bpf_obj_get_info_by_fd(map.get(), &info, &length) == 0 &&
-         info.type == BPF_MAP_TYPE_ARRAY && (info.map_flags & BPF_F_MMAPABLE) != 0 &&
-         info.value_size == bytes;
-}
-
-}  // namespace
 
 Result<PinnedMemory> PinnedMemory::open(const Pins* pins, const std::string& name, size_t bytes) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   bytes = (bytes + page - 1) / page * page;
   Fd map = pins != nullptr ? pins->get(Pins::Kind::map, name) : Fd();
-  const bool adopted = map && is_memory(map, bytes);
-  if (!adopted) {
+  const bool adopted =
+      map && layout_of(map.get()) == MapLayout{.type = BPF_MAP_TYPE_ARRAY,
+                                               .key_size = sizeof(uint32_t),
+                                               .value_size = static_cast<uint32_t>(bytes),
+                                               .entries = 1,
+                                               .mappable = true};
+  if (!adopted) {  // other memory is pinned in the place of what does not look like it
     LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
     map = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, name.c_str(), sizeof(uint32_t),
                             static_cast<uint32_t>(bytes), 1, &options));

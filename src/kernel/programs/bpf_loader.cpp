@@ -192,14 +192,6 @@ Result<BpfObjectNames> bpf_object_names() {
   return names;
 }
 
-bool MapLayout::fits(int map) const {
-  bpf_map_info info{};
-  uint32_t length = sizeof(info);
-  return bpf_obj_get_info_by_fd(map, &info, &length) == 0 && info.type == type &&
-         info.key_size == key_size && info.value_size == value_size &&
-         info.max_entries >= entries && (!mappable || (info.map_flags & BPF_F_MMAPABLE) != 0);
-}
-
 Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes, bool arena) {
   auto object = open_object({}, sizes, {});  // features change no map
   if (!object) return propagate(object);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "bpf/shared_state.h"
+#include "kernel/pins/map_layout.h"
 #include "kernel/programs/bpf_object.h"
 
 struct bpf_object;
@@ -35,16 +36,6 @@ struct BpfObjectNames {
 };
 [[nodiscard]] Result<BpfObjectNames> bpf_object_names();
 
-// What the kernel reports of a map that libbpf has made for the built-in object.
-struct MapLayout {
-  uint32_t type = 0;
-  uint32_t key_size = 0, value_size = 0;  // in bytes
-  uint32_t entries = 0;                   // at least; the kernel rounds some up
-  bool mappable = false;
-
-  // Has the map with this descriptor the layout?
-  [[nodiscard]] bool fits(int map) const;
-};
 // The layout of each map for these sizes, by name. `arena`: the map kArenaMap is an arena.
 [[nodiscard]] Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes,
                                                                    bool arena);

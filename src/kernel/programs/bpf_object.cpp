@@ -137,7 +137,7 @@ Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
   for (const std::string& name : names->maps) {
     Fd map = pins.get(Pins::Kind::map, name);
     if (!map) return std::nullopt;
-    if (!layouts->at(name).fits(map.get()))
+    if (layout_of(map.get()) != layouts->at(name))
       return pins.damaged(Pins::Kind::map, name, "it is a map of another layout");
     self.maps_.emplace(name, std::move(map));
   }
@@ -287,17 +287,11 @@ int BpfObject::map_fd(const std::string& name) const {
 }
 
 uint32_t BpfObject::map_capacity(const std::string& name) const {
-  bpf_map_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(map_fd(name), &info, &length) != 0) return 0;
-  return info.max_entries;
+  return layout_of(map_fd(name)).entries;
 }
 
 uint32_t flight_places_of(int map) {
-  bpf_map_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(map, &info, &length) != 0) return 0;
-  std::vector<std::byte> value(std::max<size_t>(info.value_size, sizeof(struct layout)));
+  std::vector<std::byte> value(std::max<size_t>(layout_of(map).value_size, sizeof(struct layout)));
   const uint32_t zero = 0;
   if (bpf_map_lookup_elem(map, &zero, value.data()) != 0) return 0;
   struct layout layout{};

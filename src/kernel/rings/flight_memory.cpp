@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "kernel/pins/map_layout.h"
 #include "kernel/rings/stream_rings.h"
 
 namespace ktraced {
@@ -18,14 +19,14 @@ std::string pin_name(uint32_t bank, uint32_t cpu) {
 
 // `bytes`: of its records; 0: of any size.
 bool is_flight_ring(const Fd& map, size_t bytes) {
-  bpf_map_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0) return false;
-  constexpr size_t kOther = FlightRing::whole_size(0);
-  return info.type == BPF_MAP_TYPE_ARRAY && info.max_entries == 1 &&
-         (info.map_flags & BPF_F_MMAPABLE) != 0 && info.value_size > kOther &&
-         (bytes != 0 ? info.value_size == FlightRing::whole_size(bytes)
-                     : std::has_single_bit(info.value_size - kOther));
+  const MapLayout layout = layout_of(map.get());
+  const size_t data = bytes != 0 ? bytes : layout.value_size - FlightRing::whole_size(0);
+  return std::has_single_bit(data) &&
+         layout == MapLayout{.type = BPF_MAP_TYPE_ARRAY,
+                             .key_size = sizeof(uint32_t),
+                             .value_size = static_cast<uint32_t>(FlightRing::whole_size(data)),
+                             .entries = 1,
+                             .mappable = true};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "kernel/pins/map_layout.h"
 
 namespace ktraced {
 namespace {
@@ -78,13 +79,9 @@ Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
 }
 
 Result<FlightRing> FlightRing::open(Fd map) {
-  bpf_map_info info{};
-  uint32_t length = sizeof(info);
-  if (bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0)
-    return fail(ExitCode::os, "cannot read the size of a flight ring: {}", errno_text(errno));
-  constexpr size_t kOther = whole_size(0);
-  if (info.value_size <= kOther) return fail(ExitCode::os, "a pinned map is no flight ring");
-  return open(std::move(map), info.value_size - kOther);
+  const size_t bytes = layout_of(map.get()).value_size;
+  if (bytes <= whole_size(0)) return fail(ExitCode::os, "a pinned map is no flight ring");
+  return open(std::move(map), bytes - whole_size(0));
 }
 
 FlightRing FlightRing::make_in_arena(uint32_t offset, std::span<std::byte> area, size_t bytes) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/pins/map_layout.h"
 #include "kernel/programs/program_barrier.h"
 #include "kernel/rings/stream_rings.h"
 
@@ -43,12 +44,11 @@ class PlacesInMap : public StreamPlaces {
   Result<std::optional<StreamRing>> adopt(uint32_t cpu) override {
     if (pins_ == nullptr) return std::nullopt;
     Fd map = pins_->get(Pins::Kind::ring, pin_name(cpu));
-    bpf_map_info info{};
-    uint32_t length = sizeof(info);
-    if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0) return std::nullopt;
-    if (info.type != BPF_MAP_TYPE_RINGBUF)
+    if (!map) return std::nullopt;
+    const MapLayout layout = layout_of(map.get());
+    if (layout != MapLayout{.type = BPF_MAP_TYPE_RINGBUF, .entries = layout.entries})
       return pins_->damaged(Pins::Kind::ring, pin_name(cpu), "it is no BPF ring buffer");
-    return opened(RingReader::open(std::move(map), info.max_entries));
+    return opened(RingReader::open(std::move(map), layout.entries));
   }
 
   Result<> install(uint32_t cpu, const StreamRing& ring) override {

@@ -177,6 +177,19 @@ void pin_other_map(const fs::path& pin) {
   ASSERT_EQ(bpf_obj_pin(map.get(), pin.c_str()), 0);
 }
 
+// Puts a map of the same layout with one more entry in the place of a pin.
+void pin_larger_map(const fs::path& pin) {
+  const Fd map(bpf_obj_get(pin.c_str()));
+  bpf_map_info info{};
+  uint32_t length = sizeof(info);
+  ASSERT_EQ(bpf_obj_get_info_by_fd(map.get(), &info, &length), 0);
+  fs::remove(pin);
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = info.map_flags);
+  const Fd larger(bpf_map_create(static_cast<bpf_map_type>(info.type), "larger", info.key_size,
+                                 info.value_size, info.max_entries + 1, &options));
+  ASSERT_EQ(bpf_obj_pin(larger.get(), pin.c_str()), 0);
+}
+
 struct Damage {
   fs::path pin;  // below the directory of the object
   std::function<void(const fs::path& object, const fs::path& pin)> make;
@@ -188,15 +201,20 @@ std::vector<Damage> damages() {
     fs::create_directories(pin / "deeper");
   };
   const auto other_map = [](const fs::path&, const fs::path& pin) { pin_other_map(pin); };
+  const auto larger_map = [](const fs::path&, const fs::path& pin) { pin_larger_map(pin); };
   const auto other_kind = [](const fs::path& object, const fs::path& pin) {
     fs::rename(object / "maps" / "tasks", pin);
   };
   const auto other_program = [](const fs::path& object, const fs::path& pin) {
     fs::rename(object / "programs" / "calibrate", pin);
   };
-  return {{"maps/-data-control", other_map},        {"maps/tasks", other_map},
-          {"maps/-data-control", directory},        {"programs/sched_switch", other_kind},
-          {"programs/sched_switch", other_program}, {"links/sched_switch", other_kind},
+  return {{"maps/-data-control", other_map},
+          {"maps/tasks", other_map},
+          {"maps/tasks", larger_map},
+          {"maps/-data-control", directory},
+          {"programs/sched_switch", other_kind},
+          {"programs/sched_switch", other_program},
+          {"links/sched_switch", other_kind},
           {"rings/flight_0_0", other_map}};
 }
 
