@@ -8,9 +8,8 @@
 #include <charconv>
 #include <set>
 
-#include "base/files/cgroup_memory.h"
 #include "base/files/read_file.h"
-#include "bpf/shared_state.h"
+#include "daemon/capture/ring_budget.h"
 #include "daemon/capture/tracer.h"
 #include "kernel/probes/probe_definition.h"
 #include "kernel/probes/probe_grammar.h"
@@ -30,18 +29,11 @@ uint64_t machine_memory(std::string_view key) {
   return text ? meminfo_bytes(*text, key) : 0;
 }
 
-// Bytes of the flight rings of one CPU.
-uint64_t flight_memory(const FlightConfig& config) {
-  if (!config.enabled) return 0;
-  return config.banks * ((uint64_t{config.buffer_kb} << 10) + sizeof(flight_header) + FLIGHT_SPILL);
-}
-
-std::string mib(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
-
-std::string flight_rings_take(const FlightConfig& config, size_t cpus) {
-  return fmt::format(
-      "the new flight rings take {} ({} CPUs x flight.banks {} x flight.buffer_kb {})",
-      mib(cpus * flight_memory(config)), cpus, config.banks, config.buffer_kb);
+// All rings in the configuration, and those of one stream.
+RingMemory rings_of(const Config& config, size_t cpus) {
+  RingMemory rings = flight_rings(config.flight, cpus);
+  rings.stream_bytes = uint64_t{config.stream.buffer_kb} << 10;
+  return rings;
 }
 
 // `key`: of /proc/meminfo.
@@ -160,39 +152,26 @@ class TrialLog {
 
 }  // namespace
 
-uint64_t ring_memory(const Config& config, size_t cpus) {
-  return cpus * ((uint64_t{config.stream.buffer_kb} << 10) + flight_memory(config.flight));
-}
+uint64_t ring_memory(const Config& config, size_t cpus) { return rings_of(config, cpus).bytes(); }
 
 std::optional<std::string> flight_memory_problem(const FlightConfig& config) {
-  const size_t cpus = online_cpus().size();
-  if (auto problem = flight_memory_problem(config, cpus, machine_memory("MemAvailable")))
-    return problem;
-  const auto room = check_memory_room(memory_room(), cpus * flight_memory(config));
-  if (room) return std::nullopt;
-  return fmt::format("{}, but {}: choose smaller ones", flight_rings_take(config, cpus),
-                     room.error().message);
+  return flight_memory_problem(config, online_cpus().size(), machine_memory("MemAvailable"));
 }
 
 std::optional<std::string> flight_memory_problem(const FlightConfig& config, size_t cpus,
                                                  uint64_t memory) {
-  const uint64_t needed = cpus * flight_memory(config);
-  if (memory == 0 || needed <= memory) return std::nullopt;
-  return fmt::format("{}, but now there are only {}: choose smaller ones",
-                     flight_rings_take(config, cpus), mib(memory));
+  const RingMemory rings = flight_rings(config, cpus);
+  if (memory == 0 || rings.bytes() <= memory) return std::nullopt;
+  return fmt::format("the new {}, but now there are only {} MiB: choose smaller ones", rings.text(),
+                     memory >> 20);
 }
 
 std::optional<std::string> memory_problem(const Config& config, size_t cpus, uint64_t memory,
                                           std::string_view what) {
-  const uint64_t needed = ring_memory(config, cpus);
-  if (memory == 0 || needed <= memory) return std::nullopt;
-  const std::string flight = config.flight.enabled
-                                 ? fmt::format(" + flight.banks {} x flight.buffer_kb {}",
-                                               config.flight.banks, config.flight.buffer_kb)
-                                 : "";
-  return fmt::format(
-      "the rings take {} ({} CPUs x (stream.buffer_kb {}{})), but {} {}: choose smaller ones",
-      mib(needed), cpus, config.stream.buffer_kb, flight, what, mib(memory));
+  const RingMemory rings = rings_of(config, cpus);
+  if (memory == 0 || rings.bytes() <= memory) return std::nullopt;
+  return fmt::format("the {}, but {} {} MiB: choose smaller ones", rings.text(), what,
+                     memory >> 20);
 }
 
 uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {

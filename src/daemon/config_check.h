@@ -38,8 +38,7 @@ struct ConfigFindings {
 // A sentence if new rings of the flight recorder do not fit into `memory` bytes (0: unknown).
 [[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config,
                                                                size_t cpus, uint64_t memory);
-// A sentence if new rings of the flight recorder do not fit into what this machine has now, or into
-// what the memory limits of the daemon's control groups leave.
+// A sentence if new rings of the flight recorder do not fit into what this machine has now.
 [[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config);
 
 // The value of "MemTotal" or another key in the text of /proc/meminfo, in bytes; 0 if missing.

@@ -252,6 +252,7 @@ void Daemon::finish_reload(const Config& config, std::optional<NewFlight> flight
 }
 
 void Daemon::make_flight(const Config& config, OnFlight then) {
+  if (auto room = tracer_->check_memory(config); !room) return then(propagate(room));
   if (!tracer_->resizes(config)) return then(std::nullopt);
   if (auto possible = snapshots_->check_resize(config.flight); !possible)
     return then(propagate(possible));

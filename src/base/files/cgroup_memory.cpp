@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <mutex>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -60,19 +61,15 @@ uint64_t reclaimable_in(const fs::path& group, const Version& version) {
   return bytes;
 }
 
-std::optional<MemoryRoom> room_of(const fs::path& group) {
+std::optional<MemoryLimit> limit_of(const fs::path& group) {
   for (const Version& version : kVersions) {
     const auto limit = bytes_in_file(group / version.limit);
     const auto used = bytes_in_file(group / version.used);
     if (!limit || *limit >= kUnlimited || !used) continue;
     const uint64_t taken = *used - std::min(*used, reclaimable_in(group, version));
-    return MemoryRoom{.group = group, .limit = *limit, .left = *limit - std::min(*limit, taken)};
+    return MemoryLimit{.group = group, .limit = *limit, .left = *limit - std::min(*limit, taken)};
   }
   return std::nullopt;
-}
-
-void keep_smaller(std::optional<MemoryRoom>& least, std::optional<MemoryRoom> room) {
-  if (room && (!least || room->left < least->left)) least = std::move(room);
 }
 
 // The path of this process in a hierarchy: from a line "4:memory:/x", or "0::/x" of version 2.
@@ -89,71 +86,53 @@ std::optional<fs::path> own_group(std::string_view controllers) {
 }
 
 // A mount of a part of the hierarchy that does not hold `group` shows only its own limits.
-std::optional<MemoryRoom> room_in(const CgroupMount& mount, const fs::path& group) {
+std::vector<MemoryLimit> limits_in(const CgroupMount& mount, const fs::path& group) {
   const fs::path below = group.lexically_relative(mount.root);
   const bool outside = below.empty() || *below.begin() == "..";
-  return memory_room(mount.point, outside ? fs::path() : below);
+  return memory_limits(mount.point, outside ? fs::path() : below);
 }
-
-// A mount that is looked for until it is found, because that means to read all mounts of the
-// machine. Thread-safe.
-class MountOnce {
- public:
-  explicit MountOnce(Result<CgroupMount> (*find)()) : find_(find) {}
-  std::optional<CgroupMount> get() {
-    std::lock_guard lock(mutex_);
-    if (!mount_)
-      if (auto found = find_()) mount_ = std::move(*found);
-    return mount_;
-  }
-
- private:
-  std::mutex mutex_;
-  Result<CgroupMount> (*find_)();
-  std::optional<CgroupMount> mount_;  // guarded by mutex_
-};
 
 }  // namespace
 
-std::optional<MemoryRoom> memory_room(const fs::path& mount_point, const fs::path& group) {
-  std::optional<MemoryRoom> least;
+std::vector<MemoryLimit> memory_limits(const fs::path& mount_point, const fs::path& group) {
+  std::vector<MemoryLimit> limits;
   fs::path below = group.lexically_normal().relative_path();
   if (!below.has_filename()) below = below.parent_path();  // without a trailing '/'
   for (;; below = below.parent_path()) {
-    keep_smaller(least, room_of(mount_point / below));
-    if (below.empty()) return least;
+    if (auto limit = limit_of(mount_point / below)) limits.push_back(std::move(*limit));
+    if (below.empty()) return limits;
   }
 }
 
-std::optional<MemoryRoom> memory_room() {
-  std::optional<MemoryRoom> least;
-  const auto add = [&](MountOnce& place, std::string_view controllers) {
-    const auto group = own_group(controllers);
-    if (!group) return;
-    if (const auto mount = place.get()) keep_smaller(least, room_in(*mount, *group));
+std::vector<MemoryLimit> memory_limits() {
+  std::vector<MemoryLimit> limits;
+  const auto add = [&](const Result<CgroupMount>& mount, std::string_view controllers) {
+    if (const auto group = mount ? own_group(controllers) : std::nullopt)
+      std::ranges::move(limits_in(*mount, *group), std::back_inserter(limits));
   };
-  static MountOnce unified(cgroup2_mount), memory(memory_cgroup_mount);
-  add(unified, "");
-  add(memory, "memory");
-  return least;
+  add(cgroup2_mount(), "");
+  add(memory_cgroup_mount(), "memory");
+  return limits;
 }
 
-Result<> check_memory_limit(const std::optional<MemoryRoom>& room, uint64_t bytes) {
-  if (!room || bytes + kReserve <= room->limit) return {};
+Result<> check_memory_limit(std::span<const MemoryLimit> limits, uint64_t bytes) {
+  const auto lowest = std::ranges::min_element(limits, {}, &MemoryLimit::limit);
+  if (lowest == limits.end() || bytes + kReserve <= lowest->limit) return {};
   return fail(ExitCode::unavailable,
-              "the memory limit of {} MiB of the control group {} is too low for it (MemoryMax= of "
-              "a service raises it)",
-              room->limit >> 20, room->group.string());
+              "the memory limit of {} MiB of the control group {} is too low for them (MemoryMax= "
+              "of a service raises it)",
+              lowest->limit >> 20, lowest->group.string());
 }
 
-Result<> check_memory_room(const std::optional<MemoryRoom>& room, uint64_t bytes) {
-  if (auto possible = check_memory_limit(room, bytes); !possible) return possible;
-  if (!room || bytes + kReserve <= room->left) return {};
+Result<> check_memory_room(std::span<const MemoryLimit> limits, uint64_t bytes) {
+  if (auto possible = check_memory_limit(limits, bytes); !possible) return possible;
+  const auto least = std::ranges::min_element(limits, {}, &MemoryLimit::left);
+  if (least == limits.end() || bytes + kReserve <= least->left) return {};
   return fail(ExitCode::os,
               "the memory limit of {} MiB of the control group {} leaves {} MiB for rings now "
               "(MemoryMax= of a service raises it)",
-              room->limit >> 20, room->group.string(),
-              (room->left - std::min(room->left, kReserve)) >> 20);
+              least->limit >> 20, least->group.string(),
+              (least->left - std::min(least->left, kReserve)) >> 20);
 }
 
 }  // namespace ktraced

@@ -11,6 +11,13 @@ RingBudget ring_budget(const Config& config) {
           .total_bytes = size_t{config.stream.total_mb} << 20};
 }
 
+RingMemory flight_rings(const FlightConfig& config, size_t cpus) {
+  return {.cpus = cpus,
+          .flight_banks = config.enabled ? config.banks : 0,
+          .flight_bytes = uint64_t{config.buffer_kb} << 10,
+          .stream_bytes = 0};
+}
+
 Result<size_t> ring_share(const RingBudget& budget, size_t used, size_t cpus,
                           const RingRequest& request) {
   const size_t left = budget.total_bytes - std::min(budget.total_bytes, used);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How much memory a session's stream rings get.
+// How much memory the rings of a configuration take, and the stream rings of a session get.
 #pragma once
 
 #include <cstddef>
 
 #include "base/error.h"
 #include "daemon/config/config.h"
+#include "daemon/stream/ring_memory.h"
 
 namespace ktraced {
 
@@ -19,6 +20,9 @@ struct RingBudget {
 
 // The budget of a configuration.
 [[nodiscard]] RingBudget ring_budget(const Config& config);
+
+// The flight rings of a configuration; none if the recorder is off in it.
+[[nodiscard]] RingMemory flight_rings(const FlightConfig& config, size_t cpus);
 
 // What a session asks for.
 struct RingRequest {

@@ -94,6 +94,11 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   auto ring_bytes = ring_bytes_for(
       {.ring_bytes = request.ring_bytes, .ordinary_user = request.owner.is_ordinary_user()});
   if (!ring_bytes) return propagate(ring_bytes);
+  if (auto room =
+          check_memory_room(RingMemory{.cpus = p_.rings.cpus().size(), .stream_bytes = *ring_bytes},
+                            p_.object.arena() != nullptr);
+      !room)
+    return propagate(room);
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
   if (!added) return propagate(added);
   Session& session = **added;
@@ -259,19 +264,21 @@ Result<> SessionControl::adopt_output(bool on) {
   return drain_->open(make_stream(std::move(rings), &p_.rings.account(), publish_output_), &lost);
 }
 
+size_t SessionControl::new_output_bytes(const RingBudget& budget) const {
+  const size_t now = p_.sessions.output().ring_bytes, cpus = p_.rings.cpus().size();
+  const size_t others = used_bytes() - now * cpus;  // its own share is free for it
+  const size_t fitting = ring_share(budget, others, cpus, {}).value_or(now);
+  return fitting == now ? 0 : fitting;
+}
+
 Result<> SessionControl::set_budget(const RingBudget& budget) {
-  const RingBudget before = std::exchange(budget_, budget);
   Session& output = p_.sessions.output();
-  if (!drain_ || !output.has_sink) return {};
-  const size_t now = std::exchange(output.ring_bytes, 0);  // its own share is free for it
-  const auto fitting = ring_bytes_for({});
-  output.ring_bytes = now;
-  if (!fitting || *fitting == now) return {};
-  if (auto resized = drain_->resize(SESSION_OUTPUT, *fitting); !resized) {
-    budget_ = before;
-    return resized;
+  const size_t bytes = drain_ && output.has_sink ? new_output_bytes(budget) : 0;
+  if (bytes != 0) {
+    if (auto resized = drain_->resize(SESSION_OUTPUT, bytes); !resized) return resized;
+    output.ring_bytes = bytes;
   }
-  output.ring_bytes = *fitting;
+  budget_ = budget;
   return {};
 }
 

@@ -68,8 +68,8 @@ class SessionControl {
   using Open = std::shared_ptr<const Session>;
   // Opens a session with stream rings of its own; nothing is read from them before the first
   // Drain::request_batch(). Starts to attach its programs; what its filter needs must have been
-  // attached before, see Reconciler::prepare(). Fails as SessionSet::add(),
-  // Filters::apply(), or with ExitCode::unavailable when there is no room for its rings.
+  // attached before, see Reconciler::prepare(). Fails as SessionSet::add(), Filters::apply(),
+  // check_memory_room(), or with ExitCode::unavailable when the budget has no room for its rings.
   Result<Open> open(const SessionRequest& request, const std::function<Publish(uint32_t)>& publish);
 
   // Sets the filter of a session. Of the recorder, also that of the sessions that follow it. What
@@ -84,14 +84,17 @@ class SessionControl {
   void set_paused(Session& session, bool paused);
 
   // Turns the session of stream.output on or off. When turned off, everything up to now has been
-  // published on return. When turned on, the stream starts with the next request_batch(). Fails
-  // with ExitCode::os.
+  // published on return. When turned on, the stream starts with the next request_batch(); check
+  // before that the memory of its rings is there. Fails with ExitCode::os.
   Result<> set_output(bool on);
   // Would there be room for its rings? Fails as set_output() would.
   [[nodiscard]] Result<> check_output(const RingBudget& budget) const;
   // Adopts or removes what an earlier daemon has left of that session.
   Result<> adopt_output(bool on);
-  // Takes effect for new sessions, and for the output at once. Fails as Drain::resize().
+  // Bytes of each ring that the output needs with this budget and does not have yet; 0: none.
+  [[nodiscard]] size_t new_output_bytes(const RingBudget& budget) const;
+  // Takes effect for new sessions, and for the output at once. The memory must be there, as for
+  // set_output(). Fails as Drain::resize().
   Result<> set_budget(const RingBudget& budget);
 
   // Memory of the stream rings of all sessions.

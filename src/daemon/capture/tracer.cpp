@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -56,6 +57,19 @@ std::string cleanup_command(const std::filesystem::path& file) {
   return fmt::format("ktraced --config {} --cleanup", file.string());
 }
 
+// Of a start that adopts no rings. Programs are loaded with a flight ring, also if the flight
+// recorder is off.
+Result<> check_start_memory(const Config& config) {
+  const size_t cpus = online_cpus().size();
+  RingMemory rings = flight_rings(config.flight, cpus);
+  if (config.stream.output)
+    rings.stream_bytes = ring_share(ring_budget(config), 0, cpus, {}).value_or(0);
+  if (auto possible = check_memory_limit(rings); !possible || config.flight.enabled)
+    return possible;
+  return check_memory_limit(
+      RingMemory{.cpus = 1, .flight_banks = 1, .flight_bytes = sizes_of(config).flight_bytes});
+}
+
 void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
   spdlog::warn("{} are unknown: {}", what, reason);
   features.unknown[what] = reason;
@@ -73,7 +87,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
   if (!nodes.reason.empty()) note_unknown(*features, "NUMA nodes of memory", nodes.reason);
   features->flags.page_nodes = nodes.layout;
   auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs,
-                                 cleanup_command(config.file));
+                                 cleanup_command(config.file), check_start_memory(config));
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired, config.bpffs);
   auto counters = Counters::open(acquired->object);
@@ -194,6 +208,7 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
   if (auto prepared = barrier_.prepare(); !prepared) return prepared;
   if (auto prepared = rings_.flight().prepare(); !prepared) return prepared;
   if (auto started = start_stream(config, std::move(publish_output)); !started) return started;
+  if (auto room = check_memory(config); !room) return room;
   const auto before = history_.current();
   const auto kept = catalog_.tracepoints().keep_formats();
   // No program that an earlier daemon left attached may be detached yet, so nothing is reconciled.
@@ -305,7 +320,32 @@ void Tracer::announce_config(uint32_t session, const Reconciler::SharedConfig& c
   if (session == SESSION_OUTPUT && on_output_change_) on_output_change_(config);
 }
 
+// While it records there are rings, in an adopted object too.
+RingMemory Tracer::new_flight_rings(const FlightConfig& config, bool resizing) const {
+  RingMemory rings = flight_rings(config, rings_.cpus().size());
+  if (!resizing && object_.control().flight != 0) rings.flight_banks = 0;
+  return rings;
+}
+
+Result<> Tracer::check_memory(const Config& config) const {
+  RingMemory rings = new_flight_rings(config.flight, resizes(config));
+  if (config.stream.output) rings.stream_bytes = control_.new_output_bytes(ring_budget(config));
+  return check_memory_room(rings, object_.arena() != nullptr);
+}
+
+void Tracer::add_new_cpus() {
+  FlightConfig flight = config_.flight;
+  flight.enabled = rings_.flight().enabled();
+  RingMemory rings = flight_rings(flight, 1);
+  rings.stream_bytes = control_.used_bytes() / std::max<size_t>(rings_.cpus().size(), 1);
+  rings_.add_new_cpus(control_.drain(), rings);
+}
+
 Result<> Tracer::set_flight(bool enabled) {
+  FlightConfig flight = config_.flight;
+  flight.enabled = enabled;
+  const RingMemory rings = new_flight_rings(flight, false);
+  if (auto room = check_memory_room(rings, object_.arena() != nullptr); !room) return room;
   auto switched = switch_flight(enabled);
   reconciler_.reconcile();
   return switched;

@@ -65,7 +65,8 @@ struct TracerParts {
 // except for the functions of its parts that are marked otherwise.
 class Tracer {
  public:
-  // Loads the programs, or adopts those of an earlier daemon, and applies `config`.
+  // Loads the programs, or adopts those of an earlier daemon, and applies `config`. Fails as
+  // check_memory_limit() before it loads anything, and as check_memory() before it makes a ring.
   // `publish_output` gets the stream of the output, in the drain thread. `symbols` must outlive it.
   static Result<std::unique_ptr<Tracer>> create(const Config& config, KernelSymbols& symbols,
                                                 SessionStream::Publish publish_output);
@@ -85,13 +86,17 @@ class Tracer {
   // first.
   Result<std::vector<std::string>> apply(const Config& config,
                                          std::optional<NewFlight> flight = std::nullopt);
-  // Turns the flight recorder on or off. Fails as Rings::switch_flight().
+  // Is there memory for all rings that apply() of this configuration makes, beside those that there
+  // are? Fails as ktraced::check_memory_room().
+  [[nodiscard]] Result<> check_memory(const Config& config) const;
+  // Turns the flight recorder on or off. Fails as Rings::switch_flight(), or as
+  // ktraced::check_memory_room().
   Result<> set_flight(bool enabled);
   // Handles loaded and unloaded modules: attaches probes on them again, and enables those of their
   // tracepoints that the configuration contains.
   void note_modules(const KernelChanges& changes);
   // Creates rings for CPUs that have come online.
-  void add_new_cpus() { rings_.add_new_cpus(control_.drain()); }
+  void add_new_cpus();
 
   // From now on programs are attached and detached in slices, between the turns of this loop.
   void work_in(EventLoop& loop);
@@ -121,6 +126,7 @@ class Tracer {
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
   Result<> change_kernel(const Config& config, bool resizing);
   Result<> switch_flight(bool enabled);
+  [[nodiscard]] RingMemory new_flight_rings(const FlightConfig& config, bool resizing) const;
   void note_flight();
   Result<std::unique_ptr<FlightResize>> prepare_resize(const Config& config,
                                                        std::optional<NewFlight> flight);

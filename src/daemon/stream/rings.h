@@ -6,6 +6,7 @@
 #include <set>
 
 #include "daemon/stream/drain.h"
+#include "daemon/stream/ring_memory.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/rings/counters.h"
 #include "kernel/rings/flight_recorder.h"
@@ -53,8 +54,9 @@ class Rings {
   // snapshot has reported them. Kept across restarts of the daemon.
   [[nodiscard]] LostByCpu flight_drops() const;
   void report_flight_drops(const LostByCpu& lost);
-  // Creates rings for CPUs that have come online. `drain` reads them.
-  void add_new_cpus(Drain& drain);
+  // Creates rings for CPUs that have come online, as far as there is memory: `of_one` are those of
+  // one of them. `drain` reads them.
+  void add_new_cpus(Drain& drain, const RingMemory& of_one);
 
  private:
   const BpfObject& object_;

@@ -14,8 +14,6 @@
 #include <system_error>
 #include <vector>
 
-#include "base/files/cgroup_memory.h"
-
 namespace ktraced {
 namespace {
 
@@ -51,21 +49,6 @@ Fd make_map(uint32_t pages, uint64_t address) {
 }
 
 bool is_transient(int error) { return error == ENOMEM || error == EAGAIN || error == EINTR; }
-
-// Where memory is limited, the kernel refuses a map, but ends a process that makes pages of an
-// arena beyond the limit. So what can be read of the limit is asked first, and then a map is made,
-// because a container does not see the limits above it. Its memory is free soon after; it is not
-// made where it could exceed the limit together with the pages.
-Result<> memory_allows(size_t bytes) {
-  const auto room = memory_room();
-  if (auto possible = check_memory_room(room, bytes); !possible) return possible;
-  if (!check_memory_room(room, 2 * bytes)) return {};
-  LIBBPF_OPTS(bpf_map_create_opts, options);
-  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
-                              static_cast<uint32_t>(bytes), 1, &options));
-  if (map || errno != ENOMEM) return {};
-  return fail(ExitCode::os, "there is no memory for {} KiB of the arena", bytes / 1024);
-}
 
 bool has(const arena_area& area, uint32_t offset) {
   return offset / ARENA_PAGE - area.first < area.pages;
@@ -116,6 +99,13 @@ bool kernel_has_arenas() {
   const Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "arena", "Dual BSD/GPL",
                                  instructions.data(), instructions.size(), &options));
   return program || is_transient(errno);
+}
+
+bool kernel_has_memory(size_t bytes) {
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
+                              static_cast<uint32_t>(bytes), 1, &options));
+  return map || errno != ENOMEM;
 }
 
 Result<std::unique_ptr<Arena>> Arena::open(int map, int make_pages, int free_pages,
@@ -205,7 +195,6 @@ Result<uint32_t> Arena::allocate(size_t bytes, int node) {
       std::ranges::find_if(all, [](const arena_area& each) { return each.pages == 0; });
   if (!first || area == all.end())
     return fail(ExitCode::os, "the arena has no room for {} KiB", bytes / 1024);
-  if (auto allowed = memory_allows(bytes); !allowed) return propagate(allowed);
   *area = {.first = *first, .pages = pages};
   const uint32_t offset = *first * ARENA_PAGE;
   if (!request(make_pages_, {.address = reinterpret_cast<uintptr_t>(mapping_.data()) + offset,

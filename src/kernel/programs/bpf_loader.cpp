@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "base/files/cgroup_memory.h"
 #include "bpf/shared_state.h"
 #include "kernel/programs/libbpf_log.h"
 
@@ -95,10 +94,6 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
 // object is loaded. Resizing libbpf's own inner map is no alternative: libbpf 1.5 crashes in
 // bpf_map__set_value_size() on one.
 Result<Fd> set_flight_ring_model(bpf_object* object, const BpfSizes& sizes) {
-  if (auto room = check_memory_limit(memory_room(), sizes.flight_bytes); !room)
-    return fail(room.error().code,
-                "cannot make a flight ring of {} KiB: {}; choose a smaller flight.buffer_kb",
-                sizes.flight_bytes / 1024, room.error().message);
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   Fd model(bpf_map_create(BPF_MAP_TYPE_ARRAY, "flight_model", sizeof(u32),
                           sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL, 1, &options));

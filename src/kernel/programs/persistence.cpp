@@ -17,7 +17,9 @@ std::pair<std::string, std::string> split_id(const std::string& id) {
 
 // Loads an object that is not pinned and ends with the daemon.
 Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures& features,
-                                     const BpfSizes& sizes, const std::string& why) {
+                                     const BpfSizes& sizes, const std::string& why,
+                                     const Result<>& may_load) {
+  if (!may_load) return std::unexpected(may_load.error());
   auto object = BpfObject::load(schema, features, sizes);
   if (!object) return propagate(object);
   return AcquiredObject{.object = std::move(*object),
@@ -101,21 +103,27 @@ uint64_t lost_ns(std::span<const ReplacedObject> replaced) {
 
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
                                       const BpfSizes& sizes, const std::filesystem::path& path,
-                                      const std::string& cleanup) {
+                                      const std::string& cleanup, const Result<>& may_load) {
   const std::string identity = BpfObject::identity(features, sizes);
+  const auto unpinned = [&](const Error& why) {
+    return load_unpinned(schema, features, sizes, why.message, may_load);
+  };
   auto root = PinRoot::open(path, PinRoot::IfMissing::make, cleanup);
-  if (!root) return load_unpinned(schema, features, sizes, root.error().message);
+  if (!root) return unpinned(root.error());
   auto lock = (*root)->lock();
-  if (!lock && lock.error().code != ExitCode::unavailable)
-    return load_unpinned(schema, features, sizes, lock.error().message);
+  if (!lock && lock.error().code != ExitCode::unavailable) return unpinned(lock.error());
   if (!lock) return propagate(lock);
   auto pins = Pins::open(*root, identity);
-  if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
+  if (!pins) return unpinned(pins.error());
 
-  auto replaced = remove_others(*root, identity);
-  if (!replaced) return propagate(replaced);
   auto adopted = BpfObject::adopt(schema, features, sizes, *pins);
   if (!adopted) return propagate(adopted);
+  if (!*adopted && !may_load) {  // the history of other sizes stays
+    if (!pins->any()) pins->remove();
+    return std::unexpected(may_load.error());
+  }
+  auto replaced = remove_others(*root, identity);
+  if (!replaced) return propagate(replaced);
   if (*adopted)
     return AcquiredObject{.object = std::move(**adopted),
                           .adopted = true,
@@ -128,7 +136,7 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
     if (!removed) return propagate(removed);
     if (resized) replaced->push_back(std::move(*removed));
     pins = Pins::open(*root, identity);
-    if (!pins) return load_unpinned(schema, features, sizes, pins.error().message);
+    if (!pins) return unpinned(pins.error());
   }
   auto object = load_pinned(schema, features, sizes, *pins);
   if (!object) return propagate(object);

@@ -42,13 +42,12 @@ struct AcquiredObject {
 // Adopts the object pinned under `path` if it equals what this daemon would load. Otherwise loads
 // and pins a new one, and removes the old one. Without a BPF file system, or if the directory is
 // not only ours, everything except pinning works. Fails with ExitCode::unavailable if a running
-// daemon holds `path`, as Pins::damaged() if what is pinned there cannot be adopted, and as
-// BpfObject::load(). `cleanup` is the command that removes the pins, for messages.
-[[nodiscard]] Result<AcquiredObject> acquire_object(const Schema& schema,
-                                                    const KernelFeatures& features,
-                                                    const BpfSizes& sizes,
-                                                    const std::filesystem::path& path,
-                                                    const std::string& cleanup);
+// daemon holds `path`, as Pins::damaged() if what is pinned there cannot be adopted, as `may_load`
+// if nothing is adopted, and as BpfObject::load(). `cleanup` is the command that removes the pins,
+// for messages.
+[[nodiscard]] Result<AcquiredObject> acquire_object(
+    const Schema& schema, const KernelFeatures& features, const BpfSizes& sizes,
+    const std::filesystem::path& path, const std::string& cleanup, const Result<>& may_load);
 
 // Removes everything under `path`; returns the ids of the objects that were there. Fails
 // with ExitCode::unavailable if a running daemon holds it, and as PinRoot::open().

@@ -23,8 +23,8 @@ class FlightMemory {
   // use the rings. They and `object` must outlive this.
   FlightMemory(const BpfObject& object, int rings_map, int layout_map);
 
-  // Makes a ring that nobody finds yet; free() frees it. Fails with ExitCode::os, or as
-  // Arena::allocate().
+  // Makes a ring that nobody finds yet; free() frees it. Its memory must be there, as for
+  // Arena::allocate(). Fails with ExitCode::os.
   Result<FlightRing> make(uint32_t bank, uint32_t cpu, size_t bytes) const;
   // The ring of an earlier daemon; `bytes` 0: of unknown size. Nothing if there is none. Fails with
   // ExitCode::os, or as Pins::damaged().

@@ -17,7 +17,8 @@ class StreamPlaces {
  public:
   virtual ~StreamPlaces() = default;
 
-  // A new ring, which programs do not know yet. Fails with ExitCode::os, or as Arena::allocate().
+  // A new ring, which programs do not know yet. Its memory must be there, as for Arena::allocate().
+  // Fails with ExitCode::os.
   virtual Result<StreamRing> make(uint32_t cpu, size_t bytes) = 0;
   // The ring that an earlier daemon has left there; nothing if there is none. Fails with
   // ExitCode::os, or as Pins::damaged().

@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "harness/client/daemon.h"
+#include "harness/machine/bpffs.h"
 #include "harness/machine/cgroups.h"
 #include "harness/traces/flight.h"
 
@@ -64,18 +69,80 @@ TEST(ScarceLimits, OfDataRefuseAReloadAndAreNamed) {
 }
 
 // The exit code is one after which the service manager tries no further start.
-TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFit) {
-  const MemoryCgroup group(uint64_t{128} << 20);
+void expect_rings_refused(uint64_t limit_mb, int buffer_kb, int banks) {
+  const MemoryCgroup group(limit_mb << 20);
+  const Bpffs bpffs;
+  json config = flight_config({{"buffer_kb", buffer_kb}, {"banks", banks}});
+  config["bpffs"] = bpffs.path() / "pins";
   try {
-    Daemon daemon(
-        flight_config({{"buffer_kb", 131072}, {"banks", 2}}),
-        {"/bin/sh", "-c", "echo $$ > " + (group.path() / "cgroup.procs").string() + "; exec \"$@\"",
-         "sh"});
+    Daemon daemon(config, group.wrapper());
     ADD_FAILURE() << "it started";
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("exit code 69"));
-    EXPECT_THAT(error.what(), HasSubstr("the memory limit of 128 MiB of the control group"));
+    EXPECT_THAT(
+        error.what(),
+        AllOf(HasSubstr("exit code 69"), HasSubstr("the new flight rings take "),
+              HasSubstr(fmt::format("flight.banks {} x flight.buffer_kb {})", banks, buffer_kb)),
+              HasSubstr(fmt::format("the memory limit of {} MiB of the control group", limit_mb)),
+              HasSubstr(group.path().filename()), HasSubstr("is too low for them (MemoryMax="),
+              HasSubstr("choose smaller ones")));
   }
+  EXPECT_TRUE(std::filesystem::is_empty(bpffs.path())) << "pins are left";
+}
+
+TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFit) {
+  expect_rings_refused(128, 131072, 2);
+}
+
+// At least four rings of 32 MiB: each fits.
+TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFitTogether) {
+  expect_rings_refused(100, 32768, 4);
+}
+
+TEST(ScarceLimits, OfTheControlGroupRefuseAStartThatKeepsTheHistoryOfOtherSizes) {
+  const MemoryCgroup group(uint64_t{100} << 20);
+  const json small = flight_config({{"buffer_kb", 1024}});
+  Daemon daemon(small, group.wrapper());
+  daemon.end(SIGKILL);
+  daemon.write_config(flight_config({{"buffer_kb", 32768}, {"banks", 4}}));
+  EXPECT_THROW(daemon.start(), std::runtime_error);
+  daemon.write_config(small);
+  daemon.start();
+  EXPECT_TRUE(daemon.logged("adopted what an earlier daemon left running"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(ScarceLimits, OfTheControlGroupRefuseRingsThatARequestNeeds) {
+  const MemoryCgroup group(uint64_t{100} << 20);
+  json config = flight_config({{"enabled", false}, {"buffer_kb", 16384}, {"banks", 8}});
+  config["stream"] = {{"total_mb", 1 << 20}};
+  Daemon daemon(config, group.wrapper());
+  const auto expect_refused = [&](const char* method, const json& parameters, const char* rings) {
+    const json refused = daemon.call_error(method, parameters);
+    EXPECT_EQ(refused["data"]["exit_code"], 69) << refused;
+    EXPECT_THAT(refused["message"].get<std::string>(),
+                AllOf(HasSubstr(rings), HasSubstr("the memory limit of 100 MiB")));
+  };
+  expect_refused("snapshot.enable", json::object(), "the new flight rings take ");
+  expect_refused("stream.subscribe", {{"buffer_kb", 131072}}, "the new stream rings take ");
+  EXPECT_EQ(daemon.call("status")["flight"]["enabled"], false);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+// They are not made again.
+TEST(ScarceLimits, OfTheControlGroupDoNotConcernTheRingsOfAnEarlierDaemon) {
+  const MemoryCgroup group(uint64_t{100} << 20);
+  const TempDir directory;
+  const std::filesystem::path limited = directory.path() / "limited";
+  Command wrapper = group.wrapper();
+  wrapper[2] = fmt::format("if test -e {}; then {}; fi; exec \"$@\"", limited.string(), wrapper[2]);
+  const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const long banks = std::max(2L, 6 / cpus);  // 96 MiB or more in all
+  Daemon daemon(flight_config({{"buffer_kb", 16384}, {"banks", banks}}), wrapper);
+  daemon.end(SIGKILL);
+  std::ofstream(limited) << "now";
+  daemon.start();
+  EXPECT_TRUE(daemon.logged("adopted what an earlier daemon left running"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
 }  // namespace

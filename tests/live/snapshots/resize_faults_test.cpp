@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "harness/disks/tmpfs.h"
 #include "harness/machine/bpffs.h"
 #include "harness/machine/cgroups.h"
 #include "harness/machine/held_thread.h"
+#include "harness/machine/temp_dir.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/numbers.h"
 #include "harness/traces/resize.h"
@@ -70,9 +72,7 @@ json resized_and_filtered(json flight) {
 void expect_no_memory(uint64_t limit_mb, int buffer_kb) {
   const MemoryCgroup group(limit_mb << 20);
   WaitingTruth before({"numbered", "1000"});
-  Daemon daemon(flight_config_for({before.pid()}, {{"buffer_kb", 1024}}),
-                {"/bin/sh", "-c",
-                 "echo $$ > " + (group.path() / "cgroup.procs").string() + "; exec \"$@\"", "sh"});
+  Daemon daemon(flight_config_for({before.pid()}, {{"buffer_kb", 1024}}), group.wrapper());
   before.act();
   const json refused =
       refused_reload(daemon, resized_and_filtered({{"buffer_kb", buffer_kb}, {"banks", 4}}));
@@ -88,6 +88,29 @@ TEST(FlightResize, ChangesNothingWithoutMemory) { expect_no_memory(256, 131072);
 
 // Each ring fits, but not all of them.
 TEST(FlightResize, ChangesNothingWithoutMemoryForAllRings) { expect_no_memory(100, 32768); }
+
+// The flight rings fit, and the rings of the output, but not both.
+TEST(FlightResize, ChangesNothingWithoutMemoryForTheRingsOfTheOutputToo) {
+  const auto cpus = static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN));
+  const uint64_t limit_mb = 40 + 36 * cpus;
+  const MemoryCgroup group(limit_mb << 20);
+  TempDir directory;
+  WaitingTruth before({"numbered", "1000"});
+  Daemon daemon(flight_config_for({before.pid()}, {{"buffer_kb", 1024}}), group.wrapper());
+  before.act();
+  json config = resized_and_filtered({{"buffer_kb", 16384}});
+  config["stream"] = {{"buffer_kb", 32768},
+                      {"total_mb", 128 * cpus},
+                      {"output", {{"directory", directory.path() / "d"}}}};
+  const json refused = refused_reload(daemon, config);
+  EXPECT_THAT(refused["message"].get<std::string>(),
+              AllOf(HasSubstr("the new rings take"),
+                    HasSubstr("(stream.buffer_kb 32768 + flight.banks 2 x flight.buffer_kb 16384)"),
+                    HasSubstr(fmt::format("the memory limit of {} MiB", limit_mb)),
+                    HasSubstr(group.path().filename()), HasSubstr("MemoryMax=")));
+  EXPECT_EQ(daemon.call("status")["stream"]["output"]["enabled"], false);
+  expect_unchanged(daemon, before.pid());
+}
 
 TEST(FlightResize, ChangesNothingIfItCannotBePinned) {
   const Bpffs bpffs;

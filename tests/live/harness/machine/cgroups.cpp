@@ -13,7 +13,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "harness/machine/process.h"
 
 namespace ktraced::live {
 namespace {
@@ -81,6 +80,11 @@ MemoryCgroup::MemoryCgroup(uint64_t limit_bytes) {
   }
   group_ = std::make_unique<Cgroup>(*v1, "ktraced-memory");
   group_->write("memory.limit_in_bytes", std::to_string(limit_bytes));
+}
+
+Command MemoryCgroup::wrapper() const {
+  return {"/bin/sh", "-c", "echo $$ > " + (path() / "cgroup.procs").string() + " && exec \"$@\"",
+          "sh"};
 }
 
 MemoryCgroup::~MemoryCgroup() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "harness/machine/process.h"
 #include "harness/machine/temp_dir.h"
 
 namespace ktraced::live {
@@ -36,6 +37,8 @@ class MemoryCgroup {
   explicit MemoryCgroup(uint64_t limit_bytes);
   ~MemoryCgroup();
   [[nodiscard]] const std::filesystem::path& path() const { return group_->path(); }
+  // A command that runs the words after it in the group, for Daemon.
+  [[nodiscard]] Command wrapper() const;
 
  private:
   TempDir mount_point_;

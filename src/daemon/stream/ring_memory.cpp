@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/stream/ring_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/files/cgroup_memory.h"
+#include "kernel/arena/arena.h"
+#include "kernel/rings/flight_ring.h"
+
+namespace ktraced {
+namespace {
+
+std::unexpected<Error> no_memory(const RingMemory& rings, const Error& why) {
+  return fail(why.code, "the new {}, but {}: choose smaller ones", rings.text(), why.message);
+}
+
+}  // namespace
+
+uint64_t RingMemory::bytes() const {
+  return cpus * (flight_banks * uint64_t{FlightRing::whole_size(flight_bytes)} + stream_bytes);
+}
+
+uint64_t RingMemory::largest() const {
+  const uint64_t flight = flight_banks == 0 ? 0 : FlightRing::whole_size(flight_bytes);
+  return std::max(flight, stream_bytes);
+}
+
+std::string RingMemory::text() const {
+  const std::string flight =
+      fmt::format("flight.banks {} x flight.buffer_kb {}", flight_banks, flight_bytes >> 10);
+  const std::string stream = fmt::format("stream.buffer_kb {}", stream_bytes >> 10);
+  const char* what = flight_banks == 0 ? "stream rings" : "flight rings";
+  std::string of_a_cpu = flight_banks == 0 ? stream : flight;
+  if (flight_banks != 0 && stream_bytes != 0) {
+    what = "rings";
+    of_a_cpu = fmt::format("({} + {})", stream, flight);
+  }
+  return fmt::format("{} take {} MiB ({} CPUs x {})", what, bytes() >> 20, cpus, of_a_cpu);
+}
+
+Result<> check_memory_limit(const RingMemory& rings) {
+  if (rings.bytes() == 0) return {};
+  if (auto fits = check_memory_limit(memory_limits(), rings.bytes()); !fits)
+    return no_memory(rings, fits.error());
+  return {};
+}
+
+Result<> check_memory_room(const RingMemory& rings, bool in_arena) {
+  if (rings.bytes() == 0) return {};
+  const std::vector<MemoryLimit> limits = memory_limits();
+  if (auto fits = check_memory_room(limits, rings.bytes()); !fits)
+    return no_memory(rings, fits.error());
+  // The memory of the map is free soon after, but may not be there for the rings until then.
+  if (!in_arena || !check_memory_room(limits, rings.bytes() + rings.largest())) return {};
+  if (kernel_has_memory(rings.largest())) return {};
+  return no_memory(rings, {ExitCode::os, fmt::format("the kernel has no memory for one of {} KiB",
+                                                     rings.largest() >> 10)});
+}
+
+}  // namespace ktraced
