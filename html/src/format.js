@@ -63,5 +63,12 @@ export function windowText(window) {
   return begin === null || end === null ? boot : `${boot}: ${begin.date} ${begin.time} to ${end.time} (UTC${begin.zone})`;
 }
 
+// How CPUs differ in the window: it is less than some have, or more than all have; null if they do not differ.
+export function reachText({ end_ns: end, common_ns: common, furthest_ns: furthest }) {
+  const at = (ns) => `${(ns / 1e9).toFixed(6)} s after boot`;
+  if (common !== undefined) return `Not all CPUs have all of it: the last one begins at ${at(common)}`;
+  return furthest === undefined ? null : `${duration(end - furthest)} on the CPU that reaches furthest back, from ${at(furthest)}`;
+}
+
 // 1 or 3 things: plural(3, "event").
 export const plural = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;

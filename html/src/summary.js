@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The head of the page, and the section with the events of the traces.
 import { el, printable } from "./dom.js";
-import { count, duration, windowText } from "./format.js";
+import { count, duration, reachText, windowText } from "./format.js";
 import { searchBox } from "./search.js";
 import { clockColumn, table } from "./table.js";
 import { toggleTheme } from "./theme.js";
@@ -26,9 +26,11 @@ export function bar() {
 
 export function head(data) {
   const { total, cpus, processes } = data.summary;
+  const reach = reachText(data.window);
   return [
     el("ul", { class: "sources" }, ...data.sources.map((source) => el("li", {}, sourceText(source)))),
     el("p", { class: "when" }, windowText(data.window)),
+    reach === null ? null : el("p", { class: "when" }, reach),
     el("div", { class: "tiles" },
       tile(duration(data.window.end_ns - data.window.begin_ns), "window"),
       tile(count(total.events), "events"),

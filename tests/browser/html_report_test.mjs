@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { reachText } from "../../html/src/format.js";
 import { Browser } from "./browser.mjs";
 
 const [ktracectl, makeTrace] = process.argv.slice(2).map((each) => path.resolve(each));
@@ -67,6 +68,13 @@ quietly("it says what is in the traces", async () => {
   assert(events >= kEvents);
   assert.match(await text(".tiles"), new RegExp(events.toLocaleString("en-US")));
   assert.match(await text("#reduced"), /All [0-9,]+ times that a thread ran are drawn as they happened/);
+});
+
+test("its head says how CPUs differ", () => {
+  const window = { begin_ns: 5e9, end_ns: 6e9 };
+  assert.equal(reachText(window), null);
+  assert.equal(reachText({ ...window, furthest_ns: 1e9 }), "5.00 s on the CPU that reaches furthest back, from 1.000000 s after boot");
+  assert.equal(reachText({ ...window, common_ns: 5.5e9 }), "Not all CPUs have all of it: the last one begins at 5.500000 s after boot");
 });
 
 quietly("a click on a heading sorts the table, another one turns it round", async () => {

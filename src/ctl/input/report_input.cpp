@@ -20,6 +20,9 @@ void add_facts(json& report, const ReportFacts& facts) {
                       {"end_ns", facts.end_ns},
                       {"seconds", in_seconds(facts.end_ns - facts.begin_ns)}};
   json& window = report["window"];
+  if (facts.begin_ns < facts.common_ns) window["common_ns"] = facts.common_ns;
+  if (facts.begin_ns == facts.common_ns && facts.furthest_ns < facts.begin_ns)
+    window["furthest_ns"] = facts.furthest_ns;
   if (const int64_t offset = offset_at(facts.clocks, facts.end_ns); offset != 0)
     window["clock_offset_ns"] = offset;
   if (facts.clocks.size() > 1)
@@ -56,6 +59,27 @@ std::vector<ClockOffset> clocks_of(const json& report) {
   return clocks;
 }
 
+std::string window_text(const json& report) {
+  const json& window = member(report, "window");
+  const TimeWindow extent{.begin_ns = number_at(window, "begin_ns"),
+                          .end_ns = number_at(window, "end_ns")};
+  const auto clocks = clocks_of(report);
+  return fmt::format("{:.3f} s, from {}", in_seconds(extent.end_ns - extent.begin_ns),
+                     times_text({extent, offset_at(clocks, extent.begin_ns)},
+                                {extent, offset_at(clocks, extent.end_ns)}));
+}
+
+std::string reach_text(const json& report) {
+  const json& window = member(report, "window");
+  if (window.contains("common_ns"))
+    return fmt::format("not all CPUs have all of it: the last one begins at {:.6f}",
+                       in_seconds(number_at(window, "common_ns")));
+  if (!window.contains("furthest_ns")) return "";
+  const uint64_t furthest_ns = number_at(window, "furthest_ns");
+  return fmt::format("{}, from {:.6f}", furthest_text(furthest_ns, number_at(window, "end_ns")),
+                     in_seconds(furthest_ns));
+}
+
 std::string facts_text(const json& report) {
   std::string out;
   for (const json& source : list_at(report, "sources"))
@@ -64,13 +88,9 @@ std::string facts_text(const json& report) {
                        flag_at(source, "complete")
                            ? "complete"
                            : printable(incompleteness(texts_at(source, "incomplete_because"))));
-  const json& window = member(report, "window");
-  const TimeWindow extent{.begin_ns = number_at(window, "begin_ns"),
-                          .end_ns = number_at(window, "end_ns")};
-  const auto clocks = clocks_of(report);
-  return out + fmt::format("{:.3f} s, from {}\n\n", in_seconds(extent.end_ns - extent.begin_ns),
-                           times_text({extent, offset_at(clocks, extent.begin_ns)},
-                                      {extent, offset_at(clocks, extent.end_ns)}));
+  out += window_text(report) + "\n";
+  if (const std::string reach = reach_text(report); !reach.empty()) out += reach + "\n";
+  return out + "\n";
 }
 
 void ReportFacts::caveat(std::string why, uint64_t until_ns) {

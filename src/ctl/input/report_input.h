@@ -25,6 +25,10 @@ namespace ktraced {
 struct ReportFacts {
   uint64_t begin_ns = 0;  // window, CLOCK_BOOTTIME
   uint64_t end_ns = 0;
+  // Of the traces: from `common_ns` on all CPUs have their records, the first one from
+  // `furthest_ns` on. See TraceWindow.
+  uint64_t common_ns = 0;
+  uint64_t furthest_ns = 0;
   std::vector<ClockOffset> clocks;  // of its sources, in time order
   // From this time on there is a record of every hit, except for losses that are reported where
   // they happened. UINT64_MAX: not known for any time.
@@ -85,6 +89,12 @@ class ReportInput {
 
 // The clocks in the window of a report.
 [[nodiscard]] std::vector<ClockOffset> clocks_of(const nlohmann::json& report);
+
+// "0.990 s, from 63.160000 to 64.150000 after boot (…)": the time window of a report.
+[[nodiscard]] std::string window_text(const nlohmann::json& report);
+// How CPUs differ in that window: it is less than some have, "4.940 s on the CPU that reaches
+// furthest back, from 59.210000", or more than all have. Empty if they do not differ.
+[[nodiscard]] std::string reach_text(const nlohmann::json& report);
 
 // The sources of the events and the time window, as text: the lines above a report.
 [[nodiscard]] std::string facts_text(const nlohmann::json& report);

@@ -21,6 +21,12 @@ namespace ktraced {
 
 [[nodiscard]] inline double in_seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
+// "4.940 s on the CPU that reaches furthest back".
+[[nodiscard]] inline std::string furthest_text(uint64_t furthest_ns, uint64_t end_ns) {
+  return fmt::format("{:.3f} s on the CPU that reaches furthest back",
+                     in_seconds(end_ns - furthest_ns));
+}
+
 [[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
 [[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
 [[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }

@@ -151,7 +151,26 @@ Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::str
   auto history = History::open(paths, partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(times, *history); !selected) return propagate(selected);
-  return std::unique_ptr<ReportInput>(new TraceInput(std::move(*history), times));
+  auto input = std::make_unique<TraceInput>(std::move(*history), times);
+  if (!times.since && !times.last_s) input->begin_with_all_cpus();
+  return std::unique_ptr<ReportInput>(std::move(input));
+}
+
+void TraceInput::begin_with_all_cpus() {
+  const uint64_t end_ns = history_.window().end_ns, begin_ns = common_ns();
+  const bool differs = std::ranges::any_of(
+      extents(), [=](const TimeWindow& trace) { return trace.begin_ns < begin_ns; });
+  if (differs && begin_ns <= end_ns) history_.set_window({.begin_ns = begin_ns, .end_ns = end_ns});
+}
+
+uint64_t TraceInput::common_ns() {
+  uint64_t begin_ns = UINT64_MAX;
+  for (size_t i = 0; i < extents().size(); ++i) {
+    const TraceReader& trace = history_.traces()[i];
+    begin_ns = std::min(begin_ns, trace.unfinished() ? extents()[i].begin_ns
+                                                     : window_of(trace.manifest()).begin_ns);
+  }
+  return begin_ns == UINT64_MAX ? 0 : begin_ns;
 }
 
 const std::vector<TimeWindow>& TraceInput::extents() {
@@ -168,6 +187,8 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
     facts.end_ns = std::max(facts.end_ns, extents()[i].end_ns);
     facts.sources.push_back(trace_facts(traces[i]));
   }
+  facts.furthest_ns = facts.begin_ns;
+  facts.common_ns = common_ns();
   facts.begin_ns = std::max(facts.begin_ns, history_.window().begin_ns);
   facts.end_ns = std::min(facts.end_ns, history_.window().end_ns);
   facts.begin_ns = std::min(facts.begin_ns, facts.end_ns);

@@ -21,7 +21,8 @@ namespace ktraced {
 // Trace directories, read as one history.
 class TraceInput : public ReportInput {
  public:
-  // Fails as History::open() and select_times() do.
+  // Fails as History::open() and select_times() do. Unless `times` begin or end before the window
+  // that all CPUs have, the events are those of that window.
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
                                                    bool partial, const TimeArgs& times);
 
@@ -53,8 +54,12 @@ class TraceInput : public ReportInput {
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }
 
  private:
+  // Limits the events to the window that all CPUs have, if some reach further back.
+  void begin_with_all_cpus();
   // Of each trace. Of an unfinished one what it had at the first call.
   const std::vector<TimeWindow>& extents();
+  // From here on all CPUs have their records, in the trace where this is first; 0: there are none.
+  uint64_t common_ns();
 
   History history_;
   TimeArgs times_;

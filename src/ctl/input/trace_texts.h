@@ -34,8 +34,9 @@ Result<std::vector<Selection>> selections_for(const History& history, const Sele
 // All tasks and CPUs of the traces, at any time.
 [[nodiscard]] KnownTasks known_tasks(const History& history);
 
-// Prints the state of each trace that is not complete on standard error.
-void print_incomplete(const History& history);
+// Prints on standard error the state of each trace that is not complete, or in which some CPUs
+// reach further back than others.
+void print_notable_states(const History& history);
 
 // Prints the state of each trace on standard error.
 void print_states(const History& history);

@@ -255,6 +255,8 @@ Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
 
 // What a table cannot show goes to standard error.
 std::string csv_of(const json& report, const ReportCommand& command) {
+  if (const std::string reach = reach_text(report); !reach.empty())
+    print_stderr("ktracectl: {}; {}\n", window_text(report), reach);
   for (const std::string& caveat : texts_at(report, "caveats"))
     print_stderr("ktracectl: {}\n", printable(caveat));
   return report_csv(report, *csv_table_named(command.kind, command.table));

@@ -124,7 +124,7 @@ class ConfigTable : public QueryTable {
   // trace may have changes from before it began.
   void add_configs(const TraceReader& trace, const TimeWindow& window) {
     const json& config = trace.manifest().config;
-    const uint64_t begin_ns = window_of(trace.manifest()).begin_ns;
+    const uint64_t begin_ns = window_of(trace.manifest()).furthest_ns;
     std::vector<std::pair<uint64_t, const json*>> since = {{begin_ns, &config}};
     for (const json& change : list_at(config, "changes"))
       since.emplace_back(std::max(number_at(change, "ns"), begin_ns), &member(change, "config"));

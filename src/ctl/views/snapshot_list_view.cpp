@@ -52,18 +52,36 @@ std::string listed_state(const json& snapshot) {
   return state_word(snapshot) + (flag_at(snapshot, "kept") ? ", kept" : "");
 }
 
-std::vector<Table::Cell> row_of(const json& snapshot, size_t name_width, const Colours& colours) {
+// Does some CPU reach further back than the window, which all CPUs have?
+bool any_differs(const json& snapshots) {
+  return std::ranges::any_of(snapshots, [](const json& snapshot) {
+    return member(snapshot, "window").contains("furthest_ns");
+  });
+}
+
+// How long the CPU that reaches furthest back covers.
+std::string furthest_span_text(const json& window) {
+  const uint64_t begin = number_at(window, "furthest_ns"), end = number_at(window, "end_ns");
+  return window.contains("furthest_ns") ? duration_text(end - std::min(begin, end)) : "-";
+}
+
+// `differs`: with the column for how far CPUs differ.
+std::vector<Table::Cell> row_of(const json& snapshot, size_t name_width, bool differs,
+                                const Colours& colours) {
   const bool complete = flag_at(snapshot, "complete");
   const json& window = member(snapshot, "window");
-  return {{cut_text(printable(text_at(snapshot, "name")), name_width)},
-          {time_text(number_at(snapshot, "taken_realtime_ns"))},
-          {seconds_text(number_at(window, "begin_ns")), true},
-          {seconds_text(number_at(window, "end_ns")), true},
-          {grouped(number_at(snapshot, "records")), true},
-          {bytes_text(number_at(snapshot, "bytes")), true},
-          {.text = listed_state(snapshot), .paint = [complete, &colours](std::string_view text) {
-             return complete ? colours.green(text) : colours.red(text);
-           }}};
+  std::vector<Table::Cell> row = {{cut_text(printable(text_at(snapshot, "name")), name_width)},
+                                  {time_text(number_at(snapshot, "taken_realtime_ns"))},
+                                  {seconds_text(number_at(window, "begin_ns")), true},
+                                  {seconds_text(number_at(window, "end_ns")), true}};
+  if (differs) row.push_back({furthest_span_text(window), true});
+  row.push_back({grouped(number_at(snapshot, "records")), true});
+  row.push_back({bytes_text(number_at(snapshot, "bytes")), true});
+  row.push_back(
+      {.text = listed_state(snapshot), .paint = [complete, &colours](std::string_view text) {
+         return complete ? colours.green(text) : colours.red(text);
+       }});
+  return row;
 }
 
 // "4.000000123" of CLOCK_BOOTTIME, as events are shown; empty for a CPU without records.
@@ -120,11 +138,14 @@ std::string unreadable_text(const json& snapshot) {
 
 std::string table_text(const json& snapshots, size_t name_width, const Colours& colours) {
   std::vector<Table::Cell> head;
+  const bool differs = any_differs(snapshots);
   add_headings(head, {"NAME", "TAKEN (UTC)"}, false, colours);
-  add_headings(head, {"FROM (s)", "TO (s)", "RECORDS", "SIZE"}, true, colours);
+  add_headings(head, {"FROM (s)", "TO (s)"}, true, colours);
+  if (differs) add_headings(head, {"FURTHEST"}, true, colours);
+  add_headings(head, {"RECORDS", "SIZE"}, true, colours);
   add_headings(head, {"STATE"}, false, colours);
   Table table(std::move(head));
-  for (const json& snapshot : snapshots) table.add(row_of(snapshot, name_width, colours));
+  for (const json& snapshot : snapshots) table.add(row_of(snapshot, name_width, differs, colours));
   return table.text();
 }
 
@@ -134,7 +155,7 @@ size_t fitting_name_width(const json& snapshots) {
   size_t longest = 0;
   for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
     longest = std::max(longest, end - at);
-  return kNameWidth - std::min(kNameWidth / 2, longest - std::min(longest, kListWidth));
+  return kNameWidth - std::min(kNameWidth * 2 / 3, longest - std::min(longest, kListWidth));
 }
 
 }  // namespace

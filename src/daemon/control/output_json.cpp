@@ -24,18 +24,23 @@ json cpus_json(const std::vector<ManifestSummary::Cpu>& cpus) {
   return list;
 }
 
+json window_json(const TraceWindow& window) {
+  json out = {{"begin_ns", window.begin_ns}, {"end_ns", window.end_ns}};
+  if (window.differs()) out["furthest_ns"] = window.furthest_ns;
+  return out;
+}
+
 json content_json(const SnapshotEntry::Content& content) {
   json out = account_json(content.total);
-  out.update(
-      {{"kind", "snapshot"},
-       {"reason", content.reason},
-       {"requested_by", content.requested_by},
-       {"taken_realtime_ns", content.taken_realtime_ns},
-       {"begin_ns", content.begin_ns},
-       {"end_ns", content.end_ns},
-       {"window", {{"begin_ns", content.window.begin_ns}, {"end_ns", content.window.end_ns}}},
-       {"missed", content.missed},
-       {"cpus", cpus_json(content.cpus)}});
+  out.update({{"kind", "snapshot"},
+              {"reason", content.reason},
+              {"requested_by", content.requested_by},
+              {"taken_realtime_ns", content.taken_realtime_ns},
+              {"begin_ns", content.begin_ns},
+              {"end_ns", content.end_ns},
+              {"window", window_json(content.window)},
+              {"missed", content.missed},
+              {"cpus", cpus_json(content.cpus)}});
   return out;
 }
 

@@ -87,7 +87,7 @@ std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
 void restrict_to_window(Manifest& manifest) {
   using nlohmann::json;
   json& config = manifest.config;
-  const uint64_t begin_ns = window_of(manifest).begin_ns;
+  const uint64_t begin_ns = window_of(manifest).furthest_ns;
   json later = json::array();
   for (json& change : config.value("changes", json::array())) {
     if (change["ns"] <= begin_ns)

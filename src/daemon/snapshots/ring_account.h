@@ -28,7 +28,7 @@ struct RingContent {
 [[nodiscard]] std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
                                                CpuAccount& account);
 
-// Removes what the manifest has of the time before the trace begins: config changes, and missed
+// Removes what the manifest has of the time before the first CPU begins: config changes, and missed
 // hits of events that were off from then on. The kernel gives no time for those of other events.
 void restrict_to_window(Manifest& manifest);
 

@@ -115,6 +115,7 @@ Manifest SnapshotWriter::manifest() const {
   manifest.cpus = writer_.accounts();
   for (const auto& [number, cpu] : cpus_) balance_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
+  manifest.begin_ns = std::max(manifest.begin_ns, window_of(manifest).begin_ns);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
   if (const auto& known = job_.known_since; manifest.begin_ns < known.ns)
     manifest.incomplete_because.push_back(
@@ -162,9 +163,6 @@ void SnapshotWriter::balance_cpu(uint32_t number, const Cpu& cpu, Manifest& mani
     manifest.incomplete_because.push_back(
         fmt::format("CPU {}: {} records came too late to be sorted, their times are not exact",
                     number, cpu.late_records));
-  // From this time on, no CPU has missing records.
-  if (account.total().overwritten != 0)
-    manifest.begin_ns = std::max(manifest.begin_ns, account.first_ns);
 }
 
 std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,

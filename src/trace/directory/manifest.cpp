@@ -34,15 +34,20 @@ void add(EventAccount& sum, const EventAccount& account) {
 // For CPUs of either form; `total(cpu)` is the account of one.
 template <class Cpus, class Total>
 TraceWindow window_of_cpus(const Manifest& manifest, const Cpus& cpus, const Total& total) {
-  uint64_t first = manifest.begin_ns;
-  TraceWindow window{.begin_ns = UINT64_MAX, .end_ns = manifest.end_ns};
+  TraceWindow window{.begin_ns = 0, .end_ns = manifest.end_ns, .furthest_ns = UINT64_MAX};
+  uint64_t trace_ns = manifest.begin_ns;  // where CPUs without a beginning of their own begin
   for (const auto& cpu : cpus) {
-    if (cpu.first_ns != 0) first = std::min(first, cpu.first_ns);
+    if (cpu.first_ns != 0) trace_ns = std::min(trace_ns, cpu.first_ns);
     window.end_ns = std::max(window.end_ns, cpu.last_ns);
   }
-  for (const auto& cpu : cpus)
-    window.begin_ns = std::min(window.begin_ns, total(cpu).overwritten != 0 ? cpu.first_ns : first);
-  window.begin_ns = std::min({window.begin_ns, window.end_ns, cpus.empty() ? first : UINT64_MAX});
+  for (const auto& cpu : cpus) {
+    const bool cut = total(cpu).overwritten != 0 && cpu.first_ns != 0;
+    if (cut) window.begin_ns = std::max({window.begin_ns, manifest.begin_ns, cpu.first_ns});
+    window.furthest_ns = std::min(window.furthest_ns, cut ? cpu.first_ns : trace_ns);
+  }
+  if (cpus.empty()) window.furthest_ns = trace_ns;
+  window.furthest_ns = std::min(window.furthest_ns, window.end_ns);
+  window.begin_ns = std::clamp(window.begin_ns, window.furthest_ns, window.end_ns);
   return window;
 }
 

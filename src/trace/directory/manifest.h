@@ -47,7 +47,7 @@ struct Manifest {
   std::string reason;        // why it was taken, as given by the requester
   std::string requested_by;  // "signal", "pid 12 (uid 0)", …
   TraceOrigin origin;
-  uint64_t begin_ns = 0;  // covered time window, CLOCK_BOOTTIME
+  uint64_t begin_ns = 0;  // window that all CPUs cover, CLOCK_BOOTTIME; see window_of()
   uint64_t end_ns = 0;
   uint64_t taken_realtime_ns = 0;
   std::vector<CpuAccount> cpus;
@@ -63,11 +63,15 @@ struct Manifest {
   [[nodiscard]] EventAccount total() const;
 };
 
-// The time window of a trace, ns of CLOCK_BOOTTIME. A full flight ring begins at a different time
-// on each CPU; the trace begins at the oldest of them.
+// The time window of a trace, ns of CLOCK_BOOTTIME. A flight ring that has overwritten records
+// begins at a time of its own, which differs from CPU to CPU. Other CPUs begin with the trace.
 struct TraceWindow {
-  uint64_t begin_ns = 0;
+  uint64_t begin_ns = 0;  // the common window: from here on, all CPUs have their records
   uint64_t end_ns = 0;
+  uint64_t furthest_ns = 0;  // where the first CPU begins: at begin_ns or before
+
+  // Do some CPUs reach further back than others?
+  [[nodiscard]] bool differs() const { return furthest_ns < begin_ns; }
 };
 [[nodiscard]] TraceWindow window_of(const Manifest& manifest);
 

@@ -136,7 +136,7 @@ Result<> History::skip(PacketFile& file) const {
 TimeWindow History::extent(size_t source) {
   TraceReader& trace = (*traces_)[source];
   if (trace.unfinished()) return trace.packets_window();
-  return {.begin_ns = window_of(trace.manifest()).begin_ns, .end_ns = trace.end_ns()};
+  return {.begin_ns = window_of(trace.manifest()).furthest_ns, .end_ns = trace.end_ns()};
 }
 
 uint64_t History::complete_until() const {

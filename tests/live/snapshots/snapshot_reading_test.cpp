@@ -202,6 +202,16 @@ TEST(SnapshotReading, ManifestAndListHaveTheTimesAndCountsOfEachCpu) {
   const json listed = daemon.call("snapshot.list")["snapshots"][0];
   for (const char* key : {"begin_ns", "end_ns", "records", "overwritten", "lost"})
     EXPECT_EQ(listed[key], manifest[key]) << key;
+  uint64_t furthest = manifest["begin_ns"];
+  for (const auto& [cpu, first_and_last] : times)
+    furthest = std::min(furthest, first_and_last.first);
+  const json window =
+      json::parse(daemon.ctl_ok({"--json", "report", "summary", path.string()}))["window"];
+  for (const json& named : {listed["window"], window}) {
+    EXPECT_EQ(named["begin_ns"], manifest["begin_ns"]) << named;
+    EXPECT_GE(named["end_ns"], manifest["end_ns"]) << named;
+    EXPECT_EQ(named.value("furthest_ns", named["begin_ns"].get<uint64_t>()), furthest) << named;
+  }
   ASSERT_EQ(listed["cpus"].size(), manifest["cpus"].size());
   for (size_t i = 0; i < listed["cpus"].size(); ++i)
     for (const auto& [key, value] : listed["cpus"][i].items())

@@ -7,6 +7,7 @@
 #include "ctl/query/shell.h"
 #include "unit/ctl/query/query_fixture.h"
 #include "unit/support/recorded.h"
+#include "unit/support/uneven_snapshot.h"
 
 namespace ktraced::test {
 namespace {
@@ -65,6 +66,14 @@ TEST_F(Query, SaysWhatIsMissingInTheTracesBehindTheResultOnly) {
   run({.directories = incomplete, .sql = "SELECT x"});
   ASSERT_FALSE(result_);
   EXPECT_EQ(err_, "") << "the error alone";
+}
+
+TEST_F(Query, SaysHowFarCpusReachBackAndReadsAllOfThem) {
+  const std::string path = write_uneven_snapshot(directory_.path() / "uneven");
+  EXPECT_EQ(run({.directories = {path}, .sql = "SELECT count(*) AS n FROM events"}), " n\n36\n");
+  EXPECT_EQ(err_, "ktracectl: " + path +
+                      ": snapshot of test-host, 1.000 s, 5.000 s on the CPU that reaches furthest "
+                      "back, complete\n");
 }
 
 TEST_F(Query, SaysWhichEventsOfItsTablesWereNotTraced) {

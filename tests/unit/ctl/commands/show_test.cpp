@@ -9,6 +9,7 @@
 
 #include "unit/support/schema.h"
 #include "unit/support/trace_directory.h"
+#include "unit/support/uneven_snapshot.h"
 
 namespace ktraced::test {
 namespace {
@@ -73,6 +74,15 @@ class Show : public ::testing::Test {
   Result<> result_;
   std::string out_, err_;
 };
+
+TEST_F(Show, ShowsAllOfEachCpuAndHowFarTheyReachBack) {
+  const std::string path = write_uneven_snapshot(directory_.path() / "uneven");
+  run(of({path}));
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(err_, StartsWith("ktracectl: 36 events shown, 0 lost"));
+  EXPECT_THAT(err_, HasSubstr("snapshot of test-host, 1.000 s, 5.000 s on the CPU that reaches "
+                              "furthest back, complete\n"));
+}
 
 TEST_F(Show, ShowsNamesSymbolsAndLossesInOrder) {
   EXPECT_EQ(show(of({write("a")})),

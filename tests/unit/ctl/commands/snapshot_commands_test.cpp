@@ -106,6 +106,14 @@ json snapshot(const char* name, json because) {
              {"lost", 0}}}}};
 }
 
+json unreadable(const std::string& name) {
+  return {{"name", name},
+          {"unreadable", true},
+          {"complete", false},
+          {"incomplete_because", {"/a/manifest.json is a FIFO, not a regular file"}},
+          {"bytes", 5}};
+}
+
 TEST(SnapshotListView, ShowsCompletenessOrLosses) {
   json answer = {
       {"snapshots",
@@ -130,6 +138,19 @@ TEST(SnapshotListView, ShowsWhichSnapshotsAreKept) {
             "two   2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete\n");
 }
 
+TEST(SnapshotListView, ShowsHowFarBackTheFurthestCpuReaches) {
+  json uneven = snapshot("one", json::array()), even = snapshot("two", json::array());
+  uneven["window"]["furthest_ns"] = 500'000'000U;
+  EXPECT_EQ(
+      snapshot_list_view({{"snapshots", {uneven, even, unreadable("bad")}}}, {}, Colours(false)),
+      "NAME  TAKEN (UTC)          FROM (s)    TO (s)  FURTHEST  RECORDS       SIZE  STATE\n"
+      "one   2026-11-21 09:23:38  1.000000  3.500000       3 s  165,592  8.241 MiB  complete\n"
+      "two   2026-11-21 09:23:38  1.000000  3.500000         -  165,592  8.241 MiB  complete\n"
+      "bad   -                           -         -         -        0    5 bytes  "
+      "unreadable\n"
+      "unreadable: /a/manifest.json is a FIFO, not a regular file\n");
+}
+
 TEST(SnapshotListView, ShowsDetailsWhenVerbose) {
   const std::string text =
       snapshot_list_view({{"snapshots", {snapshot("two", {"the kernel skipped 3 hits of kfree"})}}},
@@ -150,14 +171,6 @@ TEST(SnapshotListView, HasWholeNamesIfItIsVerbose) {
   EXPECT_FALSE(snapshot_list_view(answer, {}, Colours(false)).contains(name));
 }
 
-json unreadable(const std::string& name) {
-  return {{"name", name},
-          {"unreadable", true},
-          {"complete", false},
-          {"incomplete_because", {"/a/manifest.json is a FIFO, not a regular file"}},
-          {"bytes", 5}};
-}
-
 TEST(SnapshotListView, ReportsWhyASnapshotCannotBeRead) {
   const json answer = {{"snapshots", {unreadable("bad")}}};
   EXPECT_EQ(snapshot_list_view(answer, {}, Colours(false)),
@@ -168,7 +181,9 @@ TEST(SnapshotListView, ReportsWhyASnapshotCannotBeRead) {
 
 TEST(SnapshotListView, FitsALineOf120Columns) {
   json wide = snapshot(std::string(200, 'n').c_str(), json::array());
-  wide["window"] = {{"begin_ns", 9'999'999'000'000'001U}, {"end_ns", 9'999'999'999'999'999U}};
+  wide["window"] = {{"begin_ns", 9'999'999'000'000'001U},
+                    {"end_ns", 9'999'999'999'999'999U},
+                    {"furthest_ns", 1U}};
   wide["records"] = 999'999'999;
   json kept = wide;
   kept["complete"] = false;

@@ -7,6 +7,7 @@
 #include "ctl/html/html_template.h"
 #include "unit/ctl/reports/report_fixture.h"
 #include "unit/support/call_string.h"
+#include "unit/support/uneven_snapshot.h"
 
 namespace ktraced::test {
 namespace {
@@ -114,6 +115,17 @@ TEST_F(HtmlReport, ContainsTheOtherReports) {
     alone.erase("sources");
     EXPECT_EQ(alone, data[name]) << name;
   }
+}
+
+TEST_F(HtmlReport, IsOfTheWindowThatAllCpusHave) {
+  const std::string trace = write_uneven_snapshot(directory_.path() / "uneven");
+  make({trace});
+  ASSERT_TRUE(result_) << result_.error().message;
+  EXPECT_THAT(out_, HasSubstr("report.html: 16 events"));
+  const json data = json::parse(text());
+  EXPECT_EQ(data["window"]["begin_ns"], 5 * kSecond);
+  EXPECT_EQ(data["window"]["furthest_ns"], kSecond);
+  EXPECT_EQ(data["window"], report(ReportCommand::Kind::summary, {trace})["window"]);
 }
 
 TEST_F(HtmlReport, HasTheFiles) {

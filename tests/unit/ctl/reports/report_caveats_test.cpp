@@ -45,9 +45,18 @@ TEST_F(ReportCaveats, KmemHasCaveatsForEventsTheTraceMayLack) {
   EXPECT_THAT(caveats([](Manifest& m) { m.missed["kmalloc"] = 3; }), ElementsAre());
   EXPECT_THAT(caveats([](Manifest& m) { m.incomplete_because = {"the disk was full"}; }),
               ElementsAre("the disk was full"));
-  EXPECT_THAT(caveats([](Manifest& m) {
-                for (CpuAccount& cpu : m.cpus) cpu.events["kfree"].overwritten = 1;
-              }),
+}
+
+// Memory that CPU 1 may have freed before its ring begins.
+TEST_F(ReportCaveats, KmemIsUncertainOfTheTimeThatNotAllCpusHave) {
+  ReportCommand all = command(ReportCommand::Kind::kmem, {write(spec(), [](Manifest& m) {
+                                for (CpuAccount& cpu : m.cpus) cpu.events["kfree"].overwritten = 1;
+                              })});
+  all.times.since = TimePoint{.kind = TimePoint::Kind::boot, .ns = 0, .text = {}};
+  run(all, true);
+  const json actual = json::parse(out_);
+  EXPECT_EQ(actual["types"]["kmalloc"]["uncertain"], 1);
+  EXPECT_THAT(actual["caveats"],
               ElementsAre("what CPU 1 did in the first 1.000 s was overwritten"));
 }
 

@@ -10,6 +10,7 @@
 #include "unit/support/hostile_files.h"
 #include "unit/support/no_descriptors.h"
 #include "unit/support/trace_directory.h"
+#include "unit/support/uneven_snapshot.h"
 
 namespace ktraced::test {
 namespace {
@@ -80,6 +81,21 @@ TEST_F(SnapshotListTest, CountsSnapshotsWithDamagedManifestsForRetention) {
   const Enforced done = enforce(store_, {.max_count = 1, .max_bytes = UINT64_MAX}, "b");
   ASSERT_EQ(done.evicted.size(), 1U);
   EXPECT_EQ(done.evicted[0].name, "a");
+}
+
+TEST_F(SnapshotListTest, HasTheWindowOfAllCpusAndHowFarTheFirstReachesBack) {
+  write_uneven_snapshot(store_.path_of("uneven"));
+  add("good", good_.dump());
+  for (const nlohmann::json& entry : snapshots_json(list_.entries(store_).value())) {
+    if (entry["name"] == "good") {
+      EXPECT_FALSE(entry["window"].contains("furthest_ns"));
+      continue;
+    }
+    EXPECT_EQ(entry["window"],
+              (nlohmann::json{
+                  {"begin_ns", 5 * kSecond}, {"end_ns", 6 * kSecond}, {"furthest_ns", kSecond}}));
+    EXPECT_EQ(entry["begin_ns"], 5 * kSecond);
+  }
 }
 
 TEST_F(SnapshotListTest, ShowsWhichSnapshotsAreKept) {
