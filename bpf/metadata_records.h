@@ -91,10 +91,10 @@ struct rec_metadata_end {
 /* The command line of a process, as /proc showed it at h.ts. Before and after it may have been
  * another one. */
 struct rec_metadata_command {
-	struct record h; /* h.id is METADATA_command, h.tid the process */
-	u64 start_time;  /* of the process: ns, CLOCK_BOOTTIME, rounded down to a tick of /proc */
-	u32 cut;         /* 1: it was longer */
-	u32 reserved;
+	struct record h;         /* h.id is METADATA_command, h.tid the process */
+	u64 start_time;          /* of the process: ns, CLOCK_BOOTTIME, rounded down to a tick of /proc */
+	u32 cut;                 /* 1: it was longer */
+	u32 parent;              /* process that was its parent when it was read; 0: none, or unknown */
 	char text[ARGV_MAX + 8]; /* in the form of LOCATED_WORD_BLANK, NUL-terminated; the record ends at
 				  * the next multiple of 8 */
 };

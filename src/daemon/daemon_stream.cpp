@@ -10,10 +10,11 @@
 namespace ktraced {
 namespace {
 
-// Of all threads and processes.
+// Of all threads and processes. Neither the main thread nor the output waits for /proc.
 std::vector<std::byte> all_names(const TraceMetadata& metadata) {
   std::vector<std::byte> names = metadata.records();
-  const std::vector<std::byte> commands = metadata.commands();
+  const std::vector<std::byte> commands =
+      metadata.commands().records(std::nullopt, CommandLines::Wait::briefly);
   names.insert(names.end(), commands.begin(), commands.end());
   return names;
 }

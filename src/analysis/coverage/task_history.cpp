@@ -97,6 +97,7 @@ void add_commands(const NameTable& names, const TimeWindow& window, Tasks& proce
     constexpr uint64_t kTickNs = 10'000'000;  // its start is rounded down by less than this
     Task* process = task_in(processes, command.pid, command.start_ns + kTickNs - 1);
     if (process == nullptr || !is_of_process(command, process->start_ns)) return;
+    if (!process->parent_pid && command.parent != 0) process->parent_pid = command.parent;
     if (process->argv && command.read_ns > window.end_ns) return;
     process->argv = command.shown();
     process->argv_read_ns = command.read_ns;

@@ -280,7 +280,7 @@ Unknown ProcessAnalysis::why_no_end(const ProcessRow& row, uint32_t number) cons
 
 void ProcessAnalysis::finish(uint64_t end_ns) {
   runs_.finish(end_ns);
-  if (!completed_) find_commands();
+  find_commands();
   find_parents();
   for (uint32_t number = 0; number < rows_.size(); ++number)
     if (ProcessRow& row = rows_[number]; !row.end_ns) row.end_unknown = why_no_end(row, number);

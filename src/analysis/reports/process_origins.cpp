@@ -55,15 +55,19 @@ void ProcessAnalysis::complete(const TaskHistory& tasks) {
   }
 }
 
-// Of processes that ran no program in the window: what the daemon has read in /proc.
+// What the daemon has read in /proc of processes that ran no program in the window. A thread whose
+// process is not known may be a main thread: then it is the process with its id.
 void ProcessAnalysis::find_commands() {
   for (ProcessRow& row : rows_) {
-    if (row.execs != 0 || !row.known) continue;
+    if (row.execs != 0 || (completed_ && row.known)) continue;
     for (const Source& source : sources_) {
       const CommandLine* command = source.names->command_of(row.pid, row.start_ns);
       if (command == nullptr) continue;
       row.argv = command->shown();
       row.argv_read_ns = command->read_ns;
+      if (row.parent || command->parent == 0) continue;
+      row.parent = {.pid = command->parent, .comm = {}, .row = std::nullopt};
+      name_parent(*row.parent, command->start_ns, *source.names);
     }
   }
 }

@@ -54,7 +54,7 @@ KernelNames::History TraceMetadata::names_since(uint64_t ns) const {
 std::vector<PacketBytes> TraceMetadata::packets(uint32_t session,
                                                 std::optional<uid_t> only_of) const {
   std::vector<std::byte> records = this->records();
-  const auto commands = this->commands(only_of);
+  const auto commands = commands_.records(only_of, CommandLines::Wait::briefly);
   records.insert(records.end(), commands.begin(), commands.end());
   // Includes events that were defined after the schema was sent.
   const auto definitions = catalog_.definitions();

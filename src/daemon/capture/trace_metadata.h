@@ -35,12 +35,10 @@ class TraceMetadata {
   [[nodiscard]] std::vector<std::byte> records() const;
   // All names known of the time since `ns`.
   [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
-  // Metadata records of the command lines of all processes that live now, see CommandLines.
-  // `only_of`: only of those of this user. Thread-safe.
-  [[nodiscard]] std::vector<std::byte> commands(std::optional<uid_t> only_of = std::nullopt) const {
-    return commands_.records(only_of);
-  }
-  // The first packets for a new reader of a session. `only_of`: as commands(). Main thread.
+  // The command lines of all processes that live now. Thread-safe.
+  [[nodiscard]] const CommandLines& commands() const { return commands_; }
+  // The first packets for a new reader of a session. `only_of`: command lines of this user only.
+  // Main thread.
   [[nodiscard]] std::vector<PacketBytes> packets(uint32_t session,
                                                  std::optional<uid_t> only_of) const;
   // A manifest with origin, schema and the trace config of a session. Thread-safe.

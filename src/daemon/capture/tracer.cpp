@@ -219,6 +219,7 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
       spdlog::warn("dropped a run-time setting of the earlier daemon: {}", line);
   // Programs that stayed attached may have missed hits, so names may be outdated.
   names_.check();
+  metadata_.commands().look();
   return {};
 }
 

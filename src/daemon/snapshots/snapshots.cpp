@@ -248,14 +248,14 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .on_written = std::move(on_written)};
   tracer_.rings.flight().set_name(frozen.bank, snapshot.name);
   KernelNames::History names = tracer_.metadata.names_since(frozen.begin_ts);
-  auto job = std::make_shared<SnapshotJob>(
-      SnapshotJob{.path = snapshot.path,
-                  .frozen = frozen,
-                  .unrecorded = lost,
-                  .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
-                  .names = std::move(names.records),
-                  .commands = [&metadata = tracer_.metadata] { return metadata.commands(); },
-                  .names_since = names.complete_since});
+  auto job = std::make_shared<SnapshotJob>(SnapshotJob{
+      .path = snapshot.path,
+      .frozen = frozen,
+      .unrecorded = lost,
+      .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
+      .names = std::move(names.records),
+      .commands = [&metadata = tracer_.metadata] { return metadata.commands().records(); },
+      .names_since = names.complete_since});
   job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
   job->known_since = tracer_.trace_configs.known_since();
   job->manifest.name = request.name;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -12,33 +13,71 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "trace/metadata/command_record.h"
 
 namespace ktraced {
 namespace {
 
-// By process id. A process that ends makes room for another one with its id.
-using Commands = std::map<uint32_t, ProcCommand>;
+// A process as it was read.
+struct Known {
+  ProcProgram program;
+  std::optional<ProcCommand> command;  // nothing: it has none, or could not be read now
+  bool settled = false;                // it need not be read again
+  uint64_t seen = 0;                   // the last look that has met it
+
+  [[nodiscard]] size_t bytes() const {
+    return command ? command_record_size(command->text.size()) : 0;
+  }
+};
 
 }  // namespace
 
 // Shared with the thread, which may outlive its owner.
 struct CommandLines::State {
-  explicit State(Source from) : source(std::move(from)) {}
+  State(Source from, const Limits& at_most) : source(std::move(from)), limits(at_most) {}
 
+  static bool ask(const std::shared_ptr<State>& state);
   void work();
-  void scan();
+  void look(uint64_t number);
+  void drop_ended();
+  [[nodiscard]] std::vector<uint32_t> pids_to_visit();
+  void visit(uint32_t pid, uint64_t number);
+  bool is_read(uint32_t pid, const ProcProgram& program, uint64_t number);
+  void keep(uint32_t pid, Known process);
+  void wait(std::unique_lock<std::mutex>& lock, uint64_t number, Wait wait);
 
   const Source source;
+  const Limits limits;
   std::mutex mutex;
   std::condition_variable changed;
-  Commands known;         // guarded by mutex
-  uint64_t asked = 0;     // scans; guarded by mutex
-  uint64_t done = 0;      // the last scan that has ended; guarded by mutex
-  bool running = false;   // there is a thread; guarded by mutex
-  bool is_stuck = false;  // a scan takes too long; guarded by mutex
-  bool ending = false;    // guarded by mutex
+  // By process id. A process that ends makes room for another one with its id.
+  std::map<uint32_t, Known> known;  // guarded by mutex
+  size_t bytes = 0;                 // of all in `known`; guarded by mutex
+  uint64_t asked = 0;               // looks; guarded by mutex
+  uint64_t done = 0;                // the last look that has ended; guarded by mutex
+  uint64_t visited = 0;             // processes, in all looks; guarded by mutex
+  bool running = false;             // there is a thread; guarded by mutex
+  bool is_stuck = false;            // a process hangs; guarded by mutex
+  bool ending = false;              // guarded by mutex
 };
+
+// Call it with the mutex. False: no thread is left; a later look may get one.
+bool CommandLines::State::ask(const std::shared_ptr<State>& state) {
+  if (!state->running) {
+    try {
+      std::thread thread([state] { state->work(); });
+      ::pthread_setname_np(thread.native_handle(), "commands");
+      thread.detach();
+      state->running = true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+  ++state->asked;
+  state->changed.notify_all();
+  return true;
+}
 
 void CommandLines::State::work() {
   std::unique_lock lock(mutex);
@@ -48,7 +87,7 @@ void CommandLines::State::work() {
     const uint64_t number = asked;
     lock.unlock();
     try {
-      scan();
+      look(number);
     } catch (const std::exception& error) {  // no memory: those read so far stay known
       spdlog::warn("not all command lines of processes were read: {}", error.what());
     }
@@ -60,28 +99,94 @@ void CommandLines::State::work() {
 }
 
 // What was known stays until the end: the next process may hang.
-void CommandLines::State::scan() {
-  Commands found;
-  size_t bytes = 0;
-  source.for_each_process([&](uint32_t pid) {
-    auto command = source.read(pid);
+void CommandLines::State::look(uint64_t number) {
+  drop_ended();
+  for (const uint32_t pid : pids_to_visit()) {
+    visit(pid, number);
     const std::lock_guard lock(mutex);
-    if (command) {
-      bytes += command_record_size(command->text.size());
-      if (bytes > kMaxBytes) return false;
-      known[pid] = *command;
-      found[pid] = std::move(*command);
-    }
-    return !ending;
-  });
-  const std::lock_guard lock(mutex);
-  known = std::move(found);
+    ++visited;
+    if (ending) return;
+  }
 }
 
-CommandLines::CommandLines() : CommandLines(Source(), kPatience) {}
+// A process that the look before has not met had ended by then.
+void CommandLines::State::drop_ended() {
+  const std::lock_guard lock(mutex);
+  std::erase_if(known, [this](const auto& process) {
+    if (process.second.seen == done) return false;
+    bytes -= process.second.bytes();
+    return true;
+  });
+}
 
-CommandLines::CommandLines(Source source, std::chrono::milliseconds patience)
-    : state_(std::make_shared<State>(std::move(source))), patience_(patience) {}
+// The unknown ones first: somebody may wait for them.
+std::vector<uint32_t> CommandLines::State::pids_to_visit() {
+  std::vector<uint32_t> pids;
+  source.for_each_process([&](uint32_t pid) {
+    pids.push_back(pid);
+    return true;
+  });
+  const std::lock_guard lock(mutex);
+  std::ranges::stable_partition(pids, [this](uint32_t pid) { return !known.contains(pid); });
+  return pids;
+}
+
+// The program is read before its command line: if an exec comes in between, the next look finds
+// another program.
+void CommandLines::State::visit(uint32_t pid, uint64_t number) {
+  auto program = source.program(pid);
+  if (!program || is_read(pid, *program, number)) return;
+  const auto age = std::chrono::nanoseconds(boottime_ns() - program->start_ns);
+  auto command = source.read(pid);
+  if (command && command->start_ns != program->start_ns) return;  // another one has its id now
+  const bool settled = command && age >= limits.settles;
+  keep(pid, {.program = std::move(*program),
+             .command = std::move(command),
+             .settled = settled,
+             .seen = number});
+}
+
+// True: the same program has been read, and has settled.
+bool CommandLines::State::is_read(uint32_t pid, const ProcProgram& program, uint64_t number) {
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(pid);
+  if (found == known.end() || found->second.program != program) return false;
+  found->second.seen = number;
+  return found->second.settled;
+}
+
+// A process that has no command line any more is a zombie, or could not be read now: it keeps the
+// one of its program. During an exec the new program has none for a moment.
+void CommandLines::State::keep(uint32_t pid, Known process) {
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(pid); found != known.end()) {
+    Known& before = found->second;
+    bytes -= before.bytes();
+    if (!process.command && before.program == process.program)
+      process.command = std::move(before.command);
+    known.erase(found);
+  }
+  if (bytes + process.bytes() > limits.bytes) return;
+  bytes += process.bytes();
+  known.emplace(pid, std::move(process));
+}
+
+void CommandLines::State::wait(std::unique_lock<std::mutex>& lock, uint64_t number, Wait wait) {
+  const auto has_ended = [&] { return done >= number || is_stuck; };
+  if (wait == Wait::briefly) {
+    changed.wait_for(lock, kBriefly, has_ended);
+    return;
+  }
+  while (!has_ended()) {
+    const uint64_t before = visited;
+    if (!changed.wait_for(lock, limits.patience, has_ended)) is_stuck = visited == before;
+  }
+}
+
+CommandLines::CommandLines() : CommandLines(Source(), Limits()) {}
+
+CommandLines::CommandLines(Source source, const Limits& limits)
+    : state_(std::make_shared<State>(std::move(source), limits)) {}
 
 CommandLines::~CommandLines() {
   const std::lock_guard lock(state_->mutex);
@@ -89,32 +194,27 @@ CommandLines::~CommandLines() {
   state_->changed.notify_all();
 }
 
-std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of) const {
+void CommandLines::look() const {
+  const std::lock_guard lock(state_->mutex);
+  State::ask(state_);
+}
+
+std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of, Wait wait) const {
   std::unique_lock lock(state_->mutex);
-  if (!state_->running) {
-    try {
-      std::thread thread([state = state_] { state->work(); });
-      ::pthread_setname_np(thread.native_handle(), "commands");
-      thread.detach();
-      state_->running = true;
-    } catch (const std::system_error&) {
-      return {};  // no thread is left; the next trace may have them
-    }
-  }
-  const uint64_t number = ++state_->asked;
-  state_->changed.notify_all();
-  if (!state_->is_stuck)
-    state_->is_stuck = !state_->changed.wait_for(
-        lock, patience_, [&] { return state_->done >= number || state_->is_stuck; });
+  if (!State::ask(state_)) return {};
+  state_->wait(lock, state_->asked, wait);
   std::vector<std::byte> records;
-  for (const auto& [pid, command] : state_->known)
-    if (!only_of || command.uid == only_of)
+  for (const auto& [pid, process] : state_->known) {
+    const auto& command = process.command;
+    if (command && (!only_of || command->uid == only_of))
       append_command_record({.pid = pid,
-                             .read_ns = command.read_ns,
-                             .start_ns = command.start_ns,
-                             .text = command.text,
-                             .cut = command.cut},
+                             .read_ns = command->read_ns,
+                             .start_ns = command->start_ns,
+                             .text = command->text,
+                             .cut = command->cut,
+                             .parent = command->parent},
                             records);
+  }
   return records;
 }
 

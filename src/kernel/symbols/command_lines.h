@@ -13,39 +13,58 @@
 #include <vector>
 
 #include "kernel/symbols/proc_commands.h"
+#include "trace/metadata/name_log.h"
 
 namespace ktraced {
 
-// Reads them in a thread of its own: to read that of a process can take for ever, when the process
-// hangs while it changes its memory map. Thread-safe.
+// Reads the command line of each process once, in a thread of its own: to read one can take for
+// ever, when the process hangs while it changes its memory map. Thread-safe.
 class CommandLines {
  public:
-  static constexpr size_t kMaxBytes = size_t{4} << 20;  // of all records
-  static constexpr std::chrono::milliseconds kPatience{200};
+  // Of all command records. A NameLog has no room for more, and says what is missing.
+  static constexpr size_t kMaxBytes = NameLog::Limits().other_bytes;
+  // For one process: it is taken to hang then.
+  static constexpr std::chrono::milliseconds kPatience{1000};
+  // For Wait::briefly. Clients of the main thread get their answer within 100 ms.
+  static constexpr std::chrono::milliseconds kBriefly{50};
+  // A process of less than this age is read again: it may be about to run its program.
+  static constexpr std::chrono::seconds kSettles{10};
 
   // Where they come from, for tests.
   struct Source {
     std::function<void(const std::function<bool(uint32_t pid)>& visit)> for_each_process =
         [](const auto& visit) { for_each_proc_process(visit); };
+    std::function<std::optional<ProcProgram>(uint32_t pid)> program = proc_program;
     std::function<std::optional<ProcCommand>(uint32_t pid)> read = proc_command;
+  };
+  struct Limits {
+    size_t bytes = kMaxBytes;
+    std::chrono::milliseconds patience = kPatience;
+    std::chrono::seconds settles = kSettles;
   };
 
   CommandLines();
-  CommandLines(Source source, std::chrono::milliseconds patience);
+  CommandLines(Source source, const Limits& limits);
   CommandLines(const CommandLines&) = delete;
   CommandLines& operator=(const CommandLines&) = delete;
   // Does not wait for a process that hangs.
   ~CommandLines();
 
-  // Metadata records (rec_metadata_command) of all processes, read now. If that takes longer than
-  // kPatience, some were read earlier, or are missing. `only_of`: only processes that run as no
-  // other user.
-  [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt) const;
+  // Reads the processes that are not known yet, and does not wait for them.
+  void look() const;
+
+  enum class Wait : uint8_t { for_all, briefly };
+  // Metadata records (rec_metadata_command) of all processes, after another look(). Those that have
+  // ended since the look before are among them. A process is read again when its main thread has
+  // another name, as after an exec, and while it has no command line. If a process hangs, or with
+  // Wait::briefly, some may be missing. `only_of`: only processes that ran as no other user when
+  // they were read.
+  [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt,
+                                               Wait wait = Wait::for_all) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
-  std::chrono::milliseconds patience_ = kPatience;
 };
 
 }  // namespace ktraced

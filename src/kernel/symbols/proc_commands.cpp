@@ -19,6 +19,9 @@
 namespace ktraced {
 namespace {
 
+constexpr int kFlagsField = 9;                  // of a "stat" file
+constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD of the kernel
+
 // One byte more than is kept: whether there are more.
 using CommandBytes = std::array<char, ARGV_MAX + 1>;
 
@@ -29,14 +32,21 @@ size_t read_cmdline(int process, CommandBytes& bytes) {
   return size > 0 ? static_cast<size_t>(size) : 0;
 }
 
-// Real, effective, saved and file system uid, if all are the same.
-std::optional<uid_t> only_user_of(int process) {
+struct ProcStatus {
+  std::optional<uid_t>
+      only_user;  // real, effective, saved and file system uid, if all are the same
+  uint32_t parent = 0;
+};
+
+ProcStatus status_of(int process) {
   const auto status = read_file_at(process, "status", kProcBytesMax);
-  if (!status) return std::nullopt;
+  if (!status) return {};
   const std::vector<uint32_t> uids = numbers_behind("\nUid:", *status);
-  if (uids.size() != 4 || std::ranges::count(uids, uids.front()) != std::ssize(uids))
-    return std::nullopt;
-  return uids.front();
+  const std::vector<uint32_t> parents = numbers_behind("\nPPid:", *status);
+  ProcStatus result{.only_user = std::nullopt, .parent = parents.empty() ? 0 : parents.front()};
+  if (uids.size() == 4 && std::ranges::count(uids, uids.front()) == std::ssize(uids))
+    result.only_user = uids.front();
+  return result;
 }
 
 }  // namespace
@@ -60,18 +70,32 @@ std::optional<ProcCommand> proc_command(uint32_t pid) {
   const Fd process(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!process) return std::nullopt;
   // Before the text: a process that changes its user while it is read has several.
-  const auto user_before = only_user_of(process.get());
+  const auto user_before = status_of(process.get()).only_user;
   CommandBytes bytes;
   const size_t size = read_cmdline(process.get(), bytes);
-  ProcCommand command{.read_ns = boottime_ns(),
-                      .uid = only_user_of(process.get()),
+  const uint64_t read_ns = boottime_ns();
+  const ProcStatus status = status_of(process.get());
+  ProcCommand command{.read_ns = read_ns,
+                      .uid = status.only_user,
                       .text = command_text({bytes.data(), size}),
-                      .cut = size > ARGV_MAX};
+                      .cut = size > ARGV_MAX,
+                      .parent = status.parent};
   if (command.uid != user_before) command.uid.reset();
   const auto start = start_in_stat(read_file_at(process.get(), "stat", kProcBytesMax).value_or(""));
   if (!start || size == 0) return std::nullopt;
   command.start_ns = *start;
   return command;
+}
+
+std::optional<ProcProgram> proc_program(uint32_t pid) {
+  const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat", kProcBytesMax);
+  const auto start = start_in_stat(stat.value_or(""));
+  if (!start || (number_in_stat(*stat, kFlagsField).value_or(0) & kKernelThread) != 0)
+    return std::nullopt;
+  const size_t begin = stat->find('('), end = stat->rfind(')');  // a name may contain both
+  if (begin >= end) return std::nullopt;
+  const std::string_view comm = std::string_view(*stat).substr(begin + 1, end - begin - 1);
+  return ProcProgram{.start_ns = *start, .comm = std::string(comm_of_proc(comm))};
 }
 
 void for_each_proc_process(const std::function<bool(uint32_t pid)>& visit,

@@ -55,11 +55,18 @@ std::optional<uint32_t> proc_id(std::string_view name) {
   return value;
 }
 
-std::optional<uint64_t> start_in_stat(const std::string& line) {
-  size_t at = line.rfind(')');  // ends comm, which may contain anything
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = line.find(' ', at + 1);
+std::optional<uint64_t> number_in_stat(const std::string& line, int field) {
+  size_t at = line.rfind(')');  // ends comm, field 2, which may contain anything
+  for (int i = 2; i < field && at != std::string::npos; ++i) at = line.find(' ', at + 1);
   if (at == std::string::npos) return std::nullopt;
-  return std::strtoull(line.c_str() + at, nullptr, 10) * proc_tick_ns();
+  return std::strtoull(line.c_str() + at, nullptr, 10);
+}
+
+std::optional<uint64_t> start_in_stat(const std::string& line) {
+  constexpr int kStartTime = 22;
+  const auto ticks = number_in_stat(line, kStartTime);
+  if (!ticks) return std::nullopt;
+  return *ticks * proc_tick_ns();
 }
 
 std::optional<ProcProcess> process_with_thread(uint32_t id) {

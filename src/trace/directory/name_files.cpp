@@ -177,6 +177,8 @@ Result<> read_commands(const TraceDirectory& trace, NameTable& names) {
             !read_bytes(entry, "text", command.text))
           return false;
         if (const auto cut = entry.find("cut"); cut != entry.end()) command.cut = *cut == true;
+        if (entry.contains("parent") && !read_integer(entry, "parent", command.parent))
+          return false;
         std::vector<std::byte> record;
         append_command_record(command, record);
         return names.apply(RecordView(record.data()));

@@ -40,6 +40,7 @@ void append_command_record(const CommandLine& command, std::vector<std::byte>& r
          .size = static_cast<u16>(size),
          .tid = command.pid};
   r.start_time = command.start_ns;
+  r.parent = command.parent;
   r.cut = command.cut || command.text.size() > ARGV_MAX ? 1 : 0;
   const auto bytes = std::as_bytes(std::span(&r, 1)).first(size);
   records.insert(records.end(), bytes.begin(), bytes.end());
@@ -54,7 +55,8 @@ std::optional<CommandLine> command_of(RecordView record) {
                      .read_ns = r.h.ts,
                      .start_ns = r.start_time,
                      .text = std::string(r.text, ::strnlen(r.text, ARGV_MAX)),
-                     .cut = r.cut != 0};
+                     .cut = r.cut != 0,
+                     .parent = r.parent};
 }
 
 }  // namespace ktraced

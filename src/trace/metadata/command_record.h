@@ -19,6 +19,7 @@ struct CommandLine {
   uint64_t start_ns = 0;  // of the process, CLOCK_BOOTTIME, rounded down to a clock tick of /proc
   std::string text;       // in the form of LOCATED_WORD_BLANK
   bool cut = false;       // it was longer
+  uint32_t parent = 0;    // process that was its parent then; 0: none, or unknown
 
   // As a shell reads it, and as the arguments of an exec are shown: cut ones end with "...", and an
   // empty text is one empty argument.

@@ -186,9 +186,9 @@ std::string NameLog::cgroups_json() const {
 std::string NameLog::commands_json() const {
   return list("commands", commands_, [](const auto& entry, auto out) {
     const CommandLine& command = entry.second;
-    fmt::format_to(out, "{{\"read_ns\":{},\"pid\":{},\"start_ns\":{},{}{}}}", command.read_ns,
+    fmt::format_to(out, "{{\"read_ns\":{},\"pid\":{},\"start_ns\":{},{}{}{}}}", command.read_ns,
                    command.pid, command.start_ns, name_member("text", command.text),
-                   command.cut ? ",\"cut\":true" : "");
+                   command.cut ? ",\"cut\":true" : "", known_member("parent", command.parent));
   });
 }
 

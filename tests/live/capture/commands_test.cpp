@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The arguments of processes that were there before the trace.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -19,6 +20,11 @@ class Old {
       throw std::runtime_error("the shell does not run");
   }
   ~Old() { shell_.close_input(); }
+  // Returns when it has ended.
+  void end() {
+    shell_.close_input();
+    ASSERT_EQ(shell_.wait().exit_code, 0);
+  }
   Old(const Old&) = delete;
   Old& operator=(const Old&) = delete;
 
@@ -66,6 +72,19 @@ TEST_F(Commands, AreKnownOfProcessesThatDoNotExec) {
   EXPECT_EQ(row["execs"], 0);
   EXPECT_GT(row["argv_read_ns"], row["start_ns"]);
   EXPECT_EQ(row["argv"], expected + "'\x1b[31m'");
+  EXPECT_EQ(row["parent"]["pid"], ::getpid());
+  EXPECT_EQ(process_column(daemon_, trace, echo_.pid(), "parent_pid"), ::getpid());
+}
+
+// When the snapshot is written, /proc has nothing of it any more.
+TEST_F(Commands, AreKnownOfAProcessThatEndsBeforeTheSnapshot) {
+  ASSERT_TRUE(eventually([&] { return !queried(snapshot(), echo_.pid()).empty(); }));
+  const pid_t pid = echo_.pid();
+  echo_.end();
+  const json row = reported(snapshot(), pid);
+  EXPECT_EQ(row["end"]["how"], "exited");
+  EXPECT_EQ(row["argv"], "sh -c '" + std::string(kEcho) + "' 'it'\\''s old' '\x1b[31m'");
+  EXPECT_EQ(row["parent"]["pid"], ::getpid());
 }
 
 TEST_F(Commands, OfARecordingAreThoseOfItsBeginUntilAnExec) {

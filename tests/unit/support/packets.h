@@ -75,10 +75,14 @@ inline Bytes task_of_parent(uint32_t tid, uint64_t since, std::string_view comm,
 
 // Of the command line of a process, with blanks between its arguments.
 inline Bytes command_line(uint32_t pid, uint64_t read_ns, std::string_view text,
-                          uint64_t start_ns = 0) {
+                          uint64_t start_ns = 0, uint32_t parent = 0) {
   Bytes bytes;
-  append_command_record(
-      {.pid = pid, .read_ns = read_ns, .start_ns = start_ns, .text = std::string(text)}, bytes);
+  append_command_record({.pid = pid,
+                         .read_ns = read_ns,
+                         .start_ns = start_ns,
+                         .text = std::string(text),
+                         .parent = parent},
+                        bytes);
   return bytes;
 }
 

@@ -117,6 +117,22 @@ TEST_F(ProcessAnalysisTest, KnowsTheParentOfAProcessThatIsOlderThanTheTrace) {
 }
 
 // Of a schema that has these fields.
+// There are more threads than the daemon keeps the names of.
+TEST_F(ProcessAnalysisTest, KnowsProgramAndParentOfAProcessWithoutAName) {
+  constexpr uint32_t kShell = 100, kService = 101, kOther = 102;
+  learn(task_name(kShell, 50, kShell, "bash", 20));
+  learn(command_line(kService, 300, "service -d", 0, kShell));
+  change(100, kService, kOther);
+  analysis_.finish(300);
+  EXPECT_EQ(process(kService).argv, "service -d");
+  EXPECT_EQ(process(kService).argv_read_ns, 300U);
+  ASSERT_TRUE(process(kService).parent);
+  EXPECT_EQ(process(kService).parent->pid, kShell);
+  EXPECT_EQ(process(kService).parent->comm, "bash");
+  EXPECT_FALSE(process(kOther).argv);
+  EXPECT_FALSE(process(kOther).parent);
+}
+
 TEST_F(ProcessAnalysisTest, TakesArgumentsAndParentFromExecIfTheyAreThere) {
   struct Exec {
     record h;

@@ -94,6 +94,14 @@ TEST_F(TaskTables, HaveTheCommandLinesThatTheDaemonHasRead) {
   EXPECT_EQ(query("SELECT argv FROM processes WHERE pid = 9"), ";");
 }
 
+TEST_F(TaskTables, HaveTheParentsThatTheDaemonHasRead) {
+  open({trace(
+      "one", kSecond,
+      {task_name(8, 1, 8, "sh", kTickNs), command_line(8, kSecond, "sh", kTickNs, 7),
+       task_of_parent(9, 1, "make", 8, kTickNs), command_line(9, kSecond, "make", kTickNs, 1)})});
+  EXPECT_EQ(query("SELECT pid, parent_pid FROM processes"), "8|7;9|8;") << "the first one stays";
+}
+
 TEST_F(TaskTables, PreferTheArgumentsOfAnExec) {
   const std::vector<Bytes> names = {task_name(8, 1, 8, "sh"), command_line(8, kSecond + 50, "sh")};
   open({trace("one", kSecond, names, {exec(kSecond + 1000, "make all")})});

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "base/clock.h"
 #include "trace/metadata/command_record.h"
 
 namespace ktraced {
@@ -34,47 +35,146 @@ Texts texts_in(const std::vector<std::byte>& records) {
   return texts;
 }
 
-// Processes that exist only here.
-struct Processes {
-  std::map<uint32_t, ProcCommand> all;
+constexpr CommandLines::Limits kPatient{.patience = kNever, .settles = std::chrono::seconds(0)};
+constexpr CommandLines::Limits kNeverSettles{.patience = kNever, .settles = kNever};
 
+// Processes that exist only here. A thread reads them: change them only between two records().
+struct Processes {
+  struct Process {
+    ProcProgram program;
+    ProcCommand command;  // an empty text: it has none
+  };
+  std::map<uint32_t, Process> all;
+  std::map<uint32_t, int> reads;
+
+  void set(uint32_t pid, const std::string& text, std::optional<uid_t> uid = std::nullopt) {
+    all[pid] = {.program = {.comm = text.substr(0, text.find(' '))},
+                .command = {.uid = uid, .text = text}};
+  }
   CommandLines::Source source() {
-    return {.for_each_process =
-                [this](const std::function<bool(uint32_t)>& visit) {
-                  for (const auto& [pid, command] : all)
-                    if (!visit(pid)) return;
-                },
-            .read = [this](uint32_t pid) -> std::optional<ProcCommand> {
-              if (all[pid].text.empty()) return std::nullopt;
-              return all[pid];
-            }};
+    return {
+        .for_each_process =
+            [this](const std::function<bool(uint32_t)>& visit) {
+              for (const auto& [pid, process] : all)
+                if (!visit(pid)) return;
+            },
+        .program = [this](uint32_t pid) -> std::optional<ProcProgram> { return all[pid].program; },
+        .read = [this](uint32_t pid) -> std::optional<ProcCommand> {
+          ++reads[pid];
+          if (all[pid].command.text.empty()) return std::nullopt;
+          return all[pid].command;
+        }};
   }
 };
 
-TEST(CommandLines, AreReadAgainForEachTrace) {
-  Processes processes{.all = {{1, {.text = "init"}}, {2, {}}, {7, {.text = "sh"}}}};
-  const CommandLines lines(processes.source(), kNever);
+TEST(CommandLines, AreReadOnceForAllTraces) {
+  Processes processes;
+  processes.set(1, "init");
+  processes.set(2, "");
+  processes.set(7, "sh");
+  const CommandLines lines(processes.source(), kPatient);
   EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(1, "init"), Pair(7, "sh")));
-  processes.all = {{1, {.text = "init"}}, {8, {.text = "make"}}};
-  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(1, "init"), Pair(8, "make")));
+  processes.set(8, "make");
+  EXPECT_THAT(texts_in(lines.records()),
+              ElementsAre(Pair(1, "init"), Pair(7, "sh"), Pair(8, "make")));
+  EXPECT_THAT(processes.reads, ElementsAre(Pair(1, 1), Pair(2, 2), Pair(7, 1), Pair(8, 1)))
+      << "one without a command line may get one";
+}
+
+TEST(CommandLines, AreReadWithoutATrace) {
+  Processes processes;
+  processes.set(7, "sh");
+  const CommandLines lines(processes.source(), kPatient);
+  lines.look();
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "sh")));
+  EXPECT_EQ(processes.reads[7], 1);
+}
+
+TEST(CommandLines, OfAnotherProgramOrProcessAreReadAgain) {
+  Processes processes;
+  processes.set(7, "sh -c x");
+  processes.set(8, "sh");
+  const CommandLines lines(processes.source(), kPatient);
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "sh -c x"), Pair(8, "sh")));
+  processes.set(7, "x --daemon");
+  processes.set(8, "sh again");
+  processes.all[8].program.start_ns = processes.all[8].command.start_ns = 10'000'000;
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "x --daemon"), Pair(8, "sh again")));
+}
+
+// A process has the command line of the one that forked it until it executes its program.
+TEST(CommandLines, OfAYoungProcessAreReadAgain) {
+  Processes processes;
+  processes.set(7, "sh");
+  processes.all[7].program.start_ns = processes.all[7].command.start_ns = boottime_ns();
+  const CommandLines lines(processes.source(), kNeverSettles);
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "sh")));
+  processes.all[7].command.text = "sh script";
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "sh script")));
+}
+
+TEST(CommandLines, OfAProcessThatIsReplacedWhileItIsReadAreLeftOut) {
+  Processes processes;
+  processes.set(7, "sh");
+  processes.all[7].command.start_ns = 10'000'000;
+  const CommandLines lines(processes.source(), kPatient);
+  EXPECT_THAT(texts_in(lines.records()), IsEmpty());
+}
+
+// A snapshot has events of such a process.
+TEST(CommandLines, OfAProcessThatHasEndedStayForOneTrace) {
+  Processes processes;
+  processes.set(1, "init");
+  processes.set(7, "service");
+  const CommandLines lines(processes.source(), kPatient);
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(1, "init"), Pair(7, "service")));
+  processes.all.erase(7);
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(1, "init"), Pair(7, "service")));
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(1, "init")));
+}
+
+TEST(CommandLines, StayWhenAProcessBecomesAZombie) {
+  Processes processes;
+  processes.set(7, "sh");
+  processes.all[7].program.start_ns = processes.all[7].command.start_ns = boottime_ns();
+  const CommandLines lines(processes.source(), kNeverSettles);
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "sh")));
+  processes.all[7].command.text = "";
+  EXPECT_THAT(texts_in(lines.records()), ElementsAre(Pair(7, "sh")));
 }
 
 TEST(CommandLines, OfOneUserAreOnlyThoseOfNoOtherUser) {
-  Processes processes{.all = {{1, {.uid = 0, .text = "init"}},
-                              {7, {.uid = 1000, .text = "own"}},
-                              {8, {.uid = std::nullopt, .text = "setuid"}}}};
-  const CommandLines lines(processes.source(), kNever);
+  Processes processes;
+  processes.set(1, "init", 0);
+  processes.set(7, "own", 1000);
+  processes.set(8, "setuid");
+  const CommandLines lines(processes.source(), kPatient);
   EXPECT_THAT(texts_in(lines.records(1000)), ElementsAre(Pair(7, "own")));
   EXPECT_THAT(texts_in(lines.records(1001)), IsEmpty());
 }
 
 TEST(CommandLines, HaveALimit) {
+  constexpr size_t kBytes = size_t{1} << 20;
   Processes processes;
-  for (uint32_t pid = 1; pid < 20'000; ++pid) processes.all[pid].text = std::string(500, 'x');
-  const CommandLines lines(processes.source(), kNever);
-  const auto records = lines.records();
-  EXPECT_LE(records.size(), CommandLines::kMaxBytes);
-  EXPECT_GT(records.size(), CommandLines::kMaxBytes / 2);
+  for (uint32_t pid = 1; pid < 5'000; ++pid) processes.set(pid, std::string(500, 'x'));
+  const CommandLines lines(processes.source(), {.bytes = kBytes, .patience = kNever});
+  const auto first = lines.records();
+  EXPECT_LE(first.size(), kBytes);
+  EXPECT_GT(first.size(), kBytes / 2);
+  EXPECT_EQ(lines.records(), first) << "the first ones stay";
+}
+
+// So a trace says that some are missing.
+TEST(CommandLines, HaveNoSmallerLimitThanATrace) {
+  std::vector<std::byte> records;
+  size_t bytes = 0;
+  NameLog log({.other_bytes = size_t{1} << 20});
+  for (uint32_t pid = 1; bytes + command_record_size(1) <= size_t{1} << 20; ++pid) {
+    append_command_record({.pid = pid, .text = "x"}, records);
+    bytes += command_record_size(1);
+  }
+  log.add(records);
+  EXPECT_FALSE(log.problems().empty());
 }
 
 // The thread outlives its owner until the process goes on: what it uses must, too.
@@ -89,15 +189,21 @@ TEST(CommandLines, DoNotWaitForAProcessThatHangs) {
     hang->now = hang->next.load();
     for (const uint32_t pid : {1U, 2U, 3U})
       if (!visit(pid)) break;
-    if (hang->now) hang->ended.count_down();
+  };
+  const auto program = [hang](uint32_t) {
+    return ProcProgram{.comm = hang->now ? "new" : "old"};  // all have executed another one
   };
   const auto read = [hang](uint32_t pid) -> std::optional<ProcCommand> {
-    if (hang->now && pid == 2) hang->go_on.wait();
+    if (hang->now && pid == 2) {
+      hang->go_on.wait();
+      hang->ended.count_down();
+    }
     return ProcCommand{.text = hang->now ? "new" : "old"};
   };
   {
-    const CommandLines lines({.for_each_process = for_each_process, .read = read},
-                             std::chrono::milliseconds(10));
+    const CommandLines lines(
+        {.for_each_process = for_each_process, .program = program, .read = read},
+        {.patience = std::chrono::milliseconds(10)});
     while (texts_in(lines.records()) != Texts{{1, "old"}, {2, "old"}, {3, "old"}}) {
     }
     hang->next = true;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/files/read_file.h"
 #include "bpf/records.h"
 #include "kernel/symbols/proc_threads.h"
 
@@ -42,6 +44,7 @@ TEST(ProcCommand, IsThatOfTheProcess) {
   ASSERT_TRUE(own);
   EXPECT_TRUE(own->text.contains("unit_kernel")) << own->text;
   EXPECT_EQ(own->uid, ::getuid());
+  EXPECT_EQ(own->parent, static_cast<uint32_t>(::getppid()));
   EXPECT_LE(own->read_ns, boottime_ns());
   EXPECT_LE(own->start_ns, own->read_ns);
   uint64_t start = 0;
@@ -84,6 +87,32 @@ TEST(ProcCommand, IsEmptyOfAProgramWhoseOnlyArgumentIsEmpty) {
   ASSERT_TRUE(command);
   EXPECT_EQ(command->text, "");
   EXPECT_FALSE(command->cut);
+}
+
+TEST(ProcProgram, IsAnotherOneAfterARename) {
+  const auto own = [] { return proc_program(static_cast<uint32_t>(::getpid())).value(); };
+  const ProcProgram before = own();
+  EXPECT_EQ(before.start_ns, proc_command(static_cast<uint32_t>(::getpid()))->start_ns);
+  EXPECT_EQ(before, own());
+  // To the name of a process belongs its main thread, in which this runs.
+  ASSERT_EQ(::prctl(PR_SET_NAME, "a) R (b"), 0);
+  EXPECT_EQ(own(), (ProcProgram{.start_ns = before.start_ns, .comm = "a) R (b"}));
+  ASSERT_EQ(::prctl(PR_SET_NAME, before.comm.c_str()), 0);
+  EXPECT_EQ(before, own());
+}
+
+TEST(ProcProgram, IsMissingOfAKernelThread) {
+  constexpr uint32_t kThreadDaemon = 2;  // kthreadd, unless this is a container
+  const auto comm = read_file("/proc/2/comm", kProcBytesMax);
+  if (!comm || *comm != "kthreadd\n") GTEST_SKIP() << "it sees no kernel threads";
+  EXPECT_FALSE(proc_program(kThreadDaemon));
+}
+
+TEST(ProcProgram, IsMissingOfAProcessThatHasEnded) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(proc_program(static_cast<uint32_t>(child)));
 }
 
 TEST(ProcCommand, VisitsProcessesUntilItIsEnough) {

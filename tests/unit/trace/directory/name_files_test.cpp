@@ -52,12 +52,13 @@ TEST_F(NameFiles, HaveTheParentsOfProcesses) {
 TEST_F(NameFiles, HaveTheCommandLinesOfProcesses) {
   const std::string hostile = "sh -c \"a\x1f\xff\x1b[31m\n";
   test::write_trace(trace_, {.schema = test::built_schema(),
-                             .names = {test::command_line(5, 100, hostile, 20'000'000)}});
+                             .names = {test::command_line(5, 100, hostile, 20'000'000, 3)}});
   const TraceReader reader = read_back(trace_);
   const CommandLine* command = reader.names().command_of(5, 20'000'001);
   ASSERT_NE(command, nullptr);
   EXPECT_EQ(command->text, hostile);
   EXPECT_EQ(command->read_ns, 100U);
+  EXPECT_EQ(command->parent, 3U);
   EXPECT_FALSE(command->cut);
 }
 
@@ -85,6 +86,17 @@ TEST_F(NameFiles, AreReportedIfAParentIsNoNumber) {
   ASSERT_TRUE(reader);
   ASSERT_EQ(reader->damage().size(), 1U);
   EXPECT_NE(reader->damage()[0].message.find("entry 1 is invalid"), std::string::npos);
+}
+
+TEST_F(NameFiles, AreReportedIfTheParentOfACommandLineIsNoNumber) {
+  write();
+  test::write_file(trace_ / kCommandsFile, R"({"commands":[
+{"read_ns":100,"pid":5,"start_ns":1,"text":"sh","parent":"init"}
+]})");
+  auto reader = TraceReader::open(trace_);
+  ASSERT_TRUE(reader);
+  ASSERT_EQ(reader->damage().size(), 1U);
+  EXPECT_NE(reader->damage()[0].message.find("commands.json"), std::string::npos);
 }
 
 TEST_F(NameFiles, AreReportedIfTheirControlGroupsAreDamaged) {

@@ -30,8 +30,8 @@ TEST(CommandRecord, IsReadAsItWasWritten) {
                                  "sh -c a\x1f"
                                  "b",
                                  "\xff\x01 '", "1234567", "12345678"}) {
-    const auto bytes =
-        record_of({.pid = 7, .read_ns = 99, .start_ns = 20'000'000, .text = text, .cut = true});
+    const auto bytes = record_of(
+        {.pid = 7, .read_ns = 99, .start_ns = 20'000'000, .text = text, .cut = true, .parent = 3});
     EXPECT_EQ(bytes.size(), command_record_size(text.size()));
     EXPECT_EQ(bytes.size() % 8, 0U);
     const auto command = command_of(RecordView(bytes.data()));
@@ -41,6 +41,7 @@ TEST(CommandRecord, IsReadAsItWasWritten) {
     EXPECT_EQ(command->start_ns, 20'000'000U);
     EXPECT_EQ(command->text, text);
     EXPECT_TRUE(command->cut);
+    EXPECT_EQ(command->parent, 3U);
   }
 }
 
