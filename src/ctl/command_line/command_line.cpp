@@ -146,10 +146,13 @@ void add_snapshot_take(CLI::App* take, const std::shared_ptr<SnapshotCommand>& o
   auto* timeout = add_duration(
       take, options->timeout_s,
       "Wait this long for a bank if others are being written (default: 10s)", "--timeout");
-  take->add_flag_callback(
-          "--no-wait", [options] { options->wait = false; },
-          "Wait for nothing: fail if no bank is spare, and return before it is safe on disk")
-      ->excludes(timeout);
+  auto* no_wait = take->add_flag_callback(
+      "--no-wait", [options] { options->wait = false; },
+      "Wait for nothing: fail if no bank is spare, and return before it is safe on disk");
+  no_wait->excludes(timeout);
+  take->add_flag("--with-previous", options->with_previous,
+                 "Also the snapshot before it, and the command that shows both")
+      ->excludes(no_wait);
 }
 
 void add_session(CLI::App& app, Command& command) {

@@ -78,6 +78,7 @@ constexpr Examples kExamples[] = {
     {"snapshot take", R"(  ktracectl snapshot take
   ktracectl snapshot take incident-7
   ktracectl snapshot take --timeout 1m    waits longer for a bank
+  ktracectl snapshot take --with-previous
   ktracectl snapshot take --reason 'latency alert' --no-wait)"},
     {"snapshot list", R"(  ktracectl snapshot list
   ktracectl snapshot list --verbose

@@ -155,6 +155,7 @@ struct SnapshotCommand {
   std::optional<std::string> reason;  // of take
   bool wait = true;                   // of take: for a spare bank, and until it is on disk
   std::optional<double> timeout_s;    // of take: for a spare bank, in seconds; else the default
+  bool with_previous = false;         // of take: show also the snapshot before it
   bool undo = false;                  // of keep: no longer
   bool per_cpu = false;               // of list: with one row per CPU
   bool verbose = false;               // of list: with full names, reasons and counts

@@ -151,6 +151,7 @@ Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::str
   auto history = History::open(paths, partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(times, *history); !selected) return propagate(selected);
+  print_previous(*history);
   auto input = std::make_unique<TraceInput>(std::move(*history), times);
   if (!times.since && !times.last_s) input->begin_with_all_cpus();
   return std::unique_ptr<ReportInput>(std::move(input));

@@ -9,9 +9,12 @@
 #include <string>
 
 #include "base/print_stderr.h"
+#include "bpf/records.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/traced_events.h"
 #include "decoders/text/safe_text.h"
+#include "trace/directory/manifest_file.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 
@@ -33,6 +36,18 @@ std::string state_of(const TraceReader& trace) {
       manifest.complete() && reasons.empty()
           ? "complete"
           : "incomplete: " + printable(fmt::format("{}", fmt::join(reasons, "; "))));
+}
+
+// Does that name in the directory belong to the snapshot that ends where this one begins? It comes
+// from a manifest, which is not trusted.
+bool is_before(const std::filesystem::path& directory, const std::string& name,
+               const Manifest& manifest) {
+  if (name.empty() || name.contains('/') || name.starts_with('.')) return false;
+  const auto trace = TraceDirectory::open(directory / name);
+  if (!trace) return false;
+  const auto summary = read_manifest_summary(*trace);
+  return summary && summary->manifest.origin.boot_id == manifest.origin.boot_id &&
+         summary->manifest.end_ns == manifest.begin_ns;
 }
 
 // The options that select nothing, or nothing together.
@@ -86,7 +101,30 @@ KnownTasks known_tasks(const History& history) {
   return known;
 }
 
+std::string show_both_text(const std::filesystem::path& directory, const std::string& previous,
+                           const std::string& name) {
+  std::string words = "ktracectl show";
+  for (const std::string& each : {previous, name}) {
+    std::string path = (directory / each).string();
+    std::ranges::replace(path, ' ', static_cast<char>(LOCATED_WORD_BLANK));
+    words += " " + path;
+  }
+  return quoted_words(words);
+}
+
+void print_previous(const History& history) {
+  if (history.traces().size() != 1) return;
+  const TraceReader& trace = history.traces().front();
+  const std::string& previous = trace.manifest().previous;
+  std::filesystem::path path = trace.path().lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (!is_before(path.parent_path(), previous, trace.manifest())) return;
+  print_stderr("ktracectl: what came before is in {}: {}\n", printable(previous),
+               printable(show_both_text(path.parent_path(), previous, path.filename().string())));
+}
+
 void print_notable_states(const History& history) {
+  print_previous(history);
   for (const TraceReader& trace : history.traces())
     if (trace.unfinished() || !trace.manifest().complete() || window_of(trace.manifest()).differs())
       print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));
@@ -98,6 +136,7 @@ void print_states(const History& history) {
   if (history.repeated() != 0)
     print_stderr("ktracectl: {} events were in more than one trace and are counted once\n",
                  history.repeated());
+  print_previous(history);
 }
 
 void print_none_selected(const History& history, const SelectionArgs& args, const TimeArgs& times,

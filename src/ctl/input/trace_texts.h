@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +35,19 @@ Result<std::vector<Selection>> selections_for(const History& history, const Sele
 // All tasks and CPUs of the traces, at any time.
 [[nodiscard]] KnownTasks known_tasks(const History& history);
 
-// Prints on standard error the state of each trace that is not complete, or in which some CPUs
-// reach further back than others.
+// The command that shows two snapshots in the same directory as one history.
+[[nodiscard]] std::string show_both_text(const std::filesystem::path& directory,
+                                         const std::string& previous, const std::string& name);
+
+// If a snapshot is read alone and the one before it is beside it: prints on standard error that it
+// has what came before, and the command that shows both.
+void print_previous(const History& history);
+
+// Prints on standard error print_previous(), and the state of each trace that is not complete, or
+// in which some CPUs reach further back than others.
 void print_notable_states(const History& history);
 
-// Prints the state of each trace on standard error.
+// Prints the state of each trace and print_previous() on standard error.
 void print_states(const History& history);
 
 // Prints on standard error that no event is selected, and by which of the options. `use`: what the

@@ -123,6 +123,8 @@ std::string details_text(const json& snapshot) {
                       printable(text_at(snapshot, "requested_by")),
                       grouped(number_at(snapshot, "overwritten")),
                       grouped(number_at(snapshot, "lost")), grouped(number_at(snapshot, "missed")));
+  if (const std::string previous = text_at(snapshot, "previous"); !previous.empty())
+    out += fmt::format("  what came before is in {}\n", printable(previous));
   for (const std::string& why : texts_at(snapshot, "incomplete_because"))
     out += fmt::format("  {}: {}\n", state_word(snapshot), printable(why));
   return out;

@@ -11,6 +11,7 @@
 #include "ctl/views/count_tables.h"
 #include "ctl/views/session_view.h"
 #include "ctl/views/views.h"
+#include "decoders/text/safe_text.h"
 
 namespace ktraced {
 
@@ -114,11 +115,22 @@ std::string retention_text(const json& flight, const Colours& colours) {
   return out;
 }
 
+// How far back the flight recorder reaches, with the snapshot that ends where it begins.
+std::string memory_text(const json& flight) {
+  const uint64_t reach = number_at(flight, "reach_ns");
+  const json& last = member(flight, "last_snapshot");
+  const uint64_t begin = number_at(last, "begin_ns"), end = number_at(last, "end_ns");
+  if (end == 0 || end != number_at(flight, "since_ns"))
+    return fmt::format("holds the last {}", span_text(reach));
+  const uint64_t saved = end - std::min(begin, end);
+  return fmt::format("the last {} are known: up to {} ago they are saved in snapshot {}",
+                     span_text(saved + reach), span_text(reach), printable(text_at(last, "name")));
+}
+
 std::string flight_text(const json& flight, const Colours& colours) {
   if (!flag_at(flight, "enabled")) return "off\n" + retention_text(flight, colours);
   std::string out =
-      fmt::format("on, {}, holds the last {}\n", bytes_text(number_at(flight, "bytes")),
-                  span_text(number_at(flight, "reach_ns")));
+      fmt::format("on, {}, {}\n", bytes_text(number_at(flight, "bytes")), memory_text(flight));
   if (const std::string unsaved = text_at(flight, "unsaved"); !unsaved.empty())
     out += colours.red("what an earlier daemon recorded is not on disk yet: " + unsaved) + "\n";
   if (const std::string unknown = text_at(flight, "snapshots_unknown"); !unknown.empty())

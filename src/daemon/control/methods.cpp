@@ -211,6 +211,7 @@ void resolve_pids(const MethodTargets& t, const json& params, const Peer& peer,
 json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& snapshots) {
   json status = status_json(t.tracer);
   status["flight"].update(snapshots_status_json(snapshots));
+  if (!check_unconfined(t.access, peer, "a snapshot")) status["flight"].erase("last_snapshot");
   status["stream"]["output"] = output_json(t.recorder.status());
   status["subscribers"] = subscribers_json(t.subscribers.status());
   remove_others(t.access, peer, status["sessions"]);

@@ -13,6 +13,13 @@ json account_json(const EventAccount& account) {
       {"records", account.records}, {"overwritten", account.overwritten}, {"lost", account.lost}};
 }
 
+// The snapshot that was written last; null: there is none.
+json last_json(const Result<SnapshotList::Sum>& sum) {
+  if (!sum || !sum->last) return nullptr;
+  return {
+      {"name", sum->last->name}, {"begin_ns", sum->last->begin_ns}, {"end_ns", sum->last->end_ns}};
+}
+
 // The accounts of the CPUs, without their events.
 json cpus_json(const std::vector<ManifestSummary::Cpu>& cpus) {
   json list = json::array();
@@ -35,6 +42,7 @@ json content_json(const SnapshotEntry::Content& content) {
   out.update({{"kind", "snapshot"},
               {"reason", content.reason},
               {"requested_by", content.requested_by},
+              {"previous", text_or_null(content.previous)},
               {"taken_realtime_ns", content.taken_realtime_ns},
               {"begin_ns", content.begin_ns},
               {"end_ns", content.end_ns},
@@ -109,6 +117,7 @@ json snapshots_status_json(const SnapshotsStatus& status) {
           {"snapshots", sum ? json(sum->count) : json()},
           {"snapshots_bytes", sum ? json(sum->bytes) : json()},
           {"snapshots_kept", sum ? json(sum->kept) : json()},
+          {"last_snapshot", last_json(sum)},
           {"snapshots_unknown", sum ? json() : json(sum.error().message)},
           {"evicted", status.retention.evicted},
           {"evicted_bytes", status.retention.evicted_bytes},

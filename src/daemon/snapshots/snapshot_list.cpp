@@ -2,6 +2,8 @@
 #include "daemon/snapshots/snapshot_list.h"
 
 #include <algorithm>
+#include <ranges>
+#include <set>
 
 #include "daemon/output/keep_mark.h"
 #include "trace/directory/manifest_file.h"
@@ -54,6 +56,7 @@ SnapshotEntry::Content content_of(const ManifestSummary& summary) {
   for (const auto& [event, count] : manifest.missed) missed += count;
   return {.reason = bounded(manifest.reason),
           .requested_by = bounded(manifest.requested_by),
+          .previous = bounded(manifest.previous),
           .taken_realtime_ns = manifest.taken_realtime_ns,
           .begin_ns = manifest.begin_ns,
           .end_ns = manifest.end_ns,
@@ -61,6 +64,13 @@ SnapshotEntry::Content content_of(const ManifestSummary& summary) {
           .total = sum_of(summary.cpus),
           .missed = missed,
           .cpus = summary.cpus};
+}
+
+void note_last(SnapshotList::Sum& sum, const SnapshotEntry& snapshot) {
+  const auto& content = snapshot.content;
+  if (content)
+    sum.last = {
+        .name = snapshot.name, .begin_ns = content->window.begin_ns, .end_ns = content->end_ns};
 }
 
 // Nothing for a recording.
@@ -99,6 +109,7 @@ void SnapshotList::announce(const TraceStore& store, const std::vector<StoredTra
     ++sum.count;
     sum.bytes += trace.bytes;
     sum.kept += trace.kept ? 1 : 0;
+    if (entry != nullptr) note_last(sum, *entry->entry);
   }
   if (!all_known) before_reading(sum);
 }
@@ -136,7 +147,13 @@ Result<std::vector<SnapshotEntry>> SnapshotList::entries(const TraceStore& store
   auto found = read(store, {});
   if (!found) return propagate(found);
   std::vector<SnapshotEntry> entries;
-  for (const SnapshotEntry* entry : *found) entries.push_back(*entry);
+  std::set<std::string> names;
+  for (const SnapshotEntry* entry : *found) names.insert(entry->name);
+  for (const SnapshotEntry* entry : *found) {
+    SnapshotEntry& listed = entries.emplace_back(*entry);
+    if (listed.content && !names.contains(listed.content->previous))
+      listed.content->previous.clear();
+  }
   return entries;
 }
 
@@ -149,6 +166,7 @@ Result<SnapshotList::Sum> SnapshotList::sum(const TraceStore& store,
     ++sum.count;
     sum.bytes += entry->bytes;
     sum.kept += entry->kept ? 1 : 0;
+    note_last(sum, *entry);
   }
   return sum;
 }
@@ -157,7 +175,7 @@ Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
                                                  const std::string& boot_id, uint64_t end_ns) {
   auto traces = store.list();
   if (!traces) return propagate(traces);
-  for (const StoredTrace& trace : *traces) {
+  for (const StoredTrace& trace : *traces | std::views::reverse) {  // mostly the newest one
     auto summary = summary_of(store.path_of(trace.name));
     if (!summary && summary.error().code != ExitCode::data) return propagate(summary);
     if (!summary) continue;

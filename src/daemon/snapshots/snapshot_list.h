@@ -28,6 +28,7 @@ struct SnapshotEntry {
   struct Content {
     std::string reason;  // shortened, as requested_by
     std::string requested_by;
+    std::string previous;  // as in the manifest; empty also if that one is not there any more
     uint64_t taken_realtime_ns = 0;
     uint64_t begin_ns = 0;
     uint64_t end_ns = 0;
@@ -52,6 +53,13 @@ class SnapshotList {
     size_t count = 0;
     uint64_t bytes = 0;
     size_t kept = 0;  // of the count
+    // The one that was written last.
+    struct Last {
+      std::string name;
+      uint64_t begin_ns = 0;  // of its window
+      uint64_t end_ns = 0;
+    };
+    std::optional<Last> last;
   };
   // Calls `before_reading` if there are manifests to read, with a provisional sum. This counts
   // every trace that may be a snapshot.

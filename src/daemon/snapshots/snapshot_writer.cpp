@@ -194,6 +194,7 @@ Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& sy
     return propagate(done);
   return SnapshotSummary{.records = manifest.total().records,
                          .bytes = (*writer)->bytes(),
+                         .previous = manifest.previous,
                          .incomplete_because = manifest.incomplete_because};
 }
 

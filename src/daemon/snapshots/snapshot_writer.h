@@ -41,6 +41,7 @@ struct SnapshotJob {
 struct SnapshotSummary {
   uint64_t records = 0;
   uint64_t bytes = 0;                           // of packets
+  std::string previous;                         // as in the manifest
   std::vector<std::string> incomplete_because;  // as in the manifest
 };
 

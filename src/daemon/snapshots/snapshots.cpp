@@ -52,6 +52,12 @@ void subtract(const LostByCpu& reported, LostByCpu& from) {
   std::erase_if(from, [](const auto& cpu) { return cpu.second.empty(); });
 }
 
+// The snapshot before this one; empty: there is none, or it cannot be read.
+std::string previous_of(const SnapshotJob& job, const TraceStore& store) {
+  const auto found = find_snapshot(store, job.manifest.origin.boot_id, job.frozen.begin_ts);
+  return found ? found->value_or("") : "";
+}
+
 // The reason is logged, so it must not forge lines of the log.
 Result<> check_reason(std::string_view reason) {
   if (auto unfit = unfit_for_a_line(reason); !unfit.empty())
@@ -266,6 +272,7 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   thread_.run(
       [this, job, store = store_, limits = limits_of(config_)]() -> Result<Written> {
         job->written_time = written_time_in(store->directory(), system_realtime());
+        job->manifest.previous = previous_of(*job, *store);
         auto summary = write_snapshot(*job, symbols_);
         if (!summary) return propagate(summary);
         return Written{std::move(*summary), enforce(*store, limits, job->manifest.name)};

@@ -49,6 +49,9 @@ struct Manifest {
   TraceOrigin origin;
   uint64_t begin_ns = 0;  // window that all CPUs cover, CLOCK_BOOTTIME; see window_of()
   uint64_t end_ns = 0;
+  // Name of the snapshot in the same directory that ends where this one begins; it may have been
+  // removed since. Empty: there was none.
+  std::string previous;
   uint64_t taken_realtime_ns = 0;
   std::vector<CpuAccount> cpus;
   std::map<std::string, uint64_t> missed;  // event → hits that the kernel missed, sum of all CPUs

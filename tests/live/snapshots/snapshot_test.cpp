@@ -57,6 +57,45 @@ TEST(Snapshot, IsOnDiskWhenTheCommandReturns) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST(Snapshot, NamesTheOneBeforeIt) {
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(flight_config_for({truth.pid()}));
+  truth.act();
+  EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "first", "--with-previous"}),
+              HasSubstr("there is no snapshot before it\n"));
+  const fs::path directory = daemon.directory() / "snapshots";
+  const std::string both = fmt::format(
+      "what came before is in {}: ktracectl show {} {}\n", (directory / "first").string(),
+      (directory / "first").string(), (directory / "second").string());
+  EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "second", "--with-previous"}), HasSubstr(both));
+  ASSERT_TRUE(eventually([&] {
+    const json flight = daemon.call("status")["flight"];
+    return flight["last_snapshot"]["name"] == "second" &&
+           flight["last_snapshot"]["end_ns"] == flight["since_ns"];
+  }));
+  EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("they are saved in snapshot second\n"));
+
+  daemon.send(SIGUSR1);
+  json list;
+  ASSERT_TRUE(
+      reaches([&] { return (list = daemon.call("snapshot.list")["snapshots"]).size(); }, 3));
+  std::map<std::string, json> previous;
+  for (const json& snapshot : list)
+    previous[snapshot["reason"] == "SIGUSR1" ? "third" : snapshot["name"].get<std::string>()] =
+        snapshot["previous"];
+  EXPECT_EQ(previous["first"], nullptr);
+  EXPECT_EQ(previous["second"], "first");
+  EXPECT_EQ(previous["third"], "second");
+
+  const Finished shown = daemon.ctl({"show", directory / "second"});
+  EXPECT_THAT(shown.err, HasSubstr("what came before is in first: ktracectl show "));
+  EXPECT_THAT(daemon.ctl({"show", directory / "first", directory / "second"}).err,
+              testing::Not(HasSubstr("what came before")));
+  daemon.ctl_ok({"snapshot", "delete", "first"});
+  EXPECT_THAT(daemon.ctl({"show", directory / "second"}).err,
+              testing::Not(HasSubstr("what came before")));
+}
+
 TEST(Snapshot, IsTakenOnSignal) {
   WaitingTruth truth({"numbered", "1000"});
   Daemon daemon(flight_config_for({truth.pid()}));

@@ -298,5 +298,56 @@ TEST_F(Show, EscapesControlCharactersOfATracesManifest) {
   EXPECT_THAT(err_, HasSubstr("incomplete: b\\x1b]0;x\\x07; c\\x0a\\xc2\\x9b\n"));
 }
 
+class ShowPrevious : public Show {
+ protected:
+  ShowPrevious() {
+    write("first one", kSecond);
+    write("second", 3 * kSecond);
+    set("second", {{"kind", "snapshot"}, {"previous", "first one"}});
+  }
+  void set(const std::string& name, const json& members) {
+    const auto path = directory_.path() / name / "manifest.json";
+    json manifest = json::parse(read_file(path));
+    manifest.update(members);
+    write_file(path, manifest.dump());
+  }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (directory_.path() / name).string();
+  }
+  // What is said about it when the second one is read.
+  std::string said(std::vector<std::string> directories) {
+    run(of(std::move(directories)));
+    EXPECT_TRUE(result_);
+    const size_t at = err_.find("what came before");
+    return at == std::string::npos ? "" : err_.substr(at, err_.find('\n', at) - at);
+  }
+};
+
+TEST_F(ShowPrevious, NamesTheSnapshotBeforeAndTheCommandThatShowsBoth) {
+  const std::string expected =
+      fmt::format("what came before is in first one: ktracectl show '{}' {}", path("first one"),
+                  path("second"));
+  EXPECT_EQ(said({path("second")}), expected);
+  EXPECT_EQ(said({path("second") + "/"}), expected);
+  EXPECT_EQ(said({path("first one")}), "") << "it has none";
+  EXPECT_EQ(said({path("first one"), path("second")}), "") << "both are read";
+}
+
+TEST_F(ShowPrevious, SaysNothingOfASnapshotThatIsNotBesideIt) {
+  std::filesystem::rename(path("first one"), path("moved"));
+  EXPECT_EQ(said({path("second")}), "");
+  for (const char* hostile : {"../moved", "/", ".", "..", "", "second", "no\nsuch"}) {
+    set("second", {{"previous", hostile}});
+    EXPECT_EQ(said({path("second")}), "") << hostile;
+  }
+}
+
+TEST_F(ShowPrevious, SaysNothingOfAnotherSnapshotWithThatName) {
+  set("first one", {{"end_ns", 2 * kSecond}});
+  EXPECT_EQ(said({path("second")}), "") << "it ends earlier";
+  set("first one", {{"end_ns", 3 * kSecond}, {"boot_id", "another"}});
+  EXPECT_EQ(said({path("second")}), "") << "of another boot";
+}
+
 }  // namespace
 }  // namespace ktraced::test

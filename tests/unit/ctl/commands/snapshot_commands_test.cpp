@@ -53,11 +53,14 @@ TEST(SnapshotCommandLine, TakeAcceptsOptions) {
   EXPECT_EQ(plain.timeout_s, std::nullopt);
   EXPECT_EQ(command({"take", "--timeout", "500ms"}).timeout_s, 0.5);
   EXPECT_TRUE(command({"take", "--timeout", "1h"}).wait);
+  EXPECT_FALSE(plain.with_previous);
+  EXPECT_TRUE(command({"take", "--with-previous"}).with_previous);
 }
 
 TEST(SnapshotCommandLine, TakeRefusesContradictingOptions) {
   for (std::vector<const char*> words : {std::vector{"take", "a", "--name", "b"},
                                          {"take", "--timeout", "5s", "--no-wait"},
+                                         {"take", "--with-previous", "--no-wait"},
                                          {"take", "--timeout", "0"},
                                          {"take", "--timeout", "61m"}}) {
     words.insert(words.begin(), {"ktracectl", "snapshot"});
@@ -112,6 +115,15 @@ json unreadable(const std::string& name) {
           {"complete", false},
           {"incomplete_because", {"/a/manifest.json is a FIFO, not a regular file"}},
           {"bytes", 5}};
+}
+
+TEST(SnapshotListView, ShowsThePreviousSnapshot) {
+  json second = snapshot("two", json::array());
+  second["previous"] = "one";
+  const json answer = {{"snapshots", {snapshot("one", json::array()), second}}};
+  const std::string text = snapshot_list_view(answer, {.verbose = true}, Colours(false));
+  EXPECT_THAT(text, HasSubstr("what came before is in one\n"));
+  EXPECT_EQ(text.find("what came before"), text.rfind("what came before"));
 }
 
 TEST(SnapshotListView, ShowsCompletenessOrLosses) {

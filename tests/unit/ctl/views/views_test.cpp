@@ -100,6 +100,25 @@ TEST(StatusView, ShowsHowFarTheFlightRecorderReachesBack) {
   }
 }
 
+TEST(StatusView, ShowsTheSnapshotThatHasWhatTheFlightRecorderHadBefore) {
+  json status = kStatus;
+  status["flight"] = {
+      {"enabled", true},
+      {"bytes", 1 << 20},
+      {"since_ns", 50'000'000'000},
+      {"reach_ns", 300'000'000},
+      {"last_snapshot",
+       {{"name", "a\x1b"}, {"begin_ns", 14'800'000'000}, {"end_ns", 50'000'000'000}}}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("on, 1 MiB, the last 35.5 s are known: up to 0.3 s ago they are saved in "
+                        "snapshot a\\x1b\n"));
+  status["flight"]["since_ns"] = 50'000'000'001;
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("holds the last 0.3 s\n"))
+      << "something between them is overwritten";
+  status["flight"]["last_snapshot"] = nullptr;
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("holds the last 0.3 s\n"));
+}
+
 TEST(StatusView, ShowsPendingSnapshotsOfAnEarlierDaemon) {
   json status = kStatus;
   status["flight"] = {{"enabled", true},

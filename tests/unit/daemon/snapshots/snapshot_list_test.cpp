@@ -110,6 +110,42 @@ TEST_F(SnapshotListTest, ShowsWhichSnapshotsAreKept) {
   for (const nlohmann::json& entry : entries) EXPECT_EQ(entry["kept"], false);
 }
 
+TEST_F(SnapshotListTest, ShowsThePreviousSnapshotWhileItExists) {
+  const auto taken = [&](uint64_t begin_ns, uint64_t end_ns, const char* previous) {
+    nlohmann::json manifest = good_;
+    manifest.update({{"begin_ns", begin_ns}, {"end_ns", end_ns}});
+    if (*previous != '\0') manifest["previous"] = previous;
+    return manifest.dump();
+  };
+  add("a", taken(10, 20, ""));
+  add("b", taken(20, 30, "a"));
+  const auto previous = [&] {
+    std::map<std::string, nlohmann::json> by_name;
+    for (const nlohmann::json& entry : snapshots_json(list_.entries(store_).value()))
+      by_name[entry["name"]] = entry["previous"];
+    return by_name;
+  };
+  EXPECT_EQ(previous()["a"], nullptr);
+  EXPECT_EQ(previous()["b"], "a");
+  EXPECT_EQ(find_snapshot(store_, test_origin().boot_id, 20).value(), "a");
+  EXPECT_EQ(find_snapshot(store_, test_origin().boot_id, 25).value(), std::nullopt);
+  EXPECT_EQ(find_snapshot(store_, "another boot", 20).value(), std::nullopt);
+  EXPECT_TRUE(remove_snapshot(store_, "a"));
+  EXPECT_EQ(previous()["b"], nullptr);
+}
+
+TEST_F(SnapshotListTest, KnowsWhichSnapshotWasWrittenLast) {
+  EXPECT_FALSE(list_.sum(store_).value().last);
+  nlohmann::json manifest = good_;
+  manifest.update({{"begin_ns", 20}, {"end_ns", 30}});
+  add("only", manifest.dump());
+  const auto last = list_.sum(store_).value().last;
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->name, "only");
+  EXPECT_EQ(last->begin_ns, 20U);
+  EXPECT_EQ(last->end_ns, 30U);
+}
+
 TEST_F(SnapshotListTest, RemovesAKeptSnapshotOnlyAfterUndo) {
   add("a", good_.dump());
   EXPECT_TRUE(keep_snapshot(store_, "a", true));
