@@ -36,7 +36,7 @@ set(KTRACED_STATE_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/lib/ktraced)
 set(KTRACED_LOG_DIR ${CMAKE_INSTALL_FULL_LOCALSTATEDIR}/log/ktraced)
 set(KTRACED_RUN_DIR ${CMAKE_INSTALL_FULL_RUNSTATEDIR}/ktraced)
 
-# What systemd makes for the service, or else systemd-tmpfiles.
+# What systemd makes for the service, if it is where systemd makes it; systemd-tmpfiles makes all, for a daemon that is no service.
 set(KTRACED_SERVICE_DIRECTORIES "")
 set(KTRACED_TMPFILES_DIRECTORIES "")
 function(ktraced_service_directory setting directory systemd_parent)
@@ -44,8 +44,8 @@ function(ktraced_service_directory setting directory systemd_parent)
     set(line "${setting}=ktraced")
   else()
     set(line "ReadWritePaths=${directory}")
-    set(KTRACED_TMPFILES_DIRECTORIES "${KTRACED_TMPFILES_DIRECTORIES}d ${directory} 0750 ktraced ktrace -\n" PARENT_SCOPE)
   endif()
+  set(KTRACED_TMPFILES_DIRECTORIES "${KTRACED_TMPFILES_DIRECTORIES}d ${directory} 0750 ktraced ktrace -\n" PARENT_SCOPE)
   set(KTRACED_SERVICE_DIRECTORIES "${KTRACED_SERVICE_DIRECTORIES}${line}\n" PARENT_SCOPE)
 endfunction()
 ktraced_service_directory(StateDirectory ${KTRACED_STATE_DIR} /var/lib)

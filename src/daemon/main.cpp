@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -72,18 +73,29 @@ Result<int> check(const Options& options, const Config& config, const Schema& sc
   return 0;
 }
 
+// Root does nothing in directories of the service's user, who could replace what is in them: it
+// goes on as that user. True if it does. A socket that was passed needs no directory.
+Result<bool> use_directories_of_service(const Config& config, const AccessRules& rules,
+                                        bool has_socket) {
+  if (has_socket) return false;
+  return become_service_user(config.control.socket.parent_path(), kTracingCapabilities,
+                             rules.read_group);
+}
+
 Result<int> run(const Options& options) {
   allow_many_descriptors();
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return propagate(schema);
   auto config = load_config(options.config, event_groups(*schema));
   if (!config) return propagate(config);
-  if (auto rules = make_access_rules(config->control.group, config->control.admin_uids); !rules)
+  const auto rules = make_access_rules(config->control.group, config->control.admin_uids);
+  if (!rules)
     return fail(rules.error().code, "{}", with_place(options.config, rules.error().message));
   if (options.check_config) return check(options, *config, *schema);
 
   if (options.cleanup) {
-    if (auto became = become_service_user(config->bpffs); !became) return propagate(became);
+    if (auto became = become_service_user(config->bpffs, kCleanupCapabilities); !became)
+      return propagate(became);
     auto actions = clean_up(*config);
     if (!actions) return propagate(actions);
     for (const std::string& line : *actions) fmt::print("{}\n", line);
@@ -92,11 +104,16 @@ Result<int> run(const Options& options) {
 
   auto socket = take_passed_socket(config->control.socket);
   if (!socket) return propagate(socket);
+  auto became = use_directories_of_service(*config, *rules, socket->has_value());
+  if (!became) return propagate(became);
   ::mallopt(M_ARENA_MAX, 2);  // each arena keeps the peak memory of its threads
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
     return propagate(blocked);
   const LogOutput log;  // starts a thread
   spdlog::set_level(spdlog::level::from_str(config->log.level));
+  if (*became)
+    spdlog::info("started by root, runs as uid {} as the service does: it owns the directory of {}",
+                 ::geteuid(), config->control.socket.string());
   auto loop = EventLoop::create();
   if (!loop) return propagate(loop);
   auto daemon = Daemon::create(**loop, options.config, *config, std::move(*socket),

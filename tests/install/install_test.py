@@ -64,7 +64,10 @@ class Paths(InDirectory):
                       self.installed("/usr/lib/systemd/system/ktraced.socket").read_text())
         self.assertEqual(setting(unit, "ExecStartPre"),
                          "+systemd-tmpfiles --create /usr/lib/tmpfiles.d/ktraced.conf")
-        self.assertTrue(self.installed("/usr/lib/tmpfiles.d/ktraced.conf").is_file())
+        made = self.installed("/usr/lib/tmpfiles.d/ktraced.conf").read_text()
+        for directory in ("lib", "log"):
+            self.assertIn(f"d /var/{directory}/ktraced 0750 ktraced ktrace -\n", made)
+        self.assertTrue(self.installed("/etc/ktraced/ktraced.conf.d").is_dir())
         self.assertTrue(self.installed("/usr/lib/sysusers.d/ktraced.conf").is_file())
         self.assertEqual(setting(unit, "StateDirectory"), "ktraced")
         self.assertEqual(setting(unit, "LogsDirectory"), "ktraced")

@@ -193,9 +193,11 @@ Result<> check_own_directory(int directory, const fs::path& path) {
   if (::fstat(directory, &status) != 0)
     return fail(ExitCode::os, "cannot look at {}: {}", path.string(), errno_text(errno));
   if (status.st_uid != ::geteuid())
-    return fail(ExitCode::no_permission,
-                "{} belongs to uid {}, not to ktraced (uid {}): remove it with 'rm -r {}'",
-                path.string(), status.st_uid, ::geteuid(), path.string());
+    return fail(
+        ExitCode::no_permission,
+        "{} belongs to uid {}, but ktraced runs as uid {}: run it as that user, use another "
+        "directory, or remove this one with 'rm -r {}'",
+        path.string(), status.st_uid, ::geteuid(), path.string());
   if ((status.st_mode & kWritableByOthers) != 0) return writable_by_others(path, status.st_mode);
   return {};
 }
@@ -207,8 +209,9 @@ Result<> check_shared_directory(int directory, const fs::path& path) {
   if (!is_of_root_or_us(status))
     return fail(
         ExitCode::no_permission,
-        "{} belongs to uid {}, neither to root nor to ktraced: repair it with 'chown {} {}'",
-        path.string(), status.st_uid, ::geteuid(), path.string());
+        "{} belongs to uid {}, but ktraced runs as uid {}: run it as that user, use another "
+        "directory, or repair this one with 'chown {} {}'",
+        path.string(), status.st_uid, ::geteuid(), ::geteuid(), path.string());
   if ((status.st_mode & kWritableByOthers) != 0 && (status.st_mode & S_ISVTX) == 0)
     return writable_by_others(path, status.st_mode);
   return {};

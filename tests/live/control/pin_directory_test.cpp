@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Objects that other users prepare in a world-writable BPF file system.
+// Directories of other users: what they prepare there does not lead root elsewhere.
 #include <bpf/bpf.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -28,6 +28,9 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 constexpr uid_t kAttacker = 65534;
+// Those of the unit ktraced.service.
+constexpr uint64_t kServiceCapabilities =
+    1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_SYSLOG | 1ULL << CAP_DAC_READ_SEARCH;
 
 mode_t mode_of(const fs::path& path) {
   struct stat status{};
@@ -104,6 +107,43 @@ TEST(PinDirectory, IsCleanedUpByRootAsTheUserOfTheService) {
   EXPECT_TRUE(fs::exists(root)) << "the service cannot make it";
   EXPECT_TRUE(fs::is_empty(root));
   EXPECT_TRUE(victim.whole());
+}
+
+// As after an installation: the directory of the socket belongs to the user of the service, whose
+// files root never follows or replaces with its own rights.
+TEST(ServiceDirectory, MakesADaemonThatRootStartsRunAsTheUserOfTheService) {
+  TempDir files;
+  const fs::path users = files.file(
+      "passwd", fmt::format("root:x:0:0::/:/bin/sh\nktraced:x:{0}:{0}::/:/bin/sh\n", kAttacker));
+  const std::string script = fmt::format(
+      "mount --bind $0 /etc/passwd && chown {0}:{0} ${{3%/*}} && exec \"$@\"", kAttacker);
+  Daemon daemon({{"events", {{"sched", true}}}, {"flight", {{"enabled", true}}}},
+                {"unshare", "--mount", "sh", "-c", script, users.string()});
+  EXPECT_TRUE(daemon.logged(fmt::format("runs as uid {}", kAttacker)));
+  EXPECT_EQ(process_status(daemon.pid(), "Uid"), fmt::format("{0}\t{0}\t{0}\t{0}", kAttacker));
+  EXPECT_EQ(std::stoull(process_status(daemon.pid(), "CapPrm"), nullptr, 16), kServiceCapabilities);
+  struct stat made{};
+  ASSERT_EQ(::lstat(daemon.socket().c_str(), &made), 0);
+  EXPECT_EQ(made.st_uid, kAttacker);
+  const json taken = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
+  EXPECT_GT(taken["records"].get<uint64_t>(), 0U);
+  EXPECT_EQ(json::parse(daemon.ctl_ok({"--json", "reload"}))["changed"], json::array());
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_FALSE(fs::exists(daemon.socket()));
+}
+
+TEST(ServiceDirectory, IsRefusedWhenItBelongsToAnotherUser) {
+  TempDir files;
+  const fs::path directory = files.path() / "theirs";
+  fs::create_directory(directory);
+  ASSERT_EQ(::chown(directory.c_str(), kAttacker, kAttacker), 0);
+  const fs::path config =
+      files.file("config.json", json{{"control", {{"socket", directory / "control.sock"}}}}.dump());
+  const Finished refused = run({kDaemonProgram, "--config", config.string()});
+  EXPECT_EQ(refused.exit_code, 77);
+  EXPECT_THAT(refused.err, HasSubstr(fmt::format("{} belongs to uid {}, but ktraced runs as uid 0",
+                                                 directory.string(), kAttacker)));
+  EXPECT_TRUE(fs::is_empty(directory));
 }
 
 TEST(PinDirectory, RemovesItsLinksWithoutFollowingThem) {

@@ -25,20 +25,28 @@ bool in_child(const std::function<bool()>& check) {
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-bool has_only(uint32_t capabilities) {
+struct Capabilities {
+  uint64_t permitted = 0, effective = 0;
+};
+
+Capabilities capabilities() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
-  return ::syscall(SYS_capget, &header, data.data()) == 0 && data[0].effective == capabilities &&
-         data[0].permitted == capabilities && data[1].permitted == 0;
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return {};
+  return {.permitted = uint64_t{data[1].permitted} << 32 | data[0].permitted,
+          .effective = uint64_t{data[1].effective} << 32 | data[0].effective};
 }
 
-TEST(ServiceUser, KeepsNothingOfRootButTheRightToReadDirectories) {
+TEST(ServiceUser, KeepsNothingOfRootButTheCapabilitiesThatItIsGiven) {
   if (::geteuid() != 0) return;
-  EXPECT_TRUE(in_child([] {
-    return become_user(kUser, kUser).has_value() && ::getuid() == kUser && ::geteuid() == kUser &&
-           ::getegid() == kUser && ::getgroups(0, nullptr) == 0 &&
-           has_only(1U << CAP_DAC_READ_SEARCH) && ::setuid(0) != 0;
-  }));
+  const uint64_t of_root = capabilities().permitted;
+  for (const uint64_t given : {kCleanupCapabilities, kTracingCapabilities})
+    EXPECT_TRUE(in_child([given, of_root] {
+      return become_user(kUser, kUser, given).has_value() && ::getuid() == kUser &&
+             ::geteuid() == kUser && ::getegid() == kUser && ::getgroups(0, nullptr) == 0 &&
+             capabilities().permitted == (given & of_root) &&
+             capabilities().effective == (given & of_root) && ::setuid(0) != 0;
+    }));
 }
 
 TEST(ServiceUser, IsNotTakenFromTheDirectoryOfAnotherUser) {
@@ -47,11 +55,14 @@ TEST(ServiceUser, IsNotTakenFromTheDirectoryOfAnotherUser) {
   std::filesystem::create_directory_symlink(directory.path(), link);
   EXPECT_TRUE(in_child([&] {
     const uid_t before = ::geteuid();
+    const auto stays = [before](const std::filesystem::path& path) {
+      return become_service_user(path, kCleanupCapabilities) == false && ::geteuid() == before;
+    };
     for (const auto& path : {directory.path(), link, directory.path() / "nowhere"})
-      if (!become_service_user(path) || ::geteuid() != before) return false;
+      if (!stays(path)) return false;
     // Nobody has this uid.
     return ::chown(directory.path().c_str(), kUser, kUser) != 0 ||
-           (become_service_user(directory.path()).has_value() && ::geteuid() == before);
+           (stays(directory.path()) && stays(directory.path() / "below"));
   }));
 }
 
