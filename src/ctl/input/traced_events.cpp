@@ -52,8 +52,12 @@ std::optional<std::string> missing_events(const EventNeed& need, const EventName
   const char* state = live ? "enabled" : "traced";
   // A session may have events that the recorder has not. --event replaces those of the recorder.
   const auto remedy = [&](std::string names, const char* them) {
-    if (!live) return fmt::format("'ktracectl events enable {}' turns {} on", names, them);
+    const std::string words = names;
     std::ranges::replace(names, ' ', ',');
+    if (!live)
+      return fmt::format(
+          "'ktracectl events enable {}' turns {} on in the recorder, --event {} in a recording",
+          words, them, names);
     return fmt::format("'--event {}' enables {} for this command", names, them);
   };
   if (need.any)

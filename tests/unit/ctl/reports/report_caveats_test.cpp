@@ -191,10 +191,11 @@ TEST_F(ReportCaveats, ReportsMissingEventsAndHowToEnableThem) {
   };
   EXPECT_EQ(actual(ReportCommand::Kind::syscalls, {"kmalloc"}),
             "ktracectl: report syscalls needs sys_enter and sys_exit, not traced: 'ktracectl "
-            "events enable sys_enter sys_exit' turns them on\n");
+            "events enable sys_enter sys_exit' turns them on in the recorder, --event "
+            "sys_enter,sys_exit in a recording\n");
   EXPECT_EQ(actual(ReportCommand::Kind::sched, {"sched_switch"}),
             "ktracectl: report sched needs sched_wakeup, not traced: 'ktracectl events enable "
-            "sched_wakeup' turns it on\n");
+            "sched_wakeup' turns it on in the recorder, --event sched_wakeup in a recording\n");
   EXPECT_EQ(actual(ReportCommand::Kind::kmem, {"sys_enter"}), "") << "the trace has records of it";
   EXPECT_EQ(actual(ReportCommand::Kind::summary, {"sys_enter"}), "");
 }
