@@ -7,7 +7,7 @@
 In a page, these stand on a line of their own, WORDS being a command:
 
     @synopsis WORDS@   how each command below WORDS is called
-    @commands WORDS@   these commands with their arguments and options
+    @commands WORDS@   these commands with their arguments and options; those that most of them have, once
     @options WORDS@    arguments and options of one command
     @list@             the commands of ktracectl, with the page of each
     @examples WORDS@   the examples of a command and of those below it; with -, those of the program alone
@@ -17,6 +17,7 @@ The command of a page named ktracectl-A(1) is A. A page that explains other comm
 '.\\" also: B C'; pages of these names refer to it.
 """
 import argparse
+import collections
 import json
 import pathlib
 import re
@@ -29,7 +30,22 @@ import program_help  # noqa: E402
 import roff  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
+COMMON = "Common options"  # heading of those that most commands of a page have
 ALSO = re.compile(r'^\.\\" also: (.*)\n', re.M)
+
+
+def is_help(entry):
+    return entry.term.startswith("-h")
+
+
+def options_of_most(leaves):
+    """The options that most commands have with the same text, in the order of their helps; for each, the commands that
+    lack it, also with another text."""
+    options = {leaf: [(entry.term, entry.text) for entry in found.entries("Options") if not is_help(entry)]
+               for leaf, found in leaves.items()}
+    counts = collections.Counter(option for each in options.values() for option in each)
+    return {(term, text): [leaf for leaf, each in options.items() if term not in dict(each)]
+            for (term, text), count in counts.items() if count > 2 and 2 * count > len(leaves)}
 
 
 class Pages:
@@ -66,12 +82,18 @@ class Pages:
         lines = []
         own = program.help(words)
         if program.below(words):
-            lines += roff.entries([entry for entry in own.entries("Options") if not entry.term.startswith("-h")])
-        for leaf in program.leaves(words):
-            found = program.help(leaf)
+            lines += roff.entries([entry for entry in own.entries("Options") if not is_help(entry)])
+        leaves = {leaf: program.help(leaf) for leaf in program.leaves(words)}
+        common = options_of_most(leaves)
+        for leaf, found in leaves.items():
             lines += [f".SS {roff.escape(' '.join(('ktracectl', *leaf)))}", roff.escape(found.description + ".")]
             shown = found.entries("Positionals") + found.entries("Options")
-            lines += roff.entries([entry for entry in shown if not entry.term.startswith("-h")])
+            lines += roff.entries([entry for entry in shown if not is_help(entry) and (entry.term, entry.text) not in common])
+        if common:
+            lines.append(f".SS {COMMON}")
+            for (term, text), lacking in common.items():
+                names = ", ".join(" ".join(leaf[len(words):]) for leaf in lacking)
+                lines += roff.entries([program_help.Entry(term, f"{text} (not of {names})" if names else text)])
         return lines
 
     def list(self, program, _words):

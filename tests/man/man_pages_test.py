@@ -46,6 +46,14 @@ def commands(words=()):
         yield from commands((*words, name))
 
 
+def section_of(page, heading, needed=True):
+    """The text below a heading of the second level."""
+    parts = re.split(rf"(?m)^   {heading}$", page)
+    if len(parts) == 1 and not needed:
+        return ""
+    return re.split(r"(?m)^ {0,3}\S", parts[1])[0]
+
+
 def options(help_text):
     return set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_text, re.M)) - {"--help"}
 
@@ -60,12 +68,21 @@ class ManPages(unittest.TestCase):
             if "\nSubcommands:" not in help_of(command):
                 heading = f"ktracectl {' '.join(command)}"
                 self.assertRegex(text, rf"(?m)^   {heading}$")
-                section = re.split(rf"(?m)^   {heading}$", text)[1]
-                section = re.split(r"(?m)^ {0,3}\S", section)[0]
+                section = section_of(text, heading) + section_of(text, "Common options", needed=False)
             else:
                 section = text
             for option in options(help_of(command)):
                 self.assertRegex(section, rf"(?m)^ +(-\w, )?{option}( |$)", command)
+
+    def test_say_once_what_options_of_several_reports_mean(self):
+        source = (PAGES / "ktracectl-report.1").read_text(encoding="ascii")
+        said = re.findall(r"^\.TP\n(\\fB\\-.*)\n((?:[^.\n].*\n)+)", source, re.M)
+        self.assertIn(("\\fB\\-\\-csv\\fR", "Print one table as comma\\-separated values (not of html)\n"), said)
+        self.assertEqual(len(said), len(set(said)))
+        common = section_of(text_of("ktracectl-report.1"), "Common options")
+        for option in ("--pid", "--where", "--live"):
+            self.assertRegex(common, rf"(?m)^ +{option}( |$)")
+            self.assertEqual(len(re.findall(rf"(?m)^ +{option}( |$)", text_of("ktracectl-report.1"))), 1)
 
     def test_explain_the_options_of_the_programs_themselves(self):
         for page, help_text in (("ktraced.8", run(BUILD / "ktraced", "--help").stdout), ("ktracectl.1", help_of(()))):

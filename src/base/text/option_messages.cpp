@@ -27,6 +27,12 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
+const CLI::App& program_of(const CLI::App& command) {
+  const CLI::App* program = &command;
+  while (program->get_parent() != nullptr) program = program->get_parent();
+  return *program;
+}
+
 // Options of a command, and those of the program, which may follow it.
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
@@ -47,7 +53,14 @@ std::string unknown_word(const CLI::App& command, const std::string& word) {
     return unknown_name("option", name, names);
   }
   const auto names = command_names(command);
-  return unknown_name(names.empty() ? "argument" : "command", word, names);
+  if (names.empty()) return unknown_name("argument", word, names);
+  // "snapshot show NAME": a command of the program itself.
+  const CLI::App& program = program_of(command);
+  const auto commands = command_names(program);
+  if (suggestion(word, names).empty() && std::ranges::find(commands, word) != commands.end())
+    return fmt::format("unknown command '{} {}'; did you mean '{} {}'?", words_of(command), word,
+                       program.get_name(), word);
+  return unknown_name("command", word, names);
 }
 
 // "--output FILE"; "DIR" for an argument without dashes.

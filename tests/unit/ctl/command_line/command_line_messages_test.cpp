@@ -94,6 +94,10 @@ TEST(CommandLine, NamesTheWrongEntryOfAList) {
 
 TEST(CommandLine, ReportsUnknownCommandsWithSuggestions) {
   EXPECT_THAT(usage_error({"stats"}), HasSubstr("unknown command 'stats'; did you mean 'status'?"));
+  EXPECT_THAT(
+      usage_error({"snapshot", "show", "slow-request"}),
+      HasSubstr("unknown command 'snapshot show'; did you mean 'ktracectl show'?; see 'ktracectl "
+                "help snapshot'"));
   EXPECT_THAT(usage_error({"--frobnicate"}), HasSubstr("unknown option '--frobnicate'"));
   EXPECT_EQ(usage_error({}), "ktracectl: a command is missing; see 'ktracectl help'\n");
   EXPECT_THAT(
