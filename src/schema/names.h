@@ -48,6 +48,12 @@ struct SignalCode {
 
 // ---- tasks (task_names.cpp) ----
 
+// What the kernel keeps of a task's name, without the NUL.
+inline constexpr size_t kCommBytes = 15;
+// Why no task has a name of this pattern, a name or the beginning of one and '*', as the end of a
+// sentence about it: "is longer than …". Empty: one may have.
+[[nodiscard]] std::string comm_problem(std::string_view pattern);
+
 // Letters as in ftrace's sched_switch: "S", "R+", "D|Z".
 [[nodiscard]] std::string task_state_letters(uint32_t state);
 

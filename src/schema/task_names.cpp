@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
+#include "bpf/records.h"
 #include "schema/names.h"
 
 namespace ktraced {
 
 namespace {
+
+static_assert(kCommBytes == COMM_LEN - 1);
 
 // TASK_REPORT_MAX of the kernel's sched_switch: the thread was preempted.
 constexpr uint32_t kPreempted = 0x100;
@@ -21,6 +24,16 @@ std::string signal_text(int32_t signal) {
 }
 
 }  // namespace
+
+std::string comm_problem(std::string_view pattern) {
+  const bool beginning = pattern.ends_with('*');
+  if (beginning) pattern.remove_suffix(1);
+  if (pattern.empty())
+    return beginning ? "'*' alone matches every task: leave it out" : "must not be empty";
+  if (pattern.size() > kCommBytes)
+    return fmt::format("is longer than the {} bytes the kernel keeps of a task's name", kCommBytes);
+  return pattern.contains('*') ? "'*' is possible only at the end" : "";
+}
 
 std::string task_state_letters(uint32_t state) {
   std::string letters;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -15,21 +14,12 @@
 
 #include "base/text/duration.h"
 #include "base/text/option_messages.h"
+#include "base/text/text_list.h"
 #include "base/user_id.h"
+#include "ctl/selection/comm_pattern.h"
 
 namespace ktraced {
 namespace {
-
-// The entries of "a,b". Also empty ones: the checks refuse them.
-std::vector<std::string> entries_of(const std::string& text) {
-  std::vector<std::string> entries;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    entries.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return entries;
-}
 
 // The value of one entry, or why there is none.
 std::expected<std::string, std::string> parse_entry(const std::string& text, std::string* /*as*/) {
@@ -53,13 +43,13 @@ void add_parsed_list(CLI::App* sub, const char* name, std::vector<Value>& values
          name,
          [&values, parse](const std::vector<std::string>& texts) {
            for (const std::string& text : texts)
-             for (const std::string& entry : entries_of(text))
+             for (const std::string& entry : list_entries(text))
                if (auto value = parse(entry)) values.push_back(std::move(*value));
          },
          description)
       ->allow_extra_args(false)
       ->check([parse](const std::string& text) -> std::string {
-        for (const std::string& entry : entries_of(text)) {
+        for (const std::string& entry : list_entries(text)) {
           if (text.empty()) return "the value is empty";
           if (entry.empty()) return fmt::format("'{}' has an empty entry", text);
           if (const auto value = parse(entry); !value) return value.error();
@@ -113,8 +103,14 @@ void add_selection_options(CLI::App* sub, SelectionArgs& selection) {
   };
   add_parsed_list(sub, "--uid", selection.uids, user_of,
                   "Only events of processes of these users, by name or number", "USER,…");
-  add_list(sub, "--comm", selection.comms, "Only events of tasks with these names ('nginx*')",
-           "COMM,…");
+  const auto pattern_of = [](const std::string& text) -> std::expected<std::string, std::string> {
+    auto pattern = comm_pattern(text);
+    if (!pattern) return std::unexpected(pattern.error().message);
+    return *pattern;
+  };
+  add_parsed_list(sub, "--comm", selection.comms, pattern_of,
+                  "Only events of tasks with these names ('nginx*'), or as ps shows kernel workers",
+                  "COMM,…");
 }
 
 void add_condition_options(CLI::App* sub, SelectionArgs& selection) {

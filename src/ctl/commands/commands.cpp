@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/namespaces.h"
+#include "base/text/text_list.h"
 #include "ctl/input/filter_args.h"
 #include "ctl/input/json_access.h"
 #include "ctl/live/open_session.h"
@@ -18,7 +19,6 @@
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"
 #include "ctl/terminal/terminal.h"
-#include "ctl/terminal/text_list.h"
 #include "ctl/views/session_view.h"
 #include "ctl/views/views.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/input/filter_args.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "base/text/suggest.h"
+#include "base/text/text_list.h"
 #include "base/user_id.h"
-#include "ctl/terminal/text_list.h"
+#include "ctl/selection/comm_pattern.h"
 
 namespace ktraced {
 
@@ -37,6 +38,11 @@ constexpr std::array<Key, 6> kKeys{{{"pid", true},
                                     {"syscall", false}}};
 
 Result<json> value_of(const Key& key, std::string_view text, std::string_view arg) {
+  if (key.name == "comm") {
+    auto pattern = comm_pattern(text);
+    if (!pattern) return fail(ExitCode::usage, "{}, in '{}'", pattern.error().message, arg);
+    return json(*pattern);
+  }
   if (!key.is_number) return json(text);
   if (key.name == "uid") {
     auto user = parse_user(std::string(text));
@@ -70,7 +76,7 @@ Result<> add_argument(std::string_view arg, json& filter) {
     return fail(ExitCode::usage,
                 "'{}' has no value: 'filter clear {}' removes all values of the key", arg,
                 arg.substr(0, equals));
-  for (std::string_view text : texts) {
+  for (const std::string& text : texts) {
     auto value = value_of(*key, text, arg);
     if (!value) return propagate(value);
     values.push_back(std::move(*value));
@@ -85,7 +91,7 @@ void add_side(const json& side, std::string_view prefix, std::vector<std::string
     std::vector<std::string> texts;
     for (const json& value : *values)
       texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-    args.push_back(fmt::format("{}{}={}", prefix, key.name, fmt::join(texts, ",")));
+    args.push_back(fmt::format("{}{}={}", prefix, key.name, join_list(texts)));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/latency_json.h"
+#include "ctl/selection/comm_pattern.h"
 
 namespace ktraced {
 namespace {
@@ -222,10 +223,8 @@ WakeupAnalysis::IsTarget wakeup_targets(const std::string& who) {
     return [id](uint32_t tid, const TaskName* task) {
       return tid == id || (task != nullptr && task->tgid == id);
     };
-  return [who](uint32_t /*tid*/, const TaskName* task) {
-    if (task == nullptr) return who == "*";
-    if (!who.ends_with('*')) return task->comm() == who;
-    return task->comm().starts_with(std::string_view(who).substr(0, who.size() - 1));
+  return [pattern = kernel_comm(who)](uint32_t /*tid*/, const TaskName* task) {
+    return task != nullptr ? comm_matches(task->comm(), pattern) : pattern == "*";
   };
 }
 

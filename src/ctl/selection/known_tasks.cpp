@@ -8,6 +8,7 @@
 
 #include "base/text/suggest.h"
 #include "ctl/selection/cgroup_choice.h"
+#include "ctl/selection/comm_pattern.h"
 #include "ctl/selection/selection.h"
 #include "trace/metadata/container.h"
 
@@ -43,11 +44,6 @@ std::string suggestion_of(const std::vector<std::string>& typed, const KnownName
 }
 
 }  // namespace
-
-bool comm_matches(std::string_view comm, std::string_view pattern) {
-  if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
-  return comm == pattern;
-}
 
 void KnownTasks::add_tasks(const NameTable& names) {
   names.for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {

@@ -43,7 +43,4 @@ class KnownTasks {
   std::map<uint64_t, std::string> cgroups_;  // paths by id
 };
 
-// Does a name match one of --comm: exactly, or with a prefix followed by '*'?
-[[nodiscard]] bool comm_matches(std::string_view comm, std::string_view pattern);
-
 }  // namespace ktraced

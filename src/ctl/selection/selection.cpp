@@ -13,6 +13,7 @@
 #include "analysis/coverage/event_fields.h"
 #include "base/text/c_text.h"
 #include "base/text/suggest.h"
+#include "ctl/selection/comm_pattern.h"
 #include "ctl/selection/field_conditions.h"
 #include "trace/packet/field_value.h"
 

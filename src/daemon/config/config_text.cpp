@@ -7,13 +7,12 @@
 #include <climits>
 #include <filesystem>
 
-#include "bpf/records.h"
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {
 
 constexpr size_t kPathBytes = PATH_MAX - 1;  // without the NUL
-constexpr size_t kCommBytes = COMM_LEN - 1;
 constexpr std::string_view kParentComponent = "(^|/)\\.\\.(/|$)";
 static_assert(kCommBytes == 15, "is also in the pattern of kCommText");
 
@@ -33,16 +32,6 @@ std::string directory_problem(std::string_view text) {
 std::string socket_problem(std::string_view path) {
   const bool is_socket = path.starts_with('/') && !path.ends_with('/');
   return is_socket ? "" : "must be the absolute path of a socket";
-}
-
-std::string comm_problem(std::string_view name) {
-  const bool beginning = name.ends_with('*');
-  if (beginning) name.remove_suffix(1);
-  if (name.empty())
-    return beginning ? "'*' alone matches every task: leave it out" : "must not be empty";
-  if (name.size() > kCommBytes)
-    return fmt::format("is longer than the {} bytes the kernel keeps of a task's name", kCommBytes);
-  return name.contains('*') ? "'*' is possible only at the end" : "";
 }
 
 std::string cgroup_problem(std::string_view path) {

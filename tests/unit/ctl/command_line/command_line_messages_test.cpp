@@ -42,6 +42,25 @@ TEST(CommandLine, WrongFormatsAreUsageErrors) {
               HasSubstr("a live report has what happens from now on"));
 }
 
+// Of traces as of what happens now.
+TEST(CommandLine, NamesThatNoTaskHasAreUsageErrors) {
+  for (const auto& words : {std::vector<const char*>{"show", "/a"},
+                            {"stream"},
+                            {"record", "-o", "/b"},
+                            {"report", "sched", "/a"},
+                            {"query", "/a", "SELECT 1"}}) {
+    auto with_comm = words;
+    with_comm.insert(with_comm.begin() + 1 + (words[0] == std::string("report")),
+                     {"--comm", "sh,rcu_tasks_rude_kthread"});
+    EXPECT_THAT(usage_error(with_comm),
+                HasSubstr("--comm: 'rcu_tasks_rude_kthread' is longer than the 15 bytes the kernel "
+                          "keeps of a task's name; did you mean 'rcu_tasks_rude_'?"))
+        << words[0];
+  }
+  EXPECT_THAT(usage_error({"filter", "set", "comm=rcu_tasks_rude_kthread"}),
+              HasSubstr("15 bytes the kernel keeps"));
+}
+
 TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {
   EXPECT_THAT(usage_error({"stream", "--count", "0"}), HasSubstr("above 0"));
   EXPECT_THAT(usage_error({"stream", "--count", "-5"}), HasSubstr("above 0"));

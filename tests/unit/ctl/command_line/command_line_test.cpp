@@ -228,5 +228,12 @@ TEST(CommandLine, HelpHasItsDescriptionsInOneColumn) {
   EXPECT_EQ(column_of("Only events of tasks in these control groups"), column);
 }
 
+TEST(CommandLine, ListsTakeNamesWithCommasAndOptionsThatAreRepeated) {
+  const auto show = command<ShowCommand>({"show", "/a", "--comm", R"(a\,b,c)", "--comm",
+                                          "kworker/u8:3-events_unbound", "--cgroup", R"(/x\,y)"});
+  EXPECT_EQ(show.selection.comms, (std::vector<std::string>{"a,b", "c", "kworker/u8:3"}));
+  EXPECT_EQ(show.selection.cgroups, std::vector<std::string>{"/x,y"});
+}
+
 }  // namespace
 }  // namespace ktraced

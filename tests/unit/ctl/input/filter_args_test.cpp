@@ -49,6 +49,13 @@ TEST(FilterArgs, ValuesMayHoldEqualSigns) {
   EXPECT_EQ(parsed({"comm=a=b"}), json::parse(R"({"comm":["a=b"]})"));
 }
 
+TEST(FilterArgs, TakeNamesWithCommasAndKernelWorkersAsPsShowsThem) {
+  const json filter = json::parse(R"({"comm":["a,b","c"],"cgroup":["/x,y"]})");
+  EXPECT_EQ(parsed({R"(comm=a\,b,c)", R"(cgroup=/x\,y)"}), filter);
+  EXPECT_THAT(filter_to_args(filter), ElementsAre(R"(comm=a\,b,c)", R"(cgroup=/x\,y)"));
+  EXPECT_EQ(parsed({"comm=kworker/0:1-events"}), json::parse(R"({"comm":["kworker/0:1"]})"));
+}
+
 TEST(FilterArgs, ReportUnknownKeys) {
   EXPECT_THAT(error_of({"pud=1"}), HasSubstr("unknown filter key 'pud'; did you mean 'pid'?"));
   EXPECT_THAT(error_of({"exclude.pud=1"}), HasSubstr("'exclude.pud'"));

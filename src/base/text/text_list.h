@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Lists of names on the command line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ktraced {
+
+// The entries of "a,b", also empty ones. "\," is a comma of an entry; other backslashes are
+// themselves.
+[[nodiscard]] std::vector<std::string> list_entries(std::string_view text);
+// Those of list_entries() that are not empty.
+[[nodiscard]] std::vector<std::string> split_list(std::string_view text);
+// The reverse: "a,b\,c" of the entries "a" and "b,c".
+[[nodiscard]] std::string join_list(const std::vector<std::string>& entries);
+
+}  // namespace ktraced

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/selection/comm_pattern.h"
+
+#include "schema/names.h"
+
+namespace ktraced {
+
+// wq_worker_comm() and format_worker_id() of the kernel: "kworker/CPU:IDH" or "kworker/uPOOL:ID",
+// then the sign and the description. A rescuer is "kworker/R-" and its work queue.
+std::string kernel_comm(std::string_view shown) {
+  if (!shown.starts_with("kworker/")) return std::string(shown);
+  if (const size_t colon = shown.find(':');
+      colon != std::string_view::npos && !shown.starts_with("kworker/R-"))
+    shown = shown.substr(0, shown.find_first_of("+-", colon));
+  return std::string(shown.substr(0, kCommBytes));
+}
+
+Result<std::string> comm_pattern(std::string_view typed) {
+  std::string pattern = kernel_comm(typed);
+  const std::string problem = comm_problem(pattern);
+  if (problem.empty()) return pattern;
+  return fail(ExitCode::usage, "'{}' {}{}", typed, problem,
+              pattern.size() > kCommBytes
+                  ? fmt::format("; did you mean '{}'?", pattern.substr(0, kCommBytes))
+                  : "");
+}
+
+bool comm_matches(std::string_view comm, std::string_view pattern) {
+  if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
+  return comm == pattern;
+}
+
+}  // namespace ktraced

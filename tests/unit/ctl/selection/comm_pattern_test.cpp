@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/selection/comm_pattern.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ktraced {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CommPattern, TakesKernelWorkersAsPsShowsThem) {
+  for (const auto& [shown, comm] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"kworker/u8:3-events_unbound", "kworker/u8:3"},
+           {"kworker/u8:3+events_unbound", "kworker/u8:3"},
+           {"kworker/0:1H-kblockd", "kworker/0:1H"},
+           {"kworker/0:1-mm_percpu-wq+x", "kworker/0:1"},
+           {"kworker/0:0", "kworker/0:0"},
+           {"kworker/u257:1234-ext4-rsv-conversion", "kworker/u257:12"},
+           {"kworker/R-kvfree_rcu_reclaim", "kworker/R-kvfre"},
+           {"kworker/R-xfs-a:b-c", "kworker/R-xfs-a"},
+           {"kworker/dying", "kworker/dying"},
+           {"kworker/u8:*", "kworker/u8:*"},
+           {"kworker/*", "kworker/*"},
+           {"worker:1-2", "worker:1-2"}})
+    EXPECT_EQ(kernel_comm(shown), comm);
+}
+
+TEST(CommPattern, RefusesWhatNoTaskHas) {
+  EXPECT_EQ(comm_pattern("nginx*").value(), "nginx*");
+  EXPECT_EQ(comm_pattern("fifteen_bytes_x").value(), "fifteen_bytes_x");
+  EXPECT_EQ(comm_pattern("fifteen_bytes_x*").value(), "fifteen_bytes_x*");
+  const auto longer = comm_pattern("rcu_tasks_rude_kthread");
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, ExitCode::usage);
+  EXPECT_EQ(longer.error().message,
+            "'rcu_tasks_rude_kthread' is longer than the 15 bytes the kernel keeps of a task's "
+            "name; did you mean 'rcu_tasks_rude_'?");
+  EXPECT_THAT(comm_pattern("rcu_tasks_rude_k*").error().message, HasSubstr("longer than"));
+  EXPECT_THAT(comm_pattern("*").error().message, HasSubstr("matches every task"));
+  EXPECT_THAT(comm_pattern("a*b").error().message, HasSubstr("only at the end"));
+}
+
+TEST(CommPattern, MatchesNamesAndBeginnings) {
+  EXPECT_TRUE(comm_matches("nginx", "nginx"));
+  EXPECT_TRUE(comm_matches("nginx", "ng*"));
+  EXPECT_FALSE(comm_matches("nginx", "ng"));
+  EXPECT_FALSE(comm_matches("nginx", "nginx2*"));
+}
+
+}  // namespace
+}  // namespace ktraced
