@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <ranges>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/files/lines.h"
 
@@ -14,25 +16,32 @@ namespace ktraced {
 
 namespace {
 
-// The first mount whose type, source and options `matches`: the end of its line in
-// /proc/self/mountinfo (proc_pid_mountinfo(5)).
-Result<CgroupMount> find_mount(const std::function<bool(std::string_view end)>& matches,
-                               std::string_view what) {
+// The mounts whose type, source and options `matches`: the end of a line in /proc/self/mountinfo
+// (proc_pid_mountinfo(5)). Fails with ExitCode::os if none was found in what could be read.
+Result<std::vector<CgroupMount>> find_mounts(
+    const std::function<bool(std::string_view end)>& matches) {
   constexpr std::string_view kSeparator = " - ";
-  std::optional<CgroupMount> mount;
+  std::vector<CgroupMount> mounts;
   const auto read = for_each_line_of("/proc/self/mountinfo", [&](std::string_view line) {
     const size_t separator = line.find(kSeparator);
-    if (mount || separator == std::string_view::npos ||
-        !matches(line.substr(separator + kSeparator.size())))
+    if (separator == std::string_view::npos || !matches(line.substr(separator + kSeparator.size())))
       return;
     std::istringstream fields{std::string(line)};
     std::string id, parent, device, root, point;
     fields >> id >> parent >> device >> root >> point;
-    mount = CgroupMount{root, point};
+    mounts.push_back({.root = root, .point = point});
   });
-  if (mount) return *mount;
-  if (!read) return fail(ExitCode::os, "{}", read.error().message);
-  return fail(ExitCode::usage, "no {} file system is mounted", what);
+  if (mounts.empty() && !read) return fail(ExitCode::os, "{}", read.error().message);
+  return mounts;
+}
+
+// The first one of find_mounts().
+Result<CgroupMount> find_mount(const std::function<bool(std::string_view end)>& matches,
+                               std::string_view what) {
+  auto mounts = find_mounts(matches);
+  if (!mounts) return propagate(mounts);
+  if (mounts->empty()) return fail(ExitCode::usage, "no {} file system is mounted", what);
+  return std::move(mounts->front());
 }
 
 }  // namespace
@@ -50,6 +59,17 @@ Result<CgroupMount> memory_cgroup_mount() {
                    [](const auto& option) { return std::string_view(option) == "memory"; });
       },
       "cgroup memory");
+}
+
+std::vector<CgroupMount> likely_cgroup_mounts() {
+  std::vector<CgroupMount> mounts;
+  for (const std::string_view type : {"cgroup2 ", "cgroup "})
+    if (auto found = find_mounts([type](std::string_view end) { return end.starts_with(type); }))
+      mounts.insert(mounts.end(), std::make_move_iterator(found->begin()),
+                    std::make_move_iterator(found->end()));
+  for (const char* point : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"})
+    mounts.push_back({.root = "/", .point = point});
+  return mounts;
 }
 
 std::optional<std::filesystem::path> below_mount(const CgroupMount& mount,

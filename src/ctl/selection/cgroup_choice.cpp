@@ -28,18 +28,12 @@ bool is_container(const Container& container, std::string_view text) {
          (text.size() >= kShortId && container.id.starts_with(text));
 }
 
-// Where the hierarchy is mounted here, and where it is on most machines: a trace may be of another.
-std::vector<CgroupMount> usual_mounts() {
-  std::vector<CgroupMount> mounts = {{"/", "/sys/fs/cgroup/unified"}, {"/", "/sys/fs/cgroup"}};
-  if (auto own = cgroup2_mount()) mounts.push_back(std::move(*own));
-  return mounts;
-}
-
 }  // namespace
 
 CgroupChoice::CgroupChoice(const std::vector<std::string>& texts) : texts_(texts), paths_(texts) {
   if (std::ranges::none_of(texts, [](const auto& text) { return text.starts_with('/'); })) return;
-  const std::vector<CgroupMount> mounts = usual_mounts();
+  // Also those of most machines: a trace may be of another one.
+  const std::vector<CgroupMount> mounts = likely_cgroup_mounts();
   for (const std::string& text : texts)
     for (const CgroupMount& mount : mounts)
       if (const auto below = below_mount(mount, text))

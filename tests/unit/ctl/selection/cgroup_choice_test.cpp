@@ -30,7 +30,8 @@ TEST(CgroupChoice, HasTheGroupOfAPathAndThoseBelow) {
 TEST(CgroupChoice, TakesPathsInTheMountedFileSystem) {
   for (const char* text :
        {"/sys/fs/cgroup/system.slice/a.service", "/sys/fs/cgroup/unified/system.slice/a.service/",
-        "/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/"})
+        "/sys/fs/cgroup/systemd/system.slice", "/sys/fs/cgroup/system.slice",
+        "/sys/fs/cgroup/unified", "/sys/fs/cgroup/"})
     EXPECT_TRUE(chosen(text, "/system.slice/a.service")) << text;
   for (const char* text : {"/sys/fs/cgroup/system.slice/b.service", "sys/fs/cgroup/system.slice",
                            "/sys/fs/cgroups/system.slice", "/sys/fs/cgroup/unified/a.service"})
