@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/packet/word_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text/c_text.h"
+#include "base/text/plain_text.h"
 
 namespace ktraced {
 namespace {
@@ -15,7 +18,45 @@ bool is_plain(char c) {
          std::string_view("@%+=:,./-").contains(c);
 }
 
-void append_quoted(std::string_view word, std::string& out) {
+// The character at the start of `text` (not empty), or a byte that is none.
+std::string_view first_character(std::string_view text) {
+  return text.substr(0, std::max<size_t>(utf8_length(text), 1));
+}
+
+// Would printable() change it, so that it could not be copied from a terminal?
+bool needs_escape(std::string_view character) {
+  return utf8_length(character) == 0 || is_hidden(code_point(character));
+}
+
+bool has_escapes(std::string_view word) {
+  for (; !word.empty(); word.remove_prefix(first_character(word).size()))
+    if (needs_escape(first_character(word))) return true;
+  return false;
+}
+
+// $'…', with octal numbers of all three digits, whatever follows.
+void append_escaped(std::string_view word, std::string& out) {
+  out += "$'";
+  while (!word.empty()) {
+    const std::string_view character = first_character(word);
+    word.remove_prefix(character.size());
+    if (character == "\n")
+      out += "\\n";
+    else if (character == "\t")
+      out += "\\t";
+    else if (character == "'" || character == "\\")
+      out.append("\\").append(character);
+    else if (needs_escape(character))
+      for (const char c : character) out += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    else
+      out += character;
+  }
+  out += '\'';
+}
+
+void append_quoted(std::string word, std::string& out) {
+  std::ranges::replace(word, char{LOCATED_WORD_BLANK}, ' ');
+  if (has_escapes(word)) return append_escaped(word, out);
   if (!word.empty() && std::ranges::all_of(word, is_plain)) {
     out += word;
     return;
@@ -25,7 +66,7 @@ void append_quoted(std::string_view word, std::string& out) {
     if (c == '\'')
       out += "'\\''";
     else
-      out += c == LOCATED_WORD_BLANK ? ' ' : c;
+      out += c;
   }
   out += '\'';
 }
@@ -37,7 +78,7 @@ std::string quoted_words(std::string_view recorded) {
   if (recorded.empty()) return out;
   for (size_t at = 0; at != std::string_view::npos;) {
     const size_t end = recorded.find(' ', at);
-    append_quoted(recorded.substr(at, end - at), out);
+    append_quoted(std::string(recorded.substr(at, end - at)), out);
     if (end != std::string_view::npos) out += ' ';
     at = end == std::string_view::npos ? end : end + 1;
   }

@@ -11,7 +11,8 @@ namespace ktraced {
 
 // The words of a recorded text (LOCATED_WORD_BLANK in bpf/records.h) as a shell reads them: in
 // single quotes if they are empty, or have anything in them that may mean something else to a
-// shell. An empty text has no words.
+// shell; as $'a\nb', which shells with this form of quotes read, if they have characters that
+// printable() changes. An empty text has no words.
 [[nodiscard]] std::string quoted_words(std::string_view recorded);
 
 // The text of a field as it is shown: text_of(), or the quoted words. A recorded text of words that

@@ -90,7 +90,7 @@ TEST_F(TaskTables, HaveTheCommandLinesThatTheDaemonHasRead) {
                             "b\x1b",
                             3 * kTickNs),
                command_line(9, kSecond + 50, "of another process", 7 * kTickNs)})});
-  EXPECT_EQ(argv(), "sh -c 'a b\\x1b'|1000000050;");
+  EXPECT_EQ(argv(), "sh -c $'a b\\033'|1000000050;");
   EXPECT_EQ(query("SELECT argv FROM processes WHERE pid = 9"), ";");
 }
 

@@ -126,7 +126,7 @@ TEST_F(ProcessTest, MarksArgumentsThatAreCutOrUnreadable) {
     std::memcpy(at, &word, sizeof(word));
     return text(record, true);
   };
-  EXPECT_EQ(shown("a  b\n", false), "exec /bin/a b argv \"a '' 'b\\x0a'\"\n");
+  EXPECT_EQ(shown("a  b\n", false), "exec /bin/a b argv \"a '' $'b\\n'\"\n");
   EXPECT_EQ(shown("sh -c a\x1f&&\x1f"
                   "b",
                   false),
