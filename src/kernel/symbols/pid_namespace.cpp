@@ -79,55 +79,46 @@ class NamespaceOf {
   NestedProcess origin_;  // of the client
 };
 
-// Looks for the ids `requested` in the directories of threads of one process, or of all processes.
+// Looks for the processes and threads that have the ids `requested` in a namespace.
 class PidSearch {
  public:
   PidSearch(const NamespaceOf& members, const std::set<uint32_t>& requested)
       : members_(members), requested_(requested) {}
 
+  // Looks in a directory of processes, or in that of the threads of `process`.
+  void look_in(const fs::path& directory, const NestedProcess* process = nullptr) {
+    for_each_proc_process(
+        [&](uint32_t pid) {
+          const auto task = read_nested(directory, pid);
+          if (task && looks_for(*task) && members_.has(process == nullptr ? *task : *process))
+            found_.emplace(members_.inner_id(*task), pid);
+          return !complete();
+        },
+        directory);
+  }
+  void look_at_threads(const fs::path& proc) {
+    for_each_proc_process(
+        [&](uint32_t pid) {
+          const auto process = read_nested(proc, pid);
+          if (process && members_.inner_id(*process) != 0)
+            look_in(proc / std::to_string(pid) / "task", &*process);
+          return !complete();
+        },
+        proc);
+  }
   [[nodiscard]] bool complete() const { return found_.size() == requested_.size(); }
-  [[nodiscard]] bool looks_for(const NestedProcess& process) const {
-    const uint32_t id = members_.inner_id(process);
-    return requested_.contains(id) && !found_.contains(id);
-  }
-  void add(const NestedProcess& process) {
-    found_.emplace(members_.inner_id(process), process.pid);
-  }
   [[nodiscard]] std::map<uint32_t, uint32_t> found() && { return std::move(found_); }
 
  private:
+  [[nodiscard]] bool looks_for(const NestedProcess& task) const {
+    const uint32_t id = members_.inner_id(task);
+    return requested_.contains(id) && !found_.contains(id);
+  }
+
   const NamespaceOf& members_;
   const std::set<uint32_t>& requested_;
   std::map<uint32_t, uint32_t> found_;
 };
-
-void search_processes(const fs::path& proc, const NamespaceOf& members, PidSearch& search) {
-  for_each_proc_process(
-      [&](uint32_t pid) {
-        const auto process = read_nested(proc, pid);
-        if (process && search.looks_for(*process) && members.has(*process)) search.add(*process);
-        return !search.complete();
-      },
-      proc);
-}
-
-void search_threads(const fs::path& proc, const NamespaceOf& members, PidSearch& search) {
-  for_each_proc_process(
-      [&](uint32_t pid) {
-        const auto process = read_nested(proc, pid);
-        if (!process || members.inner_id(*process) == 0) return true;
-        const fs::path task = proc / std::to_string(pid) / "task";
-        for_each_proc_process(
-            [&](uint32_t tid) {
-              const auto thread = read_nested(task, tid);
-              if (thread && search.looks_for(*thread) && members.has(*process)) search.add(*thread);
-              return !search.complete();
-            },
-            task);
-        return !search.complete();
-      },
-      proc);
-}
 
 }  // namespace
 
@@ -159,8 +150,8 @@ Result<std::map<uint32_t, uint32_t>> kernel_pids(uint32_t client, const std::set
   }
   const NamespaceOf members(proc, std::move(*process));
   PidSearch search(members, ids);
-  search_processes(proc, members, search);
-  if (!search.complete()) search_threads(proc, members, search);
+  search.look_in(proc);
+  if (!search.complete()) search.look_at_threads(proc);
   found = std::move(search).found();
   for (const uint32_t id : ids)
     if (!found.contains(id))
