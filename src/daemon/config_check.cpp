@@ -5,9 +5,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "base/files/lines.h"
 #include "base/files/read_file.h"
 #include "daemon/capture/ring_budget.h"
 #include "daemon/capture/tracer.h"
@@ -175,17 +175,8 @@ std::optional<std::string> memory_problem(const Config& config, size_t cpus, uin
 }
 
 uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {
-  for (size_t begin = 0; begin < meminfo.size();) {
-    const size_t end = std::min(meminfo.find('\n', begin), meminfo.size());
-    std::string_view line = meminfo.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.starts_with(key) || !line.substr(key.size()).starts_with(':')) continue;
-    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));
-    uint64_t kib = 0;
-    std::from_chars(line.data(), line.data() + line.size(), kib);
-    return kib << 10;
-  }
-  return 0;
+  const auto kib = numbers_behind<uint64_t>(fmt::format("{}:", key), meminfo);
+  return kib.empty() ? 0 : kib.front() << 10;
 }
 
 ConfigFindings check_config(const Config& config, const Schema& schema) {

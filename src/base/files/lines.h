@@ -2,9 +2,12 @@
 // Text line by line.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -17,6 +20,24 @@ void for_each_line(std::string_view text, Visit&& visit) {
     const size_t end = text.find('\n');
     visit(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+// The numbers in a line, behind `label`, as "\nUid:", and up to anything else; empty if the text
+// has no such label.
+template <class Number>
+[[nodiscard]] std::vector<Number> numbers_behind(std::string_view label, std::string_view text) {
+  std::vector<Number> numbers;
+  const size_t at = text.find(label);
+  if (at == std::string_view::npos) return numbers;
+  text.remove_prefix(at + label.size());
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    Number number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) return numbers;
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
   }
 }
 

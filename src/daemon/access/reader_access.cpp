@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <optional>
 
+#include "base/files/lines.h"
 #include "base/files/own_directory.h"
 #include "base/files/read_file.h"
 
@@ -22,11 +22,8 @@ constexpr mode_t kForOthers = S_IRWXG | S_IRWXO;
 constexpr mode_t kGroupReads = S_IRGRP | S_IXGRP;
 
 std::optional<int> setting(const std::filesystem::path& file) {
-  const auto text = read_file(file, kSettingBytes);
-  int value = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc{})
-    return std::nullopt;
-  return value;
+  const auto numbers = numbers_behind<int>("", read_file(file, kSettingBytes).value_or(""));
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
 mode_t initial_umask() {

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
+#include "base/files/lines.h"
 #include "base/files/read_file.h"
 #include "daemon/metrics/metrics_reading.h"
 
@@ -21,11 +21,8 @@ double seconds(const timeval& time) {
 // The second number of /proc/self/statm, in pages.
 uint64_t resident_bytes() {
   const auto statm = read_file("/proc/self/statm", kStatmBytes);
-  if (!statm) return 0;
-  const size_t begin = statm->find(' ') + 1;
-  uint64_t pages = 0;
-  std::from_chars(statm->data() + begin, statm->data() + statm->size(), pages);
-  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto pages = numbers_behind<uint64_t>("", statm.value_or(""));
+  return pages.size() < 2 ? 0 : pages[1] * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // Including the one that reads the directory.

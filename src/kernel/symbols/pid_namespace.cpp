@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/lines.h"
 #include "base/files/namespaces.h"
 #include "base/files/read_file.h"
 #include "kernel/symbols/proc_commands.h"
@@ -30,9 +31,9 @@ struct NestedProcess {
 std::optional<NestedProcess> read_nested(const fs::path& directory, uint32_t pid) {
   const auto status = read_file(directory / std::to_string(pid) / "status", kProcBytesMax);
   if (!status) return std::nullopt;
-  NestedProcess process{.pid = pid, .inner = numbers_behind("\nNSpid:", *status)};
+  NestedProcess process{.pid = pid, .inner = numbers_behind<uint32_t>("\nNSpid:", *status)};
   if (process.inner.empty()) process.inner = {pid};  // a kernel without pid namespaces
-  if (const auto parent = numbers_behind("\nPPid:", *status); !parent.empty())
+  if (const auto parent = numbers_behind<uint32_t>("\nPPid:", *status); !parent.empty())
     process.parent = parent.front();
   return process;
 }

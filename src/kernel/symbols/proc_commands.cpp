@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/files/lines.h"
 #include "base/files/read_file.h"
 #include "bpf/records.h"
 #include "kernel/symbols/proc_threads.h"
@@ -41,8 +41,8 @@ struct ProcStatus {
 ProcStatus status_of(int process) {
   const auto status = read_file_at(process, "status", kProcBytesMax);
   if (!status) return {};
-  const std::vector<uint32_t> uids = numbers_behind("\nUid:", *status);
-  const std::vector<uint32_t> parents = numbers_behind("\nPPid:", *status);
+  const auto uids = numbers_behind<uint32_t>("\nUid:", *status);
+  const auto parents = numbers_behind<uint32_t>("\nPPid:", *status);
   ProcStatus result{.only_user = std::nullopt, .parent = parents.empty() ? 0 : parents.front()};
   if (uids.size() == 4 && std::ranges::count(uids, uids.front()) == std::ssize(uids))
     result.only_user = uids.front();

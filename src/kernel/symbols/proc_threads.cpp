@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "base/files/directory.h"
+#include "base/files/lines.h"
 #include "base/files/read_file.h"
 
 namespace ktraced {
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 // The first number behind a label in the text of a status file; 0 if it is not there.
 uint32_t first_number_behind(std::string_view label, std::string_view status) {
-  const std::vector<uint32_t> numbers = numbers_behind(label, status);
+  const auto numbers = numbers_behind<uint32_t>(label, status);
   return numbers.empty() ? 0 : numbers.front();
 }
 
@@ -77,22 +77,6 @@ std::optional<ProcProcess> process_with_thread(uint32_t id) {
   const auto start = start_in_stat(stat.value_or(""));
   if (!start) return std::nullopt;
   return ProcProcess{.tgid = tgid, .start_time = *start};
-}
-
-std::vector<uint32_t> numbers_behind(std::string_view label, std::string_view status) {
-  std::vector<uint32_t> numbers;
-  const size_t at = status.find(label);
-  if (at == std::string_view::npos) return numbers;
-  std::string_view line = status.substr(at + label.size());
-  line = line.substr(0, line.find('\n'));
-  while (true) {
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    uint32_t number = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc()) return numbers;
-    numbers.push_back(number);
-    line.remove_prefix(static_cast<size_t>(end - line.data()));
-  }
 }
 
 std::string_view comm_of_proc(std::string_view text) {

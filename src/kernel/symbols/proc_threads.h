@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/error.h"
 #include "bpf/shared_state.h"
@@ -30,10 +29,6 @@ inline constexpr size_t kProcBytesMax = 65536;
 // Start time of a thread or process in nanoseconds since boot, rounded down to a tick: field 22 in
 // the text of its "stat" file.
 [[nodiscard]] std::optional<uint64_t> start_in_stat(const std::string& line);
-
-// The numbers in a line of the text of a "status" file, behind a label as "\nUid:"; empty if there
-// is no such line.
-[[nodiscard]] std::vector<uint32_t> numbers_behind(std::string_view label, std::string_view status);
 
 struct ProcProcess {
   uint32_t tgid = 0;

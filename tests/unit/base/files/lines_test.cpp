@@ -20,6 +20,18 @@ TEST(Lines, EndAtNewlinesOrTheEndOfTheText) {
   for_each_line("", [](std::string_view) { ADD_FAILURE() << "an empty text has no line"; });
 }
 
+TEST(Lines, HaveNumbersBehindALabel) {
+  const std::string status = "Name:\tNSpid: 1\nNgid:\t0\nNSpid:\t812\t7\t1\nNSpgid:\t9\n";
+  EXPECT_EQ(numbers_behind<uint32_t>("\nNSpid:", status), (std::vector<uint32_t>{812, 7, 1}));
+  EXPECT_EQ(numbers_behind<uint32_t>("\nNgid:", status), std::vector<uint32_t>{0});
+  EXPECT_EQ(numbers_behind<uint32_t>("\nUid:", "\nUid:\t0\t4294967295 5"),
+            (std::vector<uint32_t>{0, 4294967295, 5}));
+  EXPECT_TRUE(numbers_behind<uint32_t>("\nUid:", status).empty());
+  EXPECT_TRUE(numbers_behind<uint32_t>("\nName:", status).empty());
+  EXPECT_TRUE(numbers_behind<uint32_t>("\nUid:", "x\nUid:").empty());
+  EXPECT_EQ(numbers_behind<int64_t>("", "-1 x 2"), std::vector<int64_t>{-1});
+}
+
 TEST(Lines, AreCompleteAcrossReads) {
   const std::string path =
       std::filesystem::temp_directory_path() / ("ktraced-lines-" + std::to_string(::getpid()));

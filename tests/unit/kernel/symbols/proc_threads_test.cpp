@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <string>
-#include <vector>
-
 #include "unit/support/no_descriptors.h"
 
 namespace ktraced {
@@ -20,17 +17,6 @@ TEST(CommOfProc, EqualsTheNameInTracepoints) {
   EXPECT_EQ(comm_of_proc("kworker/R-kblockd\n"), "kworker/R-kblockd");
   EXPECT_EQ(comm_of_proc("my-own+name\n"), "my-own+name");
   EXPECT_EQ(comm_of_proc(""), "");
-}
-
-TEST(NumbersOfAStatusFile, AreThoseOfTheLineWithTheLabel) {
-  const std::string status = "Name:\tNSpid: 1\nNgid:\t0\nNSpid:\t812\t7\t1\nNSpgid:\t9\n";
-  EXPECT_EQ(numbers_behind("\nNSpid:", status), (std::vector<uint32_t>{812, 7, 1}));
-  EXPECT_EQ(numbers_behind("\nNgid:", status), std::vector<uint32_t>{0});
-  EXPECT_EQ(numbers_behind("\nUid:", "\nUid:\t0\t4294967295 5"),
-            (std::vector<uint32_t>{0, 4294967295, 5}));
-  EXPECT_TRUE(numbers_behind("\nUid:", status).empty());
-  EXPECT_TRUE(numbers_behind("\nName:", status).empty());
-  EXPECT_TRUE(numbers_behind("\nUid:", "x\nUid:").empty());
 }
 
 TEST(ProcThreads, HaveTheParentsOfTheirProcesses) {
