@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Clients and daemons in a pid namespace, in which processes have other ids.
+// Clients and daemons in a pid namespace, in which processes have other ids, and in a time
+// namespace, in which the time since boot is another.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
+#include "base/clock.h"
 #include "harness/client/daemon.h"
 #include "harness/client/show.h"
 #include "harness/traces/numbers.h"
@@ -21,15 +24,6 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Ne;
 
-// The command in a pid namespace of its own, with its own /proc. In a plain chroot, / is no mount,
-// so its propagation stays.
-Command in_pid_namespace(const Command& command) {
-  Command words = {"unshare",      "--pid",         "--fork",    "--kill-child",
-                   "--mount-proc", "--propagation", "unchanged", "--"};
-  words.insert(words.end(), command.begin(), command.end());
-  return words;
-}
-
 std::vector<json> json_lines(const std::filesystem::path& file) {
   std::vector<json> lines;
   std::ifstream stream(file);
@@ -37,12 +31,39 @@ std::vector<json> json_lines(const std::filesystem::path& file) {
   return lines;
 }
 
-class PidNamespace : public testing::Test {
+// Skipped if the kernel has no namespaces of the kind, as "pid".
+class Namespace : public testing::Test {
  protected:
+  Namespace(std::string kind, Command options)
+      : kind_(std::move(kind)), options_(std::move(options)) {}
+
   void SetUp() override {
-    if (!std::filesystem::exists("/proc/self/ns/pid"))
-      GTEST_SKIP() << "this kernel has no pid namespaces";
+    if (!std::filesystem::exists("/proc/self/ns/" + kind_))
+      GTEST_SKIP() << "this kernel has no " << kind_ << " namespaces";
   }
+  // The command in a namespace of its own, made with these options of unshare(1).
+  [[nodiscard]] Command inside(const Command& command) const {
+    Command words = {"unshare", "--" + kind_, "--fork", "--kill-child"};
+    words.insert(words.end(), options_.begin(), options_.end());
+    words.insert(words.end(), command.begin(), command.end());
+    return words;
+  }
+
+ private:
+  std::string kind_;
+  Command options_;
+};
+
+// With its own /proc. In a plain chroot, / is no mount, so its propagation stays.
+class PidNamespace : public Namespace {
+ protected:
+  PidNamespace() : Namespace("pid", {"--mount-proc", "--propagation", "unchanged"}) {}
+};
+
+// Booted a million seconds earlier.
+class TimeNamespace : public Namespace {
+ protected:
+  TimeNamespace() : Namespace("time", {"--boottime", "1000000"}) {}
 };
 
 // The filter of the recorder has an id of the host. The recording takes it over, and it must not
@@ -51,8 +72,8 @@ TEST_F(PidNamespace, RecordingInItHasExactlyTheEventsOfItsCommand) {
   Daemon daemon(json{{"events", numbered_calls()}});
   daemon.set_filter({{"exclude", {{"pid", {::getpid()}}}}});
   const std::string path = daemon.directory() / "recording";
-  const Finished recorded = run(in_pid_namespace(
-      daemon.ctl_command({"record", "-o", path, "--", kTruthProgram, "numbered", "100"})));
+  const Finished recorded = run(
+      inside(daemon.ctl_command({"record", "-o", path, "--", kTruthProgram, "numbered", "100"})));
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
   const Shown shown = show({path});
   const auto calls = std::ranges::count_if(shown.lines, [](const json& line) {
@@ -74,7 +95,7 @@ TEST_P(PidNamespaceStream, SelectsTheProcessWithThatIdInIt) {
   const Command client =
       daemon.ctl_command({"stream", "--event", "sys_enter", "--count", "5", "--format", "json"});
   command.insert(command.end(), client.begin(), client.end());
-  const Finished finished = run(in_pid_namespace(command));
+  const Finished finished = run(inside(command));
   EXPECT_EQ(finished.exit_code, 0);
 
   std::vector<int64_t> pids;
@@ -92,8 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Options, PidNamespaceStream, testing::Values("--pid", "
 
 TEST_F(PidNamespace, FilterOfTheRecorderIsSetByIdsOfItsClient) {
   Daemon daemon;
-  const Finished set =
-      run(in_pid_namespace(daemon.ctl_command({"filter", "set", "pid=1", "exclude.pid=1"})));
+  const Finished set = run(inside(daemon.ctl_command({"filter", "set", "pid=1", "exclude.pid=1"})));
   ASSERT_EQ(set.exit_code, 0) << set.err;
   const json filter = daemon.call("filter.show")["filter"];
   ASSERT_EQ(filter["pid"].size(), 1U);
@@ -104,8 +124,8 @@ TEST_F(PidNamespace, FilterOfTheRecorderIsSetByIdsOfItsClient) {
 TEST_F(PidNamespace, UnknownIdsInItAreRefused) {
   Daemon daemon;
   for (const char* option : {"--pid", "--tid", "--follow"}) {
-    const Finished refused = run(in_pid_namespace(
-        daemon.ctl_command({"stream", "--event", "sched_switch", option, "4000000"})));
+    const Finished refused =
+        run(inside(daemon.ctl_command({"stream", "--event", "sched_switch", option, "4000000"})));
     EXPECT_EQ(refused.exit_code, 64) << option;
     EXPECT_THAT(refused.err, HasSubstr("no process 4000000 in the pid namespace of its client"));
   }
@@ -114,7 +134,7 @@ TEST_F(PidNamespace, UnknownIdsInItAreRefused) {
 // The idle tasks have it everywhere.
 TEST_F(PidNamespace, IdZeroIsTheSameInIt) {
   Daemon daemon;
-  const Finished streamed = run(in_pid_namespace(daemon.ctl_command(
+  const Finished streamed = run(inside(daemon.ctl_command(
       {"stream", "--event", "sched_switch", "--tid", "0", "--duration", "10ms"})));
   EXPECT_EQ(streamed.exit_code, 0) << streamed.err;
 }
@@ -137,7 +157,7 @@ for method in "filter.set", "stream.subscribe":
 print(error_of("filter.set", {"filter": {"pid": [], "uid": [0]}}))
 print(error_of("filter.set", {"filter": {"pid": [4000000]}, "kernel_pids": True}))
 )";
-  const Finished client = run(in_pid_namespace({"python3", "-c", kClient, daemon.socket()}));
+  const Finished client = run(inside({"python3", "-c", kClient, daemon.socket()}));
   ASSERT_EQ(client.exit_code, 0) << client.err;
   std::vector<std::string> errors;
   std::istringstream lines(client.out);
@@ -161,10 +181,25 @@ TEST_F(PidNamespace, DaemonInItRefusesAFilterOfIds) {
   Daemon daemon;
   EXPECT_EQ(daemon.stop().exit_code, 0);
   daemon.write_config({{"filter", {{"pid", {1}}}}});
-  const Finished refused =
-      run(in_pid_namespace({kDaemonProgram, "--config", daemon.config_file()}));
+  const Finished refused = run(inside({kDaemonProgram, "--config", daemon.config_file()}));
   EXPECT_EQ(refused.exit_code, 69) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("run it in that of the host"));
+}
+
+TEST_F(TimeNamespace, DaemonInItDoesNotStart) {
+  Daemon daemon;
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  const Finished refused = run(inside({kDaemonProgram, "--config", daemon.config_file()}));
+  EXPECT_EQ(refused.exit_code, 69) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("run it in the time namespace of the host"));
+}
+
+TEST_F(TimeNamespace, ClientInItComparesTimesWithThoseOfEvents) {
+  Daemon daemon;
+  const std::string until = fmt::format("{}.0", boottime_ns() / 1'000'000'000 + 100'000);
+  const Finished streamed = run(inside(
+      daemon.ctl_command({"stream", "--event", "sched_switch", "--count", "1", "--until", until})));
+  EXPECT_EQ(streamed.exit_code, 0) << streamed.err;
 }
 
 }  // namespace
