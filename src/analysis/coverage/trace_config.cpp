@@ -4,47 +4,34 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_access.h"
+
 namespace ktraced {
 namespace {
 
 using nlohmann::json;
 using Match = std::optional<bool>;
 
-const json& member_of(const json& object, const char* key) {
-  static const json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-std::set<uint32_t> numbers_of(const json& list) {
+std::set<uint32_t> numbers_at(const json& object, std::string_view key) {
   std::set<uint32_t> numbers;
-  if (list.is_array())
-    for (const json& value : list)
-      if (value.is_number_integer()) numbers.insert(value.get<uint32_t>());
+  for (const json& value : list_at(object, key))
+    if (value.is_number_integer()) numbers.insert(value.get<uint32_t>());
   return numbers;
 }
 
-std::vector<std::string> texts_of(const json& list) {
-  std::vector<std::string> texts;
-  if (list.is_array())
-    for (const json& value : list)
-      if (value.is_string()) texts.push_back(value.get<std::string>());
-  return texts;
-}
-
-std::set<std::string> set_of(const json& list) {
-  const std::vector<std::string> texts = texts_of(list);
+std::set<std::string> set_at(const json& object, std::string_view key) {
+  const std::vector<std::string> texts = texts_at(object, key);
   return {texts.begin(), texts.end()};
 }
 
 // A manifest lists the enabled events; the status of a daemon has an object with all events.
-std::optional<std::set<std::string>> enabled_of(const json& events) {
-  if (events.is_array()) return set_of(events);
+std::optional<std::set<std::string>> enabled_in(const json& config) {
+  const json& events = member(config, "events");
+  if (events.is_array()) return set_at(config, "events");
   if (!events.is_object()) return std::nullopt;
   std::set<std::string> enabled;
   for (const auto& [name, event] : events.items())
-    if (member_of(event, "enabled") == json(true)) enabled.insert(name);
+    if (member(event, "enabled") == json(true)) enabled.insert(name);
   return enabled;
 }
 
@@ -61,11 +48,11 @@ constexpr std::string_view kIdleComm = "swapper/";
 }  // namespace
 
 TaskFilter::Side TaskFilter::Side::of(const json& side) {
-  return {.pids = numbers_of(member_of(side, "pid")),
-          .uids = numbers_of(member_of(side, "uid")),
-          .follow = numbers_of(member_of(side, "follow")),
-          .comms = texts_of(member_of(side, "comm")),
-          .cgroups = texts_of(member_of(side, "cgroup"))};
+  return {.pids = numbers_at(side, "pid"),
+          .uids = numbers_at(side, "uid"),
+          .follow = numbers_at(side, "follow"),
+          .comms = texts_at(side, "comm"),
+          .cgroups = texts_at(side, "cgroup")};
 }
 
 bool TaskFilter::Side::any() const {
@@ -96,7 +83,7 @@ std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task,
 TaskFilter TaskFilter::of(const json& filter) {
   TaskFilter made;
   made.include_ = Side::of(filter);
-  made.exclude_ = Side::of(member_of(filter, "exclude"));
+  made.exclude_ = Side::of(member(filter, "exclude"));
   return made;
 }
 
@@ -119,14 +106,13 @@ std::optional<bool> TaskFilter::matches(const std::vector<std::optional<bool>>& 
 }
 
 TraceConfig TraceConfig::of(const json& config) {
-  const json& filter = member_of(config, "filter");
-  TraceConfig parsed{.running = member_of(config, "state") != json("paused"),
-                     .events = enabled_of(member_of(config, "events")),
-                     .syscalls = set_of(member_of(config, "syscalls_only")),
+  const json& filter = member(config, "filter");
+  TraceConfig parsed{.running = member(config, "state") != json("paused"),
+                     .events = enabled_in(config),
+                     .syscalls = set_at(config, "syscalls_only"),
                      .filter = TaskFilter::of(filter)};
   // Old and new filters use different names.
-  for (const char* key : {"syscall", "syscalls_only"})
-    parsed.syscalls.merge(set_of(member_of(filter, key)));
+  for (const char* key : {"syscall", "syscalls_only"}) parsed.syscalls.merge(set_at(filter, key));
   return parsed;
 }
 

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/namespaces.h"
+#include "base/text/json_access.h"
 #include "base/text/text_list.h"
 #include "ctl/input/filter_args.h"
-#include "ctl/input/json_access.h"
 #include "ctl/live/open_session.h"
 #include "ctl/live/overhead.h"
 #include "ctl/terminal/json_text.h"

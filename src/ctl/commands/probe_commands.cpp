@@ -9,7 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/progress.h"
 #include "ctl/terminal/table.h"

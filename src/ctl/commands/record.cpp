@@ -16,9 +16,9 @@
 #include <optional>
 
 #include "base/print_stderr.h"
+#include "base/text/json_access.h"
 #include "ctl/commands/child_command.h"
 #include "ctl/commands/command_records.h"
-#include "ctl/input/json_access.h"
 #include "ctl/live/open_session.h"
 #include "ctl/live/recorder.h"
 #include "ctl/live/session_counts.h"

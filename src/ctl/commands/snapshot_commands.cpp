@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"

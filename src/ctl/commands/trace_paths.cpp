@@ -5,8 +5,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/text/json_access.h"
 #include "base/text/suggest.h"
-#include "ctl/input/json_access.h"
 #include "ctl/live/rpc_client.h"
 #include "trace/directory/trace_directory.h"
 

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <map>
 
+#include "base/text/json_access.h"
 #include "ctl/csv/report_csv.h"
 #include "ctl/input/filter_args.h"
-#include "ctl/input/json_access.h"
 #include "ctl/printing/output_format.h"
 #include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"

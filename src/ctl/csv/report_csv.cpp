@@ -7,8 +7,8 @@
 #include <map>
 #include <ranges>
 
+#include "base/text/json_access.h"
 #include "base/text/json_dump.h"
-#include "ctl/input/json_access.h"
 #include "ctl/input/report_text.h"
 #include "decoders/text/safe_text.h"
 

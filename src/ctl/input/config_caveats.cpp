@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/input/report_text.h"
 
 namespace ktraced {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/json_access.h"
 #include "base/text/suggest.h"
 #include "base/text/text_list.h"
 #include "base/user_id.h"
@@ -86,10 +87,10 @@ Result<> add_argument(std::string_view arg, json& filter) {
 
 void add_side(const json& side, std::string_view prefix, std::vector<std::string>& args) {
   for (const Key& key : kKeys) {
-    auto values = side.find(key.name);
-    if (values == side.end() || !values->is_array() || values->empty()) continue;
+    const json& values = list_at(side, key.name);
+    if (values.empty()) continue;
     std::vector<std::string> texts;
-    for (const json& value : *values)
+    for (const json& value : values)
       texts.push_back(value.is_string() ? value.get<std::string>() : value.dump());
     args.push_back(fmt::format("{}{}={}", prefix, key.name, join_list(texts)));
   }
@@ -130,10 +131,8 @@ Result<json> filter_from_args(std::span<const std::string> args) {
 
 std::vector<std::string> filter_to_args(const json& filter) {
   std::vector<std::string> args;
-  if (!filter.is_object()) return args;
   add_side(filter, "", args);
-  if (auto exclude = filter.find("exclude"); exclude != filter.end() && exclude->is_object())
-    add_side(*exclude, kExclude, args);
+  add_side(member(filter, "exclude"), kExclude, args);
   return args;
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text/json_access.h"
 #include "base/text/time_point.h"
-#include "ctl/input/json_access.h"
 #include "ctl/input/report_input.h"
 
 namespace ktraced {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/input/report_text.h"
 #include "ctl/selection/time_selection.h"
 

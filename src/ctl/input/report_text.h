@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/terminal/table.h"
 #include "decoders/text/safe_text.h"
 

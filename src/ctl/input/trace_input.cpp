@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <map>
 
+#include "base/text/json_access.h"
 #include "ctl/input/config_caveats.h"
-#include "ctl/input/json_access.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/input/traced_events.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/coverage/trace_config.h"
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 
 namespace ktraced {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/files/namespaces.h"
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 
 namespace ktraced {
 namespace {

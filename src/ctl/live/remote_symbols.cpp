@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text/json_access.h"
+
 namespace ktraced {
 
 using nlohmann::json;
@@ -35,13 +37,9 @@ void RemoteSymbols::fetch_some(std::vector<uint64_t> addresses) {
     call_ = nullptr;
     return;
   }
-  auto found = answer->find("symbols");
-  if (found == answer->end() || !found->is_object()) return;
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    auto symbol = found->find(texts[i].get_ref<const std::string&>());
-    if (symbol != found->end() && symbol->is_string())
-      symbols_[addresses[i]] = symbol->get<std::string>();
-  }
+  const json& found = member(*answer, "symbols");
+  for (size_t i = 0; i < addresses.size(); ++i)
+    symbols_[addresses[i]] = text_at(found, texts[i].get_ref<const std::string&>());
 }
 
 std::string_view RemoteSymbols::resolve(uint64_t address) {

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text/json_access.h"
 #include "base/text/json_dump.h"
-#include "ctl/input/json_access.h"
 #include "ctl/terminal/json_text.h"
 #include "trace/directory/bounded_json.h"
 #include "trace/packet/protocol_version.h"
@@ -59,15 +59,10 @@ void set_timeout(int socket, int option, std::chrono::seconds timeout) {
 std::unexpected<Error> error_of(const json& answer) {
   const json& error = answer["error"];
   Error result{ExitCode::software, "ktraced answered with an error without a message"};
-  if (!error.is_object()) return std::unexpected(result);
-  if (auto message = error.find("message"); message != error.end() && message->is_string())
-    result.message = message->get<std::string>();
-  if (auto data = error.find("data"); data != error.end() && data->is_object()) {
-    auto code = data->find("exit_code");
-    if (code != data->end() && code->is_number_integer() && code->get<int64_t>() > 0 &&
-        code->get<int64_t>() < 256)
-      result.code = static_cast<ExitCode>(code->get<int>());
-  }
+  if (const json& message = member(error, "message"); message.is_string())
+    result.message = message.get<std::string>();
+  const uint64_t code = number_at(member(error, "data"), "exit_code");
+  if (code > 0 && code < 256) result.code = static_cast<ExitCode>(code);
   return std::unexpected(result);
 }
 

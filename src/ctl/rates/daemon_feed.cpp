@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/live/overhead.h"
 
 namespace ktraced {

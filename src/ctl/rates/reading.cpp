@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 
 namespace ktraced {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "analysis/reports/histogram.h"
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/terminal/bars.h"
 #include "ctl/terminal/table.h"
 

@@ -7,7 +7,7 @@
 
 #include "analysis/coverage/comm.h"
 #include "analysis/coverage/trace_config.h"
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 
 namespace ktraced {
 

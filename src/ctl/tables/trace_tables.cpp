@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/coverage/trace_config.h"
+#include "base/text/json_access.h"
 #include "base/text/json_dump.h"
-#include "ctl/input/json_access.h"
 #include "ctl/tables/event_tables.h"
 #include "ctl/tables/stored_rows.h"
 #include "schema/schema.h"

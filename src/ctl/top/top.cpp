@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/live/open_session.h"
 #include "ctl/rates/activity_feed.h"
 #include "ctl/rates/daemon_feed.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 
 namespace ktraced {
 namespace {

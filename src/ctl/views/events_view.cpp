@@ -5,8 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_access.h"
 #include "base/text/name_list.h"
-#include "ctl/input/json_access.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/views.h"
 

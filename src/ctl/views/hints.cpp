@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/print_stderr.h"
+#include "base/text/json_access.h"
 #include "base/text/plain_text.h"
 #include "ctl/input/filter_args.h"
-#include "ctl/input/json_access.h"
 
 namespace ktraced {
 

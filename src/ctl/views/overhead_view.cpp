@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <nlohmann/json.hpp>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/views.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_access.h"
 #include "ctl/input/filter_args.h"
-#include "ctl/input/json_access.h"
 #include "ctl/views/count_tables.h"
 
 namespace ktraced {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "ctl/input/json_access.h"
+#include "base/text/json_access.h"
 #include "ctl/terminal/table.h"
 #include "decoders/text/safe_text.h"
 

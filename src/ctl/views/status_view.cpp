@@ -5,8 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/text/json_access.h"
 #include "ctl/input/filter_args.h"
-#include "ctl/input/json_access.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/count_tables.h"
 #include "ctl/views/session_view.h"

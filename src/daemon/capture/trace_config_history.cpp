@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text/json_access.h"
 #include "base/text/json_dump.h"
 #include "kernel/pins/pinned_memory.h"
 
@@ -21,11 +22,8 @@ using nlohmann::json;
 constexpr size_t kMaxNames = 20;  // in one line of the log
 
 std::set<std::string> names_at(const json& config, const char* key) {
-  std::set<std::string> names;
-  if (const auto list = config.find(key); list != config.end() && list->is_array())
-    for (const json& name : *list)
-      if (name.is_string()) names.insert(name.get<std::string>());
-  return names;
+  const std::vector<std::string> names = texts_at(config, key);
+  return {names.begin(), names.end()};
 }
 
 std::string name_list(const std::vector<std::string>& names) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/text/json_access.h"
 #include "daemon/control/trace_json.h"
 #include "daemon/sessions/session_rules.h"
 #include "kernel/probes/probe_grammar.h"
@@ -166,11 +167,8 @@ Result<FinishCommand> remove_probes(const TracerParts& tracer, const json& param
 
 // Does a filter, as a client has written it, select or exclude processes by their ids?
 bool names_processes(const json& filter) {
-  if (!filter.is_object()) return false;
-  for (const char* key : {"pid", "follow"})
-    if (const auto ids = filter.find(key); ids != filter.end() && !ids->empty()) return true;
-  const auto exclude = filter.find("exclude");
-  return exclude != filter.end() && names_processes(*exclude);
+  return !member(filter, "pid").empty() || !member(filter, "follow").empty() ||
+         (filter.is_object() && names_processes(member(filter, "exclude")));
 }
 
 }  // namespace

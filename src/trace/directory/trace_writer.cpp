@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/text/json_access.h"
 #include "base/text/json_dump.h"
 #include "trace/directory/name_files.h"
 #include "trace/directory/trace_directory.h"
@@ -24,22 +25,14 @@ constexpr const char* kPackets = "ctf";
 
 std::string cpu_name(uint32_t cpu) { return fmt::format("cpu{}", cpu); }
 
-// Adds the events that a trace config has enabled.
-void add_enabled(const json& config, std::set<std::string>& names) {
-  const auto events = config.find("events");
-  if (events == config.end() || !events->is_array()) return;
-  for (const json& event : *events)
-    if (event.is_string()) names.insert(event.get<std::string>());
-}
-
 // The events that were enabled at any time of the trace.
 std::set<std::string> enabled_in(const json& config) {
   std::set<std::string> names;
-  add_enabled(config, names);
-  const auto changes = config.find("changes");
-  if (changes == config.end() || !changes->is_array()) return names;
-  for (const json& change : *changes)
-    if (const auto later = change.find("config"); later != change.end()) add_enabled(*later, names);
+  const auto add = [&names](const json& enabled) {
+    for (std::string& event : texts_at(enabled, "events")) names.insert(std::move(event));
+  };
+  add(config);
+  for (const json& change : list_at(config, "changes")) add(member(change, "config"));
   return names;
 }
 
