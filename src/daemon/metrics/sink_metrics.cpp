@@ -88,7 +88,7 @@ void add_subscriber_metrics(Exposition& out, const MetricsReading& reading) {
               "Events that subscribers did not get because they read too slowly.")
       .sample(reading.subscriber_totals.lost_events);
   out.counter("ktraced_subscribers_closed_total",
-              "Subscribers closed because they left 16 MiB of metadata unread.")
+              "Subscribers closed because they left 16 MiB of metadata other than names unread.")
       .sample(reading.subscriber_totals.closed);
 }
 
