@@ -7,13 +7,12 @@
 #include <cstring>
 
 #include "base/text/error_lines.h"
-#include "daemon/config/config_place.h"
+#include "daemon/config/config_files.h"
 #include "daemon/config_check.h"
 #include "daemon/control/methods.h"
 #include "daemon/log/audit.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "daemon/service/notifications.h"
-#include "daemon/service/watchdog.h"
 
 namespace ktraced {
 namespace {

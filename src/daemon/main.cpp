@@ -17,7 +17,7 @@
 #include "base/text/option_messages.h"
 #include "base/text/plain_text.h"
 #include "daemon/cleanup.h"
-#include "daemon/config/config_place.h"
+#include "daemon/config/config_files.h"
 #include "daemon/config_check.h"
 #include "daemon/daemon.h"
 #include "daemon/log/log_writer.h"

@@ -19,7 +19,6 @@
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"
 #include "ctl/terminal/terminal.h"
-#include "ctl/views/session_view.h"
 #include "ctl/views/views.h"
 
 namespace ktraced {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/record.h"
+#include "ctl/commands/commands.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/snapshot_commands.h"
+#include "ctl/commands/commands.h"
 
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "ctl/input/trace_texts.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"
-#include "ctl/views/snapshot_list_view.h"
+#include "ctl/views/views.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/top/frame_json.h"
+#include "ctl/top/layout.h"
 
 #include <algorithm>
 #include <cctype>

@@ -9,7 +9,6 @@
 
 #include "base/text/plain_text.h"
 #include "ctl/top/column_text.h"
-#include "ctl/top/table_layout.h"
 
 namespace ktraced {
 namespace {

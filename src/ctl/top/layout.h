@@ -44,4 +44,12 @@ struct TopSize {
 // The header and the whole table as lines of text, for an output that is no terminal.
 [[nodiscard]] std::string plain_frame(const TopFrame& frame, const TopState& state);
 
+// The headings, and then the rows [first, first + count) of the table, at most `columns` wide.
+[[nodiscard]] std::vector<TopLine> table_lines(const TopTable& table, const TopSorting& sorting,
+                                               size_t first, size_t count, size_t columns);
+
+// {"view":…,"state":…,"rates":{…},"overhead":…,"rows":[{"event":…,"hits_per_s":…},…]}; the keys of
+// rows are the titles of their columns.
+[[nodiscard]] std::string frame_json(const TopFrame& frame, TopView view);
+
 }  // namespace ktraced

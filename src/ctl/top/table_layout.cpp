@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/top/table_layout.h"
+#include "ctl/top/layout.h"
 
 #include <algorithm>
 #include <span>

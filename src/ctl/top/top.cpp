@@ -24,7 +24,6 @@
 #include "ctl/terminal/table.h"
 #include "ctl/terminal/terminal.h"
 #include "ctl/top/curses_screen.h"
-#include "ctl/top/frame_json.h"
 #include "ctl/top/layout.h"
 
 namespace ktraced {

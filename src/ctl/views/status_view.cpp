@@ -9,7 +9,6 @@
 #include "ctl/input/filter_args.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/count_tables.h"
-#include "ctl/views/session_view.h"
 #include "ctl/views/views.h"
 #include "decoders/text/safe_text.h"
 

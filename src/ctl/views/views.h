@@ -21,4 +21,22 @@ namespace ktraced {
 // The answer to `events.enable` (`enabled`) or `events.disable`; many names are shown as a count.
 [[nodiscard]] std::string changed_events_view(const nlohmann::json& answer, bool enabled);
 
+// The answer to `session.list`, one line per session.
+[[nodiscard]] std::string session_list_view(const nlohmann::json& answer, const Colours& colours);
+// The answer to `session.show`: what the session asks for, its rings, and its counts by event.
+[[nodiscard]] std::string session_view(const nlohmann::json& session, const Colours& colours);
+// A short table of the sessions in an answer to `status`.
+[[nodiscard]] std::string session_summary(const nlohmann::json& sessions, const Colours& colours);
+
+struct SnapshotListOptions {
+  bool per_cpu = false;  // also a table of each snapshot's CPUs; times as in events
+  bool verbose = false;  // also what does not fit into the table: full names, reasons, counts
+};
+
+// The answer to snapshot.list as a table of at most 120 columns, followed by the reasons why
+// snapshots cannot be read.
+[[nodiscard]] std::string snapshot_list_view(const nlohmann::json& answer,
+                                             const SnapshotListOptions& options,
+                                             const Colours& colours);
+
 }  // namespace ktraced

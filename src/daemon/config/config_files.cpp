@@ -105,4 +105,11 @@ MergedConfig merge_config(std::span<const ConfigText> files) {
   return merged;
 }
 
+std::string with_place(const std::filesystem::path& file, const std::string& message) {
+  std::optional<std::string> place;
+  if (const auto files = read_config_files(file))
+    place = merge_config(*files).problems.place_of(message.substr(0, message.find(": ")));
+  return fmt::format("{}: {}", place.value_or(file.string()), message);
+}
+
 }  // namespace ktraced

@@ -37,4 +37,8 @@ struct MergedConfig {
 // value replaces the earlier one, and null removes it.
 [[nodiscard]] MergedConfig merge_config(std::span<const ConfigText> files);
 
+// "FILE:LINE: key.path: why" for a message that begins with the path of a value: "key.path: why".
+// FILE is the drop-in that has this value, or `file`; without the line if none of them has it.
+[[nodiscard]] std::string with_place(const std::filesystem::path& file, const std::string& message);
+
 }  // namespace ktraced

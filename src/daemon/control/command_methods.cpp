@@ -14,7 +14,7 @@
 #include "daemon/control/trace_json.h"
 #include "daemon/sessions/session_rules.h"
 #include "kernel/probes/probe_grammar.h"
-#include "kernel/symbols/pid_namespace.h"
+#include "kernel/symbols/proc_threads.h"
 
 namespace ktraced {
 namespace {

@@ -16,13 +16,11 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/output_json.h"
-#include "daemon/control/overhead_method.h"
 #include "daemon/control/session_methods.h"
-#include "daemon/control/snapshot_methods.h"
 #include "daemon/control/trace_json.h"
 #include "daemon/runtime/json_text.h"
 #include "daemon/sessions/session_rules.h"
-#include "kernel/symbols/pid_namespace.h"
+#include "kernel/symbols/proc_threads.h"
 #include "trace/packet/protocol_version.h"
 
 namespace ktraced {

@@ -49,4 +49,12 @@ struct MethodTargets {
 
 void add_methods(ControlServer& server, const MethodTargets& targets);
 
+// ---- parts of it ----
+
+// `status.overhead`. Turns the kernel's statistics on while it measures, so it is for
+// administrators.
+void add_overhead_method(ControlServer& server, const MethodTargets& targets);
+// snapshot.*
+void add_snapshot_methods(ControlServer& server, const MethodTargets& targets);
+
 }  // namespace ktraced

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/control/overhead_method.h"
+#include "daemon/control/methods.h"
 
 #include <algorithm>
 #include <chrono>

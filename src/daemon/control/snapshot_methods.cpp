@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/control/snapshot_methods.h"
+#include "daemon/control/methods.h"
 
 #include <spdlog/spdlog.h>
 

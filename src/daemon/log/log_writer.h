@@ -11,12 +11,26 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "daemon/log/log_target.h"
 
 namespace ktraced {
 
 // Counts log lines that are dropped; for any thread.
 using LostLines = std::shared_ptr<std::atomic<uint64_t>>;
+
+// Where the records of a LogWriter go. Belongs to the writer's thread, but for lost_record().
+class LogTarget {
+ public:
+  LogTarget() = default;
+  LogTarget(const LogTarget&) = delete;
+  LogTarget& operator=(const LogTarget&) = delete;
+  virtual ~LogTarget() = default;
+
+  // Writes a record, or loses it. False if nothing reads the target for `timeout_ms`: the same
+  // record can be tried again.
+  virtual bool try_put(const std::string& record, int timeout_ms) = 0;
+  // The record that reports lost ones.
+  [[nodiscard]] virtual std::string lost_record(uint64_t lost) const = 0;
+};
 
 // Writes records to a target in a separate thread. When the queue is full, because a pipe has no
 // reader or a terminal is stopped, records are dropped. Their number is logged as soon as there is

@@ -7,7 +7,6 @@
 #include <array>
 #include <utility>
 
-#include "kernel/filters/cgroups.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "base/text/plain_text.h"
@@ -12,6 +13,8 @@ namespace ktraced {
 namespace {
 
 void notify(const std::string& state) { ::sd_notify(0, state.c_str()); }
+
+void notify_alive() { notify("WATCHDOG=1"); }
 
 uint64_t monotonic_us() {
   timespec now{};
@@ -32,6 +35,19 @@ void notify_reloading() {
 
 void notify_stopping() { notify("STOPPING=1\nSTATUS=Stopping"); }
 
-void notify_watchdog() { notify("WATCHDOG=1"); }
+std::optional<std::chrono::microseconds> watchdog_interval() {
+  uint64_t interval_us = 0;
+  if (::sd_watchdog_enabled(0, &interval_us) <= 0) return std::nullopt;
+  return std::chrono::microseconds(interval_us);
+}
+
+Result<EventSource> start_watchdog(
+    EventLoop& loop, std::chrono::microseconds interval,
+    std::function<void(const std::function<void()>& notify)> in_drain_thread) {
+  const auto half = std::chrono::duration_cast<std::chrono::milliseconds>(interval / 2);
+  return loop.add_repeating_timer(
+      std::max(half, std::chrono::milliseconds(1)),
+      [in_drain_thread = std::move(in_drain_thread)] { in_drain_thread(notify_alive); });
+}
 
 }  // namespace ktraced

@@ -13,12 +13,13 @@
 
 #include "kernel/calls/call_functions.h"
 #include "kernel/calls/call_pins.h"
-#include "kernel/calls/string_calls.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
 
 extern "C" {
 #include "ktraced_call.skel.h"
+#include "schema/names.h"
+#include "schema/string_arguments.h"
 }
 
 namespace ktraced {
@@ -175,6 +176,12 @@ uint64_t CallPrograms::missed(uint16_t event) const {
     for (const Hook& hook : hooks)
       if (hook.place == place) missed += recursion_misses(hook.program.get());
   return missed;
+}
+
+void set_string_arguments(struct control& control) {
+  for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
+    for (int32_t nr = 0; nr < SYSCALL_MAX; ++nr)
+      control.string_args[abi][nr] = string_arguments(abi, syscall_name(abi, nr));
 }
 
 }  // namespace ktraced

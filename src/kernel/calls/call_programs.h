@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "bpf/shared_state.h"
 #include "kernel/pins/kept_misses.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/detaching_links.h"
@@ -66,5 +67,8 @@ class CallPrograms {
   KeptMisses kept_misses_;              // guarded by mutex_
   DetachingLinks detaching_;
 };
+
+// Writes the string arguments of all calls of all ABIs to where the programs read them.
+void set_string_arguments(struct control& control);
 
 }  // namespace ktraced

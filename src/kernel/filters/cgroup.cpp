@@ -9,7 +9,6 @@
 
 #include "base/files/cgroup_mount.h"
 #include "base/files/directory.h"
-#include "kernel/filters/cgroups.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {

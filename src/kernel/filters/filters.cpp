@@ -14,7 +14,6 @@
 #include <type_traits>
 
 #include "kernel/programs/map_elements.h"
-#include "kernel/symbols/pid_namespace.h"
 #include "kernel/symbols/proc_threads.h"
 
 namespace ktraced {

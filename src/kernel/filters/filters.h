@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "bpf/shared_state.h"
 #include "kernel/filters/filter_settings.h"
 #include "kernel/programs/bpf_object.h"
@@ -102,5 +105,11 @@ void evict_threads(struct control& control);
 
 // A task name pattern, exact or with a trailing '*', as the programs compare it.
 [[nodiscard]] comm_pattern compile_comm(std::string_view pattern);
+
+// Visits every control group of the mounted part of the cgroup v2 hierarchy, with its id and its
+// path below the root of the hierarchy: "/system.slice". Groups that cannot be read are left out.
+// Fails with ExitCode::usage without a mount, and as for_each_line_of().
+[[nodiscard]] Result<> for_each_cgroup(
+    const std::function<void(uint64_t id, const std::string& path)>& visit);
 
 }  // namespace ktraced

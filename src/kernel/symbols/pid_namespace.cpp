@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/symbols/pid_namespace.h"
+#include "kernel/symbols/proc_threads.h"
 
 #include <sys/stat.h>
 
@@ -12,7 +12,6 @@
 #include "base/files/namespaces.h"
 #include "base/files/read_file.h"
 #include "kernel/symbols/proc_commands.h"
-#include "kernel/symbols/proc_threads.h"
 
 namespace ktraced {
 namespace {

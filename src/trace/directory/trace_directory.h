@@ -46,4 +46,8 @@ class TraceDirectory {
   Fd fd_;
 };
 
+// The error for an errno of opening `path`: ExitCode::data if the file is missing, no_permission,
+// naming the group that has access, or io.
+[[nodiscard]] Error unreadable(const std::filesystem::path& path, int error);
+
 }  // namespace ktraced

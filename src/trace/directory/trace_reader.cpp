@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "trace/directory/manifest_file.h"
-#include "trace/directory/unreadable.h"
+#include "trace/directory/trace_directory.h"
 
 namespace ktraced {
 namespace {

@@ -5,8 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ctl/commands/export.h"
-#include "ctl/commands/show.h"
+#include "ctl/commands/commands.h"
 #include "unit/support/schema.h"
 #include "unit/support/trace_cmd.h"
 #include "unit/support/trace_directory.h"

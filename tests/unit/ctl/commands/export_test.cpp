@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/export.h"
+#include "ctl/commands/commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/commands/show.h"
 #include "perfetto/read.h"
 #include "unit/support/golden.h"
 #include "unit/support/schema.h"

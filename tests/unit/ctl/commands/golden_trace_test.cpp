@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/commands/show.h"
+#include "ctl/commands/commands.h"
 #include "ctl/reports/report.h"
 #include "trace/directory/trace_reader.h"
 #include "unit/support/babeltrace.h"

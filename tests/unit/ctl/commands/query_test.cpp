@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/query.h"
+#include "ctl/commands/commands.h"
 
 #include <nlohmann/json.hpp>
 

@@ -11,8 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "ctl/commands/export.h"
-#include "ctl/commands/show.h"
+#include "ctl/commands/commands.h"
 #include "ctl/printing/output_format.h"
 #include "ctl/reports/report.h"
 #include "perfetto/read.h"

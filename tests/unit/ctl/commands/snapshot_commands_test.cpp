@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/snapshot_commands.h"
+#include "ctl/commands/commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/command_line/command_line.h"
-#include "ctl/views/snapshot_list_view.h"
+#include "ctl/views/views.h"
 
 namespace ktraced {
 namespace {

@@ -7,8 +7,7 @@
 #include <csignal>
 #include <map>
 
-#include "ctl/commands/export.h"
-#include "ctl/commands/show.h"
+#include "ctl/commands/commands.h"
 #include "unit/support/golden.h"
 #include "unit/support/recorded.h"
 #include "unit/support/schema.h"

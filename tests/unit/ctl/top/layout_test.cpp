@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/top/column_text.h"
-#include "ctl/top/frame_json.h"
 
 namespace ktraced {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/views/session_view.h"
+#include "ctl/views/views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

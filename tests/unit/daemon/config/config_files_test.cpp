@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "daemon/config/config.h"
-#include "daemon/config/config_place.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/config/config_place.h"
+#include "daemon/config/config_files.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/calls/string_calls.h"
+#include "kernel/calls/call_programs.h"
 
 #include <gtest/gtest.h>
 

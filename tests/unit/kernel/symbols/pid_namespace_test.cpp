@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/symbols/pid_namespace.h"
+#include "kernel/symbols/proc_threads.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
