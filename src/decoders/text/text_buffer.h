@@ -56,9 +56,7 @@ class TextBuffer {
   [[nodiscard]] std::string_view view() const { return {data_.get(), size_}; }
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  // Keeps the memory. `size` must not exceed size().
-  void truncate(size_t size) { size_ = size; }
-  void clear() { size_ = 0; }
+  void clear() { size_ = 0; }  // keeps the memory
 
  private:
   static constexpr size_t kMaxDigits = 20;

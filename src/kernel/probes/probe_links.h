@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,13 +15,6 @@ namespace ktraced {
 
 // Why this kernel cannot have probes at all; empty if it can.
 [[nodiscard]] std::string why_no_kprobes();
-
-// Result of attaching a probe to functions.
-struct ProbeLinks {
-  std::vector<Fd> links;
-  // Functions that cannot be probed, and why.
-  std::map<std::string, std::string> skipped;
-};
 
 // Attaches a kprobe or kretprobe to an address; the program's cookie is that address. Fails with
 // ExitCode::unavailable and the reason.
