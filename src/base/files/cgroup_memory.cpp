@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -37,26 +36,18 @@ constexpr std::array kVersions = {
             {"total_inactive_file", "total_active_file"}}};
 
 // Nothing for other words, as "max".
-std::optional<uint64_t> leading_number(std::string_view text) {
-  uint64_t value = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{})
-    return std::nullopt;
-  return value;
-}
-
 std::optional<uint64_t> bytes_in_file(const fs::path& file) {
-  const auto text = read_file(file, kFileBytes);
-  return text ? leading_number(*text) : std::nullopt;
+  const auto numbers = numbers_behind<uint64_t>("", read_file(file, kFileBytes).value_or(""));
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
 // The kernel frees these pages before it ends a process.
 uint64_t reclaimable_in(const fs::path& group, const Version& version) {
   uint64_t bytes = 0;
   static_cast<void>(for_each_line_of((group / "memory.stat").string(), [&](std::string_view line) {
-    const size_t space = line.find(' ');
-    if (space != std::string_view::npos &&
-        std::ranges::find(version.reclaimable, line.substr(0, space)) != version.reclaimable.end())
-      bytes += leading_number(line.substr(space + 1)).value_or(0);
+    const std::string_view key = line.substr(0, line.find(' '));
+    if (std::ranges::find(version.reclaimable, key) == version.reclaimable.end()) return;
+    for (const uint64_t number : numbers_behind<uint64_t>(key, line)) bytes += number;
   }));
   return bytes;
 }

@@ -3,25 +3,12 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 
+#include "base/files/lines.h"
 #include "base/files/read_file.h"
 
 namespace ktraced {
-namespace {
-
-// Takes the next number, behind blanks, from the beginning of the text; 0 if there is none.
-int64_t take_number(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return number;
-}
-
-}  // namespace
 
 // The inode of the initial namespace is the same on every machine. A kernel without pid namespaces
 // (CONFIG_PID_NS) has only the directory.
@@ -53,12 +40,8 @@ std::optional<int64_t> boottime_offset_in(const TimeNamespaces& namespaces,
 
 // The lines are "monotonic SECONDS NANOSECONDS" and "boottime SECONDS NANOSECONDS".
 int64_t boottime_offset_in(std::string_view timens_offsets) {
-  constexpr std::string_view kLabel = "boottime";
-  const size_t at = timens_offsets.find(kLabel);
-  if (at == std::string_view::npos) return 0;
-  timens_offsets.remove_prefix(at + kLabel.size());
-  const int64_t seconds = take_number(timens_offsets);
-  return seconds * 1'000'000'000 + take_number(timens_offsets);
+  const auto numbers = numbers_behind<int64_t>("boottime", timens_offsets);
+  return numbers.size() < 2 ? 0 : numbers[0] * 1'000'000'000 + numbers[1];
 }
 
 }  // namespace ktraced

@@ -15,11 +15,11 @@
 #include "kernel/calls/call_pins.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
+#include "schema/names.h"
+#include "schema/string_arguments.h"
 
 extern "C" {
 #include "ktraced_call.skel.h"
-#include "schema/names.h"
-#include "schema/string_arguments.h"
 }
 
 namespace ktraced {

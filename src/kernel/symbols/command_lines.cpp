@@ -17,24 +17,21 @@
 #include "trace/metadata/command_record.h"
 
 namespace ktraced {
-namespace {
-
-// A process as it was read.
-struct Known {
-  ProcProgram program;
-  std::optional<ProcCommand> command;  // nothing: it has none, or could not be read now
-  bool settled = false;                // it need not be read again
-  uint64_t seen = 0;                   // the last look that has met it
-
-  [[nodiscard]] size_t bytes() const {
-    return command ? command_record_size(command->text.size()) : 0;
-  }
-};
-
-}  // namespace
 
 // Shared with the thread, which may outlive its owner.
 struct CommandLines::State {
+  // A process as it was read.
+  struct Known {
+    ProcProgram program;
+    std::optional<ProcCommand> command;  // nothing: it has none, or could not be read now
+    bool settled = false;                // it need not be read again
+    uint64_t seen = 0;                   // the last look that has met it
+
+    [[nodiscard]] size_t bytes() const {
+      return command ? command_record_size(command->text.size()) : 0;
+    }
+  };
+
   State(Source from, const Limits& at_most) : source(std::move(from)), limits(at_most) {}
 
   static bool ask(const std::shared_ptr<State>& state);

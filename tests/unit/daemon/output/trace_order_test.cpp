@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
-constexpr uint64_t kHour = 3600 * test::kSecond;
+constexpr uint64_t kHourNs = 3600 * test::kSecond;
 
 class TraceOrderTest : public testing::Test {
  protected:
@@ -45,13 +45,13 @@ class TraceOrderTest : public testing::Test {
   }
 
   test::TempDirectory root_;
-  uint64_t now_ = 500'000 * kHour;
+  uint64_t now_ = 500'000 * kHourNs;
 };
 
 TEST_F(TraceOrderTest, IsTheTimeOfTheClock) {
   take("a");
   EXPECT_EQ(written("a"), now_);
-  now_ += kHour;
+  now_ += kHourNs;
   take("b");
   EXPECT_EQ(written("b"), now_);
   EXPECT_EQ(written("nowhere"), 0U);
@@ -61,14 +61,14 @@ TEST_F(TraceOrderTest, IsTheTimeOfTheClock) {
 TEST_F(TraceOrderTest, StaysWhenTheClockIsSetBack) {
   take("z1");
   take("z2");
-  now_ -= 5 * kHour;
+  now_ -= 5 * kHourNs;
   take("b1");
   now_ += 1;
   take("b2");
   EXPECT_THAT(names(), ElementsAre("z2", "b1", "b2"));
   take("a");
   EXPECT_THAT(names(), ElementsAre("b1", "b2", "a"));
-  now_ += 6 * kHour;
+  now_ += 6 * kHourNs;
   take("c");
   EXPECT_EQ(written("c"), now_) << "the clock is ahead again";
   EXPECT_THAT(names(), ElementsAre("b2", "a", "c"));
@@ -76,7 +76,7 @@ TEST_F(TraceOrderTest, StaysWhenTheClockIsSetBack) {
 
 TEST_F(TraceOrderTest, HoldsForUnfinishedTraces) {
   take("z");
-  now_ -= kHour;
+  now_ -= kHourNs;
   const test::TraceSpec spec;
   TraceWriter::create(root_.path() / "a", spec.schema, spec.origin, nullptr,
                       written_time_in(root_.path(), [this] { return now_; }))
