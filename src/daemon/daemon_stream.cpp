@@ -10,7 +10,8 @@
 namespace ktraced {
 namespace {
 
-// Of all threads and processes. Neither the main thread nor the output waits for /proc.
+// Names of all threads, and command lines of processes. The main thread and that of the output wait
+// for /proc no longer than CommandLines::kBriefly.
 std::vector<std::byte> all_names(const TraceMetadata& metadata) {
   std::vector<std::byte> names = metadata.records();
   const std::vector<std::byte> commands =
