@@ -56,13 +56,14 @@ void ProcessAnalysis::complete(const TaskHistory& tasks) {
 }
 
 // What the daemon has read in /proc of processes that ran no program in the window. A thread whose
-// process is not known may be a main thread: then it is the process with its id.
+// process is not known may be a main thread: then it is the process with its id, unless that began
+// when the thread was seen no more.
 void ProcessAnalysis::find_commands() {
   for (ProcessRow& row : rows_) {
     if (row.execs != 0 || (completed_ && row.known)) continue;
     for (const Source& source : sources_) {
       const CommandLine* command = source.names->command_of(row.pid, row.start_ns);
-      if (command == nullptr) continue;
+      if (command == nullptr || command->start_ns > row.last_ns) continue;
       row.argv = command->shown();
       row.argv_read_ns = command->read_ns;
       if (row.parent || command->parent == 0) continue;

@@ -133,6 +133,17 @@ TEST_F(ProcessAnalysisTest, KnowsProgramAndParentOfAProcessWithoutAName) {
   EXPECT_FALSE(process(kOther).parent);
 }
 
+// The daemon read a later process with that id.
+TEST_F(ProcessAnalysisTest, TakesNoProgramAndParentOfAProcessThatBeganLater) {
+  constexpr uint32_t kShell = 100, kService = 101, kOther = 102;
+  learn(command_line(kService, 30'000'000, "late", 20'000'000, kShell));
+  change(100, kService, kOther);
+  analysis_.finish(40'000'000);
+  EXPECT_FALSE(process(kService).argv);
+  EXPECT_EQ(process(kService).argv_read_ns, 0U);
+  EXPECT_FALSE(process(kService).parent);
+}
+
 TEST_F(ProcessAnalysisTest, TakesArgumentsAndParentFromExecIfTheyAreThere) {
   struct Exec {
     record h;
