@@ -17,6 +17,11 @@
 #include "trace/metadata/command_record.h"
 
 namespace ktraced {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 // Shared with the thread, which may outlive its owner.
 struct CommandLines::State {
@@ -53,9 +58,8 @@ struct CommandLines::State {
   size_t bytes = 0;                 // of all in `known`; guarded by mutex
   uint64_t asked = 0;               // looks; guarded by mutex
   uint64_t done = 0;                // the last look that has ended; guarded by mutex
-  uint64_t visited = 0;             // processes, in all looks; guarded by mutex
+  Clock::time_point progress;       // a look began, or visited a process; guarded by mutex
   bool running = false;             // there is a thread; guarded by mutex
-  bool is_stuck = false;            // a process hangs; guarded by mutex
   bool ending = false;              // guarded by mutex
 };
 
@@ -71,6 +75,7 @@ bool CommandLines::State::ask(const std::shared_ptr<State>& state) {
       return false;
     }
   }
+  if (state->done == state->asked) state->progress = Clock::now();
   ++state->asked;
   state->changed.notify_all();
   return true;
@@ -82,6 +87,7 @@ void CommandLines::State::work() {
     changed.wait(lock, [this] { return ending || done != asked; });
     if (ending) return;
     const uint64_t number = asked;
+    progress = Clock::now();
     lock.unlock();
     try {
       look(number);
@@ -90,7 +96,6 @@ void CommandLines::State::work() {
     }
     lock.lock();
     done = number;
-    is_stuck = false;
     changed.notify_all();
   }
 }
@@ -101,7 +106,7 @@ void CommandLines::State::look(uint64_t number) {
   for (const uint32_t pid : pids_to_visit()) {
     visit(pid, number);
     const std::lock_guard lock(mutex);
-    ++visited;
+    progress = Clock::now();
     if (ending) return;
   }
 }
@@ -168,15 +173,13 @@ void CommandLines::State::keep(uint32_t pid, Known process) {
   known.emplace(pid, std::move(process));
 }
 
+// Nobody waits while a process hangs, also if the look that it holds up was asked for by another.
 void CommandLines::State::wait(std::unique_lock<std::mutex>& lock, uint64_t number, Wait wait) {
-  const auto has_ended = [&] { return done >= number || is_stuck; };
-  if (wait == Wait::briefly) {
-    changed.wait_for(lock, kBriefly, has_ended);
-    return;
-  }
-  while (!has_ended()) {
-    const uint64_t before = visited;
-    if (!changed.wait_for(lock, limits.patience, has_ended)) is_stuck = visited == before;
+  const auto deadline = Clock::now() + (wait == Wait::briefly ? limits.briefly : limits.for_all);
+  while (done < number) {
+    const auto until = std::min(deadline, progress + limits.patience);
+    if (Clock::now() >= until) return;
+    changed.wait_until(lock, until);
   }
 }
 

@@ -25,6 +25,8 @@ class CommandLines {
   static constexpr size_t kMaxBytes = NameLog::Limits().other_bytes;
   // For one process: it is taken to hang then.
   static constexpr std::chrono::milliseconds kPatience{1000};
+  // For Wait::for_all. A snapshot keeps its bank of rings frozen until then.
+  static constexpr std::chrono::milliseconds kForAll{2000};
   // For Wait::briefly. Clients of the main thread get their answer within 100 ms.
   static constexpr std::chrono::milliseconds kBriefly{50};
   // A process of less than this age is read again: it may be about to run its program.
@@ -40,6 +42,8 @@ class CommandLines {
   struct Limits {
     size_t bytes = kMaxBytes;
     std::chrono::milliseconds patience = kPatience;
+    std::chrono::milliseconds for_all = kForAll;
+    std::chrono::milliseconds briefly = kBriefly;
     std::chrono::seconds settles = kSettles;
   };
 
@@ -56,9 +60,9 @@ class CommandLines {
   enum class Wait : uint8_t { for_all, briefly };
   // Metadata records (rec_metadata_command) of all processes, after another look(). Those that have
   // ended since the look before are among them. A process is read again when its main thread has
-  // another name, as after an exec, and while it has no command line. If a process hangs, or with
-  // Wait::briefly, some may be missing. `only_of`: only processes that ran as no other user when
-  // they were read.
+  // another name, as after an exec, and while it has no command line. If the time of `wait` is
+  // over, or a process hangs, some may be missing. `only_of`: only processes that ran as no other
+  // user when they were read.
   [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt,
                                                Wait wait = Wait::for_all) const;
 

@@ -35,8 +35,10 @@ Texts texts_in(const std::vector<std::byte>& records) {
   return texts;
 }
 
-constexpr CommandLines::Limits kPatient{.patience = kNever, .settles = std::chrono::seconds(0)};
-constexpr CommandLines::Limits kNeverSettles{.patience = kNever, .settles = kNever};
+constexpr CommandLines::Limits kPatient{
+    .patience = kNever, .for_all = kNever, .settles = std::chrono::seconds(0)};
+constexpr CommandLines::Limits kNeverSettles{
+    .patience = kNever, .for_all = kNever, .settles = kNever};
 
 // Processes that exist only here. A thread reads them: change them only between two records().
 struct Processes {
@@ -157,7 +159,8 @@ TEST(CommandLines, HaveALimit) {
   constexpr size_t kBytes = size_t{1} << 20;
   Processes processes;
   for (uint32_t pid = 1; pid < 5'000; ++pid) processes.set(pid, std::string(500, 'x'));
-  const CommandLines lines(processes.source(), {.bytes = kBytes, .patience = kNever});
+  const CommandLines lines(processes.source(),
+                           {.bytes = kBytes, .patience = kNever, .for_all = kNever});
   const auto first = lines.records();
   EXPECT_LE(first.size(), kBytes);
   EXPECT_GT(first.size(), kBytes / 2);
@@ -178,32 +181,34 @@ TEST(CommandLines, HaveNoSmallerLimitThanATrace) {
 }
 
 // The thread outlives its owner until the process goes on: what it uses must, too.
+struct Hang {
+  std::atomic<bool> next = false;  // in the next scan
+  std::atomic<bool> now = false;
+  std::latch go_on{1}, ended{1};
+};
+
+// Three processes, of which the second hangs; then all have executed another program.
+CommandLines::Source hanging(const std::shared_ptr<Hang>& hang) {
+  return {.for_each_process =
+              [hang](const std::function<bool(uint32_t)>& visit) {
+                hang->now = hang->next.load();
+                for (const uint32_t pid : {1U, 2U, 3U})
+                  if (!visit(pid)) break;
+              },
+          .program = [hang](uint32_t) { return ProcProgram{.comm = hang->now ? "new" : "old"}; },
+          .read = [hang](uint32_t pid) -> std::optional<ProcCommand> {
+            if (hang->now && pid == 2) {
+              hang->go_on.wait();
+              hang->ended.count_down();
+            }
+            return ProcCommand{.text = hang->now ? "new" : "old"};
+          }};
+}
+
 TEST(CommandLines, DoNotWaitForAProcessThatHangs) {
-  struct Hang {
-    std::atomic<bool> next = false;  // in the next scan
-    std::atomic<bool> now = false;
-    std::latch go_on{1}, ended{1};
-  };
   const auto hang = std::make_shared<Hang>();
-  const auto for_each_process = [hang](const std::function<bool(uint32_t)>& visit) {
-    hang->now = hang->next.load();
-    for (const uint32_t pid : {1U, 2U, 3U})
-      if (!visit(pid)) break;
-  };
-  const auto program = [hang](uint32_t) {
-    return ProcProgram{.comm = hang->now ? "new" : "old"};  // all have executed another one
-  };
-  const auto read = [hang](uint32_t pid) -> std::optional<ProcCommand> {
-    if (hang->now && pid == 2) {
-      hang->go_on.wait();
-      hang->ended.count_down();
-    }
-    return ProcCommand{.text = hang->now ? "new" : "old"};
-  };
   {
-    const CommandLines lines(
-        {.for_each_process = for_each_process, .program = program, .read = read},
-        {.patience = std::chrono::milliseconds(10)});
+    const CommandLines lines(hanging(hang), {.patience = std::chrono::milliseconds(10)});
     while (texts_in(lines.records()) != Texts{{1, "old"}, {2, "old"}, {3, "old"}}) {
     }
     hang->next = true;
@@ -211,6 +216,36 @@ TEST(CommandLines, DoNotWaitForAProcessThatHangs) {
     while (known[1] != "new") known = texts_in(lines.records());
     EXPECT_EQ(known, (Texts{{1, "new"}, {2, "old"}, {3, "old"}}));
     EXPECT_EQ(texts_in(lines.records()), known);
+  }
+  hang->go_on.count_down();
+  hang->ended.wait();
+}
+
+// Waits without an end if the process is not taken to hang.
+TEST(CommandLines, KnowOfAProcessThatHangsWithoutASnapshot) {
+  const auto hang = std::make_shared<Hang>();
+  hang->next = true;
+  {
+    const CommandLines lines(
+        hanging(hang),
+        {.patience = std::chrono::milliseconds(10), .for_all = kNever, .briefly = kNever});
+    while (texts_in(lines.records(std::nullopt, CommandLines::Wait::briefly)) !=
+           Texts{{1, "new"}}) {
+    }
+  }
+  hang->go_on.count_down();
+  hang->ended.wait();
+}
+
+// Waits without an end if only the patience for one process has one.
+TEST(CommandLines, OfProcessesThatAreSlowAreNotWaitedForWithoutEnd) {
+  const auto hang = std::make_shared<Hang>();
+  hang->next = true;
+  {
+    const CommandLines lines(hanging(hang),
+                             {.patience = kNever, .for_all = std::chrono::milliseconds(10)});
+    while (texts_in(lines.records()) != Texts{{1, "new"}}) {
+    }
   }
   hang->go_on.count_down();
   hang->ended.wait();
