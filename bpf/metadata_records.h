@@ -16,6 +16,7 @@ enum metadata_id {
 	METADATA_end = 7,
 	METADATA_command = 8,
 	METADATA_lost_names = 9,
+	METADATA_lost_commands = 10,
 };
 
 /* A thread's name, process, control group and parent, valid from h.ts on. Traces and daemons
@@ -53,6 +54,11 @@ struct rec_metadata_cgroup {
 struct rec_metadata_lost_names {
 	struct record h; /* h.id is METADATA_lost_names */
 	u64 until;       /* ns, CLOCK_BOOTTIME */
+};
+
+/* Command lines of processes are missing: the daemon had no room for them. */
+struct rec_metadata_lost_commands {
+	struct record h; /* h.id is METADATA_lost_commands */
 };
 
 /* Definition of a dynamic event, sent before the first of its records. The reader of a

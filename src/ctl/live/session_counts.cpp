@@ -14,7 +14,7 @@ void SessionCounts::take(const PacketView& packet) {
   packet.for_each_record([this](const RecordView& record) {
     learn_event(schema_, record);
     if (auto reason = end_reason_of(record)) end_reason_ = printable(*reason);
-    if (const auto lost = lost_names_of(record)) lost_names_.add(*lost);
+    lost_names_.add(record);
     const auto account = account_of(record);
     if (!account) return;
     if (account->event != 0) {

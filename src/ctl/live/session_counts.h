@@ -29,7 +29,7 @@ class SessionCounts {
   [[nodiscard]] uint64_t reset_ns() const { return reset_ns_; }
   // Why the daemon has ended the stream; empty: it has not, or has not reported it.
   [[nodiscard]] const std::string& end_reason() const { return end_reason_; }
-  // The times in which names were lost.
+  // The names and command lines that were lost.
   [[nodiscard]] const LostNames& lost_names() const { return lost_names_; }
   // A count by event, without zeros.
   [[nodiscard]] std::map<std::string, uint64_t> counts(uint64_t HitAccount::* count) const;

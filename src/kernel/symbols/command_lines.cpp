@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "trace/metadata/command_record.h"
+#include "trace/metadata/lost_names.h"
 
 namespace ktraced {
 namespace {
@@ -33,7 +34,7 @@ struct CommandLines::State {
     uint64_t seen = 0;                   // the last look that has met it
 
     [[nodiscard]] size_t bytes() const {
-      return command ? command_record_size(command->text.size()) : 0;
+      return sizeof(*this) + (command ? command->text.size() : 0);
     }
   };
 
@@ -58,6 +59,7 @@ struct CommandLines::State {
   size_t bytes = 0;                 // of all in `known`; guarded by mutex
   uint64_t asked = 0;               // looks; guarded by mutex
   uint64_t done = 0;                // the last look that has ended; guarded by mutex
+  uint64_t omitted = 0;             // the last look that had no room for one; guarded by mutex
   Clock::time_point progress;       // a look began, or visited a process; guarded by mutex
   bool running = false;             // there is a thread; guarded by mutex
   bool ending = false;              // guarded by mutex
@@ -168,7 +170,10 @@ void CommandLines::State::keep(uint32_t pid, Known process) {
       process.command = std::move(before.command);
     known.erase(found);
   }
-  if (bytes + process.bytes() > limits.bytes) return;
+  if (bytes + process.bytes() > limits.bytes) {
+    if (process.command) omitted = process.seen;
+    return;
+  }
   bytes += process.bytes();
   known.emplace(pid, std::move(process));
 }
@@ -204,6 +209,7 @@ std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of, Wait 
   if (!State::ask(state_)) return {};
   state_->wait(lock, state_->asked, wait);
   std::vector<std::byte> records;
+  records.reserve(state_->bytes);  // a record is not longer
   for (const auto& [pid, process] : state_->known) {
     const auto& command = process.command;
     if (command && (!only_of || command->uid == only_of))
@@ -214,6 +220,10 @@ std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of, Wait 
                              .cut = command->cut,
                              .parent = command->parent},
                             records);
+  }
+  if (state_->omitted != 0 && state_->omitted >= state_->done) {
+    const std::vector<std::byte> lost = lost_commands_record();
+    records.insert(records.end(), lost.begin(), lost.end());
   }
   return records;
 }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "kernel/symbols/proc_commands.h"
-#include "trace/metadata/name_log.h"
 
 namespace ktraced {
 
@@ -21,8 +20,9 @@ namespace ktraced {
 // ever, when the process hangs while it changes its memory map. Thread-safe.
 class CommandLines {
  public:
-  // Of all command records. A NameLog has no room for more, and says what is missing.
-  static constexpr size_t kMaxBytes = NameLog::Limits().other_bytes;
+  // Of memory, for all processes. Any user can start many, and the memory that a service may use is
+  // limited.
+  static constexpr size_t kMaxBytes = size_t{4} << 20;
   // For one process: it is taken to hang then.
   static constexpr std::chrono::milliseconds kPatience{1000};
   // For Wait::for_all. A snapshot keeps its bank of rings frozen until then.
@@ -61,8 +61,9 @@ class CommandLines {
   // Metadata records (rec_metadata_command) of all processes, after another look(). Those that have
   // ended since the look before are among them. A process is read again when its main thread has
   // another name, as after an exec, and while it has no command line. If the time of `wait` is
-  // over, or a process hangs, some may be missing. `only_of`: only processes that ran as no other
-  // user when they were read.
+  // over, or a process hangs, some may be missing. If there was no room for some, the last record
+  // (METADATA_lost_commands) says so. `only_of`: only processes that ran as no other user when
+  // they were read.
   [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt,
                                                Wait wait = Wait::for_all) const;
 

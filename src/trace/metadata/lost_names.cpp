@@ -27,6 +27,18 @@ std::optional<LostNamesWindow> lost_names_of(RecordView view) {
   return LostNamesWindow{.from = record.h.ts, .until = record.until};
 }
 
+std::vector<std::byte> lost_commands_record() {
+  return record_bytes(rec_metadata_lost_commands{.h = {.ts = 0,
+                                                       .id = METADATA_lost_commands,
+                                                       .size = sizeof(rec_metadata_lost_commands),
+                                                       .tid = 0}});
+}
+
+void LostNames::add(RecordView record) {
+  commands_ = commands_ || record.id() == METADATA_lost_commands;
+  if (const auto window = lost_names_of(record)) add(*window);
+}
+
 // Windows come almost in time order. Beyond the limit the two that are closest are joined.
 void LostNames::add(const LostNamesWindow& window) {
   windows_.insert(std::ranges::upper_bound(windows_, window.from, {}, &LostNamesWindow::from),
@@ -52,15 +64,20 @@ void LostNames::add(const LostNamesWindow& window) {
 }
 
 std::string LostNames::text() const {
-  if (windows_.empty()) return "";
   std::vector<std::string> times;
   times.reserve(windows_.size());
   for (const LostNamesWindow& window : windows_)
     times.push_back(fmt::format("from {:.3f} to {:.3f} s", static_cast<double>(window.from) / 1e9,
                                 static_cast<double>(window.until) / 1e9));
-  return fmt::format(
-      "threads may carry wrong names {} after boot: names that they got then are missing",
-      fmt::join(times, ", "));
+  std::string text;
+  if (!times.empty())
+    text = fmt::format(
+        "threads may carry wrong names {} after boot: names that they got then are missing",
+        fmt::join(times, ", "));
+  if (commands_)
+    text += fmt::format("{}command lines of processes are missing: the daemon had no room for them",
+                        text.empty() ? "" : "; ");
+  return text;
 }
 
 }  // namespace ktraced

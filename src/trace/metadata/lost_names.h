@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Metadata records for the times in which names changed and could not be followed.
+// Metadata records that say which names and command lines are missing.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,26 @@ struct LostNamesWindow {
 // The window in such a record; nothing if `record` is of another kind.
 [[nodiscard]] std::optional<LostNamesWindow> lost_names_of(RecordView record);
 
-// All such times of a stream or trace. Neighbors are joined, and their number is bounded.
+// A rec_metadata_lost_commands.
+[[nodiscard]] std::vector<std::byte> lost_commands_record();
+
+// What such records of a stream or trace say. Neighboring times are joined, and their number is
+// bounded.
 class LostNames {
  public:
   static constexpr size_t kMaxWindows = 16;
   static constexpr uint64_t kJoinedNs = 1'000'000'000;  // a gap between neighbors
 
+  // Adds what the record says; ignores records of other kinds.
+  void add(RecordView record);
   void add(const LostNamesWindow& window);
   [[nodiscard]] const std::vector<LostNamesWindow>& windows() const { return windows_; }
-  // A sentence without its end; empty: no names were lost.
+  // A sentence without its end; empty: nothing was lost.
   [[nodiscard]] std::string text() const;
 
  private:
   std::vector<LostNamesWindow> windows_;  // in time order
+  bool commands_ = false;                 // some are missing
 };
 
 }  // namespace ktraced

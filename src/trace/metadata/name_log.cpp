@@ -88,10 +88,10 @@ void NameLog::add(std::span<const std::byte> records) {
               read_record<rec_metadata_cgroup>(view, offsetof(rec_metadata_cgroup, path)))
         if (cgroups_.contains(cgroup->cgroup) || has_room(sizeof(*cgroup)))
           cgroups_[cgroup->cgroup] = *cgroup;
-    } else if (const auto lost = lost_names_of(view)) {
-      lost_.add(*lost);
     } else if (auto command = command_of(view)) {
       add_command(std::move(*command));
+    } else {
+      lost_.add(view);
     }
     records = records.subspan(size);
   }

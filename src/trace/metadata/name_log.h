@@ -42,7 +42,8 @@ class NameLog {
   // since.
   [[nodiscard]] std::vector<std::byte> last() const;
 
-  // The times in which names are missing: as the records say, and beyond the limit.
+  // The times in which names are missing: as the records say, and beyond the limit. And whether
+  // the records say that command lines are missing.
   [[nodiscard]] const LostNames& lost() const { return lost_; }
   // What is missing, as sentences without their ends.
   [[nodiscard]] std::vector<std::string> problems() const;

@@ -40,6 +40,23 @@ TEST(LostNames, JoinsNeighborsInAnyOrder) {
             "boot: names that they got then are missing");
 }
 
+TEST(LostNames, AndCommandLinesAreSaidInOneSentence) {
+  LostNames lost;
+  const auto account = account_record({}, 5);
+  lost.add(RecordView(account.data()));
+  EXPECT_EQ(lost.text(), "");
+  const auto commands = lost_commands_record();
+  lost.add(RecordView(commands.data()));
+  lost.add(RecordView(commands.data()));
+  EXPECT_EQ(lost.text(), "command lines of processes are missing: the daemon had no room for them");
+  const auto names = lost_names_record({.from = 1 * kSecond, .until = 2 * kSecond});
+  lost.add(RecordView(names.data()));
+  EXPECT_EQ(lost.text(),
+            "threads may carry wrong names from 1.000 to 2.000 s after boot: names that they got "
+            "then are missing; command lines of processes are missing: the daemon had no room for "
+            "them");
+}
+
 TEST(LostNames, AreBounded) {
   LostNames lost;
   for (uint64_t i = 1; i <= 1000; ++i)
