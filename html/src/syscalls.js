@@ -51,7 +51,7 @@ function slowest(syscalls, window, places) {
 function notes(syscalls) {
   const texts = [
     ["running", "had not returned at the end"],
-    ["begun_before", "began before the trace, or their beginning is missing: counted, not timed"],
+    ["begun_before", "began before the window, or their beginning is missing: counted, not timed"],
     ["end_unseen", "did not end in the trace although their thread went on"],
     ["uncertain", "ran while events were lost: counted, not timed"],
   ];

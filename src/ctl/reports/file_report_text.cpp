@@ -147,7 +147,7 @@ std::string file_notes(const json& report) {
   note("unnamed", "calls were about a descriptor, or nothing: not counted");
   note("running", "calls had not returned at the end: not counted");
   note("killed", "calls did not return, because their thread was ended by others: not counted");
-  note("begun_before", "calls began before the trace, or their beginning is missing: not counted");
+  note("begun_before", "calls began before the window, or their beginning is missing: not counted");
   note("end_unseen", "calls have no end in the trace although their thread went on: not counted");
   note("not_followed", "calls were not counted: too many were running at once");
   note("path_unseen", "calls have no path in the trace: not counted");

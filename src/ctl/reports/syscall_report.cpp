@@ -150,7 +150,7 @@ std::string syscall_notes(const json& report) {
   note("running", "calls had not returned at the end");
   note("killed", "calls did not return, because their thread was ended by others");
   note("begun_before",
-       "calls began before the trace, or their beginning is missing: counted, not timed");
+       "calls began before the window, or their beginning is missing: counted, not timed");
   note("end_unseen", "calls have no end in the trace although their thread went on");
   note("not_followed", "calls were counted but not timed: too many were running at once");
   note("lost", "events were lost: beginnings and ends of calls");
