@@ -38,7 +38,7 @@ std::string taken_text(const json& answer) {
 // The snapshot before it, and the command that shows both.
 std::string previous_text(const json& answer) {
   const std::string previous = text_at(answer, "previous");
-  if (previous.empty()) return "there is no snapshot before it\n";
+  if (previous.empty()) return "no snapshot has what came right before it\n";
   const std::filesystem::path directory =
       std::filesystem::path(text_at(answer, "path")).parent_path();
   return printable(fmt::format("what came before is in {}: {}", (directory / previous).string(),

@@ -87,8 +87,8 @@ std::vector<ConfigSpan> in_window(std::vector<ConfigSpan> spans, const TimeWindo
   return spans;
 }
 
-// Was nothing recorded for a time between two successive traces? One that continues another begins
-// with the nanosecond after its last.
+// Is there a time between two successive traces of which no CPU has anything? A trace that
+// continues another begins with the nanosecond after its last.
 bool is_gap(const TraceReader& before, const TraceReader& after) {
   return after.begin_ns() > before.end_ns() + 1;
 }
@@ -120,12 +120,12 @@ std::vector<LossItem> losses_of(const TraceReader& trace, const History::Unreada
   return losses;
 }
 
-// Adds a caveat if nothing was recorded between two successive traces.
+// Adds a caveat if there is a gap between two successive traces.
 void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts& facts) {
   if (!is_gap(before, after)) return;
   if (after.begin_ns() <= facts.begin_ns || before.end_ns() >= facts.end_ns) return;
   facts.caveat(
-      fmt::format("nothing was recorded for {:.3f} s before {}",
+      fmt::format("nothing is in the traces for {:.3f} s before {}",
                   in_seconds(after.begin_ns() - before.end_ns()), after.path().filename().string()),
       after.begin_ns());
 }
@@ -200,8 +200,8 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
     facts.caveat(std::move(caveat.text), caveat.until_ns);
   for (size_t i = 0; i < traces.size(); ++i) {
     const std::string name = traces[i].path().filename().string();
-    caveat_overwritten(traces[i], extents()[i].begin_ns, traces.size() > 1 ? " of " + name : "",
-                       facts);
+    caveat_overwritten(traces[i], std::min(extents()[i].begin_ns, traces[i].begin_ns()),
+                       traces.size() > 1 ? " of " + name : "", facts);
     caveat_missed(needed, json(traces[i].manifest().missed), facts);
     for (std::string& reason : other_reasons(traces[i].manifest())) facts.caveat(std::move(reason));
     if (i != 0) caveat_gap(traces[i - 1], traces[i], facts);

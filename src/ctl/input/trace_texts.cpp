@@ -38,7 +38,7 @@ std::string state_of(const TraceReader& trace) {
           : "incomplete: " + printable(fmt::format("{}", fmt::join(reasons, "; "))));
 }
 
-// Does that name in the directory belong to the snapshot that ends where this one begins? It comes
+// Does that name in the directory belong to the snapshot that ends where this one starts? It comes
 // from a manifest, which is not trusted.
 bool is_before(const std::filesystem::path& directory, const std::string& name,
                const Manifest& manifest) {
@@ -47,7 +47,7 @@ bool is_before(const std::filesystem::path& directory, const std::string& name,
   if (!trace) return false;
   const auto summary = read_manifest_summary(*trace);
   return summary && summary->manifest.origin.boot_id == manifest.origin.boot_id &&
-         summary->manifest.end_ns == manifest.begin_ns;
+         summary->manifest.end_ns == manifest.start_ns();
 }
 
 // The options that select nothing, or nothing together.

@@ -2,8 +2,8 @@
 #include "daemon/snapshots/snapshot_list.h"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
-#include <set>
 
 #include "daemon/output/keep_mark.h"
 #include "trace/directory/manifest_file.h"
@@ -56,8 +56,10 @@ SnapshotEntry::Content content_of(const ManifestSummary& summary) {
   for (const auto& [event, count] : manifest.missed) missed += count;
   return {.reason = bounded(manifest.reason),
           .requested_by = bounded(manifest.requested_by),
+          .boot_id = bounded(manifest.origin.boot_id),
           .previous = bounded(manifest.previous),
           .taken_realtime_ns = manifest.taken_realtime_ns,
+          .start_ns = manifest.start_ns(),
           .begin_ns = manifest.begin_ns,
           .end_ns = manifest.end_ns,
           .window = window_of(summary),
@@ -147,11 +149,15 @@ Result<std::vector<SnapshotEntry>> SnapshotList::entries(const TraceStore& store
   auto found = read(store, {});
   if (!found) return propagate(found);
   std::vector<SnapshotEntry> entries;
-  std::set<std::string> names;
-  for (const SnapshotEntry* entry : *found) names.insert(entry->name);
+  std::map<std::string, const SnapshotEntry::Content*> by_name;
+  for (const SnapshotEntry* entry : *found)
+    if (entry->content) by_name.emplace(entry->name, &*entry->content);
   for (const SnapshotEntry* entry : *found) {
     SnapshotEntry& listed = entries.emplace_back(*entry);
-    if (listed.content && !names.contains(listed.content->previous))
+    if (!listed.content) continue;
+    const auto previous = by_name.find(listed.content->previous);
+    if (previous == by_name.end() || previous->second->end_ns != listed.content->start_ns ||
+        previous->second->boot_id != listed.content->boot_id)
       listed.content->previous.clear();
   }
   return entries;

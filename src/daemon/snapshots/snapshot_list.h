@@ -28,8 +28,10 @@ struct SnapshotEntry {
   struct Content {
     std::string reason;  // shortened, as requested_by
     std::string requested_by;
+    std::string boot_id;   // shortened
     std::string previous;  // as in the manifest; empty also if that one is not there any more
     uint64_t taken_realtime_ns = 0;
+    uint64_t start_ns = 0;  // see Manifest
     uint64_t begin_ns = 0;
     uint64_t end_ns = 0;
     TraceWindow window;

@@ -46,6 +46,8 @@ class SnapshotWriter {
   Result<> write_ring(uint32_t cpu, const FlightRing& ring);
   Result<> write_losses(uint32_t cpu, std::span<const Lost> lost);
   Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
+  // Has every ring overwritten records? `manifest` has the accounts of their CPUs.
+  [[nodiscard]] bool all_overwritten(const Manifest& manifest) const;
   void balance_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
   static void explain_unrecorded(uint32_t number, std::span<const Lost> events, Manifest& manifest);
 
@@ -115,6 +117,10 @@ Manifest SnapshotWriter::manifest() const {
   manifest.cpus = writer_.accounts();
   for (const auto& [number, cpu] : cpus_) balance_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
+  if (all_overwritten(manifest))
+    manifest.previous.clear();  // there is a hole behind it
+  else
+    manifest.since_ns = job_.frozen.begin_ts;
   manifest.begin_ns = std::max(manifest.begin_ns, window_of(manifest).begin_ns);
   if (manifest.begin_ns == 0) manifest.begin_ns = earliest(manifest.cpus);
   if (const auto& known = job_.known_since; manifest.begin_ns < known.ns)
@@ -134,6 +140,12 @@ Manifest SnapshotWriter::manifest() const {
                     "than are kept",
                     static_cast<double>(job_.names_since - manifest.begin_ns) / 1e9));
   return manifest;
+}
+
+bool SnapshotWriter::all_overwritten(const Manifest& manifest) const {
+  return !cpus_.empty() && std::ranges::all_of(manifest.cpus, [&](const CpuAccount& cpu) {
+    return !cpus_.contains(cpu.cpu) || cpu.total().overwritten != 0;
+  });
 }
 
 // The account of a CPU; created if missing.

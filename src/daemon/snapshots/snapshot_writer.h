@@ -41,7 +41,7 @@ struct SnapshotJob {
 struct SnapshotSummary {
   uint64_t records = 0;
   uint64_t bytes = 0;                           // of packets
-  std::string previous;                         // as in the manifest
+  std::string previous;                         // as in the manifest; empty: it is not there
   std::vector<std::string> incomplete_because;  // as in the manifest
 };
 

@@ -52,7 +52,8 @@ void subtract(const LostByCpu& reported, LostByCpu& from) {
   std::erase_if(from, [](const auto& cpu) { return cpu.second.empty(); });
 }
 
-// The snapshot before this one; empty: there is none, or it cannot be read.
+// The snapshot that ended when the rings of this one became empty. Empty: there is none, or it
+// cannot be read.
 std::string previous_of(const SnapshotJob& job, const TraceStore& store) {
   const auto found = find_snapshot(store, job.manifest.origin.boot_id, job.frozen.begin_ts);
   return found ? found->value_or("") : "";
@@ -275,7 +276,10 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
         job->manifest.previous = previous_of(*job, *store);
         auto summary = write_snapshot(*job, symbols_);
         if (!summary) return propagate(summary);
-        return Written{std::move(*summary), enforce(*store, limits, job->manifest.name)};
+        Written written{std::move(*summary), enforce(*store, limits, job->manifest.name)};
+        if (auto& previous = written.summary.previous; !store->check_exists(previous))
+          previous.clear();  // retention has removed it
+        return written;
       },
       [this, id](const Result<Written>& written) { this->on_written(id, written); });
   return snapshot;

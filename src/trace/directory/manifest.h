@@ -2,6 +2,7 @@
 // The description of a trace: manifest.json in its directory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -49,8 +50,11 @@ struct Manifest {
   TraceOrigin origin;
   uint64_t begin_ns = 0;  // window that all CPUs cover, CLOCK_BOOTTIME; see window_of()
   uint64_t end_ns = 0;
-  // Name of the snapshot in the same directory that ends where this one begins; it may have been
-  // removed since. Empty: there was none.
+  // When the rings of a snapshot became empty, CLOCK_BOOTTIME; at begin_ns or before. From then on
+  // at least one CPU has all its records. 0: no CPU has, or it is not known.
+  uint64_t since_ns = 0;
+  // Name of the snapshot in the same directory that ends at start_ns(); it may have been removed
+  // since. Empty: there was none, or what came right after it is on no CPU.
   std::string previous;
   uint64_t taken_realtime_ns = 0;
   std::vector<CpuAccount> cpus;
@@ -62,6 +66,10 @@ struct Manifest {
   nlohmann::json config;  // the trace config when it was taken
   Schema schema;
 
+  // From here on at least one CPU has all its records; CLOCK_BOOTTIME.
+  [[nodiscard]] uint64_t start_ns() const {
+    return since_ns == 0 ? begin_ns : std::min(since_ns, begin_ns);
+  }
   [[nodiscard]] bool complete() const { return incomplete_because.empty(); }
   [[nodiscard]] EventAccount total() const;
 };

@@ -120,7 +120,7 @@ void TraceReader::add_damage(Error damage) {
 
 uint64_t TraceReader::begin_ns() const {
   if (unfinished_) return 0;
-  uint64_t begin = manifest_.begin_ns;
+  uint64_t begin = manifest_.start_ns();
   for (const CpuAccount& cpu : manifest_.cpus)
     if (cpu.first_ns != 0) begin = std::min(begin, cpu.first_ns);
   return begin;

@@ -38,7 +38,8 @@ class TraceReader {
   // The parts that could not be read, one sentence each.
   [[nodiscard]] const std::vector<Error>& damage() const { return damage_; }
 
-  // No record is older or newer than these; ns, CLOCK_BOOTTIME.
+  // No record is older or newer than these; ns, CLOCK_BOOTTIME. A CPU that has overwritten nothing
+  // has recorded from begin_ns() on.
   [[nodiscard]] uint64_t begin_ns() const;
   [[nodiscard]] uint64_t end_ns() const;
   // No record of an unfinished trace is older or newer than this, as its packets say; ns,

@@ -62,7 +62,7 @@ TEST(Snapshot, NamesTheOneBeforeIt) {
   Daemon daemon(flight_config_for({truth.pid()}));
   truth.act();
   EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "first", "--with-previous"}),
-              HasSubstr("there is no snapshot before it\n"));
+              HasSubstr("no snapshot has what came right before it\n"));
   const fs::path directory = daemon.directory() / "snapshots";
   const std::string both = fmt::format(
       "what came before is in {}: ktracectl show {} {}\n", (directory / "first").string(),
@@ -94,6 +94,55 @@ TEST(Snapshot, NamesTheOneBeforeIt) {
   daemon.ctl_ok({"snapshot", "delete", "first"});
   EXPECT_THAT(daemon.ctl({"show", directory / "second"}).err,
               testing::Not(HasSubstr("what came before")));
+}
+
+TEST(Snapshot, NamesTheOneBeforeItAlsoIfARingHasOverwrittenRecords) {
+  WaitingTruth truth({"--cpu", "0", "numbered", "20000"});
+  Daemon daemon(flight_config_for({truth.pid()}, {{"buffer_kb", 64}}));
+  if (daemon.call("status")["events"]["sys_enter"]["per_cpu"].size() < 2)
+    GTEST_SKIP() << "needs a second CPU";
+  daemon.call("snapshot.take", {{"name", "first"}});
+  const fs::path first = daemon.directory() / "snapshots/first";
+  truth.act();
+  EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "second", "--with-previous"}),
+              HasSubstr("what came before is in " + first.string() + ": ktracectl show "));
+  const fs::path second = daemon.directory() / "snapshots/second";
+  const json manifest = manifest_of(second);
+  EXPECT_GT(manifest["overwritten"], 0);
+  EXPECT_EQ(manifest["previous"], "first");
+  EXPECT_EQ(manifest["since_ns"], manifest_of(first)["end_ns"]);
+  EXPECT_GT(manifest["begin_ns"], manifest["since_ns"]);
+  std::map<std::string, json> previous;
+  for (const json& snapshot : daemon.call("snapshot.list")["snapshots"])
+    previous[snapshot["name"]] = snapshot["previous"];
+  EXPECT_EQ(previous["second"], "first");
+  EXPECT_THAT(daemon.ctl({"show", second}).err, HasSubstr("what came before is in first: "));
+  for (const json& caveat :
+       json::parse(daemon.ctl_ok({"--json", "report", "syscalls", first, second}))["caveats"])
+    EXPECT_THAT(caveat.get<std::string>(), testing::Not(HasSubstr("nothing is in the traces")));
+}
+
+TEST(Snapshot, DoesNotNameTheOneBeforeItIfEveryRingHasOverwrittenRecords) {
+  Daemon daemon(flight_config({{"buffer_kb", 64}}));
+  daemon.call("snapshot.take", {{"name", "first"}});
+  for (const json& cpu : daemon.call("status")["events"]["sys_enter"]["per_cpu"])
+    run_truth({"--cpu", cpu["cpu"].dump(), "numbered", "20000"});
+  EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "second", "--with-previous"}),
+              HasSubstr("no snapshot has what came right before it\n"));
+  const json manifest = manifest_of(daemon.directory() / "snapshots/second");
+  for (const json& cpu : manifest["cpus"]) EXPECT_GT(cpu["overwritten"], 0) << cpu;
+  EXPECT_FALSE(manifest.contains("previous"));
+  EXPECT_FALSE(manifest.contains("since_ns"));
+  for (const json& snapshot : daemon.call("snapshot.list")["snapshots"])
+    EXPECT_EQ(snapshot["previous"], nullptr) << snapshot;
+}
+
+TEST(Snapshot, DoesNotNameTheOneBeforeItThatTheLimitRemoves) {
+  Daemon daemon(flight_config({{"max_snapshots", 1}}));
+  daemon.call("snapshot.take", {{"name", "a"}});
+  EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "b", "--with-previous"}),
+              HasSubstr("no snapshot has what came right before it\n"));
+  EXPECT_THAT(names_of(daemon.call("snapshot.list")), ElementsAre("b"));
 }
 
 TEST(Snapshot, IsTakenOnSignal) {

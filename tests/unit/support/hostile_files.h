@@ -58,6 +58,7 @@ inline std::map<std::string, std::string> bad_manifests(const nlohmann::json& go
     bad[std::string("'") + member + "' is missing"] =
         changed([&](nlohmann::json& manifest) { manifest.erase(member); });
   bad["'end_ns' must be a number"] = changed([](auto& m) { m["end_ns"] = -1; });
+  bad["'since_ns' must be a number"] = changed([](auto& m) { m["since_ns"] = "now"; });
   bad["'previous' must be a text"] = changed([](auto& m) { m["previous"] = 7; });
   bad["'taken_realtime_ns' must be a number"] =
       changed([](auto& m) { m["taken_realtime_ns"] = "now"; });

@@ -333,6 +333,14 @@ TEST_F(ShowPrevious, NamesTheSnapshotBeforeAndTheCommandThatShowsBoth) {
   EXPECT_EQ(said({path("first one"), path("second")}), "") << "both are read";
 }
 
+TEST_F(ShowPrevious, NamesTheSnapshotBeforeOneWhoseRingsHaveOverwrittenRecords) {
+  const json end = json::parse(read_file(path("first one") + "/manifest.json"))["end_ns"];
+  set("second", {{"since_ns", end}, {"begin_ns", end.get<uint64_t>() + 1}});
+  EXPECT_NE(said({path("second")}), "");
+  set("second", {{"since_ns", end.get<uint64_t>() + 1}});
+  EXPECT_EQ(said({path("second")}), "");
+}
+
 TEST_F(ShowPrevious, SaysNothingOfASnapshotThatIsNotBesideIt) {
   std::filesystem::rename(path("first one"), path("moved"));
   EXPECT_EQ(said({path("second")}), "");

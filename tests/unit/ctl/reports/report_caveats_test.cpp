@@ -68,7 +68,7 @@ TEST_F(ReportCaveats, KmemHasCaveatsForEventsBeforeAGapBetweenTraces) {
   EXPECT_EQ(actual["types"]["kmalloc"]["held"], 2);
   EXPECT_EQ(actual["types"]["kmalloc"]["uncertain"], 1);
   EXPECT_THAT(actual["caveats"][0].get<std::string>(),
-              HasSubstr("nothing was recorded for 7.000 s before later"));
+              HasSubstr("nothing is in the traces for 7.000 s before later"));
 }
 
 TEST_F(ReportCaveats, ATraceThatContinuesAnotherHasNoGapBefore) {
@@ -80,6 +80,28 @@ TEST_F(ReportCaveats, ATraceThatContinuesAnotherHasNoGapBefore) {
   EXPECT_EQ(actual["types"]["kmalloc"]["held"], 2);
   EXPECT_EQ(actual["types"]["kmalloc"]["uncertain"], 0);
   EXPECT_THAT(actual["caveats"], ElementsAre());
+}
+
+// CPU 0 has overwritten the beginning of the second one, CPU 1 has not.
+TEST_F(ReportCaveats, ASnapshotThatContinuesAnotherHasNoGapBeforeWhileOneRingIsWhole) {
+  const TraceSpec first = spec(kSecond);
+  const uint64_t begin_ns = first.end_ns + kSecond;
+  TraceSpec next = spec(begin_ns);
+  next.packets = {{.cpu = 0, .records = {kmalloc_at(begin_ns, 0x7000)}},
+                  {.cpu = 1, .records = {kmalloc_at(begin_ns + 1, 0x8000)}}};
+  const auto before = write(first, {}, "first");
+  const auto after = write(
+      next,
+      [&](Manifest& m) {
+        m.since_ns = first.end_ns;
+        for (CpuAccount& cpu : m.cpus)
+          if (cpu.cpu == 0) cpu.events["kmalloc"].overwritten = 1;
+      },
+      "next");
+  const json actual = report(ReportCommand::Kind::kmem, {before, after});
+  EXPECT_EQ(actual["types"]["kmalloc"]["held"], 3);
+  EXPECT_THAT(actual["caveats"],
+              ElementsAre("what CPU 0 did in the first 1.000 s of next was overwritten"));
 }
 
 // 9 runs on CPU 0 when the second packet begins, which is damaged.

@@ -132,6 +132,27 @@ TEST_F(SnapshotListTest, ShowsThePreviousSnapshotWhileItExists) {
   EXPECT_EQ(find_snapshot(store_, "another boot", 20).value(), std::nullopt);
   EXPECT_TRUE(remove_snapshot(store_, "a"));
   EXPECT_EQ(previous()["b"], nullptr);
+  add("a", taken(30, 40, "b"));
+  EXPECT_EQ(previous()["b"], nullptr) << "another one has that name now";
+  EXPECT_EQ(previous()["a"], "b");
+}
+
+TEST_F(SnapshotListTest, ThePreviousSnapshotEndsWhereTheRingsBecameEmptyInTheSameBoot) {
+  nlohmann::json manifest = good_;
+  manifest.update({{"begin_ns", 10}, {"end_ns", 20}});
+  add("a", manifest.dump());
+  manifest["boot_id"] = "another boot";
+  add("other", manifest.dump());
+  manifest = good_;
+  manifest.update({{"begin_ns", 25}, {"since_ns", 20}, {"end_ns", 30}, {"previous", "a"}});
+  add("b", manifest.dump());
+  manifest["previous"] = "other";
+  add("c", manifest.dump());
+  std::map<std::string, nlohmann::json> previous;
+  for (const nlohmann::json& entry : snapshots_json(list_.entries(store_).value()))
+    previous[entry["name"]] = entry["previous"];
+  EXPECT_EQ(previous["b"], "a");
+  EXPECT_EQ(previous["c"], nullptr);
 }
 
 TEST_F(SnapshotListTest, KnowsWhichSnapshotWasWrittenLast) {
