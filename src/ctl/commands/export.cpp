@@ -237,7 +237,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
                         use_of(*choices), exporter->total().lost);
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
-  print_states(*history);
+  print_states(*history, StatesOf::all);
   return history->verdict();
 }
 

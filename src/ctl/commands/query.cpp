@@ -83,10 +83,10 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
   TraceInput facts(history->again());
   Shell shell(**database, printer,
               [&facts](const QueryTable& table) { print_caveats(table, facts); });
-  if (command.shell) print_notable_states(*history);
+  if (command.shell) print_states(*history, StatesOf::notable);
   auto done = command.shell ? shell.run(stdin) : shell.run(command.sql);
   if (!done) return done;
-  if (!command.shell) print_notable_states(*history);
+  if (!command.shell) print_states(*history, StatesOf::notable);
   if (const std::string unmet = unmet_text(*selections, use, *history); !unmet.empty())
     print_stderr("ktracectl: nothing that the query reads is selected by {}\n",
                  printable(within_times(unmet, command.times)));

@@ -169,7 +169,7 @@ Result<> run_show(const ShowCommand& command, const Options& options) {
       command.count_only ? print_counts(*history) : print_events(command, *views, *history);
   if (!shown) return shown;
   if (!command.count_only) print_nothing_to_show(command, *views, *history);
-  print_states(*history);
+  print_states(*history, StatesOf::all);
   return history->verdict();
 }
 

@@ -38,6 +38,11 @@ std::string state_of(const TraceReader& trace) {
           : "incomplete: " + printable(fmt::format("{}", fmt::join(reasons, "; "))));
 }
 
+bool is_notable(const TraceReader& trace) {
+  return trace.unfinished() || !trace.manifest().complete() ||
+         window_of(trace.manifest()).differs();
+}
+
 // Does that name in the directory belong to the snapshot that ends where this one starts? It comes
 // from a manifest, which is not trusted.
 bool is_before(const std::filesystem::path& directory, const std::string& name,
@@ -116,24 +121,20 @@ void print_previous(const History& history) {
   if (history.traces().size() != 1) return;
   const TraceReader& trace = history.traces().front();
   const std::string& previous = trace.manifest().previous;
-  std::filesystem::path path = trace.path().lexically_normal();
+  std::error_code failed;
+  auto path = std::filesystem::absolute(trace.path(), failed).lexically_normal();
+  if (failed) return;
   if (!path.has_filename()) path = path.parent_path();
   if (!is_before(path.parent_path(), previous, trace.manifest())) return;
   print_stderr("ktracectl: what came before is in {}: {}\n", printable(previous),
                printable(show_both_text(path.parent_path(), previous, path.filename().string())));
 }
 
-void print_notable_states(const History& history) {
-  print_previous(history);
+void print_states(const History& history, StatesOf which) {
   for (const TraceReader& trace : history.traces())
-    if (trace.unfinished() || !trace.manifest().complete() || window_of(trace.manifest()).differs())
+    if (which == StatesOf::all || is_notable(trace))
       print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));
-}
-
-void print_states(const History& history) {
-  for (const TraceReader& trace : history.traces())
-    print_stderr("ktracectl: {}: {}\n", printable(trace.path().string()), state_of(trace));
-  if (history.repeated() != 0)
+  if (which == StatesOf::all && history.repeated() != 0)
     print_stderr("ktracectl: {} events were in more than one trace and are counted once\n",
                  history.repeated());
   print_previous(history);

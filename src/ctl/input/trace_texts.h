@@ -43,12 +43,12 @@ Result<std::vector<Selection>> selections_for(const History& history, const Sele
 // has what came before, and the command that shows both.
 void print_previous(const History& history);
 
-// Prints on standard error print_previous(), and the state of each trace that is not complete, or
-// in which some CPUs reach further back than others.
-void print_notable_states(const History& history);
+// `notable`: those that are not complete, or in which some CPUs reach further back than others.
+enum class StatesOf { all, notable };
 
-// Prints the state of each trace and print_previous() on standard error.
-void print_states(const History& history);
+// Prints on standard error the state of these traces, and then print_previous(). Of all, it also
+// prints how many events were in more than one.
+void print_states(const History& history, StatesOf which);
 
 // Prints on standard error that no event is selected, and by which of the options. `use`: what the
 // records have met of `selection`, which is that of any of the traces. `lost`: events of which some

@@ -76,6 +76,21 @@ TEST_F(Query, SaysHowFarCpusReachBackAndReadsAllOfThem) {
                       "back, complete\n");
 }
 
+TEST_F(Query, SaysWhatCameBeforeBehindTheStateOfTheTrace) {
+  TraceSpec before = spec();
+  before.packets.clear();
+  before.begin_ns = 1;
+  before.end_ns = kSecond / 2;
+  write_trace(directory_.path() / "before", before);
+  const std::filesystem::path path = write_uneven_snapshot(directory_.path() / "uneven");
+  auto manifest = nlohmann::json::parse(read_file(path / "manifest.json"));
+  manifest.update({{"previous", "before"}, {"since_ns", before.end_ns}});
+  write_file(path / "manifest.json", manifest.dump());
+  run({.directories = {path}, .sql = "SELECT count(*) AS n FROM events"});
+  EXPECT_THAT(err_, ::testing::MatchesRegex("ktracectl: [^\n]*: snapshot of test-host, [^\n]*\n"
+                                            "ktracectl: what came before is in before: [^\n]*\n"));
+}
+
 TEST_F(Query, SaysWhichEventsOfItsTablesWereNotTraced) {
   nlohmann::json config;
   const auto said = [&](const std::string& sql) {

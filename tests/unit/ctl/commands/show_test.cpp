@@ -333,6 +333,15 @@ TEST_F(ShowPrevious, NamesTheSnapshotBeforeAndTheCommandThatShowsBoth) {
   EXPECT_EQ(said({path("first one"), path("second")}), "") << "both are read";
 }
 
+TEST_F(ShowPrevious, NamesTheSnapshotBeforeTheCurrentDirectory) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(path("second"));
+  const std::string here = said({"."});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(here, said({path("second")}));
+  EXPECT_NE(here, "");
+}
+
 TEST_F(ShowPrevious, NamesTheSnapshotBeforeOneWhoseRingsHaveOverwrittenRecords) {
   const json end = json::parse(read_file(path("first one") + "/manifest.json"))["end_ns"];
   set("second", {{"since_ns", end}, {"begin_ns", end.get<uint64_t>() + 1}});
@@ -344,7 +353,11 @@ TEST_F(ShowPrevious, NamesTheSnapshotBeforeOneWhoseRingsHaveOverwrittenRecords) 
 TEST_F(ShowPrevious, SaysNothingOfASnapshotThatIsNotBesideIt) {
   std::filesystem::rename(path("first one"), path("moved"));
   EXPECT_EQ(said({path("second")}), "");
-  for (const char* hostile : {"../moved", "/", ".", "..", "", "second", "no\nsuch"}) {
+  std::filesystem::create_directory(path("x"));
+  set("second", {{"previous", "moved"}});
+  EXPECT_NE(said({path("second")}), "");
+  for (const char* hostile :
+       {"./moved", "x/../moved", "../moved", "/", ".", "..", "", "second", "no\nsuch"}) {
     set("second", {{"previous", hostile}});
     EXPECT_EQ(said({path("second")}), "") << hostile;
   }
