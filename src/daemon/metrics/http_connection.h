@@ -51,6 +51,8 @@ class HttpConnection {
   [[nodiscard]] std::optional<uid_t> user() const { return user_; }
   // True if no request has begun.
   [[nodiscard]] bool idle() const { return state_ == State::reading && input_.empty(); }
+  // True while the answer to its request is being made.
+  [[nodiscard]] bool awaits_answer() const { return state_ == State::awaiting; }
   // When it became idle, or began with what it does now.
   [[nodiscard]] Clock::time_point since() const { return since_; }
   // Ends it now: destroys this object.

@@ -95,18 +95,22 @@ void HttpServer::admit(Fd connection) {
 
 // Those whose user the kernel does not say count as one user's.
 bool HttpServer::make_room(std::optional<uid_t> user) {
-  const auto is_his = [user](const HttpConnection& c) { return c.user() == user; };
-  const bool all_of_his =
-      std::ranges::count_if(connections_, is_his) >= static_cast<ptrdiff_t>(limits_.of_a_user);
+  const auto count = [this](std::optional<uid_t> of) {
+    return std::ranges::count(connections_, of, &HttpConnection::user);
+  };
+  const bool all_of_his = count(user) >= static_cast<ptrdiff_t>(limits_.of_a_user);
   if (!all_of_his && connections_.size() < limits_.connections) return true;
-  const auto age = [](const HttpConnection& c) { return std::tuple(!c.idle(), c.since()); };
-  HttpConnection* oldest = nullptr;
+  // The number comes first: a new connection is idle until what its client has sent is read.
+  const auto rank = [&](const HttpConnection& c) {
+    return std::tuple(-count(c.user()), !c.idle(), c.since());
+  };
+  HttpConnection* first = nullptr;
   for (HttpConnection& connection : connections_)
-    if ((all_of_his ? is_his(connection) : connection.idle()) &&
-        (oldest == nullptr || age(connection) < age(*oldest)))
-      oldest = &connection;
-  if (oldest != nullptr) oldest->close();
-  return oldest != nullptr;
+    if ((all_of_his ? connection.user() == user : !connection.awaits_answer()) &&
+        (first == nullptr || rank(connection) < rank(*first)))
+      first = &connection;
+  if (first != nullptr) first->close();
+  return first != nullptr;
 }
 
 Result<> HttpServer::set_access(const AccessRules& rules) {

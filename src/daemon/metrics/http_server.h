@@ -11,11 +11,11 @@
 namespace ktraced {
 
 // Serves the clients of one listener. No client can block the daemon, keep users whom the kernel
-// names away from it, or use
-// more than a bounded amount of memory. A user who has all the connections of one loses the oldest
-// for a new one. When all are in use, the one that has been idle longest is closed for a new
-// client; if none is idle, the new one gets 503. On a TCP port, requests for other hosts than a
-// loopback address get 421. Belongs to the loop's thread.
+// names away from it, or use more than a bounded amount of memory. A user who has all the
+// connections of one loses an idle one, or else the oldest, for a new one. When all are in use, the
+// user with the most loses one for a new client, but none whose answer is being made; if there are
+// only those, the new client gets 503. On a TCP port, requests for other hosts than a loopback
+// address get 421. Belongs to the loop's thread.
 class HttpServer {
  public:
   // `loop` must outlive the server. Fails with ExitCode::os.

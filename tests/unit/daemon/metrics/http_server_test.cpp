@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -251,24 +252,48 @@ TEST_F(HttpServerTest, ClosesAConnectionOfTheSameUserForANewOne) {
 // Every user of the machine can connect to a port.
 TEST_F(HttpServerTest, KeepsConnectionsForOtherUsers) {
   if (::geteuid() != 0) return;  // only root can be another user too
-  constexpr uid_t kStranger = 54321;
-  for (const char* host : {"127.0.0.1", "::1"}) {
-    serve_at({.path = {}, .host = host, .port = 0});
-    std::vector<Fd> held;
+  constexpr uid_t kFirstStranger = 54321;
+  std::vector<Fd> held;
+  const auto begin_requests = [&](uid_t uid, size_t requests) {
     std::thread([&] {
       // Of this thread only: the function of the C library changes all threads.
-      ASSERT_EQ(::syscall(SYS_setresuid, kStranger, kStranger, kStranger), 0);
-      for (size_t i = 0; i < 2 * HttpLimits{}.connections; ++i) {
+      ASSERT_EQ(::syscall(SYS_setresuid, uid, uid, uid), 0);
+      for (size_t i = 0; i < requests; ++i) {
         held.push_back(connect_to_port());
         send_to(held.back(), "GET /metrics HTTP/1.1\r\n");
       }
     }).join();
-    const Fd client = connect_to_port();
-    send_to(client, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    EXPECT_THAT(read_answer(client), StartsWith("HTTP/1.1 200 OK")) << host;
-    EXPECT_EQ(server_->connections(), HttpLimits{}.of_a_user + 1) << host;
-    server_.reset();
-  }
+  };
+  for (const char* host : {"127.0.0.1", "::1"})
+    for (const uid_t strangers : {1U, 4U}) {
+      SCOPED_TRACE(fmt::format("{} strangers, {}", strangers, host));
+      serve_at({.path = {}, .host = host, .port = 0});
+      for (uid_t uid = kFirstStranger; uid < kFirstStranger + strangers; ++uid)
+        begin_requests(uid, 2 * HttpLimits{}.of_a_user);
+      const size_t of_strangers = strangers * HttpLimits{}.of_a_user;
+      ASSERT_TRUE(run([&] { return server_->connections() == of_strangers; }));
+      // The server reads what they have sent, so that none is idle.
+      for (int turn = 0; turn < 100; ++turn) EXPECT_TRUE(loop_->run_once(0ms));
+      const Fd client = connect_to_port();
+      send_to(client, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      begin_requests(kFirstStranger + strangers, 1);  // accepted before that request is read
+      EXPECT_THAT(read_answer(client), StartsWith("HTTP/1.1 200 OK\r\n"));
+      const size_t expected = std::min(of_strangers + 2, HttpLimits{}.connections);
+      EXPECT_TRUE(run([&] { return server_->connections() == expected; }));
+      server_.reset();
+      held.clear();
+    }
+}
+
+TEST_F(HttpServerTest, ClosesAClientThatDoesNotReadForANewOne) {
+  serve({.connections = 1});
+  const Fd slow = connect();
+  send_to(slow, kGetBig);
+  ASSERT_TRUE(run([&] { return requests_ == 1; }));
+  const Fd fast = connect();
+  send_to(fast, kGetMetrics);
+  EXPECT_THAT(read_answer(fast), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_EQ(server_->connections(), 1U);
 }
 
 TEST_F(HttpServerTest, RefusesClientsWhileAllAreBusy) {
