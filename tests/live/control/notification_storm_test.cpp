@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stop_token>
 #include <thread>
 
 #include "harness/client/daemon.h"
@@ -33,22 +34,25 @@ std::string long_notification() {
   return line + "}\n";
 }
 
+// The storm goes on until the status has come.
 TEST(NotificationStorm, LetsRootGetTheStatus) {
   Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
   auto reader = connect_as_storm_user(daemon);
   std::string mebibyte;
   for (int i = 0; i < 1024; ++i) mebibyte += long_notification();
-  std::atomic<bool> sent = false;
-  std::jthread storm([&] {
-    for (int i = 0; i < 15; ++i) EXPECT_TRUE(reader->send_bytes(mebibyte));
-    reader.reset();
-    sent = true;
-  });
   RpcConnection root(daemon.socket());
-  size_t meanwhile = 0;
-  while (!sent)
-    if (root.call("status").contains("result") && !sent) ++meanwhile;
-  EXPECT_GE(meanwhile, 1U);
+  std::atomic<int> sent = 0;  // MiB
+  std::jthread storm([&](const std::stop_token& answered) {
+    bool connected = true;
+    for (; connected && (sent < 15 || !answered.stop_requested()); ++sent)
+      connected = reader->send_bytes(mebibyte);
+    EXPECT_TRUE(connected);
+    reader.reset();
+  });
+  ASSERT_TRUE(eventually([&] { return sent > 0; }));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(root.call("status").contains("result"));
+  storm.request_stop();
+  storm.join();
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
