@@ -67,11 +67,11 @@ TEST_F(Commands, AreKnownOfProcessesThatDoNotExec) {
     trace = snapshot();
     return !queried(trace, echo_.pid()).empty();
   }));
-  EXPECT_EQ(queried(trace, echo_.pid()), expected + "'\\x1b[31m'");
+  EXPECT_EQ(queried(trace, echo_.pid()), expected + "$'\\033[31m'");
   const json row = reported(trace, echo_.pid());
   EXPECT_EQ(row["execs"], 0);
   EXPECT_GT(row["argv_read_ns"], row["start_ns"]);
-  EXPECT_EQ(row["argv"], expected + "'\x1b[31m'");
+  EXPECT_EQ(row["argv"], expected + "$'\\033[31m'");
   EXPECT_EQ(row["parent"]["pid"], ::getpid());
   EXPECT_EQ(process_column(daemon_, trace, echo_.pid(), "parent_pid"), ::getpid());
 }
@@ -83,7 +83,7 @@ TEST_F(Commands, AreKnownOfAProcessThatEndsBeforeTheSnapshot) {
   echo_.end();
   const json row = reported(snapshot(), pid);
   EXPECT_EQ(row["end"]["how"], "exited");
-  EXPECT_EQ(row["argv"], "sh -c '" + std::string(kEcho) + "' 'it'\\''s old' '\x1b[31m'");
+  EXPECT_EQ(row["argv"], "sh -c '" + std::string(kEcho) + "' 'it'\\''s old' $'\\033[31m'");
   EXPECT_EQ(row["parent"]["pid"], ::getpid());
 }
 
