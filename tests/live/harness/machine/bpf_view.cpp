@@ -76,6 +76,15 @@ ProgramCounts program_counts(pid_t pid, const std::string& name) {
   throw std::runtime_error("the daemon has no BPF program " + name);
 }
 
+std::vector<Fd> hold_links_of(pid_t pid) {
+  std::vector<Fd> held;
+  for (const uint32_t id : bpf_objects_of(pid).links) {
+    held.emplace_back(bpf_link_get_fd_by_id(id));
+    if (!held.back()) throw std::runtime_error("cannot open a BPF link: " + errno_text(errno));
+  }
+  return held;
+}
+
 BpfObjects still_there(const BpfObjects& objects) {
   BpfObjects left;
   left.programs = existing(objects.programs, bpf_prog_get_next_id);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 
@@ -31,6 +32,10 @@ struct ProgramCounts {
 };
 // The program with that name; throws if the process has none.
 [[nodiscard]] ProgramCounts program_counts(pid_t pid, const std::string& name);
+
+// Descriptors of the links that a process holds open: the kernel frees none of them while these are
+// open.
+[[nodiscard]] std::vector<Fd> hold_links_of(pid_t pid);
 
 // Those of the objects that still exist.
 [[nodiscard]] BpfObjects still_there(const BpfObjects& objects);
