@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Users without a role rename threads without end: no stream and no recording ends, and what is not
-// known of names is said.
+// Users without a role rename threads, exec and move between control groups without end: no stream
+// and no recording ends, and what is not known of names is said.
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/mapping.h"
 #include "harness/client/show.h"
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
+#include "harness/machine/cgroups.h"
 #include "harness/machine/puppet.h"
 #include "harness/traces/trace_files.h"
 
@@ -39,18 +50,66 @@ constexpr uid_t kUnprivileged = 65534;
 constexpr unsigned kLongMs = 2000;     // for batches of more names than are followed
 constexpr uint64_t kMany = 1'000'000;  // far more than is followed, however long they take
 
-// Processes of an unprivileged user that rename themselves in a loop, and one that forks.
+// Control groups that an unprivileged user owns.
+class OwnGroups {
+ public:
+  // Throws if they cannot be made.
+  OwnGroups() {
+    for (const Cgroup* group : {&parent_, &first_, &second_})
+      for (const fs::path& path : {group->path(), group->path() / "cgroup.procs"})
+        if (::chown(path.c_str(), kUnprivileged, kUnprivileged) != 0)
+          throw std::runtime_error("chown " + path.string());
+  }
+  OwnGroups(const OwnGroups&) = delete;
+  OwnGroups& operator=(const OwnGroups&) = delete;
+  ~OwnGroups() { ::rmdir(made_.c_str()); }
+
+  void enter(pid_t pid) const { first_.write("cgroup.procs", std::to_string(pid)); }
+  // Moves the calling process into one of two groups, while another one is made and removed. False
+  // if it has not moved. Makes only system calls.
+  [[nodiscard]] bool move(bool into_first) const {
+    ::mkdir(made_.c_str(), 0755);
+    const int procs = ::open((into_first ? first_procs_ : second_procs_).c_str(), O_WRONLY);
+    const bool moved = ::write(procs, "0", 1) == 1;
+    ::close(procs);
+    ::rmdir(made_.c_str());
+    return moved;
+  }
+
+ private:
+  const Cgroup parent_{cgroup2_mount(), "ktraced-own"};
+  const Cgroup first_{parent_.path(), "first"}, second_{parent_.path(), "second"};
+  const std::string first_procs_ = first_.path() / "cgroup.procs";
+  const std::string second_procs_ = second_.path() / "cgroup.procs";
+  const std::string made_ = parent_.path() / "made";
+};
+
+// Nothing where control groups v2 are not mounted, or cannot be made.
+std::unique_ptr<OwnGroups> own_groups() {
+  try {
+    return std::make_unique<OwnGroups>();
+  } catch (const std::runtime_error& error) {
+    fmt::print("without moves between control groups: {}\n", error.what());
+    return nullptr;
+  }
+}
+
+// Processes of an unprivileged user that act in a loop: three rename themselves, of which one also
+// forks; one execs with long arguments; one moves itself between control groups, where there are
+// any.
 class Renamers {
  public:
+  enum class Act : uint8_t { rename, exec, move };
+
   Renamers() {
     const Fd memory(::memfd_create("renames", MFD_CLOEXEC));
     if (::ftruncate(memory.get(), kBytes) != 0) throw std::runtime_error("ftruncate");
     shared_ = Mapping::map(memory.get(), kBytes, PROT_READ | PROT_WRITE).value();
-    for (const bool forks : {false, false, true}) {
-      const pid_t pid = ::fork();
-      if (pid == 0) act_for_ever(forks);
-      pids_.push_back(pid);
-    }
+    for (const bool forks : {false, false, true}) start([=, this] { rename_for_ever(forks); });
+    start([this] { exec_for_ever(); });
+    if (!groups_) return;
+    start([this] { move_for_ever(); });
+    groups_->enter(pids_.back());
   }
   Renamers(const Renamers&) = delete;
   Renamers& operator=(const Renamers&) = delete;
@@ -61,39 +120,63 @@ class Renamers {
     }
   }
 
-  // Returns when they have renamed themselves so often from now on.
-  void wait_for(uint64_t renames) {
-    const uint64_t enough = count().load() + renames;
-    EXPECT_TRUE(eventually([&] { return count().load() >= enough; }));
+  // Returns when they have done this so often from now on.
+  void wait_for(uint64_t times, Act act = Act::rename) {
+    if (act == Act::move && !groups_) return;
+    const uint64_t enough = count(act).load() + times;
+    EXPECT_TRUE(eventually([&] { return count(act).load() >= enough; }));
   }
 
  private:
   static constexpr size_t kBytes = 4096;
 
-  [[nodiscard]] std::atomic_ref<uint64_t> count() {
-    return std::atomic_ref(*reinterpret_cast<uint64_t*>(shared_.data()));
+  [[nodiscard]] std::atomic_ref<uint64_t> count(Act act) {
+    return std::atomic_ref(reinterpret_cast<uint64_t*>(shared_.data())[static_cast<size_t>(act)]);
   }
 
-  // Runs in the child of a process with threads: makes only system calls.
-  [[noreturn]] void act_for_ever(bool forks) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::signal(SIGCHLD, SIG_IGN);  // nobody waits for them
-    const bool became =
-        ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
-        ::syscall(SYS_setresgid, kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
-        ::syscall(SYS_setresuid, kUnprivileged, kUnprivileged, kUnprivileged) == 0;
-    if (!became) ::_exit(1);
+  // The child of a process with threads makes only system calls.
+  void start(auto&& act_for_ever) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::signal(SIGCHLD, SIG_IGN);  // nobody waits for them
+      const bool became =
+          ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
+          ::syscall(SYS_setresgid, kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
+          ::syscall(SYS_setresuid, kUnprivileged, kUnprivileged, kUnprivileged) == 0;
+      if (became) act_for_ever();
+      ::_exit(1);
+    }
+    pids_.push_back(pid);
+  }
+  [[noreturn]] void rename_for_ever(bool forks) {
     std::array<char, COMM_LEN> name{"r"};
     for (uint64_t i = 0;; ++i) {
       for (size_t digit = 1; digit < 9; ++digit)
         name.at(digit) = static_cast<char>('a' + (i >> 4 * (digit - 1)) % 16);
       ::prctl(PR_SET_NAME, name.data());
-      count().fetch_add(1);
+      count(Act::rename).fetch_add(1);
       if (forks && ::fork() == 0) ::_exit(0);
     }
   }
+  // posix_spawn(3) makes the system calls vfork and exec.
+  [[noreturn]] void exec_for_ever() {
+    std::array<char*, 9> arguments{};
+    std::fill_n(arguments.begin(), arguments.size() - 1, argument_.data());
+    std::array<char*, 1> environment{};
+    for (;;)
+      if (::posix_spawn(nullptr, "/bin/true", nullptr, nullptr, arguments.data(),
+                        environment.data()) == 0)
+        count(Act::exec).fetch_add(1);
+  }
+  [[noreturn]] void move_for_ever() {
+    for (bool into_first = false;; into_first = !into_first)
+      if (groups_->move(into_first)) count(Act::move).fetch_add(1);
+  }
 
   Mapping shared_;
+  std::string argument_ = std::string(100'000, '\x1b');
+  std::unique_ptr<OwnGroups> groups_ = own_groups();  // in use until the processes have ended
   std::vector<pid_t> pids_;
 };
 
@@ -125,12 +208,13 @@ Trace shown(const fs::path& path) {
   return Trace(result.lines);
 }
 
-// Nothing but names is missing, and that is said.
+// Nothing but names, also of control groups, is missing, and that is said.
 void expect_only_names_missing(const fs::path& trace) {
   const json manifest = manifest_of(trace);
   std::vector<std::string> reasons = manifest["incomplete_because"];
   EXPECT_THAT(reasons, Contains(HasSubstr("threads may carry wrong names from"))) << trace;
-  EXPECT_THAT(reasons, Each(AnyOf(HasSubstr("wrong names"), HasSubstr("the kernel skipped"))));
+  EXPECT_THAT(reasons, Each(AnyOf(HasSubstr("wrong names"), HasSubstr("paths of control groups"),
+                                  HasSubstr("the kernel skipped"))));
   EXPECT_EQ(manifest["lost"], 0) << manifest["cpus"];
 }
 
@@ -193,6 +277,29 @@ TEST_F(RenamingUsers, EndNoStreamAndNoRecordingAndLoseOnlyNames) {
     EXPECT_EQ(names_of_calls(shown(trace), quiet.pid()), expected_quiet) << trace;
     EXPECT_EQ(names_of_calls(shown(trace), late.pid()), expected_late) << trace;
   }
+}
+
+TEST_F(RenamingUsers, LetARecordingBeginAndRootGetTheStatus) {
+  using Act = Renamers::Act;
+  start(kLongMs);
+  Renamers renamers;
+  for (const Act act : {Act::rename, Act::exec, Act::move}) renamers.wait_for(1, act);
+  const fs::path recorded = directory.path() / "recording";
+  Process recording(daemon->ctl_command({"record", "-o", recorded}));
+  ASSERT_TRUE(subscribed(1));
+  quiet.call(1);
+  for (const Act act : {Act::rename, Act::exec, Act::move})
+    for (int i = 0; i < 3; ++i) {
+      renamers.wait_for(10, act);
+      EXPECT_EQ(daemon->call("status")["subscribers"].size(), 1U);
+    }
+  quiet.call(2);
+  recording.send(SIGINT);
+  const Finished finished = recording.wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(manifest_of(recorded)["lost"], 0) << manifest_of(recorded)["cpus"];
+  EXPECT_EQ(names_of_calls(shown(recorded), quiet.pid()), (Names{{1, "quiet"}, {2, "quiet"}}));
+  EXPECT_EQ(daemon->stop().exit_code, 0);
 }
 
 // The names that were left behind are sent while the stream goes on.
