@@ -48,8 +48,8 @@ std::string unmet_text(const std::vector<Selection>& selections, const Selection
 }
 
 // Says why rows of a table that was read may be missing: its events were not traced all the time.
-void print_caveats(const QueryTable& table, TraceInput& input) {
-  const std::vector<std::string> needs(table.needs().begin(), table.needs().end());
+void print_caveats(const QueryTable& table, const std::vector<std::string>& needs,
+                   TraceInput& input) {
   if (needs.empty()) return;
   // The table of an event has its records only, whatever other events say.
   const Needed of_each = needs.front() == table.name() ? Needed::records : Needed::content;
@@ -82,7 +82,9 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
                         ::isatty(STDOUT_FILENO) == 1);
   TraceInput facts(history->again());
   Shell shell(**database, printer,
-              [&facts](const QueryTable& table) { print_caveats(table, facts); });
+              [&facts](const QueryTable& table, const std::vector<std::string>& needs) {
+                print_caveats(table, needs, facts);
+              });
   if (command.shell) print_states(*history, StatesOf::notable);
   auto done = command.shell ? shell.run(stdin) : shell.run(command.sql);
   if (!done) return done;

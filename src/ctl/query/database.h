@@ -42,9 +42,7 @@ class Database {
   Result<> run(std::string_view sql, ResultSink& out);
 
   // The tables that run() has scanned since the last call, in the order of their first scan.
-  [[nodiscard]] std::vector<const QueryTable*> take_scanned() {
-    return std::exchange(scanned_, {});
-  }
+  [[nodiscard]] std::vector<QueryTable*> take_scanned() { return std::exchange(scanned_, {}); }
 
   // Ends what is running, which then fails. May be called by another thread.
   void interrupt();
@@ -69,7 +67,7 @@ class Database {
   Authorizer authorizer_;
   std::atomic<bool> stop_ = false;
   std::vector<std::unique_ptr<QueryTable>> tables_;
-  std::vector<const QueryTable*> scanned_;
+  std::vector<QueryTable*> scanned_;
 };
 
 }  // namespace ktraced

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,8 +94,8 @@ class QueryTable {
   // Why the table cannot be read; empty if it can.
   [[nodiscard]] virtual std::string refusal() const { return {}; }
   // The events of which it needs every hit to have all its rows, and all values of the columns that
-  // scans have read; empty: none of its own.
-  [[nodiscard]] virtual std::span<const std::string_view> needs() const { return {}; }
+  // scans have read since the last call; empty: none of its own.
+  [[nodiscard]] virtual std::vector<std::string> take_needs() { return {}; }
   // Must not outlive this. The scan ends soon after `stop` has become true.
   [[nodiscard]] virtual std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                                       const std::atomic<bool>& stop) const = 0;

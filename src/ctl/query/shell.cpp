@@ -110,8 +110,10 @@ Result<> Shell::run(std::string_view input) {
   if (line.starts_with('.')) return run_command(line);
   auto done = database_.run(input, printer_);
   const auto scanned = database_.take_scanned();
-  if (done && on_scanned_)
-    for (const QueryTable* table : scanned) on_scanned_(*table);
+  for (QueryTable* table : scanned) {
+    const auto needs = table->take_needs();
+    if (done && on_scanned_) on_scanned_(*table, needs);
+  }
   return done;
 }
 

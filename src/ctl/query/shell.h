@@ -18,10 +18,13 @@ namespace ktraced {
 // output, prompts and errors to standard error.
 class Shell {
  public:
+  // `needs`: QueryTable::take_needs() of the table.
+  using OnScanned =
+      std::function<void(const QueryTable& table, const std::vector<std::string>& needs)>;
+
   // `on_scanned` is called for each table that SQL without errors has scanned, behind its result.
   // Both references must outlive this.
-  Shell(Database& database, ResultPrinter& printer,
-        std::function<void(const QueryTable&)> on_scanned = {})
+  Shell(Database& database, ResultPrinter& printer, OnScanned on_scanned = {})
       : database_(database), printer_(printer), on_scanned_(std::move(on_scanned)) {}
 
   // Runs one command, or SQL. Fails as Database::run() does.
@@ -41,7 +44,7 @@ class Shell {
 
   Database& database_;
   ResultPrinter& printer_;
-  std::function<void(const QueryTable&)> on_scanned_;
+  OnScanned on_scanned_;
   std::string typed_;  // a statement that has not ended
   bool quit_ = false;
 };

@@ -15,9 +15,9 @@ namespace {
 
 // What the functions of the module get: the parameter of sqlite3_create_module_v2().
 struct Source {
-  const QueryTable& table;
+  QueryTable& table;
   const std::atomic<bool>& stop;
-  std::vector<const QueryTable*>& scanned;
+  std::vector<QueryTable*>& scanned;
   uint64_t memory;
 };
 
@@ -157,8 +157,8 @@ std::string definition_of(const QueryTable& table) {
   return out + ")";
 }
 
-int add_virtual_table(sqlite3* db, const QueryTable& table, const std::atomic<bool>& stop,
-                      std::vector<const QueryTable*>& scanned, uint64_t memory) {
+int add_virtual_table(sqlite3* db, QueryTable& table, const std::atomic<bool>& stop,
+                      std::vector<QueryTable*>& scanned, uint64_t memory) {
   auto source = std::make_unique<Source>(Source{table, stop, scanned, memory});
   // SQLite deletes it, also when this fails.
   const int code = sqlite3_create_module_v2(

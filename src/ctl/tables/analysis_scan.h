@@ -81,7 +81,7 @@ class AnalysisScan : public BatchScan {
 template <class Scan>
 class AnalysisTable : public QueryTable {
  public:
-  // `uses`: its events, which live as long as the program. `needs`: see QueryTable::needs().
+  // `uses`: its events, which live as long as the program. `needs`: see QueryTable::take_needs().
   // `rows_of`: those that make rows, for an estimate. What `input` refers to must outlive this.
   AnalysisTable(const TableInput& input, std::string name, std::string doc,
                 std::vector<Column> columns, std::span<const std::string_view> uses,
@@ -95,7 +95,9 @@ class AnalysisTable : public QueryTable {
   // A scan reads all records, and an analysis costs more than the records do.
   [[nodiscard]] uint64_t records() const override { return 2 * records_ + 1; }
   [[nodiscard]] std::string refusal() const override { return input_.refusal(name(), uses_); }
-  [[nodiscard]] std::span<const std::string_view> needs() const override { return needs_; }
+  [[nodiscard]] std::vector<std::string> take_needs() override {
+    return {needs_.begin(), needs_.end()};
+  }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
     return std::make_unique<Scan>(input_, columns_, with_wall(limits, input_.history), stop);

@@ -40,8 +40,8 @@ class EventsTable : public QueryTable {
     const std::array<std::string_view, 1> event = {event_};
     return event_.empty() ? "" : input_.refusal(name(), event);
   }
-  [[nodiscard]] std::span<const std::string_view> needs() const override {
-    return std::span(&named_, event_.empty() ? 0 : 1);
+  [[nodiscard]] std::vector<std::string> take_needs() override {
+    return std::vector<std::string>(event_.empty() ? 0 : 1, event_);
   }
   [[nodiscard]] std::unique_ptr<RowScan> scan(const ScanLimits& limits,
                                               const std::atomic<bool>& stop) const override {
@@ -52,7 +52,6 @@ class EventsTable : public QueryTable {
  private:
   TableInput input_;
   std::string event_;
-  std::string_view named_ = event_;
   std::vector<EventColumn> access_;
   uint64_t rows_, records_;
   Span span_;

@@ -104,6 +104,10 @@ class TaskTable : public QueryTable {
         add_(add),
         stored_(columns.size()) {
     columns_ = std::move(columns);
+    for (const Column& column : columns_) {
+      const auto found = std::ranges::find(kOfEvents, column.name, &OfEvent::column);
+      events_.push_back(found != kOfEvents.end() ? found->event : std::string_view());
+    }
   }
   [[nodiscard]] uint64_t rows() const override {
     uint64_t count = 0;
@@ -111,7 +115,7 @@ class TaskTable : public QueryTable {
     return count;
   }
   [[nodiscard]] uint64_t records() const override { return 0; }
-  [[nodiscard]] std::span<const std::string_view> needs() const override { return needs_; }
+  [[nodiscard]] std::vector<std::string> take_needs() override { return std::exchange(needs_, {}); }
   [[nodiscard]] std::optional<uint64_t> row_count() const override {
     static const std::atomic<bool> kNever = false;
     store(kNever);
@@ -132,9 +136,8 @@ class TaskTable : public QueryTable {
          std::optional<std::vector<uint32_t>> keys)
         : SortedScan(table.stored_, std::move(keys)), table_(table), stop_(stop) {}
     Value value(size_t column) override {
-      const auto found =
-          std::ranges::find(kOfEvents, table_.columns_[column].name, &OfEvent::column);
-      if (found != kOfEvents.end()) table_.complete(found->event, stop_);
+      if (const std::string_view event = table_.events_[column]; !event.empty())
+        table_.complete(event, stop_);
       return SortedScan::value(column);
     }
 
@@ -153,7 +156,7 @@ class TaskTable : public QueryTable {
   }
   // The rows stay the same ones, in the same order: only their values change.
   void complete(std::string_view event, const std::atomic<bool>& stop) const {
-    if (std::ranges::find(needs_, event) == needs_.end()) needs_.push_back(event);
+    if (std::ranges::find(needs_, event) == needs_.end()) needs_.emplace_back(event);
     if (complete_ || !tasks_ || !tasks_->read_events(stop)) return;
     complete_ = true;
     make_rows();
@@ -174,10 +177,11 @@ class TaskTable : public QueryTable {
   TableInput input_;
   Of of_;
   Add add_;
+  std::vector<std::string_view> events_;  // by column; empty: its values come from names
   mutable std::optional<TaskHistory> tasks_;
   mutable std::optional<SelectedTasks> selected_;
   mutable bool complete_ = false;
-  mutable std::vector<std::string_view> needs_;
+  mutable std::vector<std::string> needs_;  // events of the columns that were read
   mutable StoredRows stored_;
 };
 

@@ -140,7 +140,7 @@ TEST_F(Query, ShellReportsTheTablesThatEachStatementReads) {
   ResultPrinter printer(ResultForm::csv, Colours(false), false);
   std::vector<std::string> scanned;
   Shell shell(*database_, printer,
-              [&](const QueryTable& table) { scanned.push_back(table.name()); });
+              [&](const QueryTable& table, const auto&) { scanned.push_back(table.name()); });
   ::testing::internal::CaptureStdout();
   EXPECT_TRUE(shell.run("SELECT count(*) FROM sys_exit a JOIN calls b JOIN calls c"));
   EXPECT_THAT(scanned, ::testing::UnorderedElementsAre("sys_exit", "calls"));
@@ -150,6 +150,23 @@ TEST_F(Query, ShellReportsTheTablesThatEachStatementReads) {
   EXPECT_EQ(scanned.size(), 2U) << "the error alone";
   EXPECT_TRUE(shell.run("SELECT count(*) FROM calls"));
   EXPECT_EQ(scanned.size(), 3U) << "again";
+  ::testing::internal::GetCapturedStdout();
+}
+
+TEST_F(Query, ShellReportsWhatTheColumnsOfEachStatementNeed) {
+  open(spec());
+  ResultPrinter printer(ResultForm::csv, Colours(false), false);
+  std::vector<std::string> needed;
+  Shell shell(*database_, printer,
+              [&](const QueryTable&, const std::vector<std::string>& needs) { needed = needs; });
+  ::testing::internal::CaptureStdout();
+  EXPECT_TRUE(shell.run("SELECT count(a.end_ts) FROM threads a JOIN threads b USING (tid)"));
+  EXPECT_THAT(needed, ::testing::ElementsAre("sched_process_exit"));
+  EXPECT_TRUE(shell.run("SELECT count(tid) FROM threads"));
+  EXPECT_THAT(needed, ::testing::IsEmpty());
+  EXPECT_FALSE(shell.run("SELECT abs(-9223372036854775807 - (alive >= 0)) FROM threads"));
+  EXPECT_TRUE(shell.run("SELECT count(tid) FROM threads"));
+  EXPECT_THAT(needed, ::testing::IsEmpty()) << "a statement that failed needs nothing any more";
   ::testing::internal::GetCapturedStdout();
 }
 
