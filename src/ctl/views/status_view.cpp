@@ -80,6 +80,7 @@ std::string cpu_event_table(const json& status, const Colours& colours) {
 }
 
 std::string span_text(uint64_t ns) {
+  if (ns < 1'000'000'000) return duration_text(ns);
   const double seconds = static_cast<double>(ns) / 1e9;
   if (seconds < 120) return fmt::format("{:.1f} s", seconds);
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);

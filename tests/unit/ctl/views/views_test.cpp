@@ -92,7 +92,9 @@ TEST(StatusView, ReportsWhatIsMissingWithoutAHelperProgram) {
 
 TEST(StatusView, ShowsHowFarTheFlightRecorderReachesBack) {
   json status = kStatus;
-  for (const auto& [ns, text] : {std::pair{12'340'000'000ULL, "holds the last 12.3 s\n"},
+  for (const auto& [ns, text] : {std::pair{4'321'000ULL, "holds the last 4.321 ms\n"},
+                                 std::pair{1'500'000'000ULL, "holds the last 1.5 s\n"},
+                                 std::pair{12'340'000'000ULL, "holds the last 12.3 s\n"},
                                  std::pair{600'000'000'000ULL, "holds the last 10 min\n"},
                                  std::pair{10'800'000'000'000ULL, "holds the last 3.0 h\n"}}) {
     status["flight"] = {{"enabled", true}, {"bytes", 1 << 20}, {"reach_ns", ns}};
@@ -110,13 +112,13 @@ TEST(StatusView, ShowsTheSnapshotThatHasWhatTheFlightRecorderHadBefore) {
       {"last_snapshot",
        {{"name", "a\x1b"}, {"begin_ns", 14'800'000'000}, {"end_ns", 50'000'000'000}}}};
   EXPECT_THAT(status_view(status, {}, Colours(false)),
-              HasSubstr("on, 1 MiB, the last 35.5 s are known: up to 0.3 s ago they are saved in "
+              HasSubstr("on, 1 MiB, the last 35.5 s are known: up to 300 ms ago they are saved in "
                         "snapshot a\\x1b\n"));
   status["flight"]["since_ns"] = 50'000'000'001;
-  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("holds the last 0.3 s\n"))
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("holds the last 300 ms\n"))
       << "something between them is overwritten";
   status["flight"]["last_snapshot"] = nullptr;
-  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("holds the last 0.3 s\n"));
+  EXPECT_THAT(status_view(status, {}, Colours(false)), HasSubstr("holds the last 300 ms\n"));
 }
 
 TEST(StatusView, ShowsPendingSnapshotsOfAnEarlierDaemon) {
