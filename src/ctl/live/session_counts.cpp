@@ -35,8 +35,9 @@ std::map<std::string, uint64_t> SessionCounts::counts(uint64_t HitAccount::* cou
 
 std::string counts_text(const SessionCounts& counts) {
   if (!counts.total()) return "";
-  return fmt::format(", {} filtered, {} missed{}", counts.total()->filtered, counts.total()->missed,
-                     counts.reset_ns() != 0 ? " since the reset of the session" : "");
+  return fmt::format("{}{} filtered, {} missed",
+                     counts.reset_ns() != 0 ? "; since the reset of the session: " : ", ",
+                     counts.total()->filtered, counts.total()->missed);
 }
 
 }  // namespace ktraced

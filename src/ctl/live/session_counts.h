@@ -47,8 +47,8 @@ class SessionCounts {
   LostNames lost_names_;
 };
 
-// The end of a summary line: "", or ", 1,234 filtered, 5 missed", with "since the reset of the
-// session" if it was reset: the numbers before it are of the whole stream.
+// The end of a summary line, whose numbers are of the whole stream: "", or ", 1234 filtered,
+// 5 missed", or "; since the reset of the session: 1234 filtered, 5 missed" if it was reset.
 [[nodiscard]] std::string counts_text(const SessionCounts& counts);
 
 }  // namespace ktraced

@@ -197,7 +197,7 @@ TEST(SessionCounts, AreInTheLastRecordsOfTheStream) {
             (std::map<std::string, uint64_t>{{"kfree", 20}, {"kmalloc", 60}}));
   EXPECT_EQ(counts_text(counts), ", 80 filtered, 4 missed");
   take({account_record({.event = 0, .hits = sum, .reset_ns = 4}, 5)});
-  EXPECT_EQ(counts_text(counts), ", 80 filtered, 4 missed since the reset of the session");
+  EXPECT_EQ(counts_text(counts), "; since the reset of the session: 80 filtered, 4 missed");
 }
 
 TEST(StreamLoop, CallsWatchersAndTicks) {
