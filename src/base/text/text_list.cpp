@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/text/text_list.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace ktraced {
 
 std::vector<std::string> list_entries(std::string_view text) {
   std::vector<std::string> entries(1);
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 2) == "\\,")
-      entries.back() += text[++i];
-    else if (text[i] == ',')
-      entries.emplace_back();
+    const size_t run = std::min(text.find_first_not_of('\\', i), text.size()) - i;
+    i += run;
+    if (i == text.size() || text[i] != ',') {
+      entries.back().append(run, '\\').append(text.substr(i, 1));
+      continue;
+    }
+    entries.back().append(run / 2, '\\');
+    if (run % 2 != 0)
+      entries.back() += ',';
     else
-      entries.back() += text[i];
+      entries.emplace_back();
   }
   return entries;
 }
@@ -24,10 +32,12 @@ std::vector<std::string> split_list(std::string_view text) {
 
 std::string join_list(const std::vector<std::string>& entries) {
   std::string text;
-  for (const std::string& entry : entries) {
-    if (!text.empty()) text += ',';
-    for (const char c : entry) {
-      if (c == ',') text += '\\';
+  size_t run = 0;  // backslashes at the end of `text`
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (i != 0) text.append(std::exchange(run, 0), '\\').append(",");
+    for (const char c : entries[i]) {
+      if (c == ',') text.append(run + 1, '\\');
+      run = c == '\\' ? run + 1 : 0;
       text += c;
     }
   }

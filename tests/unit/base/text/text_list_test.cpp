@@ -26,5 +26,20 @@ TEST(TextList, KeepsCommasThatFollowABackslash) {
   EXPECT_EQ(join_list({"a,b", "c"}), R"(a\,b,c)");
 }
 
+TEST(TextList, ReadsTwoBackslashesBeforeACommaAsOne) {
+  EXPECT_THAT(split_list(R"(a\\,b)"), ElementsAre(R"(a\)", "b"));
+  EXPECT_THAT(split_list(R"(a\\\,b)"), ElementsAre(R"(a\,b)"));
+  EXPECT_THAT(split_list(R"(a\\b\\)"), ElementsAre(R"(a\\b\\)")) << "before no comma";
+}
+
+TEST(TextList, JoinsWhatItSplits) {
+  using Entries = std::vector<std::string>;
+  for (const Entries& entries :
+       {Entries{"a"}, Entries{R"(a\)", "b"}, Entries{R"(a\)", R"(b\\)"}, Entries{R"(a\,)", R"(\)"},
+        Entries{R"(a\\,b)", R"(,\)", "c"}, Entries{R"(a\b)", R"(\\\)"}, Entries{"", "a", "", ""},
+        Entries{R"(\)", "", R"(\)"}})
+    EXPECT_EQ(list_entries(join_list(entries)), entries) << join_list(entries);
+}
+
 }  // namespace
 }  // namespace ktraced
