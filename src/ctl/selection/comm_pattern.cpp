@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/selection/comm_pattern.h"
 
+#include <algorithm>
+
+#include "base/text/plain_text.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -15,14 +18,31 @@ std::string kernel_comm(std::string_view shown) {
   return std::string(shown.substr(0, kCommBytes));
 }
 
+namespace {
+
+// A pattern that matches what the kernel keeps of a name that is longer. A character of UTF-8 that
+// the kernel cuts cannot be typed.
+std::string kept_pattern(std::string_view name) {
+  size_t kept = 0;
+  while (kept < kCommBytes) {
+    const size_t length = std::max<size_t>(utf8_length(name.substr(kept)), 1);
+    if (kept + length > kCommBytes) return std::string(name.substr(0, kept)) + '*';
+    kept += length;
+  }
+  return std::string(name.substr(0, kept));
+}
+
+}  // namespace
+
 Result<std::string> comm_pattern(std::string_view typed) {
   std::string pattern = kernel_comm(typed);
   const std::string problem = comm_problem(pattern);
   if (problem.empty()) return pattern;
-  return fail(ExitCode::usage, "'{}' {}{}", typed, problem,
-              pattern.size() > kCommBytes
-                  ? fmt::format("; did you mean '{}'?", pattern.substr(0, kCommBytes))
-                  : "");
+  std::string suggestion;
+  if (pattern.size() > kCommBytes) suggestion = kept_pattern(pattern);
+  return fail(
+      ExitCode::usage, "'{}'{} {}{}", typed, problem.starts_with('\'') ? ":" : "", problem,
+      comm_problem(suggestion).empty() ? fmt::format("; did you mean '{}'?", suggestion) : "");
 }
 
 bool comm_matches(std::string_view comm, std::string_view pattern) {

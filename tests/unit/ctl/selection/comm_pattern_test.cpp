@@ -8,6 +8,7 @@ namespace ktraced {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CommPattern, TakesKernelWorkersAsPsShowsThem) {
   for (const auto& [shown, comm] : std::initializer_list<std::pair<const char*, const char*>>{
@@ -37,8 +38,17 @@ TEST(CommPattern, RefusesWhatNoTaskHas) {
             "'rcu_tasks_rude_kthread' is longer than the 15 bytes the kernel keeps of a task's "
             "name; did you mean 'rcu_tasks_rude_'?");
   EXPECT_THAT(comm_pattern("rcu_tasks_rude_k*").error().message, HasSubstr("longer than"));
-  EXPECT_THAT(comm_pattern("*").error().message, HasSubstr("matches every task"));
-  EXPECT_THAT(comm_pattern("a*b").error().message, HasSubstr("only at the end"));
+  EXPECT_EQ(comm_pattern("*").error().message, "'*': '*' alone matches every task: leave it out");
+  EXPECT_EQ(comm_pattern("a*b").error().message, "'a*b': '*' is possible only at the end");
+}
+
+TEST(CommPattern, SuggestsWhatCanBeTyped) {
+  const auto reason = [](const char* typed) { return comm_pattern(typed).error().message; };
+  EXPECT_THAT(reason("äöüäöüäöüäö"), HasSubstr("did you mean 'äöüäöüä*'?"));
+  EXPECT_THAT(reason("xäöüäöüäöüäö"), HasSubstr("did you mean 'xäöüäöüä'?"));
+  EXPECT_THAT(reason("twelve_bytes€€"), HasSubstr("did you mean 'twelve_bytes€'?"));
+  EXPECT_THAT(reason("thirteenbytes€"), HasSubstr("did you mean 'thirteenbytes*'?"));
+  EXPECT_THAT(reason("a*_that_is_not_at_the_end"), Not(HasSubstr("did you mean")));
 }
 
 TEST(CommPattern, MatchesNamesAndBeginnings) {
