@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/c_text.h"
 #include "ctl/command_line/report_options.h"
 #include "ctl/command_line/selection_options.h"
 #include "ctl/command_line/view_command_line.h"
@@ -18,23 +19,26 @@
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
+#include "ctl/selection/comm_pattern.h"
 
 namespace ktraced {
 namespace {
 
-// The first argument of the report on wakeups. A trace in this place is a mistake: other reports
-// have it there.
+// The first argument of the report on wakeups. No task can have some names, which are refused. A
+// trace in this place is a mistake: other reports have it there.
 void add_who(CLI::App* sub, std::string& who) {
   sub->add_option("WHO", who,
                   "The woken threads: the id of a process or thread, or a name ('nginx*')")
       ->required()
       ->check([](const std::string& text) {
         std::error_code unknown;
-        if (!std::filesystem::exists(std::filesystem::path(text) / "manifest.json", unknown))
-          return std::string();
-        return fmt::format(
-            "{} is a trace: the woken threads stand before it, 'ktracectl report wakeups WHO {}'",
-            text, text);
+        if (std::filesystem::exists(std::filesystem::path(text) / "manifest.json", unknown))
+          return fmt::format(
+              "{} is a trace: the woken threads stand before it, 'ktracectl report wakeups WHO {}'",
+              text, text);
+        if (text == "*" || is_decimal_text(text)) return std::string();
+        const auto pattern = comm_pattern(text);
+        return pattern ? std::string() : pattern.error().message;
       });
 }
 

@@ -59,6 +59,9 @@ TEST(CommandLine, NamesThatNoTaskHasAreUsageErrors) {
   }
   EXPECT_THAT(usage_error({"filter", "set", "comm=rcu_tasks_rude_kthread"}),
               HasSubstr("15 bytes the kernel keeps"));
+  EXPECT_THAT(usage_error({"report", "wakeups", "rcu_tasks_rude_kthread", "/a"}),
+              HasSubstr("'rcu_tasks_rude_kthread' is longer than the 15 bytes the kernel keeps "
+                        "of a task's name; did you mean 'rcu_tasks_rude_'?"));
 }
 
 TEST(CommandLine, WrongStreamOptionsAreUsageErrors) {

@@ -149,7 +149,8 @@ TEST(CommandLine, ReportProcessesAndWakeups) {
   EXPECT_EQ(wakeups.kind, ReportCommand::Kind::wakeups);
   EXPECT_EQ(wakeups.who, "nginx*");
   EXPECT_THAT(wakeups.directories, ElementsAre("/a", "/b"));
-  EXPECT_EQ(command<ReportCommand>({"report", "wakeups", "812", "--live"}).who, "812");
+  for (const char* who : {"812", "12345678901234567", "*", "kworker/R-kvfree_rcu_reclaim"})
+    EXPECT_EQ(command<ReportCommand>({"report", "wakeups", who, "--live"}).who, who);
   EXPECT_THAT(usage_error({"report", "wakeups", "/a"}), HasSubstr("needs DIR"));
   const std::string trace = KTRACED_SOURCE_DIR "/tests/data/recorded/6.12-whole";
   EXPECT_THAT(usage_error({"report", "wakeups", trace.c_str(), "nginx"}),
