@@ -118,16 +118,17 @@ void WakeupAnalysis::on_wait(const WaitInterval& interval) {
     return;
   }
   const uint64_t ns = interval.end_ns - std::min(interval.end_ns, interval.begin_ns);
-  if (!interval.woken) return preemptions_.add(ns);
-  delays_.add(ns);
-  const uint32_t row = waker ? waker->row : row_of_unknown_waker();
-  if (waker && !waker->exact) guessed_ = true;
-  if (wakers_[row].count++ == 0) wakers_[row].first_ns = interval.begin_ns;
-  wakers_[row].delay.add(ns);
-  count_pair(row, interval, ns);
+  std::optional<uint32_t> row;
+  if (interval.woken) {
+    row = waker ? waker->row : row_of_unknown_waker();
+    if (waker && !waker->exact) guessed_ = true;
+    count_delay(*row, interval, ns);
+  } else {
+    preemptions_.add(ns);
+  }
   std::vector<InsteadRow> instead = count_instead(interval);
   if (!longest_.keeps(ns)) return;
-  longest_.add({.woken_ns = interval.begin_ns,
+  longest_.add({.begin_ns = interval.begin_ns,
                 .ns = ns,
                 .cpu = interval.cpu,
                 .tid = interval.tid,
@@ -136,7 +137,12 @@ void WakeupAnalysis::on_wait(const WaitInterval& interval) {
                 .instead = std::move(instead)});
 }
 
-void WakeupAnalysis::count_pair(uint32_t waker, const WaitInterval& interval, uint64_t ns) {
+// Counts a wait that ends a sleep, for its waker and for the pair of both.
+void WakeupAnalysis::count_delay(uint32_t waker, const WaitInterval& interval, uint64_t ns) {
+  delays_.add(ns);
+  WakerRow& row = wakers_[waker];
+  if (row.count++ == 0) row.first_ns = interval.begin_ns;
+  row.delay.add(ns);
   const auto place = pairs_.place_of(uint64_t{waker} << 32 | interval.tid);
   WakeupPair& pair = pairs_[place.index];
   ++pair.count;

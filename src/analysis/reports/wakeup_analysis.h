@@ -54,14 +54,14 @@ struct WakeupPair {
   uint64_t max_at = 0;  // when it began, in ns
 };
 
-// A long delay from wake-up to running.
-struct WakeupDelay {
-  uint64_t woken_ns = 0;
+// A long wait for a CPU.
+struct LongWait {
+  uint64_t begin_ns = 0;
   uint64_t ns = 0;
   uint32_t cpu = 0;  // the CPU on which it ran then
   uint32_t tid = 0;
   std::string comm;
-  std::optional<uint32_t> waker;    // index in wakers()
+  std::optional<uint32_t> waker;    // index in wakers(); nothing: it was preempted
   std::vector<InsteadRow> instead;  // the longest first
 };
 
@@ -75,7 +75,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   // Is a thread one of those that the report is about? `task`: null if unknown.
   using IsTarget = std::function<bool(uint32_t tid, const TaskName* task)>;
 
-  // Keeps the `longest` longest delays.
+  // Keeps the `longest` longest waits.
   WakeupAnalysis(IsTarget is_target, size_t longest);
   WakeupAnalysis(const WakeupAnalysis&) = delete;
   WakeupAnalysis& operator=(const WakeupAnalysis&) = delete;
@@ -95,11 +95,12 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   [[nodiscard]] const std::vector<WakerRow>& wakers() const { return wakers_; }
   // Who woke whom, in the order of the first wake-ups.
   [[nodiscard]] const std::vector<WakeupPair>& pairs() const { return pairs_.rows(); }
-  // Of all delays, by thread id.
+  // Of all waits, by thread id.
   [[nodiscard]] const std::map<uint32_t, InsteadRow>& instead() const { return instead_; }
-  // Of the delays, the time of which it is not known what ran on the CPU.
+  // Of the waits, the time of which it is not known what ran on the CPU.
   [[nodiscard]] uint64_t unknown_ns() const { return unknown_ns_; }
-  [[nodiscard]] std::vector<WakeupDelay> longest() const { return longest_.sorted(); }
+  [[nodiscard]] std::vector<LongWait> longest() const { return longest_.sorted(); }
+  // From wake-ups to running.
   [[nodiscard]] const Histogram& delays() const { return delays_; }
   // Waits after a preemption: their times.
   [[nodiscard]] const Histogram& preemptions() const { return preemptions_; }
@@ -137,7 +138,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   std::optional<WokenBy> waker_of(uint32_t tid, uint64_t woken_ns);
   uint32_t row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names);
   uint32_t row_of_unknown_waker();
-  void count_pair(uint32_t waker, const WaitInterval& interval, uint64_t ns);
+  void count_delay(uint32_t waker, const WaitInterval& interval, uint64_t ns);
   std::vector<InsteadRow> count_instead(const WaitInterval& interval);
 
   IsTarget is_target_;
@@ -151,7 +152,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   std::optional<uint32_t> others_, unknown_;  // rows
   std::map<uint32_t, InsteadRow> instead_;
   std::map<uint32_t, std::string> targets_;
-  Longest<WakeupDelay> longest_;
+  Longest<LongWait> longest_;
   Histogram delays_, preemptions_;
   uint64_t unknown_ns_ = 0, uncertain_ = 0;
   bool guessed_ = false;

@@ -85,7 +85,7 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
        {{"wakers", kActor + ",count" + kDelay + ",others"},
         {"pairs", "tid,comm,waker.tid,waker.comm,count,total_ns,max_ns,max_ts,others"},
         {"instead", "tid,comm,waits,ns,others"},
-        {"longest", kWait + ",waker.tid,waker.comm"}}}};
+        {"longest", kWait + ",waker.tid,waker.comm,reason"}}}};
   return kTables.at(kind);
 }
 

@@ -21,6 +21,9 @@ namespace {
 using nlohmann::json;
 using WakerValue = uint64_t (*)(const WakerRow& row);
 
+// Why a thread has waited that was not woken.
+constexpr const char* kPreempted = "preempted";
+
 constexpr std::pair<const char*, WakerValue> kWakerKeys[] = {
     {"count", [](const WakerRow& row) { return row.count; }},
     {"delay", [](const WakerRow& row) { return row.delay.sum(); }},
@@ -63,12 +66,16 @@ json pair_json(const WakeupPair& pair, const std::vector<WakerRow>& wakers) {
   return out;
 }
 
-json delay_json(const WakeupDelay& delay, const std::vector<WakerRow>& wakers) {
-  json out = {
-      {"ts", delay.woken_ns},          {"ns", delay.ns},   {"cpu", delay.cpu},  {"tid", delay.tid},
-      {"comm", comm_json(delay.comm)}, {"waker", nullptr}, {"instead", nullptr}};
-  if (delay.waker) out["waker"] = waker_ref_json(wakers[*delay.waker]);
-  if (!delay.instead.empty()) out["instead"] = instead_json(delay.instead.front());
+json wait_json(const LongWait& wait, const std::vector<WakerRow>& wakers) {
+  json out = {{"ts", wait.begin_ns},
+              {"ns", wait.ns},
+              {"cpu", wait.cpu},
+              {"tid", wait.tid},
+              {"comm", comm_json(wait.comm)},
+              {"reason", wait.waker ? "woken" : kPreempted},
+              {"waker", wait.waker ? waker_ref_json(wakers[*wait.waker]) : json()},
+              {"instead", nullptr}};
+  if (!wait.instead.empty()) out["instead"] = instead_json(wait.instead.front());
   return out;
 }
 
@@ -147,7 +154,8 @@ std::string pairs_text(const json& report, const Colours& colours) {
 
 std::string instead_text(const json& report, const Colours& colours) {
   const json& table = member(report, "instead");
-  const uint64_t total = number_at(member(report, "delay"), "total_ns");
+  const uint64_t total = number_at(member(report, "delay"), "total_ns") +
+                         number_at(member(report, "preempted"), "total_ns");
   if (total == 0) return "";
   std::vector<Table::Cell> head{heading("THREAD", true, colours),
                                 heading("RAN INSTEAD", false, colours)};
@@ -164,33 +172,36 @@ std::string instead_text(const json& report, const Colours& colours) {
 // "1 time", "1,234 times".
 std::string times_of(uint64_t count) { return grouped(count) + (count == 1 ? " time" : " times"); }
 
-// Of a delay.
-std::vector<Table::Cell> delay_cells(const json& delay, const ReportClock& clock) {
-  const json &instead = member(delay, "instead"), &waker = member(delay, "waker");
+// The row of a long wait.
+std::vector<Table::Cell> wait_cells(const json& wait, const ReportClock& clock) {
+  const json& instead = member(wait, "instead");
+  const std::string waker = text_at(wait, "reason") == kPreempted
+                                ? fmt::format("({})", kPreempted)
+                                : thread_label(member(wait, "waker"));
   const std::string ran = instead.is_null() ? "?"
                                             : fmt::format("{} for {}", thread_label(instead),
                                                           duration_text(number_at(instead, "ns")));
-  std::vector<Table::Cell> cells{time_cell(number_at(delay, "ts"))};
-  clock.add_time(cells, number_at(delay, "ts"));
-  cells.insert(cells.end(), {duration_cell(number_at(delay, "ns")),
-                             {std::to_string(number_at(delay, "cpu")), true},
-                             {std::to_string(number_at(delay, "tid")), true},
-                             comm_cell(delay),
-                             {thread_label(waker)},
+  std::vector<Table::Cell> cells{time_cell(number_at(wait, "ts"))};
+  clock.add_time(cells, number_at(wait, "ts"));
+  cells.insert(cells.end(), {duration_cell(number_at(wait, "ns")),
+                             {std::to_string(number_at(wait, "cpu")), true},
+                             {std::to_string(number_at(wait, "tid")), true},
+                             comm_cell(wait),
+                             {waker},
                              {ran}});
   return cells;
 }
 
 std::string wakeup_longest_text(const json& report, const Colours& colours) {
-  const json& delays = list_at(report, "longest");
-  if (delays.empty()) return "";
+  const json& waits = list_at(report, "longest");
+  if (waits.empty()) return "";
   const ReportClock clock(report);
-  std::vector<Table::Cell> head{heading("WOKEN AT", true, colours)};
+  std::vector<Table::Cell> head{heading("SINCE", true, colours)};
   clock.add_heading(head, colours);
-  add_headings(head, {"LONGEST DELAYS", "CPU", "THREAD"}, true, colours);
+  add_headings(head, {"LONGEST WAITS", "CPU", "THREAD"}, true, colours);
   add_headings(head, {"", "WOKEN BY", "INSTEAD RAN"}, false, colours);
   Table text(std::move(head));
-  for (const json& delay : delays) text.add(delay_cells(delay, clock));
+  for (const json& wait : waits) text.add(wait_cells(wait, clock));
   return text.text() + "\n";
 }
 
@@ -250,8 +261,8 @@ json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command)
   std::vector<const InsteadRow*> instead;
   for (const auto& [tid, row] : analysis.instead()) instead.push_back(&row);
   json longest = json::array(), threads = json::array();
-  for (const WakeupDelay& delay : analysis.longest())
-    longest.push_back(delay_json(delay, analysis.wakers()));
+  for (const LongWait& wait : analysis.longest())
+    longest.push_back(wait_json(wait, analysis.wakers()));
   for (const auto& [tid, comm] : analysis.targets())
     threads.push_back({{"tid", tid}, {"comm", comm_json(comm)}});
   return {{"who", command.who},

@@ -116,7 +116,7 @@ TEST_F(WakeupAnalysisTest, CountsWhatRanInstead) {
   EXPECT_EQ(analysis_.unknown_ns(), 0U);
   const auto longest = analysis_.longest();
   ASSERT_EQ(longest.size(), 1U);
-  EXPECT_EQ(longest[0].woken_ns, 100U);
+  EXPECT_EQ(longest[0].begin_ns, 100U);
   EXPECT_EQ(longest[0].instead.front().tid, kNginx);
   EXPECT_EQ(analysis_.wakers()[*longest[0].waker].tid, kMaker);
 }
@@ -135,6 +135,31 @@ TEST_F(WakeupAnalysisTest, PreemptionsHaveNoWaker) {
   EXPECT_EQ(analysis_.preemptions().count(), 1U);
   EXPECT_EQ(analysis_.preemptions().sum(), 30U);
   EXPECT_EQ(analysis_.delays().count(), 0U);
+  EXPECT_TRUE(analysis_.wakers().empty());
+  EXPECT_TRUE(analysis_.pairs().empty());
+}
+
+TEST_F(WakeupAnalysisTest, CountsWhatRanAfterAPreemption) {
+  change(100, 0, kRunnable, kTarget);
+  change(120, kTarget, kRunnable, kNginx);
+  change(150, kNginx, kAsleep, kTarget);
+  EXPECT_EQ(analysis_.instead().at(kNginx).ns, 30U);
+  EXPECT_EQ(analysis_.unknown_ns(), 0U);
+  const auto longest = analysis_.longest();
+  ASSERT_EQ(longest.size(), 1U);
+  EXPECT_EQ(longest[0].begin_ns, 120U);
+  EXPECT_EQ(longest[0].ns, 30U);
+  EXPECT_FALSE(longest[0].waker);
+  EXPECT_EQ(longest[0].instead.front().tid, kNginx);
+}
+
+TEST_F(WakeupAnalysisTest, TimeOfUnknownRunsIsUnknownAfterAPreemptionToo) {
+  change(100, 0, kRunnable, kTarget);
+  change(120, kTarget, kRunnable, kNginx);
+  change(150, kMaker, kAsleep, kTarget, 1);  // since when it ran is not in the trace
+  EXPECT_EQ(analysis_.preemptions().sum(), 30U);
+  EXPECT_EQ(analysis_.unknown_ns(), 30U);
+  EXPECT_TRUE(analysis_.instead().empty());
 }
 
 TEST_F(WakeupAnalysisTest, DoesNotCountWaitsAcrossALoss) {

@@ -112,7 +112,41 @@ TEST_F(WakeupReportTest, HasWakersAndWhatRanInstead) {
   EXPECT_EQ(longest["ts"], kSecond + 1000);
   EXPECT_EQ(longest["waker"], (json{{"tid", 8}, {"comm", "eight"}}));
   EXPECT_EQ(longest["instead"]["comm"], "busy");
+  EXPECT_EQ(longest["reason"], "woken");
   EXPECT_FALSE(report["wakers_are_guessed"]);
+}
+
+TEST_F(WakeupReportTest, HasWaitsAfterPreemptions) {
+  constexpr uint64_t kStart = kSecond;
+  Bytes preempted = make_record(EVENT_sched_switch, kStart + 1000, 9,
+                                rec_sched_switch{.prev_pid = 9, .prev_state = 0, .next_pid = 11});
+  write({.schema = built_schema(),
+         .packets = {{.cpu = 0,
+                      .records = {switched(kStart, 0, 9), preempted, switched(kStart + 4000, 11, 9),
+                                  switched(kStart + 5000, 9, 0)}}},
+         .names = {task_name(9, 1, 9, "nine"), task_name(11, 1, 11, "busy")},
+         .begin_ns = kStart,
+         .end_ns = 2 * kSecond});
+  const json report = wakeups("nine");
+  EXPECT_EQ(report["preempted"]["total_ns"], 3000);
+  EXPECT_EQ(report["delay"]["count"], 0);
+  EXPECT_EQ(report["instead"]["rows"],
+            (json{{{"tid", 11}, {"comm", "busy"}, {"waits", 1}, {"ns", 3000}}}));
+  const json& longest = report["longest"][0];
+  EXPECT_EQ(longest["ts"], kStart + 1000);
+  EXPECT_EQ(longest["reason"], "preempted");
+  EXPECT_TRUE(longest["waker"].is_null());
+  EXPECT_EQ(longest["instead"]["tid"], 11);
+  ReportCommand command = this->command(ReportCommand::Kind::wakeups, {directory_.path() / "a"});
+  command.who = "nine";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("    11  busy             1  3 us  100.0 %\n"));
+  EXPECT_THAT(out_, HasSubstr("nine  (preempted)  busy 11 for 3 us\n"));
+  command.csv = true;
+  command.table = "longest";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("waker.tid,waker.comm,reason\n1000001000,3000,0,9,nine,11,busy,3000,"
+                              ",,preempted\n"));
 }
 
 TEST_F(WakeupReportTest, SaysWhoWokeWhom) {
