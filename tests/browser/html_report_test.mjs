@@ -4,7 +4,7 @@
 //   node html_report_test.mjs KTRACECTL MAKE_TRACE
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, test } from "node:test";
@@ -75,6 +75,20 @@ test("its head says how CPUs differ", () => {
   assert.equal(reachText(window), null);
   assert.equal(reachText({ ...window, furthest_ns: 1e9 }), "5.00 s on the CPU that reaches furthest back, from 1.000000 s after boot");
   assert.equal(reachText({ ...window, common_ns: 5.5e9 }), "Not all CPUs have all of it: the last one begins at 5.500000 s after boot");
+});
+
+quietly("its head has the CPU that reaches furthest back", async () => {
+  const lines = () => browser.value("[...document.querySelectorAll('#head .when')].map((line) => line.textContent)");
+  assert.equal((await lines()).length, 1, "its CPUs begin together");
+  const window = '"window":{"begin_ns":5000000000,';
+  const parts = readFileSync(page, "utf8").split(window);
+  assert.equal(parts.length, 2);
+  const uneven = path.join(directory, "uneven.html");
+  writeFileSync(uneven, parts.join(`${window}"furthest_ns":1000000000,`));
+  await browser.open(pathToFileURL(uneven).href);
+  const [when, reach] = await lines();
+  assert.match(when, /^from 5\.000000 to /);
+  assert.match(reach, /^4\.[0-9]{2} s on the CPU that reaches furthest back, from 1\.000000 s after boot$/);
 });
 
 quietly("a click on a heading sorts the table, another one turns it round", async () => {

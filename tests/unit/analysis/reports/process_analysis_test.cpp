@@ -116,7 +116,6 @@ TEST_F(ProcessAnalysisTest, KnowsTheParentOfAProcessThatIsOlderThanTheTrace) {
   EXPECT_FALSE(process(kOrphan).parent->row);
 }
 
-// Of a schema that has these fields.
 // There are more threads than the daemon keeps the names of.
 TEST_F(ProcessAnalysisTest, KnowsProgramAndParentOfAProcessWithoutAName) {
   constexpr uint32_t kShell = 100, kService = 101, kOther = 102;
@@ -144,6 +143,7 @@ TEST_F(ProcessAnalysisTest, TakesNoProgramAndParentOfAProcessThatBeganLater) {
   EXPECT_FALSE(process(kService).parent);
 }
 
+// Of a schema that has these fields.
 TEST_F(ProcessAnalysisTest, TakesArgumentsAndParentFromExecIfTheyAreThere) {
   struct Exec {
     record h;
