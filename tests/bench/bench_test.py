@@ -390,12 +390,18 @@ class Growth(unittest.TestCase):
         self.assertEqual(traces.sizes(1.5, 100), [10, 100])
         self.assertEqual(traces.sizes(0.3, 0), [])
 
+    def test_section_says_which_parts_were_not_measured(self):
+        measured = {"filter": {"kernel": "6.12", "notes": {}, "points": []}}
+        self.assertIn("\n- not measured: `cpus`, `traces`", section.document(measured, ("cpus", "filter", "traces")))
+        self.assertNotIn("not measured", section.document(measured, ("filter",)))
+
     def test_section_has_verdicts_origins_and_notes(self):
         text = section.document({
             "filter": {"kernel": "6.12", "notes": {"rings": "in an arena", "filter-limit": "too many"},
                        "points": points("filter-cost", "rejected", [(1, 708), (4096, 708)])},
             "events": {"kernel": "6.12", "notes": {"rings": "in an arena"}, "points": []},
-            "traces": {**MACHINE, "notes": {}, "points": points("trace-time", "show", [(1, 1), (10, 10), (100, 100)])}})
+            "traces": {**MACHINE, "notes": {}, "points": points("trace-time", "show", [(1, 1), (10, 10), (100, 100)])}},
+            ("filter", "events", "traces"))
         self.assertIn("| A rejected getppid() |", text)
         self.assertIn("| CPU time of ktracectl |", text)
         self.assertIn("- `filter`, `events`: Linux 6.12 in a virtual machine, rings in an arena\n", text)

@@ -23,11 +23,14 @@ def origins(parts):
     return [f"- {', '.join(names)}: {where}" for where, names in found.items()]
 
 
-def document(parts):
-    """Everything as Markdown. `parts`: by name, {"kernel", "notes", "points"} and, if measured on this machine, "cpus" and "cpu"."""
+def document(parts, names):
+    """Everything as Markdown. `parts`: by name, {"kernel", "notes", "points"} and, if measured on this machine, "cpus" and "cpu".
+    `names`: of all parts, also of those that were not measured."""
+    missing = [f"`{name}`" for name in names if name not in parts]
+    unmeasured = [f"- not measured: {', '.join(missing)}"] if missing else []
     points = [point for part in parts.values() for point in part["points"]]
     notes = [f"- {name}: {text}" for part in parts.values() for name, text in part["notes"].items() if name != "rings"]
-    return "\n".join([curves.verdict_table(points), "", *origins(parts), *notes])
+    return "\n".join([curves.verdict_table(points), "", *origins(parts), *unmeasured, *notes])
 
 
 def replace(page, text):
