@@ -101,8 +101,9 @@ std::vector<MemoryLimit> memory_limits() {
     if (const auto group = mount ? own_group(controllers) : std::nullopt)
       std::ranges::move(limits_in(*mount, *group), std::back_inserter(limits));
   };
-  add(cgroup2_mount(), "");
-  add(memory_cgroup_mount(), "memory");
+  static const Result<CgroupMount> version2 = cgroup2_mount(), version1 = memory_cgroup_mount();
+  add(version2, "");
+  add(version1, "memory");
   return limits;
 }
 

@@ -19,7 +19,8 @@ struct MemoryLimit {
 };
 
 // Those of this process's control group and of all its ancestors, as far as they can be read. Knows
-// both versions of control groups. Reads the mounts of the machine.
+// both versions of control groups. Reads the mounts of the machine at the first call only.
+// Thread-safe.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits();
 // Those of the control group `group` and its ancestors below the mount point `mount_point`.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits(const std::filesystem::path& mount_point,

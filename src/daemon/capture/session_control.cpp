@@ -94,11 +94,8 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   auto ring_bytes = ring_bytes_for(
       {.ring_bytes = request.ring_bytes, .ordinary_user = request.owner.is_ordinary_user()});
   if (!ring_bytes) return propagate(ring_bytes);
-  if (auto room =
-          check_memory_room(RingMemory{.cpus = p_.rings.cpus().size(), .stream_bytes = *ring_bytes},
-                            p_.object.arena() != nullptr);
-      !room)
-    return propagate(room);
+  const RingMemory rings{.cpus = p_.rings.cpus().size(), .stream_bytes = *ring_bytes};
+  if (auto room = check_memory_room(rings); !room) return propagate(room);
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
   if (!added) return propagate(added);
   Session& session = **added;
@@ -271,9 +268,9 @@ size_t SessionControl::new_output_bytes(const RingBudget& budget) const {
   return fitting == now ? 0 : fitting;
 }
 
-Result<> SessionControl::set_budget(const RingBudget& budget) {
+Result<> SessionControl::set_budget(const RingBudget& budget, bool keeps_output) {
   Session& output = p_.sessions.output();
-  const size_t bytes = drain_ && output.has_sink ? new_output_bytes(budget) : 0;
+  const size_t bytes = keeps_output && output.has_sink ? new_output_bytes(budget) : 0;
   if (bytes != 0) {
     if (auto resized = drain_->resize(SESSION_OUTPUT, bytes); !resized) return resized;
     output.ring_bytes = bytes;

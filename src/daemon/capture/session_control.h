@@ -93,9 +93,9 @@ class SessionControl {
   Result<> adopt_output(bool on);
   // Bytes of each ring that the output needs with this budget and does not have yet; 0: none.
   [[nodiscard]] size_t new_output_bytes(const RingBudget& budget) const;
-  // Takes effect for new sessions, and for the output at once. The memory must be there, as for
-  // set_output(). Fails as Drain::resize().
-  Result<> set_budget(const RingBudget& budget);
+  // Takes effect for new sessions, and at once for the output if it is on and is to stay so. The
+  // memory must be there, as for set_output(). Fails as Drain::resize().
+  Result<> set_budget(const RingBudget& budget, bool keeps_output);
 
   // Memory of the stream rings of all sessions.
   [[nodiscard]] size_t used_bytes() const;

@@ -236,7 +236,7 @@ Result<> Tracer::start_stream(const Config& config, SessionStream::Publish publi
   auto drain = Drain::start(object_, rings_.counters(), names_, config.stream.max_latency_ms);
   if (!drain) return propagate(drain);
   control_.start(std::move(*drain), metadata_.uuid(), std::move(publish_output));
-  if (auto set = control_.set_budget(ring_budget(config)); !set) return set;
+  if (auto set = control_.set_budget(ring_budget(config), output); !set) return set;
   return control_.adopt_output(output);
 }
 
@@ -271,7 +271,7 @@ Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
   auto changed =
       resizing && config.flight.enabled ? Result<>() : switch_flight(config.flight.enabled);
-  if (changed) changed = control_.set_budget(ring_budget(config));
+  if (changed) changed = control_.set_budget(ring_budget(config), config.stream.output.has_value());
   if (changed) return changed;
   static_cast<void>(control_.set_filters(before));
   static_cast<void>(switch_flight(flight_before));
@@ -331,11 +331,13 @@ RingMemory Tracer::new_flight_rings(const FlightConfig& config, bool resizing) c
 Result<> Tracer::check_memory(const Config& config) const {
   RingMemory rings = new_flight_rings(config.flight, resizes(config));
   if (config.stream.output) rings.stream_bytes = control_.new_output_bytes(ring_budget(config));
-  return check_memory_room(rings, object_.arena() != nullptr);
+  return check_memory_room(rings);
 }
 
-void Tracer::add_new_cpus() {
-  FlightConfig flight = config_.flight;
+void Tracer::add_new_cpus() { add_new_cpus(config_.flight); }
+
+// `flight`: the sizes of the flight recorder.
+void Tracer::add_new_cpus(FlightConfig flight) {
   flight.enabled = rings_.flight().enabled();
   RingMemory rings = flight_rings(flight, 1);
   rings.stream_bytes = control_.used_bytes() / std::max<size_t>(rings_.cpus().size(), 1);
@@ -346,7 +348,7 @@ Result<> Tracer::set_flight(bool enabled) {
   FlightConfig flight = config_.flight;
   flight.enabled = enabled;
   const RingMemory rings = new_flight_rings(flight, false);
-  if (auto room = check_memory_room(rings, object_.arena() != nullptr); !room) return room;
+  if (auto room = check_memory_room(rings); !room) return room;
   auto switched = switch_flight(enabled);
   reconciler_.reconcile();
   return switched;

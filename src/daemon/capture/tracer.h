@@ -66,8 +66,10 @@ struct TracerParts {
 class Tracer {
  public:
   // Loads the programs, or adopts those of an earlier daemon, and applies `config`. Fails as
-  // check_memory_limit() before it loads anything, and as check_memory() before it makes a ring.
-  // `publish_output` gets the stream of the output, in the drain thread. `symbols` must outlive it.
+  // check_memory_limit() before it loads anything, as check_memory() before it makes rings, except
+  // those of an adopted output for CPUs that the earlier daemon did not have, and with
+  // ExitCode::unavailable if a program that a filter needs cannot be attached. `publish_output`
+  // gets the stream of the output, in the drain thread. `symbols` must outlive it.
   static Result<std::unique_ptr<Tracer>> create(const Config& config, KernelSymbols& symbols,
                                                 SessionStream::Publish publish_output);
   Tracer(const Tracer&) = delete;
@@ -128,6 +130,7 @@ class Tracer {
   Result<> switch_flight(bool enabled);
   [[nodiscard]] RingMemory new_flight_rings(const FlightConfig& config, bool resizing) const;
   void note_flight();
+  void add_new_cpus(FlightConfig flight);
   Result<std::unique_ptr<FlightResize>> prepare_resize(const Config& config,
                                                        std::optional<NewFlight> flight);
   void commit_resize(const Config& config, FlightResize& resize);

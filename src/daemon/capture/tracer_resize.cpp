@@ -57,7 +57,7 @@ void Tracer::commit_resize(const Config& config, FlightResize& resize) {
                  discarded);
   sessions_.suspend(false);
   note_flight();
-  add_new_cpus();  // those that came while the rings were made
+  add_new_cpus(config.flight);  // those that came while the rings were made
   reconciler_.reconcile();
 }
 

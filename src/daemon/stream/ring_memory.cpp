@@ -3,11 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "base/files/cgroup_memory.h"
-#include "kernel/arena/arena.h"
 #include "kernel/rings/flight_ring.h"
 
 namespace ktraced {
@@ -21,11 +17,6 @@ std::unexpected<Error> no_memory(const RingMemory& rings, const Error& why) {
 
 uint64_t RingMemory::bytes() const {
   return cpus * (flight_banks * uint64_t{FlightRing::whole_size(flight_bytes)} + stream_bytes);
-}
-
-uint64_t RingMemory::largest() const {
-  const uint64_t flight = flight_banks == 0 ? 0 : FlightRing::whole_size(flight_bytes);
-  return std::max(flight, stream_bytes);
 }
 
 std::string RingMemory::text() const {
@@ -48,16 +39,11 @@ Result<> check_memory_limit(const RingMemory& rings) {
   return {};
 }
 
-Result<> check_memory_room(const RingMemory& rings, bool in_arena) {
+Result<> check_memory_room(const RingMemory& rings) {
   if (rings.bytes() == 0) return {};
-  const std::vector<MemoryLimit> limits = memory_limits();
-  if (auto fits = check_memory_room(limits, rings.bytes()); !fits)
+  if (auto fits = check_memory_room(memory_limits(), rings.bytes()); !fits)
     return no_memory(rings, fits.error());
-  // The memory of the map is free soon after, but may not be there for the rings until then.
-  if (!in_arena || !check_memory_room(limits, rings.bytes() + rings.largest())) return {};
-  if (kernel_has_memory(rings.largest())) return {};
-  return no_memory(rings, {ExitCode::os, fmt::format("the kernel has no memory for one of {} KiB",
-                                                     rings.largest() >> 10)});
+  return {};
 }
 
 }  // namespace ktraced

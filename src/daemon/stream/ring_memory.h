@@ -17,9 +17,8 @@ struct RingMemory {
   uint64_t flight_bytes = 0;  // of the records of each of them
   uint64_t stream_bytes = 0;  // of the stream rings of a CPU
 
-  // Memory of all rings, and of the largest one, in bytes.
+  // Memory of all rings, in bytes.
   [[nodiscard]] uint64_t bytes() const;
-  [[nodiscard]] uint64_t largest() const;
   // "flight rings take 64 MiB (2 CPUs x flight.banks 2 x flight.buffer_kb 16384)"
   [[nodiscard]] std::string text() const;
 };
@@ -28,10 +27,8 @@ struct RingMemory {
 // control groups: no later attempt would succeed. The errors of both functions name the sizes, the
 // limit and the remedies.
 [[nodiscard]] Result<> check_memory_limit(const RingMemory& rings);
-// Fails also, with ExitCode::os, if they exceed what the memory limits leave now. `in_arena`: they
-// are in a BPF arena, whose pages beyond a limit end the process. So the kernel is asked for a map
-// as large as the largest ring too, because a container does not see the limits above it. Call it
-// before the first of the rings is made.
-[[nodiscard]] Result<> check_memory_room(const RingMemory& rings, bool in_arena);
+// Fails also, with ExitCode::os, if they exceed what the memory limits leave now. Call it before
+// the first of the rings is made.
+[[nodiscard]] Result<> check_memory_room(const RingMemory& rings);
 
 }  // namespace ktraced

@@ -68,7 +68,7 @@ Result<uint64_t> Rings::empty_flight() {
 void Rings::add_new_cpus(Drain& drain, const RingMemory& of_one) {
   for (uint32_t cpu : online_cpus()) {
     if (cpus_.contains(cpu) && (!flight_.enabled() || flight_.has_cpu(cpu))) continue;
-    auto added = check_memory_room(of_one, object_.arena() != nullptr);
+    auto added = check_memory_room(of_one);
     if (added && flight_.enabled()) added = flight_.add_cpu(cpu);
     if (added) added = drain.add_cpu(cpu);
     if (added) cpus_.insert(cpu);

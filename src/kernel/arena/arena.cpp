@@ -14,6 +14,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/files/cgroup_memory.h"
+
 namespace ktraced {
 namespace {
 
@@ -49,6 +51,21 @@ Fd make_map(uint32_t pages, uint64_t address) {
 }
 
 bool is_transient(int error) { return error == ENOMEM || error == EAGAIN || error == EINTR; }
+
+// The kernel refuses a map beyond a memory limit, but it ends a process that makes pages of an
+// arena beyond it. So the limits that can be read are compared first, and then a map is made,
+// because a container does not see the limits above it. Its memory is free soon after; it is not
+// made where it could exceed a limit together with the pages.
+Result<> check_memory(size_t bytes) {
+  const std::vector<MemoryLimit> limits = memory_limits();
+  if (auto room = check_memory_room(limits, bytes); !room) return room;
+  if (!check_memory_room(limits, 2 * bytes)) return {};
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
+                              static_cast<uint32_t>(bytes), 1, &options));
+  if (map || errno != ENOMEM) return {};
+  return fail(ExitCode::os, "there is no memory for {} KiB of the arena", bytes / 1024);
+}
 
 bool has(const arena_area& area, uint32_t offset) {
   return offset / ARENA_PAGE - area.first < area.pages;
@@ -99,13 +116,6 @@ bool kernel_has_arenas() {
   const Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "arena", "Dual BSD/GPL",
                                  instructions.data(), instructions.size(), &options));
   return program || is_transient(errno);
-}
-
-bool kernel_has_memory(size_t bytes) {
-  LIBBPF_OPTS(bpf_map_create_opts, options);
-  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
-                              static_cast<uint32_t>(bytes), 1, &options));
-  return map || errno != ENOMEM;
 }
 
 Result<std::unique_ptr<Arena>> Arena::open(int map, int make_pages, int free_pages,
@@ -195,6 +205,7 @@ Result<uint32_t> Arena::allocate(size_t bytes, int node) {
       std::ranges::find_if(all, [](const arena_area& each) { return each.pages == 0; });
   if (!first || area == all.end())
     return fail(ExitCode::os, "the arena has no room for {} KiB", bytes / 1024);
+  if (auto room = check_memory(bytes); !room) return propagate(room);
   *area = {.first = *first, .pages = pages};
   const uint32_t offset = *first * ARENA_PAGE;
   if (!request(make_pages_, {.address = reinterpret_cast<uintptr_t>(mapping_.data()) + offset,

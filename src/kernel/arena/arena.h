@@ -27,11 +27,6 @@ inline constexpr uint32_t kArenaMapType = 33;
 // yes.
 [[nodiscard]] bool kernel_has_arenas();
 
-// Does the kernel give a map of `bytes` now? Its memory is free again soon after. The kernel
-// refuses a map beyond a memory limit, but it ends a process that makes pages of an arena beyond
-// it.
-[[nodiscard]] bool kernel_has_memory(size_t bytes);
-
 // The pages of the object's arena (bpf/state/arena_state.h), which go to areas and return. Areas
 // outlive the daemon with the arena. Thread-safe.
 class Arena {
@@ -43,8 +38,9 @@ class Arena {
   static Result<std::unique_ptr<Arena>> open(int map, int make_pages, int free_pages,
                                              uint32_t flight_places);
 
-  // A new area of zeros: its offset. `node`: NUMA node of its memory; -1: any. The kernel ends the
-  // process if a memory limit does not leave that much: look first. Fails with ExitCode::os.
+  // A new area of zeros: its offset. `node`: NUMA node of its memory; -1: any. Fails with
+  // ExitCode::os, also if a memory limit that cannot be read leaves less, or as
+  // check_memory_room().
   Result<uint32_t> allocate(size_t bytes, int node);
   // The offset may be anywhere in the area. No program and no table may use it.
   void free(uint32_t offset);

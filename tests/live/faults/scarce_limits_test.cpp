@@ -86,7 +86,7 @@ void expect_rings_refused(uint64_t limit_mb, int buffer_kb, int banks) {
               HasSubstr(group.path().filename()), HasSubstr("is too low for them (MemoryMax="),
               HasSubstr("choose smaller ones")));
   }
-  EXPECT_TRUE(std::filesystem::is_empty(bpffs.path())) << "pins are left";
+  EXPECT_TRUE(bpffs.is_unused()) << "pins are left";
 }
 
 TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFit) {
@@ -98,9 +98,23 @@ TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFitTogether) {
   expect_rings_refused(100, 32768, 4);
 }
 
+// The kernel would end a daemon that goes on until the limit is reached.
+TEST(ScarceLimits, OfAControlGroupThatIsHiddenRefuseTheRingThatDoesNotFit) {
+  const MemoryCgroup group(uint64_t{200} << 20);
+  const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const long banks = std::max(2L, (7 + cpus) / cpus);  // 256 MiB or more in all
+  try {
+    Daemon daemon(flight_config({{"buffer_kb", 32768}, {"banks", banks}}), group.hidden_wrapper());
+    ADD_FAILURE() << "it started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("exit code 71"),
+                                    HasSubstr("cannot make a flight ring of 32768 KiB")));
+  }
+}
+
 TEST(ScarceLimits, OfTheControlGroupRefuseAStartThatKeepsTheHistoryOfOtherSizes) {
   const MemoryCgroup group(uint64_t{100} << 20);
-  const json small = flight_config({{"buffer_kb", 1024}});
+  const json small = flight_config({{"buffer_kb", 64}});
   Daemon daemon(small, group.wrapper());
   daemon.end(SIGKILL);
   daemon.write_config(flight_config({{"buffer_kb", 32768}, {"banks", 4}}));

@@ -90,28 +90,58 @@ TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
   expect_all_calls(disk.path() / "d", truth.pid());
 }
 
-TEST(StreamOutputFault, IsReportedByAReloadWithoutMemoryForItsRings) {
-  const MemoryCgroup group(uint64_t{100} << 20);
+// Its rings would not fit into the control group.
+class StreamOutputWithoutMemory : public testing::Test {
+ protected:
+  // Expects a reload that turns it on to fail with this message, and the next one, which asks for
+  // less, to succeed.
+  void expect_refused(const Command& wrapper, const std::string& message, bool filter_applied) {
+    const TempDir directory;
+    WaitingTruth truth({"numbered", "1000"});
+    Daemon daemon(json::object(), wrapper);
+    json config = for_processes({truth.pid()}, output_config(directory.path() / "d"));
+    config["stream"]["total_mb"] = 1 << 20;
+    config["stream"]["buffer_kb"] = 131072;
+    daemon.write_config(config);
+    const json error = daemon.call_error("reload");
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(message));
+    EXPECT_EQ(daemon.call("filter.show").dump().contains(std::to_string(truth.pid())),
+              filter_applied);
+    config["stream"]["buffer_kb"] = 1024;
+    daemon.write_config(config);
+    daemon.call("reload");
+    truth.act();
+    EXPECT_EQ(daemon.stop().exit_code, 0);
+    expect_all_calls(directory.path() / "d", truth.pid());
+  }
+
+  MemoryCgroup group{uint64_t{100} << 20};
+};
+
+TEST_F(StreamOutputWithoutMemory, IsRefusedBeforeAnythingIsApplied) {
+  expect_refused(group.wrapper(), "the memory limit of 100 MiB of the control group", false);
+}
+
+TEST_F(StreamOutputWithoutMemory, IsNotAppliedAloneIfTheLimitIsHidden) {
+  expect_refused(group.hidden_wrapper(),
+                 "stream.output is not applied, but everything else of the configuration is in "
+                 "use; the next reload tries again: cannot make a stream ring",
+                 true);
+}
+
+// The new sizes are those of sessions to come.
+TEST_F(StreamOutputWithoutMemory, GetsNoLargerRingsFromTheReloadThatTurnsItOff) {
   const TempDir directory;
-  WaitingTruth truth({"numbered", "1000"});
-  Daemon daemon(json::object(),
-                {"/bin/sh", "-c",
-                 "echo $$ > " + (group.path() / "cgroup.procs").string() + "; exec \"$@\"", "sh"});
-  json config = for_processes({truth.pid()}, output_config(directory.path() / "d"));
-  config["stream"]["total_mb"] = 1024;
+  json config = for_processes({::getpid()}, output_config(directory.path() / "d"));
+  config["stream"]["total_mb"] = 1 << 20;
+  config["stream"]["buffer_kb"] = 64;
+  Daemon daemon(config, group.wrapper());
+  config["stream"].erase("output");
   config["stream"]["buffer_kb"] = 131072;
   daemon.write_config(config);
-  const json error = daemon.call_error("reload");
-  EXPECT_THAT(error["message"].get<std::string>(),
-              HasSubstr("stream.output is not applied, but everything else of the configuration is "
-                        "in use; the next reload tries again: cannot make a stream ring"));
-  EXPECT_TRUE(daemon.call("filter.show").dump().contains(std::to_string(truth.pid())));
-  config["stream"]["buffer_kb"] = 1024;
-  daemon.write_config(config);
-  daemon.call("reload");
-  truth.act();
+  EXPECT_TRUE(RpcConnection(daemon.socket()).call("reload").contains("result"));
+  EXPECT_EQ(output_status(daemon)["enabled"], false);
   EXPECT_EQ(daemon.stop().exit_code, 0);
-  expect_all_calls(directory.path() / "d", truth.pid());
 }
 
 TEST(StreamOutputFault, DelaysNeitherStopNorReload) {

@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,13 @@ class Bpffs {
   Bpffs& operator=(const Bpffs&) = delete;
 
   [[nodiscard]] std::filesystem::path path() const { return directory_.path() / "bpf"; }
+  // True if nobody has made anything in it. Only the kernel makes names with dots, when it mounts
+  // one: "maps.debug".
+  [[nodiscard]] bool is_unused() const {
+    const std::filesystem::directory_iterator entries(path());
+    return std::ranges::all_of(
+        entries, [](const auto& entry) { return entry.path().filename().string().contains('.'); });
+  }
 
  private:
   TempDir directory_;

@@ -87,6 +87,18 @@ Command MemoryCgroup::wrapper() const {
           "sh"};
 }
 
+Command MemoryCgroup::hidden_wrapper() const {
+  const std::string hide =
+      "for mount in $(grep -E ' - cgroup2? ' /proc/self/mountinfo | cut -d ' ' -f 5 | sort -r); do"
+      "  mount -t tmpfs hidden $mount || exit; "
+      "done";
+  Command command = {"unshare", "--mount"};
+  const Command seen = wrapper();
+  command.insert(command.end(), seen.begin(), seen.end());
+  command.insert(command.end(), {"/bin/sh", "-c", hide + "; exec \"$@\"", "sh"});
+  return command;
+}
+
 MemoryCgroup::~MemoryCgroup() {
   group_.reset();
   if (mounted_) ::umount2(mount_point_.path().c_str(), MNT_DETACH);

@@ -39,6 +39,8 @@ class MemoryCgroup {
   [[nodiscard]] const std::filesystem::path& path() const { return group_->path(); }
   // A command that runs the words after it in the group, for Daemon.
   [[nodiscard]] Command wrapper() const;
+  // The same, but they cannot read any limit, as in a container whose limit is above it.
+  [[nodiscard]] Command hidden_wrapper() const;
 
  private:
   TempDir mount_point_;
