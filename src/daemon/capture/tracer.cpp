@@ -12,6 +12,7 @@
 #include "daemon/capture/attach_functions.h"
 #include "daemon/events/exact_events.h"
 #include "daemon/programs/entry_times.h"
+#include "daemon/runtime/failure_barrier.h"
 #include "daemon/sessions/session_rules.h"
 #include "kernel/programs/features.h"
 #include "kernel/symbols/gfp_flags.h"
@@ -212,8 +213,17 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
   const auto before = history_.current();
   const auto kept = catalog_.tracepoints().keep_formats();
   // No program that an earlier daemon left attached may be detached yet, so nothing is reconciled.
-  if (tracked_for(config).any()) tracking_.attach_now(attacher_);
+  std::vector<std::string> attached;
+  Rollback tracking([&] {
+    for (const std::string& program : attached) object_.detach(program);
+  });
+  if (const auto tracked = tracked_for(config); tracked.any()) {
+    const auto required = tracking_.preparation(tracked).required;
+    attached = tracking_.attach_now(attacher_);
+    if (auto all = attacher_.check_attached(required); !all) return all;
+  }
   if (auto applied = apply(config); !applied) return propagate(applied);
+  tracking.dismiss();
   if (before != nullptr)
     for (const std::string& line : dropped_settings(*before, *history_.current()))
       spdlog::warn("dropped a run-time setting of the earlier daemon: {}", line);
@@ -274,8 +284,8 @@ Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   if (changed) changed = control_.set_budget(ring_budget(config), config.stream.output.has_value());
   if (changed) return changed;
   static_cast<void>(control_.set_filters(before));
-  static_cast<void>(switch_flight(flight_before));
-  reconciler_.reconcile();
+  if (rings_.flight().enabled() != flight_before) static_cast<void>(switch_flight(flight_before));
+  if (flight_before) reconciler_.reconcile();  // never at a start
   return changed;
 }
 

@@ -75,6 +75,9 @@ class ProgramAttacher {
   // Attaches a program at once, and records a failure. May wait for its end if it is detaching, so
   // it is for programs that were never detached.
   void attach_now(const Program& program) { note(program.name, kernel_.attach(program)); }
+  // Fails with ExitCode::unavailable, and the reason, if one of these built-in programs is not
+  // attached.
+  [[nodiscard]] Result<> check_attached(const std::set<std::string>& programs) const;
   // Records the result of attaching an event.
   void note(const std::string& event, const Result<>& attached);
 
@@ -111,7 +114,6 @@ class ProgramAttacher {
   SlicedWork::Step change_next();
   void make(const Change& change);
   [[nodiscard]] bool is_needed(const ProgramNeed& need) const;
-  [[nodiscard]] Result<> check_attached(const std::set<std::string>& programs) const;
   void finish();
   void call_waiting();
 

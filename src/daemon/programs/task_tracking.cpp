@@ -89,17 +89,20 @@ void TaskTracking::finish() {
   if (std::exchange(check_due_, false)) check_names();
 }
 
-void TaskTracking::attach_now(ProgramAttacher& attacher) {
+std::vector<std::string> TaskTracking::attach_now(ProgramAttacher& attacher) {
+  std::vector<std::string> programs = helpers();
+  programs.insert(programs.begin(), kNameTrackers.begin(), kNameTrackers.end());
+  std::erase_if(programs, [this](const std::string& program) {
+    return object_.attached(program) || !availability_.supports(program);
+  });
   const bool check = !all_attached();
   if (check) names_.begin();
-  for (const char* program : kNameTrackers)
-    if (availability_.supports(program)) attacher.attach_now({.name = program});
-  for (const std::string& program : helpers())
-    if (availability_.supports(program)) attacher.attach_now({.name = program});
+  for (const std::string& program : programs) attacher.attach_now({.name = program});
   if (check)
     check_names();
   else
     evict_threads(object_.control());
+  return programs;
 }
 
 bool TaskTracking::all_attached() const {

@@ -49,8 +49,9 @@ class TaskTracking {
   void check_if_attached();
   // To be called when no program remains to be attached.
   void finish();
-  // Attaches all of them at once, while the daemon starts.
-  void attach_now(ProgramAttacher& attacher);
+  // Attaches all of them at once, while the daemon starts. Returns those that were not attached
+  // before.
+  std::vector<std::string> attach_now(ProgramAttacher& attacher);
 
  private:
   [[nodiscard]] bool all_attached() const;

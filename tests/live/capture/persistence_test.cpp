@@ -5,6 +5,9 @@
 
 #include <csignal>
 #include <filesystem>
+#include <set>
+#include <stdexcept>
+#include <string>
 
 #include "harness/client/show.h"
 #include "harness/client/stream.h"
@@ -137,6 +140,31 @@ std::filesystem::path pinned_object(const Daemon& daemon) {
   for (const auto& entry : std::filesystem::directory_iterator(daemon.pins()))
     if (entry.path().filename().string().starts_with("object-")) return entry.path();
   return {};
+}
+
+// The programs that are attached and pinned.
+std::set<std::string> pinned_links(const Daemon& daemon) {
+  std::set<std::string> links;
+  for (const auto& entry : std::filesystem::directory_iterator(pinned_object(daemon) / "links"))
+    links.insert(entry.path().filename());
+  return links;
+}
+
+// The filter needs programs that the earlier daemon did not have.
+TEST(Persistence, LeavesWhatIsAttachedAsItWasWhenAStartFails) {
+  const json config = {{"flight", {{"enabled", true}, {"buffer_kb", 64}}}};
+  Daemon daemon(config);
+  daemon.end(SIGKILL);
+  const std::set<std::string> before = pinned_links(daemon);
+  json failing = config;
+  failing["filter"] = {{"follow", {4194303}}};
+  daemon.write_config(failing);
+  EXPECT_THROW(daemon.start(), std::runtime_error);
+  EXPECT_EQ(pinned_links(daemon), before);
+  daemon.write_config(config);
+  daemon.start();
+  EXPECT_TRUE(daemon.logged("adopted what an earlier daemon left running"));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
 std::string metrics_at(const std::string& socket) {

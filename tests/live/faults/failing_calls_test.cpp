@@ -82,7 +82,7 @@ void expect_clear_outcome(const std::string& fault, const fs::path& log) {
     EXPECT_THAT(error.what(), HasSubstr("did not come up"));
     EXPECT_THAT(error.what(), HasSubstr("ktraced: "));
   }
-  EXPECT_TRUE(fs::is_empty(bpffs.path())) << "pins are left";
+  EXPECT_TRUE(bpffs.is_unused()) << "pins are left";
   EXPECT_GE(lines_with(log, "(INJECTED)"), 1U) << "once in each thread";
   EXPECT_EQ(lines_with(log, "killed by"), 0U);
 }
@@ -125,8 +125,9 @@ struct ProgramCall {
   std::string program;  // that it loads, cut to 15 characters by the kernel; empty: it attaches one
 };
 
-std::vector<ProgramCall> program_calls_of_a_start(const fs::path& log) {
-  Daemon daemon(config_of_faults(), with_fault("bpf", "", log));
+std::vector<ProgramCall> program_calls_of_a_start(const fs::path& log,
+                                                  const json& config = config_of_faults()) {
+  Daemon daemon(config, with_fault("bpf", "", log));
   const std::string main_thread = fmt::format("{} ", daemon.pid());
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const std::regex load(R"re(\(BPF_PROG_LOAD.*prog_name="([a-z_]+)")re");
@@ -203,7 +204,7 @@ void expect_service_without(const ProgramCall& call, const fs::path& log) {
       return left.programs.empty() && left.maps.empty() && left.links.empty();
     }));
   }
-  EXPECT_TRUE(fs::is_empty(bpffs.path())) << "pins are left";
+  EXPECT_TRUE(bpffs.is_unused()) << "pins are left";
   EXPECT_GE(lines_with(log, "(INJECTED)"), 1U);
 }
 
@@ -244,6 +245,25 @@ TEST(FailingPrograms, OfNoEventAreInTheStatusAndInTheMetrics) {
   EXPECT_TRUE(next.logged("adopted what"));
   expect_helper_reported(next, metrics, "refused its program when it was loaded");
   EXPECT_EQ(next.stop().exit_code, 0);
+}
+
+// Otherwise the first children would not be followed, and nobody would know.
+TEST(FailingPrograms, ThatFollowProcessesEndAStartWhoseFilterNeedsThem) {
+  TempDir directory;
+  const fs::path log = directory.path() / "calls";
+  WaitingTruth truth({"numbered", "1"});
+  json config = config_of_faults();
+  config["filter"] = {{"follow", {truth.pid()}}};
+  const auto calls = program_calls_of_a_start(log, config);
+  const auto call = std::ranges::find(calls, "", &ProgramCall::program);  // attached first
+  ASSERT_NE(call, calls.end());
+  try {
+    const Daemon daemon(config, with_fault("bpf", fault_of(*call), log));
+    ADD_FAILURE() << "it has started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("exit code 69"));
+    EXPECT_THAT(error.what(), HasSubstr("cannot attach 'sched_process_fork': out of memory"));
+  }
 }
 
 // Of the daemon's main thread, once it serves.
