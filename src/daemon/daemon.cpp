@@ -299,18 +299,18 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   apply_access(config, rules->read_group);
   end_readers(access_.rules());
   end_streams_beyond(*rules);
-  roles.dismiss();
   if (config.control.group != config_.control.group ||
       config.control.admin_uids != config_.control.admin_uids || access_.rules() != access_before)
     changed->emplace_back("control");
   if (access_.rules() != access_before) recorder_->end_trace();
-  metrics_->apply(std::move(*metrics));
   add_if_changed(*changed, "metrics", config_.metrics.listen, config.metrics.listen);
   snapshots_->apply(config.flight);
   const auto stream = apply_stream(config.stream);
   add_if_changed(*changed, "log", config_.log.level, config.log.level);
   spdlog::set_level(spdlog::level::from_str(config.log.level));
+  metrics_->apply(std::move(*metrics));
   config_ = std::move(config);
+  roles.dismiss();
   if (!stream)
     return fail(stream.error().code,
                 "stream.output is not applied, but everything else of the configuration is in use; "
