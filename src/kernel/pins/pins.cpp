@@ -66,9 +66,9 @@ Result<Fd> open_own(int parent, const std::string& name, const fs::path& path) {
   return directory;
 }
 
-bool is_directory(int folder, const std::string& name) {
+bool is_regular_file(int folder, const std::string& name) {
   struct stat info{};
-  return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+  return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
 }
 
 }  // namespace
@@ -114,9 +114,10 @@ std::unexpected<Error> Pins::damaged(Kind kind, const std::string& name,
               path(kind, name), why, place_->root->cleanup());
 }
 
-// A pin is damaged unless the reason is in the process. bpffs gives EACCES for a directory too.
+// A pin is damaged unless the reason is in the process. Pins are regular files; the kernel gives
+// EACCES also for a directory in the place of one, and for a link to a file that is no pin.
 std::unexpected<Error> Pins::not_opened(Kind kind, const std::string& name, int error) const {
-  if (error == EPERM || (error == EACCES && !is_directory(folder(kind), name)))
+  if (error == EPERM || (error == EACCES && is_regular_file(folder(kind), name)))
     return fail(ExitCode::no_permission,
                 "cannot open the pin {}: {}; run ktraced as root, or with the capabilities CAP_BPF "
                 "and CAP_PERFMON",
