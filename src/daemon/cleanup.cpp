@@ -4,6 +4,7 @@
 #include "daemon/config/metrics_address.h"
 #include "daemon/output/trace_store.h"
 #include "daemon/runtime/unix_listener.h"
+#include "daemon/service/service_user.h"
 #include "kernel/programs/persistence.h"
 
 namespace ktraced {
@@ -22,6 +23,21 @@ void clean_up_traces(const TraceStore& store, std::vector<std::string>& report) 
 }  // namespace
 
 Result<std::vector<std::string>> clean_up(const Config& config) {
+  auto became = become_service_user(config.bpffs, kCleanupCapabilities);
+  if (!became) return propagate(became);
+  auto objects = remove_pinned(config.bpffs);
+  if (!objects) return propagate(objects);
+  std::vector<std::string> report = {fmt::format("removed {} pinned trace object{} from {}",
+                                                 objects->size(), objects->size() == 1 ? "" : "s",
+                                                 config.bpffs.string())};
+  std::vector<std::string> traces;
+  clean_up_traces(TraceStore(config.flight.directory), traces);
+  if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), traces);
+
+  // Last, because root becomes the user of the service for good if the directory of the socket
+  // belongs to that user.
+  became = become_service_user(config.control.socket.parent_path(), kCleanupCapabilities);
+  if (!became) return propagate(became);
   auto socket = remove_dead_socket(config.control.socket);
   if (!socket) return propagate(socket);
   const auto metrics = metrics_address(config.metrics.listen);
@@ -29,16 +45,10 @@ Result<std::vector<std::string>> clean_up(const Config& config) {
                             ? remove_dead_socket(metrics->path, "metrics.listen")
                             : Result<bool>(false);
   if (!metrics_socket) return propagate(metrics_socket);
-  auto objects = remove_pinned(config.bpffs);
-  if (!objects) return propagate(objects);
-  std::vector<std::string> report = {fmt::format("removed {} pinned trace object{} from {}",
-                                                 objects->size(), objects->size() == 1 ? "" : "s",
-                                                 config.bpffs.string())};
   if (*socket)
     report.push_back(fmt::format("removed the socket {}", config.control.socket.string()));
   if (*metrics_socket) report.push_back(fmt::format("removed the socket {}", metrics->text()));
-  clean_up_traces(TraceStore(config.flight.directory), report);
-  if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), report);
+  report.insert(report.end(), traces.begin(), traces.end());
   return report;
 }
 

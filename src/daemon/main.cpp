@@ -94,8 +94,6 @@ Result<int> run(const Options& options) {
   if (options.check_config) return check(options, *config, *schema);
 
   if (options.cleanup) {
-    if (auto became = become_service_user(config->bpffs, kCleanupCapabilities); !became)
-      return propagate(became);
     auto actions = clean_up(*config);
     if (!actions) return propagate(actions);
     for (const std::string& line : *actions) fmt::print("{}\n", line);

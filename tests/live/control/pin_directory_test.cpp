@@ -70,6 +70,15 @@ Finished clean_up(const Daemon& daemon) {
   return run({kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
 }
 
+// The service's user is the attacker.
+Finished clean_up_with_service_user(const Daemon& daemon) {
+  TempDir files;
+  const fs::path users = files.file(
+      "passwd", fmt::format("root:x:0:0::/:/bin/sh\nktraced:x:{0}:{0}::/:/bin/sh\n", kAttacker));
+  return run({"unshare", "--mount", "sh", "-c", "mount --bind $0 /etc/passwd && exec \"$@\"",
+              users.string(), kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+}
+
 TEST(PinDirectory, IsRefusedWithoutFollowingLinksWhenAnotherUserOwnsIt) {
   Bpffs bpffs;
   Victim victim;
@@ -96,17 +105,28 @@ TEST(PinDirectory, IsCleanedUpByRootAsTheUserOfTheService) {
   plant_object(root, victim);
   ::chmod(root.c_str(), 0700);
   ::chmod(bpffs.path().c_str(), 0700);
-  TempDir files;
-  const fs::path users = files.file(
-      "passwd", fmt::format("root:x:0:0::/:/bin/sh\nktraced:x:{0}:{0}::/:/bin/sh\n", kAttacker));
-  const Finished cleanup =
-      run({"unshare", "--mount", "sh", "-c", "mount --bind $0 /etc/passwd && exec \"$@\"",
-           users.string(), kDaemonProgram, "--config", daemon.config_file(), "--cleanup"});
+  const Finished cleanup = clean_up_with_service_user(daemon);
   EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
   EXPECT_THAT(cleanup.out, HasSubstr("removed 2 pinned trace objects"));
   EXPECT_TRUE(fs::exists(root)) << "the service cannot make it";
   EXPECT_TRUE(fs::is_empty(root));
   EXPECT_TRUE(victim.whole());
+}
+
+// The pins are removed by root, whose they are; the socket by the user who could replace it.
+TEST(PinDirectory, OfRootIsCleanedUpBesideASocketOfTheUserOfTheService) {
+  Bpffs bpffs;
+  const fs::path root = bpffs.path() / "ktraced";
+  Daemon daemon(config_in(root));
+  daemon.end(SIGKILL);
+  for (const fs::path& path : {fs::path(daemon.socket()).parent_path(), fs::path(daemon.socket())})
+    ASSERT_EQ(::chown(path.c_str(), kAttacker, kAttacker), 0);
+  const Finished cleanup = clean_up_with_service_user(daemon);
+  EXPECT_EQ(cleanup.exit_code, 0) << cleanup.err;
+  EXPECT_THAT(cleanup.out, HasSubstr("removed 1 pinned trace object"));
+  EXPECT_THAT(cleanup.out, HasSubstr("removed the socket"));
+  EXPECT_FALSE(fs::exists(root));
+  EXPECT_FALSE(fs::exists(daemon.socket()));
 }
 
 // As after an installation: the directory of the socket belongs to the user of the service, whose
@@ -240,6 +260,10 @@ std::vector<Damage> damages() {
     fs::remove(pin);
     fs::create_directories(pin / "deeper");
   };
+  const auto foreign_link = [](const fs::path&, const fs::path& pin) {
+    fs::remove(pin);
+    fs::create_symlink("/etc/passwd", pin);
+  };
   const auto other_map = [](const fs::path&, const fs::path& pin) { pin_other_map(pin); };
   const auto larger_map = [](const fs::path&, const fs::path& pin) { pin_larger_map(pin); };
   const auto other_kind = [](const fs::path& object, const fs::path& pin) {
@@ -252,6 +276,7 @@ std::vector<Damage> damages() {
           {"maps/tasks", other_map},
           {"maps/tasks", larger_map},
           {"maps/-data-control", directory},
+          {"maps/tasks", foreign_link},
           {"programs/sched_switch", other_kind},
           {"programs/sched_switch", other_program},
           {"links/sched_switch", other_kind},
@@ -333,7 +358,7 @@ TEST_F(UnreadablePin, IsNotDamagedForAProcessWithoutCapabilities) {
   expect_refused(refused);
 }
 
-// EACCES, which bpffs gives for a directory too.
+// EACCES, which the kernel gives for what is no pin too.
 TEST_F(UnreadablePin, IsNotDamagedIfItsModeForbidsToOpenIt) {
   ASSERT_EQ(::chown(pin().c_str(), kAttacker, kAttacker), 0);
   Result<> refused;
