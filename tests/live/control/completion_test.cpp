@@ -30,14 +30,23 @@ std::vector<std::string> completed(const Daemon& daemon, const Command& words) {
   return offered;
 }
 
+// The client does not wait long for the daemon.
+template <class Matcher>
+void expect_offered(const Daemon& daemon, const Command& words, const Matcher& matcher) {
+  std::vector<std::string> offered;
+  EXPECT_TRUE(eventually([&] {
+    return testing::Value(offered = completed(daemon, words), matcher);
+  })) << testing::PrintToString(offered);
+}
+
 TEST(Completion, OffersWhatTheRunningDaemonHas) {
   Daemon daemon(flight_config());
   daemon.ctl_ok({"snapshot", "take", "slow"});
-  EXPECT_THAT(completed(daemon, {"events", "enable", ""}),
-              IsSupersetOf({"kmalloc", "kmem", "sched_switch"}));
-  EXPECT_THAT(completed(daemon, {"events", "enable", "irq:soft"}), Contains("irq:softirq_entry"));
-  EXPECT_THAT(completed(daemon, {"snapshot", "keep", ""}), ElementsAre("slow"));
-  EXPECT_THAT(completed(daemon, {"session", "show", ""}), ElementsAre("recorder"));
+  expect_offered(daemon, {"events", "enable", ""},
+                 IsSupersetOf({"kmalloc", "kmem", "sched_switch"}));
+  expect_offered(daemon, {"events", "enable", "irq:soft"}, Contains("irq:softirq_entry"));
+  expect_offered(daemon, {"snapshot", "keep", ""}, ElementsAre("slow"));
+  expect_offered(daemon, {"session", "show", ""}, ElementsAre("recorder"));
   EXPECT_EQ(daemon.stop().exit_code, 0);
   EXPECT_THAT(completed(daemon, {"session", "show", ""}), IsEmpty());
 }

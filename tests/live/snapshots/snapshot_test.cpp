@@ -113,28 +113,28 @@ TEST(Snapshot, NamesTheOneBeforeItAlsoIfARingHasOverwrittenRecords) {
   EXPECT_EQ(manifest["since_ns"], manifest_of(first)["end_ns"]);
   EXPECT_GT(manifest["begin_ns"], manifest["since_ns"]);
   std::map<std::string, json> previous;
-  for (const json& snapshot : daemon.call("snapshot.list")["snapshots"])
-    previous[snapshot["name"]] = snapshot["previous"];
+  const json list = daemon.call("snapshot.list")["snapshots"];
+  for (const json& snapshot : list) previous[snapshot["name"]] = snapshot["previous"];
   EXPECT_EQ(previous["second"], "first");
   EXPECT_THAT(daemon.ctl({"show", second}).err, HasSubstr("what came before is in first: "));
-  for (const json& caveat :
-       json::parse(daemon.ctl_ok({"--json", "report", "syscalls", first, second}))["caveats"])
+  const json report = json::parse(daemon.ctl_ok({"--json", "report", "syscalls", first, second}));
+  for (const json& caveat : report["caveats"])
     EXPECT_THAT(caveat.get<std::string>(), testing::Not(HasSubstr("nothing is in the traces")));
 }
 
 TEST(Snapshot, DoesNotNameTheOneBeforeItIfEveryRingHasOverwrittenRecords) {
   Daemon daemon(flight_config({{"buffer_kb", 64}}));
   daemon.call("snapshot.take", {{"name", "first"}});
-  for (const json& cpu : daemon.call("status")["events"]["sys_enter"]["per_cpu"])
-    run_truth({"--cpu", cpu["cpu"].dump(), "numbered", "20000"});
+  const json cpus = daemon.call("status")["events"]["sys_enter"]["per_cpu"];
+  for (const json& cpu : cpus) run_truth({"--cpu", cpu["cpu"].dump(), "numbered", "20000"});
   EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "second", "--with-previous"}),
               HasSubstr("no snapshot has what came right before it\n"));
   const json manifest = manifest_of(daemon.directory() / "snapshots/second");
   for (const json& cpu : manifest["cpus"]) EXPECT_GT(cpu["overwritten"], 0) << cpu;
   EXPECT_FALSE(manifest.contains("previous"));
   EXPECT_FALSE(manifest.contains("since_ns"));
-  for (const json& snapshot : daemon.call("snapshot.list")["snapshots"])
-    EXPECT_EQ(snapshot["previous"], nullptr) << snapshot;
+  const json list = daemon.call("snapshot.list")["snapshots"];
+  for (const json& snapshot : list) EXPECT_EQ(snapshot["previous"], nullptr) << snapshot;
 }
 
 TEST(Snapshot, DoesNotNameTheOneBeforeItThatTheLimitRemoves) {
