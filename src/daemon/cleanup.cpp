@@ -30,14 +30,14 @@ Result<std::vector<std::string>> clean_up(const Config& config) {
   std::vector<std::string> report = {fmt::format("removed {} pinned trace object{} from {}",
                                                  objects->size(), objects->size() == 1 ? "" : "s",
                                                  config.bpffs.string())};
+
+  // Behind the pins, because root becomes the user of the service for good if the directory of the
+  // socket belongs to that user.
+  became = become_service_user(config.control.socket.parent_path(), kCleanupCapabilities);
+  if (!became) return propagate(became);
   std::vector<std::string> traces;
   clean_up_traces(TraceStore(config.flight.directory), traces);
   if (config.stream.output) clean_up_traces(TraceStore(config.stream.output->directory), traces);
-
-  // Last, because root becomes the user of the service for good if the directory of the socket
-  // belongs to that user.
-  became = become_service_user(config.control.socket.parent_path(), kCleanupCapabilities);
-  if (!became) return propagate(became);
   auto socket = remove_dead_socket(config.control.socket);
   if (!socket) return propagate(socket);
   const auto metrics = metrics_address(config.metrics.listen);

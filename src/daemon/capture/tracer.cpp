@@ -278,13 +278,16 @@ Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   const ConfiguredFilters before{.recorder = filter_of(sessions_, sessions_.recorder()),
                                  .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
+  // What an earlier daemon records to, before this one has taken it over.
+  const bool left_behind = !flight_before && object_.control().flight != 0;
   if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
   auto changed =
       resizing && config.flight.enabled ? Result<>() : switch_flight(config.flight.enabled);
   if (changed) changed = control_.set_budget(ring_budget(config), config.stream.output.has_value());
   if (changed) return changed;
   static_cast<void>(control_.set_filters(before));
-  if (rings_.flight().enabled() != flight_before) static_cast<void>(switch_flight(flight_before));
+  if (rings_.flight().enabled() != flight_before && !left_behind)
+    static_cast<void>(switch_flight(flight_before));
   if (flight_before) reconciler_.reconcile();  // never at a start
   return changed;
 }

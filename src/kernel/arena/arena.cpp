@@ -54,14 +54,12 @@ bool is_transient(int error) { return error == ENOMEM || error == EAGAIN || erro
 
 // The kernel refuses a map beyond a memory limit, but it ends a process that makes pages of an
 // arena beyond it. So the limits that can be read are compared first, and then a map is made,
-// because a container does not see the limits above it. Its memory is free soon after; it is not
-// made where it could exceed a limit together with the pages.
+// because a container does not see the limits above it. The kernel checks the name of a map last: a
+// bad one lets it free the memory before the call returns, and not some time after it is closed.
 Result<> check_memory(size_t bytes) {
-  const std::vector<MemoryLimit> limits = memory_limits();
-  if (auto room = check_memory_room(limits, bytes); !room) return room;
-  if (!check_memory_room(limits, 2 * bytes)) return {};
+  if (auto room = check_memory_room(memory_limits(), bytes); !room) return room;
   LIBBPF_OPTS(bpf_map_create_opts, options);
-  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena_memory", sizeof(uint32_t),
+  const Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "arena-memory", sizeof(uint32_t),
                               static_cast<uint32_t>(bytes), 1, &options));
   if (map || errno != ENOMEM) return {};
   return fail(ExitCode::os, "there is no memory for {} KiB of the arena", bytes / 1024);

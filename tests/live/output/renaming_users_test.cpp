@@ -138,12 +138,12 @@ class Renamers {
   void start(auto&& act_for_ever) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::signal(SIGCHLD, SIG_IGN);  // nobody waits for them
       const bool became =
           ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
           ::syscall(SYS_setresgid, kUnprivileged, kUnprivileged, kUnprivileged) == 0 &&
           ::syscall(SYS_setresuid, kUnprivileged, kUnprivileged, kUnprivileged) == 0;
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // another user would clear it
       if (became) act_for_ever();
       ::_exit(1);
     }

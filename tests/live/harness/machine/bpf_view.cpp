@@ -79,8 +79,11 @@ ProgramCounts program_counts(pid_t pid, const std::string& name) {
 std::vector<Fd> hold_links_of(pid_t pid) {
   std::vector<Fd> held;
   for (const uint32_t id : bpf_objects_of(pid).links) {
-    held.emplace_back(bpf_link_get_fd_by_id(id));
-    if (!held.back()) throw std::runtime_error("cannot open a BPF link: " + errno_text(errno));
+    Fd link(bpf_link_get_fd_by_id(id));
+    if (link)
+      held.push_back(std::move(link));
+    else if (errno != ENOENT)  // it has been closed meanwhile
+      throw std::runtime_error("cannot open a BPF link: " + errno_text(errno));
   }
   return held;
 }
