@@ -67,12 +67,15 @@ TEST(Reload, LosesNoEventsThatStayEnabled) {
 TEST(Sigterm, DrainsToClientsAndExitsWithZero) {
   Daemon daemon(json{{"events", {{"syscalls", {{"only", {"getppid"}}}}}},
                      {"stream", {{"max_latency_ms", 1000}}}});
-  WaitingTruth truth({"getppid", "2000"});
-  Stream stream(daemon, {"--pid", std::to_string(truth.pid()), "--event", "sys_enter"});
+  WaitingTruth first({"getppid", "1"}), truth({"getppid", "2000"});
+  Stream stream(daemon, {"--pid", std::to_string(first.pid()), "--pid", std::to_string(truth.pid()),
+                         "--event", "sys_enter"});
+  first.act();
+  ASSERT_TRUE(reaches([&] { return stream.lines_so_far(); }, 1)) << "the client reads";
   truth.act();
   Finished daemon_end = daemon.stop();
   EXPECT_EQ(daemon_end.exit_code, 0) << daemon.log();
-  EXPECT_TRUE(reaches([&] { return stream.lines_so_far(); }, 2000));
+  EXPECT_TRUE(reaches([&] { return stream.lines_so_far(); }, 2001));
 }
 
 TEST(Stop, BySigtermOrSigintLeavesNothingBehind) {
