@@ -175,8 +175,7 @@ std::optional<std::string> memory_problem(const Config& config, size_t cpus, uin
 }
 
 uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {
-  const auto kib = numbers_behind<uint64_t>(fmt::format("{}:", key), meminfo);
-  return kib.empty() ? 0 : kib.front() << 10;
+  return number_behind<uint64_t>(fmt::format("{}:", key), meminfo).value_or(0) << 10;
 }
 
 ConfigFindings check_config(const Config& config, const Schema& schema) {

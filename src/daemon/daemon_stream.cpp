@@ -2,25 +2,9 @@
 // The threads of the stream, and the traces that the daemon writes.
 #include <spdlog/spdlog.h>
 
-#include <cstddef>
-#include <vector>
-
 #include "daemon/daemon.h"
 
 namespace ktraced {
-namespace {
-
-// Names of all threads, and command lines of processes. The main thread and that of the output wait
-// for /proc no longer than CommandLines::kBriefly.
-std::vector<std::byte> all_names(const TraceMetadata& metadata) {
-  std::vector<std::byte> names = metadata.records();
-  const std::vector<std::byte> commands =
-      metadata.commands().records(std::nullopt, CommandLines::Wait::briefly);
-  names.insert(names.end(), commands.begin(), commands.end());
-  return names;
-}
-
-}  // namespace
 
 // The recorder queries the tracer only while something is published, so while there is a tracer.
 void Daemon::make_recorder() {
@@ -29,7 +13,7 @@ void Daemon::make_recorder() {
       .current_config = [this] { return tracer_->parts().reconciler.config_of(SESSION_OUTPUT); },
       .missed = [this] { return tracer_->parts().metadata.missed(SESSION_OUTPUT); },
       .follow_lost = [this] { return tracer_->parts().filters.follow_lost(); },
-      .names = [this] { return all_names(tracer_->parts().metadata); },
+      .names = [this] { return tracer_->parts().metadata.records(); },
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
       .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
       .lost_before = [this] { return tracer_->parts().rings.lost_before(); },

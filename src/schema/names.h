@@ -53,6 +53,8 @@ inline constexpr size_t kCommBytes = 15;
 // Why no task has a name of this pattern, a name or the beginning of one and '*', as the end of a
 // sentence about it: "is longer than …". Empty: one may have.
 [[nodiscard]] std::string comm_problem(std::string_view pattern);
+// Does the name of a task match a pattern, which is that name or the beginning of it and '*'?
+[[nodiscard]] bool comm_matches(std::string_view comm, std::string_view pattern);
 
 // Letters as in ftrace's sched_switch: "S", "R+", "D|Z".
 [[nodiscard]] std::string task_state_letters(uint32_t state);

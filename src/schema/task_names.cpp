@@ -35,6 +35,11 @@ std::string comm_problem(std::string_view pattern) {
   return pattern.contains('*') ? "'*' is possible only at the end" : "";
 }
 
+bool comm_matches(std::string_view comm, std::string_view pattern) {
+  if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
+  return comm == pattern;
+}
+
 std::string task_state_letters(uint32_t state) {
   std::string letters;
   for (size_t bit = 0; bit < kStateLetters.size(); bit++) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_access.h"
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -35,14 +36,6 @@ std::optional<std::set<std::string>> enabled_in(const json& config) {
   return enabled;
 }
 
-// "nginx*" matches all names with this prefix.
-bool comm_matches(const std::vector<std::string>& patterns, std::string_view comm) {
-  return std::ranges::any_of(patterns, [comm](std::string_view pattern) {
-    return pattern.ends_with('*') ? comm.starts_with(pattern.substr(0, pattern.size() - 1))
-                                  : comm == pattern;
-  });
-}
-
 constexpr std::string_view kIdleComm = "swapper/";
 
 }  // namespace
@@ -70,7 +63,10 @@ std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task,
     matches.push_back(pids.contains(tid) ? Match(true) : if_known(pids.contains(process)));
   if (!uids.empty()) matches.push_back(if_known(uids.contains(task != nullptr ? task->uid : 0)));
   if (!comms.empty())
-    matches.push_back(if_known(comm_matches(comms, task != nullptr ? task->comm() : kIdleComm)));
+    matches.push_back(if_known(std::ranges::any_of(
+        comms, [comm = task != nullptr ? task->comm() : kIdleComm](const std::string& pattern) {
+          return comm_matches(comm, pattern);
+        })));
   // The roots themselves are followed. It is not known which threads are their children.
   if (!follow.empty())
     matches.push_back(known && follow.contains(process) ? Match(true)

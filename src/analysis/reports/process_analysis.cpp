@@ -78,7 +78,7 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
   actor.name(row.comm);
   if (task != nullptr) {
     row.uid = task->uid;
-    note_parent(row, *task, names);
+    note_parent(row, task->parent, task->start_time, names);
   }
   row.last_ns = ts;
   if (coverage_.has(tid, ts, names)) covered_.insert(*number);

@@ -133,7 +133,8 @@ class ProcessAnalysis : public Analysis, public RunSink {
 
   ProcessRow* row_of(uint32_t tid, uint64_t ts, const TaskName* task, const NameTable& names);
   ProcessRow* row_in(const Item& item, uint32_t tid);
-  static void note_parent(ProcessRow& row, const TaskName& task, const NameTable& names);
+  static void note_parent(ProcessRow& row, uint32_t parent, uint64_t start_ns,
+                          const NameTable& names);
   static void note_earlier_end(ProcessRow& row, const Task& task);
   void find_commands();
   void find_parents();

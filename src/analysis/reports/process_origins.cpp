@@ -23,11 +23,12 @@ void name_parent(ProcessRef& parent, uint64_t child_ns, const NameTable& names) 
 
 }  // namespace
 
-// `task`: one of its threads.
-void ProcessAnalysis::note_parent(ProcessRow& row, const TaskName& task, const NameTable& names) {
-  if (row.parent || task.parent == 0) return;
-  row.parent = {.pid = task.parent, .comm = {}, .row = std::nullopt};
-  name_parent(*row.parent, task.start_time, names);
+// `parent`: the id of the parent, 0: unknown. `start_ns`: when a thread of the process began.
+void ProcessAnalysis::note_parent(ProcessRow& row, uint32_t parent, uint64_t start_ns,
+                                  const NameTable& names) {
+  if (row.parent || parent == 0) return;
+  row.parent = {.pid = parent, .comm = {}, .row = std::nullopt};
+  name_parent(*row.parent, start_ns, names);
 }
 
 // The kernel runs a thread a little longer than its exit event, which may be before the window.
@@ -66,9 +67,7 @@ void ProcessAnalysis::find_commands() {
       if (command == nullptr || command->start_ns > row.last_ns) continue;
       row.argv = command->shown();
       row.argv_read_ns = command->read_ns;
-      if (row.parent || command->parent == 0) continue;
-      row.parent = {.pid = command->parent, .comm = {}, .row = std::nullopt};
-      name_parent(*row.parent, command->start_ns, *source.names);
+      note_parent(row, command->parent, command->start_ns, *source.names);
     }
   }
 }

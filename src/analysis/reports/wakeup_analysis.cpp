@@ -126,7 +126,7 @@ void WakeupAnalysis::on_wait(const WaitInterval& interval) {
   } else {
     preemptions_.add(ns);
   }
-  std::vector<InsteadRow> instead = count_instead(interval);
+  std::optional<InsteadRow> instead = count_instead(interval);
   if (!longest_.keeps(ns)) return;
   longest_.add({.begin_ns = interval.begin_ns,
                 .ns = ns,
@@ -158,15 +158,15 @@ void WakeupAnalysis::count_delay(uint32_t waker, const WaitInterval& interval, u
     pair.comm = interval.task->comm();
 }
 
-// What ran longest on the CPU of a wait; empty: unknown. Adds all that ran there to the sums.
-std::vector<InsteadRow> WakeupAnalysis::count_instead(const WaitInterval& interval) {
-  std::vector<InsteadRow> rows;
+// What ran longest on the CPU of a wait; nothing: unknown. Adds all that ran there to the sums.
+std::optional<InsteadRow> WakeupAnalysis::count_instead(const WaitInterval& interval) {
+  std::optional<InsteadRow> longest;
   uint64_t known = 0;
   for (const auto& [tid, ns] : sched_.ran_on(interval.cpu, interval.begin_ns, interval.end_ns)) {
     known += ns;
     const TaskName* task = tid != 0 ? interval.names.task_at(tid, interval.end_ns) : nullptr;
     const std::string comm(tid == 0 ? "idle" : task != nullptr ? task->comm() : "");
-    rows.push_back({.tid = tid, .comm = comm, .waits = 1, .ns = ns});
+    if (!longest || ns > longest->ns) longest = {.tid = tid, .comm = comm, .waits = 1, .ns = ns};
     if (instead_.size() >= kMaxRows && !instead_.contains(tid)) continue;
     InsteadRow& sum = instead_[tid];
     sum.tid = tid;
@@ -176,9 +176,7 @@ std::vector<InsteadRow> WakeupAnalysis::count_instead(const WaitInterval& interv
   }
   const uint64_t ns = interval.end_ns - interval.begin_ns;
   unknown_ns_ += ns - std::min(ns, known);
-  std::ranges::stable_sort(rows, std::greater(), &InsteadRow::ns);
-  rows.resize(std::min<size_t>(rows.size(), 1));
-  return rows;
+  return longest;
 }
 
 }  // namespace ktraced

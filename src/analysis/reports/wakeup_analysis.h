@@ -61,8 +61,8 @@ struct LongWait {
   uint32_t cpu = 0;  // the CPU on which it ran then
   uint32_t tid = 0;
   std::string comm;
-  std::optional<uint32_t> waker;    // index in wakers(); nothing: it was preempted
-  std::vector<InsteadRow> instead;  // the longest first
+  std::optional<uint32_t> waker;      // index in wakers(); nothing: it was preempted
+  std::optional<InsteadRow> instead;  // what ran longest on the CPU; nothing: unknown
 };
 
 // Takes the waits of a SchedAnalysis. A waker is the thread that ran on the CPU of a sched_waking
@@ -139,7 +139,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   uint32_t row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names);
   uint32_t row_of_unknown_waker();
   void count_delay(uint32_t waker, const WaitInterval& interval, uint64_t ns);
-  std::vector<InsteadRow> count_instead(const WaitInterval& interval);
+  std::optional<InsteadRow> count_instead(const WaitInterval& interval);
 
   IsTarget is_target_;
   SchedAnalysis sched_{0};

@@ -37,8 +37,7 @@ constexpr std::array kVersions = {
 
 // Nothing for other words, as "max".
 std::optional<uint64_t> bytes_in_file(const fs::path& file) {
-  const auto numbers = numbers_behind<uint64_t>("", read_file(file, kFileBytes).value_or(""));
-  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+  return number_behind<uint64_t>("", read_file(file, kFileBytes).value_or(""));
 }
 
 // The kernel frees these pages before it ends a process.

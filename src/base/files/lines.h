@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,13 @@ template <class Number>
     numbers.push_back(number);
     text.remove_prefix(static_cast<size_t>(end - text.data()));
   }
+}
+
+// The first of numbers_behind(); nothing if there is none.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_behind(std::string_view label, std::string_view text) {
+  const auto numbers = numbers_behind<Number>(label, text);
+  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
 }
 
 // Calls `visit` with each line of a file, without the newline. The file may have any length: it is

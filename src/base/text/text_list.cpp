@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/text/text_list.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -42,6 +45,11 @@ std::string join_list(const std::vector<std::string>& entries) {
     }
   }
   return text;
+}
+
+std::string names_or_count(std::span<const std::string> names, std::string_view what) {
+  if (names.size() > kNamesInMessage) return fmt::format("{} {}", names.size(), what);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace ktraced

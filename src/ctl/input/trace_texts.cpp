@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
 #include "base/print_stderr.h"
-#include "bpf/records.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/traced_events.h"
 #include "decoders/text/safe_text.h"
@@ -108,13 +106,8 @@ KnownTasks known_tasks(const History& history) {
 
 std::string show_both_text(const std::filesystem::path& directory, const std::string& previous,
                            const std::string& name) {
-  std::string words = "ktracectl show";
-  for (const std::string& each : {previous, name}) {
-    std::string path = (directory / each).string();
-    std::ranges::replace(path, ' ', static_cast<char>(LOCATED_WORD_BLANK));
-    words += " " + path;
-  }
-  return quoted_words(words);
+  return fmt::format("ktracectl show {} {}", quoted_word((directory / previous).string()),
+                     quoted_word((directory / name).string()));
 }
 
 void print_previous(const History& history) {

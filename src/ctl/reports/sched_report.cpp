@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/latency_json.h"
@@ -110,19 +109,8 @@ std::string longest_text(const json& report, const Colours& colours) {
   add_headings(head, {"", "INSTEAD RAN"}, false, colours);
   Table text(std::move(head));
   for (const json& delay : delays) {
-    const json& instead = member(delay, "instead");
-    const std::string who =
-        instead.is_null()
-            ? "?"
-            : fmt::format("{} {} for {}", comm_cell(instead).text, number_at(instead, "tid"),
-                          duration_text(number_at(instead, "ns")));
-    std::vector<Table::Cell> cells{time_cell(number_at(delay, "ts"))};
-    clock.add_time(cells, number_at(delay, "ts"));
-    cells.insert(cells.end(), {duration_cell(number_at(delay, "ns")),
-                               {std::to_string(number_at(delay, "cpu")), true},
-                               {std::to_string(number_at(delay, "tid")), true},
-                               comm_cell(delay),
-                               {who}});
+    std::vector<Table::Cell> cells = wait_cells(delay, clock);
+    cells.push_back({instead_label(delay)});
     text.add(std::move(cells));
   }
   return text.text() + "\n";
@@ -189,6 +177,23 @@ std::string sched_report_text(const json& report, const Colours& colours) {
            histogram_text(member(report, "histogram"), colours.on()) +
            percentiles_text(member(report, "delay")) + "\n";
   return out + sched_notes(report);
+}
+
+std::vector<Table::Cell> wait_cells(const json& wait, const ReportClock& clock) {
+  std::vector<Table::Cell> cells{time_cell(number_at(wait, "ts"))};
+  clock.add_time(cells, number_at(wait, "ts"));
+  cells.insert(cells.end(), {duration_cell(number_at(wait, "ns")),
+                             {std::to_string(number_at(wait, "cpu")), true},
+                             {std::to_string(number_at(wait, "tid")), true},
+                             comm_cell(wait)});
+  return cells;
+}
+
+std::string instead_label(const json& wait) {
+  const json& instead = member(wait, "instead");
+  if (instead.is_null()) return "?";
+  return fmt::format("{} {} for {}", comm_cell(instead).text, number_at(instead, "tid"),
+                     duration_text(number_at(instead, "ns")));
 }
 
 }  // namespace ktraced

@@ -8,6 +8,8 @@
 
 #include "analysis/reports/sched_analysis.h"
 #include "ctl/input/options.h"
+#include "ctl/input/report_clock.h"
+#include "ctl/terminal/table.h"
 #include "ctl/terminal/terminal.h"
 
 namespace ktraced {
@@ -24,5 +26,12 @@ inline const std::vector<std::string> kSchedNeeds = {"sched_switch", "sched_wake
                                           const ReportCommand& command);
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string sched_report_text(const nlohmann::json& report, const Colours& colours);
+
+// The first cells of a long wait for a CPU: when it began, in wall-clock time too, how long it was,
+// and the CPU, id and name of the thread. `wait`: an entry of "longest".
+[[nodiscard]] std::vector<Table::Cell> wait_cells(const nlohmann::json& wait,
+                                                  const ReportClock& clock);
+// The thread that ran longest on the CPU of a long wait: "nginx 812 for 497.4 us"; "?": unknown.
+[[nodiscard]] std::string instead_label(const nlohmann::json& wait);
 
 }  // namespace ktraced

@@ -13,7 +13,9 @@
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/latency_json.h"
+#include "ctl/reports/sched_report.h"
 #include "ctl/selection/comm_pattern.h"
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -75,7 +77,7 @@ json wait_json(const LongWait& wait, const std::vector<WakerRow>& wakers) {
               {"reason", wait.waker ? "woken" : kPreempted},
               {"waker", wait.waker ? waker_ref_json(wakers[*wait.waker]) : json()},
               {"instead", nullptr}};
-  if (!wait.instead.empty()) out["instead"] = instead_json(wait.instead.front());
+  if (wait.instead) out["instead"] = instead_json(*wait.instead);
   return out;
 }
 
@@ -172,26 +174,6 @@ std::string instead_text(const json& report, const Colours& colours) {
 // "1 time", "1,234 times".
 std::string times_of(uint64_t count) { return grouped(count) + (count == 1 ? " time" : " times"); }
 
-// The row of a long wait.
-std::vector<Table::Cell> wait_cells(const json& wait, const ReportClock& clock) {
-  const json& instead = member(wait, "instead");
-  const std::string waker = text_at(wait, "reason") == kPreempted
-                                ? fmt::format("({})", kPreempted)
-                                : thread_label(member(wait, "waker"));
-  const std::string ran = instead.is_null() ? "?"
-                                            : fmt::format("{} for {}", thread_label(instead),
-                                                          duration_text(number_at(instead, "ns")));
-  std::vector<Table::Cell> cells{time_cell(number_at(wait, "ts"))};
-  clock.add_time(cells, number_at(wait, "ts"));
-  cells.insert(cells.end(), {duration_cell(number_at(wait, "ns")),
-                             {std::to_string(number_at(wait, "cpu")), true},
-                             {std::to_string(number_at(wait, "tid")), true},
-                             comm_cell(wait),
-                             {waker},
-                             {ran}});
-  return cells;
-}
-
 std::string wakeup_longest_text(const json& report, const Colours& colours) {
   const json& waits = list_at(report, "longest");
   if (waits.empty()) return "";
@@ -201,7 +183,13 @@ std::string wakeup_longest_text(const json& report, const Colours& colours) {
   add_headings(head, {"LONGEST WAITS", "CPU", "THREAD"}, true, colours);
   add_headings(head, {"", "WOKEN BY", "INSTEAD RAN"}, false, colours);
   Table text(std::move(head));
-  for (const json& wait : waits) text.add(wait_cells(wait, clock));
+  for (const json& wait : waits) {
+    std::vector<Table::Cell> cells = wait_cells(wait, clock);
+    cells.push_back({text_at(wait, "reason") == kPreempted ? fmt::format("({})", kPreempted)
+                                                           : thread_label(member(wait, "waker"))});
+    cells.push_back({instead_label(wait)});
+    text.add(std::move(cells));
+  }
   return text.text() + "\n";
 }
 

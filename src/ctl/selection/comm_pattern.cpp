@@ -45,9 +45,4 @@ Result<std::string> comm_pattern(std::string_view typed) {
       comm_problem(suggestion).empty() ? fmt::format("; did you mean '{}'?", suggestion) : "");
 }
 
-bool comm_matches(std::string_view comm, std::string_view pattern) {
-  if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
-  return comm == pattern;
-}
-
 }  // namespace ktraced

@@ -19,7 +19,4 @@ namespace ktraced {
 // Fails with ExitCode::usage if no task can have one, as the daemon does for its filters.
 [[nodiscard]] Result<std::string> comm_pattern(std::string_view typed);
 
-// Does a name match a pattern?
-[[nodiscard]] bool comm_matches(std::string_view comm, std::string_view pattern);
-
 }  // namespace ktraced

@@ -8,8 +8,8 @@
 
 #include "base/text/suggest.h"
 #include "ctl/selection/cgroup_choice.h"
-#include "ctl/selection/comm_pattern.h"
 #include "ctl/selection/selection.h"
+#include "schema/names.h"
 #include "trace/metadata/container.h"
 
 namespace ktraced {

@@ -13,8 +13,8 @@
 #include "analysis/coverage/event_fields.h"
 #include "base/text/c_text.h"
 #include "base/text/suggest.h"
-#include "ctl/selection/comm_pattern.h"
 #include "ctl/selection/field_conditions.h"
+#include "schema/names.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {

@@ -134,9 +134,12 @@ class TaskTable : public QueryTable {
    public:
     Scan(const TaskTable& table, const std::atomic<bool>& stop,
          std::optional<std::vector<uint32_t>> keys)
-        : SortedScan(table.stored_, std::move(keys)), table_(table), stop_(stop) {}
+        : SortedScan(table.stored_, std::move(keys)),
+          table_(table),
+          stop_(stop),
+          unread_(table.events_) {}
     Value value(size_t column) override {
-      if (const std::string_view event = table_.events_[column]; !event.empty())
+      if (const auto event = std::exchange(unread_[column], {}); !event.empty())
         table_.complete(event, stop_);
       return SortedScan::value(column);
     }
@@ -144,6 +147,7 @@ class TaskTable : public QueryTable {
    private:
     const TaskTable& table_;
     const std::atomic<bool>& stop_;
+    std::vector<std::string_view> unread_;  // events_ of the columns that this scan has not read
   };
 
   void store(const std::atomic<bool>& stop) const {

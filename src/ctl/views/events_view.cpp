@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_access.h"
-#include "base/text/name_list.h"
+#include "base/text/text_list.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/views.h"
 

@@ -22,8 +22,7 @@ constexpr mode_t kForOthers = S_IRWXG | S_IRWXO;
 constexpr mode_t kGroupReads = S_IRGRP | S_IXGRP;
 
 std::optional<int> setting(const std::filesystem::path& file) {
-  const auto numbers = numbers_behind<int>("", read_file(file, kSettingBytes).value_or(""));
-  return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+  return number_behind<int>("", read_file(file, kSettingBytes).value_or(""));
 }
 
 mode_t initial_umask() {

@@ -39,11 +39,14 @@ TraceMetadata::TraceMetadata(const EventCatalog& catalog, const KernelNames& nam
       uuid_(random_uuid()),
       kernel_release_(running_release()) {}
 
-std::vector<std::byte> TraceMetadata::records() const {
+std::vector<std::byte> TraceMetadata::records(std::optional<uid_t> only_of) const {
   // Records in the stream rings, or in a queue, are not older.
   constexpr uint64_t kRecentNs = 10'000'000'000;
   const uint64_t now = boottime_ns();
-  return names_since(now - std::min(now, kRecentNs)).records;
+  std::vector<std::byte> records = names_since(now - std::min(now, kRecentNs)).records;
+  const auto commands = commands_.records(only_of, CommandLines::Wait::briefly);
+  records.insert(records.end(), commands.begin(), commands.end());
+  return records;
 }
 
 KernelNames::History TraceMetadata::names_since(uint64_t ns) const {
@@ -53,9 +56,7 @@ KernelNames::History TraceMetadata::names_since(uint64_t ns) const {
 
 std::vector<PacketBytes> TraceMetadata::packets(uint32_t session,
                                                 std::optional<uid_t> only_of) const {
-  std::vector<std::byte> records = this->records();
-  const auto commands = commands_.records(only_of, CommandLines::Wait::briefly);
-  records.insert(records.end(), commands.begin(), commands.end());
+  std::vector<std::byte> records = this->records(only_of);
   // Includes events that were defined after the schema was sent.
   const auto definitions = catalog_.definitions();
   records.insert(records.end(), definitions.begin(), definitions.end());

@@ -30,9 +30,10 @@ class TraceMetadata {
   [[nodiscard]] const Uuid& uuid() const { return uuid_; }
   [[nodiscard]] const std::string& kernel_release() const { return kernel_release_; }
 
-  // All names known now and until a moment ago: as metadata records, or as a first batch for a new
-  // reader. Thread-safe.
-  [[nodiscard]] std::vector<std::byte> records() const;
+  // Metadata records of all names known now and until a moment ago, and of the command lines of
+  // processes; `only_of`: command lines of this user only. Waits for /proc no longer than
+  // CommandLines::kBriefly. Thread-safe.
+  [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt) const;
   // All names known of the time since `ns`.
   [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
   // The command lines of all processes that live now. Thread-safe.

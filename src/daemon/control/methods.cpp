@@ -217,8 +217,7 @@ json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& sna
   const ReaderRules rules = t.access.rules();
   status["readers"] = {{"addresses", rules.real_addresses ? "real" : "pseudonyms"},
                        {"see", rules.own_only ? "own" : "all"}};
-  const std::string no_symbols = t.symbols.reason();
-  status["symbols"] = {{"reason", no_symbols.empty() ? json() : json(no_symbols)}};
+  status["symbols"] = {{"reason", text_or_null(t.symbols.reason())}};
   return status;
 }
 

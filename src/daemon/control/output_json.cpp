@@ -6,8 +6,6 @@ namespace {
 
 using nlohmann::json;
 
-json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
-
 json account_json(const EventAccount& account) {
   return {
       {"records", account.records}, {"overwritten", account.overwritten}, {"lost", account.lost}};
@@ -64,6 +62,8 @@ json entry_json(const SnapshotEntry& snapshot) {
 }
 
 }  // namespace
+
+json text_or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
 json output_json(const OutputStatus& status) {
   if (!status.settings) return {{"enabled", false}};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "daemon/output/stream_recorder.h"
@@ -12,6 +13,8 @@
 
 namespace ktraced {
 
+// Null for an empty text.
+[[nodiscard]] nlohmann::json text_or_null(const std::string& text);
 // `stream.output` of `status`.
 [[nodiscard]] nlohmann::json output_json(const OutputStatus& status);
 // `subscribers` of `status`.

@@ -77,7 +77,7 @@ void take(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
       (*answer)["complete"] = written->incomplete_because.empty();
       (*answer)["incomplete_because"] = written->incomplete_because;
       (*answer)["records"] = written->records;
-      (*answer)["previous"] = written->previous.empty() ? json() : json(written->previous);
+      (*answer)["previous"] = text_or_null(written->previous);
       reply(*answer);
     };
   snapshots.take_or_wait(

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text/name_list.h"
+#include "base/text/text_list.h"
 
 namespace ktraced {
 

@@ -30,10 +30,10 @@ struct NestedProcess {
 std::optional<NestedProcess> read_nested(const fs::path& directory, uint32_t pid) {
   const auto status = read_file(directory / std::to_string(pid) / "status", kProcBytesMax);
   if (!status) return std::nullopt;
-  NestedProcess process{.pid = pid, .inner = numbers_behind<uint32_t>("\nNSpid:", *status)};
+  NestedProcess process{.pid = pid,
+                        .parent = number_behind<uint32_t>("\nPPid:", *status).value_or(0),
+                        .inner = numbers_behind<uint32_t>("\nNSpid:", *status)};
   if (process.inner.empty()) process.inner = {pid};  // a kernel without pid namespaces
-  if (const auto parent = numbers_behind<uint32_t>("\nPPid:", *status); !parent.empty())
-    process.parent = parent.front();
   return process;
 }
 

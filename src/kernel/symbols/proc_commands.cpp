@@ -42,8 +42,8 @@ ProcStatus status_of(int process) {
   const auto status = read_file_at(process, "status", kProcBytesMax);
   if (!status) return {};
   const auto uids = numbers_behind<uint32_t>("\nUid:", *status);
-  const auto parents = numbers_behind<uint32_t>("\nPPid:", *status);
-  ProcStatus result{.only_user = std::nullopt, .parent = parents.empty() ? 0 : parents.front()};
+  ProcStatus result{.only_user = std::nullopt,
+                    .parent = number_behind<uint32_t>("\nPPid:", *status).value_or(0)};
   if (uids.size() == 4 && std::ranges::count(uids, uids.front()) == std::ssize(uids))
     result.only_user = uids.front();
   return result;

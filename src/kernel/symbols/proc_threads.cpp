@@ -19,20 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first number behind a label in the text of a status file; 0 if it is not there.
-uint32_t first_number_behind(std::string_view label, std::string_view status) {
-  const auto numbers = numbers_behind<uint32_t>(label, status);
-  return numbers.empty() ? 0 : numbers.front();
-}
-
 Result<task_info> read_thread(const fs::path& thread, uint32_t tgid) {
   task_info info{};
   auto status = read_file(thread / "status", kProcBytesMax);
   if (!status) return propagate(status);
   auto text = read_file(thread / "comm", kProcBytesMax);
   if (!text) return propagate(text);
-  info.uid = first_number_behind("\nUid:", *status);
-  info.parent = first_number_behind("\nPPid:", *status);
+  info.uid = number_behind<uint32_t>("\nUid:", *status).value_or(0);
+  info.parent = number_behind<uint32_t>("\nPPid:", *status).value_or(0);
   const std::string_view comm = comm_of_proc(*text);
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.tgid = tgid;
@@ -72,7 +66,7 @@ std::optional<uint64_t> start_in_stat(const std::string& line) {
 std::optional<ProcProcess> process_with_thread(uint32_t id) {
   const fs::path proc = "/proc";
   const auto status = read_file(proc / std::to_string(id) / "status", kProcBytesMax);
-  const uint32_t tgid = first_number_behind("\nTgid:", status.value_or(""));
+  const uint32_t tgid = number_behind<uint32_t>("\nTgid:", status.value_or("")).value_or(0);
   const auto stat = read_file(proc / std::to_string(tgid) / "stat", kProcBytesMax);
   const auto start = start_in_stat(stat.value_or(""));
   if (!start) return std::nullopt;

@@ -35,8 +35,8 @@ bool has_escapes(std::string_view word) {
 }
 
 // $'…', with octal numbers of all three digits, whatever follows.
-void append_escaped(std::string_view word, std::string& out) {
-  out += "$'";
+std::string escaped(std::string_view word) {
+  std::string out = "$'";
   while (!word.empty()) {
     const std::string_view character = first_character(word);
     word.remove_prefix(character.size());
@@ -51,34 +51,32 @@ void append_escaped(std::string_view word, std::string& out) {
     else
       out += character;
   }
-  out += '\'';
+  return out + '\'';
 }
 
-void append_quoted(std::string word, std::string& out) {
-  std::ranges::replace(word, char{LOCATED_WORD_BLANK}, ' ');
-  if (has_escapes(word)) return append_escaped(word, out);
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) {
-    out += word;
-    return;
-  }
-  out += '\'';
+}  // namespace
+
+std::string quoted_word(std::string_view word) {
+  if (has_escapes(word)) return escaped(word);
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
+  std::string out = "'";
   for (const char c : word) {
     if (c == '\'')
       out += "'\\''";
     else
       out += c;
   }
-  out += '\'';
+  return out + '\'';
 }
-
-}  // namespace
 
 std::string quoted_words(std::string_view recorded) {
   std::string out;
   if (recorded.empty()) return out;
   for (size_t at = 0; at != std::string_view::npos;) {
     const size_t end = recorded.find(' ', at);
-    append_quoted(std::string(recorded.substr(at, end - at)), out);
+    std::string word(recorded.substr(at, end - at));
+    std::ranges::replace(word, char{LOCATED_WORD_BLANK}, ' ');
+    out += quoted_word(word);
     if (end != std::string_view::npos) out += ' ';
     at = end == std::string_view::npos ? end : end + 1;
   }

@@ -9,10 +9,12 @@
 
 namespace ktraced {
 
-// The words of a recorded text (LOCATED_WORD_BLANK in bpf/records.h) as a shell reads them: in
-// single quotes if they are empty, or have anything in them that may mean something else to a
-// shell; as $'a\nb', which shells with this form of quotes read, if they have characters that
-// printable() changes. An empty text has no words.
+// A word as a shell reads it: in single quotes if it is empty, or has anything in it that may mean
+// something else to a shell; as $'a\nb', which shells with this form of quotes read, if it has
+// characters that printable() changes.
+[[nodiscard]] std::string quoted_word(std::string_view word);
+// The words of a recorded text (LOCATED_WORD_BLANK in bpf/records.h), each as quoted_word(). An
+// empty text has no words.
 [[nodiscard]] std::string quoted_words(std::string_view recorded);
 
 // The text of a field as it is shown: text_of(), or the quoted words. A recorded text of words that

@@ -98,6 +98,13 @@ TEST(SignalNames, NameResults) {
   EXPECT_EQ(signal_result_name(-1), "");
 }
 
+TEST(Names, MatchPatternsOfNamesAndBeginnings) {
+  EXPECT_TRUE(comm_matches("nginx", "nginx"));
+  EXPECT_TRUE(comm_matches("nginx", "ng*"));
+  EXPECT_FALSE(comm_matches("nginx", "ng"));
+  EXPECT_FALSE(comm_matches("nginx", "nginx2*"));
+}
+
 TEST(TaskState, HasTheLettersOfFtrace) {
   EXPECT_EQ(task_state_letters(0), "R");
   EXPECT_EQ(task_state_letters(0x100), "R+");

@@ -117,7 +117,8 @@ TEST_F(WakeupAnalysisTest, CountsWhatRanInstead) {
   const auto longest = analysis_.longest();
   ASSERT_EQ(longest.size(), 1U);
   EXPECT_EQ(longest[0].begin_ns, 100U);
-  EXPECT_EQ(longest[0].instead.front().tid, kNginx);
+  ASSERT_TRUE(longest[0].instead);
+  EXPECT_EQ(longest[0].instead->tid, kNginx);
   EXPECT_EQ(analysis_.wakers()[*longest[0].waker].tid, kMaker);
 }
 
@@ -150,7 +151,8 @@ TEST_F(WakeupAnalysisTest, CountsWhatRanAfterAPreemption) {
   EXPECT_EQ(longest[0].begin_ns, 120U);
   EXPECT_EQ(longest[0].ns, 30U);
   EXPECT_FALSE(longest[0].waker);
-  EXPECT_EQ(longest[0].instead.front().tid, kNginx);
+  ASSERT_TRUE(longest[0].instead);
+  EXPECT_EQ(longest[0].instead->tid, kNginx);
 }
 
 TEST_F(WakeupAnalysisTest, TimeOfUnknownRunsIsUnknownAfterAPreemptionToo) {

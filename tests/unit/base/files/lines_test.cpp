@@ -30,6 +30,8 @@ TEST(Lines, HaveNumbersBehindALabel) {
   EXPECT_TRUE(numbers_behind<uint32_t>("\nName:", status).empty());
   EXPECT_TRUE(numbers_behind<uint32_t>("\nUid:", "x\nUid:").empty());
   EXPECT_EQ(numbers_behind<int64_t>("", "-1 x 2"), std::vector<int64_t>{-1});
+  EXPECT_EQ(number_behind<uint32_t>("\nNSpid:", status), 812U);
+  EXPECT_EQ(number_behind<uint32_t>("\nName:", status), std::nullopt);
 }
 
 TEST(Lines, AreCompleteAcrossReads) {

@@ -51,12 +51,5 @@ TEST(CommPattern, SuggestsWhatCanBeTyped) {
   EXPECT_THAT(reason("a*_that_is_not_at_the_end"), Not(HasSubstr("did you mean")));
 }
 
-TEST(CommPattern, MatchesNamesAndBeginnings) {
-  EXPECT_TRUE(comm_matches("nginx", "nginx"));
-  EXPECT_TRUE(comm_matches("nginx", "ng*"));
-  EXPECT_FALSE(comm_matches("nginx", "ng"));
-  EXPECT_FALSE(comm_matches("nginx", "nginx2*"));
-}
-
 }  // namespace
 }  // namespace ktraced

@@ -21,6 +21,8 @@ TEST(WordText, QuotesWordsAsAShellReadsThem) {
   EXPECT_EQ(quoted_words("/a/b_c.d @x:y 50% a+b,c caf\xc3\xa9"),
             "/a/b_c.d @x:y 50% a+b,c caf\xc3\xa9");
   EXPECT_EQ(quoted_words(""), "");
+  EXPECT_EQ(quoted_word("a b"), "'a b'") << "a blank is in the word";
+  EXPECT_EQ(quoted_word(""), "''");
 }
 
 TEST(WordText, CanBeCopiedFromATerminal) {
