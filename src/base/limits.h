@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Resource limits of this process that are too low (getrlimit(2)).
+// Errors for a lack of stack, memory or threads, which name the resource limit to raise
+// (getrlimit(2)).
 #pragma once
 
 #include "base/error.h"

@@ -120,12 +120,11 @@ class SchedAnalysis : public Analysis, public RunSink {
   // `sink` must outlive the last event. It gets the selected waits of threads whose whole activity
   // is in the trace.
   void add_sink(WaitSink& sink) { sinks_.push_back(&sink); }
-  // How long each thread is known to have run on a CPU between two times, by thread id. Call
-  // it when a wait from `begin_ns` to `end_ns` ends: earlier runs may be evicted. Looks at some 64
-  // runs for each that was stored, so that many long waits take no longer than linear time; beyond
-  // that it knows only the newest runs. If there are
-  // too many runs since the first wait that goes on, the earlier half of those of the CPU that has
-  // most is evicted too.
+  // How many nanoseconds each thread is known to have run on a CPU between two times, by thread id.
+  // Call it when a wait from `begin_ns` to `end_ns` ends: runs before all waits that go on may be
+  // evicted, and when `max_stored` runs are stored, the earlier half of those of the CPU that has
+  // most. A call looks at 64 runs, and all calls together at 64 more for each run that was stored,
+  // so that many long waits take linear time. Beyond that it knows only the newest runs.
   [[nodiscard]] std::map<uint32_t, uint64_t> ran_on(uint32_t cpu, uint64_t begin_ns,
                                                     uint64_t end_ns);
   // For further sinks of the runs. Gets its events from this, which handles an event only after the

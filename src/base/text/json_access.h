@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Reads JSON answers of unchecked structure: missing members are zero or empty.
+// Reads members of JSON whose structure is not checked: a member that is missing, or of another
+// type, is null, zero or empty.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,9 @@ namespace ktraced {
 // Trace directories, read as one history.
 class TraceInput : public ReportInput {
  public:
-  // Fails as History::open() and select_times() do. Unless `times` begin or end before the window
-  // that all CPUs have, the events are those of that window.
+  // Reads the events that `times` select. Without a beginning in `times`, they begin where all CPUs
+  // have their records, unless `times` end before that. Fails as History::open() and select_times()
+  // do.
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
                                                    bool partial, const TimeArgs& times);
 

@@ -271,14 +271,15 @@ void Tracer::note_flight() {
   if (recorder.has_sink && recorder.since_ns == 0) recorder.since_ns = boottime_ns();
 }
 
-// The steps that can fail. They are undone if a later one fails. No program is attached or detached
-// here: a program that an earlier daemon left attached must record every hit.
+// The steps that can fail. They are undone if a later one fails. At a start, no program is attached
+// or detached here: one that an earlier daemon left attached must record every hit.
 // `resizing`: the recorder is turned on, if at all, with its new rings.
 Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   const ConfiguredFilters before{.recorder = filter_of(sessions_, sessions_.recorder()),
                                  .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
-  // What an earlier daemon records to, before this one has taken it over.
+  // An earlier daemon left its recorder on, and this one has not adopted it. It stays on after a
+  // failure, because its history would be freed.
   const bool left_behind = !flight_before && object_.control().flight != 0;
   if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
   auto changed =
@@ -288,7 +289,8 @@ Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   static_cast<void>(control_.set_filters(before));
   if (rings_.flight().enabled() != flight_before && !left_behind)
     static_cast<void>(switch_flight(flight_before));
-  if (flight_before) reconciler_.reconcile();  // never at a start
+  // A recorder that was on gets back the events that switch_flight() took from it.
+  if (flight_before) reconciler_.reconcile();
   return changed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Applies the filters of sessions in the kernel.
+// Sets the filters of sessions in the kernel, and finds the control groups that filters name.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The live threads as /proc shows them.
+// Reads the ids, names, start times and pid namespaces of live processes and threads in /proc.
 #pragma once
 
 #include <cstdint>
