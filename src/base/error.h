@@ -26,7 +26,7 @@ enum class ExitCode : int {
 struct Error {
   ExitCode code = ExitCode::software;
   std::string message;  // one sentence: what failed, on what, and the remedy
-  // Of an error at a place of a text, mostly empty: the text, and a line that marks the place.
+  // The text in which the error is, and a line that marks the place; empty for most errors.
   std::string excerpt;
 };
 

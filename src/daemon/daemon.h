@@ -66,7 +66,7 @@ class Daemon {
   Result<> add_signal(int signal, const char* method, std::function<void()> callback);
   void take_snapshot_on_signal();
   Result<> watch_over();
-  // For `systemctl status`.
+  // The line of the daemon in `systemctl status`.
   [[nodiscard]] std::string status() const;
   Result<Config> read_config();
   // Makes what other sizes of the flight recorder need, in another thread; `then` gets nothing if

@@ -36,7 +36,7 @@ void Daemon::restore_access(const AccessRules& roles, const ReaderRules& readers
   apply_readers(config_, roles.read_group, readers);
 }
 
-// Their sessions show more than they may see now.
+// Ends the sessions of readers, which show more than readers may see now.
 void Daemon::end_readers(const ReaderRules& rules) {
   SessionControl& control = tracer_->parts().session_control;
   for (const Session& session : tracer_->parts().sessions.all()) {

@@ -21,7 +21,7 @@ void Daemon::make_recorder() {
       .mask = [this](const Schema& schema) { return access_.mask_for_trace(schema); }});
 }
 
-// Without it the stream works too, but busy CPUs leave too little time for it.
+// Without real-time priority the stream works too, but busy CPUs leave too little time for it.
 void Daemon::schedule_stream(bool realtime) {
   auto scheduled = tracer_->parts().session_control.drain().set_realtime(realtime);
   if (scheduled) scheduled = recorder_->set_realtime(realtime);

@@ -20,7 +20,7 @@ namespace ktraced {
 
 // "openat"; numbers of x32 calls with or without their bit 0x40000000.
 [[nodiscard]] std::string_view syscall_name(uint32_t abi, int32_t number);
-// The reverse; numbers of x32 calls without their bit.
+// The number of the call "openat"; of x32 calls without their bit. Nothing: there is no such call.
 [[nodiscard]] std::optional<int32_t> syscall_number(uint32_t abi, std::string_view name);
 // "x86_64", "i386", "x32".
 [[nodiscard]] std::string_view syscall_abi_name(uint32_t abi);

@@ -52,8 +52,9 @@ struct Field {
   uint32_t size = 0;    // bytes of one element
   uint32_t count = 1;   // elements; 0: of variable length
   bool is_signed = false;
-  // Of variable length, with a location word at `offset` (LOCATED_OFFSET in bpf/records.h). A field
-  // of variable length that is not located is the record's trailing string.
+  // True if the length is variable and the record has a location word at `offset` (LOCATED_OFFSET
+  // in bpf/records.h). A field of variable length that is not located is the record's trailing
+  // string.
   bool located = false;
   bool words = false;  // a text of several words, see LOCATED_WORD_BLANK in bpf/records.h
   std::string doc;
@@ -65,8 +66,8 @@ struct Field {
 
 // Which tasks decide whether a hit matches the filter.
 enum class MatchedBy : uint8_t {
-  // Not stored: of tracepoints and probes, which the current task matches, and of traces of old
-  // versions.
+  // Tracepoints and probes, which the current task matches, and events in traces of old versions
+  // have no stored value.
   unknown,
   current,  // the current task only
   pair,     // the current task or another one

@@ -17,8 +17,8 @@ namespace ktraced {
 // ExitCode::software if the BTF violates the rules there.
 [[nodiscard]] Result<Schema> schema_from_btf(const btf* btf);
 
-// As schema_from_btf(), from the bytes of a BPF ELF object. It is only parsed, not loaded, so no
-// privileges are needed.
+// The schema that the BTF in the bytes of a BPF ELF object describes. The object is only parsed,
+// not loaded, so no privileges are needed. Fails with ExitCode::software.
 [[nodiscard]] Result<Schema> schema_from_object(std::span<const std::byte> elf);
 
 }  // namespace ktraced

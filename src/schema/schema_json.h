@@ -15,12 +15,13 @@ namespace ktraced {
 // One event: {"id","name","group","doc","size","fields":[…]}, and those of "print", "ftrace",
 // "perfetto", "perfetto_mark" and "matched_by" that it has.
 [[nodiscard]] nlohmann::json event_to_json(const Event& event);
-// The reverse; fails as schema_from_json().
+// The event that event_to_json() has written. Fails as schema_from_json().
 [[nodiscard]] Result<Event> event_from_json(const nlohmann::json& object);
 
-// The reverse. The JSON is untrusted: a schema that decoders could not rely on fails with
-// ExitCode::data (a duplicate id, a field beyond its record, a size that no integer has). Meanings
-// and keys that a later version added are no error: such a field is shown as a plain number.
+// The schema that schema_to_json() has written. The JSON is untrusted: a schema that decoders could
+// not rely on fails with ExitCode::data (a duplicate id, a field beyond its record, a size that no
+// integer has). Meanings and keys that a later version added are no error: such a field is shown as
+// a plain number.
 [[nodiscard]] Result<Schema> schema_from_json(const nlohmann::json& document);
 
 }  // namespace ktraced

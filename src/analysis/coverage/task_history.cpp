@@ -274,7 +274,7 @@ const Task* TaskHistory::process_at(uint32_t pid, uint64_t ts) const {
   return task_in(processes_, pid, ts);
 }
 
-// There is a process for each thread: the latest one that is not younger.
+// The process of a thread, which there always is: the latest one that is not younger.
 Tasks::key_type TaskHistory::process_of(const Tasks::value_type& thread) const {
   const Task& task = thread.second;
   return std::prev(processes_.upper_bound({task.pid, task.start_ns}))->first;

@@ -30,17 +30,16 @@ struct Task {
   // been read, of a process: that forked it, else this one, else its parent at its first exec.
   std::optional<uint32_t> parent_pid;
 
-  // Of a process only.
-  uint64_t threads = 0;  // that the traces know
-  // Of its last exec up to the end of the window; if that is not in the traces, what the daemon
-  // read from /proc.
+  uint64_t threads = 0;  // of a process, that the traces know
+  // Of a process: the arguments of its last exec up to the end of the window; if that is not in the
+  // traces, what the daemon read from /proc.
   std::optional<std::string> argv;
   uint64_t argv_read_ns = 0;         // when it did; 0: `argv` is of an exec
   std::optional<int32_t> exit_code;  // as of wait(2)
 };
 // Does it live at `ns`, as far as the traces know? UINT64_MAX: at their end.
 [[nodiscard]] bool lives_at(const Task& task, uint64_t ns);
-// By its id and its start. Those with the same id are in order of time.
+// Threads or processes by their id and start. Those with one id are in order of time.
 using Tasks = std::map<std::pair<uint32_t, uint64_t>, Task>;
 
 // Reads the names of tasks at once, and their events only if it is asked to.

@@ -28,8 +28,8 @@ class TaskFilter {
   // True if thread `tid` matches. `task` is what is known of it; null if unknown. Nothing if the
   // trace cannot tell, because it contains neither control groups nor parents.
   [[nodiscard]] std::optional<bool> matches(uint32_t tid, const TaskName* task) const;
-  // As matches(), for a thread that a matching thread has created: it belongs to the same followed
-  // trees.
+  // True if a thread matches that a matching thread has created, so that it belongs to the same
+  // followed trees. Arguments and result are those of matches().
   [[nodiscard]] std::optional<bool> child_matches(uint32_t tid, const TaskName* task) const;
   // True if an event about two threads, of which one is rejected, proves that the other one
   // matches.

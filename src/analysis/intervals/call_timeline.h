@@ -45,9 +45,9 @@ class CallTimeline : public CallSink {
   [[nodiscard]] const TimelineSlices& slices() const { return slices_; }
   [[nodiscard]] const std::vector<TimelineTask>& threads() const { return threads_; }
   [[nodiscard]] const std::vector<Kind>& calls() const { return calls_; }
-  // Calls of threads beyond the limit,
+  // The number of calls of threads beyond the limit, which are not in slices().
   [[nodiscard]] uint64_t other_calls() const { return other_calls_; }
-  // and calls with an unknown beginning or end. Neither are in slices().
+  // The number of calls with an unknown beginning or end, which are not in slices().
   [[nodiscard]] uint64_t uncertain() const { return uncertain_; }
 
  private:

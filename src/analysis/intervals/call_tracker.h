@@ -114,7 +114,7 @@ class CallTracker : public Analysis {
   // Call after the last record: ends the calls that are running.
   void finish(uint64_t end_ns);
 
-  // There is a record of this CPU, which was left out. Use skip() if it may begin a call.
+  // Notes that a record of this CPU was left out. Use skip() if it may begin a call.
   void see(uint32_t cpu) { continuity_.see(cpu); }
   // Notes a record that was left out: if a call begins with it, that is missing.
   void skip(const RecordOrigin& from, RecordView record);

@@ -21,7 +21,7 @@ class Continuity {
     return since == changes_ ? Unknown::none : why_;
   }
 
-  // There is a record of this CPU.
+  // Notes a record of this CPU, which ends its loss.
   void see(uint32_t cpu) {
     if (!losing_.empty() && losing_.erase(cpu) != 0) interrupt(Unknown::lost);
   }

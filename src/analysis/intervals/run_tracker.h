@@ -40,7 +40,7 @@ struct RunInterval {
   bool known = true;
   // Why nothing is known from `end_ns` on; none: the CPU was switched to another thread.
   Unknown then = Unknown::none;
-  // By the switch that ended it; without one, by the switch that began it.
+  // Does the selection have the switch that ended the run, or else the switch that began it?
   bool selected = true;
 };
 

@@ -28,7 +28,7 @@ class TimelineTasks {
 
   // The number of a thread at a time.
   uint32_t number_of(uint32_t tid, uint64_t ts, const NameTable& names);
-  // By number.
+  // The threads by number, see number_of().
   [[nodiscard]] const std::vector<TimelineTask>& list() const { return list_; }
 
  private:

@@ -79,7 +79,7 @@ class Binder {
     return {};
   }
 
-  // Of an annotation, which is a text in JSON: compares with all names that match the pattern.
+  // Compares an annotation, which is a text in JSON, with all names that match the pattern.
   [[nodiscard]] Result<BoundPredicate> with_names_like(const Expression& expression,
                                                        BoundPredicate node) const {
     const Literal& pattern = expression.values.front();

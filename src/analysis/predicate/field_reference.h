@@ -30,7 +30,7 @@ struct FieldReference {
   std::optional<Field> context;  // see context_of()
 
   [[nodiscard]] bool is_text() const;
-  // By which its numbers have names; Meaning::number for those of the record itself.
+  // The meaning by which the numbers have names; Meaning::number for those of the record itself.
   [[nodiscard]] Meaning meaning() const;
 };
 

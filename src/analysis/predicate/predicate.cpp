@@ -51,7 +51,7 @@ uint64_t context_in(const FieldReference& left, RecordView record) {
   return left.context ? integer_of(*left.context, record).value_or(0) : 0;
 }
 
-// Of a field's value; nothing if this part of it is absent.
+// The part of a field's value that the predicate compares; nothing if it is absent.
 std::optional<PredicateNumber> part_of(const FieldReference& left, RecordView record,
                                        uint64_t bits) {
   const auto number = static_cast<int64_t>(bits);

@@ -24,7 +24,8 @@ std::string path_key(const FilePath& path) {
   return key + ':' + path.text;
 }
 
-// All fit: rows are at most 2^16, numbers of calls below 2^11, errors below 2^12.
+// A system call as a part of a 64-bit key, into which all parts fit: rows are at most 2^16, numbers
+// of calls below 2^11, errors below 2^12.
 uint64_t path_call_key(uint32_t abi, int32_t nr) {
   return uint64_t{abi & 3} << 11 | (static_cast<uint32_t>(nr) & 0x7ff);
 }

@@ -27,7 +27,7 @@ struct FilePath {
 // What calls did with paths.
 struct FileUse {
   uint64_t calls = 0;                  // that returned
-  uint64_t opens = 0;                  // of these, that opened the file
+  uint64_t opens = 0;                  // calls that opened the file
   uint64_t failed = 0;                 // with an error
   uint64_t uncertain = 0;              // of which result and duration are not known
   std::map<int32_t, uint64_t> errors;  // by errno
@@ -115,7 +115,7 @@ class FileAnalysis : public PathCallSink {
     uint64_t ns = 0;
   };
   static void count(FileUse& use, const Outcome& outcome);
-  // These return the index of the row.
+  // Both count_process() and count_path() return the index of the row.
   uint32_t count_process(const Actor& actor, const Outcome& outcome);
   uint32_t count_path(const PathCall& call, const CallPath& path, const Outcome& outcome);
   void count_process_path(uint32_t process, uint32_t path, const Outcome& outcome);

@@ -19,18 +19,18 @@ namespace ktraced {
 // The allocations of one group.
 struct KmemUse {
   uint64_t allocs = 0;    // that succeeded
-  uint64_t first_ns = 0;  // time of the first of these
+  uint64_t first_ns = 0;  // time of the first allocation
   uint64_t failed = 0;
-  uint64_t bytes_req = 0;        // of those that succeeded
+  uint64_t bytes_req = 0;        // of allocations that succeeded
   uint64_t bytes_alloc = 0;      // as bytes_req; the difference is internal fragmentation
   uint64_t freed = 0;            // in the window
   uint64_t freed_elsewhere = 0;  // of the freed ones: on another CPU
   uint64_t freed_unseen = 0;     // address allocated again without a free event in between
-  // Not freed at the end of the window, as far as known,
+  // Allocations that were not freed up to the end of the window, as far as known.
   uint64_t held = 0;
   uint64_t held_bytes = 0;
-  uint64_t oldest_ns = 0;  // the longest of these, up to the end of the window
-  // and those of them whose free event may be missing in the trace.
+  uint64_t oldest_ns = 0;  // how long the oldest one was held up to then
+  // The held allocations whose free event may be missing in the trace.
   uint64_t uncertain = 0;
   uint64_t uncertain_bytes = 0;
 

@@ -85,7 +85,7 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
   return &row;
 }
 
-// Of a thread that the record is about.
+// The row of a thread that the record is about; null: it has none.
 ProcessRow* ProcessAnalysis::row_in(const Item& item, uint32_t tid) {
   const uint64_t ts = item.record.ts();
   ProcessRow* row = row_of(tid, ts, item.names.task_at(tid, ts), item.names);

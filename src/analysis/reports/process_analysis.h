@@ -42,14 +42,14 @@ struct ProcessRow {
   uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
   std::string comm;       // of its main thread, else of any of its threads; may be empty
   std::optional<uint32_t> uid;
-  // That forked it; of one that was forked before the window, see Task::parent_pid. Nothing: none,
+  // The process that forked it; if that was before the window, see Task::parent_pid. Nothing: none,
   // or not in the trace.
   std::optional<ProcessRef> parent;
   bool forked = false;  // in the trace
 
   uint64_t execs = 0;
   std::string program;  // of its last exec; may be empty
-  // Of its last exec, if the trace has it; without an exec, see Task::argv.
+  // Arguments of its last exec, if the trace has it; without an exec, see Task::argv.
   std::optional<std::string> argv;
   uint64_t argv_read_ns = 0;  // see Task::argv_read_ns
 

@@ -84,7 +84,7 @@ void SchedAnalysis::on_config_change(uint64_t ts, const TraceConfig& config) {
 void SchedAnalysis::on_run(const RunInterval& interval) {
   Cpu& state = cpu_of(interval.cpu);
   state.tid.reset();
-  // Of a run that a gap has ended, the part before is not counted either.
+  // A run that a gap has ended is not counted, not even the part before the gap.
   const bool whole = interval.then == Unknown::none || interval.then == Unknown::trace_end;
   if (!whole) {
     if (interval.then != Unknown::filter && interval.selected) ++uncertain_;

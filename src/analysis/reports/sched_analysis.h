@@ -127,8 +127,8 @@ class SchedAnalysis : public Analysis, public RunSink {
   // so that many long waits take linear time. Beyond that it knows only the newest runs.
   [[nodiscard]] std::map<uint32_t, uint64_t> ran_on(uint32_t cpu, uint64_t begin_ns,
                                                     uint64_t end_ns);
-  // For further sinks of the runs. Gets its events from this, which handles an event only after the
-  // runs that end with it.
+  // Takes further sinks of the runs. Its events come from this object, which handles an event only
+  // after the runs that end with it.
   [[nodiscard]] RunTracker& runs() { return runs_; }
   [[nodiscard]] const std::vector<SchedRow>& threads() const { return rows_; }
   [[nodiscard]] const std::map<uint32_t, SchedCpu>& cpus() const { return cpus_; }

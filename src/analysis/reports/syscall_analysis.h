@@ -27,8 +27,8 @@ struct SyscallRow {
   int32_t nr = 0;
   bool others = false;                 // all calls after the table was full
   uint64_t calls = 0;                  // that returned, or ended their thread
-  uint64_t first_ns = 0;               // when the first of these returned, or ended its thread
-  uint64_t failed = 0;                 // of these, with an error
+  uint64_t first_ns = 0;               // when the first call returned, or ended its thread
+  uint64_t failed = 0;                 // calls with an error
   std::map<int32_t, uint64_t> errors;  // by errno
   Histogram ns;                        // durations, if known
 };

@@ -30,8 +30,8 @@ struct WakerRow {
   bool known = true;      // false: the wake-ups of which the trace does not have the waker
   bool others = false;    // all threads after the table was full
   uint64_t count = 0;     // wake-ups
-  uint64_t first_ns = 0;  // time of the first of these
-  Histogram delay;        // from these to running
+  uint64_t first_ns = 0;  // time of the first wake-up
+  Histogram delay;        // from wake-ups to running
 };
 
 // A thread that ran while others waited for its CPU.
@@ -50,7 +50,7 @@ struct WakeupPair {
   bool others = false;  // all pairs after the table was full
   uint64_t count = 0;
   uint64_t ns = 0;      // delays together
-  uint64_t max_ns = 0;  // the longest of them
+  uint64_t max_ns = 0;  // the longest delay
   uint64_t max_at = 0;  // when it began, in ns
 };
 
@@ -95,9 +95,9 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   [[nodiscard]] const std::vector<WakerRow>& wakers() const { return wakers_; }
   // Who woke whom, in the order of the first wake-ups.
   [[nodiscard]] const std::vector<WakeupPair>& pairs() const { return pairs_.rows(); }
-  // Of all waits, by thread id.
+  // What ran during all waits together, by thread id.
   [[nodiscard]] const std::map<uint32_t, InsteadRow>& instead() const { return instead_; }
-  // Of the waits, the time of which it is not known what ran on the CPU.
+  // Time of the waits in which it is not known what ran on the CPU; ns.
   [[nodiscard]] uint64_t unknown_ns() const { return unknown_ns_; }
   [[nodiscard]] std::vector<LongWait> longest() const { return longest_.sorted(); }
   // From wake-ups to running.
@@ -127,9 +127,9 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   struct WokenBy {
     uint64_t ts = 0;  // of the wake-up
     uint32_t row = 0;
-    bool exact = false;  // it is the thread that began the wake-up
+    bool exact = false;  // the waker is the thread that began the wake-up
   };
-  // Of a woken thread. One that waits may be woken again: only its first wake-up begins the wait.
+  // A woken thread. One that waits may be woken again: only its first wake-up begins the wait.
   struct Woken {
     std::optional<WokenBy> waking;  // has begun, its wake-up is to come
     std::optional<WokenBy> first, last;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr size_t kFileBytes = 4096;
 // Version 1 shows a limit of this or more where there is none.
 constexpr uint64_t kUnlimited = uint64_t{1} << 62;
-// For the programs that a reload loads, buffers, and charges that the kernel makes in advance.
+// Room for the programs that a reload loads, buffers, and charges that the kernel makes in advance.
 constexpr uint64_t kReserve = uint64_t{8} << 20;
 
 // The files of one version of control groups. The keys are those of memory.stat, with descendants.
@@ -35,7 +35,7 @@ constexpr std::array kVersions = {
             "memory.usage_in_bytes",
             {"total_inactive_file", "total_active_file"}}};
 
-// Nothing for other words, as "max".
+// The number in a file; nothing if that has another word, as "max".
 std::optional<uint64_t> bytes_in_file(const fs::path& file) {
   return number_behind<uint64_t>("", read_file(file, kFileBytes).value_or(""));
 }

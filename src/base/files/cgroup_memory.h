@@ -18,11 +18,11 @@ struct MemoryLimit {
   uint64_t left = 0;            // in bytes; what the kernel can reclaim does not count as used
 };
 
-// Those of this process's control group and of all its ancestors, as far as they can be read. Knows
-// both versions of control groups. Reads the mounts of the machine at the first call only.
+// The limits of this process's control group and of all its ancestors, as far as they can be read.
+// Knows both versions of control groups. Reads the mounts of the machine at the first call only.
 // Thread-safe.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits();
-// Those of the control group `group` and its ancestors below the mount point `mount_point`.
+// The limits of the control group `group` and its ancestors below the mount point `mount_point`.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits(const std::filesystem::path& mount_point,
                                                      const std::filesystem::path& group);
 

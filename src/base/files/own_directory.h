@@ -27,8 +27,8 @@ struct ExistingPart {
 // does not exist, or as open_existing_part(). `path`: its path, for messages.
 [[nodiscard]] Result<Fd> open_directory_at(int parent, const std::string& name,
                                            const std::filesystem::path& path);
-// As open_directory_at(), but creates a missing directory with mode 0700. Fails with ExitCode::os
-// if it cannot.
+// Opens the directory `name` in `parent` as open_directory_at() does, but creates a missing one
+// with mode 0700. Fails with ExitCode::os if it cannot.
 [[nodiscard]] Result<Fd> make_directory_at(int parent, const std::string& name,
                                            const std::filesystem::path& path);
 

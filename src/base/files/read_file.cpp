@@ -68,7 +68,7 @@ std::expected<Fd, NotOpened> open_regular_at(int directory, const std::string& n
   if (!S_ISREG(status.st_mode)) return std::unexpected(NotOpened{.mode = status.st_mode});
   Fd file(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
   if (!file || ::fstat(file.get(), &status) != 0) return std::unexpected(NotOpened{.error = errno});
-  // Another file may have replaced it.
+  // Another file may have replaced the one whose kind was checked.
   if (!S_ISREG(status.st_mode)) return std::unexpected(NotOpened{.mode = status.st_mode});
   return file;
 }

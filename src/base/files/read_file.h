@@ -38,7 +38,8 @@ struct NotOpened {
 // message begins with what failed, on which path.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, size_t max_bytes);
 
-// As read_file(), for `name` in the directory `directory` (a descriptor, or AT_FDCWD).
+// Reads the file `name` in the directory `directory` (a descriptor, or AT_FDCWD) and fails as
+// read_file() does.
 [[nodiscard]] Result<std::string> read_file_at(int directory, const std::string& name,
                                                size_t max_bytes);
 

@@ -18,7 +18,7 @@ namespace {
 // CLI11's default type names: they do not describe the expected value.
 constexpr std::array<std::string_view, 5> kPlainTypes = {"", "TEXT", "UINT", "INT", "FLOAT"};
 
-// Of an option: shorter beginnings are those of too many.
+// The least length of the beginning of an option; too many options have a shorter one in common.
 constexpr size_t kBeginMin = std::string_view("--x").size();
 
 std::vector<std::string> command_names(const CLI::App& command) {

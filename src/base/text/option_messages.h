@@ -12,8 +12,8 @@ class ParseError;
 
 namespace ktraced {
 
-// As program.parse(), but an option that is written with an empty value ("--since=") lacks it, and
-// does not take the next word for it as CLI11 does. Throws CLI::ParseError.
+// Parses the command line. Unlike in program.parse(), an option that is written with an empty value
+// ("--since=") lacks it, and does not take the next word for it. Throws CLI::ParseError.
 void parse_options(CLI::App& program, int argc, const char* const* argv);
 
 // The innermost command that was typed ("record", "filter set"); the program itself if none was.

@@ -30,7 +30,7 @@ inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 // and bytes that are not UTF-8, become \xNN. All untrusted text is shown this way.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-// As printable(), for several lines: line ends and tabs stay.
+// Untrusted text of several lines, safe for a terminal as printable() is; line ends and tabs stay.
 [[nodiscard]] std::string printable_lines(std::string_view text);
 
 // A JSON document with is_hidden() characters as \uXXXX: the same document, safe for a terminal.

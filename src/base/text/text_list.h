@@ -13,7 +13,7 @@ namespace ktraced {
 // The entries of "a,b", also empty ones. "\," is a comma of an entry. Directly before a comma "\\"
 // is one backslash; other backslashes are themselves.
 [[nodiscard]] std::vector<std::string> list_entries(std::string_view text);
-// Those of list_entries() that are not empty.
+// The entries of list_entries() that are not empty.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text);
 // The text of which list_entries() makes these entries: "a,b\,c" of "a" and "b,c".
 [[nodiscard]] std::string join_list(const std::vector<std::string>& entries);

@@ -117,7 +117,7 @@ bool is_in_calendar(tm date) {
   return date.tm_mon == typed.tm_mon && date.tm_mday == typed.tm_mday;
 }
 
-// Of a local date and time as of times_showing(); nothing if it is no date.
+// The times at which clocks show a local date and time, see times_showing(); none if it is no date.
 std::vector<uint64_t> date_time(std::string_view text) {
   Parts parts(text);
   tm date{};

@@ -12,7 +12,7 @@
 namespace ktraced {
 namespace {
 
-// Of years that are times of CLOCK_REALTIME in ns.
+// The first and the last time of the years that CLOCK_REALTIME can have in ns.
 constexpr std::string_view kFirst = "1970-01-01T00:00:00.000000000Z";
 constexpr std::string_view kLast = "2553-12-31T23:59:59.999999999Z";
 

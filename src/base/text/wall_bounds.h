@@ -7,13 +7,13 @@
 
 namespace ktraced {
 
-// Of texts "2026-11-21T14:03:21.123456789Z": ns, CLOCK_REALTIME.
+// How a text compares with times as texts, "2026-11-21T14:03:21.123456789Z": ns, CLOCK_REALTIME.
 struct WallBounds {
   uint64_t least_ns = 0;          // texts of earlier times are less than the text
   uint64_t most_ns = UINT64_MAX;  // texts of later times are greater
 };
 
-// Of any text: of one that begins as a time does, what it begins with counts.
+// The bounds of any text; of one that begins as a time does, what it begins with counts.
 [[nodiscard]] WallBounds wall_bounds(std::string_view text);
 
 }  // namespace ktraced

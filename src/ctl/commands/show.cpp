@@ -126,7 +126,7 @@ class Counters : public MergeSink {
   }
   void on_loss(const LossItem& loss) override { counters_[loss.source].lose(loss.count); }
 
-  // As EventCounter::summary, for all traces together.
+  // The counts of all traces together, in the form of EventCounter::summary().
   [[nodiscard]] nlohmann::json summary(const History& history) const {
     const double seconds = static_cast<double>(last_ts_ - first_ts_) / kNsPerSecond;
     nlohmann::json sum = EventCounter().summary(history.traces().front().schema(), seconds);

@@ -22,8 +22,8 @@ struct Candidate {
 using AskDaemon =
     std::function<nlohmann::json(std::string_view method, const nlohmann::json& params)>;
 
-// All values of a kind, in no particular order; those that do not match the word at the cursor
-// too. Of the kinds that the shell knows itself: none.
+// All values of a kind, in no particular order, also those that do not match the word at the
+// cursor. None of a kind that the shell completes itself.
 [[nodiscard]] std::vector<Candidate> candidates(ValueKind kind, const Cursor& cursor,
                                                 const AskDaemon& ask);
 

@@ -18,8 +18,8 @@ using ConnectDaemon = std::function<AskDaemon(const std::string& socket)>;
 [[nodiscard]] std::string complete(std::span<const std::string> words,
                                    const ConnectDaemon& connect);
 
-// complete() that asks the running daemon. Waits a second for it at most, and reports no errors:
-// they would appear in the prompt.
+// Completes with the answers of the running daemon. Waits a second for it at most, and reports no
+// errors, which would appear in the prompt.
 [[nodiscard]] std::string complete(std::span<const std::string> words);
 
 }  // namespace ktraced

@@ -13,13 +13,13 @@ namespace ktraced {
 
 enum class ValueKind {
   free,  // numbers, times, texts: nothing to offer
-  // Of the running daemon.
+  // Values that the running daemon knows.
   events,
   sessions,
   snapshots,
   probes,
   traces,  // directories, or snapshots by name
-  // Of this program.
+  // Values that this program knows.
   syscalls,
   errors,
   formats,
@@ -31,7 +31,7 @@ enum class ValueKind {
   filter_keys,
   filter_arguments,  // "pid=", "syscall=openat"
   commands,
-  // Of the file system: the shell's own.
+  // Values of the file system, which the shell completes itself.
   files,
   directories,
   programs,

@@ -12,7 +12,7 @@
 
 namespace ktraced {
 
-// It is gone when it is closed, also after a crash. Move-only.
+// A temporary file that is gone when it is closed, also after a crash. Move-only.
 class SpoolFile {
  public:
   // In `directory`. Fails with ExitCode::io.

@@ -23,7 +23,7 @@ namespace ktraced {
 // combined; "pid=" empties the list. Fails with ExitCode::usage.
 [[nodiscard]] Result<nlohmann::json> filter_from_args(std::span<const std::string> args);
 
-// The reverse: a "filter" of filter.show as arguments, without the empty lists.
+// A "filter" of filter.show as arguments of filter_from_args(), without the empty lists.
 [[nodiscard]] std::vector<std::string> filter_to_args(const nlohmann::json& filter);
 
 }  // namespace ktraced

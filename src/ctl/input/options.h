@@ -20,7 +20,7 @@ struct StatusCommand {
   bool per_cpu = false;
   bool verbose = false;              // also list disabled events without counts
   bool overhead = false;             // also measure the BPF programs
-  std::optional<double> duration_s;  // of this measurement; nothing: as the daemon has it
+  std::optional<double> duration_s;  // seconds to measure them; nothing: 1
 };
 
 struct EventsCommand {
@@ -100,7 +100,7 @@ struct ReportCommand {
   bool tree = false;                     // of processes: children below their parents
   bool csv = false;                      // print one table of the report as CSV
   std::string table;                     // with `csv`: which; empty: the first one
-  std::string store;                     // as of ShowCommand
+  std::string store;                     // snapshot directory; empty: the daemon's
   std::string by;  // sort key of rows, as named by the kind of report; empty: its default
 };
 
@@ -108,11 +108,11 @@ struct ReportCommand {
 struct HtmlCommand {
   std::vector<std::string> directories;
   bool partial = false;     // also an unfinished trace
-  SelectionArgs selection;  // as of ReportCommand
+  SelectionArgs selection;  // what is reported
   TimeArgs times;
   uint64_t top = 300;  // rows of each table
   std::string output;
-  std::string store;  // as of ShowCommand
+  std::string store;  // snapshot directory; empty: the daemon's
 };
 
 // Traces in a format for other programs.
@@ -123,7 +123,7 @@ struct ExportCommand {
   SelectionArgs selection;
   TimeArgs times;
   std::string output;  // a file, "-": standard output
-  std::string store;   // as of ShowCommand
+  std::string store;   // snapshot directory; empty: the daemon's
 };
 
 // SQL over traces.
@@ -132,7 +132,7 @@ struct QueryCommand {
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;
   TimeArgs times;
-  std::string store;   // as of ShowCommand
+  std::string store;   // snapshot directory; empty: the daemon's
   std::string sql;     // or a command of the shell; not used with `shell`
   bool shell = false;  // read statements from standard input
   bool csv = false;

@@ -25,7 +25,7 @@ namespace ktraced {
 struct ReportFacts {
   uint64_t begin_ns = 0;  // window, CLOCK_BOOTTIME
   uint64_t end_ns = 0;
-  // Of the traces: from `common_ns` on all CPUs have their records, the first one from
+  // In the traces all CPUs have their records from `common_ns` on, and the first one has them from
   // `furthest_ns` on. See TraceWindow.
   uint64_t common_ns = 0;
   uint64_t furthest_ns = 0;

@@ -27,7 +27,7 @@ class TraceInput : public ReportInput {
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
                                                    bool partial, const TimeArgs& times);
 
-  // Of the events of `history`, which is limited to `times`.
+  // Reads the events of `history`, which is limited to `times`.
   explicit TraceInput(History history, TimeArgs times = {})
       : history_(std::move(history)), times_(std::move(times)) {}
 
@@ -43,7 +43,7 @@ class TraceInput : public ReportInput {
   // Packets that have been read.
   [[nodiscard]] uint64_t packets() const { return history_.packets(); }
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
-  // Those caveats of facts() that come from the trace config.
+  // The caveats in facts() that come from the trace config.
   [[nodiscard]] std::vector<ConfigCaveat> caveats_of_config(std::span<const std::string> needed,
                                                             Needed of_each = Needed::content);
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
@@ -57,7 +57,7 @@ class TraceInput : public ReportInput {
  private:
   // Limits the events to the window that all CPUs have, if some reach further back.
   void begin_with_all_cpus();
-  // Of each trace. Of an unfinished one what it had at the first call.
+  // The times of each trace; of an unfinished one, those that it had at the first call.
   const std::vector<TimeWindow>& extents();
   // From here on all CPUs have their records, in the trace where this is first; 0: there are none.
   uint64_t common_ns();

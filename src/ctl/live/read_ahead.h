@@ -36,7 +36,7 @@ class ReadAhead {
   // Visits the queued packets; does not wait. False at the end of the stream. Fails as
   // LiveSource::read() did, or as `visit` does.
   Result<bool> take(const PacketVisitor& visit);
-  // As LiveSource::finish().
+  // Ends the stream, see LiveSource::finish().
   void finish() { source_.finish(); }
 
  private:

@@ -31,7 +31,7 @@ class BatchPrinter {
   // No more packets come.
   void finish() { merger_.finish(); }
 
-  // As of EventPrinter.
+  // The output, totals and state of the EventPrinter.
   [[nodiscard]] TextBuffer& out() { return printer_.out(); }
   [[nodiscard]] const Totals& totals() const { return printer_.totals(); }
   [[nodiscard]] bool full() const { return printer_.full(); }

@@ -54,7 +54,7 @@ CancelOnSignal::CancelOnSignal(Fd signals, Fd quit, std::function<void()> cancel
 
 CancelOnSignal::~CancelOnSignal() {
   const uint64_t one = 1;
-  // It cannot fail: the counter is 0.
+  // The write cannot fail: the counter is 0.
   if (::write(quit_.get(), &one, sizeof(one)) == sizeof(one)) thread_.join();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -18,7 +18,7 @@ void connect_built_in_table(sqlite3* db, const std::string& table) {
   sqlite3_finalize(statement);
 }
 
-// Also those of PRAGMAs that are refused, so that what is refused is the PRAGMA.
+// Connects the tables of PRAGMAs too, also of refused ones, so that what is refused is the PRAGMA.
 void connect_built_in_tables(sqlite3* db) {
   for (const char* table : {"json_each", "json_tree"}) connect_built_in_table(db, table);
   sqlite3_stmt* pragmas = nullptr;

@@ -39,7 +39,7 @@ class GroupedScan : public RowScan {
   Value value(size_t column) override;
   // Differs from that of the scan: its rows are not kept apart.
   int64_t rowid() override { return number_; }
-  // It ended because there was not enough memory.
+  // Has the scan ended because there was not enough memory?
   [[nodiscard]] bool out_of_memory() const { return out_of_memory_; }
 
  private:

@@ -48,7 +48,7 @@ struct Column {
 struct ScanLimits {
   uint64_t begin_ns = 0, end_ns = UINT64_MAX;  // of the column that limits time, both included
   uint64_t ended_ns = UINT64_MAX;  // of the column with the end of an interval: up to this time
-  // Of the column with the wall-clock time of the first one: ns, CLOCK_REALTIME, both included.
+  // Limits of the column that has `begin_ns` as wall-clock time: ns, CLOCK_REALTIME, both included.
   uint64_t begin_wall_ns = 0, end_wall_ns = UINT64_MAX;
   // Sorted; nothing: all.
   std::optional<std::vector<uint32_t>> cpus, tids, pids;

@@ -67,7 +67,7 @@ bool is_in_order(const QueryTable& table, const sqlite3_index_info& info) {
   return is_by_order(table, info) && info.aOrderBy[0].desc == 0;
 }
 
-// The reverse of the order in which rows come, where a scan can give the rows from the last one on.
+// Does the query ask for the rows in descending order, which a scan can give from the last one on?
 bool is_reversed(const QueryTable& table, const sqlite3_index_info& info) {
   return is_by_order(table, info) && info.aOrderBy[0].desc != 0 &&
          sqlite3_vtab_distinct(const_cast<sqlite3_index_info*>(&info)) == 0 &&

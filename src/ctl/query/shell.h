@@ -23,7 +23,7 @@ class Shell {
       std::function<void(const QueryTable& table, const std::vector<std::string>& needs)>;
 
   // `on_scanned` is called for each table that SQL without errors has scanned, behind its result.
-  // Both references must outlive this.
+  // `database` and `printer` must outlive this.
   Shell(Database& database, ResultPrinter& printer, OnScanned on_scanned = {})
       : database_(database), printer_(printer), on_scanned_(std::move(on_scanned)) {}
 

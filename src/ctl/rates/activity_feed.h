@@ -31,8 +31,8 @@ class ActivityFeed {
   [[nodiscard]] const std::string& note() const { return note_; }
   // The session could not be opened, or has ended.
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-  // As ActivitySession::take(); nothing if there is no session, or if it has counted for a shorter
-  // time than `least_s` seconds.
+  // Takes the rates of the session (ActivitySession::take()); nothing if there is no session, or if
+  // it has counted for a shorter time than `least_s` seconds.
   [[nodiscard]] std::optional<TopTable> take(double least_s);
 
  private:

@@ -34,11 +34,12 @@ namespace ktraced {
   return {comm.empty() ? "?" : printable(comm)};
 }
 
-// Of actor_json(): the process id and name; if the process is unknown, "?" and the thread id.
+// The process id in actor_json(); "?" if the process is unknown.
 [[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {
   const bool known = !member(actor, "pid").is_null();
   return {known ? std::to_string(number_at(actor, "pid")) : "?", true};
 }
+// The name in actor_json(); "(thread 815)" if the process is unknown.
 [[nodiscard]] inline Table::Cell actor_name_cell(const nlohmann::json& actor) {
   if (!member(actor, "pid").is_null()) return comm_cell(actor);
   return {fmt::format("(thread {})", number_at(actor, "tid"))};

@@ -18,7 +18,7 @@
 namespace ktraced {
 namespace {
 
-// So long the client reads no events, and reacts to no signal.
+// The longest time for one frame: meanwhile the client reads no events, and reacts to no signal.
 constexpr std::chrono::seconds kFrameLimit{2};
 
 // The child has only this thread: it must neither end threads nor close connections, so it does not

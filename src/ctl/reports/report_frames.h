@@ -28,7 +28,8 @@ class ReportFrames {
   // On standard output. Create it before other threads, see FullScreen.
   static Result<std::unique_ptr<ReportFrames>> every(std::chrono::nanoseconds interval);
 
-  // For ReportInput::refresh(); this must outlive it. `make` returns the report as text.
+  // The argument of ReportInput::refresh(), which this must outlive. `make` returns the report as
+  // text.
   [[nodiscard]] Refresh refresh(std::function<std::string()> make);
 
  private:

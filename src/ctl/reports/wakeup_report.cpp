@@ -81,7 +81,7 @@ json wait_json(const LongWait& wait, const std::vector<WakerRow>& wakers) {
   return out;
 }
 
-// Of the pairs, sorted as the wakers are.
+// The number by which pairs are sorted when wakers are sorted by `key`.
 uint64_t pair_value(const WakeupPair& pair, std::string_view key) {
   if (key == "delay") return pair.ns;
   return key == "max" ? pair.max_ns : pair.count;

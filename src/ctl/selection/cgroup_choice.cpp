@@ -32,7 +32,7 @@ bool is_container(const Container& container, std::string_view text) {
 
 CgroupChoice::CgroupChoice(const std::vector<std::string>& texts) : texts_(texts), paths_(texts) {
   if (std::ranges::none_of(texts, [](const auto& text) { return text.starts_with('/'); })) return;
-  // Also those of most machines: a trace may be of another one.
+  // The mounts include those of most machines, because a trace may be of another one.
   const std::vector<CgroupMount> mounts = likely_cgroup_mounts();
   for (const std::string& text : texts)
     for (const CgroupMount& mount : mounts)

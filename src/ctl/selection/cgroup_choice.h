@@ -22,9 +22,9 @@ class CgroupChoice {
   // Nothing is chosen: everything matches.
   [[nodiscard]] bool empty() const { return texts_.empty(); }
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
-  // Is the thread in one of them at that time?
+  // Is the thread in one of the chosen groups at that time?
   [[nodiscard]] bool contains(uint32_t tid, uint64_t ts, const NameTable& names) const;
-  // Is this group one of them? `path`: below the root of the hierarchy, empty if unknown.
+  // Is this group a chosen one? `path`: below the root of the hierarchy, empty if unknown.
   [[nodiscard]] bool contains(uint64_t id, std::string_view path) const;
 
  private:

@@ -45,7 +45,8 @@ std::vector<FieldCondition> conditions_of(const SelectionArgs& args) {
   if (!args.syscalls.empty())
     conditions.push_back({fmt::format("--syscall {}", fmt::join(args.syscalls, ",")),
                           fmt::format("nr in ({})", fmt::join(args.syscalls, ", "))});
-  // Both together belong to system calls alone: fields of other events have one of these names.
+  // Other events may have one of the fields `ret` and `error`; only those of system calls have
+  // both.
   const std::string error = fmt::format("--error {}", fmt::join(args.errors, ","));
   if (std::ranges::find(args.errors, kAnyError) != args.errors.end())
     conditions.push_back({error, "ret < 0 && error > 0"});

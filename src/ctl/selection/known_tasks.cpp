@@ -36,7 +36,7 @@ std::string this_or_these(std::string_view what, size_t count) {
   return count == 1 ? fmt::format("this {}", what) : fmt::format("one of these {}s", what);
 }
 
-// For the first value that is like a known one.
+// A suggestion for the first typed value that is like a known name; empty if none is.
 std::string suggestion_of(const std::vector<std::string>& typed, const KnownNames& known) {
   for (const std::string& each : typed)
     if (std::string near = suggestion(each, known); !near.empty()) return near;

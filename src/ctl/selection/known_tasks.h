@@ -29,8 +29,8 @@ class KnownTasks {
   [[nodiscard]] std::string why_no_comm(const std::vector<std::string>& comms) const;
   [[nodiscard]] std::string why_no_cgroup(const std::vector<std::string>& cgroups) const;
   [[nodiscard]] std::string why_no_cpu(const std::vector<uint32_t>& cpus) const;
-  // Of an option with several values, a sentence for each that no task has, if one has another:
-  // "--comm ngin: no task has this name; did you mean 'nginx'?".
+  // A sentence for each value that no task has, of options with several values of which one is
+  // known: "--comm ngin: no task has this name; did you mean 'nginx'?".
   [[nodiscard]] std::vector<std::string> partly_unknown(const SelectionArgs& args) const;
 
  private:

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kListedByTrace =
     "'.schema EVENT' of 'ktracectl query DIR' lists those of an event";
 
-// Those of the names that the schema lacks, as events without a description.
+// The names in `names` that the schema lacks, as events without a description.
 std::vector<Event> events_missing_in(const Schema& schema, const std::set<std::string>& names) {
   std::vector<Event> missing;
   for (const std::string& name : names)

@@ -30,7 +30,7 @@ struct SelectionArgs {
   std::vector<uint32_t> pids;       // of processes or threads
   std::vector<uint32_t> uids;       // of processes
   std::vector<std::string> comms;   // exact, or a prefix followed by '*'
-  std::vector<uint32_t> tids;       // of these threads
+  std::vector<uint32_t> tids;       // ids of threads
   std::vector<uint32_t> cpus;
   std::vector<std::string> syscalls;  // of system calls, these
   std::vector<std::string> errors;    // of system calls that fail, these: "ENOENT", "any"
@@ -102,8 +102,8 @@ class Selection {
   }
   // The conditions on fields, as typed: "--error ENOENT".
   [[nodiscard]] const std::vector<std::string>& conditions() const { return where_options_; }
-  // Those conditions that are not in `met`, as typed: "--comm nginx --error ENOENT". Behind those
-  // that select no task or CPU of `known`, why: "--uid 7 (no task is of this user; …)".
+  // The conditions that are not in `met`, as typed: "--comm nginx --error ENOENT". Behind each that
+  // selects no task or CPU of `known`, why: "--uid 7 (no task is of this user; …)".
   [[nodiscard]] std::string unmet_text(MetConditions met, const KnownTasks& known = {}) const;
   // Can a record of the event meet the condition with this index?
   [[nodiscard]] bool can_meet(size_t condition, std::string_view event) const;
@@ -146,9 +146,9 @@ class Selection {
   std::vector<Predicate> where_;
   std::vector<std::string> where_options_;            // of each, as typed
   std::map<std::string, uint16_t, std::less<>> ids_;  // of events
-  // By event id: the fields with a thread by which the kernel's filter also matches the event.
+  // The fields with a thread by which the kernel's filter also matches an event, by event id.
   std::vector<std::vector<Field>> task_fields_;
-  // Of task_rename: its id, and the fields of the thread and of its name before.
+  // The id of task_rename, and its fields with the thread and with the name before.
   struct Rename {
     uint16_t event = 0;
     Field pid, oldcomm;

@@ -35,7 +35,8 @@ struct ClockOffset {
 // CLOCK_REALTIME at a time of CLOCK_BOOTTIME, which is `clock_offset_ns` less.
 [[nodiscard]] uint64_t realtime_of(uint64_t boottime_ns, int64_t clock_offset_ns);
 
-// The reverse, within the limits of these numbers: times before the boot are the boot.
+// CLOCK_BOOTTIME at a time of CLOCK_REALTIME, within the limits of these numbers: times before the
+// boot are the boot.
 [[nodiscard]] uint64_t boottime_at(uint64_t realtime_ns, int64_t clock_offset_ns);
 
 // How far two windows are from each other; 0: they overlap.
@@ -45,7 +46,7 @@ struct ClockOffset {
 // may have been set between them.
 class WallClocks {
  public:
-  // There is at least one trace. All have records and a clock offset. They must outlive this.
+  // `traces` is not empty, each trace has records and a clock offset, and all must outlive this.
   explicit WallClocks(std::span<const HistoryTimes> traces);
 
   // The time since boot of a CLOCK_REALTIME: the last one that is in a trace, else the one that is

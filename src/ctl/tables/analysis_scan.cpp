@@ -13,7 +13,7 @@ namespace ktraced {
 
 namespace {
 
-// Of the records, only those that may have to do with rows within the limits.
+// The history without the records that have nothing to do with rows within the limits.
 History part_of(const History& history, uint64_t begin_ns, bool begins_late) {
   History part = history.again();
   // A loss at that time may be before or behind the row.

@@ -73,8 +73,8 @@ class AnalysisScan : public BatchScan {
 // May a scan of an interval table begin where its rows begin? Not with several traces, with
 // --since or with --event: then what is known there depends on what came before.
 [[nodiscard]] bool can_begin_late(const TableInput& input);
-// As can_begin_late(), but false if the trace has a filter: then what is known of a run depends on
-// what came before.
+// May a scan begin where its rows begin (can_begin_late()), and has the trace no filter? With a
+// filter, what is known of a run depends on what came before.
 [[nodiscard]] bool can_begin_late_without_filter(const TableInput& input);
 
 // A table of AnalysisScans.

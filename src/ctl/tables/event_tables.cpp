@@ -57,8 +57,8 @@ class EventsTable : public QueryTable {
   Span span_;
 };
 
-// Of an unfinished trace, of several ones with common records, of a part, and of a selection, the
-// manifests do not say it.
+// The manifests do not say how many events an unfinished trace, several traces with common records,
+// a window or a selection have.
 std::optional<uint64_t> EventsTable::row_count() const {
   const auto& traces = input_.history.traces();
   if (traces.size() != 1 || traces.front().unfinished() || !input_.history.window().is_all() ||

@@ -9,7 +9,7 @@
 
 namespace ktraced {
 
-// Of what lasts: system calls, their paths, runs on a CPU, waits for a CPU, allocations. Their
+// Tables of what lasts: system calls, their paths, runs on a CPU, waits for a CPU, allocations. The
 // intervals are those of the reports: see analysis/intervals.
 [[nodiscard]] std::unique_ptr<QueryTable> calls_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> path_calls_table(const TableInput& input);
@@ -17,7 +17,7 @@ namespace ktraced {
 [[nodiscard]] std::unique_ptr<QueryTable> waits_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> allocations_table(const TableInput& input);
 
-// Of threads, processes, their moves between control groups, losses and config changes.
+// Tables of threads, processes, their moves between control groups, losses and config changes.
 [[nodiscard]] std::unique_ptr<QueryTable> threads_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> processes_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> cgroup_moves_table(const TableInput& input);

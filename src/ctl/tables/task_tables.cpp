@@ -87,9 +87,9 @@ void add_process(uint32_t pid, const Task& task, uint64_t at_ns, StoredRows& row
   add_cgroup(task.cgroup_id, task.cgroup, rows);
 }
 
-// Its rows are made by the first scan. Their values from events are read when the first of them is
-// asked for, so that a query without them reads no events; but in a window at once, because who has
-// ended before it has no row.
+// The tables of threads and of processes. The first scan makes the rows. Their values from events
+// are read when the first of them is asked for, so that a query without them reads no events; but
+// in a window at once, because who has ended before it has no row.
 class TaskTable : public QueryTable {
  public:
   enum class Of : uint8_t { threads, processes };
@@ -196,11 +196,11 @@ struct Move {
   std::string from, to;
   std::optional<uint64_t> wall_ns;
 };
-// By time and thread: overlapping traces have the same ones.
+// Moves by time and thread, because overlapping traces have common ones.
 using Moves = std::map<std::pair<uint64_t, uint32_t>, Move>;
 
-// Those in the window of threads that are selected before or after the move. `selection`: null:
-// all.
+// Adds the moves in the window of threads that `selection` selects before or after the move; null:
+// of all threads.
 void add_moves(const TraceReader& trace, const TimeWindow& window, const Selection* selection,
                Moves& moves) {
   const NameTable& names = trace.names();
@@ -227,7 +227,7 @@ void add_moves(const TraceReader& trace, const TimeWindow& window, const Selecti
   });
 }
 
-// Its rows are made by the first scan.
+// The table cgroup_moves. The first scan makes its rows.
 class MoveTable : public QueryTable {
  public:
   MoveTable(const TableInput& input, std::vector<Column> columns)

@@ -115,7 +115,8 @@ std::string session_list_view(const json& answer, const Colours& colours) {
 
 std::string session_view(const json& session, const Colours& colours) {
   const std::string state = text_at(session, "state"), name = text_at(session, "name");
-  // Others ask for their own, or have those of the recorder.
+  // Sessions other than the recorder have events and a filter of their own, or those of the
+  // recorder.
   const auto source = [&](const char* own) {
     return name == "recorder" || flag_at(session, own) ? "" : " (of the recorder)";
   };

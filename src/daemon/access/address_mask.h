@@ -17,7 +17,8 @@
 
 namespace ktraced {
 
-// For one stream or trace. Belongs to one thread at a time.
+// Masks the kernel addresses in the packets of one stream or trace. Belongs to one thread at a
+// time.
 //
 // Addresses in built-in events, in names of slab caches, and those that the kernel itself puts into
 // dynamic events get pseudonyms that are equal everywhere. Any other value of 8 bytes in a dynamic

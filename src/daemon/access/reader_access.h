@@ -22,8 +22,8 @@ namespace ktraced {
 
 // What holds for readers now.
 struct alignas(uint32_t) ReaderRules {
-  bool real_addresses = false;  // they see kernel addresses; otherwise pseudonyms
-  bool own_only = false;        // they see events of their own processes only
+  bool real_addresses = false;  // readers see kernel addresses; otherwise pseudonyms
+  bool own_only = false;        // readers see events of their own processes only
   bool have_group = false;      // there is a group of readers
 
   bool operator==(const ReaderRules&) const = default;
@@ -41,7 +41,7 @@ class ReaderAccess {
   [[nodiscard]] ReaderRules rules() const { return rules_.load(); }
   [[nodiscard]] const AddressPseudonyms& pseudonyms() const { return pseudonyms_; }
 
-  // For a new trace on disk; null: it gets real addresses.
+  // The mask for a new trace on disk; null: it gets real addresses.
   [[nodiscard]] std::shared_ptr<AddressMask> mask_for_trace(const Schema& schema) const;
 
  private:

@@ -116,7 +116,8 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   return open;
 }
 
-// To the processes of its owner. The recorder's filter is copied: later changes of it do not apply.
+// Limits a session to the processes of its owner. The recorder's filter is copied: later changes of
+// that do not apply.
 void SessionControl::confine(Session& session) const {
   TaskFilter tasks = filter_of(p_.sessions, session).tasks();
   tasks.include.uid = {session.owner.uid};

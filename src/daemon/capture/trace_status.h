@@ -108,9 +108,9 @@ class StatusReader {
         control_(control) {}
 
   [[nodiscard]] TraceStatus read() const;
-  // By name, without dynamic events that are unused.
+  // The totals of events by name, without unused dynamic events.
   [[nodiscard]] std::map<std::string, EventTotals> totals() const;
-  // As EventCatalog::runs().
+  // How often each program ran, see EventCatalog::runs().
   [[nodiscard]] RunsByProgram runs() const { return catalog_.runs(); }
   // `overwritten`: as for SessionAccounts::read().
   [[nodiscard]] EventStatus of(const Event& event, uint64_t overwritten = 0) const;

@@ -58,8 +58,8 @@ std::string cleanup_command(const std::filesystem::path& file) {
   return fmt::format("ktraced --config {} --cleanup", file.string());
 }
 
-// Of a start that adopts no rings. Programs are loaded with a flight ring, also if the flight
-// recorder is off.
+// Checks the memory for a start that adopts no rings. Programs are loaded with a flight ring, also
+// if the flight recorder is off.
 Result<> check_start_memory(const Config& config) {
   const size_t cpus = online_cpus().size();
   RingMemory rings = flight_rings(config.flight, cpus);

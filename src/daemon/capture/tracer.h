@@ -112,7 +112,7 @@ class Tracer {
   // daemon to adopt. The last call.
   void shut_down(bool persist);
 
-  // For the code that changes or describes what is traced.
+  // The parts, for the code that changes or describes what is traced.
   [[nodiscard]] const TracerParts& parts() const { return parts_; }
 
  private:

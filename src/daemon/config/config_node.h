@@ -46,7 +46,7 @@ class ConfigNode {
 
   // Reports the keys of an object that are not known.
   void check_keys(const std::vector<std::string_view>& known_keys) const;
-  // Of an object: the value of `key`, if it has one.
+  // The value of `key` in this object, if it has one.
   [[nodiscard]] std::optional<ConfigNode> member(std::string_view key) const;
   // The elements of a list.
   [[nodiscard]] std::vector<ConfigNode> list(size_t max_size) const;

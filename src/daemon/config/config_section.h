@@ -48,7 +48,7 @@ class ConfigSection {
   virtual void directory(const ConfigKey& key, std::filesystem::path& value,
                          std::string_view purpose = {}) = 0;
   virtual void list(const ConfigKey& key, const ListRule& rule, const ReadList& read) = 0;
-  // A section below this one.
+  // A section inside this section.
   virtual void section(const ConfigKey& key, const Describe& describe) = 0;
   // Checks what the values of the section mean together; `read` gets the section.
   virtual void check(const ReadNode& read) = 0;

@@ -19,7 +19,7 @@ struct MetricsAddress {
   uint16_t port = 0;
 
   [[nodiscard]] bool is_ipv6() const { return host.contains(':'); }
-  // As in the configuration: "/run/ktraced/metrics.sock", "[::1]:9464".
+  // The form that the configuration has: "/run/ktraced/metrics.sock", "[::1]:9464".
   [[nodiscard]] std::string text() const;
   bool operator==(const MetricsAddress&) const = default;
 };

@@ -91,7 +91,7 @@ class ControlConnection {
   bool answering_ = false;  // in answer_requests()
   Takeover takeover_;       // due when all output is sent
   std::shared_ptr<RequestSource> source_of_requests_ = std::make_shared<RequestSource>();
-  // For deferred answers: points to this object while it exists.
+  // Points to this object while it exists, for deferred answers.
   std::shared_ptr<ControlConnection*> self_ = std::make_shared<ControlConnection*>(this);
 };
 

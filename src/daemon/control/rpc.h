@@ -72,7 +72,7 @@ class Reply {
 // Which requests of a method by administrators are logged, see log_request().
 enum class Logged {
   if_privileged,  // if readers may not make them
-  always,         // also if they may: administrators get more data
+  always,         // also if readers may make them: administrators get more data
 };
 
 // A method's name and the names of its parameters; a request with others is rejected. `add("pause",

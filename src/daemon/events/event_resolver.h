@@ -17,7 +17,7 @@ namespace ktraced {
 // The result of enabling or disabling events by name.
 struct ChosenEvents {
   std::vector<std::string> events;
-  // For a pattern: events that are not available, and why.
+  // Events that match a pattern but are not available, and why.
   std::map<std::string, std::string> skipped;
 };
 

@@ -19,7 +19,7 @@ namespace ktraced {
 // Prepares probes that are to be added. Commands do it one at a time. Belongs to the loop's thread.
 class ProbeLookup {
  public:
-  // Both must outlive this.
+  // `catalog` and `registry` must outlive this.
   ProbeLookup(EventCatalog& catalog, const ProbeRegistry& registry)
       : catalog_(catalog), registry_(registry) {}
 
@@ -31,7 +31,7 @@ class ProbeLookup {
   // ends before.
   using OnLookedUp = std::function<void(const Result<Probes::Kept>& kept)>;
   void prepare(std::vector<ProbeDefinition> probes, OnLookedUp then);
-  // As prepare(), for those probes in the lines of a configuration that have not been added yet.
+  // Prepares the probes in the lines of a configuration that have not been added yet.
   void prepare(const std::vector<std::string>& lines, OnLookedUp then);
 
   // The daemon ends: looks up nothing more.

@@ -49,8 +49,8 @@ Result<> ProbeRegistry::define(const ProbeDefinition& probe, bool configured) {
   auto defined = dynamic.define(probes, std::move(*event), text_of(probe));
   if (!defined) return propagate(defined);
   const uint16_t id = (*defined)->event.id;
-  // Its module may have been reloaded while no daemon was running. The kernel has then disabled the
-  // probe without a notification.
+  // The module of the probe may have been reloaded while no daemon was running. The kernel has then
+  // disabled the probe without a notification.
   if (dynamic.adopted(id) && !probes.modules(id).empty() && !probes.keeps_modules(probe))
     dynamic.retire(id);
   catalog_.add_defined({*defined});

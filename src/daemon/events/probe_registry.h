@@ -64,12 +64,12 @@ class ProbeRegistry {
   // probe; it may be empty.
   Result<std::shared_ptr<Change>> add(const std::vector<ProbeCommand>& commands,
                                       Probes::Progress progress);
-  // To be called when they are attached. Returns them, or the error of the first one that could not
-  // be attached: then the change is undone.
+  // Call it when the probes of `change` are attached. Returns the added probes, or the error of the
+  // first one that could not be attached: then the change is undone.
   Result<std::vector<ProbeInfo>> check_added(const Change& change);
-  // By name: "GROUP/EVENT", "EVENT" or "GROUP/". Returns the definitions.
+  // Removes probes by name: "GROUP/EVENT", "EVENT" or "GROUP/". Returns their definitions.
   Result<std::vector<std::string>> remove(const std::vector<std::string>& names);
-  // Removes all. Returns the definitions.
+  // Removes all probes. Returns their definitions.
   std::vector<std::string> clear();
 
   // Replaces the probes of the configuration. Those already registered stay as they are, with their

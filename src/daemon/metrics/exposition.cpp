@@ -8,7 +8,7 @@
 namespace ktraced {
 namespace {
 
-// Of label values and of help texts in OpenMetrics.
+// Appends a label value (with `quotes`) or a help text with its special characters escaped.
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
   for (const char c : text) {
     if (c == '\n')

@@ -19,7 +19,7 @@ namespace ktraced {
 
 struct HttpLimits {
   size_t connections = 16;
-  size_t of_a_user = 4;                       // of these
+  size_t of_a_user = 4;                       // connections of one user
   std::chrono::milliseconds request{10'000};  // from its first byte to its last one
   std::chrono::milliseconds answer{30'000};   // until the client has read it
   std::chrono::milliseconds idle{120'000};    // between requests
@@ -89,7 +89,7 @@ class HttpConnection {
   bool end_of_input_ = false;  // the client sends nothing more
   bool broken_ = false;
   bool taking_ = false;  // in take_request()
-  // For answers that come later: points to this object while it exists.
+  // Points to this object while it exists, for answers that come later.
   std::shared_ptr<HttpConnection*> self_ = std::make_shared<HttpConnection*>(this);
 };
 

@@ -23,7 +23,7 @@ std::unexpected<HttpRefusal> refuse(int status, std::string_view reason) {
   return std::unexpected(HttpRefusal{.status = status, .reason = reason});
 }
 
-// Of a token: methods and names of fields.
+// A character of a token (RFC 9110): methods and names of fields are tokens.
 bool is_token_char(char c) {
   return is_letter_char(c) || is_digit_char(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }

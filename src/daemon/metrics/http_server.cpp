@@ -93,7 +93,7 @@ void HttpServer::admit(Fd connection) {
   }
 }
 
-// Those whose user the kernel does not say count as one user's.
+// Connections whose user the kernel does not say count as those of one user.
 bool HttpServer::make_room(std::optional<uid_t> user) {
   const auto count = [this](std::optional<uid_t> of) {
     return std::ranges::count(connections_, of, &HttpConnection::user);

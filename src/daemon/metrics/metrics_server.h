@@ -68,7 +68,7 @@ class MetricsServer {
   Clock::time_point last_time_;
   std::vector<Waiting> waiting_;  // for the reading that is being made
   std::unique_ptr<HttpServer> server_;
-  // For readings that come later: points to this object while it exists.
+  // Points to this object while it exists, for readings that come later.
   std::shared_ptr<MetricsServer*> self_ = std::make_shared<MetricsServer*>(this);
 };
 

@@ -48,7 +48,8 @@ class StreamRecorder {
   // Ends the trace being written: the next one has the addresses that readers may see now, and the
   // times of the clock as it is now. Main thread.
   void end_trace() { queue_.end_trace(); }
-  // Of its thread, as ktraced::set_realtime(). Main thread.
+  // Gives the thread of the output real-time priority, or takes it. Fails as
+  // ktraced::set_realtime(). Main thread.
   [[nodiscard]] Result<> set_realtime(bool on);
   // Adds one whole batch. False: its names do not fit, as SessionStream::Publish. Drain thread.
   bool publish(std::span<const PacketBytes> batch);
@@ -66,7 +67,7 @@ class StreamRecorder {
   struct Progress {
     std::string trace;       // being written; empty: none
     std::string last_trace;  // the trace written before
-    uint64_t bytes = 0;      // of it
+    uint64_t bytes = 0;      // of the trace being written
     size_t files = 0;
     uint64_t lost_events = 0;  // not counting those dropped by the queue
     bool failing = false;

@@ -148,7 +148,7 @@ bool SubscriberQueue::push_metadata(const PublishedPacket& packet, bool last) {
   return !sorted.has_names;
 }
 
-// They changed after the watermark before.
+// Drops the names of a packet. They changed after the watermark of the names before them.
 void SubscriberQueue::drop_names(const PacketHeader& header) {
   if (!lost_names_) lost_names_ = {.from = last_names_.timestamp_end, .until = 0};
   lost_names_->until = std::max(lost_names_->from, header.timestamp_end);

@@ -39,7 +39,7 @@ struct SubscriberStatus {
   std::chrono::seconds age{};
 };
 
-// Of all subscribers since the daemon started, also of those that have gone.
+// Sums over all subscribers since the daemon started, also over those that have gone.
 struct SubscriberTotals {
   uint64_t sent_packets = 0;
   uint64_t lost_events = 0;

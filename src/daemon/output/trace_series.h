@@ -35,11 +35,11 @@ struct TraceFacts {
   std::function<std::vector<std::byte>()> names;
   std::function<std::optional<std::string>(uint64_t address)> symbol;
   std::function<StreamAccount*()> account = nullptr;
-  // As Rings::lost_before().
+  // Returns Rings::lost_before().
   std::function<std::optional<uint64_t>()> lost_before = nullptr;
-  // As describe_losses(), of what this daemon has replaced.
+  // Returns what describe_losses() says of the objects that this daemon has replaced.
   std::function<std::vector<std::string>()> replaced = nullptr;
-  // As ReaderAccess::mask_for_trace(); without it, traces have real addresses.
+  // Returns ReaderAccess::mask_for_trace(); without this function, traces have real addresses.
   std::function<std::shared_ptr<AddressMask>(const Schema& schema)> mask = nullptr;
   RealtimeClock realtime = system_realtime();
 };

@@ -72,7 +72,8 @@ uint64_t bytes_of_file(const fs::path& path) {
   return S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
-// Fails if it is no directory, or not readable. What cannot be read below it has no bytes.
+// What a trace has. Fails if it is no directory, or not readable; what cannot be read below it has
+// no bytes.
 Result<Contents> contents_of(const fs::path& trace) {
   if (!S_ISDIR(status_of(trace).st_mode))
     return fail(ExitCode::data, "{} is no directory", trace.string());

@@ -59,8 +59,8 @@ class TraceStore {
 
   // Fails with ExitCode::usage if the name is not valid, or if there is no such whole trace.
   [[nodiscard]] Result<> check_exists(const std::string& name) const;
-  // Fails as check_exists(), or if it cannot be removed: with ExitCode::io, or with no_permission
-  // if a link of another user leads there.
+  // Removes a trace. Fails as check_exists(), with ExitCode::io if the trace cannot be removed, or
+  // with no_permission if a link of another user leads there.
   Result<> remove(const std::string& name) const;
   // Removes a trace that list() has found, whatever its name. Fails if it cannot be removed, as
   // remove().

@@ -22,7 +22,7 @@ class EntryTimes {
              bool recorded)
       : object_(object), catchers_(catchers), availability_(availability), recorded_(recorded) {}
 
-  // Their event.
+  // The event that needs entry times.
   static constexpr const char* kEvent = "sys_completed";
   // Names of the programs that have no event.
   [[nodiscard]] static std::vector<std::string> helpers();

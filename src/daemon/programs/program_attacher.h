@@ -93,7 +93,7 @@ class ProgramAttacher {
   // Programs that must be attached before something that will need them takes effect.
   struct Preparation {
     std::set<std::string> programs;  // names of built-in ones that start() gets in its needs
-    std::set<std::string> required;  // those of them without which there is no point in it
+    std::set<std::string> required;  // the programs without which there is no point in it
   };
   // Attaches these programs too, and then calls back, perhaps at once. They stay attached until
   // `then` returns, which may make them needed; those that are not needed by then are detached.

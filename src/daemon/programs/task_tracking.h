@@ -13,9 +13,9 @@
 
 namespace ktraced {
 
-// These programs run whether or not their event is enabled. If one of them was detached, names may
-// have changed unnoticed: they are compared with the kernel's when the programs are attached again.
-// Belongs to the main thread.
+// The programs that track the names and lives of tasks, whether or not their event is enabled. If
+// one of them was detached, names may have changed unnoticed: they are compared with the kernel's
+// when the programs are attached again. Belongs to the main thread.
 class TaskTracking {
  public:
   // All must outlive this.
@@ -37,10 +37,10 @@ class TaskTracking {
   };
   // The needs of those programs that belong to no event.
   [[nodiscard]] std::vector<ProgramNeed> helper_needs(const Tracked& tracked) const;
-  // All programs that track this. To follow processes, the one on forks is required: the others
-  // only make up for what it misses, or keep the tables small.
+  // All programs that track what `tracked` says. To follow processes, the one on forks is required:
+  // the others only make up for what it misses, or keep the tables small.
   [[nodiscard]] ProgramAttacher::Preparation preparation(const Tracked& tracked) const;
-  // Names of these helper programs.
+  // Names of the programs that belong to no event.
   [[nodiscard]] static std::vector<std::string> helpers();
 
   // To be called before the programs are attached.
@@ -49,8 +49,8 @@ class TaskTracking {
   void check_if_attached();
   // To be called when no program remains to be attached.
   void finish();
-  // Attaches all of them at once, while the daemon starts. Returns those that were not attached
-  // before.
+  // Attaches all tracking programs at once, while the daemon starts. Returns the programs that were
+  // not attached before.
   std::vector<std::string> attach_now(ProgramAttacher& attacher);
 
  private:

@@ -15,8 +15,9 @@ struct UnavailableHelper {
   std::string effect;  // what users lack meanwhile: a clause
 };
 
-// Those among the programs that track names and threads, and among the catchers of `events`, the
-// names of built-in events. The catcher of an event that is not available itself is left out.
+// The programs that are not available, of those that track names and threads and of the catchers of
+// `events`, the names of built-in events. The catcher of an event that is not available itself is
+// left out.
 [[nodiscard]] std::vector<UnavailableHelper> unavailable_helpers(
     const Availability& availability, const std::vector<std::string>& events);
 

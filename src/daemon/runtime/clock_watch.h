@@ -15,7 +15,7 @@ namespace ktraced {
 // Watches for steps of the wall clock. Belongs to the loop's thread.
 class ClockWatch {
  public:
-  // By how much the clock was set forward (or back, if negative), ns.
+  // Called with the time by which the clock was set forward (or back, if negative), ns.
   using OnStep = std::function<void(int64_t step_ns)>;
   // `bell` becomes readable when the clock may have been set; `offset` is
   // clock_offset_ns() of base/clock.h.

@@ -12,8 +12,8 @@ class HeapTrimmer {
   // `loop` must outlive this.
   explicit HeapTrimmer(EventLoop& loop) : loop_(loop) {}
 
-  // To be called after such work: a connection has ended, a list was sent. Memory is returned once
-  // a second at most.
+  // Call it after work that used much memory: a connection has ended, a list was sent. Memory is
+  // returned once a second at most.
   void note_use();
 
  private:

@@ -16,7 +16,7 @@ namespace ktraced {
 // Sets of capabilities, a bit for each.
 // Enough to remove pinned objects: /sys/fs/bpf is closed to users.
 inline constexpr uint64_t kCleanupCapabilities = 1ULL << CAP_DAC_READ_SEARCH;
-// Those of the unit ktraced.service.
+// The capabilities that the unit ktraced.service has.
 inline constexpr uint64_t kTracingCapabilities =
     kCleanupCapabilities | 1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_SYSLOG;
 

@@ -106,7 +106,7 @@ SessionAccounts::Reading SessionAccounts::read_clients(const Event& event) const
   return read_range(SESSION_CLIENT_FIRST, SESSIONS_MAX, event);
 }
 
-// Of the sessions with these numbers, also of those that have ended.
+// The sums of the sessions from number `first` up to, not including, `end`; also of ended ones.
 SessionAccounts::Reading SessionAccounts::read_range(uint32_t first, uint32_t end,
                                                      const Event& event) const {
   Reading sum;

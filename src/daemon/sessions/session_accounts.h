@@ -63,7 +63,7 @@ class SessionAccounts {
   // The parts of this sum: of the output, and of clients.
   [[nodiscard]] Reading read_output(const Event& event) const;
   [[nodiscard]] Reading read_clients(const Event& event) const;
-  // As SessionHits::ignored(), sum of all CPUs.
+  // Hits on all CPUs while no session had the event on, see SessionHits::ignored().
   [[nodiscard]] uint64_t ignored(const Event& event) const;
   // True if there was any hit, regardless of resets. Does not count missed hits: reading them takes
   // a system call.
@@ -80,7 +80,7 @@ class SessionAccounts {
   // From now on a session counts from zero. `emptied`: the flight recorder has just been emptied;
   // then the recorder counts what it has recorded since.
   void reset(uint32_t session, bool emptied = false);
-  // When that was last done to the session, CLOCK_BOOTTIME; 0: not since it began.
+  // When the session was last reset, ns of CLOCK_BOOTTIME; 0: not since it began.
   [[nodiscard]] uint64_t reset_ns(uint32_t session) const { return reset_ns_.at(session); }
   void reset_ended() { ended_.clear(); }
 

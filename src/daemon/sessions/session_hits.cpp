@@ -81,7 +81,8 @@ uint32_t SessionHits::direct_bits(const Target& target) const {
   return kernel_.beside ? WAY_BESIDE : 0;
 }
 
-// Other sessions see other hits, or the recorder's are counted elsewhere.
+// Does a change of the event need other counters, because other sessions see its hits, or because
+// those of the recorder are counted elsewhere?
 bool SessionHits::changes_counters(const Target& target) const {
   const uint32_t old = kernel_.ways[target.event];
   return (old & WAY_SESSIONS) != target.sessions || ((old ^ direct_bits(target)) & WAY_BESIDE) != 0;

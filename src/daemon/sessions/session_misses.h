@@ -42,10 +42,11 @@ class SessionMisses {
   // Continues after a daemon that has left no entries: the recorder and the output have all hits
   // missed so far. `ways`: of the events, by id.
   void adopt_without_entries(std::span<const u32, EVENT_ID_MAX> ways);
-  // These sessions, by bits, have the event on from now on. To be called before programs know it.
+  // From now on the sessions with these bits have the event on. Call it before programs know it.
   void begin(uint16_t event, uint32_t sessions);
-  // All but these sessions have the event off. To be called when programs know it. A daemon that is
-  // killed meanwhile may leave hits that are counted twice, but never loses any.
+  // From now on all but the sessions with these bits have the event off. Call it when programs know
+  // it. A daemon that is killed meanwhile may leave hits that are counted twice, but never loses
+  // any.
   void end(uint16_t event, uint32_t others);
   // Hits missed while the session had the event on, in both its places; of its number, so of all
   // sessions that have had the number. Never decreases.

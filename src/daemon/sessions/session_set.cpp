@@ -9,7 +9,7 @@
 namespace ktraced {
 namespace {
 
-// Of ordinary users.
+// How many sessions one ordinary user, and all of them together, may have.
 constexpr ptrdiff_t kSessionsPerUser = 3;
 constexpr ptrdiff_t kSessionsOfUsers = SESSIONS_MAX - SESSION_CLIENT_FIRST - 1;
 
@@ -17,7 +17,7 @@ Result<> check_name(const std::string& name) {
   const bool fits = name.size() <= kSessionNameMax && std::ranges::all_of(name, [](char c) {
                       return is_word_char(c) || c == '-' || c == '.';
                     });
-  // Neither an option of a command nor a path.
+  // A name is neither an option of a command nor a path.
   if (fits && !name.empty() && is_word_char(name.front())) return {};
   return fail(ExitCode::usage,
               "the name of a session must have 1 to {} letters, digits, '-', '_' or '.', and must "
@@ -59,7 +59,7 @@ Result<Session*> SessionSet::add(const std::string& name, const SessionOwner& ow
   return &*sessions_.insert(place, std::move(session));
 }
 
-// Of ordinary users: a few sessions each, and one number is left for administrators.
+// Ordinary users may have a few sessions each, and leave one number for administrators.
 Result<> SessionSet::check_room(const SessionOwner& owner) const {
   if (!owner.is_ordinary_user()) return {};
   ptrdiff_t own = 0, ordinary = 0;

@@ -44,7 +44,7 @@ class SessionSet {
   // Null if there is none.
   [[nodiscard]] Session* find(uint32_t number);
   [[nodiscard]] const Session* find(uint32_t number) const;
-  // By name. Fails with ExitCode::usage.
+  // The session of this name. Fails with ExitCode::usage if there is none.
   [[nodiscard]] Result<Session*> named(const std::string& name);
 
   // The events of the recorder.

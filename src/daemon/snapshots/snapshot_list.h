@@ -24,7 +24,7 @@ struct SnapshotEntry {
   uint64_t bytes = 0;
   bool kept = false;
   std::vector<std::string> incomplete_because;  // shortened; empty: it is complete
-  // Of its manifest; nothing: that cannot be read.
+  // What its manifest says; nothing: that cannot be read.
   struct Content {
     std::string reason;  // shortened, as requested_by
     std::string requested_by;
@@ -73,7 +73,7 @@ class SnapshotList {
     uint64_t written_ns = 0;
     std::optional<SnapshotEntry> entry;  // nothing: a recording
   };
-  // Of the traces of the store that are no recordings, oldest first.
+  // The snapshots of the store, oldest first: all its traces that are no recordings.
   Result<std::vector<const SnapshotEntry*>> read(const TraceStore& store,
                                                  const BeforeReading& before_reading);
   // What is known of a trace; null if it must be read.

@@ -98,9 +98,9 @@ class Snapshots {
   // ExitCode::io if the directory is not writable, ExitCode::unavailable if the recorder is off or
   // has no spare bank. A failure changes nothing, and `on_written` is not called.
   Result<SnapshotTaken> take(const SnapshotRequest& request, OnWritten on_written);
-  // As take(), but waits up to `timeout` for a spare bank; requests are served in order. `on_taken`
-  // is called once, perhaps before this returns, and gets the errors of take() and the timeout. A
-  // request is dropped when `connected` returns false.
+  // Takes a snapshot when there is a spare bank, for which it waits up to `timeout`; requests are
+  // served in order. `on_taken` is called once, perhaps before this returns, and gets the errors of
+  // take() and the timeout. A request is dropped when `connected` returns false.
   void take_or_wait(const SnapshotRequest& request, std::chrono::milliseconds timeout,
                     const std::function<bool()>& connected, const OnTaken& on_taken,
                     const OnWritten& on_written);

@@ -54,7 +54,7 @@ class Drain {
   // Requests a batch whose watermark is now.
   void request_batch(uint32_t session);
   void set_max_latency(uint32_t milliseconds);
-  // Of the drain thread, as ktraced::set_realtime().
+  // Gives the drain thread real-time priority, or takes it. Fails as ktraced::set_realtime().
   [[nodiscard]] Result<> set_realtime(bool on);
   [[nodiscard]] bool realtime();
   // Runs a task in the drain thread.
@@ -63,7 +63,7 @@ class Drain {
   // Creates rings for a CPU in all streams.
   Result<> add_cpu(uint32_t cpu);
   Result<> resize(uint32_t session, size_t ring_bytes);
-  // As SessionStream::discard().
+  // Empties the rings of a session and reports the records as lost. Returns their number.
   uint64_t discard(uint32_t session);
 
   // Records that reached a ring so late that their time had to be changed.
@@ -89,7 +89,8 @@ class Drain {
   uint64_t caught_up_ns_ = 0;            // time of the last catch_up()
   uint64_t late_before_ = 0;             // of streams that have ended
   int max_latency_ms_;
-  // By session. Changed only while the other thread waits, so that it may read the keys.
+  // Streams by session. They change only while the other thread waits, so that it may read the
+  // keys.
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
 
   Fd epoll_;

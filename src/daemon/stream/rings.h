@@ -31,7 +31,8 @@ class Rings {
   // Continues the account of an earlier daemon, whose stream rings of the output these are. Returns
   // the events that a killed daemon had read and not written, as far as that is known.
   LostByCpu resume_account(const StreamRings& output);
-  // Their number: the stream begins with this loss. Nothing if it is unknown. Thread-safe.
+  // How many events a killed daemon had read and not written: the stream begins with this loss.
+  // Nothing if it is unknown. Thread-safe.
   [[nodiscard]] std::optional<uint64_t> lost_before() const { return lost_before_; }
 
   [[nodiscard]] FlightRecorder& flight() { return flight_; }

@@ -70,7 +70,8 @@ class SessionStream {
   [[nodiscard]] uint64_t watermark() const { return watermark_; }
 
   Result<> add_cpu(uint32_t cpu) { return rings_.add_cpu(cpu); }
-  // As StreamRings::resize(). What the old rings hold is not lost.
+  // Gives the stream rings of this size, in bytes. What the old ones hold is not lost. Fails as
+  // StreamRings::resize().
   Result<> resize(size_t ring_bytes);
   // Empties the rings and reports the records as lost. Returns their number.
   uint64_t discard();

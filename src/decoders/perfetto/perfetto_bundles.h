@@ -36,8 +36,8 @@ class PerfettoBundles {
     }
     if (bundle.events.size() >= kLarge) flush(cpu, bundle);
   }
-  // As add(), for an event that may be older than the last one of its CPU: in a bundle of its own,
-  // because time does not go back in a bundle.
+  // Adds an event that may be older than the last one of its CPU, in a bundle of its own, because
+  // time does not go back in a bundle.
   template <class Fill>
   void add_late(uint32_t cpu, uint64_t ts, uint32_t tid, Fill&& fill) {
     Bundle& bundle = bundles_[cpu];

@@ -19,7 +19,7 @@ class PerfettoLosses {
 
   // Events named `event` are missing from then on, until see() is called for the CPU.
   void lose(const LossItem& loss, std::string_view event);
-  // There is an event of this CPU.
+  // Notes an event of this CPU, which ends its losses.
   void see(uint32_t cpu, uint64_t ts) {
     if (open_ != 0) end_loss(cpu, ts);
   }

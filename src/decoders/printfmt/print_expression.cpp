@@ -90,7 +90,7 @@ PrintValue binary_value(const std::string& op, const PrintValue& a, const PrintV
   return number(a.number != 0 || b.number != 0 ? 1 : 0);
 }
 
-// As trace_print_flags_seq() does.
+// The text that trace_print_flags_seq() of the kernel makes.
 std::string flags_text(const PrintNode& node, uint64_t flags) {
   std::string out;
   auto add = [&](std::string_view name) {

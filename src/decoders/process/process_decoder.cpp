@@ -110,7 +110,8 @@ void ProcessDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   out.append('\n');
 }
 
-// Both events belong to the thread that forks, which does nothing else between them.
+// Has task_newtask already shown the fork of this sched_process_fork? Both events belong to the
+// thread that forks, which does nothing else between them.
 bool ProcessDecoder::is_known_fork(const Plan& plan, RecordView record) {
   if (plan.kind == Kind::newtask) {
     if (begun_.size() >= kMaxBegun) begun_.clear();
@@ -208,7 +209,7 @@ void ProcessDecoder::append_sys_exit(const Plan& plan, RecordView record, TextBu
   append_result(plan.second, plan.first, record, out);
 }
 
-// Both lines in one, and how long the call took.
+// The lines of the call and of its return in one, and how long the call took.
 void ProcessDecoder::append_completed(const Plan& plan, RecordView record, TextBuffer& out) const {
   append_sys_enter(plan, record, out);
   out.append(' ');

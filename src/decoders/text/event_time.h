@@ -25,7 +25,7 @@ enum class TimeForm : uint8_t {
 // Writes the times of events, in the order of their lines.
 class EventTime {
  public:
-  // Of records with the time of CLOCK_BOOTTIME; CLOCK_REALTIME is `clock_offset_ns` more.
+  // Records have the time of CLOCK_BOOTTIME; CLOCK_REALTIME is `clock_offset_ns` more.
   explicit EventTime(TimeForm form = TimeForm::boot, int64_t clock_offset_ns = 0)
       : form_(form), clock_offset_ns_(clock_offset_ns) {}
 

@@ -17,7 +17,7 @@ using namespace std::string_view_literals;
 constexpr uint16_t kOptionCpuStatistics = 2, kOptionUname = 5;
 constexpr size_t kLong = 8;  // bytes of a long
 
-// As the kernel describes its entries in events/header_event.
+// The description of ring entries that the kernel has in events/header_event.
 constexpr std::string_view kHeaderEvent =
     "# compressed entry header\n"
     "\ttype_len    :    5 bits\n"

@@ -31,8 +31,8 @@ struct CallProgram {
   uint16_t place;
 };
 
-// Both are attached at once: when the kernel adds a program to a function later, it does not
-// report the returns of the calls that are running.
+// The programs for a function. They are attached at once: when the kernel adds a program to a
+// function later, it does not report the returns of the calls that are running.
 std::vector<CallProgram> kinds_for(const std::string& function) {
   if (function == kSecureComputing) return {{"call_refused", CALL_RETURNED}};
   if (function == kSeccompPermit) return {{"call_not_permitted", CALL_RETURNED}};

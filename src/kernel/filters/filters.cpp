@@ -72,7 +72,7 @@ struct Filters::Compiled {
   struct filter filter{};
   std::vector<filter_id_key> keys;
   Roots roots;
-  uint64_t used_bits = 0;  // of the current roots and of those above
+  uint64_t used_bits = 0;  // of the current roots and of `roots`
 };
 
 // Hits ask for the user each time, because no hook reports that it has changed.
@@ -88,8 +88,8 @@ Filters::Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_m
   evict_threads(control_);
 }
 
-// Of the ids that an earlier daemon has left, the filters of the recorder and the output use those
-// of their slots until they are replaced.
+// Keeps the ids of an earlier daemon that the filters of the recorder and the output use until they
+// are replaced, and removes its other ids.
 void Filters::adopt_ids() {
   std::vector<filter_id_key> unused;
   for_each_element<filter_id_key, uint8_t>(ids_map_, [&](const filter_id_key& key, uint8_t) {

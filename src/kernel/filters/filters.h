@@ -25,8 +25,8 @@ class Filters {
   using Sessions = uint32_t;
 
   // `cgroup_moves_seen`: whether the program that notices moves between control groups can be
-  // attached. Otherwise each hit asks for the control group of its thread.
-  // Both must outlive this.
+  // attached. Otherwise each hit asks for the control group of its thread. `object` and `barrier`
+  // must outlive this.
   Filters(const BpfObject& object, ProgramBarrier& barrier, bool cgroup_moves_seen);
 
   // Gives all of `sessions` this filter, except for its system calls, or changes nothing:

@@ -13,8 +13,8 @@
 
 namespace ktraced {
 
-// Holds the directory open: everything below is reached from its descriptor without following
-// symbolic links, so that no other user can make us remove foreign files.
+// The directory of pins, held open: everything below is reached from its descriptor without
+// following symbolic links, so that no other user can make us remove foreign files.
 class PinRoot {
  public:
   static constexpr const char* kObjectPrefix = "object-";  // prefix of all object ids

@@ -17,7 +17,7 @@ struct PinnedMemory {
   bool adopted = false;  // an earlier daemon wrote it; otherwise it is all zero
 
   // Opens the map pinned under `name`, or creates it if there is none of that size. Without `pins`
-  // it ends with the daemon. Fails with ExitCode::os.
+  // the map ends with the daemon. Fails with ExitCode::os.
   static Result<PinnedMemory> open(const Pins* pins, const std::string& name, size_t bytes);
 };
 

@@ -90,7 +90,7 @@ Parsed<> parse_head(Piece word, ProbeDefinition& probe) {
   return {};
 }
 
-// Of an address, the last bits are the same after each boot. The others would show users who know
+// The bits of an address that are the same after each boot. The others would show users who know
 // the names of events where the kernel is.
 constexpr uint64_t kPageOffset = 0xfff;
 

@@ -40,7 +40,7 @@ using Parsed = std::expected<T, GrammarError>;
 
 // A number as in C: decimal, 0x… or 0…; nothing if `text` is not exactly one.
 [[nodiscard]] std::optional<uint64_t> unsigned_number(std::string_view text);
-// As unsigned_number(), with an optional sign.
+// A number as in C with an optional sign; nothing if `text` is not exactly one.
 [[nodiscard]] std::optional<int64_t> signed_number(std::string_view text);
 
 // Letters, digits and '_', no digit first; not longer than kProbeNameMax.

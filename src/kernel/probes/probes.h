@@ -25,7 +25,7 @@ namespace ktraced {
 // and links to the probed functions. The source of such an event is its definition as text.
 class Probes : public DynamicKind {
  public:
-  // Both must outlive this.
+  // `object` and `symbols` must outlive this.
   Probes(const BpfObject& object, KernelSymbols& symbols) : object_(object), symbols_(symbols) {}
 
   [[nodiscard]] std::string_view name() const override { return "probe"; }
@@ -76,14 +76,14 @@ class Probes : public DynamicKind {
   [[nodiscard]] static std::string unavailable() { return why_no_kprobes(); }
 
  private:
-  // As functions_of(), but also records their modules.
+  // The functions of a probe, see functions_of(). Records their modules.
   [[nodiscard]] Result<std::vector<KernelFunction>> places_of(uint16_t id,
                                                               const ProbeDefinition& probe);
   [[nodiscard]] Result<CompiledProbe> compile(const ProbeDefinition& probe) const;
   [[nodiscard]] ProbeHook hook_of(const ProbeDefinition& probe) const;
-  // Its cached results, or null.
+  // The cached results for a probe; null: there are none.
   [[nodiscard]] std::shared_ptr<const LookUp> kept(const ProbeDefinition& probe) const;
-  // These look up the kernel. Thread-safe.
+  // find_functions(), find_program() and find_hook() look up the kernel. Thread-safe.
   [[nodiscard]] Result<std::vector<KernelFunction>> find_functions(
       const ProbeDefinition& probe) const;
   [[nodiscard]] Result<CompiledProbe> find_program(const ProbeDefinition& probe) const;

@@ -167,8 +167,8 @@ class BpfObject {
 // The runs of a loaded program; zero if unknown.
 [[nodiscard]] ProgramRuns runs_of(int program);
 
-// The table of the arena that has the flight rings of these sizes, for `map` of struct layout; 0:
-// they are maps.
+// The table of the arena that has the flight rings, for `map` of struct layout; 0: the rings are
+// maps.
 [[nodiscard]] uint32_t flight_places_of(int map);
 
 // When a program was loaded, CLOCK_BOOTTIME; 0 if unknown.

@@ -11,8 +11,8 @@
 
 namespace ktraced {
 
-// A pinned link outlives its pin and its descriptor by a grace period. A program that is attached
-// again before its end would run twice for each hit.
+// Links that are being detached. A pinned link outlives its pin and its descriptor by a grace
+// period. A program that is attached again before the period ends would run twice for each hit.
 class DetachingLinks {
  public:
   // `link` is about to be closed and unpinned.

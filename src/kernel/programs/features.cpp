@@ -129,7 +129,9 @@ bool takes_programs_on(const btf* btf, const char* name) {
   const Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "on_function", "Dual BSD/GPL",
                                  kReturnZero.data(), kReturnZero.size(), &options));
   if (program && Fd(bpf_raw_tracepoint_open(nullptr, program.get()))) return true;
-  return errno == ENOMEM || errno == EMFILE || errno == ENFILE;  // transient, see above
+  // Transient errors must not change the features: that would replace the programs of an earlier
+  // daemon.
+  return errno == ENOMEM || errno == EMFILE || errno == ENFILE;
 }
 
 // "6.1.0-13-amd64" → 6, 1; nothing for any other text.

@@ -17,7 +17,7 @@
 namespace ktraced {
 namespace {
 
-// Its maps. The programs that use the first one are its programs.
+// The maps whose sizes are configured. The programs that use the first one depend on the sizes too.
 constexpr std::array<std::string_view, 3> kSizedMaps = {"flight_rings", "flight_banks",
                                                         ".rodata.layout"};
 constexpr size_t kProgramMapsMax = 64;  // MAX_USED_MAPS of the kernel

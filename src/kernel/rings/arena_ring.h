@@ -37,8 +37,8 @@ class ArenaRing {
     return std::atomic_ref(header_->produced).load(std::memory_order_acquire);
   }
 
-  // As RingReader::read(), but also stops at bytes that cannot be a record, which no program
-  // writes. Throws std::runtime_error if `from` is such a place.
+  // Reads as RingReader::read() does, and also stops at bytes that cannot be a record, which no
+  // program writes. Throws std::runtime_error if `from` is such a place.
   template <class Visit>
   uint64_t read(uint64_t from, uint64_t until, Visit&& visit) const {
     uint64_t at = from;

@@ -29,9 +29,10 @@ class FlightMemory {
   // The ring of an earlier daemon; `bytes` 0: of unknown size. Nothing if there is none. Fails with
   // ExitCode::os, or as Pins::damaged().
   Result<std::optional<FlightRing>> adopt(uint32_t bank, uint32_t cpu, size_t bytes) const;
-  // The next daemon finds the ring, at once or after Pins::commit_staged(), if the programs do.
-  // Both fail with ExitCode::os.
+  // From now on the next daemon finds the ring, if the programs do. Fails with ExitCode::os.
   Result<> keep(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
+  // After Pins::commit_staged() the next daemon finds the ring, if the programs do. Fails with
+  // ExitCode::os.
   Result<> stage(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
   // The programs find the ring, and no longer the one of an earlier daemon. Fails with
   // ExitCode::os.

@@ -38,7 +38,7 @@ class FlightRing {
   struct Walk {
     std::vector<uint8_t> sizes;  // of the whole records, newest first, in units of 8 bytes
     uint64_t head = 0;           // position of the newest
-    uint64_t bytes = 0;          // of all of them
+    uint64_t bytes = 0;          // of all records
     bool intact = true;          // false: ended at bytes that cannot be a record
   };
   [[nodiscard]] Walk walk() const;
@@ -73,7 +73,7 @@ class FlightRing {
   // Empties the ring. Idempotent.
   void clear();
 
-  // Its map; -1: it is in the arena.
+  // The map of the ring; -1: it is in the arena.
   [[nodiscard]] int map_fd() const { return map_.get(); }
   // Offset of its data in the arena, by which programs find it; 0: it is in a map.
   [[nodiscard]] uint32_t place() const { return place_; }
@@ -92,8 +92,8 @@ class FlightRing {
   // The records of a ring, as far as they are known to have been there while they were read.
   struct Kept {
     std::vector<uint64_t> records;  // by event id
-    uint64_t oldest_ns = 0;         // time of the oldest of them
-    uint64_t bytes = 0;             // of all of them
+    uint64_t oldest_ns = 0;         // time of the oldest record
+    uint64_t bytes = 0;             // of all records
     bool intact = true;             // false: ended before the oldest, at bytes that are no record
     std::vector<record> newest;     // headers of the newest ones, newest first
   };

@@ -44,7 +44,7 @@ Result<NewFlight> NewFlight::make(const BpfObject& object, const KernelFeatures&
   return next;
 }
 
-// Its rings have the sizes of an earlier configuration.
+// Adopts the retired bank, whose rings have the sizes of an earlier configuration.
 Result<> FlightRecorder::adopt_retired() {
   for (uint32_t cpu = 0; cpu < possible_cpus_; ++cpu) {
     auto ring = memory_.adopt(FlightMemory::kRetired, cpu, 0);
@@ -78,7 +78,7 @@ uint64_t FlightRecorder::discard(uint32_t bank) {
   return records - std::accumulate(overwritten.begin(), overwritten.end(), uint64_t{0});
 }
 
-// Its records stay counted by its rings.
+// Makes a bank the retired one. Its records stay counted by its rings.
 void FlightRecorder::retire(uint32_t bank) {
   for (const auto& [cpu, ring] : banks_[bank].rings) memory_.retire(bank, cpu, ring);
 }

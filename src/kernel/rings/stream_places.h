@@ -31,8 +31,8 @@ class StreamPlaces {
   virtual void wait() = 0;
 };
 
-// For the rings of a session. `pinned`: they are pinned with the object. `object` must outlive
-// this.
+// The places for the rings of a session. `pinned`: the rings are pinned with the object. `object`
+// must outlive the result.
 [[nodiscard]] std::unique_ptr<StreamPlaces> stream_places(const BpfObject& object, uint32_t session,
                                                           bool pinned);
 

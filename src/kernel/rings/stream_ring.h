@@ -21,7 +21,7 @@ class StreamRing {
   explicit StreamRing(RingReader ring) : ring_(std::move(ring)) {}
   StreamRing(ArenaRing ring, ArenaArea area) : ring_(ring), area_(std::move(area)) {}
 
-  // As those of RingReader. The positions may be read by any thread.
+  // The size and the positions in bytes, as RingReader has them. Any thread may read the positions.
   [[nodiscard]] size_t size() const {
     return std::visit([](const auto& ring) { return ring.size(); }, ring_);
   }

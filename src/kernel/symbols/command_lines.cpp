@@ -54,7 +54,7 @@ struct CommandLines::State {
   const Limits limits;
   std::mutex mutex;
   std::condition_variable changed;
-  // By process id. A process that ends makes room for another one with its id.
+  // Processes by id. One that ends makes room for another one with its id.
   std::map<uint32_t, Known> known;  // guarded by mutex
   size_t bytes = 0;                 // of all in `known`; guarded by mutex
   uint64_t asked = 0;               // looks; guarded by mutex

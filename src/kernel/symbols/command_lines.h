@@ -20,14 +20,14 @@ namespace ktraced {
 // ever, when the process hangs while it changes its memory map. Thread-safe.
 class CommandLines {
  public:
-  // Of memory, for all processes. Any user can start many, and the memory that a service may use is
-  // limited.
+  // Memory for the command lines of all processes. Any user can start many, and the memory that a
+  // service may use is limited.
   static constexpr size_t kMaxBytes = size_t{4} << 20;
-  // For one process: it is taken to hang then.
+  // How long reading one process may take: after that it is taken to hang.
   static constexpr std::chrono::milliseconds kPatience{1000};
-  // For Wait::for_all. A snapshot keeps its bank of rings frozen until then.
+  // How long Wait::for_all waits. A snapshot keeps its bank of rings frozen until then.
   static constexpr std::chrono::milliseconds kForAll{2000};
-  // For Wait::briefly. Clients of the main thread get their answer within 100 ms.
+  // How long Wait::briefly waits. Clients of the main thread get their answer within 100 ms.
   static constexpr std::chrono::milliseconds kBriefly{50};
   // A process of less than this age is read again: it may be about to run its program.
   static constexpr std::chrono::seconds kSettles{10};
@@ -58,12 +58,12 @@ class CommandLines {
   void look() const;
 
   enum class Wait : uint8_t { for_all, briefly };
-  // Metadata records (rec_metadata_command) of all processes, after another look(). Those that have
-  // ended since the look before are among them. A process is read again when its main thread has
-  // another name, as after an exec, and while it has no command line. If the time of `wait` is
+  // Metadata records (rec_metadata_command) of all processes, after another look(). Processes that
+  // have ended since the look before are among them. A process is read again when its main thread
+  // has another name, as after an exec, and while it has no command line. If the time of `wait` is
   // over, or a process hangs, some may be missing. If there was no room for some, the last record
-  // (METADATA_lost_commands) says so. `only_of`: only processes that ran as no other user when
-  // they were read.
+  // (METADATA_lost_commands) says so. `only_of`: only processes that ran as no other user when they
+  // were read.
   [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt,
                                                Wait wait = Wait::for_all) const;
 

@@ -23,7 +23,7 @@ constexpr int kAncestorsMax = 1024;
 
 struct NestedProcess {
   uint32_t pid = 0;             // in the outermost namespace
-  uint32_t parent = 0;          // likewise
+  uint32_t parent = 0;          // in the outermost namespace; 0: unknown
   std::vector<uint32_t> inner;  // the id in each namespace, the outermost first
 };
 

@@ -36,8 +36,8 @@ class Tracepoints : public DynamicKind {
   // ExitCode::usage if there is none, suggesting similar names, and with ExitCode::unavailable
   // without tracefs.
   [[nodiscard]] Result<std::vector<std::string>> matching(std::string_view pattern) const;
-  // Those of `names` that match a pattern. Fails with ExitCode::usage if there is none, suggesting
-  // similar names.
+  // The names in `names` that match a pattern ("irq:*"). Fails with ExitCode::usage if there is
+  // none, suggesting similar names.
   [[nodiscard]] static Result<std::vector<std::string>> matching(
       const std::vector<std::string>& names, std::string_view pattern);
   // Names of all current tracepoints. Fails with ExitCode::unavailable without tracefs.

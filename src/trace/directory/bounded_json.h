@@ -18,7 +18,7 @@ namespace ktraced {
 struct JsonLimits {
   size_t depth = 64;                // levels of objects and lists: copying and printing recurse
   size_t values = size_t{8} << 20;  // in memory at one time
-  // Of one list or object; of parse_json_entries(): all that it takes.
+  // Entries of one list or object; for parse_json_entries(), of all that it takes together.
   size_t entries = size_t{1} << 16;
   // In a file: of one text or number as it is written, with the blanks around it. The parser holds
   // all of them.

@@ -90,8 +90,9 @@ struct TraceWindow {
 void add_losses(Manifest& manifest);
 
 [[nodiscard]] nlohmann::json manifest_to_json(const Manifest& manifest);
-// The reverse. The JSON is untrusted: fails with ExitCode::data, naming the member, if it is no
-// manifest or has a format that this version does not read.
+// The manifest that manifest_to_json() has written. The JSON is untrusted: fails with
+// ExitCode::data, naming the member, if it is no manifest or has a format that this version does
+// not read.
 [[nodiscard]] Result<Manifest> manifest_from_json(const nlohmann::json& json);
 
 // The parts of a manifest that a list of traces needs.
@@ -109,7 +110,8 @@ struct ManifestSummary {
   std::vector<Cpu> cpus;
 };
 [[nodiscard]] TraceWindow window_of(const ManifestSummary& summary);
-// Fails as manifest_from_json(), but does not need the skipped members.
+// The summary of a manifest in JSON, which needs no members but those that it keeps. Fails as
+// manifest_from_json().
 [[nodiscard]] Result<ManifestSummary> manifest_summary_from_json(const nlohmann::json& json);
 
 }  // namespace ktraced

@@ -11,9 +11,11 @@
 
 namespace ktraced {
 
-// Both fail as TraceDirectory::open_file() and manifest_from_json(), naming the file; when `stop`
-// is requested, with ExitCode::unavailable.
+// Reads the manifest of a trace. Fails as TraceDirectory::open_file() and manifest_from_json(),
+// naming the file.
 [[nodiscard]] Result<Manifest> read_manifest(const TraceDirectory& trace);
+// Reads the parts of a manifest that a list of traces needs. Fails as read_manifest(), and with
+// ExitCode::unavailable when `stop` is requested.
 [[nodiscard]] Result<ManifestSummary> read_manifest_summary(const TraceDirectory& trace,
                                                             const std::stop_token& stop = {});
 // The kind in the manifest, even if the rest is damaged; nothing if it cannot be read.

@@ -41,7 +41,7 @@ class PacketFile {
   Result<> skip_before(uint64_t ts, Losses losses = Losses::skip);
   // Has skip_before() left out packets?
   [[nodiscard]] bool skipped() const { return skipped_; }
-  // Of the packets read or skipped so far: begin of the first one, and end of the last one.
+  // When the first packet that was read or skipped begins, and the last one ends; ns.
   [[nodiscard]] uint64_t first_ns() const { return first_ts_.value_or(0); }
   [[nodiscard]] uint64_t last_ns() const { return last_ts_; }
 

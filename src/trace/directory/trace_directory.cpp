@@ -25,8 +25,8 @@ std::string name_of_group(gid_t gid) {
   return found->gr_name;
 }
 
-// Of `path` and its parent directories, the innermost whose status can be read is the one that
-// denies access: the status of its entries cannot be read.
+// Names who may read the innermost of `path` and its parent directories whose status can be read.
+// That one denies access, because the status of its entries cannot be read.
 std::string who_may(fs::path path) {
   struct stat status{};
   while (::stat(path.c_str(), &status) != 0) {

@@ -21,8 +21,8 @@ struct CommandLine {
   bool cut = false;       // it was longer
   uint32_t parent = 0;    // process that was its parent then; 0: none, or unknown
 
-  // As a shell reads it, and as the arguments of an exec are shown: cut ones end with "...", and an
-  // empty text is one empty argument.
+  // The arguments in the quotes that a shell reads, the form in which those of an exec are shown:
+  // cut ones end with "...", and an empty text is one empty argument.
   [[nodiscard]] std::string shown() const;
 };
 
@@ -33,7 +33,7 @@ struct CommandLine {
 [[nodiscard]] size_t command_record_size(size_t text_size);
 // Appends a METADATA_command record. Of the text it has at most ARGV_MAX bytes.
 void append_command_record(const CommandLine& command, std::vector<std::byte>& records);
-// The reverse; nothing if it is no such record.
+// The command line in a METADATA_command record; nothing if `record` is none.
 [[nodiscard]] std::optional<CommandLine> command_of(RecordView record);
 
 }  // namespace ktraced

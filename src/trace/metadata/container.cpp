@@ -66,7 +66,8 @@ std::string pod_of(std::string_view name, bool in_kubernetes) {
   return is_uid ? text : std::string();
 }
 
-// A directory named by nothing but the id: who made it shows in the one above.
+// The runtime of a container whose directory is named by nothing but the id: the name of the parent
+// directory shows who made it.
 std::string_view runtime_of_parent(std::string_view parent) {
   for (const auto& [name, runtime] :
        {Form{"docker", "docker"}, Form{"default", "containerd"}, Form{"k8s.io", "containerd"},

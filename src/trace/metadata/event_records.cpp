@@ -28,7 +28,7 @@ std::string fitting_text(const Event& event) {
   return text_of(bare);
 }
 
-// Both kinds of records are a header and a text.
+// A metadata record that is a header and a text: an event definition or a trace config.
 std::vector<std::byte> text_record(uint16_t id, uint64_t ts, std::string_view text) {
   const size_t size = (sizeof(record) + text.size() + 1 + 7) / 8 * 8;
   const record head{.ts = ts, .id = id, .size = static_cast<u16>(size), .tid = 0};
