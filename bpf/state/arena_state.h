@@ -15,14 +15,10 @@ enum {
 	ARENA_PAGES = 1 << 20,    /* the most that an arena can have */
 	ARENA_AREAS_MAX = 8192,   /* of struct arena_area, at offset 0 */
 	ARENA_PLACES_MAX = 16384, /* words of a table */
-	/* Index = bank × CPUs + CPU. One table is in use, see layout.flight_places; the other one has
-	 * rings of other sizes, before they are in use. */
+	/* Index = bank × CPUs + CPU. Not used if layout.flight_places is 0. */
 	ARENA_FLIGHT_PLACES = ARENA_AREAS_MAX * 8,
-	ARENA_FLIGHT_PLACES_2 = ARENA_FLIGHT_PLACES + ARENA_PLACES_MAX * 4,
-	/* Rings that are no longer in use; index = CPU. */
-	ARENA_RETIRED_PLACES = ARENA_FLIGHT_PLACES_2 + ARENA_PLACES_MAX * 4,
 	/* Index = session × CPUs + CPU. */
-	ARENA_STREAM_PLACES = ARENA_RETIRED_PLACES + ARENA_PLACES_MAX * 4,
+	ARENA_STREAM_PLACES = ARENA_FLIGHT_PLACES + ARENA_PLACES_MAX * 4,
 	ARENA_TABLES_END = ARENA_STREAM_PLACES + ARENA_PLACES_MAX * 4,
 };
 

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "base/text/error_lines.h"
 #include "daemon/config/config_files.h"
@@ -58,7 +59,6 @@ Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem:
 }
 
 Daemon::~Daemon() {
-  loader_.reset();                     // joins its thread, which uses the tracer
   server_.reset();                     // no more commands
   metrics_.reset();                    // no more readings
   snapshots_.reset();                  // joins the writer thread, which reads the tracer's rings
@@ -105,14 +105,9 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 
-  make_recorder();
-  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch, bool) {
-    return recorder_->publish(batch);
-  });
-  if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
-  tracer_ = std::move(*tracer);
-  tracer_->on_output_change(
-      [this](const auto& current_config) { recorder_->note_change(current_config); });
+  if (auto begun = begin_tracing(); !begun) return begun;
+  if (tracer_->sizes() != sizes_of(config_))
+    if (auto replaced = replace_other_sizes(); !replaced) return replaced;
   snapshots_ =
       std::make_unique<Snapshots>(loop_, tracer_->parts(), symbols_, access_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
@@ -142,6 +137,67 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
   return {};
 }
 
+Result<> Daemon::begin_tracing() {
+  make_recorder();
+  auto tracer = Tracer::create(config_, symbols_, [this](std::span<const PacketBytes> batch, bool) {
+    return recorder_->publish(batch);
+  });
+  if (!tracer) return std::unexpected(in_file(config_file_, tracer.error()));
+  tracer_ = std::move(*tracer);
+  tracer_->on_output_change(
+      [this](const auto& current_config) { recorder_->note_change(current_config); });
+  return {};
+}
+
+// The rings of an earlier daemon have other sizes than the configuration says, which are constants
+// of the programs. Its history is saved first.
+Result<> Daemon::replace_other_sizes() {
+  if (auto set = apply_stream(config_.stream); !set) return set;
+  if (auto saved = save_history(); !saved) {
+    spdlog::warn(
+        "flight.buffer_kb and flight.banks stay as an earlier daemon had them until the next "
+        "start, because its history cannot be saved: {}",
+        saved.error().message);
+    keep_sizes(config_.flight);
+    return {};
+  }
+  tracer_->shut_down(false);
+  recorder_->finish();
+  tracer_.reset();
+  return begin_tracing();
+}
+
+// Fails if history would be lost without the rings. Serves no client meanwhile.
+Result<> Daemon::save_history() {
+  auto loop = EventLoop::create();
+  if (!loop) return propagate(loop);
+  Snapshots snapshots(**loop, tracer_->parts(), symbols_, access_, config_.flight);
+  if (auto begun = snapshots.begin(); !begun) return begun;
+  const FlightRecorder& flight = tracer_->parts().rings.flight();
+  if (flight.history_bytes() != 0) {
+    auto taken = snapshots.take({.name = "",
+                                 .reason = "flight.buffer_kb or flight.banks was changed",
+                                 .requested_by = "ktraced"},
+                                nullptr);
+    if (!taken) return propagate(taken);
+  }
+  snapshots.finish(true, [&] { (*loop)->exit(0); });
+  if (auto ended = (*loop)->run(); !ended) return propagate(ended);
+  if (flight.any_frozen())
+    return fail(ExitCode::unavailable, "what it has frozen for snapshots is not on disk yet");
+  return {};
+}
+
+// Gives a configuration the sizes in use; returns the keys that had others.
+std::vector<std::string> Daemon::keep_sizes(FlightConfig& flight) const {
+  const FlightConfig& now = tracer_->flight();
+  std::vector<std::string> keys;
+  if (std::exchange(flight.buffer_kb, now.buffer_kb) != now.buffer_kb)
+    keys.emplace_back("flight.buffer_kb");
+  if (std::exchange(flight.banks, now.banks) != now.banks) keys.emplace_back("flight.banks");
+  return keys;
+}
+
 Result<> Daemon::watch_over() {
   const auto interval = watchdog_interval();
   if (!interval) return {};
@@ -169,7 +225,7 @@ Result<> Daemon::watch_signals() {
       !added)
     return added;
   return add_signal(SIGHUP, "reload", [this] {
-    reload([](const Result<std::vector<std::string>>&) {});  // the log has what came of it
+    reload([](const Result<Reloaded>&) {});  // the log has what came of it
   });
 }
 
@@ -194,25 +250,28 @@ void Daemon::take_snapshot_on_signal() {
 
 namespace {
 
-void log_reload(const Result<std::vector<std::string>>& changed) {
-  if (changed)
-    return spdlog::info(
-        "configuration reloaded, changed: {}",
-        changed->empty() ? "nothing" : fmt::format("{}", fmt::join(*changed, ", ")));
-  for (const std::string& line : message_lines(changed.error()))
-    spdlog::error("reload failed: {}", line);
+void log_reload(const Result<Reloaded>& reloaded) {
+  if (!reloaded) {
+    for (const std::string& line : message_lines(reloaded.error()))
+      spdlog::error("reload failed: {}", line);
+    return;
+  }
+  const auto& [changed, at_next_start] = *reloaded;
+  spdlog::info("configuration reloaded, changed: {}",
+               changed.empty() ? "nothing" : fmt::format("{}", fmt::join(changed, ", ")));
+  for (const std::string& key : at_next_start)
+    spdlog::warn("{} takes effect at the next start", key);
 }
 
 }  // namespace
 
 void Daemon::reload(OnReloaded on_reloaded) {
-  auto then = [this, on_reloaded =
-                         std::move(on_reloaded)](const Result<std::vector<std::string>>& changed) {
+  auto then = [this, on_reloaded = std::move(on_reloaded)](const Result<Reloaded>& reloaded) {
     notify_ready(status());
-    ++(changed ? reloads_.succeeded : reloads_.failed);
-    reloads_.last_failed = !changed;
-    log_reload(changed);
-    on_reloaded(changed);
+    ++(reloaded ? reloads_.succeeded : reloads_.failed);
+    reloads_.last_failed = !reloaded;
+    log_reload(reloaded);
+    on_reloaded(reloaded);
   };
   commands_.run([this, then = std::move(then)](const CommandQueue::Token& token) {
     notify_reloading();
@@ -225,44 +284,33 @@ void Daemon::reload(OnReloaded on_reloaded) {
           tracer_->parts().probe_lookup.prepare(
               config.probes, [this, then, token, config, kept](const Result<Probes::Kept>& probes) {
                 if (!probes) return then(std::unexpected(probes.error()));
-                make_flight(config, [this, then, token, config, kept,
-                                     probes](Result<std::optional<NewFlight>> flight) {
-                  if (!flight) return then(propagate(flight));
-                  finish_reload(
-                      config, std::move(*flight),
-                      [then, token, kept, probes](const auto& changed) { then(changed); });
-                });
+                finish_reload(
+                    config, [then, token, kept, probes](const auto& reloaded) { then(reloaded); });
               });
         });
   });
 }
 
 // The old filters stay until everything that the new ones need is attached.
-void Daemon::finish_reload(const Config& config, std::optional<NewFlight> flight, OnReloaded then) {
-  const auto made = std::make_shared<std::optional<NewFlight>>(std::move(flight));
-  tracer_->prepare_filters(config, [this, config, made, then](const Result<>& prepared) {
+void Daemon::finish_reload(const Config& config, OnReloaded then) {
+  if (auto room = check_rings(config); !room) return then(propagate(room));
+  tracer_->prepare_filters(config, [this, config, then](const Result<>& prepared) {
     if (!prepared) return then(std::unexpected(prepared.error()));
-    const auto changed = as_result([&] { return apply_config(config, std::move(*made)); });
-    tracer_->parts().attacher.when_attached([then, changed](const Result<>& attached) {
+    const auto reloaded = as_result([&] { return apply_config(config); });
+    tracer_->parts().attacher.when_attached([then, reloaded](const Result<>& attached) {
       if (!attached) return then(std::unexpected(attached.error()));
-      then(changed);
+      then(reloaded);
     });
   });
 }
 
-void Daemon::make_flight(const Config& config, OnFlight then) {
-  if (auto room = tracer_->check_memory(config); !room) return then(propagate(room));
-  if (!tracer_->resizes(config)) return then(std::nullopt);
-  if (auto possible = snapshots_->check_resize(config.flight); !possible)
-    return then(propagate(possible));
+// Those of this daemon, and those of the next one.
+Result<> Daemon::check_rings(const Config& config) const {
   if (auto problem = flight_memory_problem(config.flight))
-    return then(fail(ExitCode::unavailable, "{}", *problem));
-  if (!loader_) loader_.emplace(loop_, "ktraced-loader");
-  loader_->run(tracer_->maker_of_flight(config),
-               [then = std::move(then)](Result<NewFlight> flight) {
-                 if (!flight) return then(propagate(flight));
-                 then(std::optional(std::move(*flight)));
-               });
+    return fail(ExitCode::unavailable, "{}", *problem);
+  Config now = config;
+  keep_sizes(now.flight);
+  return tracer_->check_memory(now);
 }
 
 Result<Config> Daemon::read_config() {
@@ -275,11 +323,8 @@ Result<Config> Daemon::read_config() {
   return config;
 }
 
-Result<std::vector<std::string>> Daemon::apply_config(Config config,
-                                                      std::optional<NewFlight> flight) {
-  if (flight)
-    if (auto possible = snapshots_->check_resize(config.flight); !possible)
-      return propagate(possible);
+Result<Reloaded> Daemon::apply_config(Config config) {
+  const std::vector<std::string> at_next_start = keep_sizes(config.flight);
   if (config.stream.output)
     if (auto room = tracer_->parts().session_control.check_output(ring_budget(config)); !room)
       return std::unexpected(in_file(config_file_, room.error()));
@@ -294,7 +339,7 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
   auto metrics = metrics_->prepare(config.metrics.listen, *rules);
   if (!metrics) return propagate(metrics);
   if (auto set = server_->set_access(*rules); !set) return propagate(set);
-  auto changed = tracer_->apply(config, std::move(flight));
+  auto changed = tracer_->apply(config);
   if (!changed) return std::unexpected(in_file(config_file_, changed.error()));
   apply_access(config, rules->read_group);
   end_readers(access_.rules());
@@ -316,14 +361,13 @@ Result<std::vector<std::string>> Daemon::apply_config(Config config,
                 "stream.output is not applied, but everything else of the configuration is in use; "
                 "the next reload tries again: {}",
                 stream.error().message);
-  return changed;
+  return Reloaded{.changed = std::move(*changed), .at_next_start = at_next_start};
 }
 
 void Daemon::stop() {
   spdlog::info(config_.persist ? "stopping; tracing continues" : "stopping");
   notify_stopping();
   commands_.close();
-  loader_.reset();
   tracer_->drop_work();
   // The banks must exist as long as they are read.
   snapshots_->finish(config_.persist, [this] { shut_down(); });

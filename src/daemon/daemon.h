@@ -49,6 +49,10 @@ class Daemon {
  private:
   Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
   Result<> start(std::optional<Fd> passed_socket, std::function<uint64_t()> log_lines_lost);
+  Result<> begin_tracing();
+  Result<> replace_other_sizes();
+  Result<> save_history();
+  std::vector<std::string> keep_sizes(FlightConfig& flight) const;
   Result<> serve_metrics(std::function<uint64_t()> log_lines_lost);
   Result<> listen(std::optional<Fd> passed_socket);
   void make_recorder();
@@ -69,12 +73,9 @@ class Daemon {
   // The line of the daemon in `systemctl status`.
   [[nodiscard]] std::string status() const;
   Result<Config> read_config();
-  // Makes what other sizes of the flight recorder need, in another thread; `then` gets nothing if
-  // they do not change.
-  using OnFlight = std::function<void(Result<std::optional<NewFlight>> flight)>;
-  void make_flight(const Config& config, OnFlight then);
-  void finish_reload(const Config& config, std::optional<NewFlight> flight, OnReloaded then);
-  Result<std::vector<std::string>> apply_config(Config config, std::optional<NewFlight> flight);
+  Result<> check_rings(const Config& config) const;
+  void finish_reload(const Config& config, OnReloaded then);
+  Result<Reloaded> apply_config(Config config);
   void note_modules(const KernelChanges& changes);
   void shut_down();
 
@@ -99,7 +100,6 @@ class Daemon {
   std::vector<EventSource> signals_;
   // Last: their tasks use the rest.
   BackgroundWork resolver_{loop_, "ktraced-symbols"};
-  std::optional<BackgroundWork> loader_;
 };
 
 }  // namespace ktraced

@@ -104,9 +104,13 @@ std::string plain_text(std::string_view method, const json& result) {
         "discarded\n",
         grouped(number_at(result, "discarded")), grouped(number_at(result, "history_discarded")));
   if (method == "reload") {
-    auto changed = texts_at(result, "changed");
-    return changed.empty() ? "reloaded: nothing has changed\n"
+    const auto changed = texts_at(result, "changed");
+    std::string text = changed.empty()
+                           ? "reloaded: nothing has changed\n"
                            : fmt::format("reloaded: {} changed\n", fmt::join(changed, ", "));
+    for (const std::string& key : texts_at(result, "at_next_start"))
+      text += fmt::format("{} takes effect at the next start\n", key);
+    return text;
   }
   return text_at(result, "state") + "\n";
 }

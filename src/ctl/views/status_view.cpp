@@ -100,14 +100,12 @@ std::string replaced_text(const json& status, const Colours& colours) {
   return out;
 }
 
-// What the limits for snapshots and resizes have removed; empty if nothing.
+// What the limits for snapshots have removed; empty if nothing.
 std::string retention_text(const json& flight, const Colours& colours) {
   std::string out;
   if (const uint64_t evicted = number_at(flight, "evicted"); evicted != 0)
     out = fmt::format("removed by flight.max_snapshots or flight.max_total_mb: {} snapshots, {}\n",
                       grouped(evicted), bytes_text(number_at(flight, "evicted_bytes")));
-  if (const uint64_t discarded = number_at(flight, "discarded"); discarded != 0)
-    out += fmt::format("discarded when resized: {} records\n", grouped(discarded));
   if (const uint64_t exceeded = number_at(flight, "limits_exceeded"); exceeded != 0)
     out +=
         colours.red(fmt::format("kept snapshots exceeded the limits {} times", grouped(exceeded))) +

@@ -112,11 +112,6 @@ void Reconciler::move_calls() {
   moving_ = 0;
 }
 
-void Reconciler::take_events() {
-  switch_events();
-  note_config();
-}
-
 void Reconciler::note_attached() {
   if (p_.calls.take_failed()) return reconcile();
   p_.tracking.finish();

@@ -65,10 +65,6 @@ class Reconciler final : public ConfigApplier {
 
   // To be called when the attacher has finished.
   void note_attached();
-  // Takes all events from sessions that are paused now, at once, and leaves the programs attached.
-  void take_events();
-  // The flight recorder has other sizes from now on.
-  void set_sizes(const BpfSizes& sizes) { sizes_ = sizes; }
   // Cancels all pending attaching and detaching.
   void drop_work();
   // The daemon ends: from now on nothing is attached or detached.

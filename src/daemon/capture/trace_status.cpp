@@ -157,10 +157,8 @@ TraceStatus StatusReader::read() const {
   }
   status.stream = stream();
   status.sessions = sessions(reach.overwritten);
-  status.flight = {.enabled = flight.enabled(),
-                   .bytes = flight.memory(),
-                   .since_ns = reach.since_ns,
-                   .discarded = rings_.discarded()};
+  status.flight = {
+      .enabled = flight.enabled(), .bytes = flight.memory(), .since_ns = reach.since_ns};
   status.unavailable_helpers = unavailable_helpers(availability_, built_in);
   return status;
 }

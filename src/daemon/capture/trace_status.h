@@ -78,9 +78,8 @@ struct SessionStatus {
 
 struct FlightStatus {
   bool enabled = false;
-  size_t bytes = 0;        // memory of all banks
-  uint64_t since_ns = 0;   // see FlightRecorder::Reach
-  uint64_t discarded = 0;  // records, when it was resized without saving them
+  size_t bytes = 0;       // memory of all banks
+  uint64_t since_ns = 0;  // see FlightRecorder::Reach
 };
 
 struct TraceStatus {

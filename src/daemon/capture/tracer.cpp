@@ -52,6 +52,11 @@ TaskTracking::Tracked tracked_for(const Config& config) {
   return tracked;
 }
 
+void set_sizes(FlightConfig& flight, const BpfSizes& sizes) {
+  flight.buffer_kb = sizes.flight_bytes / 1024;
+  flight.banks = sizes.flight_banks;
+}
+
 // The file is left out if it is the one that is read without `--config`.
 std::string cleanup_command(const std::filesystem::path& file) {
   if (file.empty() || file == kDefaultConfigFile) return "ktraced --cleanup";
@@ -78,7 +83,11 @@ void note_unknown(KernelFeatures& features, const char* what, const std::string&
 
 }  // namespace
 
-Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbols& symbols,
+BpfSizes sizes_of(const Config& config) {
+  return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
+}
+
+Result<std::unique_ptr<Tracer>> Tracer::create(Config config, KernelSymbols& symbols,
                                                SessionStream::Publish publish_output) {
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return propagate(schema);
@@ -91,6 +100,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(const Config& config, KernelSymbo
                                  cleanup_command(config.file), check_start_memory(config));
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired, config.bpffs);
+  set_sizes(config.flight, acquired->sizes);
   auto counters = Counters::open(acquired->object);
   if (!counters) return propagate(counters);
   auto catching = Catchers::map(acquired->object);
@@ -273,8 +283,7 @@ void Tracer::note_flight() {
 
 // The steps that can fail. They are undone if a later one fails. At a start, no program is attached
 // or detached here: one that an earlier daemon left attached must record every hit.
-// `resizing`: the recorder is turned on, if at all, with its new rings.
-Result<> Tracer::change_kernel(const Config& config, bool resizing) {
+Result<> Tracer::change_kernel(const Config& config) {
   const ConfiguredFilters before{.recorder = filter_of(sessions_, sessions_.recorder()),
                                  .output = sessions_.output().own_filter};
   const bool flight_before = rings_.flight().enabled();
@@ -282,8 +291,7 @@ Result<> Tracer::change_kernel(const Config& config, bool resizing) {
   // failure, because its history would be freed.
   const bool left_behind = !flight_before && object_.control().flight != 0;
   if (auto applied = control_.set_filters(filters_of(config)); !applied) return applied;
-  auto changed =
-      resizing && config.flight.enabled ? Result<>() : switch_flight(config.flight.enabled);
+  auto changed = switch_flight(config.flight.enabled);
   if (changed) changed = control_.set_budget(ring_budget(config), config.stream.output.has_value());
   if (changed) return changed;
   static_cast<void>(control_.set_filters(before));
@@ -298,17 +306,13 @@ void Tracer::prepare_filters(const Config& config, ProgramAttacher::OnAttached t
   reconciler_.prepare(tracked_for(config), std::move(then));
 }
 
-Result<std::vector<std::string>> Tracer::apply(const Config& config,
-                                               std::optional<NewFlight> flight) {
+Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   if (config.bpffs != config_.bpffs)
     return fail(ExitCode::config, "bpffs cannot be changed while the daemon runs: restart it");
   const TraceConfigHistory::Change change(history_);
   const FilterSettings before = filter_of(sessions_, sessions_.recorder());
   const OwnFilter output_before = sessions_.output().own_filter;
-  auto resize = prepare_resize(config, std::move(flight));
-  if (!resize) return propagate(resize);
-  if (auto changed = change_kernel(config, *resize != nullptr); !changed) return propagate(changed);
-  if (*resize) commit_resize(config, **resize);
+  if (auto changed = change_kernel(config); !changed) return propagate(changed);
   control_.drain().set_max_latency(config.stream.max_latency_ms);
 
   std::vector<std::string> changed;
@@ -337,22 +341,20 @@ void Tracer::announce_config(uint32_t session, const Reconciler::SharedConfig& c
 }
 
 // While it records there are rings, in an adopted object too.
-RingMemory Tracer::new_flight_rings(const FlightConfig& config, bool resizing) const {
+RingMemory Tracer::new_flight_rings(const FlightConfig& config) const {
   RingMemory rings = flight_rings(config, rings_.cpus().size());
-  if (!resizing && object_.control().flight != 0) rings.flight_banks = 0;
+  if (object_.control().flight != 0) rings.flight_banks = 0;
   return rings;
 }
 
 Result<> Tracer::check_memory(const Config& config) const {
-  RingMemory rings = new_flight_rings(config.flight, resizes(config));
+  RingMemory rings = new_flight_rings(config.flight);
   if (config.stream.output) rings.stream_bytes = control_.new_output_bytes(ring_budget(config));
   return check_memory_room(rings);
 }
 
-void Tracer::add_new_cpus() { add_new_cpus(config_.flight); }
-
-// `flight`: the sizes of the flight recorder.
-void Tracer::add_new_cpus(FlightConfig flight) {
+void Tracer::add_new_cpus() {
+  FlightConfig flight = config_.flight;
   flight.enabled = rings_.flight().enabled();
   RingMemory rings = flight_rings(flight, 1);
   rings.stream_bytes = control_.used_bytes() / std::max<size_t>(rings_.cpus().size(), 1);
@@ -362,7 +364,7 @@ void Tracer::add_new_cpus(FlightConfig flight) {
 Result<> Tracer::set_flight(bool enabled) {
   FlightConfig flight = config_.flight;
   flight.enabled = enabled;
-  const RingMemory rings = new_flight_rings(flight, false);
+  const RingMemory rings = new_flight_rings(flight);
   if (auto room = check_memory_room(rings); !room) return room;
   auto switched = switch_flight(enabled);
   reconciler_.reconcile();

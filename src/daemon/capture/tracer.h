@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "daemon/capture/call_hooks.h"
-#include "daemon/capture/flight_resize.h"
 #include "daemon/capture/reconciler.h"
 #include "daemon/capture/session_control.h"
 #include "daemon/capture/trace_config_history.h"
@@ -70,24 +69,21 @@ class Tracer {
   // those of an adopted output for CPUs that the earlier daemon did not have, and with
   // ExitCode::unavailable if a program that a filter needs cannot be attached. `publish_output`
   // gets the stream of the output, in the drain thread. `symbols` must outlive it.
-  static Result<std::unique_ptr<Tracer>> create(const Config& config, KernelSymbols& symbols,
+  static Result<std::unique_ptr<Tracer>> create(Config config, KernelSymbols& symbols,
                                                 SessionStream::Publish publish_output);
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
   ~Tracer();
 
-  // True if the flight recorder has other sizes in this configuration.
-  [[nodiscard]] bool resizes(const Config& config) const;
-  // Makes the rings and programs that apply() needs then; changes nothing. To be called in any
-  // thread, while this object exists and has no call of apply(). Fails as NewFlight::make().
-  [[nodiscard]] std::function<Result<NewFlight>()> maker_of_flight(const Config& config) const;
+  // The flight recorder has the sizes of the earlier daemon whose programs were adopted, else those
+  // of the first configuration. They never change.
+  [[nodiscard]] const FlightConfig& flight() const { return config_.flight; }
+  [[nodiscard]] BpfSizes sizes() const { return sizes_of(config_); }
   // Attaches what the filters of another configuration need, see Reconciler::prepare().
   void prepare_filters(const Config& config, ProgramAttacher::OnAttached then);
-  // Applies another configuration, or fails and changes nothing. Returns the sections that have
-  // changed. `flight`: if resizes(config). Once work_in() was called, prepare_filters() comes
-  // first.
-  Result<std::vector<std::string>> apply(const Config& config,
-                                         std::optional<NewFlight> flight = std::nullopt);
+  // Applies another configuration with the same sizes, or fails and changes nothing. Returns the
+  // sections that have changed. Once work_in() was called, prepare_filters() comes first.
+  Result<std::vector<std::string>> apply(const Config& config);
   // Is there memory for all rings that apply() of this configuration makes, beside those that there
   // are? Fails as ktraced::check_memory_room().
   [[nodiscard]] Result<> check_memory(const Config& config) const;
@@ -126,14 +122,10 @@ class Tracer {
   [[nodiscard]] SessionHits::Kernel hit_counters();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
-  Result<> change_kernel(const Config& config, bool resizing);
+  Result<> change_kernel(const Config& config);
   Result<> switch_flight(bool enabled);
-  [[nodiscard]] RingMemory new_flight_rings(const FlightConfig& config, bool resizing) const;
+  [[nodiscard]] RingMemory new_flight_rings(const FlightConfig& config) const;
   void note_flight();
-  void add_new_cpus(FlightConfig flight);
-  Result<std::unique_ptr<FlightResize>> prepare_resize(const Config& config,
-                                                       std::optional<NewFlight> flight);
-  void commit_resize(const Config& config, FlightResize& resize);
   void announce_config(uint32_t session, const Reconciler::SharedConfig& config, uint64_t ns);
   void detach_all();
 

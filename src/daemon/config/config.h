@@ -47,9 +47,8 @@ struct StreamOutput {
 // The flight recorder and its snapshots.
 struct FlightConfig {
   bool enabled = true;
-  uint32_t buffer_kb = 8192;   // of each CPU and bank; a power of two
-  uint32_t banks = 2;          // one is being written, the others are spare
-  bool save_on_resize = true;  // take a snapshot before the rings get another size
+  uint32_t buffer_kb = 8192;  // of each CPU and bank; a power of two
+  uint32_t banks = 2;         // one is being written, the others are spare
   std::filesystem::path directory = kDefaultSnapshotDirectory;
   uint32_t max_snapshots = 16;   // snapshots kept; the oldest are removed
   uint32_t max_total_mb = 2048;  // all of them together

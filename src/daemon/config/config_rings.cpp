@@ -60,13 +60,12 @@ void describe_stream(ConfigSection& stream, const EventGroups& groups, StreamCon
 void describe_flight(ConfigSection& flight, FlightConfig& config) {
   flight.flag({"enabled", "Records into the rings, and can take snapshots."}, config.enabled);
   flight.number({"buffer_kb",
-                 "KiB for each CPU and bank. The kernel's verifier limits the offset of a BPF "
-                 "program in a map to 512 MiB."},
+                 "KiB for each CPU and bank, from the next start on. The kernel's verifier limits "
+                 "the offset of a BPF program in a map to 512 MiB."},
                 kFlightKb, config.buffer_kb);
-  flight.number({"banks", "One is written to, the others are spare."}, kBanks, config.banks);
-  flight.flag({"save_on_resize",
-               "Saves the history as a snapshot when a reload changes buffer_kb or banks."},
-              config.save_on_resize);
+  flight.number(
+      {"banks", "One is written to, the others are spare. Takes effect at the next start."}, kBanks,
+      config.banks);
   flight.directory({"directory", "Absolute path of the directory of snapshots."}, config.directory);
   flight.number({"max_snapshots", "Snapshots kept; the oldest are deleted first."}, kFiles,
                 config.max_snapshots);

@@ -269,8 +269,9 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
           return set_paused(tracer, paused, params, peer);
         });
   server.add_deferred("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
-    t.reload([reply](const Result<std::vector<std::string>>& changed) {
-      reply(changed ? Result<json>(json{{"changed", *changed}}) : std::unexpected(changed.error()));
+    t.reload([reply](const Result<Reloaded>& reloaded) {
+      if (!reloaded) return reply(propagate(reloaded));
+      reply(json{{"changed", reloaded->changed}, {"at_next_start", reloaded->at_next_start}});
     });
   });
   server.add_deferred(

@@ -18,8 +18,12 @@
 
 namespace ktraced {
 
-// Called when a reload is done, with the changed sections.
-using OnReloaded = std::function<void(const Result<std::vector<std::string>>& changed)>;
+// What a reload has changed: sections; and keys, with their section and a dot.
+struct Reloaded {
+  std::vector<std::string> changed, at_next_start;
+};
+// Called when a reload is done.
+using OnReloaded = std::function<void(const Result<Reloaded>& reloaded)>;
 
 // Lists of events, one of each kind at a time.
 struct ListQueues {

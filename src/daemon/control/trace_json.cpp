@@ -68,7 +68,6 @@ json flight_json(const FlightStatus& flight) {
   return {{"enabled", flight.enabled},
           {"bytes", flight.bytes},
           {"since_ns", flight.since_ns},
-          {"discarded", flight.discarded},
           {"reach_ns", flight.since_ns == 0 ? 0 : now - std::min(now, flight.since_ns)}};
 }
 

@@ -21,8 +21,7 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, const Catcher
       tracepoints_(object),
       probes_(object, symbols),
       dynamic_(object),
-      calls_(object),
-      kept_misses_(KeptMisses::open(object.pins(), "replaced_misses")) {
+      calls_(object) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
@@ -73,9 +72,7 @@ uint64_t EventCatalog::missed(uint16_t event) const {
   if (event == CALL_RETURNED) return calls_.missed(EVENT_sys_exit);
   const auto name = built_in_.find(event);
   if (name == built_in_.end()) return 0;
-  std::lock_guard lock(missed_mutex_);
-  return catchers_.missed(event,
-                          [&] { return object_.missed(name->second) + kept_misses_.of(event); });
+  return catchers_.missed(event, [&] { return object_.missed(name->second); });
 }
 
 RunsByProgram EventCatalog::runs() const {
@@ -84,14 +81,6 @@ RunsByProgram EventCatalog::runs() const {
   dynamic_.add_runs(runs);
   calls_.add_runs(runs);
   return runs;
-}
-
-void EventCatalog::replace_programs(const std::vector<std::string>& events,
-                                    const std::function<void()>& replace) {
-  std::lock_guard lock(missed_mutex_);
-  for (const std::string& name : events)
-    if (const Event* event = schema_.find(name)) kept_misses_.add(event->id, object_.missed(name));
-  replace();
 }
 
 std::map<std::string, uint64_t> EventCatalog::sums(const CountOf& count) const {

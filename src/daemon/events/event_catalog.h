@@ -14,7 +14,6 @@
 #include "daemon/config/config.h"
 #include "kernel/calls/call_programs.h"
 #include "kernel/catchers/catchers.h"
-#include "kernel/pins/kept_misses.h"
 #include "kernel/probes/probes.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/dynamic_events.h"
@@ -68,10 +67,6 @@ class EventCatalog {
   // The sums of such a count by name, for all events, without zeros. Thread-safe.
   using CountOf = std::function<uint64_t(const Event& event)>;
   [[nodiscard]] std::map<std::string, uint64_t> sums(const CountOf& count) const;
-  // Calls `replace`, which replaces the detached programs of these built-in events, and keeps their
-  // missed hits.
-  void replace_programs(const std::vector<std::string>& events,
-                        const std::function<void()>& replace);
 
  private:
   mutable std::mutex schema_mutex_;  // for other threads; only the main thread changes schema_
@@ -83,8 +78,6 @@ class EventCatalog {
   Probes probes_;
   DynamicEvents dynamic_;
   CallPrograms calls_;
-  mutable std::mutex missed_mutex_;
-  KeptMisses kept_misses_;  // of replaced programs; guarded by missed_mutex_
   Announce announce_;
 };
 

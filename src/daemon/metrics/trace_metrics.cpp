@@ -146,9 +146,6 @@ void add_ring_metrics(Exposition& out, const MetricsReading& reading) {
   for (const auto& [event, totals] : reading.events)
     if (totals.recorder.overwritten != 0)
       out.sample(totals.recorder.overwritten, {{"event", event}});
-  out.counter("ktraced_flight_discarded_records_total",
-              "Records discarded when the flight recorder was resized without saving them.")
-      .sample(flight.discarded);
   add_stream_metrics(out, reading);
 }
 

@@ -37,8 +37,7 @@ bool follows_recorder(const Session& session) {
 }
 
 bool paused(const SessionSet& sessions, const Session& session) {
-  return sessions.suspended() || session.paused ||
-         (follows_recorder(session) && sessions.recorder().paused);
+  return session.paused || (follows_recorder(session) && sessions.recorder().paused);
 }
 
 bool records(const SessionSet& sessions, const Session& session) {

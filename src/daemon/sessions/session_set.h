@@ -49,9 +49,6 @@ class SessionSet {
 
   // The events of the recorder.
   [[nodiscard]] const EventSet& recorder_events() const { return recorder_events_; }
-  // Pauses all sessions, or ends that: each is then as it was.
-  void suspend(bool suspended) { suspended_ = suspended; }
-  [[nodiscard]] bool suspended() const { return suspended_; }
 
  private:
   [[nodiscard]] Result<> check_room(const SessionOwner& owner) const;
@@ -59,7 +56,6 @@ class SessionSet {
   const EventSet& recorder_events_;
   std::list<Session> sessions_;
   uint64_t clients_ = 0;  // so far
-  bool suspended_ = false;
 };
 
 }  // namespace ktraced

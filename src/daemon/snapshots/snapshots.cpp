@@ -92,45 +92,7 @@ void Snapshots::apply(const FlightConfig& config) {
     store_ = std::make_shared<TraceStore>(config.directory);
   config_ = config;
   recover();
-  save_retired();
   serve_waiting();
-}
-
-Result<> Snapshots::check_resize(const FlightConfig& config) const {
-  const FlightRecorder& flight = tracer_.rings.flight();
-  if (flight.any_frozen())
-    return fail(ExitCode::unavailable,
-                "flight.buffer_kb and flight.banks cannot be changed while a snapshot is being "
-                "written or pending: reload again when it is on disk");
-  if (!flight.enabled() || !config.enabled || !config.save_on_resize) return {};
-  const auto store = config.directory == config_.directory
-                         ? store_
-                         : std::make_shared<TraceStore>(config.directory);
-  auto possible = store->claim();
-  if (possible) possible = store->check_room(flight.history_bytes());
-  if (possible) return {};
-  return fail(possible.error().code,
-              "flight.buffer_kb and flight.banks cannot be changed, because the history cannot be "
-              "saved: {}; or set flight.save_on_resize to false",
-              possible.error().message);
-}
-
-// While nothing can be written there, it is tried again, as what an earlier daemon has left.
-void Snapshots::save_retired() {
-  const auto frozen = tracer_.rings.flight().retired();
-  auto is_it = [&](const FlightRecorder::Frozen& other) { return other.bank == frozen->bank; };
-  if (!frozen || std::ranges::any_of(unsaved_, is_it) ||
-      std::ranges::any_of(writing_, [&](const auto& entry) { return is_it(entry.second.frozen); }))
-    return;
-  if (auto claimed = store_->claim(); !claimed) {
-    unsaved_.push_back(*frozen);
-    return keep_unsaved(claimed.error().message);
-  }
-  write(*frozen,
-        {.name = free_name("resized"),
-         .reason = "flight.buffer_kb or flight.banks was changed",
-         .requested_by = "ktraced"},
-        nullptr, false);
 }
 
 std::string Snapshots::free_name(std::string_view prefix) const {

@@ -87,12 +87,8 @@ class Snapshots {
   // files of them. Banks stay frozen until they are on disk. Fails with ExitCode::unavailable,
   // before any change, if another daemon writes to the directory while the recorder is on.
   Result<> begin();
-  // Applies another configuration to snapshots taken from now on. Saves what the flight recorder
-  // has retired.
+  // Applies another configuration to snapshots taken from now on.
   void apply(const FlightConfig& config);
-  // Can the flight recorder get the sizes of this configuration now? Fails with
-  // ExitCode::unavailable while a bank is frozen, and as take() if its history cannot be saved.
-  [[nodiscard]] Result<> check_resize(const FlightConfig& config) const;
 
   // Freezes the history up to now. Fails with ExitCode::usage for an invalid name or reason,
   // ExitCode::io if the directory is not writable, ExitCode::unavailable if the recorder is off or
@@ -155,7 +151,6 @@ class Snapshots {
   [[nodiscard]] Result<> check_request_name(const std::string& name) const;
   [[nodiscard]] Result<> check_ready() const;
   void serve_waiting();
-  void save_retired();
   [[nodiscard]] LostByCpu unrecorded() const;
   void mask(SnapshotJob& job) const;
   SnapshotTaken write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,

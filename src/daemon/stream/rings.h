@@ -48,9 +48,6 @@ class Rings {
   // Discards the history, and returns the number of its records. Fails with ExitCode::unavailable
   // while the flight recorder has no spare bank.
   Result<uint64_t> empty_flight();
-  // Records of the flight recorder that a resize has discarded, in all.
-  void note_discarded(uint64_t records) { discarded_ += records; }
-  [[nodiscard]] uint64_t discarded() const { return discarded_; }
   // Events dropped on new CPUs before the flight recorder had a ring for them, by CPU, until a
   // snapshot has reported them. Kept across restarts of the daemon.
   [[nodiscard]] LostByCpu flight_drops() const;
@@ -66,7 +63,6 @@ class Rings {
   StreamAccount account_;
   std::optional<uint64_t> lost_before_;
   FlightRecorder flight_;
-  uint64_t discarded_ = 0;
 };
 
 }  // namespace ktraced

@@ -116,8 +116,7 @@ bool kernel_has_arenas() {
   return program || is_transient(errno);
 }
 
-Result<std::unique_ptr<Arena>> Arena::open(int map, int make_pages, int free_pages,
-                                           uint32_t flight_places) {
+Result<std::unique_ptr<Arena>> Arena::open(int map, int make_pages, int free_pages) {
   bpf_map_info info{};
   uint32_t length = sizeof(info);
   if (bpf_obj_get_info_by_fd(map, &info, &length) != 0)
@@ -127,7 +126,6 @@ Result<std::unique_ptr<Arena>> Arena::open(int map, int make_pages, int free_pag
   if (!mapping) return propagate(mapping);
   arena->mapping_ = std::move(*mapping);
   if (auto made = arena->make_tables(); !made) return propagate(made);
-  arena->clear_unused_places(flight_places);
   arena->free_unmentioned();
   return arena;
 }
@@ -143,13 +141,6 @@ Result<> Arena::make_tables() {
     return fail(ExitCode::os, "there is no memory for the tables of the arena");
   tables = {.first = 0, .pages = kTablePages};
   return {};
-}
-
-// An earlier daemon ended while it changed the sizes of flight rings.
-void Arena::clear_unused_places(uint32_t flight_places) {
-  for (const uint32_t table : {ARENA_FLIGHT_PLACES, ARENA_FLIGHT_PLACES_2})
-    for (uint32_t index = 0; table != flight_places && index < ARENA_PLACES_MAX; ++index)
-      place(table, index).store(0);
 }
 
 void Arena::free_unmentioned() {

@@ -32,11 +32,9 @@ inline constexpr uint32_t kArenaMapType = 33;
 class Arena {
  public:
   // `map` is that of the arena; `make_pages` and `free_pages` are programs of bpf/arena/pages.h.
-  // All belong to the caller and must outlive this. Of the two tables of flight rings, only
-  // `flight_places` is in use. Areas that no other table mentions are freed: an earlier daemon
-  // ended before it could. Fails with ExitCode::os.
-  static Result<std::unique_ptr<Arena>> open(int map, int make_pages, int free_pages,
-                                             uint32_t flight_places);
+  // All belong to the caller and must outlive this. Areas that no table mentions are freed: an
+  // earlier daemon ended before it could. Fails with ExitCode::os.
+  static Result<std::unique_ptr<Arena>> open(int map, int make_pages, int free_pages);
 
   // A new area of zeros: its offset. `node`: NUMA node of its memory; -1: any. Fails with
   // ExitCode::os, also if a memory limit that cannot be read leaves less, or as
@@ -53,7 +51,6 @@ class Arena {
  private:
   Arena(int make_pages, int free_pages) : make_pages_(make_pages), free_pages_(free_pages) {}
   Result<> make_tables();
-  void clear_unused_places(uint32_t flight_places);
   void free_unmentioned();
   [[nodiscard]] std::span<arena_area> areas() const;
   [[nodiscard]] arena_area* find(uint32_t offset) const;

@@ -7,9 +7,9 @@
 
 namespace ktraced {
 
-KeptMisses KeptMisses::open(const Pins* pins, const char* name) {
+KeptMisses KeptMisses::open(const Pins* pins) {
   KeptMisses kept;
-  auto memory = PinnedMemory::open(pins, name, EVENT_ID_MAX * sizeof(uint64_t));
+  auto memory = PinnedMemory::open(pins, "kept_misses", EVENT_ID_MAX * sizeof(uint64_t));
   if (memory) {
     kept.memory_ = std::move(*memory);
   } else {

@@ -16,8 +16,8 @@ namespace ktraced {
 // thread-safe.
 class KeptMisses {
  public:
-  // With `pins` the sums outlive the daemon, under this name.
-  static KeptMisses open(const Pins* pins, const char* name = "kept_misses");
+  // With `pins` the sums outlive the daemon.
+  static KeptMisses open(const Pins* pins);
 
   // Call it before closing the program or link that counted the hits. If the daemon ends in
   // between, the next one counts them twice, but never loses them.

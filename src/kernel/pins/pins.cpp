@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::array kFolders = {"maps", "programs", "links", "rings"};
 constexpr std::array kKinds = {Pins::Kind::map, Pins::Kind::program, Pins::Kind::link,
                                Pins::Kind::ring};
-constexpr std::string_view kStaged = "staged_";  // begin of the names of staged pins
 
 std::string file_name(std::string name) {
   std::ranges::replace(name, '.', '-');
@@ -102,7 +101,8 @@ Fd Pins::get(Kind kind, const std::string& name) const {
 }
 
 std::string Pins::path(Kind kind, const std::string& name) const {
-  return (place_->root->path() / object() / kFolders[static_cast<size_t>(kind)] / file_name(name))
+  return (place_->root->path() / place_->object / kFolders[static_cast<size_t>(kind)] /
+          file_name(name))
       .string();
 }
 
@@ -144,57 +144,14 @@ void Pins::unpin(Kind kind, const std::string& name) const {
   ::unlinkat(folder(kind), file_name(name).c_str(), 0);
 }
 
-Result<> Pins::rename(Kind kind, const std::string& from, const std::string& to) const {
-  if (::renameat(folder(kind), file_name(from).c_str(), folder(kind), file_name(to).c_str()) == 0)
-    return {};
-  return fail(ExitCode::os, "cannot rename the pinned {} to {}: {}", from, to, errno_text(errno));
-}
-
 std::vector<std::string> Pins::names(Kind kind) const { return pin_names(folder(kind)); }
 
 bool Pins::any() const {
   return std::ranges::any_of(kKinds, [this](Kind kind) { return !names(kind).empty(); });
 }
 
-Result<> Pins::stage(Kind kind, const std::string& name, int fd) const {
-  return pin(kind, std::string(kStaged) + name, fd);
-}
-
-std::vector<std::string> Pins::staged(Kind kind) const {
-  std::vector<std::string> staged = names(kind);
-  std::erase_if(staged, [](const std::string& name) { return !name.starts_with(kStaged); });
-  return staged;
-}
-
-Result<> Pins::commit_staged() const {
-  for (const Kind kind : kKinds)
-    for (const std::string& name : staged(kind))
-      if (auto done = rename(kind, name, name.substr(kStaged.size())); !done) return done;
-  return {};
-}
-
-void Pins::drop_staged() const {
-  for (const Kind kind : kKinds)
-    for (const std::string& name : staged(kind)) unpin(kind, name);
-}
-
-std::string Pins::object() const {
-  std::lock_guard lock(place_->mutex);
-  return place_->object;
-}
-
-Result<> Pins::rename_object(const std::string& id) const {
-  std::lock_guard lock(place_->mutex);
-  const int root = place_->root->fd();
-  if (::renameat(root, place_->object.c_str(), root, id.c_str()) != 0)
-    return fail(ExitCode::os, "cannot rename the pinned {} to {}: {}", place_->object, id,
-                errno_text(errno));
-  place_->object = id;
-  return {};
-}
-
 void Pins::remove() const {
-  if (auto removed = place_->root->remove_object(object()); !removed)
+  if (auto removed = place_->root->remove_object(place_->object); !removed)
     spdlog::warn("pinned objects may be left: {}", removed.error().message);
   place_->root->remove_if_empty();
 }

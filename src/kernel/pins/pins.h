@@ -4,7 +4,6 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,21 +39,10 @@ class Pins {
   // for lack of memory or descriptors.
   [[nodiscard]] Result<> check() const;
   void unpin(Kind kind, const std::string& name) const;
-  // Gives a pin another name, in the place of an earlier one. Fails with ExitCode::os.
-  Result<> rename(Kind kind, const std::string& from, const std::string& to) const;
   // The names of all pins of a kind, as they are stored.
   [[nodiscard]] std::vector<std::string> names(Kind kind) const;
   // True if anything is pinned.
   [[nodiscard]] bool any() const;
-
-  // Pins `fd` so that get() doesn't find it before commit_staged(). Fails with ExitCode::os.
-  Result<> stage(Kind kind, const std::string& name, int fd) const;
-  // Gives all staged pins their names, in the place of earlier ones. Fails with ExitCode::os.
-  Result<> commit_staged() const;
-  // Unpins what is staged.
-  void drop_staged() const;
-  // The pins now belong to an object with another id. Fails with ExitCode::os.
-  Result<> rename_object(const std::string& id) const;
   // Unpins everything of this object, and removes the root if nothing else is in it.
   void remove() const;
 
@@ -62,17 +50,14 @@ class Pins {
   struct Place {
     std::shared_ptr<const PinRoot> root;
     std::array<Fd, 4> folders;  // by Kind
-    std::mutex mutex;
-    std::string object;  // guarded by mutex
+    std::string object;
   };
 
   explicit Pins(std::shared_ptr<Place> place) : place_(std::move(place)) {}
   [[nodiscard]] int folder(Kind kind) const;
-  [[nodiscard]] std::string object() const;
   [[nodiscard]] std::string path(Kind kind, const std::string& name) const;
   [[nodiscard]] std::unexpected<Error> not_opened(Kind kind, const std::string& name,
                                                   int error) const;
-  [[nodiscard]] std::vector<std::string> staged(Kind kind) const;
 
   std::shared_ptr<Place> place_;
 };

@@ -86,7 +86,7 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
   return bpf_map__set_max_entries(map("stream_rings"), SESSIONS_MAX * cpus) == 0 &&
          bpf_map__set_max_entries(map("cpu_states"), cpus) == 0 &&
          bpf_map__set_max_entries(map("session_states"), SESSIONS_MAX * cpus) == 0 &&
-         bpf_map__set_max_entries(map("flight_banks"), sizes.log_entries()) == 0 &&
+         bpf_map__set_max_entries(map("flight_banks"), sizes.flight_banks) == 0 &&
          bpf_map__set_max_entries(map("flight_rings"), cpus * sizes.flight_banks) == 0;
 }
 
@@ -230,27 +230,28 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
   }
 }
 
-uint32_t places_for(const BpfSizes& sizes, uint32_t current) {
-  // Two sets of banks are there while the sizes change, and streams need room too.
+namespace {
+
+// The table of the arena for flight rings of these sizes; 0: they are too large together for an
+// arena, in which streams need room too.
+uint32_t places_for(const BpfSizes& sizes) {
   constexpr uint64_t kMost = uint64_t{ARENA_PAGES} * ARENA_PAGE / 4;
   const uint64_t rings =
       uint64_t{sizes.flight_banks} * static_cast<uint64_t>(libbpf_num_possible_cpus());
   const uint64_t bytes = sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL + ARENA_PAGE;
   if (rings > ARENA_AREAS_MAX / 4 || rings * bytes > kMost) return 0;
-  return current == ARENA_FLIGHT_PLACES ? ARENA_FLIGHT_PLACES_2 : ARENA_FLIGHT_PLACES;
+  return ARENA_FLIGHT_PLACES;
 }
 
-Result<> set_flight_places(bpf_object* object, uint32_t places) {
-  auto* sizes = variable<struct layout>(bpf_object__find_map_by_name(object, ".rodata.layout"));
-  if (sizes == nullptr) return fail(ExitCode::software, "the built-in BPF object is incomplete");
-  sizes->flight_places = places;
-  return {};
-}
+}  // namespace
 
 Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes) {
   if (bpf_map__reuse_fd(bpf_object__find_map_by_name(object, kArenaMap), arena.get()) != 0)
     return fail(ExitCode::software, "the programs cannot use the arena");
-  return set_flight_places(object, places_for(sizes, 0));
+  auto* layout = variable<struct layout>(bpf_object__find_map_by_name(object, ".rodata.layout"));
+  if (layout == nullptr) return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  layout->flight_places = places_for(sizes);
+  return {};
 }
 
 Result<> share_maps(bpf_object* object, const BpfObject& main) {

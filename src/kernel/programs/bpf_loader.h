@@ -47,12 +47,6 @@ struct BpfObjectNames {
     const features& features, const BpfSizes& sizes, std::map<std::string, std::string>& left_out,
     const std::function<void(bpf_object*)>& prepare = nullptr);
 
-// The table of the arena for flight rings of these sizes that is not `current`; 0: they are too
-// large together for an arena.
-[[nodiscard]] uint32_t places_for(const BpfSizes& sizes, uint32_t current);
-// Sets layout.flight_places. Call it before loading. Fails with ExitCode::software.
-[[nodiscard]] Result<> set_flight_places(bpf_object* object, uint32_t places);
-
 // The map that an arena replaces, and the programs that need one: to make and to free pages.
 inline constexpr const char* kArenaMap = "arena";
 inline constexpr std::array kArenaPrograms = {"make_pages", "free_pages"};

@@ -38,8 +38,6 @@ class Hash {
 
 // Pinned last: if it exists, everything else is pinned too.
 constexpr const char* kControlMap = ".data.control";
-// The name of its pin while the object is being resized.
-constexpr const char* kControlWhileReplacing = "control_while_replacing";
 
 // All zero if the kernel does not report it.
 bpf_prog_info program_info(int program) {
@@ -61,8 +59,6 @@ std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& 
   Hash hash;
   for (const auto bytes : all_bpf_objects()) hash.add(bytes);
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
-  const uint32_t extra_entries = sizes.log_entries() - sizes.flight_banks;
-  hash.add(std::as_bytes(std::span(&extra_entries, 1)));
   return fmt::format("{}{:016x}-{}x{}k", PinRoot::kObjectPrefix, hash.value(), sizes.flight_banks,
                      sizes.flight_bytes / 1024);
 }
@@ -160,30 +156,8 @@ Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
   if (auto opened = self.open_arena(); !opened) return propagate(opened);
   if (auto mapped = self.map_control(); !mapped) return propagate(mapped);
   if (auto ready = self.calibrate(); !ready) return propagate(ready);
-  pins.drop_staged();
   self.pins_ = std::move(pins);
   return self;
-}
-
-bool BpfObject::was_being_resized(const Pins& pins) {
-  return static_cast<bool>(pins.get(Pins::Kind::map, kControlWhileReplacing));
-}
-
-void BpfObject::begin_replacing() const {
-  if (!pins_) return;
-  auto hidden = pins_->rename(Pins::Kind::map, kControlMap, kControlWhileReplacing);
-  if (hidden) return;
-  spdlog::error("{}", hidden.error().message);
-  pins_->unpin(Pins::Kind::map, kControlMap);  // so that no daemon adopts a mixture
-}
-
-// After a failure the next daemon finds nothing that it can adopt.
-void BpfObject::end_replacing(const std::string& id) const {
-  if (!pins_) return;
-  auto done = pins_->commit_staged();
-  if (done) done = pins_->rename_object(id);
-  if (done) done = pins_->rename(Pins::Kind::map, kControlWhileReplacing, kControlMap);
-  if (!done) spdlog::error("the history will not survive this daemon: {}", done.error().message);
 }
 
 Result<> BpfObject::persist(Pins pins) {
@@ -207,8 +181,7 @@ Result<> BpfObject::open_arena() {
     }
     programs[i] = found->second.fd.get();
   }
-  auto arena = Arena::open(map_fd(kArenaMap), programs[0], programs[1],
-                           flight_places_of(map_fd(".rodata.layout")));
+  auto arena = Arena::open(map_fd(kArenaMap), programs[0], programs[1]);
   if (!arena) return propagate(arena);
   arena_ = std::move(*arena);
   return {};

@@ -32,16 +32,7 @@ struct BpfSizes {
   uint32_t flight_bytes = 64U << 10;  // of each flight ring; a power of two
   uint32_t flight_banks = 2;
 
-  // Elements of the map flight_banks: one for each bank, and one for a retired bank.
-  [[nodiscard]] uint32_t log_entries() const { return flight_banks + 1; }
   bool operator==(const BpfSizes&) const = default;
-};
-
-// The part of a BpfObject that depends on the sizes: the maps of the flight rings, and the programs
-// that use them. By name.
-struct SizedParts {
-  BpfSizes sizes;
-  std::map<std::string, Fd> maps, programs;
 };
 
 // What the kernel has measured of programs, by name, while its statistics were on.
@@ -73,26 +64,11 @@ class BpfObject {
   static Result<std::optional<BpfObject>> adopt(const Schema& schema,
                                                 const KernelFeatures& features,
                                                 const BpfSizes& sizes, Pins pins);
-  // True if the daemon that pinned it ended between begin_replacing() and end_replacing().
-  [[nodiscard]] static bool was_being_resized(const Pins& pins);
   // Loads every program whose hook this kernel has. A program the kernel refuses
   // is left out and listed in unavailable(). Fails with ExitCode::no_permission
   // or ExitCode::unavailable when nothing can be loaded.
   static Result<BpfObject> load(const Schema& schema, const KernelFeatures& features,
                                 const BpfSizes& sizes);
-
-  // Loads that part for other sizes, and changes nothing here: all other maps are shared. May run
-  // in any thread. Fails as load(), and with ExitCode::unavailable if the kernel refuses a program.
-  [[nodiscard]] Result<SizedParts> load_sized(const KernelFeatures& features,
-                                              const BpfSizes& sizes) const;
-  // Pins it beside the current one, for end_replacing(). Fails with ExitCode::os.
-  [[nodiscard]] Result<> stage(const SizedParts& parts) const;
-  // Until end_replacing() nobody can adopt what is pinned.
-  void begin_replacing() const;
-  // Replaces that part. Its programs must be detached; their missed hits are no longer known.
-  void replace(SizedParts parts);
-  // Pins what was staged in the place of what was replaced. `id`: see identity().
-  void end_replacing(const std::string& id) const;
 
   // Pins everything, now and from now on. Fails with ExitCode::os.
   Result<> persist(Pins pins);
@@ -151,7 +127,6 @@ class BpfObject {
   Result<> open_arena();
   Result<> map_control();
   Result<> calibrate();
-  [[nodiscard]] bool is_sized(const std::string& program) const;
 
   std::map<std::string, Fd> maps_;
   std::map<std::string, Program> programs_;

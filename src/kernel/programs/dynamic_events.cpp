@@ -225,16 +225,6 @@ void DynamicEvents::detach(uint16_t id) {
 
 bool DynamicEvents::detaching(uint16_t id) { return !detaching_.gone(pin_name(id)); }
 
-void DynamicEvents::wait_until_detached(uint16_t id) { detaching_.wait(pin_name(id)); }
-
-std::vector<uint16_t> DynamicEvents::retire_all(const DynamicKind& kind) {
-  std::vector<uint16_t> ids;
-  for (const auto& [id, event] : events_)
-    if (event->kind == &kind && programs_.contains(id)) ids.push_back(id);
-  for (const uint16_t id : ids) retire(id);
-  return ids;
-}
-
 void DynamicEvents::leave_to_pins() {
   if (object_.pins() == nullptr) return;
   std::lock_guard lock(counts_mutex_);

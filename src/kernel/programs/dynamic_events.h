@@ -97,10 +97,6 @@ class DynamicEvents {
   void leave_to_pins();
   // The source of the event has changed: detaches, and reloads the program at the next attach().
   void retire(uint16_t id);
-  // Retires all events of a kind that have a program; returns their ids.
-  std::vector<uint16_t> retire_all(const DynamicKind& kind);
-  // Returns when a detached event does not run any more.
-  void wait_until_detached(uint16_t id);
   [[nodiscard]] bool attached(uint16_t id) const { return links_.contains(id); }
   // Was it ever attached? Only then it may have counts.
   [[nodiscard]] bool loaded(uint16_t id) const { return programs_.contains(id); }

@@ -2,6 +2,8 @@
 #include "kernel/programs/persistence.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -15,6 +17,29 @@ std::pair<std::string, std::string> split_id(const std::string& id) {
   return {id.substr(0, dash), id.substr(dash + 1)};
 }
 
+std::optional<BpfSizes> sizes_in(const std::string& id) {
+  const std::string text = split_id(id).second;
+  const char* end = text.data() + text.size();
+  BpfSizes sizes;
+  uint32_t kb = 0;
+  const auto banks = std::from_chars(text.data(), end, sizes.flight_banks);
+  if (banks.ec != std::errc() || banks.ptr == end || *banks.ptr != 'x') return std::nullopt;
+  if (std::from_chars(banks.ptr + 1, end, kb).ec != std::errc()) return std::nullopt;
+  sizes.flight_bytes = kb * 1024;
+  return sizes;
+}
+
+// Those of the object that an earlier daemon of this build has pinned; `sizes`, if there is none.
+BpfSizes sizes_left(const PinRoot& root, const KernelFeatures& features, const BpfSizes& sizes) {
+  BpfSizes left = sizes;
+  for (const std::string& id : root.objects().value_or(std::vector<std::string>{})) {
+    if (id == BpfObject::identity(features, sizes)) return sizes;
+    const auto found = sizes_in(id);
+    if (found && BpfObject::identity(features, *found) == id) left = *found;
+  }
+  return left;
+}
+
 // Loads an object that is not pinned and ends with the daemon.
 Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures& features,
                                      const BpfSizes& sizes, const std::string& why,
@@ -23,6 +48,7 @@ Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures&
   auto object = BpfObject::load(schema, features, sizes);
   if (!object) return propagate(object);
   return AcquiredObject{.object = std::move(*object),
+                        .sizes = sizes,
                         .adopted = false,
                         .replaced = {},
                         .unpinned_because = why,
@@ -77,10 +103,9 @@ Result<BpfObject> load_pinned(const Schema& schema, const KernelFeatures& featur
 }  // namespace
 
 std::string describe_difference(const std::string& old_id, const std::string& id) {
-  const auto [old_build, old_sizes] = split_id(old_id);
-  const auto [build, sizes] = split_id(id);
-  if (old_build != build) return "its programs are of another build, or for other kernel features";
-  return fmt::format("flight.banks x flight.buffer_kb was {}, now it is {}", old_sizes, sizes);
+  if (split_id(old_id).first != split_id(id).first)
+    return "its programs are of another build, or for other kernel features";
+  return "an earlier daemon ended while it made it";
 }
 
 std::vector<std::string> describe_losses(std::span<const ReplacedObject> replaced) {
@@ -104,7 +129,6 @@ uint64_t lost_ns(std::span<const ReplacedObject> replaced) {
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
                                       const BpfSizes& sizes, const std::filesystem::path& path,
                                       const std::string& cleanup, const Result<>& may_load) {
-  const std::string identity = BpfObject::identity(features, sizes);
   const auto unpinned = [&](const Error& why) {
     return load_unpinned(schema, features, sizes, why.message, may_load);
   };
@@ -113,34 +137,38 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   auto lock = (*root)->lock();
   if (!lock && lock.error().code != ExitCode::unavailable) return unpinned(lock.error());
   if (!lock) return propagate(lock);
-  auto pins = Pins::open(*root, identity);
+  const auto open_pins = [&](const BpfSizes& its) {
+    return Pins::open(*root, BpfObject::identity(features, its));
+  };
+  const BpfSizes left = sizes_left(**root, features, sizes);
+  auto pins = open_pins(left);
   if (!pins) return unpinned(pins.error());
-
-  auto adopted = BpfObject::adopt(schema, features, sizes, *pins);
+  auto adopted = BpfObject::adopt(schema, features, left, *pins);
   if (!adopted) return propagate(adopted);
-  if (!*adopted && !may_load) {  // the history of other sizes stays
+  if (!may_load && !(*adopted && left == sizes)) {  // the history of other sizes stays
     if (!pins->any()) pins->remove();
     return std::unexpected(may_load.error());
   }
+  const std::string identity = BpfObject::identity(features, *adopted ? left : sizes);
   auto replaced = remove_others(*root, identity);
   if (!replaced) return propagate(replaced);
   if (*adopted)
     return AcquiredObject{.object = std::move(**adopted),
+                          .sizes = left,
                           .adopted = true,
                           .replaced = std::move(*replaced),
                           .unpinned_because = {},
                           .lock = std::move(*lock)};
-  if (pins->any()) {  // of a daemon that ended while it made or resized it
-    const bool resized = BpfObject::was_being_resized(*pins);
-    auto removed = take_away(*root, identity, "an earlier daemon ended while it resized it");
-    if (!removed) return propagate(removed);
-    if (resized) replaced->push_back(std::move(*removed));
-    pins = Pins::open(*root, identity);
-    if (!pins) return unpinned(pins.error());
+  pins = open_pins(sizes);
+  if (pins && pins->any()) {  // of a daemon that ended while it pinned it
+    if (auto removed = (*root)->remove_object(identity); !removed) return propagate(removed);
+    pins = open_pins(sizes);
   }
+  if (!pins) return unpinned(pins.error());
   auto object = load_pinned(schema, features, sizes, *pins);
   if (!object) return propagate(object);
   return AcquiredObject{.object = std::move(*object),
+                        .sizes = sizes,
                         .adopted = false,
                         .replaced = std::move(*replaced),
                         .unpinned_because = {},

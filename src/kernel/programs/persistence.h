@@ -24,6 +24,7 @@ struct ReplacedObject {
 
 struct AcquiredObject {
   BpfObject object;
+  BpfSizes sizes;
   bool adopted = false;  // adopted, with its history
   std::vector<ReplacedObject> replaced;
   std::string unpinned_because;  // why nothing outlives the daemon; empty: it does
@@ -39,12 +40,12 @@ struct AcquiredObject {
 // Difference between two objects, from their ids.
 [[nodiscard]] std::string describe_difference(const std::string& old_id, const std::string& id);
 
-// Adopts the object pinned under `path` if it equals what this daemon would load. Otherwise loads
-// and pins a new one, and removes the old one. Without a BPF file system, or if the directory is
-// not only ours, everything except pinning works. Fails with ExitCode::unavailable if a running
-// daemon holds `path`, as Pins::damaged() if what is pinned there cannot be adopted, as `may_load`
-// if nothing is adopted, and as BpfObject::load(). `cleanup` is the command that removes the pins,
-// for messages.
+// Adopts the object pinned under `path` if it equals what this daemon would load, except for the
+// sizes. Otherwise loads and pins a new one, and removes the old one. Without a BPF file system, or
+// if the directory is not only ours, everything except pinning works. Fails with
+// ExitCode::unavailable if a running daemon holds `path`, as Pins::damaged() if what is pinned
+// there cannot be adopted, as `may_load` if nothing of these sizes is adopted, and as
+// BpfObject::load(). `cleanup` is the command that removes the pins, for messages.
 [[nodiscard]] Result<AcquiredObject> acquire_object(
     const Schema& schema, const KernelFeatures& features, const BpfSizes& sizes,
     const std::filesystem::path& path, const std::string& cleanup, const Result<>& may_load);

@@ -37,9 +37,6 @@ class BankLog {
   void set_name(uint32_t bank, const std::string& name);
   [[nodiscard]] std::string name(uint32_t bank) const { return entry(bank).name; }
 
-  // The bank gets the entry that another bank has in `from`.
-  void copy(uint32_t bank, const BankLog& from, uint32_t other) { entry(bank) = from.entry(other); }
-
   [[nodiscard]] uint64_t begin_ns(uint32_t bank) const { return entry(bank).begin; }
   // 0: end() was not called since begin().
   [[nodiscard]] uint64_t end_ns(uint32_t bank) const { return entry(bank).end; }

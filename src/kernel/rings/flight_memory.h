@@ -16,29 +16,20 @@ namespace ktraced {
 // its own, which the map flight_rings has. They outlive the daemon as the object does.
 class FlightMemory {
  public:
-  // Bank number of the rings that no program uses any more.
-  static constexpr uint32_t kRetired = UINT32_MAX;
-
-  // `rings_map` and `layout_map` are the maps flight_rings and .rodata.layout of the programs that
-  // use the rings. They and `object` must outlive this.
-  FlightMemory(const BpfObject& object, int rings_map, int layout_map);
+  // `object` must outlive this.
+  explicit FlightMemory(const BpfObject& object);
 
   // Makes a ring that nobody finds yet; free() frees it. Its memory must be there, as for
   // Arena::allocate(). Fails with ExitCode::os.
   Result<FlightRing> make(uint32_t bank, uint32_t cpu, size_t bytes) const;
-  // The ring of an earlier daemon; `bytes` 0: of unknown size. Nothing if there is none. Fails with
-  // ExitCode::os, or as Pins::damaged().
+  // The ring of an earlier daemon. Nothing if there is none. Fails with ExitCode::os, or as
+  // Pins::damaged().
   Result<std::optional<FlightRing>> adopt(uint32_t bank, uint32_t cpu, size_t bytes) const;
   // From now on the next daemon finds the ring, if the programs do. Fails with ExitCode::os.
   Result<> keep(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
-  // After Pins::commit_staged() the next daemon finds the ring, if the programs do. Fails with
-  // ExitCode::os.
-  Result<> stage(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
   // The programs find the ring, and no longer the one of an earlier daemon. Fails with
   // ExitCode::os.
   Result<> show(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
-  // No program uses the ring any more: its bank is kRetired from now on.
-  void retire(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
   // The next daemon does not find the ring.
   void hide(uint32_t bank, uint32_t cpu, const FlightRing& ring) const;
   // The programs do not find the hidden ring either. Its memory is freed, at the latest with it.
@@ -48,7 +39,7 @@ class FlightMemory {
   [[nodiscard]] uint32_t index(uint32_t bank, uint32_t cpu) const { return bank * cpus_ + cpu; }
   [[nodiscard]] std::atomic_ref<uint32_t> place(uint32_t bank, uint32_t cpu) const;
 
-  const BpfObject* object_;
+  const BpfObject& object_;
   Arena* arena_;  // null: the kernel has none
   int rings_map_;
   uint32_t table_;  // of the arena; 0: the rings are maps

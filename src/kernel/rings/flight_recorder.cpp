@@ -19,23 +19,18 @@ FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, c
       control_(object.control()),
       possible_cpus_(possible_cpus()),
       sizes_(sizes),
-      memory_(object, object.map_fd("flight_rings"), object.map_fd(".rodata.layout")),
+      memory_(object),
       overwritten_before_(EVENT_ID_MAX) {}
 
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   if (enabled_) return {};
   if (auto prepared = prepare(); !prepared) return prepared;
   auto log =
-      BankLog::open(object_.map_fd("flight_banks"), sizes_.log_entries(), schema_, count_missed_);
+      BankLog::open(object_.map_fd("flight_banks"), sizes_.flight_banks, schema_, count_missed_);
   if (!log) return propagate(log);
   log_ = std::move(*log);
   banks_.clear();
-  banks_.resize(sizes_.flight_banks + 1);
-  banks_.back().use = Use::none;
-  if (auto retired = adopt_retired(); !retired) {
-    disable();
-    return retired;
-  }
+  banks_.resize(sizes_.flight_banks);
   for (uint32_t cpu : cpus)
     if (auto added = add_cpu(cpu); !added) {
       disable();
@@ -91,12 +86,11 @@ void FlightRecorder::disable() {
 // No program may write to the ring. No daemon finds it any more before its count is added
 // elsewhere, so that none counts it twice.
 void FlightRecorder::give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring) {
-  const uint32_t number = bank == retired_bank() ? FlightMemory::kRetired : bank;
-  memory_.hide(number, cpu, ring);
+  memory_.hide(bank, cpu, ring);
   for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
     if (const uint64_t records = ring.ever_written(event); records != 0)
       counters_.add_released(cpu, event, records);
-  memory_.free(number, cpu, ring);
+  memory_.free(bank, cpu, ring);
 }
 
 Result<> FlightRecorder::add_cpu(uint32_t cpu) {
@@ -172,11 +166,6 @@ std::vector<FlightRecorder::Frozen> FlightRecorder::unfinished() const {
 }
 
 void FlightRecorder::release(uint32_t bank) {
-  if (bank == retired_bank()) {
-    discard(bank);
-    banks_[bank] = {.use = Use::none, .counted_late = false, .rings = {}};
-    return;
-  }
   for (auto& [cpu, ring] : banks_[bank].rings) {
     ring.add_overwritten(overwritten_before_, true);
     ring.clear();

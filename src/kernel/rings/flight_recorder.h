@@ -17,28 +17,7 @@
 
 namespace ktraced {
 
-struct KernelFeatures;
-
-// Banks of flight rings that are not in use yet, and the part of the object for them. Frees the
-// rings that FlightRecorder::replace() has not taken.
-struct NewFlight {
-  NewFlight() = default;
-  NewFlight(NewFlight&&) noexcept = default;
-  NewFlight& operator=(NewFlight&& other) noexcept;
-  ~NewFlight();
-
-  SizedParts parts;
-  std::optional<FlightMemory> memory;                 // nothing without parts
-  std::vector<std::map<uint32_t, FlightRing>> banks;  // by CPU; none while the recorder is off
-
-  // Makes the rings of these CPUs, and loads the programs that use them. Changes nothing that is in
-  // use. May run in any thread. Fails with ExitCode::os, and as BpfObject::load_sized().
-  static Result<NewFlight> make(const BpfObject& object, const KernelFeatures& features,
-                                const BpfSizes& sizes, const std::vector<uint32_t>& cpus);
-};
-
 // Owns the banks of flight rings. One bank is active, the others are spare or frozen by a snapshot.
-// The one that was active before a change of the sizes is retired: frozen until it is released.
 // Memory is used only while the recorder is on. Belongs to the main thread; any thread may read the
 // rings of a frozen bank.
 class FlightRecorder {
@@ -88,19 +67,8 @@ class FlightRecorder {
   [[nodiscard]] std::vector<Frozen> unfinished() const;
   // Stores the trace that a frozen bank is being saved to, for a daemon that finds it unfinished.
   void set_name(uint32_t bank, const std::string& name) { log_->set_name(bank, name); }
-  // Empties a frozen bank and makes it spare; frees a retired one.
+  // Empties a frozen bank and makes it spare.
   void release(uint32_t bank);
-
-  // Pins these banks beside those in use, and returns their log, for replace(). Fails with
-  // ExitCode::os.
-  Result<BankLog> stage(const NewFlight& next) const;
-  // Takes these banks into use instead of the current ones; call it between
-  // BpfObject::begin_replacing() and replace(), while no program stores records. No bank may be
-  // frozen. The active bank is retired if `keep`, else discarded: returns the number of its
-  // records.
-  uint64_t replace(NewFlight& next, BankLog log, bool keep);
-  // The bank that was active before the last replace(), until it is released.
-  [[nodiscard]] std::optional<Frozen> retired() const;
   // Discards the history up to now, and returns the number of its records. Frozen banks keep
   // theirs. Fails as swap().
   Result<uint64_t> empty();
@@ -129,7 +97,7 @@ class FlightRecorder {
   [[nodiscard]] bool any_frozen() const;
 
  private:
-  enum class Use { spare, written, frozen, none };
+  enum class Use { spare, written, frozen };
   struct Bank {
     Use use = Use::spare;
     bool counted_late = false;             // see Frozen
@@ -138,11 +106,6 @@ class FlightRecorder {
 
   Result<> add_ring(uint32_t bank, uint32_t cpu);
   void give_up(uint32_t bank, uint32_t cpu, const FlightRing& ring);
-  // The retired bank has the number after the others.
-  [[nodiscard]] uint32_t retired_bank() const { return sizes_.flight_banks; }
-  Result<> adopt_retired();
-  uint64_t discard(uint32_t bank);
-  void retire(uint32_t bank);
   void find_frozen();
   void write_to(uint32_t bank);
   [[nodiscard]] uint32_t written_bank() const;
@@ -158,8 +121,8 @@ class FlightRecorder {
   FlightMemory memory_;
   ProgramBarrier barrier_;
   bool enabled_ = false;
-  std::vector<Bank> banks_;     // with the retired one; none while the recorder is off
-  std::optional<BankLog> log_;  // while the recorder is on
+  std::vector<Bank> banks_;                   // none while the recorder is off
+  std::optional<BankLog> log_;                // while the recorder is on
   std::vector<uint64_t> overwritten_before_;  // by event, in banks released since
 };
 

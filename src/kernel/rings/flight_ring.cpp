@@ -78,12 +78,6 @@ Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
   return ring;
 }
 
-Result<FlightRing> FlightRing::open(Fd map) {
-  const size_t bytes = layout_of(map.get()).value_size;
-  if (bytes <= whole_size(0)) return fail(ExitCode::os, "a pinned map is no flight ring");
-  return open(std::move(map), bytes - whole_size(0));
-}
-
 FlightRing FlightRing::make_in_arena(uint32_t offset, std::span<std::byte> area, size_t bytes) {
   FlightRing ring(area, bytes);
   ring.header().mask = bytes - 1;

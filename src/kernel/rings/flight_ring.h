@@ -22,8 +22,6 @@ class FlightRing {
   // Makes or opens a ring in a map. Both fail with ExitCode::os.
   static Result<FlightRing> make(uint32_t cpu, uint32_t bank, size_t bytes);
   static Result<FlightRing> open(Fd map, size_t bytes);
-  // Opens a ring of unknown size in a map. Fails with ExitCode::os.
-  static Result<FlightRing> open(Fd map);
   // Bytes of a ring with everything.
   [[nodiscard]] static constexpr size_t whole_size(size_t bytes) {
     return sizeof(flight_header) + bytes + FLIGHT_SPILL;

@@ -78,23 +78,18 @@ TEST_F(Arenas, KeepTheAreasThatATableMentions) {
   const uint32_t kept = arena().allocate(kBytes, -1).value();
   const uint32_t lost = arena().allocate(kBytes, -1).value();
   std::memcpy(arena().area(kept).data(), "kept", 4);
-  arena().place(ARENA_RETIRED_PLACES, 1).store(kept);
+  arena().place(ARENA_FLIGHT_PLACES, 1).store(kept);
   const Fd map(::dup(object->map_fd("arena")));
   const Fd make_pages(::dup(object->program("make_pages").value()));
   const Fd free_pages(::dup(object->program("free_pages").value()));
-  const uint32_t staged = arena().allocate(kBytes, -1).value();
-  arena().place(ARENA_FLIGHT_PLACES_2, 3).store(staged);
-  auto open = [&] {
-    return Arena::open(map.get(), make_pages.get(), free_pages.get(), ARENA_FLIGHT_PLACES);
-  };
+  auto open = [&] { return Arena::open(map.get(), make_pages.get(), free_pages.get()); };
   EXPECT_FALSE(open()) << "it is mapped";
   object.reset();  // the daemon ends
   const auto next = open();
   ASSERT_TRUE(next) << next.error().message;
-  EXPECT_EQ((*next)->place(ARENA_RETIRED_PLACES, 1).load(), kept);
+  EXPECT_EQ((*next)->place(ARENA_FLIGHT_PLACES, 1).load(), kept);
   EXPECT_EQ(std::memcmp((*next)->area(kept).data(), "kept", 4), 0);
   EXPECT_TRUE((*next)->area(lost).empty());
-  EXPECT_TRUE((*next)->area(staged).empty()) << "of another table of flight rings";
 }
 
 TEST(WithoutArenas, RingsAreMapsAndEverythingWorks) {

@@ -213,25 +213,6 @@ TEST(Persistence, ReportsWhereUsersLookThatTheHistoryOfAnotherBuildIsLost) {
   EXPECT_THAT(manifest_of(traces[0])["incomplete_because"].dump(), HasSubstr(lost));
 }
 
-TEST(Persistence, ReplacesAnIncompatibleObjectAndReportsIt) {
-  Daemon daemon(
-      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 1024}}}});
-  daemon.end(SIGKILL);
-  daemon.write_config(
-      {{"events", numbered_calls()}, {"flight", {{"enabled", true}, {"buffer_kb", 2048}}}});
-  daemon.start();
-  EXPECT_TRUE(daemon.logged("replaced object-"));
-  EXPECT_TRUE(daemon.logged("was 2x1024k, now it is 2x2048k"));
-  EXPECT_THAT(daemon.call("status")["replaced"][0]["reason"].get<std::string>(),
-              HasSubstr("was 2x1024k, now it is 2x2048k"));
-  EXPECT_EQ(std::ranges::count_if(std::filesystem::directory_iterator(daemon.pins()),
-                                  [](const auto& entry) {
-                                    return entry.path().filename().string().starts_with("object-");
-                                  }),
-            1);
-  EXPECT_EQ(daemon.stop().exit_code, 0);
-}
-
 TEST(Persistence, CleanupRemovesWhatAKilledDaemonLeft) {
   Daemon daemon(
       {{"events", {{"sched", true}, {"syscalls", true}}}, {"flight", {{"enabled", true}}}});

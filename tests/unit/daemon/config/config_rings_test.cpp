@@ -20,7 +20,6 @@ TEST(ConfigRings, HaveDefaults) {
   EXPECT_TRUE(config.flight.enabled);
   EXPECT_EQ(config.flight.buffer_kb, 8192U);
   EXPECT_EQ(config.flight.banks, 2U);
-  EXPECT_TRUE(config.flight.save_on_resize);
   EXPECT_EQ(config.flight.directory, kDefaultSnapshotDirectory);
   EXPECT_EQ(config.flight.max_snapshots, 16U);
   EXPECT_EQ(config.flight.max_total_mb, 2048U);
@@ -32,7 +31,6 @@ TEST(ConfigRings, AreReadAsGiven) {
   Config config = good(R"({
     "stream": { "output": { "directory": "/d", "max_file_mb": 1, "max_files": 100000 } },
     "flight": { "enabled": false, "buffer_kb": 524288, "banks": 8, "directory": "/s",
-                "save_on_resize": false,
                 "max_snapshots": 1, "max_total_mb": 1 },
     "persist": true, "bpffs": "/b" })");
   ASSERT_TRUE(config.stream.output);
@@ -41,7 +39,6 @@ TEST(ConfigRings, AreReadAsGiven) {
   FlightConfig flight{.enabled = false,
                       .buffer_kb = 524288,
                       .banks = 8,
-                      .save_on_resize = false,
                       .directory = "/s",
                       .max_snapshots = 1,
                       .max_total_mb = 1};

@@ -145,22 +145,5 @@ TEST_F(SessionSetTest, GivesNoDynamicEventsToReadersOfTheirOwnProcesses) {
   EXPECT_TRUE(may_record(reader, "kmalloc"));
 }
 
-TEST_F(SessionSetTest, SuspendingPausesAllAndLeavesTheirOwnPauses) {
-  sessions.recorder().has_sink = true;
-  Session& own = open();
-  own.own_events = EventSet{"sys_enter"};
-  Session& other = open();
-  other.own_events = EventSet{"sys_enter"};
-  other.paused = true;
-  sessions.suspend(true);
-  EXPECT_FALSE(any_records(sessions));
-  EXPECT_EQ(recording(sessions, "sys_enter"), 0U);
-  EXPECT_TRUE(paused(sessions, sessions.recorder()));
-  sessions.suspend(false);
-  EXPECT_EQ(recording(sessions, "sys_enter"), own.bit());
-  EXPECT_FALSE(paused(sessions, sessions.recorder()));
-  EXPECT_TRUE(paused(sessions, other));
-}
-
 }  // namespace
 }  // namespace ktraced
