@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/rates/activity_rates.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 
-#include "analysis/reports/summary_analysis.h"
 #include "analysis/reports/syscall_analysis.h"
+#include "ctl/rates/process_rates.h"
+#include "ctl/rates/rates.h"
 #include "ctl/reports/call_names.h"
 #include "ctl/terminal/table.h"
 
@@ -17,61 +15,6 @@ namespace ktraced {
 namespace {
 
 double per_second(uint64_t count, double seconds) { return static_cast<double>(count) / seconds; }
-
-// Starts over after each take(), so that processes that have ended need no memory.
-class ProcessRates : public ActivityRates {
- public:
-  void add_source(const Schema& schema, const NameTable& names) override {
-    schema_ = &schema;
-    names_ = &names;
-    start_over();
-  }
-  void set_selector(const RecordSelector& selector) override {
-    selector_ = &selector;
-    if (names_ != nullptr) start_over();
-  }
-  void on_record(const RecordOrigin& from, RecordView record) override {
-    counts_->on_record(from, record);
-  }
-  void on_loss(const LossItem& loss) override { counts_->on_loss(loss); }
-
-  [[nodiscard]] TopTable take(double seconds) override {
-    TopTable table{.columns = {{.title = "PROCESS", .is_text = true},
-                               {.title = "EVENTS/S"},
-                               {.title = "SHARE"},
-                               {.title = "PID"}},
-                   .rows = {}};
-    if (!counts_) return table;
-    const auto all = static_cast<double>(counts_->total().events);
-    for (const SummaryAnalysis::Process& process : counts_->processes()) {
-      const double share = 100 * static_cast<double>(process.events) / all;
-      table.rows.push_back(
-          {text_cell(name_of(process)),
-           rate_cell(per_second(process.events, seconds)),
-           {.text = fmt::format("{:.1f} %", share), .number = share},
-           {.text = std::to_string(process.pid), .number = static_cast<double>(process.pid)}});
-    }
-    start_over();
-    return table;
-  }
-
- private:
-  static std::string name_of(const SummaryAnalysis::Process& process) {
-    if (process.known && process.pid == 0) return "idle";
-    if (!process.comm.empty()) return process.comm;
-    return process.known ? "?" : "? (a thread)";
-  }
-  void start_over() {
-    counts_.emplace();
-    counts_->add_source(*schema_, *names_);
-    if (selector_ != nullptr) counts_->set_selector(*selector_);
-  }
-
-  const Schema* schema_ = nullptr;
-  const NameTable* names_ = nullptr;
-  const RecordSelector* selector_ = nullptr;
-  std::optional<SummaryAnalysis> counts_;
-};
 
 class CallRates : public ActivityRates {
  public:
@@ -87,7 +30,8 @@ class CallRates : public ActivityRates {
     tracker_.on_config_change(ts, config);
   }
 
-  [[nodiscard]] TopTable take(double seconds) override {
+  [[nodiscard]] TopTable take(uint64_t since_ns, uint64_t until_ns) override {
+    const double seconds = seconds_between(since_ns, until_ns);
     TopTable table{.columns = {{.title = "SYSTEM CALL", .is_text = true},
                                {.title = "CALLS/S"},
                                {.title = "ERRORS/S"},

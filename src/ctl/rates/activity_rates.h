@@ -2,6 +2,7 @@
 // Rates by process and by system call, from the events of a session.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "analysis/analysis.h"
@@ -15,9 +16,9 @@ class ActivityRates : public Analysis {
  public:
   // The table of a view of processes or system calls.
   [[nodiscard]] static std::unique_ptr<ActivityRates> of(TopView view);
-  // The rates since the last call, which was `seconds` ago. Memory is bounded, see SummaryAnalysis
-  // and SyscallAnalysis.
-  [[nodiscard]] virtual TopTable take(double seconds) = 0;
+  // The rates of what came since the last call: everything from `since_ns` to `until_ns`, ns,
+  // CLOCK_BOOTTIME. Memory is bounded, see ProcessRates and SyscallAnalysis.
+  [[nodiscard]] virtual TopTable take(uint64_t since_ns, uint64_t until_ns) = 0;
 };
 
 }  // namespace ktraced

@@ -2,7 +2,6 @@
 #include "ctl/rates/activity_session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/clock.h"
@@ -83,14 +82,15 @@ Result<> ActivitySession::read() {
 }
 
 double ActivitySession::seconds() const {
-  return static_cast<double>(boottime_ns() - since_ns_) / 1e9;
+  const uint64_t until = std::max(merger_.whole_until(), since_ns_);
+  return static_cast<double>(until - since_ns_) / 1e9;
 }
 
 TopTable ActivitySession::take() {
-  constexpr double kShortest = 1e-3;
-  const double passed = std::max(seconds(), kShortest);
-  since_ns_ = boottime_ns();
-  return rates_->take(passed);
+  const uint64_t since = since_ns_;
+  since_ns_ = std::max(merger_.whole_until(), since);
+  feed_.advance(since_ns_);
+  return rates_->take(since, since_ns_);
 }
 
 }  // namespace ktraced

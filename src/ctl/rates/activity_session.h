@@ -36,7 +36,7 @@ class ActivitySession {
   [[nodiscard]] int fd() const { return packets_->fd(); }
   // Takes what has arrived. Fails if the daemon has ended the stream.
   [[nodiscard]] Result<> read();
-  // Since the last take(), or the beginning.
+  // How much time, since the last take() or the beginning, has arrived completely.
   [[nodiscard]] double seconds() const;
   // The rates of this time.
   [[nodiscard]] TopTable take();

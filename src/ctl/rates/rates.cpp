@@ -21,10 +21,14 @@ HitCounts counts_before(const Reading& before, const SessionReading& session) {
 
 }  // namespace
 
-double seconds_between(const Reading& before, const Reading& now) {
+double seconds_between(uint64_t since_ns, uint64_t until_ns) {
   constexpr double kShortest = 1e-3;
-  const uint64_t ns = now.at_ns - std::min(now.at_ns, before.at_ns);
+  const uint64_t ns = until_ns - std::min(until_ns, since_ns);
   return std::max(static_cast<double>(ns) / 1e9, kShortest);
+}
+
+double seconds_between(const Reading& before, const Reading& now) {
+  return seconds_between(before.at_ns, now.at_ns);
 }
 
 HitRates rates_of(const HitCounts& before, const HitCounts& now, double seconds) {

@@ -28,6 +28,8 @@ struct TopHeader {
   size_t sessions = 0;
 };
 
+// Seconds from one time in ns to another; never 0.
+[[nodiscard]] double seconds_between(uint64_t since_ns, uint64_t until_ns);
 // Seconds between two readings; never 0.
 [[nodiscard]] double seconds_between(const Reading& before, const Reading& now);
 // A counter that has fallen was reset: it has counted from zero since then.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/text/plain_text.h"
 #include "ctl/terminal/table.h"
@@ -28,6 +29,8 @@ int compare(const TopCell& a, const TopCell& b, bool is_text) {
 }  // namespace
 
 TopCell text_cell(std::string_view text) { return {.text = printable(text)}; }
+
+TopCell unknown_cell() { return {.text = "-", .number = -std::numeric_limits<double>::infinity()}; }
 
 std::string rate_text(double per_second) {
   if (per_second <= 0 || !std::isfinite(per_second)) return "0";

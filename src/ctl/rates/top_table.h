@@ -26,6 +26,7 @@ using TopRow = std::vector<TopCell>;  // a cell for each column
 struct TopTable {
   std::vector<TopColumn> columns;
   std::vector<TopRow> rows;
+  std::string note;  // what its cells lack; empty: nothing
 };
 
 struct TopSorting {
@@ -35,6 +36,8 @@ struct TopSorting {
 
 // A text; what could control a terminal is escaped.
 [[nodiscard]] TopCell text_cell(std::string_view text);
+// "-": a number that is not known. It is sorted as the smallest one, and null in JSON.
+[[nodiscard]] TopCell unknown_cell();
 // Events per second: "0.5", "12,345".
 [[nodiscard]] TopCell rate_cell(double per_second);
 // Lost events per second; any are shown in red.

@@ -13,9 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-// "RECORDED/S" → "recorded_per_s", "SYSTEM CALL" → "system_call"
+// "RECORDED/S" → "recorded_per_s", "CPU %" → "cpu_percent", "SYSTEM CALL" → "system_call"
 std::string key_of(std::string title) {
   if (title.ends_with("/S")) title.replace(title.size() - 2, 2, "_per_s");
+  if (title.ends_with(" %")) title.replace(title.size() - 2, 2, "_percent");
   std::ranges::transform(title, title.begin(), [](unsigned char letter) {
     return letter == ' ' ? '_' : static_cast<char>(std::tolower(letter));
   });

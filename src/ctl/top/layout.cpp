@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, TopState::kViews> kViewTitles{"Events", "Processes",
                                                                      "System calls", "Sessions"};
 constexpr std::string_view kKeyLine =
-    "?help  /filter  s sort  r reverse  p pause  t snapshot  Tab view  q quit";
+    "?help  q quit  /filter  s sort  r reverse  p pause  t snapshot  Tab view";
 constexpr std::array<std::string_view, 14> kKeyHelp{
     "1 2 3 4     events, processes, system calls, sessions",
     "Tab         the next view; Shift-Tab: the one before",
@@ -72,7 +72,9 @@ TopLine tabs_line(const TopFrame& frame, const TopState& state) {
   if (state.paused) line.push_back({"paused  ", TopStyle::red});
   if (!state.filter.empty() && !state.typing_filter)
     line.push_back({fmt::format("filter: {}  ", printable(state.filter)), TopStyle::bold});
-  line.push_back({fmt::format("every {:.4g} s", frame.interval_s), TopStyle::dim});
+  const std::string& note = frame.table.note;
+  line.push_back(
+      {note.empty() ? fmt::format("every {:.4g} s", frame.interval_s) : note, TopStyle::dim});
   return line;
 }
 
@@ -154,6 +156,7 @@ std::string plain_frame(const TopFrame& frame, const TopState& state) {
   const auto table =
       table_lines(frame.table, state.sorting(), 0, frame.table.rows.size(), kColumns);
   if (!frame.table.columns.empty()) lines.insert(lines.end(), table.begin(), table.end());
+  add_note(lines, frame.table.note, SIZE_MAX);
   add_note(lines, frame.note, SIZE_MAX);
   std::string out;
   for (const TopLine& line : lines) {

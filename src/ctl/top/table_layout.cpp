@@ -13,20 +13,27 @@ constexpr size_t kGap = 2;                     // between two columns
 constexpr size_t kNameMin = 8, kNameMax = 60;  // columns of the first column
 constexpr size_t kTextMax = 24;                // of other texts
 
-// The width that a column wants: its title with a mark, and its cells.
+// Of its title with a mark, and its cells.
 size_t full_width(const TopTable& table, size_t column) {
   size_t width = text_columns(table.columns[column].title) + 1;
   for (const TopRow& row : table.rows) width = std::max(width, text_columns(row[column].text));
+  return width;
+}
+
+// The width that a column wants beside others.
+size_t usual_width(const TopTable& table, size_t column) {
+  const size_t width = full_width(table, column);
   const size_t most = column == 0 ? kNameMax : table.columns[column].is_text ? kTextMax : width;
   return std::min(width, most);
 }
 
-// Of the columns that fit into `columns`. The first one gives way before others are left out.
+// Of the columns that fit into `columns`. The first one gives way before others are left out. A
+// text in the last one takes the room that is left.
 std::vector<size_t> widths_of(const TopTable& table, size_t columns) {
   std::vector<size_t> widths;
   size_t others = 0;
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    widths.push_back(full_width(table, i));
+    widths.push_back(usual_width(table, i));
     if (i != 0) others += kGap + widths.back();
   }
   const size_t least = widths.empty() ? 0 : std::min(widths[0], kNameMin);
@@ -34,7 +41,11 @@ std::vector<size_t> widths_of(const TopTable& table, size_t columns) {
     others -= kGap + widths.back();
     widths.pop_back();
   }
-  if (!widths.empty()) widths[0] = std::min(widths[0], columns - std::min(columns, others));
+  if (widths.empty()) return widths;
+  widths[0] = std::min(widths[0], columns - std::min(columns, others));
+  const size_t last = widths.size() - 1;
+  if (last != 0 && table.columns[last].is_text)
+    widths[last] = std::min(full_width(table, last), widths[last] + columns - widths[0] - others);
   return widths;
 }
 

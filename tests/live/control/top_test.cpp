@@ -94,6 +94,8 @@ TEST_F(TopScreen, ShowsViewsSortsAndFiltersOnAScreenOf80x24) {
   EXPECT_TRUE(terminal.shows("PROCESS"));
   EXPECT_TRUE(eventually([&] { return terminal.lines()[4].find(" % ") != std::string::npos; }))
       << terminal.text();
+  terminal.type("ss");
+  EXPECT_TRUE(terminal.shows("CPU %v"));
   EXPECT_EQ(sessions(), 2U);
   terminal.type("3");
   EXPECT_TRUE(terminal.shows("SYSTEM CALL"));
@@ -175,6 +177,26 @@ TEST_F(Top, CountsCallsAlsoWhileTheyAreRecordedInOneRecord) {
   daemon_.call("reload");
   ASSERT_EQ(daemon_.event_status("sys_completed")["enabled"], true);
   expect_calls_of_a_process();
+}
+
+TEST_F(Top, MeasuresTheCpuTimeOfProcessesByTheirSwitches) {
+  const auto rows = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"--json", "top", "--view", "processes", "--count", "1"};
+    words.insert(words.end(), options.begin(), options.end());
+    return json::parse(daemon_.ctl_ok(words))["rows"];
+  };
+  const json measured = rows({});
+  EXPECT_TRUE(std::ranges::any_of(measured, [](const json& row) {  // it waits for what it reads
+    return row["process"] == "ktracectl" && row["cpu_percent"] > 0;
+  })) << measured;
+  const json without = rows({"--event", "sys_enter"});
+  EXPECT_FALSE(without.empty());
+  EXPECT_TRUE(std::ranges::all_of(without, [](const json& row) {
+    return row["cpu_percent"].is_null();
+  })) << without;
+  EXPECT_THAT(
+      daemon_.ctl_ok({"top", "--view", "processes", "--count", "1", "--event", "sys_enter"}),
+      HasSubstr("\nCPU %: needs sched_switch\n"));
 }
 
 TEST_F(Top, PrintsFramesIfItIsNotOnATerminal) {

@@ -116,5 +116,20 @@ TEST(TopTable, IsSortedByNumbersFromTheLargestAndByTextsFromA) {
   EXPECT_TRUE(arranged({}, {}, "x").rows.empty());
 }
 
+TEST(TopTable, SortsUnknownNumbersAsTheSmallest) {
+  const TopTable table{.columns = {{.title = "NAME", .is_text = true}, {.title = "CPU %"}},
+                       .rows = {{text_cell("a"), unknown_cell()},
+                                {text_cell("b"), rate_cell(0)},
+                                {text_cell("c"), unknown_cell()},
+                                {text_cell("d"), rate_cell(1)}},
+                       .note = "x"};
+  const TopTable falling = arranged(table, {.column = 1}, "");
+  EXPECT_EQ(falling.rows[0][0].text, "d");
+  EXPECT_EQ(falling.rows[1][0].text, "b");
+  EXPECT_EQ(falling.rows[2][0].text, "a");
+  EXPECT_EQ(falling.note, "x");
+  EXPECT_EQ(arranged(table, {.column = 1, .reversed = true}, "").rows[0][0].text, "a");
+}
+
 }  // namespace
 }  // namespace ktraced
