@@ -16,10 +16,17 @@ namespace ktraced {
 // What a screen shows.
 struct TopFrame {
   TopHeader header;
-  TopTable table;         // of state.view, as arranged()
-  std::string note;       // instead of rows; empty: none
-  double interval_s = 1;  // between two frames
+  TopTable table;              // of state.view, as arranged()
+  TopTable beside;             // of view_beside() of it, as arranged(); for wide screens
+  std::string note;            // instead of rows; empty: none
+  double interval_s = 1;       // between two frames
+  std::vector<double> recent;  // recorded events per second of the last frames, oldest first
 };
+
+// The view that a wide screen shows beside another one: it needs no session.
+[[nodiscard]] constexpr TopView view_beside(TopView view) {
+  return view == TopView::events ? TopView::sessions : TopView::events;
+}
 
 enum class TopStyle : uint8_t { plain, bold, dim, red, green, reverse, reverse_bold };
 
@@ -36,6 +43,7 @@ struct TopSize {
 
 // At most size.rows lines of at most size.columns columns. Small screens have no help and fewer
 // lines above the table; columns of the table that do not fit are left out, the last ones first.
+// Wide screens have two tables, and the rates of the last frames as a row of bars.
 [[nodiscard]] std::vector<TopLine> layout(const TopFrame& frame, const TopState& state,
                                           TopSize size);
 // The rows of the frame, and how many of them that screen shows.

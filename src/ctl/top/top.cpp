@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 constexpr double kShortest = 0.1, kDefault = 1, kLongest = 1e6;  // seconds
+constexpr size_t kRecent = 60;                                   // frames whose rates are kept
 
 // Everything that the loop needs from outside.
 struct TopInputs {
@@ -162,6 +163,8 @@ Result<> Top::on_reading(Reading reading) {
   const std::string& overhead = in_.daemon->overhead();
   if (!before || state_.paused) return {};
   frame_.header = header_of(*before, *last_, overhead);
+  if (frame_.recent.size() >= kRecent) frame_.recent.erase(frame_.recent.begin());
+  frame_.recent.push_back(frame_.header.rates.recorded);
   table(TopView::events) = events_table(*before, *last_);
   table(TopView::sessions) = sessions_table(*before, *last_);
   const bool counted = count_activity();
@@ -170,9 +173,11 @@ Result<> Top::on_reading(Reading reading) {
   return {};
 }
 
-// Sorts and filters the table of the view.
+// Sorts and filters the table of the view, and sorts the one beside it.
 void Top::arrange() {
   frame_.table = arranged(table(state_.view), state_.sorting(), state_.filter);
+  const TopView beside = view_beside(state_.view);
+  frame_.beside = arranged(table(beside), state_.sorting(beside), "");
   frame_.note.clear();
   if (ActivityFeed::needs_session(state_.view)) frame_.note = activity_.note();
   if (frame_.note.empty() && frame_.table.columns.empty()) frame_.note = "counting ...";

@@ -54,7 +54,10 @@ struct TopState {
   bool message_is_error = false;
 
   [[nodiscard]] TopSorting& sorting() { return sortings[static_cast<size_t>(view)]; }
-  [[nodiscard]] const TopSorting& sorting() const { return sortings[static_cast<size_t>(view)]; }
+  [[nodiscard]] const TopSorting& sorting() const { return sorting(view); }
+  [[nodiscard]] const TopSorting& sorting(TopView of) const {
+    return sortings[static_cast<size_t>(of)];
+  }
 };
 
 // Changes `state` as `key` says, with `columns` of the table. Unknown keys change nothing.

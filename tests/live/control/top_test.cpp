@@ -151,6 +151,38 @@ TEST_F(TopScreen, TakesSnapshotsAndFollowsTheSizeOfTheScreen) {
   EXPECT_EQ(content_of(before()), content_of(after()));
 }
 
+TEST_F(TopScreen, ShowsTwoTablesOnWideScreensAndFollowsTheSizeToSmallOnes) {
+  Process odd({"sh", "-c",
+               "printf '\\346\\274\\242\\033[2J\\315\\270' >/proc/$$/comm; "
+               "while :; do sleep 0.01; done"});
+  Tmux terminal(200, 50);
+  start(terminal);
+  EXPECT_TRUE(terminal.shows("up to ")) << "the last rates";
+  EXPECT_TRUE(terminal.shows("SESSION"));
+  EXPECT_THAT(terminal.lines()[3], StartsWith("EVENT "));
+  terminal.type("2/[2J");
+  terminal.press("Enter");
+  EXPECT_TRUE(terminal.shows("COMMAND"));
+  const auto shows_the_odd_one = [&](size_t rows) {
+    return eventually([&] {
+      const auto lines = terminal.lines();
+      return lines.size() == rows && lines[0].starts_with("ktraced ") &&
+             lines[3].starts_with("PROCESS ") && lines[4].starts_with("漢\\x1b[2J") &&
+             lines[rows - 1].starts_with("?help  q quit");
+    });
+  };
+  EXPECT_TRUE(shows_the_odd_one(50)) << terminal.text();
+  EXPECT_THAT(terminal.lines()[3], HasSubstr("HITS/S")) << "the events beside it";
+  terminal.resize(40, 10);
+  EXPECT_TRUE(shows_the_odd_one(10)) << terminal.text();
+  EXPECT_THAT(terminal.lines()[3], Not(HasSubstr("HITS/S")));
+  terminal.resize(500, 200);
+  EXPECT_TRUE(shows_the_odd_one(200)) << terminal.text();
+  EXPECT_THAT(terminal.lines()[3], HasSubstr("HITS/S"));
+  terminal.type("q");
+  expect_restored(terminal, "0");
+}
+
 TEST_F(TopScreen, RestoresTheScreenWhenTheDaemonDies) {
   Tmux terminal(80, 24);
   start(terminal);

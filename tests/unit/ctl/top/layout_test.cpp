@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "ctl/top/column_text.h"
 
@@ -38,6 +40,22 @@ void expect_fits(const std::vector<std::string>& lines, TopSize size) {
   }
 }
 
+// The screen without spaces at the ends of its lines.
+std::vector<std::string> trimmed(std::vector<std::string> lines) {
+  for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
+  return lines;
+}
+
+// A screen with these first lines and this last one, and nothing between.
+std::vector<std::string> golden(std::vector<std::string> lines, const char* last, TopSize size) {
+  lines.resize(size.rows - 1);
+  lines.emplace_back(last);
+  return lines;
+}
+
+constexpr const char* kKeys =
+    "?help  q quit  /filter  s sort  r reverse  p pause  t snapshot  Tab view";
+
 class TopLayout : public testing::Test {
  protected:
   TopLayout() {
@@ -62,6 +80,34 @@ class TopLayout : public testing::Test {
         {text_cell(name), rate_cell(1e6), rate_cell(2), rate_cell(3), loss_cell(4), loss_cell(0)});
   }
 
+  // The view of processes, with the events beside it.
+  void show_processes() {
+    state_.view = TopView::processes;
+    frame_.table.rows.clear();
+    add_event("sched_switch", 8000, 7990, 10);
+    add_event("sched_wakeup", 4488, 4488, 0);
+    frame_.beside = std::exchange(frame_.table, {.columns = {{.title = "PROCESS", .is_text = true},
+                                                             {.title = "EVENTS/S"},
+                                                             {.title = "SHARE"},
+                                                             {.title = "CPU %"},
+                                                             {.title = "PID"},
+                                                             {.title = "COMMAND", .is_text = true}},
+                                                 .rows = {}});
+    add_texts({"python3", "7,482", "59.9 %", "187.5", "3684",
+               "/usr/bin/python3 -m http.server --directory /srv/files --bind 127.0.0.1 8080"});
+    add_texts({"漢字", "3,750", "30.0 %", "0.4", "812", "nginx: worker process"});
+    add_texts({"idle", "1,256", "10.1 %", "-", "0", ""});
+  }
+  void add_event(std::string_view name, double hits, double recorded, double filtered) {
+    frame_.table.rows.push_back({text_cell(name), rate_cell(hits), rate_cell(recorded),
+                                 rate_cell(filtered), loss_cell(0), loss_cell(0)});
+  }
+  void add_texts(std::initializer_list<std::string_view> texts) {
+    TopRow row;
+    for (const std::string_view text : texts) row.push_back(text_cell(text));
+    frame_.table.rows.push_back(std::move(row));
+  }
+
   TopFrame frame_;
   TopState state_;
 };
@@ -78,6 +124,81 @@ TEST_F(TopLayout, FillsEighty24) {
   EXPECT_THAT(lines[4], StartsWith("sched_switch  1,000,000 "));
   EXPECT_THAT(lines[22], StartsWith("event_18"));
   EXPECT_THAT(lines[23], HasSubstr("q quit"));
+}
+
+TEST_F(TopLayout, ShowsOneViewOnEighty24) {
+  show_processes();
+  frame_.recent = {1, 2, 3};
+  const TopSize size{.rows = 24, .columns = 80};
+  const auto lines = screen_of(frame_, state_, size);
+  expect_fits(lines, size);
+  EXPECT_EQ(
+      trimmed(lines),
+      golden({"ktraced running  12,345 events/s  lost 2.0/s (2.0 dropped, 0 missed)",
+              "flight recorder: last 14.2 s  sessions: 3  overhead: 0.420 % of a CPU",
+              "1 Events  2 Processes  3 System calls  4 Sessions  every 1 s",
+              "PROCESS   EVENTS/Sv   SHARE   CPU %   PID  COMMAND",
+              "python3       7,482  59.9 %   187.5  3684  /usr/bin/python3 -m http.server --dir",
+              "漢字          3,750  30.0 %     0.4   812  nginx: worker process",
+              "idle          1,256  10.1 %       -     0"},
+             kKeys, size));
+  frame_.table.note = "CPU %: needs sched_switch";
+  EXPECT_EQ(trimmed(screen_of(frame_, state_, size))[2],
+            "1 Events  2 Processes  3 System calls  4 Sessions  CPU %: needs sched_switch");
+}
+
+TEST_F(TopLayout, ShowsASecondTableAndTheLastRatesOnTwoHundred50) {
+  show_processes();
+  frame_.recent = {0, 3086, 6172, 12345};
+  const TopSize size{.rows = 50, .columns = 200};
+  const auto lines = screen_of(frame_, state_, size);
+  expect_fits(lines, size);
+  EXPECT_EQ(
+      trimmed(lines),
+      golden({"ktraced running  12,345 events/s  lost 2.0/s (2.0 dropped, 0 missed)"
+              "  last 4 s, up to 12,345/s:  ▂▄█",
+              "flight recorder: last 14.2 s  sessions: 3  overhead: 0.420 % of a CPU",
+              "1 Events  2 Processes  3 System calls  4 Sessions  every 1 s",
+              "PROCESS   EVENTS/Sv   SHARE   CPU %   PID  COMMAND                                "
+              "                   EVENT         HITS/Sv   RECORDED/S   FILTERED/S   DROPPED/S   "
+              "MISSED/S",
+              "python3       7,482  59.9 %   187.5  3684  /usr/bin/python3 -m http.server --direc"
+              "tory /srv/files -  sched_switch    8,000        7,990           10           0    "
+              "      0",
+              "漢字          3,750  30.0 %     0.4   812  nginx: worker process                  "
+              "                   sched_wakeup    4,488        4,488            0           0    "
+              "      0",
+              "idle          1,256  10.1 %       -     0"},
+             kKeys, size));
+  frame_.table = {};
+  frame_.note = "opening a session ...";
+  const auto waiting = screen_of(frame_, state_, size);
+  EXPECT_THAT(waiting[3], StartsWith("opening a session ...          "));
+  EXPECT_EQ(waiting[3].find("EVENT "), 101U);
+}
+
+TEST_F(TopLayout, FitsScreensOfAllSizes) {
+  const auto fits = [this] {
+    for (const size_t columns : {1UL, 2UL, 39UL, 40UL, 80UL, 159UL, 160UL, 161UL, 200UL, 500UL})
+      for (const size_t rows : {1UL, 6UL, 10UL, 50UL, 200UL}) {
+        const TopSize size{.rows = rows, .columns = columns};
+        expect_fits(screen_of(frame_, state_, size), size);
+      }
+  };
+  frame_.recent.assign(60, 1e6);
+  fits();
+  show_processes();
+  add_texts({"\x1b[2J\n漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢漢", "9", "9", "9", "9",
+             "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字\x07"});
+  frame_.header.state = std::string(300, 'x');
+  fits();
+  frame_.header.state = "running";
+  frame_.header.rates = {.recorded = 1e17, .filtered = 1e17, .dropped = 1e17, .missed = 1e17};
+  frame_.table = {};
+  frame_.note = "漢\x1b[2J" + std::string(300, 'x');
+  fits();
+  state_.help = true;
+  fits();
 }
 
 TEST_F(TopLayout, ShowsMoreRowsOnALargeScreen) {
@@ -165,6 +286,11 @@ TEST_F(TopLayout, HasAJsonLine) {
   EXPECT_EQ(frame["rows"][0]["event"], "sched_switch");
   EXPECT_EQ(frame["rows"][0]["dropped_per_s"], 4);
   EXPECT_EQ(frame["rates"]["recorded_per_s"], 12345);
+
+  frame_.table = {.columns = {{.title = "PROCESS", .is_text = true}, {.title = "CPU %"}},
+                  .rows = {{text_cell("nginx"), unknown_cell()}}};
+  const auto processes = nlohmann::json::parse(frame_json(frame_, TopView::processes));
+  EXPECT_EQ(processes["rows"][0], (nlohmann::json{{"process", "nginx"}, {"cpu_percent", nullptr}}));
 }
 
 TEST(ColumnText, CountsColumnsAndNotBytes) {
