@@ -49,11 +49,10 @@ Daemon::Daemon(EventLoop& loop, std::filesystem::path config_file, Config config
     : loop_(loop), config_file_(std::move(config_file)), config_(std::move(config)) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, std::filesystem::path config_file,
-                                               const Config& config,
-                                               std::optional<Fd> passed_socket,
+                                               const Config& config, PassedSockets passed,
                                                std::function<uint64_t()> log_lines_lost) {
   std::unique_ptr<Daemon> daemon(new Daemon(loop, std::move(config_file), config));
-  if (auto started = daemon->start(std::move(passed_socket), std::move(log_lines_lost)); !started)
+  if (auto started = daemon->start(std::move(passed), std::move(log_lines_lost)); !started)
     return propagate(started);
   return daemon;
 }
@@ -79,7 +78,8 @@ Result<> Daemon::listen(std::optional<Fd> passed_socket) {
   return {};
 }
 
-Result<> Daemon::serve_metrics(std::function<uint64_t()> log_lines_lost) {
+Result<> Daemon::serve_metrics(std::optional<MetricsListener> passed,
+                               std::function<uint64_t()> log_lines_lost) {
   auto rules = make_access_rules(config_.control.group, config_.control.admin_uids);
   if (!rules) return propagate(rules);
   metrics_ = std::make_unique<MetricsServer>(
@@ -89,14 +89,22 @@ Result<> Daemon::serve_metrics(std::function<uint64_t()> log_lines_lost) {
                             .recorder = *recorder_,
                             .reloads = reloads_,
                             .log_lines_lost = std::move(log_lines_lost)});
+  if (passed)
+    if (auto served = metrics_->serve_passed(std::move(*passed)); !served) return served;
   auto prepared = metrics_->prepare(config_.metrics.listen, *rules);
   if (!prepared) return propagate(prepared);
   metrics_->apply(std::move(*prepared));
   return {};
 }
 
-Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()> log_lines_lost) {
-  if (auto listening = listen(std::move(passed_socket)); !listening) return listening;
+Result<> Daemon::start(PassedSockets passed, std::function<uint64_t()> log_lines_lost) {
+  std::optional<MetricsListener> passed_port;
+  if (passed.metrics) {
+    auto adopted = MetricsListener::adopt(std::move(*passed.metrics));
+    if (!adopted) return propagate(adopted);
+    passed_port.emplace(std::move(*adopted));
+  }
+  if (auto listening = listen(std::move(passed.control)); !listening) return listening;
 
   auto subscribers = Subscribers::create(
       loop_,
@@ -122,11 +130,13 @@ Result<> Daemon::start(std::optional<Fd> passed_socket, std::function<uint64_t()
                          .symbols = symbols_,
                          .resolver = resolver_,
                          .access = access_,
+                         .metrics_places = [this] { return metrics_places(); },
                          .commands = commands_,
                          .lists = lists_,
                          .reader_lists = reader_lists_,
                          .reload = [this](OnReloaded then) { reload(std::move(then)); }});
-  if (auto served = serve_metrics(std::move(log_lines_lost)); !served) return served;
+  if (auto served = serve_metrics(std::move(passed_port), std::move(log_lines_lost)); !served)
+    return served;
   tracer_->work_in(loop_);
   heap_.note_use();
   watch_kernel();
@@ -209,10 +219,16 @@ Result<> Daemon::watch_over() {
   return {};
 }
 
+std::vector<MetricsPlace> Daemon::metrics_places() const {
+  return metrics_ ? metrics_->places() : std::vector<MetricsPlace>{};
+}
+
 std::string Daemon::status() const {
   const size_t drop_ins = config_.drop_ins.size();
-  return fmt::format("Serves {}; configuration: {}{}", config_.control.socket.string(),
-                     config_file_.string(),
+  std::string served = config_.control.socket.string();
+  for (const MetricsPlace& place : metrics_places())
+    served += fmt::format(", metrics at {}", place.address.text());
+  return fmt::format("Serves {}; configuration: {}{}", served, config_file_.string(),
                      drop_ins == 0   ? ""
                      : drop_ins == 1 ? " and 1 drop-in"
                                      : fmt::format(" and {} drop-ins", drop_ins));

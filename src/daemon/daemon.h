@@ -22,6 +22,7 @@
 #include "daemon/runtime/event_loop.h"
 #include "daemon/runtime/heap_trimmer.h"
 #include "daemon/runtime/uevent_watch.h"
+#include "daemon/service/passed_sockets.h"
 #include "daemon/snapshots/snapshots.h"
 #include "kernel/symbols/symbols.h"
 
@@ -30,11 +31,11 @@ namespace ktraced {
 class Daemon {
  public:
   // Claims the control socket, or takes the one that was passed, then loads the programs: a second
-  // daemon changes nothing in the kernel. Signals must already be blocked (see blocked_signals()).
+  // daemon changes nothing in the kernel. A passed socket for metrics is served beside
+  // metrics.listen. Signals must already be blocked (see blocked_signals()).
   // `log_lines_lost` is for the metrics.
   static Result<std::unique_ptr<Daemon>> create(EventLoop& loop, std::filesystem::path config_file,
-                                                const Config& config,
-                                                std::optional<Fd> passed_socket,
+                                                const Config& config, PassedSockets passed,
                                                 std::function<uint64_t()> log_lines_lost);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -48,12 +49,13 @@ class Daemon {
 
  private:
   Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
-  Result<> start(std::optional<Fd> passed_socket, std::function<uint64_t()> log_lines_lost);
+  Result<> start(PassedSockets passed, std::function<uint64_t()> log_lines_lost);
   Result<> begin_tracing();
   Result<> replace_other_sizes();
   Result<> save_history();
   std::vector<std::string> keep_sizes(FlightConfig& flight) const;
-  Result<> serve_metrics(std::function<uint64_t()> log_lines_lost);
+  Result<> serve_metrics(std::optional<MetricsListener> passed,
+                         std::function<uint64_t()> log_lines_lost);
   Result<> listen(std::optional<Fd> passed_socket);
   void make_recorder();
   Result<> apply_stream(const StreamConfig& stream);
@@ -70,6 +72,7 @@ class Daemon {
   Result<> add_signal(int signal, const char* method, std::function<void()> callback);
   void take_snapshot_on_signal();
   Result<> watch_over();
+  [[nodiscard]] std::vector<MetricsPlace> metrics_places() const;
   // The line of the daemon in `systemctl status`.
   [[nodiscard]] std::string status() const;
   Result<Config> read_config();

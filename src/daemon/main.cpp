@@ -22,7 +22,7 @@
 #include "daemon/daemon.h"
 #include "daemon/log/log_writer.h"
 #include "daemon/runtime/failure_barrier.h"
-#include "daemon/service/passed_socket.h"
+#include "daemon/service/passed_sockets.h"
 #include "daemon/service/service_user.h"
 #include "kernel/programs/bpf_object.h"
 #include "schema/schema_from_btf.h"
@@ -100,9 +100,9 @@ Result<int> run(const Options& options) {
     return 0;
   }
 
-  auto socket = take_passed_socket(config->control.socket);
-  if (!socket) return propagate(socket);
-  auto became = use_directories_of_service(*config, *rules, socket->has_value());
+  auto passed = take_passed_sockets(config->control.socket);
+  if (!passed) return propagate(passed);
+  auto became = use_directories_of_service(*config, *rules, passed->control.has_value());
   if (!became) return propagate(became);
   ::mallopt(M_ARENA_MAX, 2);  // each arena keeps the peak memory of its threads
   if (auto blocked = EventLoop::block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1}); !blocked)
@@ -114,7 +114,7 @@ Result<int> run(const Options& options) {
                  ::geteuid(), config->control.socket.string());
   auto loop = EventLoop::create();
   if (!loop) return propagate(loop);
-  auto daemon = Daemon::create(**loop, options.config, *config, std::move(*socket),
+  auto daemon = Daemon::create(**loop, options.config, *config, std::move(*passed),
                                [lost = log.lost()] { return lost->load(); });
   if (!daemon) return propagate(daemon);
 

@@ -62,6 +62,10 @@ class Paths(InDirectory):
         self.assertEqual(setting(unit, "ExecStart").split()[0], "/usr/sbin/ktraced")
         self.assertIn("\nListenStream=/run/ktraced/control.sock\n",
                       self.installed("/usr/lib/systemd/system/ktraced.socket").read_text())
+        port = self.installed("/usr/lib/systemd/system/ktraced-metrics.socket").read_text()
+        self.assertEqual([setting(port, name) for name in ("ListenStream", "FileDescriptorName", "Service", "PartOf")],
+                         ["127.0.0.1:9464", "metrics", "ktraced.service", "ktraced.service"])
+        self.assertRegex(port, r"\n\[Install\]\n\w+By=ktraced.service\n$", "sockets.target would open it without the service")
         self.assertEqual(setting(unit, "ExecStartPre"),
                          "+systemd-tmpfiles --create /usr/lib/tmpfiles.d/ktraced.conf")
         made = self.installed("/usr/lib/tmpfiles.d/ktraced.conf").read_text()

@@ -96,6 +96,10 @@ def metrics():
     return run("curl", "--silent", "--unix-socket", METRICS, "http://localhost/metrics").stdout
 
 
+def scrape_port():
+    return run("curl", "--silent", "http://127.0.0.1:9464/metrics", check=False)
+
+
 def left_files():
     """Paths with the name of the project, without those of the tests."""
     found = run("find", "/", "/run", "/tmp", "/sys/fs/bpf", "-xdev", "-name", "*ktrace*").stdout.split()
@@ -122,6 +126,8 @@ class Service(unittest.TestCase):
         self.assertEqual(run("systemctl", "is-enabled", "ktraced.service", "ktraced.socket").stdout, "enabled\nenabled\n")
         self.assertEqual(status()["events"]["sched_switch"]["enabled"], True)
         self.assertEqual((status()["persistent"], len(pinned_objects())), (True, 1))
+        off = run("systemctl", "is-enabled", "ktraced-metrics.socket", check=False).stdout
+        self.assertEqual((off, status()["metrics"]), ("disabled\n", []))
 
     def test_02_has_four_capabilities_and_a_user_of_its_own(self):
         text = pathlib.Path(f"/proc/{main_pid()}/status").read_text()
@@ -158,7 +164,6 @@ class Service(unittest.TestCase):
         self.assertRegex(taken[0]["MESSAGE"], r'^uid 0, pid \d+ requests snapshot.take \{.*"with-marked4"')
 
     def test_06_reloads_a_good_file(self):
-        DROP_INS.mkdir(exist_ok=True)
         (DROP_INS / "10-test.json").write_text('{"events": {"kmem": ["mm_page_alloc"]}}')
         run("systemctl", "reload", "ktraced")
         self.assertTrue(status()["events"]["mm_page_alloc"]["enabled"])
@@ -256,32 +261,65 @@ class Service(unittest.TestCase):
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", "ktraced")
         eventually(serves)
-        self.assertIn("ktraced_build_info", run("curl", "--silent", "http://127.0.0.1:9464/metrics").stdout)
+        self.assertIn("ktraced_build_info", scrape_port().stdout)
         drop_in.unlink()
         (DROP_INS / "40-port.json").unlink()
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", "ktraced")
         eventually(serves)
 
-    def test_15_stops_without_leftovers(self):
+    # As docs/metrics.md says.
+    def test_15_serves_metrics_on_a_port_that_systemd_passes(self):
+        run("systemctl", "enable", "ktraced-metrics.socket")
+        run("systemctl", "restart", "ktraced")
+        eventually(serves)
+        self.expect_passed_port()
+        run("systemctl", "reload", "ktraced")
+        self.expect_passed_port()
+        pid = main_pid()
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: main_pid() not in (0, pid) and serves())
+        self.expect_passed_port()
+        run("dpkg", "-i", PACKAGE)
+        eventually(serves)
+        self.expect_passed_port()
+        run("systemctl", "stop", "ktraced.socket", "ktraced")
+        eventually(lambda: run("systemctl", "is-active", "ktraced-metrics.socket", check=False).stdout == "inactive\n")
+        self.assertEqual(scrape_port().returncode, 7, "the port is closed")
+        self.assertEqual(show("ActiveState")["ActiveState"], "inactive", "a scrape does not start it again")
+        run("systemctl", "start", "ktraced")
+        eventually(serves)
+        self.expect_passed_port()
+        run("systemctl", "disable", "--now", "ktraced-metrics.socket")
+        run("systemctl", "restart", "ktraced")
+        eventually(serves)
+        self.assertEqual((scrape_port().returncode, status()["metrics"]), (7, []))
+
+    def expect_passed_port(self):
+        self.assertIn("ktraced_build_info", scrape_port().stdout)
+        self.assertEqual(status()["metrics"], [{"address": "127.0.0.1:9464", "passed": True}])
+        self.assertEqual(show("PrivateNetwork")["PrivateNetwork"], "yes")
+        self.assertIn("metrics at 127.0.0.1:9464", show("StatusText")["StatusText"])
+
+    def test_16_stops_without_leftovers(self):
         run("systemctl", "stop", "ktraced.service", "ktraced.socket")
         self.assertEqual(show("Result")["Result"], "success")
         self.assertEqual(list(PINS.iterdir()), [])
         self.assertFalse(SOCKET.exists())
 
-    def test_16_starts_with_the_first_client(self):
+    def test_17_starts_with_the_first_client(self):
         run("systemctl", "start", "ktraced.socket")
         self.assertEqual(show("ActiveState")["ActiveState"], "inactive")
         self.assertIn("events", status())
         self.assertTrue(serves())
 
-    def test_17_is_purged(self):
+    def test_18_is_purged(self):
         run("systemctl", "revert", "ktraced.service")  # what the tests have set
         run("dpkg", "--purge", "ktraced")
-        for path in (PINS, SOCKET, STATE, LOGS, CONFIG, pathlib.Path("/usr/sbin/ktraced")):
+        for path in (PINS, SOCKET.parent, STATE, LOGS, CONFIG, pathlib.Path("/usr/sbin/ktraced")):
             self.assertFalse(path.exists(), path)
         self.assertEqual(left_files(), [])
-        self.assertEqual(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "ktraced.*").stdout, "")
+        self.assertEqual(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "ktraced.*", "ktraced-metrics.*").stdout, "")
         running = [path.read_text().strip() for path in pathlib.Path("/proc").glob("[0-9]*/comm")]
         self.assertIn("systemd", running)
         self.assertNotIn("ktraced", running)

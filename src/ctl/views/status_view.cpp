@@ -157,6 +157,15 @@ std::string output_text(const json& output, const Colours& colours) {
   return out;
 }
 
+// Where metrics are served; empty: nowhere.
+std::string metrics_line(const json& status) {
+  std::vector<std::string> places;
+  for (const json& place : list_at(status, "metrics"))
+    places.push_back(printable(text_at(place, "address")) +
+                     (flag_at(place, "passed") ? " (passed by the service manager)" : ""));
+  return places.empty() ? "" : fmt::format("metrics: {}\n", fmt::join(places, ", "));
+}
+
 std::string overview(const json& status, const Colours& colours) {
   const json& stream = member(status, "stream");
   std::string state = text_at(status, "state");
@@ -172,6 +181,7 @@ std::string overview(const json& status, const Colours& colours) {
                      filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));
   if (auto only = texts_at(member(status, "filter"), "syscalls_only"); !only.empty())
     out += fmt::format("system calls: only {}\n", fmt::join(only, ", "));
+  out += metrics_line(status);
   for (const json& reader : list_at(status, "subscribers")) {
     const uint64_t lost = number_at(reader, "lost_events");
     if (lost == 0) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the metrics are served: metrics.listen.
+// Where the metrics are served.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,12 @@ struct MetricsAddress {
   // The form that the configuration has: "/run/ktraced/metrics.sock", "[::1]:9464".
   [[nodiscard]] std::string text() const;
   bool operator==(const MetricsAddress&) const = default;
+};
+
+// Where metrics are served now.
+struct MetricsPlace {
+  MetricsAddress address;
+  bool passed = false;  // the service manager has made the socket, else metrics.listen names it
 };
 
 // The rule of metrics.listen: /PATH, unix:/PATH, 127.X.Y.Z:PORT or [::1]:PORT, or an empty text.

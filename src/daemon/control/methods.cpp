@@ -217,6 +217,9 @@ json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& sna
   const ReaderRules rules = t.access.rules();
   status["readers"] = {{"addresses", rules.real_addresses ? "real" : "pseudonyms"},
                        {"see", rules.own_only ? "own" : "all"}};
+  status["metrics"] = json::array();
+  for (const MetricsPlace& place : t.metrics_places())
+    status["metrics"].push_back({{"address", place.address.text()}, {"passed", place.passed}});
   status["symbols"] = {{"reason", text_or_null(t.symbols.reason())}};
   return status;
 }

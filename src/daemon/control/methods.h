@@ -8,6 +8,7 @@
 
 #include "daemon/access/reader_access.h"
 #include "daemon/capture/tracer.h"
+#include "daemon/config/metrics_address.h"
 #include "daemon/control/command_queue.h"
 #include "daemon/control/control_server.h"
 #include "daemon/output/stream_recorder.h"
@@ -44,6 +45,7 @@ struct MethodTargets {
   KernelSymbols& symbols;
   BackgroundWork& resolver;  // looks up `symbols`: the first query reads all of them
   const ReaderAccess& access;
+  std::function<std::vector<MetricsPlace>()> metrics_places;  // where they are served now
   CommandQueue& commands;  // changes of the trace config, one at a time
   ListQueues& lists;
   ListQueues& reader_lists;  // of clients that may only read: administrators do not wait for them

@@ -7,6 +7,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <systemd/sd-daemon.h>
 
 #include <array>
 #include <cerrno>
@@ -125,6 +126,16 @@ std::optional<uid_t> user_of_client(int connection) {
   return owner_of_socket(family, client);
 }
 
+// Where a listening TCP socket is.
+MetricsAddress listening_address(int listener) {
+  int family = AF_UNSPEC;
+  inet_diag_sockid id{};
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  if (read_end(listener, ::getsockname, family, id.idiag_sport, id.idiag_src))
+    ::inet_ntop(family, id.idiag_src, host.data(), host.size());
+  return {.path = {}, .host = host.data(), .port = ntohs(id.idiag_sport)};
+}
+
 // Asked once: with each question the kernel would look for a module that it does not have.
 bool kernel_knows_users(int listener) {
   int family = AF_UNSPEC;
@@ -149,6 +160,21 @@ Result<MetricsListener> MetricsListener::listen(const MetricsAddress& address,
   auto socket = UnixListener::listen(address.path, rules, "metrics.listen");
   if (!socket) return propagate(socket);
   listener.unix_.emplace(std::move(*socket));
+  return listener;
+}
+
+Result<MetricsListener> MetricsListener::adopt(Fd socket) {
+  if (::sd_is_socket_inet(socket.get(), AF_UNSPEC, SOCK_STREAM, /*listening=*/1, 0) <= 0)
+    return fail(ExitCode::config,
+                "the service manager has passed a socket for metrics that does not listen on a TCP "
+                "port; let the unit ktraced-metrics.socket have a ListenStream= like "
+                "127.0.0.1:9464");
+  MetricsListener listener(listening_address(socket.get()));
+  const std::string problem = kMetricsListenText.problem_of(listener.address_.text());
+  if (!problem.empty())
+    return fail(ExitCode::config, "ListenStream= of the unit ktraced-metrics.socket: {}", problem);
+  listener.tcp_ = std::move(socket);
+  listener.knows_users_ = kernel_knows_users(listener.fd());
   return listener;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The listening socket of metrics.listen.
+// A listening socket for metrics.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +22,10 @@ class MetricsListener {
   // Listens, non-blocking. Fails as UnixListener::listen(), or with ExitCode::unavailable if the
   // port is in use.
   static Result<MetricsListener> listen(const MetricsAddress& address, const AccessRules& rules);
+
+  // Takes a listening, non-blocking socket that the service manager has made: a TCP port of a
+  // loopback address, whatever network this process is in. Anything else is ExitCode::config.
+  static Result<MetricsListener> adopt(Fd socket);
 
   [[nodiscard]] int fd() const { return unix_ ? unix_->fd() : tcp_.get(); }
   [[nodiscard]] bool is_unix() const { return unix_.has_value(); }

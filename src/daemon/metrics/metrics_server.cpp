@@ -23,9 +23,25 @@ MetricsServer::MetricsServer(EventLoop& loop, MetricsSources sources)
       sources_(std::move(sources)),
       start_seconds_(static_cast<double>(clock_ns(CLOCK_REALTIME)) / 1e9) {}
 
+Result<std::unique_ptr<HttpServer>> MetricsServer::serve(MetricsListener listener) {
+  return HttpServer::serve(
+      loop_, std::move(listener),
+      [this](const HttpRequest& request, const HttpReply& reply) { answer(request, reply); });
+}
+
+Result<> MetricsServer::serve_passed(MetricsListener listener) {
+  auto server = serve(std::move(listener));
+  if (!server) return propagate(server);
+  passed_ = std::move(*server);
+  spdlog::info("serves metrics at {}, on the socket of the service manager",
+               passed_->listener().address().text());
+  return {};
+}
+
 Result<MetricsServer::Prepared> MetricsServer::prepare(const std::string& listen,
                                                        const AccessRules& rules) {
   Prepared prepared{.address = metrics_address(listen), .server = nullptr};
+  if (passed_ && passed_->listener().address() == prepared.address) prepared.address.reset();
   if (!prepared.address) return prepared;
   if (server_ && server_->listener().address() == *prepared.address) {
     if (auto set = server_->set_access(rules); !set) return propagate(set);
@@ -33,9 +49,7 @@ Result<MetricsServer::Prepared> MetricsServer::prepare(const std::string& listen
   }
   auto listener = MetricsListener::listen(*prepared.address, rules);
   if (!listener) return propagate(listener);
-  auto server = HttpServer::serve(
-      loop_, std::move(*listener),
-      [this](const HttpRequest& request, const HttpReply& reply) { answer(request, reply); });
+  auto server = serve(std::move(*listener));
   if (!server) return propagate(server);
   prepared.server = std::move(*server);
   return prepared;
@@ -47,9 +61,16 @@ void MetricsServer::apply(Prepared prepared) {
     server_ = std::move(prepared.server);
     spdlog::info("serves metrics at {}", prepared.address->text());
   } else if (!prepared.address && server_) {
+    spdlog::info("serves no metrics at {} any more", server_->listener().address().text());
     server_.reset();
-    spdlog::info("serves no metrics any more");
   }
+}
+
+std::vector<MetricsPlace> MetricsServer::places() const {
+  std::vector<MetricsPlace> places;
+  if (passed_) places.push_back({.address = passed_->listener().address(), .passed = true});
+  if (server_) places.push_back({.address = server_->listener().address()});
+  return places;
 }
 
 void MetricsServer::answer(const HttpRequest& request, const HttpReply& reply) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Serves the daemon's metrics at metrics.listen.
+// Serves the daemon's metrics: at metrics.listen, and on a port that the service manager has
+// passed.
 #pragma once
 
 #include <functional>
@@ -37,15 +38,21 @@ class MetricsServer {
   MetricsServer& operator=(const MetricsServer&) = delete;
   ~MetricsServer() = default;
 
+  // Serves a passed port as long as this exists, also if metrics.listen names the same address.
+  // Fails with ExitCode::os. Call it before prepare().
+  Result<> serve_passed(MetricsListener listener);
+
   // A configuration that can be applied without failing.
   struct Prepared {
-    std::optional<MetricsAddress> address;
-    std::unique_ptr<HttpServer> server;  // null: none, or the current one
+    std::optional<MetricsAddress> address;  // nothing: none, or that of the passed port
+    std::unique_ptr<HttpServer> server;     // null: none, or the current one
   };
   // Listens at the address of another configuration, if it is another one; the current one is
   // served as before. Fails as MetricsListener::listen().
   [[nodiscard]] Result<Prepared> prepare(const std::string& listen, const AccessRules& rules);
   void apply(Prepared prepared);
+
+  [[nodiscard]] std::vector<MetricsPlace> places() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -54,6 +61,7 @@ class MetricsServer {
     HttpReply reply;
   };
 
+  Result<std::unique_ptr<HttpServer>> serve(MetricsListener listener);
   void answer(const HttpRequest& request, const HttpReply& reply);
   void read();
   void finish(const SnapshotsStatus& snapshots);
@@ -67,7 +75,8 @@ class MetricsServer {
   std::optional<MetricsReading> last_;
   Clock::time_point last_time_;
   std::vector<Waiting> waiting_;  // for the reading that is being made
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<HttpServer> passed_;
+  std::unique_ptr<HttpServer> server_;  // of metrics.listen
   // Points to this object while it exists, for readings that come later.
   std::shared_ptr<MetricsServer*> self_ = std::make_shared<MetricsServer*>(this);
 };

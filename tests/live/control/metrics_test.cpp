@@ -127,6 +127,61 @@ TEST_F(MetricsEndpoint, FollowsReloads) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
+// Runs the words after it with a socket that listens at `address`, passed under this name.
+Command passes(const std::string& name, const std::string& address) {
+  constexpr const char* kProgram = R"(
+import os, socket, sys
+name, address, *words = sys.argv[1:]
+host, port = address.rsplit(":", 1)
+listener = socket.create_server((host, int(port)))  # with SO_REUSEADDR
+if listener.fileno() == 3:
+    listener.set_inheritable(True)
+else:
+    os.dup2(listener.fileno(), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1", LISTEN_FDNAMES=name)
+os.execvp(words[0], words)
+)";
+  return {"python3", "-c", kProgram, name, address};
+}
+
+// As with the unit ktraced-metrics.socket, and PrivateNetwork= of the service.
+TEST_F(MetricsEndpoint, AreServedOnAPassedPortByADaemonWithoutNetwork) {
+  const std::string address = free_address();
+  const std::string url = "http://" + address + "/metrics";
+  Command wrapper = passes("metrics", address);
+  wrapper.insert(wrapper.end(), {"unshare", "--net"});
+  Daemon daemon(config_with_metrics(socket()), wrapper);
+  const json passed = {{"address", address}, {"passed", true}};
+  EXPECT_EQ(daemon.call("status")["metrics"],
+            json::array({passed, {{"address", socket()}, {"passed", false}}}));
+  EXPECT_THAT(
+      daemon.ctl_ok({"status"}),
+      HasSubstr("\nmetrics: " + address + " (passed by the service manager), " + socket() + "\n"));
+  EXPECT_EQ(value_in(curl({url}).out, "ktraced_flight_enabled"), 1);
+  EXPECT_EQ(value_in(metrics(), "ktraced_flight_enabled"), 1);
+  EXPECT_THAT(curl({"--header", "Host: elsewhere.example", url}).err, HasSubstr("421"));
+  for (const std::string& listen : {address, std::string()}) {
+    daemon.write_config(config_with_metrics(listen));
+    daemon.call("reload");
+    EXPECT_EQ(daemon.call("status")["metrics"], json::array({passed})) << listen;
+    EXPECT_EQ(value_in(curl({url}).out, "ktraced_flight_enabled"), 1) << listen;
+    EXPECT_FALSE(std::filesystem::exists(socket()));
+  }
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+  EXPECT_EQ(curl({url}).exit_code, 7) << "nothing listens there any more";
+}
+
+TEST_F(MetricsEndpoint, RefusesAPassedPortOfAllAddresses) {
+  const std::string config = directory_.file(
+      "config.json", json{{"control", {{"socket", directory_.path() / "control.sock"}}}}.dump());
+  Command command = passes("metrics", "0.0.0.0:0");
+  command.insert(command.end(), {kDaemonProgram, "--config", config});
+  const Finished end = run(command);
+  EXPECT_EQ(end.exit_code, 78);
+  EXPECT_THAT(end.err, HasSubstr("ListenStream= of the unit ktraced-metrics.socket: 0.0.0.0 is "
+                                 "not a loopback address"));
+}
+
 class Prometheus {
  public:
   Prometheus(const std::filesystem::path& directory, const std::string& target)

@@ -65,6 +65,17 @@ TEST(StatusView, ShowsStateCountersAndUnavailableEvents) {
             "not available: mark_victim (this kernel has no such tracepoint)\n");
 }
 
+TEST(StatusView, ShowsWhereMetricsAreServed) {
+  json status = kStatus;
+  status["metrics"] = json::array();
+  EXPECT_THAT(status_view(status, {}, Colours(false)), Not(HasSubstr("metrics:")));
+  status["metrics"] = {{{"address", "127.0.0.1:9464"}, {"passed", true}},
+                       {{"address", "/run/ktraced/\x1b"}, {"passed", false}}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("\nmetrics: 127.0.0.1:9464 (passed by the service manager), "
+                        "/run/ktraced/\\x1b\n"));
+}
+
 TEST(StatusView, ListsTheOtherEventsWhenVerbose) {
   EXPECT_THAT(status_view(kStatus, {.verbose = true}, Colours(false)),
               HasSubstr("off: kfree\n"

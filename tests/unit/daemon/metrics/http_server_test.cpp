@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/metrics/http_server.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -49,8 +50,11 @@ class HttpServerTest : public testing::Test {
   void serve_at(const MetricsAddress& address, HttpLimits limits = {}) {
     auto listener = MetricsListener::listen(address, AccessRules{.admin_uids = {}});
     ASSERT_TRUE(listener) << listener.error().message;
+    serve_on(std::move(*listener), limits);
+  }
+  void serve_on(MetricsListener listener, HttpLimits limits = {}) {
     server_ = HttpServer::serve(
-                  *loop_, std::move(*listener),
+                  *loop_, std::move(listener),
                   [this](const HttpRequest& request, const HttpReply& reply) {
                     ++requests_;
                     if (request.path == "/later") return replies_.push_back(reply);
@@ -334,6 +338,56 @@ TEST_F(HttpServerTest, GivesTheSocketToTheReaders) {
   EXPECT_EQ(status.st_mode & 07777, 0660U);
   server_.reset();
   EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+// What a service manager makes and passes.
+Fd socket_at(const std::string& host, int type = SOCK_STREAM | SOCK_NONBLOCK) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  EXPECT_EQ(::inet_pton(AF_INET, host.c_str(), &address.sin_addr), 1);
+  Fd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return fd;
+}
+
+Fd listening_port_at(const std::string& host) {
+  Fd fd = socket_at(host);
+  EXPECT_EQ(::listen(fd.get(), 8), 0);
+  return fd;
+}
+
+TEST_F(HttpServerTest, ServesAPassedPortAsOneThatItHasMade) {
+  auto listener = MetricsListener::adopt(listening_port_at("127.0.0.2"));
+  ASSERT_TRUE(listener) << listener.error().message;
+  EXPECT_EQ(listener->address().host, "127.0.0.2");
+  EXPECT_NE(listener->address().port, 0);
+  serve_on(std::move(*listener));
+  EXPECT_THAT(ask(connect_to_port(), "GET /metrics HTTP/1.0\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(ask(connect_to_port(),
+                  "GET /metrics HTTP/1.1\r\nHost: x.example\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 421 "));
+}
+
+TEST(MetricsListener, AdoptsNothingButAPortOfALoopbackAddress) {
+  const auto refusal = [](Fd socket) {
+    const auto listener = MetricsListener::adopt(std::move(socket));
+    EXPECT_FALSE(listener);
+    if (listener) return std::string();
+    EXPECT_EQ(listener.error().code, ExitCode::config);
+    return listener.error().message;
+  };
+  const auto is_no_port = HasSubstr("does not listen on a TCP port; let the unit ktraced-metrics");
+  EXPECT_THAT(refusal(socket_at("127.0.0.1", SOCK_DGRAM)), is_no_port);
+  EXPECT_THAT(refusal(socket_at("127.0.0.1")), is_no_port) << "it does not listen";
+  Fd local(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un unnamed{.sun_family = AF_UNIX, .sun_path = {}};
+  ASSERT_EQ(::bind(local.get(), reinterpret_cast<sockaddr*>(&unnamed), sizeof(sa_family_t)), 0);
+  ASSERT_EQ(::listen(local.get(), 8), 0);
+  EXPECT_THAT(refusal(std::move(local)), is_no_port);
+  EXPECT_THAT(refusal(listening_port_at("0.0.0.0")),
+              StartsWith("ListenStream= of the unit ktraced-metrics.socket: 0.0.0.0 is not a "
+                         "loopback address"));
 }
 
 TEST(MetricsListener, ReportsTheKeyOfTheConfiguration) {
