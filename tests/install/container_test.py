@@ -41,6 +41,11 @@ def eventually(condition):
     return result
 
 
+def metrics_socket():
+    """That of the example for Kubernetes."""
+    return json.loads(kubernetes().files["20-metrics.json"])["metrics"]["listen"]
+
+
 class Examples(unittest.TestCase):
     def test_give_what_the_documented_command_gives(self):
         expected = docker_command()
@@ -66,7 +71,7 @@ class Examples(unittest.TestCase):
         self.assertLessEqual(set(pod), {"hostPID", "automountServiceAccountToken", "priorityClassName", "tolerations",
                                         "securityContext", "initContainers", "containers", "volumes"})
         for container in pod["containers"] + pod["initContainers"]:
-            self.assertLessEqual(set(container), {"name", "image", "command", "securityContext", "resources",
+            self.assertLessEqual(set(container), {"name", "image", "command", "args", "ports", "securityContext", "resources",
                                                   "readinessProbe", "volumeMounts"})
             self.assertLessEqual(set(container["securityContext"]),
                                  {"privileged", "runAsUser", "runAsGroup", "runAsNonRoot", "allowPrivilegeEscalation",
@@ -80,7 +85,7 @@ class Examples(unittest.TestCase):
         spec = objects["DaemonSet"]["spec"]
         pod = spec["template"]["spec"]
         self.assertEqual(spec["selector"]["matchLabels"], spec["template"]["metadata"]["labels"])
-        for kind in ("ConfigMap", "DaemonSet"):
+        for kind in ("ConfigMap", "DaemonSet", "NetworkPolicy"):
             self.assertEqual(objects[kind]["metadata"]["namespace"], objects["Namespace"]["metadata"]["name"])
         used = {mount["name"] for each in pod["containers"] + pod["initContainers"] for mount in each["volumeMounts"]}
         self.assertEqual(used, {volume["name"] for volume in pod["volumes"]})
@@ -93,6 +98,24 @@ class Examples(unittest.TestCase):
         places = [mount["mountPath"] for mount in maker["volumeMounts"]]
         for path in made:
             self.assertTrue(any(path == place or path.startswith(place + "/") for place in places), path)
+
+    def test_of_kubernetes_forward_the_port_of_the_metrics_to_the_socket(self):
+        objects = kubernetes_objects()
+        spec = objects["DaemonSet"]["spec"]["template"]
+        forwarder, = (each for each in spec["spec"]["containers"] if each["name"] == "metrics")
+        listen, connect = forwarder["args"]
+        port, = forwarder["ports"]
+        self.assertTrue(listen.startswith(f"TCP-LISTEN:{port['containerPort']},"), listen)
+        self.assertEqual(spec["metadata"]["annotations"],
+                         {"prometheus.io/scrape": "true", "prometheus.io/port": str(port["containerPort"])})
+        self.assertEqual(connect, f"UNIX-CONNECT:{metrics_socket()}")
+        self.assertTrue(metrics_socket().startswith(kubernetes("metrics").mounts.popitem()[0] + "/"))
+        # A reader: of the group of the image, but not its user, who is an administrator.
+        (user, group), (daemon, readers) = kubernetes("metrics").user, dockerfile().user
+        self.assertTrue(user not in (0, daemon) and group == readers, (user, group))
+        policy = objects["NetworkPolicy"]["spec"]
+        self.assertEqual(policy["podSelector"]["matchLabels"], spec["metadata"]["labels"])
+        self.assertEqual([each["port"] for each in policy["ingress"][0]["ports"]], [port["name"]])
 
 
 class Root:
@@ -107,6 +130,9 @@ class Root:
         for name in ("etc/ktraced/ktraced.conf.d", "var/lib/ktraced", "run/ktraced", "usr/sbin", "usr/bin"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         image = dockerfile()
+        groups = self.path / "etc/group"
+        others = [line for line in groups.read_text().splitlines() if not line.startswith("ktrace:")]
+        groups.write_text("\n".join([*others, f"ktrace:x:{image.user[1]}:", ""]))
         for name, mode in (("var/lib/ktraced", 0o750), ("run/ktraced", 0o755)):
             os.chown(self.path / name, *image.user)
             (self.path / name).chmod(mode)
@@ -234,13 +260,16 @@ class Runs(unittest.TestCase):
         self.expect_service(self.root.container)
 
     def test_with_the_example_for_kubernetes(self):
-        container, maker = kubernetes(), kubernetes("initContainers")
+        container, maker = kubernetes(), kubernetes("directories")
         self.root = Root(self.work, BUILD, container)
         for _ in range(2):  # a second pod finds the directories of the first
             run(*self.root.command(maker, maker.command))
         self.expect_service(container)
         probe = kubernetes_objects()["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["exec"]
         self.assertNotEqual(run(*self.root.command(container, probe["command"]), check=False).returncode, 0)
+        self.start()
+        scrape = ["curl", "--silent", "--unix-socket", metrics_socket(), "http://localhost/metrics"]
+        self.assertIn("ktraced_build_info", run(*self.root.command(kubernetes("metrics"), scrape)).stdout)
 
 
 if __name__ == "__main__":

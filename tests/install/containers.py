@@ -96,11 +96,11 @@ def kubernetes_objects():
     return {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "kubernetes.yaml").read_text())}
 
 
-def kubernetes(which="containers"):
-    """A container of the DaemonSet's pod: of "containers" or "initContainers"."""
+def kubernetes(name="ktraced"):
+    """The container of the DaemonSet's pod that has this name."""
     objects = kubernetes_objects()
     pod = objects["DaemonSet"]["spec"]["template"]["spec"]
-    container, = pod[which]
+    container, = (each for each in pod["initContainers"] + pod["containers"] if each["name"] == name)
     security = container["securityContext"]
     context = {**pod.get("securityContext", {}), **security}
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
@@ -112,7 +112,7 @@ def kubernetes(which="containers"):
         if kind == "files":
             files = objects["ConfigMap"]["data"]
     return Container(user=(context["runAsUser"], context["runAsGroup"]), files=files,
-                     capabilities=set(security["capabilities"]["add"]), mounts=mounts,
+                     capabilities=set(security["capabilities"].get("add", [])), mounts=mounts,
                      command=container.get("command", dockerfile().command), host_processes=pod["hostPID"],
                      read_only=security["readOnlyRootFilesystem"], dropped=security["capabilities"]["drop"],
                      unconfined={kind.lower() for kind in ("seccomp", "appArmor")
