@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every example of a document works and prints what is shown, with a daemon that has the configuration as installed.
+
+    examples_test.py DOCUMENT BUILD-DIRECTORY     root
+
+An example is a line "$ command" of a ```-block, with its output below. All are run in their order, unless NOT_RUN has
+the reason why one cannot be. Each line shown must be printed, in any order, with its words; numbers, times and ids may
+differ, and there may be more columns. A line that begins with "…" stands for any lines, a "…" further on for the rest
+of the line. Of events (JSON, ftrace's text) only the forms that are shown may be printed.
+"""
+import itertools
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENTS = ("README.md", "docs/usage.md", "docs/questions.md")
+TIMEOUT = 100  # seconds: a machine under load takes its time
+CONTAINER = "docker-3f2a9c5d7b10f8e4c6a1b2d3e4f5061728394a5b6c7d8e9f0a1b2c3d4e5f6071.scope"
+
+NOT_RUN = {
+    "ktracectl top": "draws on a terminal: live.TopScreen",
+    "grep output /etc/ktraced/ktraced.json": "is not the configuration as installed: live.StreamOutput",
+    "ktracectl status | grep recording": "needs stream.output: live.StreamOutput",
+    "ls /var/log/ktraced": "needs stream.output: live.StreamOutput",
+    "ktracectl show /var/log/ktraced/stream-*[0-9]": "needs stream.output: live.StreamOutput",
+}
+# Shell commands that run before an example.
+BEFORE = {
+    "ktracectl status": "until ktracectl session list | grep -q client-2; do sleep 0.1; done",
+    "ktracectl snapshot take slow-request --reason 'latency alert'": "ktracectl snapshot take before-restart",
+    "ktracectl snapshot take alert --reason 'latency alert'": "until [ $(wc -l <killed) -ge 3 ]; do sleep 0.1; done",
+    "ktraced --config bad.json --check-config": r'''printf '{\n"flihgt": {}}' >bad.json''',
+}
+EXIT_CODES = {"ktraced --config bad.json --check-config": 78}
+# Tables whose rows depend on the machine: only their headings are as shown.
+OTHER_ROWS = {"ktracectl report kmem --live --event kmem --by held --duration 2s --top 3",
+              "ktracectl report wakeups worker alert --top 3"}
+# In commands: what stands for an endless stream, for a part of the history or of a table, which may lack the rows shown
+# when other programs are busy, for a long time, and for the processes 812 and 4711.
+HERE = [(r"\bstream --event (kmalloc|sys_enter)", r"stream --count 1 --event \1"), (r"--last 2s", "--last 60s"),
+        (r"--top \d+", "--top all"), (r"\bLIMIT 3\b", ""), (r"\b10s\b", "1s"), (r"\b(812|4711)\b", "$(cat nginx.pid)")]
+
+# What runs beside the daemon. The loops live until the test ends them.
+SCRIPTS = {
+    "nginx": "echo $$ >nginx.pid; while :; do echo | cat /nonexistent/file; sleep 0.1; done",
+    "make": ":",
+    # A service in a container, whose worker waits for somebody who reads its queue.
+    "web": "echo $$ >$GROUP/cgroup.procs; while :; do worker & echo $! >worker.pid; wait $!; done",
+    "worker": "while :; do cat /etc/web/site.conf; echo job >$PWD/queue; done",
+    # Many short children, and then it kills the worker.
+    "backup": "while :; do for i in 1 2 3 4; do head -c 1000000 /dev/zero | gzip >/dev/null; done; sleep 0.1; "
+              "cat queue; kill -KILL $(cat worker.pid) && echo >>killed; done",
+}
+BESIDE = {
+    "README.md": ["nginx"],
+    "docs/usage.md": ["nginx", "ktracectl record -o followed --all -- sleep 1000", "ktracectl stream --comm nginx"],
+    "docs/questions.md": ["web", "backup"],
+}
+
+NUMBER = re.compile(r"[-+<>]? ?\b\d(?:[\w.,:/+-]*\w)?(?: (?:ns|us|ms|s|min|h|bytes|KiB|MiB|GiB|%)(?!\w))?")
+EVENT = re.compile(r" *\S.*-\d+ +\[\d+\] \S+ +\d+\.\d+: (.*)")
+
+
+def examples_of(document):
+    """Pairs of a command and the lines below it. A command goes on while a quote is open."""
+    examples = []
+    for block in re.findall(r"^```\n(.*?)^```", (SOURCE / document).read_text(), re.M | re.S):
+        found = []
+        for line in block.splitlines():
+            if found and not is_whole(found[-1][0]):
+                found[-1][0] += "\n" + line
+            elif line.startswith("$ "):
+                found.append([line[2:], []])
+            elif found:
+                found[-1][1].append(line)
+        examples += found
+    return [(re.sub(r" +# .*", "", command), shown) for command, shown in examples]
+
+
+def is_whole(command):
+    try:
+        shlex.split(command, comments=True)
+    except ValueError:
+        return False
+    return True
+
+
+def json_keys(value, prefix=""):
+    """Without names of other tasks, which may be unknown."""
+    return [prefix + name for key in value if not key.endswith("_comm")
+            for name in (json_keys(value[key], key + ".") if isinstance(value[key], dict) else [key])]
+
+
+def event_form(line):
+    """What an event has in common with others of its kind; None if the line is no event, "" if it is a loss."""
+    if line.startswith("{"):
+        return "" if "lost" in json.loads(line) else " ".join(json_keys(json.loads(line)))
+    if match := EVENT.fullmatch(line):
+        return re.sub(r"-?\b[0-9a-f]+\b", "N", re.sub(r"=\S*", "=", re.sub(r" argv=.*", " argv=", match[1])))
+    return None
+
+
+def cells(line):
+    """The cells of a line with N for numbers."""
+    line = re.sub(r"\bincomplete: .*", "complete", line)  # others may have overwritten names
+    return ["N" if cell in ("?", "-", "before") else NUMBER.sub("N", cell).strip()
+            for cell in re.split(" {2,}", line.strip())]
+
+
+def is_printed(shown, lines):
+    """Whether one of the lines, as cells, has the cells of `shown`, in their order."""
+    expected = cells(shown)
+
+    def agrees(cell, other):
+        return other.startswith(cell.split("…")[0].rstrip()) if "…" in cell else cell == other
+
+    def has_all(line):
+        rest = iter(line)
+        return all(any(agrees(cell, other) for other in rest) for cell in expected)
+    return any(has_all(line) for line in lines)
+
+
+def is_heading(line):
+    return len(cells(line)) > 1 and not any(map(str.islower, line)) and not cells(line)[0].startswith("N")
+
+
+def differences(command, shown, printed):
+    """The lines that are shown and not printed, and events of forms that are not shown."""
+    shown = [line for line in shown if line and not line.startswith("…")]
+    forms = {event_form(line) for line in shown} - {None}
+    if forms:
+        printed_forms = [event_form(line) for line in printed]
+        found = [line for line, form in zip(printed, printed_forms) if form and form not in forms]
+        return found or ([] if any(printed_forms) else ["(no event)"])
+    lines = list(map(cells, printed))
+    if command in OTHER_ROWS:
+        shown = list(filter(is_heading, shown))
+        lines = [line for line, row in itertools.pairwise(lines) if row != [""]]  # a heading of nothing is none
+    return [line for line in shown if not is_printed(line, lines)]
+
+
+class Tables(unittest.TestCase):
+    def test_name_examples(self):
+        commands = {command for document in DOCUMENTS for command, _ in examples_of(document)}
+        self.assertLessEqual({*NOT_RUN, *BEFORE, *EXIT_CODES, *OTHER_ROWS}, commands)
+
+
+class Differences(unittest.TestCase):
+    def test_are_words_and_lines_that_are_missing(self):
+        shown = ["PID  PROCESS  END", "812  worker   SIGKILL by backup 4", "…"]
+        heading, row = "PID  PROCESS  CGROUP  END", "7  worker  /  SIGKILL by backup 12345"
+        self.assertEqual(differences("", shown, [heading, row]), [])
+        self.assertEqual(differences("", shown, [heading, row.replace("KILL", "TERM")]), shown[1:2])
+        self.assertEqual(differences("", shown, [row]), shown[:1])
+
+    def test_are_events_of_other_forms(self):
+        shown = ['{"ts":1,"event":"sys_exit","args":{"nr":21}}']
+        same, loss = '{"ts":2,"event":"sys_exit","args":{"nr":3}}', '{"ts":3,"lost":4}'
+        other = '{"ts":2,"event":"sys_enter","args":{"nr":3,"args":[]}}'
+        self.assertEqual(differences("", shown, [same, loss]), [])
+        self.assertEqual(differences("", shown, [same, other]), [other])
+        self.assertEqual(differences("", shown, [loss]), ["(no event)"])
+
+
+class Examples(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ktraced-examples-"))
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.pins = pathlib.Path("/sys/fs/bpf", self.directory.name)
+        self.addCleanup(shutil.rmtree, self.pins, ignore_errors=True)
+        self.group = self.new_group()
+        programs = pathlib.Path(os.environ.get("KTRACED_TEST_PROGRAMS", BUILD)).resolve()
+        self.environment = {**os.environ, "KTRACED_SOCKET": f"{self.directory}/control.sock", "GROUP": str(self.group),
+                            "PATH": f"{self.directory}/bin:{programs}:{os.environ['PATH']}"}
+        (self.directory / "bin").mkdir()
+        for name, text in SCRIPTS.items():
+            (self.directory / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.directory / "bin" / name).chmod(0o755)
+        os.mkfifo(self.directory / "queue")
+        (self.directory / "killed").touch()
+        self.start_daemon()
+
+    def new_group(self):
+        """The control group of a container."""
+        mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+        parent = next(pathlib.Path(words[1]) for words in mounts if words[2] == "cgroup2") / self.directory.name
+        for group in (parent, parent / CONTAINER):
+            group.mkdir()
+            self.addCleanup(self.eventually, lambda group=group: self.remove(group))
+        return parent / CONTAINER
+
+    @staticmethod
+    def remove(group):
+        try:
+            group.rmdir()
+        except OSError:  # its processes have not ended yet
+            return False
+        return True
+
+    def eventually(self, condition):
+        end = time.monotonic() + TIMEOUT
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def start_daemon(self):
+        """As installed, but in the directories of the test."""
+        shutil.copy(SOURCE / "configs/ktraced.json", self.directory)
+        (self.directory / "ktraced.conf.d").mkdir()
+        (self.directory / "ktraced.conf.d/test.json").write_text(json.dumps(
+            {"control": {"socket": self.environment["KTRACED_SOCKET"]}, "bpffs": str(self.pins),
+             "flight": {"directory": f"{self.directory}/snapshots"}}))
+        daemon = self.start("exec ktraced --config ktraced.json 2>log")
+        self.eventually(lambda: self.run_shell("ktracectl status").returncode == 0 or daemon.poll() is not None)
+        self.assertIsNone(daemon.poll(), (self.directory / "log").read_text())
+
+    def start(self, command):
+        """A shell command that runs until the test ends."""
+        process = subprocess.Popen(["sh", "-c", command], cwd=self.directory, env=self.environment,
+                                   start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+
+        def end():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.addCleanup(end)
+        return process
+
+    def run_shell(self, command):
+        return subprocess.run(["sh", "-c", command], cwd=self.directory, env=self.environment, timeout=TIMEOUT,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+
+    def lines_of(self, text):
+        return (text.replace(f"{self.directory}/snapshots", "/var/lib/ktraced/snapshots")
+                .replace(str(self.directory), "/srv/web").splitlines())
+
+    def check(self, command, shown):
+        if command in BEFORE:
+            self.assertEqual(self.run_shell(BEFORE[command]).returncode, 0)
+        here = command
+        for pattern, text in HERE:
+            here = re.sub(pattern, text, here)
+        for attempt in range(10 if "--duration" in command else 1):  # the events may come later on a loaded machine
+            if made := re.search(r"record -o (\w+)", command):
+                shutil.rmtree(self.directory / made[1], ignore_errors=True)
+            done = self.run_shell(here)
+            if "built without the HTML report" in done.stderr:
+                return
+            self.assertEqual(done.returncode, EXIT_CODES.get(command, 0), done.stderr)
+            missing = differences(command, shown, self.lines_of(done.stdout + done.stderr))
+            if not missing:
+                break
+        self.assertEqual(missing, [], f"\n{done.stdout[:20000]}\n{done.stderr}")
+        self.assertNotRegex(done.stderr, "not traced: |no event is selected")
+
+    def test_work_as_printed(self):
+        for command in BESIDE[DOCUMENT]:
+            self.start(f"{command}; :")  # a child of the shell
+        for command, shown in examples_of(DOCUMENT):
+            if command not in NOT_RUN:
+                with self.subTest(command):
+                    self.check(command, shown)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in DOCUMENTS:
+        sys.exit(__doc__)
+    DOCUMENT = sys.argv[1]
+    BUILD = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1], verbosity=2)
