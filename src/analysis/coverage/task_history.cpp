@@ -72,10 +72,12 @@ bool may_have_life_events(const History& history) {
   });
 }
 
-// The names of a trace have every thread that lives while it is recorded. So a thread that a later
-// trace does not know has ended before that one begins. Call it before that trace is added.
+// The names of a trace have every thread that lives while it is recorded, from the time on since
+// when they are all known. So a thread that a later trace does not know has ended before that. Call
+// it before that trace is added.
 void note_gone(const TraceReader& trace, Tasks& tasks) {
   if (trace.names().task_count() == 0) return;  // they are missing
+  const uint64_t known_since_ns = std::max(trace.begin_ns(), trace.manifest().names_since_ns);
   std::map<uint32_t, std::vector<uint64_t>> starts;
   trace.names().for_each_task([&](uint32_t tid, const std::vector<TaskName>& versions) {
     for (const TaskName& version : versions)
@@ -86,8 +88,8 @@ void note_gone(const TraceReader& trace, Tasks& tasks) {
     if (known != starts.end() &&
         std::ranges::find(known->second, key.second) != known->second.end())
       task.gone_by_ns = UINT64_MAX;
-    else if (trace.begin_ns() > task.start_ns)
-      task.gone_by_ns = std::min(task.gone_by_ns, trace.begin_ns());
+    else if (known_since_ns > task.start_ns)
+      task.gone_by_ns = std::min(task.gone_by_ns, known_since_ns);
   }
 }
 

@@ -19,8 +19,8 @@ struct Task {
   uint32_t uid = 0;
   uint64_t start_ns = 0;  // 0: unknown
   uint64_t end_ns = 0;    // of a process: of its last thread. 0: it has not ended, or is unknown
-  // The begin of the first trace that does not know it any more: it has ended before. UINT64_MAX:
-  // there is none.
+  // The begin of the first trace that does not know it any more, or the time since when that one
+  // has all names, if that is later: it has ended before. UINT64_MAX: there is none.
   uint64_t gone_by_ns = UINT64_MAX;
   std::string comm;        // the last one
   std::string cgroup;      // path of its control group, the last one known; may be empty

@@ -46,9 +46,10 @@ class SnapshotWriter {
   Result<> write_ring(uint32_t cpu, const FlightRing& ring);
   Result<> write_losses(uint32_t cpu, std::span<const Lost> lost);
   Result<> write_packets(PacketBuilder& builder, uint64_t up_to);
-  // Has every ring overwritten records? `manifest` has the accounts of their CPUs.
-  [[nodiscard]] bool all_overwritten(const Manifest& manifest) const;
+  // Does every CPU lack what came first? `manifest` has the accounts of the CPUs.
+  [[nodiscard]] bool all_lack_the_begin(const Manifest& manifest) const;
   void balance_cpu(uint32_t number, const Cpu& cpu, Manifest& manifest) const;
+  void note_lost_names(Manifest& manifest) const;
   static void explain_unrecorded(uint32_t number, std::span<const Lost> events, Manifest& manifest);
 
   const SnapshotJob& job_;
@@ -117,7 +118,7 @@ Manifest SnapshotWriter::manifest() const {
   manifest.cpus = writer_.accounts();
   for (const auto& [number, cpu] : cpus_) balance_cpu(number, cpu, manifest);
   for (const auto& [number, events] : job_.unrecorded) explain_unrecorded(number, events, manifest);
-  if (all_overwritten(manifest))
+  if (all_lack_the_begin(manifest))
     manifest.previous.clear();  // there is a hole behind it
   else
     manifest.since_ns = job_.frozen.begin_ts;
@@ -134,17 +135,25 @@ Manifest SnapshotWriter::manifest() const {
       manifest.incomplete_because.push_back(
           fmt::format("the kernel skipped {} hits of {}{}", count, event,
                       job_.frozen.counted_late ? ", counted until the next daemon began" : ""));
-  if (manifest.begin_ns < job_.names_since)
-    manifest.incomplete_because.push_back(
-        fmt::format("threads may carry wrong names in its first {:.3f} s: more names have changed "
-                    "than are kept",
-                    static_cast<double>(job_.names_since - manifest.begin_ns) / 1e9));
+  note_lost_names(manifest);
   return manifest;
 }
 
-bool SnapshotWriter::all_overwritten(const Manifest& manifest) const {
+// Records of CPUs that reach further back than the common window have names too.
+void SnapshotWriter::note_lost_names(Manifest& manifest) const {
+  const uint64_t begin_ns = std::min(manifest.start_ns(), window_of(manifest).furthest_ns);
+  if (begin_ns >= job_.names_since) return;
+  manifest.names_since_ns = job_.names_since;
+  manifest.incomplete_because.push_back(fmt::format(
+      "threads may carry wrong names from {:.3f} to {:.3f} s after boot: more names "
+      "have changed than are kept",
+      static_cast<double>(begin_ns) / 1e9, static_cast<double>(job_.names_since) / 1e9));
+}
+
+bool SnapshotWriter::all_lack_the_begin(const Manifest& manifest) const {
   return !cpus_.empty() && std::ranges::all_of(manifest.cpus, [&](const CpuAccount& cpu) {
-    return !cpus_.contains(cpu.cpu) || cpu.total().overwritten != 0;
+    return !cpus_.contains(cpu.cpu) || job_.unrecorded.contains(cpu.cpu) ||
+           cpu.total().overwritten != 0;
   });
 }
 

@@ -69,6 +69,27 @@ TEST_F(TaskTables, OfAWindowHaveOnlyThoseThatMayLiveInIt) {
   EXPECT_EQ(query("SELECT pid, alive FROM processes"), "8|1;9|1;");
 }
 
+// The second trace lacks names that changed before 2.1 s, so 9 may have lived until then.
+TEST_F(TaskTables, DoNotTakeAThreadForGoneBeforeTheNamesOfALaterTraceAreComplete) {
+  const auto first = trace("first", kSecond, {task_name(9, 2, 9, "goes", 2)});
+  const TraceSpec spec{.schema = built_schema(),
+                       .packets = {{.cpu = 0, .records = {to(2 * kSecond + 100, 0, 8)}}},
+                       .names = {task_name(8, 1, 8, "stays", 1)},
+                       .begin_ns = 2 * kSecond,
+                       .end_ns = 3 * kSecond};
+  const auto second = directory_.path() / "second";
+  auto writer = begin_trace(second, spec);
+  Manifest manifest = manifest_of(*writer, spec);
+  manifest.kind = TraceKind::snapshot;
+  manifest.names_since_ns = 2 * kSecond + kSecond / 10;
+  check(writer->finish(manifest, spec.symbols));
+  open(std::vector<std::filesystem::path>{first, second});
+  set_window({.begin_ns = 2 * kSecond, .end_ns = UINT64_MAX});
+  EXPECT_EQ(query("SELECT tid, alive FROM threads"), "8|1;9|0;");
+  set_window({.begin_ns = manifest.names_since_ns, .end_ns = UINT64_MAX});
+  EXPECT_EQ(query("SELECT tid FROM threads"), "8;");
+}
+
 TEST_F(TaskTables, DoNotTakeATraceWithoutNamesForTheEnd) {
   const auto first = trace("first", kSecond, {task_name(8, 1, 8, "stays", 1)});
   const auto second = trace("second", 2 * kSecond, {});
