@@ -2,13 +2,9 @@
 #include "base/files/cgroup_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <optional>
-#include <string_view>
 #include <utility>
 
-#include "base/files/cgroup_mount.h"
 #include "base/files/lines.h"
 #include "base/files/read_file.h"
 
@@ -94,16 +90,24 @@ std::vector<MemoryLimit> memory_limits(const fs::path& mount_point, const fs::pa
   }
 }
 
-std::vector<MemoryLimit> memory_limits() {
+std::vector<MemoryLimit> MemoryLimits::read() {
   std::vector<MemoryLimit> limits;
-  const auto add = [&](const Result<CgroupMount>& mount, std::string_view controllers) {
-    if (const auto group = mount ? own_group(controllers) : std::nullopt)
-      std::ranges::move(limits_in(*mount, *group), std::back_inserter(limits));
-  };
-  static const Result<CgroupMount> version2 = cgroup2_mount(), version1 = memory_cgroup_mount();
-  add(version2, "");
-  add(version1, "memory");
+  const std::lock_guard lock(mutex_);
+  for (Version& version : versions_) {
+    if (!version.mount) {
+      auto found = version.find();
+      if (!found) continue;
+      version.mount = std::move(*found);
+    }
+    if (const auto group = own_group(version.controllers))
+      std::ranges::move(limits_in(*version.mount, *group), std::back_inserter(limits));
+  }
   return limits;
+}
+
+std::vector<MemoryLimit> memory_limits() {
+  static MemoryLimits limits;
+  return limits.read();
 }
 
 Result<> check_memory_limit(std::span<const MemoryLimit> limits, uint64_t bytes) {

@@ -2,12 +2,19 @@
 // The memory limits of the control groups of this process.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/cgroup_mount.h"
 
 namespace ktraced {
 
@@ -18,9 +25,32 @@ struct MemoryLimit {
   uint64_t left = 0;            // in bytes; what the kernel can reclaim does not count as used
 };
 
-// The limits of this process's control group and of all its ancestors, as far as they can be read.
-// Knows both versions of control groups. Reads the mounts of the machine at the first call only.
-// Thread-safe.
+// Finds the memory limits of this process. Thread-safe.
+class MemoryLimits {
+ public:
+  using Find = std::function<Result<CgroupMount>()>;
+
+  // Each mount is looked for until it has been found.
+  explicit MemoryLimits(Find version2 = cgroup2_mount, Find version1 = memory_cgroup_mount)
+      : versions_{{{.controllers = "", .find = std::move(version2), .mount = {}},
+                   {.controllers = "memory", .find = std::move(version1), .mount = {}}}} {}
+
+  // Those of the control group of this process and of all its ancestors, as far as they can be
+  // read, in both versions of control groups.
+  [[nodiscard]] std::vector<MemoryLimit> read();
+
+ private:
+  struct Version {
+    std::string_view controllers;  // as in /proc/self/cgroup
+    Find find;
+    std::optional<CgroupMount> mount;  // once it has been found
+  };
+
+  std::mutex mutex_;
+  std::array<Version, 2> versions_;
+};
+
+// Those of this process and of the mounts of this machine. Thread-safe.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits();
 // The limits of the control group `group` and its ancestors below the mount point `mount_point`.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits(const std::filesystem::path& mount_point,

@@ -84,6 +84,33 @@ TEST_F(CgroupMemory, IsReadFromTheFirstVersionToo) {
   EXPECT_EQ(memory_limits(point, "/a").at(0).left, 10 * kMib);
 }
 
+// The limit is that of the mount point, below which every group is.
+TEST_F(CgroupMemory, IsLookedForAgainUntilItsMountIsFound) {
+  limit("", std::to_string(100 * kMib), 10 * kMib);
+  int looks = 0;
+  bool either = false;  // not every machine has groups of both versions
+  const auto find = [&]() -> Result<CgroupMount> {
+    if (++looks == 1) return fail(ExitCode::os, "no more descriptors");
+    return CgroupMount{.root = "/", .point = point};
+  };
+  const auto none = []() -> Result<CgroupMount> { return fail(ExitCode::usage, "no mount"); };
+  for (const bool second : {true, false}) {
+    looks = 0;
+    const MemoryLimits::Find version2 = second ? MemoryLimits::Find(find) : none;
+    const MemoryLimits::Find version1 = second ? MemoryLimits::Find(none) : find;
+    MemoryLimits limits(version2, version1);
+    EXPECT_TRUE(limits.read().empty());
+    const size_t found = limits.read().size();
+    EXPECT_EQ(looks, 2);
+    if (found != 0) {
+      EXPECT_EQ(limits.read().back().group, point / "");
+      EXPECT_EQ(looks, 2) << "it was found";
+    }
+    either |= found != 0;
+  }
+  EXPECT_TRUE(either) << "/proc/self/cgroup has no groups";
+}
+
 std::vector<MemoryLimit> one_limit(uint64_t limit_mib, uint64_t left_mib) {
   return {{.group = "/x", .limit = limit_mib * kMib, .left = left_mib * kMib}};
 }
