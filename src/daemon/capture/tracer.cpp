@@ -8,13 +8,16 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files/cgroup_memory.h"
 #include "base/install_paths.h"
 #include "daemon/capture/attach_functions.h"
 #include "daemon/events/exact_events.h"
 #include "daemon/programs/entry_times.h"
 #include "daemon/runtime/failure_barrier.h"
 #include "daemon/sessions/session_rules.h"
+#include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/features.h"
+#include "kernel/rings/flight_ring.h"
 #include "kernel/symbols/gfp_flags.h"
 #include "kernel/symbols/page_nodes.h"
 #include "schema/schema_from_btf.h"
@@ -63,17 +66,17 @@ std::string cleanup_command(const std::filesystem::path& file) {
   return fmt::format("ktraced --config {} --cleanup", file.string());
 }
 
-// Checks the memory for a start that adopts no rings. Programs are loaded with a flight ring, also
-// if the flight recorder is off.
+// Checks the memory for a start that adopts no rings.
 Result<> check_start_memory(const Config& config) {
+  const BpfSizes sizes = sizes_of(config);
+  auto maps = maps_memory(sizes);
+  if (!maps) return propagate(maps);
   const size_t cpus = online_cpus().size();
   RingMemory rings = flight_rings(config.flight, cpus);
   if (config.stream.output)
     rings.stream_bytes = ring_share(ring_budget(config), 0, cpus, {}).value_or(0);
-  if (auto possible = check_memory_limit(rings); !possible || config.flight.enabled)
-    return possible;
-  return check_memory_limit(
-      RingMemory{.cpus = 1, .flight_banks = 1, .flight_bytes = sizes_of(config).flight_bytes});
+  return check_memory_limit(memory_limits(), rings,
+                            {.maps = *maps, .model = FlightRing::whole_size(sizes.flight_bytes)});
 }
 
 void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {

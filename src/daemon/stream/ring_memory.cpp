@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "base/files/cgroup_memory.h"
 #include "kernel/rings/flight_ring.h"
 
 namespace ktraced {
 namespace {
 
-std::unexpected<Error> no_memory(const RingMemory& rings, const Error& why) {
-  return fail(why.code, "the new {}, but {}: choose smaller ones", rings.text(), why.message);
+std::unexpected<Error> no_memory(const std::string& needed, const Error& why) {
+  return fail(why.code, "the new {}, but {}: choose smaller ones", needed, why.message);
 }
 
 }  // namespace
@@ -32,17 +31,25 @@ std::string RingMemory::text() const {
   return fmt::format("{} take {} MiB ({} CPUs x {})", what, bytes() >> 20, cpus, of_a_cpu);
 }
 
-Result<> check_memory_limit(const RingMemory& rings) {
-  if (rings.bytes() == 0) return {};
-  if (auto fits = check_memory_limit(memory_limits(), rings.bytes()); !fits)
-    return no_memory(rings, fits.error());
+Result<> check_memory_limit(std::span<const MemoryLimit> limits, const RingMemory& rings,
+                            const StartMemory& start) {
+  if (rings.bytes() != 0)
+    if (auto fits = check_memory_limit(limits, rings.bytes() + start.loaded()); !fits)
+      return no_memory(fmt::format("{} and the programs and maps of the daemon {} MiB",
+                                   rings.text(), start.loaded() >> 20),
+                       fits.error());
+  if (auto fits = check_memory_limit(limits, start.loading()); !fits)
+    return fail(fits.error().code,
+                "the programs and maps of the daemon take up to {} MiB while they are loaded, with "
+                "one flight ring of flight.buffer_kb {}, but {}",
+                start.loading() >> 20, rings.flight_bytes >> 10, fits.error().message);
   return {};
 }
 
 Result<> check_memory_room(const RingMemory& rings) {
   if (rings.bytes() == 0) return {};
   if (auto fits = check_memory_room(memory_limits(), rings.bytes()); !fits)
-    return no_memory(rings, fits.error());
+    return no_memory(rings.text(), fits.error());
   return {};
 }
 

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/error.h"
+#include "base/files/cgroup_memory.h"
 
 namespace ktraced {
 
@@ -23,10 +25,26 @@ struct RingMemory {
   [[nodiscard]] std::string text() const;
 };
 
-// Fails with ExitCode::unavailable if the rings exceed the lowest memory limit of the daemon's
-// control groups: no later attempt would succeed. The errors of both functions name the sizes, the
-// limit and the remedies.
-[[nodiscard]] Result<> check_memory_limit(const RingMemory& rings);
+// What a start needs beside its rings, in bytes.
+struct StartMemory {
+  uint64_t maps = 0;   // as maps_memory()
+  uint64_t model = 0;  // one flight ring, which the programs are loaded with
+
+  // The loaded programs and the daemon's own memory are 8 MiB on Linux 6.18.
+  static constexpr uint64_t kPrograms = uint64_t{12} << 20;
+  // For the verifier, beside what check_memory_limit() keeps free: together they are 18 MiB there.
+  static constexpr uint64_t kVerifier = uint64_t{10} << 20;
+
+  [[nodiscard]] uint64_t loaded() const { return maps + kPrograms; }
+  // At most, before there are rings.
+  [[nodiscard]] uint64_t loading() const { return loaded() + model + kVerifier; }
+};
+
+// Fails with ExitCode::unavailable if the rings of a start, or the programs alone while they are
+// loaded, exceed the lowest of these limits together with what else a start needs: no later start
+// would succeed. The errors of both functions name the sizes, the limit and the remedies.
+[[nodiscard]] Result<> check_memory_limit(std::span<const MemoryLimit> limits,
+                                          const RingMemory& rings, const StartMemory& start);
 // Fails also, with ExitCode::os, if they exceed what the memory limits leave now. Call it before
 // the first of the rings is made.
 [[nodiscard]] Result<> check_memory_room(const RingMemory& rings);

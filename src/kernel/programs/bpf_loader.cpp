@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -158,6 +159,33 @@ Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes
   return object;
 }
 
+uint64_t rounded_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// The memory of a map, as the kernel allocates it when it makes the map (kernel/bpf/arraymap.c,
+// hashtab.c, ringbuf.c).
+uint64_t memory_of(const bpf_map* map) {
+  constexpr uint64_t kPage = 4096, kPointer = 8, kHashElement = 48, kHashBucket = 16;
+  const uint64_t entries = bpf_map__max_entries(map), cpus = libbpf_num_possible_cpus();
+  const uint64_t value = rounded_up(bpf_map__value_size(map), 8);
+  const uint64_t buckets = std::bit_ceil(entries) * kHashBucket;
+  switch (bpf_map__type(map)) {
+    case BPF_MAP_TYPE_ARRAY:
+      return rounded_up(entries * value, kPage);
+    case BPF_MAP_TYPE_PERCPU_ARRAY:
+      return entries * (kPointer + cpus * value);
+    case BPF_MAP_TYPE_HASH:
+    case BPF_MAP_TYPE_LRU_HASH:
+      if ((bpf_map__map_flags(map) & BPF_F_NO_PREALLOC) != 0) return buckets;
+      // The kernel adds an element for each CPU.
+      return buckets +
+             (entries + cpus) * (kHashElement + rounded_up(bpf_map__key_size(map), 8) + value);
+    case BPF_MAP_TYPE_RINGBUF:
+      return entries + 3 * kPage;
+    default:  // arrays of maps and programs, and an arena, which has no pages yet
+      return entries * kPointer;
+  }
+}
+
 }  // namespace
 
 std::array<std::span<const std::byte>, 3> all_bpf_objects() {
@@ -202,6 +230,15 @@ Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes, bool
   }
   if (arena) layouts[kArenaMap] = {.type = kArenaMapType, .entries = ARENA_PAGES, .mappable = true};
   return layouts;
+}
+
+Result<uint64_t> maps_memory(const BpfSizes& sizes) {
+  auto object = open_object({}, sizes, {});  // features change no map
+  if (!object) return propagate(object);
+  uint64_t bytes = 0;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object->get()) bytes += memory_of(map);
+  return bytes;
 }
 
 void BpfObjectCloser::operator()(bpf_object* object) const { bpf_object__close(object); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,11 @@ struct BpfObjectNames {
 // The layout of each map for these sizes, by name. `arena`: the map kArenaMap is an arena.
 [[nodiscard]] Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes,
                                                                    bool arena);
+
+// The memory that the maps of the built-in object take for these sizes, in bytes: without flight
+// and stream rings, and without the pages of an arena. The kernel counts it as memory of the
+// process that loads the object.
+[[nodiscard]] Result<uint64_t> maps_memory(const BpfSizes& sizes);
 
 // Loads all programs except those in `left_out` (program → reason). Adds a program that the kernel
 // refuses there, and loads again without it. Fails with ExitCode::no_permission or

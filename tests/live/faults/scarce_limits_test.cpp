@@ -98,6 +98,24 @@ TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFitTogether) {
   expect_rings_refused(100, 32768, 4);
 }
 
+// Without what the daemon itself takes they would fit: 8 MiB are free for it.
+TEST(ScarceLimits, OfTheControlGroupRefuseAStartWithRingsThatDoNotFitBesideItsPrograms) {
+  const auto cpus = static_cast<uint64_t>(::sysconf(_SC_NPROCESSORS_ONLN));
+  expect_rings_refused(2 * 16 * cpus + 20, 16384, 2);
+}
+
+// The kernel would end the daemon.
+TEST(ScarceLimits, OfTheControlGroupRefuseAStartWhoseProgramsCannotBeLoaded) {
+  const MemoryCgroup group(uint64_t{40} << 20);
+  try {
+    Daemon daemon(flight_config({{"buffer_kb", 64}}), group.wrapper());
+    ADD_FAILURE() << "it started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("exit code 69"), HasSubstr("programs and maps"),
+                                    HasSubstr("the memory limit of 40 MiB of the control group")));
+  }
+}
+
 // The kernel would end a daemon that goes on until the limit is reached.
 TEST(ScarceLimits, OfAControlGroupThatIsHiddenRefuseTheRingThatDoesNotFit) {
   const MemoryCgroup group(uint64_t{200} << 20);
