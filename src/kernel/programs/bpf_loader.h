@@ -47,7 +47,8 @@ struct BpfObjectNames {
 [[nodiscard]] Result<uint64_t> maps_memory(const BpfSizes& sizes);
 
 // Loads all programs except those in `left_out` (program → reason). Adds a program that the kernel
-// refuses there, and loads again without it. Fails with ExitCode::no_permission or
+// refuses there, and loads again without it. Fails with ExitCode::no_permission if this
+// process may load none, with ExitCode::os if the machine lacks something now, or with
 // ExitCode::unavailable. `prepare` gets the object right before loading.
 [[nodiscard]] Result<LoadedObject> load_bpf_object(
     const features& features, const BpfSizes& sizes, std::map<std::string, std::string>& left_out,

@@ -199,6 +199,12 @@ KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
   return found;
 }
 
+bool may_load_programs() {
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "allowed", "Dual BSD/GPL",
+                                 kReturnZero.data(), kReturnZero.size(), nullptr));
+  return program || (errno != EPERM && errno != EACCES);
+}
+
 Result<> check_release(std::string_view release) {
   constexpr std::pair kFloor(5U, 15U);
   auto version = version_of(release);

@@ -28,6 +28,9 @@ struct KernelFeatures {
 // number, because stable series carry back-ports.
 [[nodiscard]] KernelFeatures features_from_btf(const btf* btf, const Schema& schema);
 
+// May this process load programs for tracepoints? A transient failure counts as yes.
+[[nodiscard]] bool may_load_programs();
+
 // Refuses a kernel `release` (as uname -r prints it) below the floor of 5.15, with
 // ExitCode::unavailable; the only check of a version.
 [[nodiscard]] Result<> check_release(std::string_view release);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -28,7 +29,9 @@ namespace ktraced::live {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 // A command that runs the daemon as its child would be: `-D` leaves it the process of the test.
 Command with_fault(const std::string& calls, const std::string& fault, const fs::path& log) {
@@ -125,14 +128,20 @@ struct ProgramCall {
   std::string program;  // that it loads, cut to 15 characters by the kernel; empty: it attaches one
 };
 
-std::vector<ProgramCall> program_calls_of_a_start(const fs::path& log,
-                                                  const json& config = config_of_faults()) {
+// A start without a fault.
+struct Start {
+  std::vector<ProgramCall> calls;
+  json status;  // what is unavailable there is missing on this machine
+};
+
+Start observed_start(const fs::path& log, const json& config = config_of_faults()) {
   Daemon daemon(config, with_fault("bpf", "", log));
+  Start start{.calls = {}, .status = daemon.call("status")};
   const std::string main_thread = fmt::format("{} ", daemon.pid());
   EXPECT_EQ(daemon.stop().exit_code, 0);
   const std::regex load(R"re(\(BPF_PROG_LOAD.*prog_name="([a-z_]+)")re");
-  const std::set<std::string> trials = {"libbpf_nametest", "typed", "arena"};  // of features
-  std::vector<ProgramCall> calls;
+  const std::set<std::string> trials = {"libbpf_nametest", "typed", "on_function", "arena"};
+  bool trial = false;  // of a feature, which may be attached too
   std::ifstream in(log);
   size_t number = 0;
   std::smatch match;
@@ -140,39 +149,56 @@ std::vector<ProgramCall> program_calls_of_a_start(const fs::path& log,
     if (!line.starts_with(main_thread) || !line.contains("bpf(")) continue;
     ++number;
     if (std::regex_search(line, match, load)) {
-      if (!trials.contains(match[1])) calls.push_back({.number = number, .program = match[1]});
-    } else if (line.contains("(BPF_RAW_TRACEPOINT_OPEN")) {
-      calls.push_back({.number = number, .program = {}});
+      trial = trials.contains(match[1]);
+      if (!trial) start.calls.push_back({.number = number, .program = match[1]});
+    } else if (!trial && line.contains("(BPF_RAW_TRACEPOINT_OPEN")) {
+      start.calls.push_back({.number = number, .program = {}});
     }
   }
-  return calls;
+  return start;
+}
+
+// What a status says to be unavailable, with the reason: helper programs and events.
+std::map<std::string, std::string> unavailable_helpers_in(const json& status) {
+  std::map<std::string, std::string> reasons;
+  for (const json& helper : status["unavailable_helpers"])
+    reasons[helper["program"]] = helper["reason"];
+  return reasons;
+}
+std::map<std::string, std::string> unavailable_events_in(const json& status) {
+  std::map<std::string, std::string> reasons;
+  for (const auto& [name, event] : status["events"].items())
+    if (event["available"] == false) reasons[name] = event["reason"];
+  return reasons;
+}
+
+// Those that are not in `before`.
+std::map<std::string, std::string> added(std::map<std::string, std::string> reasons,
+                                         const std::map<std::string, std::string>& before) {
+  std::erase_if(reasons, [&](const auto& entry) { return before.contains(entry.first); });
+  return reasons;
 }
 
 // One event or helper program is missing, with the reason; the other events are recorded. Without a
 // program of the arena, the daemon loads all others again, with rings in maps.
-void expect_all_but_one(Daemon& daemon, const std::string& program) {
+void expect_all_but_one(Daemon& daemon, const std::string& program, const json& before) {
   const bool of_arena = program == "make_pages" || program == "free_pages";
   const json status = daemon.call("status");
-  size_t missing = status["unavailable_helpers"].size();
-  for (const json& helper : status["unavailable_helpers"])
-    EXPECT_THAT(helper["reason"].get<std::string>(), HasSubstr("out of memory")) << helper;
-  for (const auto& [name, event] : status["events"].items()) {
-    if (event["available"] == true) {
-      EXPECT_EQ(event["attached"], event["enabled"]) << name;
-      continue;
-    }
-    ++missing;
-    EXPECT_THAT(event["reason"].get<std::string>(), HasSubstr("out of memory")) << name;
-  }
-  EXPECT_EQ(missing, of_arena ? 0U : 1U) << status["unavailable_helpers"];
+  auto missing = added(unavailable_helpers_in(status), unavailable_helpers_in(before));
+  missing.merge(added(unavailable_events_in(status), unavailable_events_in(before)));
+  EXPECT_EQ(missing.size(), of_arena ? 0U : 1U) << testing::PrintToString(missing);
+  for (const auto& [name, reason] : missing)
+    EXPECT_THAT(reason, HasSubstr("out of memory")) << name;
+  for (const auto& [name, event] : status["events"].items())
+    EXPECT_TRUE(event["available"] == false || event["attached"] == event["enabled"]) << name;
   EXPECT_GT(daemon.call("snapshot.take")["records"].get<uint64_t>(), 0U);
 }
 
 // libbpf tries a load that has failed once more, for the verifier's log.
-std::string fault_of(const ProgramCall& call) {
+std::string fault_of(const ProgramCall& call, const char* error = "ENOMEM") {
   return call.program.empty()
-             ? fmt::format("error=ENOMEM:when={}", call.number)
-             : fmt::format("error=ENOMEM:when={}..{}", call.number, call.number + 1);
+             ? fmt::format("error={}:when={}", error, call.number)
+             : fmt::format("error={}:when={}..{}", error, call.number, call.number + 1);
 }
 
 // The daemon finds itself with the program "calibrate": without that it does not start.
@@ -186,7 +212,7 @@ void expect_no_start(const ProgramCall& call, const json& config, const fs::path
   }
 }
 
-void expect_service_without(const ProgramCall& call, const fs::path& log) {
+void expect_service_without(const ProgramCall& call, const json& before, const fs::path& log) {
   SCOPED_TRACE(fmt::format("call {}, {}", call.number, call.program));
   const Bpffs bpffs;  // nobody else has pins there
   const json config = config_of_faults(bpffs);
@@ -196,7 +222,7 @@ void expect_service_without(const ProgramCall& call, const fs::path& log) {
     Daemon daemon(config, with_fault("bpf", fault_of(call), log));
     EXPECT_TRUE(daemon.logged(call.program.empty() ? "cannot attach '"
                                                    : "refused the program '" + call.program));
-    expect_all_but_one(daemon, call.program);
+    expect_all_but_one(daemon, call.program, before);
     const BpfObjects objects = bpf_objects_of(daemon.pid());
     EXPECT_EQ(daemon.stop().exit_code, 0);
     EXPECT_TRUE(eventually([&] {
@@ -211,40 +237,57 @@ void expect_service_without(const ProgramCall& call, const fs::path& log) {
 TEST(FailingPrograms, AreReportedWhileTheOthersServe) {
   TempDir directory;
   const fs::path log = directory.path() / "calls";
-  const auto calls = program_calls_of_a_start(log);
-  ASSERT_GT(calls.size(), 40U);
+  const Start start = observed_start(log);
+  ASSERT_GT(start.calls.size(), 40U);
   const size_t step = step_of(20, 5);
-  for (size_t i = 0; i < calls.size(); i += step) expect_service_without(calls[i], log);
+  for (size_t i = 0; i < start.calls.size(); i += step)
+    expect_service_without(start.calls[i], start.status, log);
 }
 
-void expect_helper_reported(Daemon& daemon, const fs::path& metrics, const std::string& reason) {
-  const json helpers = daemon.call("status")["unavailable_helpers"];
-  ASSERT_EQ(helpers.size(), 1U) << helpers;
-  EXPECT_EQ(helpers[0]["program"], "child_born");
-  EXPECT_THAT(helpers[0]["reason"].get<std::string>(), HasSubstr(reason));
+// `before`: the status without the fault.
+void expect_helper_reported(Daemon& daemon, const json& before, const fs::path& metrics,
+                            const std::string& reason) {
+  const auto missing = unavailable_helpers_in(before);
+  EXPECT_THAT(added(unavailable_helpers_in(daemon.call("status")), missing),
+              ElementsAre(Pair("child_born", HasSubstr(reason))));
   EXPECT_THAT(daemon.ctl_ok({"status"}),
               testing::AllOf(HasSubstr("not available: child_born ("), HasSubstr(reason)));
   EXPECT_THAT(run({"curl", "--silent", "--unix-socket", metrics, "http://localhost/metrics"}).out,
-              HasSubstr("\nktraced_helpers_unavailable 1\n"));
+              HasSubstr(fmt::format("\nktraced_helpers_unavailable {}\n", missing.size() + 1)));
 }
 
 // The next daemon, which adopts the other programs, reports it too.
 TEST(FailingPrograms, OfNoEventAreInTheStatusAndInTheMetrics) {
   TempDir directory;
   const fs::path log = directory.path() / "calls", metrics = directory.path() / "metrics.sock";
-  const auto calls = program_calls_of_a_start(log);
-  const auto call = std::ranges::find(calls, "child_born", &ProgramCall::program);
-  ASSERT_NE(call, calls.end());
+  const Start start = observed_start(log);
+  const auto call = std::ranges::find(start.calls, "child_born", &ProgramCall::program);
+  ASSERT_NE(call, start.calls.end());
   json config = config_of_faults();
   config["metrics"] = {{"listen", metrics}};
   Daemon daemon(config, with_fault("bpf", fault_of(*call), log));
-  expect_helper_reported(daemon, metrics, "out of memory");
+  expect_helper_reported(daemon, start.status, metrics, "out of memory");
   daemon.end(SIGKILL);
   config["bpffs"] = daemon.pins();
   Daemon next(config);  // strace would count its calls from 1 again
   EXPECT_TRUE(next.logged("adopted what"));
-  expect_helper_reported(next, metrics, "refused its program when it was loaded");
+  expect_helper_reported(next, start.status, metrics, "refused its program when it was loaded");
   EXPECT_EQ(next.stop().exit_code, 0);
+}
+
+// Others are allowed, so the daemon may load programs.
+TEST(FailingPrograms, ThatTheKernelForbidsAreReportedWhileTheOthersServe) {
+  TempDir directory;
+  const fs::path log = directory.path() / "calls";
+  const Start start = observed_start(log);
+  const auto call = std::ranges::find(start.calls, "child_born", &ProgramCall::program);
+  ASSERT_NE(call, start.calls.end());
+  Daemon daemon(config_of_faults(), with_fault("bpf", fault_of(*call, "EPERM"), log));
+  EXPECT_THAT(
+      added(unavailable_helpers_in(daemon.call("status")), unavailable_helpers_in(start.status)),
+      ElementsAre(Pair("child_born", HasSubstr("Operation not permitted"))));
+  EXPECT_GT(daemon.call("snapshot.take")["records"].get<uint64_t>(), 0U);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
 // Otherwise the first children would not be followed, and nobody would know.
@@ -254,9 +297,9 @@ TEST(FailingPrograms, ThatFollowProcessesEndAStartWhoseFilterNeedsThem) {
   WaitingTruth truth({"numbered", "1"});
   json config = config_of_faults();
   config["filter"] = {{"follow", {truth.pid()}}};
-  const auto calls = program_calls_of_a_start(log, config);
-  const auto call = std::ranges::find(calls, "", &ProgramCall::program);  // attached first
-  ASSERT_NE(call, calls.end());
+  const Start start = observed_start(log, config);
+  const auto call = std::ranges::find(start.calls, "", &ProgramCall::program);  // attached first
+  ASSERT_NE(call, start.calls.end());
   try {
     const Daemon daemon(config, with_fault("bpf", fault_of(*call), log));
     ADD_FAILURE() << "it has started";
