@@ -17,6 +17,7 @@ enum metadata_id {
 	METADATA_command = 8,
 	METADATA_lost_names = 9,
 	METADATA_lost_commands = 10,
+	METADATA_unread_commands = 11,
 };
 
 /* A thread's name, process, control group and parent, valid from h.ts on. Traces and daemons
@@ -59,6 +60,12 @@ struct rec_metadata_lost_names {
 /* Command lines of processes are missing: the daemon had no room for them. */
 struct rec_metadata_lost_commands {
 	struct record h; /* h.id is METADATA_lost_commands */
+};
+
+/* Command lines of processes may be missing: a process hung while they were read, or they were not
+ * read in time. */
+struct rec_metadata_unread_commands {
+	struct record h; /* h.id is METADATA_unread_commands */
 };
 
 /* Definition of a dynamic event, sent before the first of its records. The reader of a

@@ -35,6 +35,7 @@ struct ReportFacts {
   uint64_t whole_since_ns = 0;
   std::vector<std::string> caveats;   // why not from the beginning: one sentence each
   std::vector<std::string> left_out;  // events that the report needs and --event leaves out
+  bool commands_complete = true;      // see Manifest
   nlohmann::json sources;             // [{"path","kind","host","complete","incomplete_because"}]
   nlohmann::json accounts;            // event → {"missed","overwritten"} if any
 

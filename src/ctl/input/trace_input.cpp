@@ -187,6 +187,7 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
     facts.begin_ns = std::min(facts.begin_ns, extents()[i].begin_ns);
     facts.end_ns = std::max(facts.end_ns, extents()[i].end_ns);
     facts.sources.push_back(trace_facts(traces[i]));
+    facts.commands_complete = facts.commands_complete && traces[i].manifest().commands_complete;
   }
   facts.furthest_ns = facts.begin_ns;
   facts.common_ns = common_ns();

@@ -2,6 +2,7 @@
 #include "daemon/snapshots/snapshot_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -136,6 +137,7 @@ Manifest SnapshotWriter::manifest() const {
           fmt::format("the kernel skipped {} hits of {}{}", count, event,
                       job_.frozen.counted_late ? ", counted until the next daemon began" : ""));
   note_lost_names(manifest);
+  std::ranges::move(writer_.name_problems(), std::back_inserter(manifest.incomplete_because));
   return manifest;
 }
 

@@ -206,8 +206,9 @@ void CommandLines::look() const {
 
 std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of, Wait wait) const {
   std::unique_lock lock(state_->mutex);
-  if (!State::ask(state_)) return {};
-  state_->wait(lock, state_->asked, wait);
+  if (!State::ask(state_)) return unread_commands_record();
+  const uint64_t number = state_->asked;
+  state_->wait(lock, number, wait);
   std::vector<std::byte> records;
   records.reserve(state_->bytes);  // a record is not longer
   for (const auto& [pid, process] : state_->known) {
@@ -224,6 +225,10 @@ std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of, Wait 
   if (state_->omitted != 0 && state_->omitted >= state_->done) {
     const std::vector<std::byte> lost = lost_commands_record();
     records.insert(records.end(), lost.begin(), lost.end());
+  }
+  if (state_->done < number) {
+    const std::vector<std::byte> unread = unread_commands_record();
+    records.insert(records.end(), unread.begin(), unread.end());
   }
   return records;
 }

@@ -58,12 +58,12 @@ class CommandLines {
   void look() const;
 
   enum class Wait : uint8_t { for_all, briefly };
-  // Metadata records (rec_metadata_command) of all processes, after another look(). Processes that
-  // have ended since the look before are among them. A process is read again when its main thread
-  // has another name, as after an exec, and while it has no command line. If the time of `wait` is
-  // over, or a process hangs, some may be missing. If there was no room for some, the last record
-  // (METADATA_lost_commands) says so. `only_of`: only processes that ran as no other user when they
-  // were read.
+  // Metadata records (rec_metadata_command) of all processes, after another look(). Those that have
+  // ended since the look before are among them. A process is read again when its main thread has
+  // another name, as after an exec, and while it has no command line. If the time of `wait` is
+  // over, or a process hangs, some may be missing: the last record (METADATA_unread_commands) says
+  // so. If there was no room for some, so does METADATA_lost_commands. `only_of`: only processes
+  // that ran as no other user when they were read.
   [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt,
                                                Wait wait = Wait::for_all) const;
 

@@ -111,6 +111,7 @@ json manifest_to_json(const Manifest& m) {
               {"config", m.config},
               {"schema", schema_to_json(m.schema)}});
   if (m.since_ns != 0) out["since_ns"] = m.since_ns;
+  if (!m.commands_complete) out["commands_complete"] = false;
   if (m.names_since_ns != 0) out["names_since_ns"] = m.names_since_ns;
   if (!m.previous.empty()) out["previous"] = m.previous;
   if (m.filtered) out["filtered"] = *m.filtered;

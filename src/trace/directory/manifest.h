@@ -63,6 +63,9 @@ struct Manifest {
   std::map<std::string, uint64_t> missed;  // event → hits that the kernel missed, sum of all CPUs
   // Event → hits that a filter rejected, sum of all CPUs. Nothing: not known.
   std::optional<std::map<std::string, uint64_t>> filtered;
+  // All command lines of processes were read in time. If not, the trace may be complete
+  // nevertheless.
+  bool commands_complete = true;
   // Why the trace is incomplete; empty: it is complete.
   std::vector<std::string> incomplete_because;
   nlohmann::json config;  // the trace config when it was taken

@@ -117,6 +117,7 @@ void take_head(JsonMembers& top, Manifest& manifest) {
   top.take("taken_realtime_ns", manifest.taken_realtime_ns);
   if (top.has("since_ns")) top.take("since_ns", manifest.since_ns);
   if (top.has("names_since_ns")) top.take("names_since_ns", manifest.names_since_ns);
+  if (top.has("commands_complete")) top.take("commands_complete", manifest.commands_complete);
   if (top.has("previous")) top.take("previous", manifest.previous);
   take_reasons(top, manifest);
   manifest.missed = counts_from(top, "missed");

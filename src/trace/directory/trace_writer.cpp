@@ -289,6 +289,7 @@ Result<> TraceWriter::finish(const Manifest& manifest,
   if (auto done = sync(); !done) return done;
   Manifest complete = manifest;
   complete.schema = schema_of_trace(manifest.config);
+  complete.commands_complete = names_.lost().commands_read();
   json symbols_json = json::object();
   for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
   if (auto done = write_names(); !done) return done;

@@ -84,12 +84,16 @@ class TraceWriter {
   // it.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
+  // Reasons for which names are missing.
+  [[nodiscard]] std::vector<std::string> name_problems() const { return names_.problems(); }
+
   // Adds to the manifest of a stream's trace the accounts and every reason for which it is
   // incomplete: problems(), gaps in the stream, lost events, and the missed hits in the manifest.
   void add_accounts(Manifest& manifest, const StreamContinuity& stream) const;
 
   // Writes the remaining files, syncs everything to disk and gives the directory its final name.
-  // The manifest gets the schema of the events that its config or the records have. Fails with
+  // The manifest gets the schema of the events that its config or the records have, and whether all
+  // command lines were read. Fails with
   // ExitCode::io; it can be repeated, but problems() may have become more.
   Result<> finish(const Manifest& manifest, const std::map<uint64_t, std::string>& symbols);
   // The directory of the trace until finish().

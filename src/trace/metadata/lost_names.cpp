@@ -34,7 +34,16 @@ std::vector<std::byte> lost_commands_record() {
                                                        .tid = 0}});
 }
 
+std::vector<std::byte> unread_commands_record() {
+  return record_bytes(
+      rec_metadata_unread_commands{.h = {.ts = 0,
+                                         .id = METADATA_unread_commands,
+                                         .size = sizeof(rec_metadata_unread_commands),
+                                         .tid = 0}});
+}
+
 void LostNames::add(RecordView record) {
+  commands_read_ = commands_read_ && record.id() != METADATA_unread_commands;
   commands_ = commands_ || record.id() == METADATA_lost_commands;
   if (const auto window = lost_names_of(record)) add(*window);
 }

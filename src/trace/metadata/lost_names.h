@@ -27,6 +27,8 @@ struct LostNamesWindow {
 
 // A rec_metadata_lost_commands.
 [[nodiscard]] std::vector<std::byte> lost_commands_record();
+// A rec_metadata_unread_commands.
+[[nodiscard]] std::vector<std::byte> unread_commands_record();
 
 // What such records of a stream or trace say. Neighboring times are joined, and their number is
 // bounded.
@@ -41,10 +43,13 @@ class LostNames {
   [[nodiscard]] const std::vector<LostNamesWindow>& windows() const { return windows_; }
   // A sentence without its end; empty: nothing was lost.
   [[nodiscard]] std::string text() const;
+  // Were all command lines read? Those for which there was no room are in text().
+  [[nodiscard]] bool commands_read() const { return commands_read_; }
 
  private:
   std::vector<LostNamesWindow> windows_;  // in time order
   bool commands_ = false;                 // some are missing
+  bool commands_read_ = true;
 };
 
 }  // namespace ktraced

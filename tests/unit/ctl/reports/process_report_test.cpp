@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/metadata/lost_names.h"
 #include "unit/ctl/reports/report_fixture.h"
 
 namespace ktraced::test {
@@ -53,6 +54,25 @@ TEST_F(ProcessReportTest, HasOriginsAndEnds) {
   EXPECT_EQ(rows["sh"]["lifetime_ns"], 2 * kSecond - 5) << "so far";
   EXPECT_TRUE(rows["sh"]["parent"].is_null());
   EXPECT_TRUE(rows["sh"]["cpu_ns"].is_null()) << "there is no sched_switch";
+}
+
+TEST_F(ProcessReportTest, SaysThatCommandLinesMayBeMissing) {
+  TraceSpec spec{
+      .schema = built_schema(),
+      .packets = {{.records = {ended(kSecond, 8, 0)}}},
+      .names = {task_name(8, 1, 8, "sh", 5)},
+      .begin_ns = kSecond,
+      .end_ns = 2 * kSecond,
+  };
+  const json all = this->report(Kind::processes, {write(spec, {}, "all")});
+  EXPECT_THAT(all["caveats"].get<std::vector<std::string>>(),
+              ::testing::Not(::testing::Contains(HasSubstr("command lines"))));
+  spec.names.push_back(unread_commands_record());
+  const json report = this->report(Kind::processes, {write(spec, {}, "some")});
+  EXPECT_THAT(
+      report["caveats"].get<std::vector<std::string>>(),
+      ::testing::Contains("command lines of processes may be missing: they were not read in time"));
+  EXPECT_EQ(report["sources"][0]["complete"], true) << "no event is missing";
 }
 
 TEST_F(ProcessReportTest, ShowsATree) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/directory/trace_reader.h"
+#include "trace/metadata/lost_names.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced::test {
@@ -96,6 +97,20 @@ TEST_F(SnapshotWriterTest, IsCompleteIfTheNamesAreKnownFromTheFirstRecordOn) {
   const Manifest manifest = written();
   EXPECT_EQ(manifest.names_since_ns, 0U);
   EXPECT_THAT(manifest.incomplete_because, IsEmpty());
+}
+
+TEST_F(SnapshotWriterTest, SaysThatCommandLinesAreMissing) {
+  fill(0, kSecond, 1);
+  job.commands = unread_commands_record;
+  Manifest manifest = written();
+  EXPECT_FALSE(manifest.commands_complete);
+  EXPECT_THAT(manifest.incomplete_because, IsEmpty());
+  std::filesystem::remove_all(job.path);
+  job.commands = lost_commands_record;
+  manifest = written();
+  EXPECT_TRUE(manifest.commands_complete);
+  EXPECT_THAT(manifest.incomplete_because,
+              Contains("command lines of processes are missing: the daemon had no room for them"));
 }
 
 TEST_F(SnapshotWriterTest, BeginsWithACpuThatWasPluggedInBeforeItHadARingAndHasOverwritten) {
