@@ -18,6 +18,7 @@ enum metadata_id {
 	METADATA_lost_names = 9,
 	METADATA_lost_commands = 10,
 	METADATA_unread_commands = 11,
+	METADATA_config_part = 12,
 };
 
 /* A thread's name, process, control group and parent, valid from h.ts on. Traces and daemons
@@ -80,6 +81,12 @@ struct rec_metadata_event {
  * zero-padded. */
 struct rec_metadata_config {
 	struct record h; /* h.id is METADATA_config */
+};
+
+/* A part of a trace config that is too long for one record: these come right before its
+ * METADATA_config with the same time, and its text begins with theirs. */
+struct rec_metadata_config_part {
+	struct record h; /* h.id is METADATA_config_part */
 };
 
 /* What became of the hits of an event in the session of a stream: the last records of a

@@ -9,8 +9,9 @@
 enum {
 	FILTER_COMM_MAX = 16,     /* task name patterns per include or exclude list */
 	FILTER_CGROUP_MAX = 16,   /* control groups per include or exclude list */
-	FILTER_IDS_MAX = 4096,    /* pids and uids over all lists of one filter */
-	FILTER_IDS_TOTAL = 32768, /* of all filters, and of those that are being replaced */
+	FILTER_IDS_MAX = 16384,   /* pids and uids over all lists of one filter */
+	FILTER_UIDS_MAX = 4096,   /* uids per include or exclude list: each may be a name to look up */
+	FILTER_IDS_TOTAL = 65536, /* of all filters, and of those that are being replaced */
 	FOLLOW_ROOTS_MAX = 64,    /* followed processes: one bit each */
 	FOLLOWED_MAX = 16384,     /* live processes of all followed trees */
 	FILTER_HINTS = 1024,      /* power of two, see struct filter_side */

@@ -33,7 +33,7 @@ class Metadata {
     (void)names_.cgroup_path(names_.cgroup_at(record.tid(), record.ts()));
     log_.add(record.bytes());
     (void)account_of(record);
-    if (const auto config = config_of(record)) (void)config->dump();
+    if (const auto config = configs_.take(record)) (void)config->dump();
     if (const Event* event = learn_event(schema_, record)) {
       const auto again = event_from_json(event_to_json(*event));
       require(again && *again == *event, "an event prints and parses back equal", event->name);
@@ -47,6 +47,7 @@ class Metadata {
 
  private:
   NameTable names_;
+  ConfigReader configs_;
   NameLog log_;
   Schema schema_;
 };

@@ -43,7 +43,7 @@ LiveInput::LiveInput(std::string socket, std::optional<double> seconds, StopSign
 // Applies a metadata record: a name, a new event or a config change.
 void LiveInput::apply_metadata(RecordView record, AnalysisFeed& feed) {
   if (names_.apply(record) || learn_event(schema_, record) != nullptr) return;
-  const auto config = config_of(record);
+  const auto config = config_reader_.take(record);
   if (!config) return;
   TraceConfig traced = TraceConfig::of(*config);
   traced.missed = {"sys_enter"};  // counts_ has them at the end

@@ -15,6 +15,7 @@
 #include "ctl/live/session_counts.h"
 #include "ctl/live/stream_loop.h"
 #include "ctl/terminal/stop_signals.h"
+#include "trace/metadata/event_records.h"
 
 namespace ktraced {
 
@@ -49,6 +50,7 @@ class LiveInput : public ReportInput {
   LiveSource source_;
   Schema schema_;  // grows with the stream
   NameTable names_;
+  ConfigReader config_reader_;
   RemoteSymbols symbols_;
   SessionCounts counts_;
   nlohmann::json configs_;  // the trace configs, in the format of manifests

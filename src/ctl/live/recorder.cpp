@@ -66,7 +66,7 @@ Result<> Recorder::take(const PacketView& packet) {
     return writer_->write(packet);
   }
   packet.for_each_record([&](const RecordView& record) {
-    if (record.id() == METADATA_config) return take_config(record);
+    take_config(record);
     writer_->add_names(record.bytes());
   });
   complete_until_ = std::max(complete_until_, header.timestamp_end);
@@ -74,7 +74,7 @@ Result<> Recorder::take(const PacketView& packet) {
 }
 
 void Recorder::take_config(RecordView record) {
-  auto config = config_of(record);
+  auto config = config_reader_.take(record);
   if (!config) return;
   if (record.ts() <= source_.info().boottime_ns)
     config_ = std::move(*config);

@@ -15,6 +15,7 @@
 #include "ctl/live/live_source.h"
 #include "ctl/live/remote_symbols.h"
 #include "trace/directory/trace_writer.h"
+#include "trace/metadata/event_records.h"
 #include "trace/packet/stream_continuity.h"
 
 namespace ktraced {
@@ -58,6 +59,7 @@ class Recorder {
   std::vector<std::string> problems_;
   std::map<std::string, uint64_t> missed_;
   std::optional<std::map<std::string, uint64_t>> filtered_;
+  ConfigReader config_reader_;
   nlohmann::json config_;  // trace config with its changes; null: not received
   uint64_t complete_until_ = 0;
 };

@@ -65,7 +65,7 @@ ActivitySession::ActivitySession(LiveSource source, std::vector<Selection> selec
 
 void ActivitySession::apply_metadata(RecordView record) {
   if (names_.apply(record) || learn_event(schema_, record) != nullptr) return;
-  if (const auto config = config_of(record))
+  if (const auto config = config_reader_.take(record))
     feed_.add_change(record.ts(), TraceConfig::of(*config));
 }
 

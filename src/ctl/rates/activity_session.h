@@ -16,6 +16,7 @@
 #include "ctl/live/session_counts.h"
 #include "ctl/rates/activity_rates.h"
 #include "ctl/rates/background_call.h"
+#include "trace/metadata/event_records.h"
 
 namespace ktraced {
 
@@ -48,6 +49,7 @@ class ActivitySession {
   LiveSource source_;
   Schema schema_;  // grows with the stream
   NameTable names_;
+  ConfigReader config_reader_;
   SessionCounts counts_;
   std::vector<Selection> selections_;
   SourceSelector selector_;

@@ -160,7 +160,8 @@ void AddressMask::mask_metadata(std::span<std::byte> record) {
     mask_word(record, offsetof(rec_metadata_slab_cache, cache), std::nullopt);
   if (view.id() == METADATA_event)
     if (const Event* event = learn_event(schema_, view)) learn(*event);
-  if (view.id() == METADATA_event || view.id() == METADATA_config)
+  if (view.id() == METADATA_event || view.id() == METADATA_config ||
+      view.id() == METADATA_config_part)
     blank_addresses(as_text(record.subspan(sizeof(struct record))));
 }
 

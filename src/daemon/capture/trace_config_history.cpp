@@ -66,16 +66,18 @@ void TraceConfigHistory::adopt() {
   if (!content) return mark_unknown(content.error().message);
   if (content->known_since_ns != 0)
     known_since_ = {.ns = content->known_since_ns, .reason = "the log holds only the last changes"};
-  for (TraceConfigLog::Entry& entry : content->entries)
-    changes_.push_back(
-        {.ns = entry.ns, .config = std::make_shared<const json>(std::move(entry.config))});
+  for (TraceConfigLog::Entry& entry : content->entries) {
+    const size_t bytes = dump_json(entry.config).size();
+    add(entry.ns, std::make_shared<const json>(std::move(entry.config)), bytes);
+  }
   current_ = changes_.back().config;
 }
 
 void TraceConfigHistory::mark_unknown(std::string reason) {
   const uint64_t now = boottime_ns();
   changes_.clear();
-  if (current_) changes_.push_back({.ns = now, .config = current_});
+  bytes_ = 0;
+  if (current_) add(now, current_, dump_json(*current_).size());
   known_since_ = {.ns = now, .reason = std::move(reason)};
   if (log_) {
     log_->clear(now);
@@ -107,12 +109,20 @@ void TraceConfigHistory::append(uint64_t ns, Config config) {
     known_since_.ns = ns;
     if (log_) log_->clear(ns);
   }
-  if (log_) log_->append(ns, dump_json(*config));
-  changes_.push_back({.ns = ns, .config = std::move(config)});
-  if (changes_.size() <= kMaxChanges) return;
-  changes_.pop_front();
-  known_since_ = {.ns = changes_.front().ns,
-                  .reason = fmt::format("only the last {} changes are kept", kMaxChanges)};
+  const std::string text = dump_json(*config);
+  if (log_) log_->append(ns, text);
+  add(ns, std::move(config), text.size());
+}
+
+void TraceConfigHistory::add(uint64_t ns, Config config, size_t bytes) {
+  changes_.push_back({.ns = ns, .config = std::move(config), .bytes = bytes});
+  bytes_ += bytes;
+  while (changes_.size() > kMaxChanges || (bytes_ > kMaxBytes && changes_.size() > 1)) {
+    bytes_ -= changes_.front().bytes;
+    changes_.pop_front();
+    known_since_ = {.ns = changes_.front().ns,
+                    .reason = fmt::format("only the last {} changes are kept", changes_.size())};
+  }
 }
 
 json TraceConfigHistory::since(uint64_t ns) const {

@@ -23,6 +23,8 @@ class TraceConfigHistory {
  public:
   using Config = std::shared_ptr<const nlohmann::json>;
   static constexpr size_t kMaxChanges = 1000;
+  // Of all of them as text; a manifest has them too. The newest one is kept at any length.
+  static constexpr size_t kMaxBytes = size_t{8} << 20;
 
   // Since when the trace config is known, and why not earlier.
   struct KnownSince {
@@ -62,12 +64,15 @@ class TraceConfigHistory {
   struct Entry {
     uint64_t ns = 0;
     Config config;
+    size_t bytes = 0;  // as text
   };
+  void add(uint64_t ns, Config config, size_t bytes);
   void adopt();
   void append(uint64_t ns, Config config);
 
   std::optional<TraceConfigLog> log_;  // nothing: the log cannot be written
   std::deque<Entry> changes_;          // the most recent ones, oldest first
+  size_t bytes_ = 0;                   // of these
   KnownSince known_since_;
   int changing_ = 0;
   mutable std::mutex mutex_;

@@ -60,7 +60,7 @@ std::vector<PacketBytes> TraceMetadata::packets(uint32_t session,
   // Includes events that were defined after the schema was sent.
   const auto definitions = catalog_.definitions();
   records.insert(records.end(), definitions.begin(), definitions.end());
-  const auto config = config_record(*configs_.config_of(session), 0);
+  const auto config = config_records(*configs_.config_of(session), 0);
   records.insert(records.end(), config.begin(), config.end());
   // Nothing has been sent yet: these packets do not advance the watermark or the sequence number.
   uint64_t sequence = 0;

@@ -339,7 +339,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
 
 void Tracer::announce_config(uint32_t session, const Reconciler::SharedConfig& config,
                              uint64_t ns) {
-  control_.announce(session, config_record(*config, ns));
+  control_.announce(session, config_records(*config, ns));
   if (session == SESSION_OUTPUT && on_output_change_) on_output_change_(config);
 }
 

@@ -65,7 +65,7 @@ void describe_side(ConfigSection& section, FilterSide& side) {
   describe_list(section, {"pid", "Process or thread ids."}, {FILTER_IDS_MAX, number_schema(kPid)},
                 side.pid, pid);
   describe_list(
-      section, {"uid", "Users, by number or name."}, {FILTER_IDS_MAX, user_schema()}, side.uid,
+      section, {"uid", "Users, by number or name."}, {FILTER_UIDS_MAX, user_schema()}, side.uid,
       [unknown = false](const ConfigNode& element) mutable { return read_user(element, unknown); });
   const auto comm = [](const ConfigNode& element) { return element.text(kCommText); };
   describe_list(

@@ -98,7 +98,7 @@ void Filters::adopt_ids() {
         return sessions_[session].ids[slot].push_back(key);
     unused.push_back(key);
   });
-  for (const filter_id_key& key : unused) bpf_map_delete_elem(ids_map_, &key);
+  remove_ids(unused);
 }
 
 Result<Filters::Compiled> Filters::compile(Sessions sessions,
@@ -266,16 +266,25 @@ void Filters::note_sessions() {
 Result<> Filters::replace_ids(uint32_t session, uint32_t slot,
                               const std::vector<filter_id_key>& keys) {
   std::vector<filter_id_key>& stored = sessions_[session].ids[slot];
-  for (const filter_id_key& key : stored) bpf_map_delete_elem(ids_map_, &key);
-  stored.clear();
-  for (filter_id_key key : keys) {
-    key.owner = FILTER_OWNER(session, slot);
-    const uint8_t present = 1;
-    if (bpf_map_update_elem(ids_map_, &key, &present, BPF_ANY) != 0)
-      return fail(ExitCode::os, "cannot store the filter: {}", errno_text(errno));
-    stored.push_back(key);
-  }
+  remove_ids(stored);
+  if (keys.empty()) return {};
+  stored = keys;
+  for (filter_id_key& key : stored) key.owner = FILTER_OWNER(session, slot);
+  const std::vector<uint8_t> present(stored.size(), 1);
+  auto count = static_cast<uint32_t>(stored.size());
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  if (bpf_map_update_batch(ids_map_, stored.data(), present.data(), &count, &options) != 0)
+    return fail(ExitCode::os, "cannot store the filter: {}", errno_text(errno));
   return {};
+}
+
+// After a failure not all of them are in the map: the kernel stops at the first one that is not.
+void Filters::remove_ids(std::vector<filter_id_key>& keys) const {
+  auto count = static_cast<uint32_t>(keys.size());
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  if (!keys.empty() && bpf_map_delete_batch(ids_map_, keys.data(), &count, &options) != 0)
+    for (const filter_id_key& key : keys) bpf_map_delete_elem(ids_map_, &key);
+  keys.clear();
 }
 
 Result<> Filters::add_root(const Root& root, uint32_t bit) {

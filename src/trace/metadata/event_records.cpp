@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text/json_dump.h"
 #include "schema/schema_json.h"
@@ -38,12 +39,19 @@ std::vector<std::byte> text_record(uint16_t id, uint64_t ts, std::string_view te
   return bytes;
 }
 
-// A discarded value if the record is of another kind or its text is not JSON.
-json json_of(RecordView view, uint16_t id) {
-  if (view.id() != id || view.bytes().size() <= sizeof(record)) return json::value_t::discarded;
+// The text of such a record; empty if it has none.
+std::string_view text_in(RecordView view) {
+  if (view.bytes().size() <= sizeof(record)) return {};
   const auto bytes = view.bytes().subspan(sizeof(record));
   const char* text = reinterpret_cast<const char*>(bytes.data());
-  return json::parse(std::string_view(text, ::strnlen(text, bytes.size())), nullptr, false);
+  return {text, ::strnlen(text, bytes.size())};
+}
+
+// The first part of a text that is too long. It ends with a comma where there is one: the addresses
+// in a text are replaced in each record on its own.
+std::string_view first_part(std::string_view text) {
+  const size_t comma = text.substr(0, kTextMax).rfind(',');
+  return text.substr(0, comma == std::string_view::npos ? kTextMax : comma + 1);
 }
 
 }  // namespace
@@ -52,24 +60,45 @@ std::vector<std::byte> event_record(const Event& event, uint64_t ts) {
   return text_record(METADATA_event, ts, fitting_text(event));
 }
 
-std::vector<std::byte> config_record(const json& config, uint64_t ts) {
-  std::string text = dump_json(config);
-  if (text.size() > kTextMax) {
-    json bare = config;
-    bare.erase("events");
-    text = dump_json(bare);
-  }
-  return text_record(METADATA_config, ts, text);
+std::vector<std::byte> config_records(const json& config, uint64_t ts) {
+  const std::string whole = dump_json(config);
+  if (whole.size() <= kTextMax) return text_record(METADATA_config, ts, whole);
+  json bare = config;
+  bare.erase("events");
+  if (const std::string text = dump_json(bare); text.size() <= kTextMax)
+    return text_record(METADATA_config, ts, text);
+  std::vector<std::byte> records;
+  std::string_view rest = whole;
+  const auto append = [&](uint16_t id, std::string_view text) {
+    const auto bytes = text_record(id, ts, text);
+    records.insert(records.end(), bytes.begin(), bytes.end());
+    rest.remove_prefix(text.size());
+  };
+  while (rest.size() > kTextMax) append(METADATA_config_part, first_part(rest));
+  append(METADATA_config, rest);
+  return records;
 }
 
-std::optional<json> config_of(RecordView record) {
-  json config = json_of(record, METADATA_config);
+std::optional<json> ConfigReader::take(RecordView record) {
+  const bool part = record.id() == METADATA_config_part;
+  if (!part && record.id() != METADATA_config) return std::nullopt;
+  if (record.ts() != ts_) parts_.clear();
+  ts_ = record.ts();
+  const std::string_view text = text_in(record);
+  if (parts_.size() + text.size() > kMaxBytes) {
+    parts_.clear();
+    return std::nullopt;
+  }
+  parts_ += text;
+  if (part) return std::nullopt;
+  json config = json::parse(std::exchange(parts_, {}), nullptr, false);
   if (config.is_discarded()) return std::nullopt;
   return config;
 }
 
 const Event* learn_event(Schema& schema, RecordView record) {
-  const json object = json_of(record, METADATA_event);
+  if (record.id() != METADATA_event) return nullptr;
+  const json object = json::parse(text_in(record), nullptr, false);
   if (object.is_discarded()) return nullptr;
   auto event = event_from_json(object);
   if (!event || schema.find(event->id) != nullptr) return nullptr;

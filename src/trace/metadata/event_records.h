@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "schema/schema.h"
@@ -22,10 +23,22 @@ namespace ktraced {
 const Event* learn_event(Schema& schema, RecordView record);
 
 // A rec_metadata_config: `config` is the trace config since `ts`. The list of events is left out if
-// the record would be too long.
-[[nodiscard]] std::vector<std::byte> config_record(const nlohmann::json& config, uint64_t ts);
+// the record would be too long; if that does not suffice, all of it follows several
+// rec_metadata_config_part.
+[[nodiscard]] std::vector<std::byte> config_records(const nlohmann::json& config, uint64_t ts);
 
-// The config in a record of config_record(); nothing if `record` is of another kind.
-[[nodiscard]] std::optional<nlohmann::json> config_of(RecordView record);
+// Reads the configs in the metadata records of a stream.
+class ConfigReader {
+ public:
+  static constexpr size_t kMaxBytes = size_t{4} << 20;  // of one config, as text
+
+  // The config that ends with this record; nothing if the record is of another kind or a part, or
+  // the config is not valid.
+  [[nodiscard]] std::optional<nlohmann::json> take(RecordView record);
+
+ private:
+  std::string parts_;
+  uint64_t ts_ = 0;  // of the parts
+};
 
 }  // namespace ktraced

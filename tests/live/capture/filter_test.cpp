@@ -21,6 +21,7 @@
 #include "harness/machine/puppet.h"
 #include "harness/machine/scale.h"
 #include "harness/traces/missed.h"
+#include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
 
 namespace ktraced::live {
@@ -74,6 +75,30 @@ class TwoProcesses : public testing::Test {
 TEST_F(TwoProcesses, Pid) {
   expect_only_matching({}, {}, [this] { return json{{"pid", {matching_->pid()}}}; });
   expect_only_matching({}, {}, [this] { return excluding({{"pid", {other_->pid()}}}); });
+}
+
+// Their text is too long for one record of the stream.
+json many_pids(pid_t first) {
+  json pids = {first};
+  for (int i = 1; i < 10'000; ++i) pids.push_back(4'180'000 + i);
+  return pids;
+}
+
+TEST_F(TwoProcesses, PidAmongTenThousand) {
+  expect_only_matching({}, {}, [this] { return json{{"pid", many_pids(matching_->pid())}}; });
+  expect_only_matching({}, {}, [this] {
+    return json{{"pid", {matching_->pid(), other_->pid()}},
+                {"exclude", {{"pid", many_pids(other_->pid())}}}};
+  });
+}
+
+TEST_F(TwoProcesses, AreRecordedWithAFilterOfTenThousandPids) {
+  const json pids = many_pids(::getpid());
+  std::string list;
+  for (const json& pid : pids) list += (list.empty() ? "" : ",") + pid.dump();
+  const std::string path = daemon_.directory() / "recording";
+  daemon_.ctl_ok({"record", "-o", path, "--pid", list, "--duration", "200ms"});
+  EXPECT_EQ(manifest_of(path)["config"]["filter"]["pid"], pids);
 }
 
 TEST_F(TwoProcesses, Uid) {

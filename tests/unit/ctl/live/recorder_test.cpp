@@ -234,7 +234,7 @@ TEST(Progress, IsOneLine) {
 TEST_F(RecorderTest, KeepsTraceConfigsOfTheStream) {
   const json running = {{"state", "running"}}, paused = {{"state", "paused"}};
   const auto manifest =
-      record({metadata_packet(10, {config_record(running, 0), config_record(paused, 8)})});
+      record({metadata_packet(10, {config_records(running, 0), config_records(paused, 8)})});
   ASSERT_TRUE(manifest) << manifest.error().message;
   json expected = running;
   expected["changes"] = {{{"ns", 8}, {"config", paused}}};

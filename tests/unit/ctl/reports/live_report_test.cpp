@@ -138,8 +138,8 @@ TEST_F(LiveReport, ReportsTheTraceConfigWhileItRuns) {
   json paused = running;
   paused["state"] = "paused";
   const json actual = live(0, true,
-                           {config_record(running, 0), config_record(paused, kSecond + 10),
-                            config_record(running, kSecond + 20)});
+                           {config_records(running, 0), config_records(paused, kSecond + 10),
+                            config_records(running, kSecond + 20)});
   EXPECT_THAT(actual["caveats"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));
   EXPECT_EQ(actual["types"]["kmalloc"]["freed_elsewhere"], 0) << "allocated before the pause";
 }

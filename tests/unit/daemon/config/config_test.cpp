@@ -303,11 +303,11 @@ TEST(FilterJson, ReplacesGivenKeysAndKeepsOthers) {
 
 TEST(FilterJson, ChecksTheMergedFilterAgainstTheKernelsLimits) {
   FilterSettings current;
-  for (uint32_t i = 0; i < FILTER_IDS_MAX; ++i) current.exclude.uid.push_back(i);
+  for (uint32_t i = 0; i < FILTER_IDS_MAX; ++i) current.exclude.pid.push_back(i + 1);
   auto full = merge_filter(current, json::parse(R"({"pid":[1]})"));
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().message,
-            "filter: has 4097 pids and uids in all; at most 4096 are possible");
+            "filter: has 16385 pids and uids in all; at most 16384 are possible");
 }
 
 TEST(FilterJson, ReportsABadValueAsAUsageError) {

@@ -163,7 +163,7 @@ TEST(SubscriberQueue, SaysWithTheLastBatchThatNamesAreLost) {
 
 TEST(SubscriberQueue, KeepsMetadataThatIsNotNamesUpToALimit) {
   SubscriberQueue queue(1000, 10'000);
-  const auto config = config_record({{"state", "running"}}, 5);
+  const auto config = config_records({{"state", "running"}}, 5);
   auto both = test::task_name(8, 1, 8, "lost");
   both.insert(both.end(), config.begin(), config.end());
   size_t pushed = 0;

@@ -34,7 +34,7 @@ TEST(AccountRecord, OfAnEarlierVersionHasNoReset) {
 }
 
 TEST(AccountRecord, IsNoOtherRecord) {
-  const auto config = config_record({{"state", "running"}}, 5);
+  const auto config = config_records({{"state", "running"}}, 5);
   EXPECT_FALSE(account_of(RecordView(config.data())));
   auto truncated = account_record({}, 5);
   truncated.resize(sizeof(record));

@@ -180,11 +180,11 @@ TEST(FieldValue, OfVariableLengthIsFoundByItsLocation) {
 
 TEST(ConfigRecord, RoundTrips) {
   const nlohmann::json config = {{"state", "paused"}, {"events", {"kmalloc"}}};
-  const auto bytes = config_record(config, 77);
+  const auto bytes = config_records(config, 77);
   const RecordView record(bytes.data());
   EXPECT_EQ(record.ts(), 77U);
   EXPECT_EQ(bytes.size() % 8, 0U);
-  EXPECT_EQ(config_of(record), config);
+  EXPECT_EQ(ConfigReader().take(record), config);
   Schema schema;
   EXPECT_EQ(learn_event(schema, record), nullptr);
 }
@@ -192,11 +192,50 @@ TEST(ConfigRecord, RoundTrips) {
 TEST(ConfigRecord, OmitsEventsThatDoNotFit) {
   nlohmann::json config = {{"state", "paused"}};
   for (int i = 0; i < 20'000; ++i) config["events"].push_back("event");
-  const auto bytes = config_record(config, 1);
-  const auto read = config_of(RecordView(bytes.data()));
+  const auto bytes = config_records(config, 1);
+  const auto read = ConfigReader().take(RecordView(bytes.data()));
   ASSERT_TRUE(read);
   EXPECT_EQ((*read)["state"], "paused");
   EXPECT_FALSE(read->contains("events"));
+}
+
+// As many process ids as a filter can have.
+nlohmann::json large_config() {
+  nlohmann::json config = {{"state", "running"}, {"events", {"kmalloc"}}};
+  for (uint32_t i = 0; i < 16'384; ++i) config["filter"]["pid"].push_back(4'000'000 + i);
+  return config;
+}
+
+TEST(ConfigRecord, OfTheLargestFilterHasParts) {
+  const nlohmann::json config = large_config();
+  const auto bytes = config_records(config, 77);
+  ConfigReader reader;
+  std::vector<std::optional<nlohmann::json>> read;
+  for (size_t at = 0; at < bytes.size();) {
+    const RecordView record(bytes.data() + at);
+    read.push_back(reader.take(record));
+    EXPECT_EQ(record.ts(), 77U);
+    const auto* text = reinterpret_cast<const char*>(record.bytes().data()) + sizeof(struct record);
+    EXPECT_EQ(std::string_view(text).back() == ',', !read.back()) << "no word is divided";
+    at += record.bytes().size();
+  }
+  EXPECT_GT(read.size(), 1U);
+  EXPECT_EQ(std::ranges::count_if(read, [](const auto& each) { return each.has_value(); }), 1);
+  EXPECT_EQ(read.back(), config);
+}
+
+TEST(ConfigRecord, WithoutItsFirstPartIsNone) {
+  const auto bytes = config_records(large_config(), 77);
+  const RecordView first(bytes.data());
+  ConfigReader reader;
+  for (size_t at = first.bytes().size(); at < bytes.size();) {
+    const RecordView record(bytes.data() + at);
+    EXPECT_EQ(reader.take(record), std::nullopt);
+    at += record.bytes().size();
+  }
+  const nlohmann::json next = {{"state", "paused"}};
+  EXPECT_EQ(reader.take(first), std::nullopt) << "its rest is missing";
+  EXPECT_EQ(reader.take(RecordView(config_records(next, 78).data())), next);
 }
 
 }  // namespace
