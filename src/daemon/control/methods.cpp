@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "bpf/shared_state.h"
 #include "daemon/access/address_text.h"
 #include "daemon/access/reader_checks.h"
 #include "daemon/config/config.h"
@@ -29,7 +30,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxAddresses = 4096;
-constexpr size_t kMaxPids = 4096;
+constexpr size_t kMaxPids = FILTER_IDS_MAX;  // a client translates the ids of a filter
 
 void list_events(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
   std::vector<std::string> patterns;

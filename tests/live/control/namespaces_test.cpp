@@ -173,6 +173,9 @@ TEST_F(PidNamespace, IdsOfTheHostStayAsTheyAre) {
   Daemon daemon;
   EXPECT_EQ(daemon.call("pids.resolve", {{"pids", {1, 4000000}}})["pids"],
             (json{{"1", 1}, {"4000000", 4000000}}));
+  json pids;
+  for (int pid = 1; pid <= 10'000; ++pid) pids.push_back(pid);
+  EXPECT_EQ(daemon.call("pids.resolve", {{"pids", pids}})["pids"].size(), 10'000U);
   EXPECT_THAT(daemon.call_error("pids.resolve", {{"pids", {0}}})["message"].get<std::string>(),
               HasSubstr("which is no id"));
 }
