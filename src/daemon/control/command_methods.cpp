@@ -243,7 +243,7 @@ FinishCommand answer_with(json answer) {
 
 void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,
                  MethodName name, BeginCommand begin) {
-  server.add_deferred(
+  server.add(
       std::move(name), Role::admin,
       [&tracer, &commands, begin = std::move(begin)](const json& params, const Peer& peer,
                                                      const Reply& reply) {
@@ -258,7 +258,7 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
   auto add = [&](MethodName name, BeginCommand begin) {
     add_command(server, tracer, t.commands, std::move(name), std::move(begin));
   };
-  server.add_deferred(
+  server.add(
       {"events.enable", {"names", "session"}}, Role::admin,
       [t](const json& params, const Peer&, const Reply& reply) { enable(t, params, reply); });
   add({"events.disable", {"names", "session"}},
@@ -268,13 +268,13 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
         [&tracer, paused](const json& params, const Peer& peer, const Reply&) {
           return set_paused(tracer, paused, params, peer);
         });
-  server.add_deferred("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
+  server.add("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
     t.reload([reply](const Result<Reloaded>& reloaded) {
       if (!reloaded) return reply(propagate(reloaded));
       reply(json{{"changed", reloaded->changed}, {"at_next_start", reloaded->at_next_start}});
     });
   });
-  server.add_deferred(
+  server.add(
       {"probe.add", {"text", "progress"}}, Role::admin,
       [t](const json& params, const Peer&, const Reply& reply) { add_probes(t, params, reply); });
   add({"probe.remove", {"names"}}, [&tracer](const json& params, const Peer&, const Reply&) {

@@ -54,11 +54,15 @@ ControlConnection::ControlConnection(Fd fd, const Peer& peer, Admission::Share s
       methods_(methods),
       limits_(limits) {
   set_patience(limits.first_request);
-  // Errors of sending are handled after the request has been answered.
-  source_of_requests_->set_output([this](const std::string& line) {
-    output_ += line;
-    broken_ |= !flush();
-  });
+  source_of_requests_ = std::make_shared<RequestSource>(
+      [this](std::string line, Takeover takeover) {
+        take_answer(std::move(line), std::move(takeover));
+      },
+      // Errors of sending are handled after the request has been answered.
+      [this](const std::string& line) {
+        output_ += line;
+        broken_ |= !flush();
+      });
 }
 
 void ControlConnection::set_patience(std::chrono::milliseconds time) {
@@ -89,13 +93,11 @@ void ControlConnection::on_io(uint32_t events) {
 // would wake the loop all the time.
 void ControlConnection::wait_for_turn() {
   source_.set_enabled(false);
-  share_.wait_for_turn(*loop_, [weak = std::weak_ptr(self_)] {
-    const auto self = weak.lock();
-    if (!self) return;
-    ControlConnection& connection = **self;
-    connection.source_.set_enabled(true);
-    connection.broken_ |= has_hung_up(connection.fd_);
-    connection.proceed();  // may destroy it
+  share_.wait_for_turn(*loop_, [this, alive = std::weak_ptr(source_of_requests_)] {
+    if (alive.expired()) return;
+    source_.set_enabled(true);
+    broken_ |= has_hung_up(fd_);
+    proceed();  // may destroy this object
   });
 }
 
@@ -179,9 +181,7 @@ void ControlConnection::answer_requests() {
       break;
     }
     awaiting_ = true;
-    auto answer = methods_.answer(line, peer_, *source_of_requests_, answer_later());
-    awaiting_ &= answer.deferred;
-    append(std::move(answer.line));
+    methods_.answer(line, peer_, source_of_requests_);
     share_.set_unread(output_.size() - sent_);
     set_patience(limits_.idle);
   }
@@ -197,23 +197,16 @@ bool ControlConnection::answerable() {
          output_.size() - sent_ <= limits_.pending_output;
 }
 
-void ControlConnection::append(std::string line) {
-  methods_.edit_line(peer_, line);
-  output_ += line;
-}
-
-// Sends the answer of the current request later.
-Reply::Send ControlConnection::answer_later() {
-  return [weak = std::weak_ptr(self_)](const std::string& line, Takeover takeover) {
-    auto self = weak.lock();
-    if (!self) return;
-    ControlConnection& connection = **self;
-    connection.awaiting_ = false;
-    connection.append(line);
-    connection.takeover_ = std::move(takeover);
-    connection.set_patience(connection.limits_.idle);
-    if (!connection.answering_) connection.proceed();  // may destroy it
-  };
+// Sends the answer of the current request.
+void ControlConnection::take_answer(std::string line, Takeover takeover) {
+  awaiting_ = false;
+  broken_ |= !survives([&] {
+    methods_.edit_line(peer_, line);
+    output_ += line;
+  });
+  takeover_ = std::move(takeover);
+  set_patience(limits_.idle);
+  if (!answering_) proceed();  // may destroy this object
 }
 
 // True if there is a whole line, or a line without an end that is too long or that ends the input.

@@ -58,11 +58,10 @@ class ControlConnection {
   bool fill();
   bool flush();
   void answer_requests();
-  [[nodiscard]] Reply::Send answer_later();
+  void take_answer(std::string line, Takeover takeover);
   [[nodiscard]] bool answerable();
   [[nodiscard]] bool line_waiting();
   [[nodiscard]] std::string_view take_line();
-  void append(std::string line);
   void refuse(RpcCode code, std::string message);
   [[nodiscard]] size_t line_limit() const;
   [[nodiscard]] bool at_end() const;
@@ -87,12 +86,11 @@ class ControlConnection {
   bool end_of_input_ = false;
   bool refusing_ = false;  // input is discarded; closed when the reason has been read
   bool broken_ = false;
-  bool awaiting_ = false;   // a deferred request has not been answered: no other request starts
+  bool awaiting_ = false;   // a request has not been answered: no other request starts
   bool answering_ = false;  // in answer_requests()
   Takeover takeover_;       // due when all output is sent
-  std::shared_ptr<RequestSource> source_of_requests_ = std::make_shared<RequestSource>();
-  // Points to this object while it exists, for deferred answers.
-  std::shared_ptr<ControlConnection*> self_ = std::make_shared<ControlConnection*>(this);
+  // What happens later refers to it weakly: it exists as long as this object.
+  std::shared_ptr<const RequestSource> source_of_requests_;
 };
 
 }  // namespace ktraced

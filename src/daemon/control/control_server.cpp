@@ -74,14 +74,6 @@ Result<> ControlServer::start() {
   return {};
 }
 
-void ControlServer::add(MethodName name, Role role, Handler handler) {
-  methods_.add(std::move(name), role, std::move(handler));
-}
-
-void ControlServer::add_deferred(MethodName name, Role role, DeferredHandler handler) {
-  methods_.add_deferred(std::move(name), role, std::move(handler));
-}
-
 Result<> ControlServer::set_access(AccessRules rules) {
   if (auto applied = listener_.apply(rules); !applied) return applied;
   rules_ = std::move(rules);

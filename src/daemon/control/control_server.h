@@ -37,11 +37,12 @@ class ControlServer {
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() = default;
 
-  void add(MethodName name, Role role, Handler handler);
-  // `handler` answers when it has the result. Later requests of that connection wait for it; those
-  // of other connections do not. With Reply::hand_over() the server no longer manages the
-  // connection, which is non-blocking, once the answer has been sent.
-  void add_deferred(MethodName name, Role role, DeferredHandler handler);
+  // Later requests of a connection wait for the answer of `handler`; those of other connections do
+  // not. With Reply::hand_over() the server no longer manages the connection, which is
+  // non-blocking, once the answer has been sent.
+  void add(MethodName name, Role role, Handler handler) {
+    methods_.add(std::move(name), role, std::move(handler));
+  }
 
   // See Methods::edit_lines().
   void edit_lines(Methods::Edit edit) { methods_.edit_lines(std::move(edit)); }

@@ -226,39 +226,39 @@ json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& sna
 }
 
 void add_queries(ControlServer& server, const MethodTargets& t) {
-  server.add("version", Role::read, [](const json&, const Peer&) {
-    return json{{"version", KTRACED_VERSION}, {"protocol", kProtocolVersion}};
+  server.add("version", Role::read, [](const json&, const Peer&, const Reply& reply) {
+    reply(json{{"version", KTRACED_VERSION}, {"protocol", kProtocolVersion}});
   });
-  server.add_deferred("status", Role::read, [t](const json&, const Peer& peer, const Reply& reply) {
+  server.add("status", Role::read, [t](const json&, const Peer& peer, const Reply& reply) {
     t.snapshots.status(
         [t, peer, reply](const SnapshotsStatus& snapshots) { reply(status(t, peer, snapshots)); },
         priority_of(peer));
   });
-  server.add_deferred({"events.list", {"tracepoints"}}, Role::read,
-                      [t](const json& params, const Peer& peer, const Reply& reply) {
-                        list_events(t, params, peer, reply);
-                      });
+  server.add({"events.list", {"tracepoints"}}, Role::read,
+             [t](const json& params, const Peer& peer, const Reply& reply) {
+               list_events(t, params, peer, reply);
+             });
   server.add({"filter.show", {"session"}}, Role::read,
-             [t](const json& params, const Peer& peer) -> Result<json> {
+             [t](const json& params, const Peer& peer, const Reply& reply) {
                if (auto visible = check_visible(t, params, peer); !visible)
-                 return propagate(visible);
-               return show_filter(t.tracer, params);
+                 return reply(propagate(visible));
+               reply(show_filter(t.tracer, params));
              });
   server.add("probe.list", Role::read,
-             [t](const json&, const Peer&) { return probes_json(t.tracer); });
-  server.add_deferred({"symbols.resolve", {"addresses"}}, Role::read,
-                      [t](const json& params, const Peer& peer, const Reply& reply) {
-                        resolve(t, params, peer, reply);
-                      });
-  server.add_deferred({"pids.resolve", {"pids"}}, Role::read,
-                      [t](const json& params, const Peer& peer, const Reply& reply) {
-                        resolve_pids(t, params, peer, reply);
-                      });
+             [t](const json&, const Peer&, const Reply& reply) { reply(probes_json(t.tracer)); });
+  server.add({"symbols.resolve", {"addresses"}}, Role::read,
+             [t](const json& params, const Peer& peer, const Reply& reply) {
+               resolve(t, params, peer, reply);
+             });
+  server.add({"pids.resolve", {"pids"}}, Role::read,
+             [t](const json& params, const Peer& peer, const Reply& reply) {
+               resolve_pids(t, params, peer, reply);
+             });
 }
 
 void add_filter_commands(ControlServer& server, const MethodTargets& t) {
   const auto add = [&](MethodName name, ChangedFilter changed) {
-    server.add_deferred(
+    server.add(
         std::move(name), Role::admin,
         [&tracer = t.tracer, &commands = t.commands, changed](const json& params, const Peer& peer,
                                                               const Reply& reply) {
@@ -279,7 +279,9 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
   });
   add_queries(server, targets);
   server.add({"reset", {"keep_history", "session"}}, Role::admin,
-             [targets](const json& params, const Peer&) { return reset(targets.tracer, params); });
+             [targets](const json& params, const Peer&, const Reply& reply) {
+               reply(reset(targets.tracer, params));
+             });
   add_filter_commands(server, targets);
   add_commands(server, targets);
   add_snapshot_methods(server, targets);

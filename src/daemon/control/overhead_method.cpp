@@ -125,16 +125,15 @@ class Measurements : public std::enable_shared_from_this<Measurements> {
 
 void add_overhead_method(ControlServer& server, const MethodTargets& targets) {
   auto measurements = std::make_shared<Measurements>(targets.loop, targets.tracer.status);
-  server.add_deferred({"status.overhead", {"duration_ms", "statistics_on"}}, Role::admin,
-                      [measurements](const json& params, const Peer&, const Reply& reply) {
-                        const auto duration = duration_parameter(params);
-                        if (!duration) return reply(std::unexpected(duration.error()));
-                        const auto statistics_on = flag_parameter(params, "statistics_on");
-                        if (!statistics_on) return reply(std::unexpected(statistics_on.error()));
-                        if (auto begun = measurements->begin(*duration, *statistics_on, reply);
-                            !begun)
-                          reply(std::unexpected(begun.error()));
-                      });
+  server.add({"status.overhead", {"duration_ms", "statistics_on"}}, Role::admin,
+             [measurements](const json& params, const Peer&, const Reply& reply) {
+               const auto duration = duration_parameter(params);
+               if (!duration) return reply(std::unexpected(duration.error()));
+               const auto statistics_on = flag_parameter(params, "statistics_on");
+               if (!statistics_on) return reply(std::unexpected(statistics_on.error()));
+               if (auto begun = measurements->begin(*duration, *statistics_on, reply); !begun)
+                 reply(std::unexpected(begun.error()));
+             });
 }
 
 }  // namespace ktraced

@@ -110,29 +110,6 @@ Result<> check_params(const Request& request, std::span<const std::string_view> 
   return {};
 }
 
-// Runs a handler. An exception that it does not catch must not end the daemon.
-template <class Call>
-Result<json> guarded(Call&& call) {
-  try {
-    return call();
-  } catch (const json::exception& error) {
-    return fail(ExitCode::usage, "bad parameters: {}", error.what());
-  } catch (...) {
-    Error error = unexpected_error();
-    spdlog::error("a request failed: {}", error.message);
-    return std::unexpected(std::move(error));
-  }
-}
-
-void call_deferred(const DeferredHandler& handler, const json& params, const Peer& peer,
-                   const Reply& reply) {
-  auto done = guarded([&]() -> Result<json> {
-    handler(params, peer, reply);
-    return json();
-  });
-  if (!done) reply(done);
-}
-
 Error not_permitted(std::string_view method, Role role) {
   if (role != Role::admin) return no_role_error();
   return {ExitCode::no_permission,
@@ -144,127 +121,98 @@ Error not_permitted(std::string_view method, Role role) {
 }  // namespace
 
 struct Reply::State {
-  State(Send to, std::optional<json> request_id) : send(std::move(to)), id(std::move(request_id)) {}
+  explicit State(std::weak_ptr<const RequestSource> client) : source(std::move(client)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     FailureBarrier("a request").run([this] {
-      answer(fail(ExitCode::software, "internal error: the request was not answered"));
+      refuse(RpcCode::internal,
+             {ExitCode::software, "internal error: the request was not answered"});
     });
   }
 
   // The line is built before the request counts as answered: if that fails, another answer is sent.
-  void answer(const Result<json>& result) {
-    if (!send) return;
-    std::string line;
-    if (id)
-      line = result ? result_line(*result, *id)
-                    : error_line(code_of(result.error()), result.error(), *id);
-    std::exchange(send, nullptr)(line, nullptr);
+  template <class LineOf>
+  void answer(const LineOf& line_of, Takeover takeover = nullptr) {
+    if (answered) return;
+    std::string line = id ? line_of(*id) : std::string();
+    answered = true;
+    if (const auto client = source.lock()) client->answer(std::move(line), std::move(takeover));
+  }
+  void refuse(RpcCode code, const Error& error) {
+    answer([&](const json& request_id) { return error_line(code, error, request_id); });
   }
 
-  void hand_over(const json& result, Takeover takeover) {
-    if (!send) return;
-    std::string line = id ? result_line(result, *id) : std::string();
-    std::exchange(send, nullptr)(std::move(line), std::move(takeover));
-  }
-
-  void answer_text(std::string_view result) {
-    if (!send) return;
-    std::string line;
-    if (id)
-      line =
-          fmt::format("{{\"id\":{},\"jsonrpc\":\"2.0\",\"result\":{}}}\n", json_text(*id), result);
-    std::exchange(send, nullptr)(line, nullptr);
-  }
-
-  Send send;               // none: answered, or the client has disconnected
-  std::optional<json> id;  // none: a notification
+  std::weak_ptr<const RequestSource> source;
+  std::optional<json> id{std::in_place};  // null: unreadable; none: a notification
+  bool answered = false;
 };
 
-Reply::Reply(Send send, std::optional<json> id, std::weak_ptr<const RequestSource> source)
-    : state_(std::make_shared<State>(std::move(send), std::move(id))), source_(std::move(source)) {}
-
-void Reply::operator()(const Result<json>& result) const { state_->answer(result); }
+void Reply::operator()(const Result<json>& result) const {
+  if (!result) return state_->refuse(code_of(result.error()), result.error());
+  hand_over(*result, nullptr);
+}
 
 void Reply::hand_over(const json& result, Takeover takeover) const {
-  state_->hand_over(result, std::move(takeover));
+  state_->answer([&](const json& id) { return result_line(result, id); }, std::move(takeover));
 }
 
-void Reply::text(std::string_view result) const { state_->answer_text(result); }
+void Reply::text(std::string_view result) const {
+  state_->answer([&](const json& id) {
+    return fmt::format("{{\"id\":{},\"jsonrpc\":\"2.0\",\"result\":{}}}\n", json_text(id), result);
+  });
+}
+
+bool Reply::connected() const { return !state_->source.expired(); }
 
 void Reply::notify(std::string_view method, const json& params) const {
-  if (const auto source = source_.lock()) source->notify(method, params);
-}
-
-void RequestSource::notify(std::string_view method, const json& params) const {
-  if (output_) output_(to_line({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
+  if (const auto source = state_->source.lock())
+    source->notify(to_line({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
 }
 
 void Methods::add(MethodName name, Role role, Handler handler) {
-  methods_.insert_or_assign(std::move(name.name), Method{.params = std::move(name.params),
-                                                         .logged = name.logged,
-                                                         .role = role,
-                                                         .handler = std::move(handler),
-                                                         .deferred = nullptr});
-}
-
-void Methods::add_deferred(MethodName name, Role role, DeferredHandler handler) {
-  methods_.insert_or_assign(std::move(name.name), Method{.params = std::move(name.params),
-                                                         .logged = name.logged,
-                                                         .role = role,
-                                                         .handler = nullptr,
-                                                         .deferred = std::move(handler)});
+  methods_.insert_or_assign(name.name, Method{name, role, std::move(handler)});
 }
 
 bool Methods::Method::logged_for(const Peer& peer) const {
-  return peer.role == Role::admin && (role == Role::admin || logged == Logged::always);
+  return peer.role == Role::admin && (role == Role::admin || name.logged == Logged::always);
 }
 
-// Handlers have their own guard. This one catches failures to parse the request or to serialize
-// the answer.
-Methods::Answer Methods::answer(std::string_view text, const Peer& peer, RequestSource& source,
-                                Reply::Send send_later) const {
+// An exception that a handler does not catch must not end the daemon.
+void Methods::answer(std::string_view text, const Peer& peer,
+                     const std::weak_ptr<const RequestSource>& source) const {
+  const Reply reply(std::make_shared<Reply::State>(source));
   try {
-    return answer_unguarded(text, peer, source, std::move(send_later));
+    carry_out(text, peer, reply);
+  } catch (const json::exception& error) {
+    reply(fail(ExitCode::usage, "bad parameters: {}", error.what()));
   } catch (...) {
-    const Error error = unexpected_error();
-    spdlog::error("a request could not be answered: {}", error.message);
-    return {.line = error_line(RpcCode::internal, error)};
+    Error error = unexpected_error();
+    spdlog::error("a request failed: {}", error.message);
+    reply(std::unexpected(std::move(error)));
   }
 }
 
-Methods::Answer Methods::answer_unguarded(std::string_view text, const Peer& peer,
-                                          RequestSource& source, Reply::Send send_later) const {
+void Methods::carry_out(std::string_view text, const Peer& peer, const Reply& reply) const {
   Request request;
-  auto refusal = read_request(text, request);
-  // An unreadable line is answered with id null; a notification is not answered.
-  bool answered = refusal ? true : request.id.has_value();
-  json id = request.id.value_or(nullptr);
-  auto refuse = [&](RpcCode code, const Error& error) {
-    return Answer{.line = answered ? error_line(code, error, id) : std::string()};
-  };
+  const auto refusal = read_request(text, request);
+  Reply::State& state = *reply.state_;
+  if (request.id || !refusal) state.id = request.id;
 
   if (peer.role == Role::none)
-    return refuse(RpcCode::permission, not_permitted(request.method, Role::read));
-  if (refusal) return refuse(refusal->code, refusal->error);
-  auto method = methods_.find(request.method);
-  if (method == methods_.end())
-    return refuse(RpcCode::unknown_method,
-                  bad(fmt::format("unknown method '{:.64}'", request.method)));
-  if (method->second.role > peer.role)
-    return refuse(RpcCode::permission, not_permitted(request.method, method->second.role));
-  if (auto known = check_params(request, method->second.params); !known)
-    return refuse(RpcCode::bad_params, known.error());
-  if (method->second.logged_for(peer)) log_request(peer, request.method, request.params);
-  if (method->second.deferred) {
-    call_deferred(method->second.deferred, request.params, peer,
-                  Reply(std::move(send_later), request.id, source.weak_from_this()));
-    return {.line = {}, .deferred = true};
-  }
-  auto result = guarded([&] { return method->second.handler(request.params, peer); });
-  if (!result) return refuse(code_of(result.error()), result.error());
-  return {.line = answered ? result_line(std::move(*result), id) : std::string()};
+    return state.refuse(RpcCode::permission, not_permitted(request.method, Role::read));
+  if (refusal) return state.refuse(refusal->code, refusal->error);
+  const auto found = methods_.find(request.method);
+  if (found == methods_.end())
+    return state.refuse(RpcCode::unknown_method,
+                        bad(fmt::format("unknown method '{:.64}'", request.method)));
+  const Method& method = found->second;
+  if (method.role > peer.role)
+    return state.refuse(RpcCode::permission, not_permitted(request.method, method.role));
+  if (auto known = check_params(request, method.name.params); !known)
+    return state.refuse(RpcCode::bad_params, known.error());
+  if (method.logged_for(peer)) log_request(peer, request.method, request.params);
+  method.handler(request.params, peer, reply);
 }
 
 RpcCode code_of(const Error& error) {

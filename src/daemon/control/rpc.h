@@ -18,17 +18,24 @@
 
 namespace ktraced {
 
-// Implements a method. `params` is always an object. An error of ExitCode::usage means bad
+class Reply;
+// Implements a method. `params` is always an object. Answers by `reply`, before it returns or
+// later; other connections do not wait for the answer. An error of ExitCode::usage means bad
 // parameters, ExitCode::no_permission a rejection; both keep their exit code.
 using Handler =
-    std::function<Result<nlohmann::json>(const nlohmann::json& params, const Peer& peer)>;
-class Reply;
-// Implements a method whose answer takes time. Other connections do not wait for it.
-using DeferredHandler =
-    std::function<void(const nlohmann::json& params, const Peer& peer, Reply reply)>;
+    std::function<void(const nlohmann::json& params, const Peer& peer, const Reply& reply)>;
 // Gets the connection once the answer has been sent.
 using Takeover = std::function<void(Fd connection, const Peer& peer)>;
-class RequestSource;
+
+// A connection while it carries requests: until either side closes it, or it is handed over. Only
+// the connection owns it; what answers later refers to it weakly.
+struct RequestSource {
+  // Sends the answer to the current request, with its newline; empty: sends nothing. With
+  // `takeover`, the answer ends JSON-RPC on this connection.
+  std::function<void(std::string line, Takeover takeover)> answer;
+  // Sends a notification, with its newline, at once. It is lost if the client does not read.
+  std::function<void(const std::string& line)> notify = nullptr;
+};
 
 // Error numbers of JSON-RPC, and our own.
 enum class RpcCode : int {
@@ -41,32 +48,27 @@ enum class RpcCode : int {
   failed = -32000,
 };
 
-// Answers one deferred request, once, even if its client has disconnected. Copies answer the same
+// Answers one request, once; nothing is sent if its client has disconnected. Copies answer the same
 // request. If the last copy is destroyed without an answer, an error is sent. Belongs to the loop's
 // thread.
 class Reply {
  public:
-  // Sends the line of an answer; empty: sends nothing. With `takeover`, the answer ends JSON-RPC on
-  // this connection.
-  using Send = std::function<void(std::string line, Takeover takeover)>;
-
-  // Without an id, for a notification, the line is empty.
-  Reply(Send send, std::optional<nlohmann::json> id,
-        std::weak_ptr<const RequestSource> source = {});
   void operator()(const Result<nlohmann::json>& result) const;
   // Answers, and hands over the connection afterwards, unless the client disconnects before.
   void hand_over(const nlohmann::json& result, Takeover takeover) const;
   // Answers with a result that is already JSON text.
   void text(std::string_view result) const;
   // False once the client has disconnected.
-  [[nodiscard]] bool connected() const { return !source_.expired(); }
+  [[nodiscard]] bool connected() const;
   // Sends a notification to the client that waits, if it still does.
   void notify(std::string_view method, const nlohmann::json& params) const;
 
  private:
+  friend class Methods;
   struct State;
+  explicit Reply(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
   std::shared_ptr<State> state_;
-  std::weak_ptr<const RequestSource> source_;
 };
 
 // Which requests of a method by administrators are logged, see log_request().
@@ -87,28 +89,10 @@ struct MethodName {
   Logged logged;
 };
 
-// A connection while it carries requests: until either side closes it, or it is handed over.
-class RequestSource : public std::enable_shared_from_this<RequestSource> {
- public:
-  // Sends a progress notification for the current request at once. It is lost if the client does
-  // not read.
-  void notify(std::string_view method, const nlohmann::json& params) const;
-  // Sets the receiver of notifications, one line each.
-  void set_output(std::function<void(const std::string& line)> output) {
-    output_ = std::move(output);
-  }
-
- private:
-  std::function<void(const std::string& line)> output_;
-};
-
 // The methods of a server.
 class Methods {
  public:
   void add(MethodName name, Role role, Handler handler);
-  // Adds a method that answers later, or before its handler returns. Its answer may end JSON-RPC on
-  // this connection.
-  void add_deferred(MethodName name, Role role, DeferredHandler handler);
 
   // `edit` may change each line that is sent to a client, in place.
   using Edit = std::function<void(const Peer& peer, std::string& line)>;
@@ -118,27 +102,20 @@ class Methods {
     if (edit_) edit_(peer, line);
   }
 
-  struct Answer {
-    std::string line;       // with its newline; empty for a notification
-    bool deferred = false;  // the line is or was given to `send_later`
-  };
-  // Never fails: the answer reports errors of the request. Of a deferred method
-  // the answer is given to `send_later`; that of a notification is empty.
-  [[nodiscard]] Answer answer(std::string_view request, const Peer& peer, RequestSource& source,
-                              Reply::Send send_later = nullptr) const;
+  // Carries out a request. `source` gets one answer, before this returns or later; that of a
+  // notification is empty. Errors of the request are answers, too.
+  void answer(std::string_view request, const Peer& peer,
+              const std::weak_ptr<const RequestSource>& source) const;
 
  private:
-  [[nodiscard]] Answer answer_unguarded(std::string_view request, const Peer& peer,
-                                        RequestSource& source, Reply::Send send_later) const;
+  void carry_out(std::string_view request, const Peer& peer, const Reply& reply) const;
 
   struct Method {
     [[nodiscard]] bool logged_for(const Peer& peer) const;
 
-    std::vector<std::string_view> params;
-    Logged logged;
+    MethodName name;
     Role role;
     Handler handler;
-    DeferredHandler deferred;  // instead of handler
   };
   std::map<std::string, Method, std::less<>> methods_;
   Edit edit_;

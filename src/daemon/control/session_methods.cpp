@@ -287,25 +287,25 @@ Result<> check_visible(const MethodTargets& t, const json& params, const Peer& p
 }
 
 void add_session_methods(ControlServer& server, const MethodTargets& t) {
-  server.add("session.list", Role::read, [t](const json&, const Peer& peer) {
+  server.add("session.list", Role::read, [t](const json&, const Peer& peer, const Reply& reply) {
     json sessions = sessions_json(t.tracer.status.sessions());
     remove_others(t.access, peer, sessions);
-    return json{{"sessions", std::move(sessions)}};
+    reply(json{{"sessions", std::move(sessions)}});
   });
   server.add({"session.show", {"session"}}, Role::read,
-             [t](const json& params, const Peer& peer) -> Result<json> {
+             [t](const json& params, const Peer& peer, const Reply& reply) {
                if (auto visible = check_visible(t, params, peer); !visible)
-                 return propagate(visible);
+                 return reply(propagate(visible));
                auto session = session_parameter(t.tracer, params);
-               if (!session) return propagate(session);
-               return session_json(t.tracer.status.of(**session), true);
+               if (!session) return reply(propagate(session));
+               reply(session_json(t.tracer.status.of(**session), true));
              });
-  server.add_deferred({"stream.subscribe",
-                       {"name", "events", "filter", "kernel_pids", "buffer_kb"},
-                       Logged::always},
-                      Role::read, [t](const json& params, const Peer& peer, const Reply& reply) {
-                        subscribe(t, params, peer, reply);
-                      });
+  server.add({"stream.subscribe",
+              {"name", "events", "filter", "kernel_pids", "buffer_kb"},
+              Logged::always},
+             Role::read, [t](const json& params, const Peer& peer, const Reply& reply) {
+               subscribe(t, params, peer, reply);
+             });
 }
 
 }  // namespace ktraced

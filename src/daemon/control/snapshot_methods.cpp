@@ -127,19 +127,19 @@ void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
 
 void add_snapshot_methods(ControlServer& server, const MethodTargets& targets) {
   Snapshots& snapshots = targets.snapshots;
-  server.add_deferred({"snapshot.take", {"name", "reason", "wait", "timeout_ms"}}, Role::admin,
-                      [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
-                        take(snapshots, params, peer, reply);
-                      });
-  server.add_deferred({"snapshot.delete", {"name"}}, Role::admin,
-                      [&snapshots](const json& params, const Peer&, const Reply& reply) {
-                        remove(snapshots, params, reply);
-                      });
-  server.add_deferred({"snapshot.keep", {"name", "kept"}}, Role::admin,
-                      [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
-                        keep(snapshots, params, peer, reply);
-                      });
-  server.add_deferred(
+  server.add({"snapshot.take", {"name", "reason", "wait", "timeout_ms"}}, Role::admin,
+             [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
+               take(snapshots, params, peer, reply);
+             });
+  server.add({"snapshot.delete", {"name"}}, Role::admin,
+             [&snapshots](const json& params, const Peer&, const Reply& reply) {
+               remove(snapshots, params, reply);
+             });
+  server.add({"snapshot.keep", {"name", "kept"}}, Role::admin,
+             [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
+               keep(snapshots, params, peer, reply);
+             });
+  server.add(
       "snapshot.list", Role::read,
       [&snapshots, &access = targets.access](const json&, const Peer& peer, const Reply& reply) {
         if (auto all = check_unconfined(access, peer, "a snapshot"); !all)

@@ -74,34 +74,31 @@ class ControlServerTest : public testing::Test {
     loop = EventLoop::create().value();
     server = ControlServer::listen(*loop, path, rules, limits).value();
     server->add({"echo", {"a"}}, Role::read,
-                [](const nlohmann::json& params, const Peer& peer) -> Result<nlohmann::json> {
-                  return nlohmann::json{{"params", params}, {"pid", peer.pid}};
+                [](const nlohmann::json& params, const Peer& peer, const Reply& reply) {
+                  reply(nlohmann::json{{"params", params}, {"pid", peer.pid}});
                 });
-    server->add("big", Role::read,
-                [](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {
-                  return nlohmann::json{{"text", std::string(100'000, 'x')}};
-                });
+    server->add("big", Role::read, [](const nlohmann::json&, const Peer&, const Reply& reply) {
+      reply(nlohmann::json{{"text", std::string(100'000, 'x')}});
+    });
     server->add("count", Role::read,
-                [this](const nlohmann::json&, const Peer&) -> Result<nlohmann::json> {
-                  return nlohmann::json{{"count", ++count}};
+                [this](const nlohmann::json&, const Peer&, const Reply& reply) {
+                  reply(nlohmann::json{{"count", ++count}});
                 });
-    server->add_deferred("later", Role::read,
-                         [this](const nlohmann::json&, const Peer&, Reply reply) {
-                           replies.push_back(std::move(reply));
-                         });
-    server->add_deferred("notify", Role::read,
-                         [](const nlohmann::json&, const Peer&, const Reply& reply) {
-                           reply.notify("progress", {{"done", 1}});
-                           reply(nlohmann::json::object());
-                         });
-    server->add_deferred("stream.subscribe", Role::read,
-                         [this](const nlohmann::json&, const Peer&, const Reply& reply) {
-                           kept = std::make_shared<int>(1);
-                           reply.hand_over({{"uuid", "u"}},
-                                           [this, kept = kept](Fd fd, const Peer&) {
-                                             taken.set_value(std::move(fd));
-                                           });
-                         });
+    server->add("later", Role::read,
+                [this](const nlohmann::json&, const Peer&, const Reply& reply) {
+                  replies.push_back(reply);
+                });
+    server->add("notify", Role::read, [](const nlohmann::json&, const Peer&, const Reply& reply) {
+      reply.notify("progress", {{"done", 1}});
+      reply(nlohmann::json::object());
+    });
+    server->add("stream.subscribe", Role::read,
+                [this](const nlohmann::json&, const Peer&, const Reply& reply) {
+                  kept = std::make_shared<int>(1);
+                  reply.hand_over({{"uuid", "u"}}, [this, kept = kept](Fd fd, const Peer&) {
+                    taken.set_value(std::move(fd));
+                  });
+                });
     thread = std::thread([this] { EXPECT_EQ(loop->run().value(), 0); });
   }
   void stop() {

@@ -201,6 +201,21 @@ TEST_F(ControlServerTest, BeginsOneDeferredNotificationOfAConnectionAtATime) {
   EXPECT_THAT(read_line(client), HasSubstr("\"id\":1")) << "notifications are not answered";
 }
 
+TEST_F(ControlServerTest, DisconnectsAClientWhoseAnswerCannotBeEdited) {
+  serve();
+  in_loop([this] {
+    server->edit_lines([](const Peer&, std::string&) { throw std::bad_alloc(); });
+    return true;
+  });
+  Fd at_once = connect_to(path), later = connect_to(path);
+  send_text(at_once, kEcho);
+  EXPECT_TRUE(closed(at_once));
+  send_text(later, kLater);
+  ASSERT_TRUE(eventually_waiting(1));
+  reply(7);
+  EXPECT_TRUE(closed(later));
+}
+
 TEST_F(ControlServerTest, ReportsTheClientAsConnectedUntilItDisconnects) {
   serve();
   Fd client = connect_to(path);

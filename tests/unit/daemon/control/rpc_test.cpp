@@ -11,27 +11,34 @@ using nlohmann::json;
 class RpcTest : public testing::Test {
  protected:
   RpcTest() {
-    methods.add({"echo", {"a"}}, Role::read, [](const json& params, const Peer&) -> Result<json> {
-      return json{{"params", params}};
-    });
-    methods.add("pause", Role::admin, [this](const json&, const Peer&) -> Result<json> {
+    methods.add({"echo", {"a"}}, Role::read,
+                [](const json& params, const Peer&, const Reply& reply) {
+                  reply(json{{"params", params}});
+                });
+    methods.add("pause", Role::admin, [this](const json&, const Peer&, const Reply& reply) {
       ++pauses;
-      return json{{"state", "paused"}};
+      reply(json{{"state", "paused"}});
     });
-    methods.add("usage", Role::read, [](const json&, const Peer&) -> Result<json> {
-      return fail(ExitCode::usage, "names: must be a list");
+    methods.add("usage", Role::read, [](const json&, const Peer&, const Reply& reply) {
+      reply(fail(ExitCode::usage, "names: must be a list"));
     });
-    methods.add("broken", Role::read, [](const json&, const Peer&) -> Result<json> {
-      return fail(ExitCode::unavailable, "no ring");
+    methods.add("broken", Role::read, [](const json&, const Peer&, const Reply& reply) {
+      reply(fail(ExitCode::unavailable, "no ring"));
     });
     methods.add(
         {"careless", {"missing", "needless"}}, Role::read,
-        [](const json& params, const Peer&) -> Result<json> { return params.at("missing"); });
+        [](const json& params, const Peer&, const Reply& reply) { reply(params.at("missing")); });
   }
 
+  // Returns at once; the answer, which may come later, is the last of `lines`.
+  void ask(std::string_view request, Role role = Role::admin) {
+    methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, source);
+  }
   std::string line(std::string_view request, Role role = Role::admin) {
-    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, source)
-        .line;
+    const size_t before = lines.size();
+    ask(request, role);
+    EXPECT_EQ(lines.size(), before + 1) << request;
+    return lines.back();
   }
   json answer(std::string_view request, Role role = Role::admin) {
     std::string text = line(request, role);
@@ -44,7 +51,13 @@ class RpcTest : public testing::Test {
   }
 
   Methods methods;
-  RequestSource source;
+  std::vector<std::string> lines;  // all answers; empty: that of a notification
+  bool handed_over = false;        // by the last answer
+  std::shared_ptr<const RequestSource> source =
+      std::make_shared<RequestSource>([this](std::string text, const Takeover& takeover) {
+        lines.push_back(std::move(text));
+        handed_over = static_cast<bool>(takeover);
+      });
   int pauses = 0;
 };
 
@@ -132,56 +145,42 @@ TEST_F(RpcTest, EnforcesRoles) {
 class DeferredTest : public RpcTest {
  protected:
   DeferredTest() {
-    methods.add_deferred("later", Role::admin, [this](const json&, const Peer&, Reply reply) {
-      replies.push_back(std::move(reply));
-    });
-    methods.add_deferred({"at_once", {"n"}}, Role::read,
-                         [](const json& params, const Peer&, Reply reply) {
-                           reply(json{{"n", params.at("n")}});
-                           reply(json{{"n", 0}});
-                         });
-  }
-  Methods::Answer ask(std::string_view request, Role role = Role::admin) {
-    return methods.answer(request, Peer{.pid = 1, .uid = 1000, .gid = 1000, .role = role}, source,
-                          [this](const std::string& text, Takeover takeover) {
-                            ++sends;
-                            handed_over = static_cast<bool>(takeover);
-                            if (!text.empty()) sent.push_back(json::parse(text));
-                          });
+    methods.add("later", Role::admin,
+                [this](const json&, const Peer&, const Reply& reply) { replies.push_back(reply); });
+    methods.add({"at_once", {"n"}}, Role::read,
+                [](const json& params, const Peer&, const Reply& reply) {
+                  reply(json{{"n", params.at("n")}});
+                  reply(json{{"n", 0}});
+                });
   }
 
   std::vector<Reply> replies;
-  std::vector<json> sent;
-  size_t sends = 0;  // including empty lines
-  bool handed_over = false;
 };
 
 TEST_F(DeferredTest, AnswersLaterAndOnlyOnce) {
-  auto answer = ask(R"({"jsonrpc":"2.0","id":7,"method":"later"})");
-  EXPECT_TRUE(answer.deferred);
-  EXPECT_EQ(answer.line, "");
-  EXPECT_TRUE(sent.empty());
+  ask(R"({"jsonrpc":"2.0","id":7,"method":"later"})");
+  EXPECT_TRUE(lines.empty());
   Reply reply = replies.front();
   reply(json{{"done", true}});
   replies.front()(fail(ExitCode::io, "again"));
-  ASSERT_EQ(sent.size(), 1U);
-  EXPECT_EQ(sent[0], json::parse(R"({"jsonrpc":"2.0","id":7,"result":{"done":true}})"));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(json::parse(lines[0]),
+            json::parse(R"({"jsonrpc":"2.0","id":7,"result":{"done":true}})"));
 }
 
 TEST_F(DeferredTest, MayAnswerBeforeItReturns) {
-  EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","id":1,"method":"at_once","params":{"n":5}})").deferred);
-  ASSERT_EQ(sent.size(), 1U);
-  EXPECT_EQ(sent[0].at("result").at("n"), 5);
+  EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"at_once","params":{"n":5}})").at("result"),
+            json::parse(R"({"n":5})"));
 }
 
 TEST_F(DeferredTest, AnswersErrorsAndBadParameters) {
   ask(R"({"jsonrpc":"2.0","id":1,"method":"later"})");
   replies.front()(fail(ExitCode::io, "disk full"));
-  ask(R"({"jsonrpc":"2.0","id":2,"method":"at_once"})");
-  ASSERT_EQ(sent.size(), 2U);
-  EXPECT_EQ(sent[0].at("error").at("code"), -32000);
-  EXPECT_EQ(sent[0].at("error").at("data").at("exit_code"), 74);
-  EXPECT_EQ(sent[1].at("error").at("code"), -32602);
+  ASSERT_EQ(lines.size(), 1U);
+  const json error = json::parse(lines[0]).at("error");
+  EXPECT_EQ(error.at("code"), -32000);
+  EXPECT_EQ(error.at("data").at("exit_code"), 74);
+  EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":2,"method":"at_once"})"), -32602);
   EXPECT_EQ(code(R"({"jsonrpc":"2.0","id":1,"method":"later"})", Role::read), -32001);
   EXPECT_EQ(replies.size(), 1U);
 }
@@ -198,33 +197,45 @@ TEST_F(DeferredTest, HandsTheConnectionOverOnlyOnSuccess) {
   EXPECT_TRUE(handed_over);
   replies[2](json::object());
   EXPECT_FALSE(handed_over);
-  ASSERT_EQ(sent.size(), 3U);
-  EXPECT_EQ(sent[1], json::parse(R"({"jsonrpc":"2.0","id":2,"result":{"uuid":"1"}})"));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(json::parse(lines[1]),
+            json::parse(R"({"jsonrpc":"2.0","id":2,"result":{"uuid":"1"}})"));
 }
 
 TEST_F(DeferredTest, AnswersADroppedRequestWithAnError) {
   ask(R"({"jsonrpc":"2.0","id":9,"method":"later"})");
   replies.clear();
-  ASSERT_EQ(sent.size(), 1U);
-  EXPECT_EQ(sent[0].at("id"), 9);
-  EXPECT_EQ(sent[0].at("error").at("data").at("exit_code"), 70);
+  ASSERT_EQ(lines.size(), 1U);
+  const json dropped = json::parse(lines[0]);
+  EXPECT_EQ(dropped.at("id"), 9);
+  EXPECT_EQ(dropped.at("error").at("data").at("exit_code"), 70);
+}
+
+TEST_F(DeferredTest, SendsNothingToAClientThatHasDisconnected) {
+  ask(R"({"jsonrpc":"2.0","id":1,"method":"later"})");
+  ask(R"({"jsonrpc":"2.0","id":2,"method":"later"})");
+  EXPECT_TRUE(replies[0].connected());
+  source.reset();
+  EXPECT_FALSE(replies[0].connected());
+  replies[0].notify("progress", json::object());
+  replies[0](json::object());
+  replies[1].hand_over(json::object(), [](Fd, const Peer&) { ADD_FAILURE(); });
+  EXPECT_TRUE(lines.empty());
 }
 
 TEST_F(DeferredTest, WaitsForANotificationAndDoesNotAnswerIt) {
   for (const bool text : {false, true}) {
-    EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","method":"later"})").deferred);
+    ask(R"({"jsonrpc":"2.0","method":"later"})");
     ASSERT_EQ(replies.size(), 1U);
-    EXPECT_EQ(sends, 0U);
+    EXPECT_TRUE(lines.empty());
     if (text)
       replies.front().text("{}");
     else
       replies.front()(json::object());
-    EXPECT_EQ(std::exchange(sends, 0), 1U);
+    EXPECT_EQ(std::exchange(lines, {}), std::vector<std::string>{""});
     replies.clear();
   }
-  EXPECT_TRUE(ask(R"({"jsonrpc":"2.0","method":"at_once"})").deferred);
-  EXPECT_EQ(sends, 1U) << "also with bad parameters";
-  EXPECT_TRUE(sent.empty());
+  EXPECT_EQ(line(R"({"jsonrpc":"2.0","method":"at_once"})"), "") << "also with bad parameters";
 }
 
 TEST_F(RpcTest, RefusesDeepNestingWithoutOverflow) {
@@ -241,7 +252,7 @@ TEST_F(RpcTest, RefusesDeepNestingWithoutOverflow) {
 
 TEST_F(RpcTest, AnswersTextThatIsNotUtf8AsUtf8) {
   methods.add("name", Role::read,
-              [](const json&, const Peer&) -> Result<json> { return json{{"comm", "a\xff"}}; });
+              [](const json&, const Peer&, const Reply& reply) { reply(json{{"comm", "a\xff"}}); });
   EXPECT_EQ(answer(R"({"jsonrpc":"2.0","id":1,"method":"name"})").at("result").at("comm"),
             "a\xEF\xBF\xBD");
 }

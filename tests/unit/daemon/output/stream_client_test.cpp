@@ -40,7 +40,7 @@ class StreamClientTest : public testing::Test {
     subscribers =
         Subscribers::create(*loop, {.finish = [this](uint32_t) { publish_end(); }}).value();
     server = ControlServer::listen(*loop, directory / "s", AccessRules{}).value();
-    server->add_deferred(
+    server->add(
         "stream.subscribe", Role::read, [this](const json&, const Peer&, const Reply& reply) {
           reply.hand_over(
               {{"protocol", kProtocolVersion}, {"uuid", "0"}, {"schema", schema_to_json(schema)}},

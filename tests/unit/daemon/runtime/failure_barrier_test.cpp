@@ -36,10 +36,13 @@ class Barrier : public testing::Test {
 
   [[nodiscard]] std::string log() const { return log_.str(); }
   static Result<json> answer(Methods& methods, const std::string& method) {
-    RequestSource source;
+    std::string line;
+    const auto source = std::make_shared<RequestSource>(
+        [&](std::string text, const Takeover&) { line = std::move(text); });
     const json request = {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}};
     const Peer peer{.pid = 1, .uid = 0, .gid = 0, .role = Role::admin};
-    return json::parse(methods.answer(request.dump(), peer, source).line);
+    methods.answer(request.dump(), peer, source);
+    return json::parse(line);
   }
 
  private:
@@ -97,9 +100,9 @@ TEST_F(Barrier, WorkThreadContinuesAfterAFailedTask) {
 
 TEST_F(Barrier, AnswersAndLogsAFailedRequest) {
   Methods methods;
-  methods.add("bug", Role::read, [](auto&, auto&) -> Result<json> { fail_unexpectedly(); });
-  methods.add("odd", Role::read, [](auto&, auto&) -> Result<json> { throw 1; });  // NOLINT
-  methods.add("large", Role::read, [](auto&, auto&) -> Result<json> { throw std::bad_alloc(); });
+  methods.add("bug", Role::read, [](auto&, auto&, auto&) { fail_unexpectedly(); });
+  methods.add("odd", Role::read, [](auto&, auto&, auto&) { throw 1; });  // NOLINT
+  methods.add("large", Role::read, [](auto&, auto&, auto&) { throw std::bad_alloc(); });
   const json bug = answer(methods, "bug").value().at("error");
   EXPECT_EQ(bug.at("code"), -32603);
   EXPECT_EQ(bug.at("data").at("exit_code"), 70);
