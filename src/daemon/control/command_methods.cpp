@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "base/text/json_access.h"
+#include "daemon/control/parameters.h"
 #include "daemon/control/trace_json.h"
 #include "daemon/sessions/session_rules.h"
 #include "kernel/probes/probe_grammar.h"
@@ -22,17 +23,17 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds kProgressInterval{100};
-constexpr size_t kNamesMax = 256;
-constexpr size_t kNameBytesMax = 256;
 
 // Changes the events of a session. One that follows the recorder gets events of its own.
-Result<ChosenEvents> change_events(const TracerParts& tracer, Session& session,
+Result<ChosenEvents> change_events(const TracerParts& tracer, const json& params,
                                    const std::vector<std::string>& names, bool enabled) {
-  if (session.is_recorder()) return tracer.events.set_enabled(names, enabled);
-  EventSet events = events_of(tracer.sessions, session);
+  auto session = session_parameter(tracer, params);
+  if (!session) return propagate(session);
+  if ((*session)->is_recorder()) return tracer.events.set_enabled(names, enabled);
+  EventSet events = events_of(tracer.sessions, **session);
   auto chosen = tracer.events.set_enabled(names, enabled, events);
   if (!chosen) return chosen;
-  session.own_events = std::move(events);
+  (*session)->own_events = std::move(events);
   tracer.reconciler.reconcile();
   return chosen;
 }
@@ -52,9 +53,7 @@ Result<ChosenEvents> check_events(const TracerParts& tracer, const json& params,
 Result<FinishCommand> begin_enabling(const TracerParts& tracer,
                                      const std::vector<std::string>& names, const json& params,
                                      const Tracepoints::Kept& kept) {
-  auto session = session_parameter(tracer, params);
-  if (!session) return propagate(session);
-  auto chosen = change_events(tracer, **session, names, true);
+  auto chosen = change_events(tracer, params, names, true);
   if (!chosen) return propagate(chosen);
   return [&tracer, names, params, kept, chosen = std::move(*chosen)]() -> Result<json> {
     auto checked = check_events(tracer, params, names, chosen);
@@ -65,7 +64,7 @@ Result<FinishCommand> begin_enabling(const TracerParts& tracer,
   };
 }
 
-void enable(const MethodTargets& t, const json& params, const Reply& reply) {
+void enable(const MethodTargets& t, const json& params, const Peer&, const Reply& reply) {
   auto names = names_parameter(params, "names");
   if (!names) return reply(propagate(names));
   t.commands.run([&tracer = t.tracer, reply, params,
@@ -77,12 +76,10 @@ void enable(const MethodTargets& t, const json& params, const Reply& reply) {
   });
 }
 
-Result<FinishCommand> disable(const TracerParts& tracer, const json& params) {
+Result<FinishCommand> disable(const TracerParts& tracer, const json& params, const Peer&) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
-  auto session = session_parameter(tracer, params);
-  if (!session) return propagate(session);
-  auto chosen = change_events(tracer, **session, *names, false);
+  auto chosen = change_events(tracer, params, *names, false);
   if (!chosen) return propagate(chosen);
   return answer_with({{"events", chosen->events}});
 }
@@ -114,12 +111,11 @@ struct ProbesToAdd {
 };
 
 Result<ProbesToAdd> probes_to_add(const json& params) {
-  auto text = params.find("text");
-  if (text == params.end() || !text->is_string())
-    return fail(ExitCode::usage, "'text' must be one or more definitions of probes");
+  auto text = parameter<std::string>(params, "text", {}, "one or more definitions of probes");
+  if (!text) return propagate(text);
   auto progress = flag_parameter(params, "progress");
   if (!progress) return propagate(progress);
-  auto commands = parse_probes(text->get<std::string>());
+  auto commands = parse_probes(*text);
   if (!commands) return propagate(commands);
   if (commands->size() > kNamesMax)
     return fail(ExitCode::usage,
@@ -142,7 +138,7 @@ Result<FinishCommand> begin_adding(const TracerParts& tracer, const ProbesToAdd&
   };
 }
 
-void add_probes(const MethodTargets& t, const json& params, const Reply& reply) {
+void add_probes(const MethodTargets& t, const json& params, const Peer&, const Reply& reply) {
   auto probes = probes_to_add(params);
   if (!probes) return reply(propagate(probes));
   t.commands.run([&tracer = t.tracer, reply,
@@ -157,7 +153,7 @@ void add_probes(const MethodTargets& t, const json& params, const Reply& reply) 
   });
 }
 
-Result<FinishCommand> remove_probes(const TracerParts& tracer, const json& params) {
+Result<FinishCommand> remove_probes(const TracerParts& tracer, const json& params, const Peer&) {
   auto names = names_parameter(params, "names");
   if (!names) return propagate(names);
   auto removed = tracer.probes.remove(*names);
@@ -172,20 +168,6 @@ bool names_processes(const json& filter) {
 }
 
 }  // namespace
-
-Result<Session*> session_parameter(const TracerParts& tracer, const json& params) {
-  const auto name = params.find("session");
-  if (name == params.end()) return &tracer.sessions.recorder();
-  if (!name->is_string()) return fail(ExitCode::usage, "'session' must be the name of a session");
-  return tracer.sessions.named(name->get<std::string>());
-}
-
-Result<bool> flag_parameter(const json& params, const char* key, bool fallback) {
-  auto value = params.find(key);
-  if (value == params.end()) return fallback;
-  if (!value->is_boolean()) return fail(ExitCode::usage, "'{}' must be true or false", key);
-  return value->get<bool>();
-}
 
 Result<> check_filter_pids(const json& params, const Peer& peer) {
   auto translated = flag_parameter(params, "kernel_pids");
@@ -208,24 +190,6 @@ Result<> check_filter_pids(const json& params, const Peer& peer) {
               peer.pid);
 }
 
-Result<std::vector<std::string>> names_parameter(const json& params, const char* key) {
-  auto names = params.find(key);
-  if (names == params.end() || !names->is_array() || names->empty())
-    return fail(ExitCode::usage, "'{}' must be a list of names", key);
-  if (names->size() > kNamesMax)
-    return fail(ExitCode::usage, "'{}' has {} names; at most {} are possible in one request", key,
-                names->size(), kNamesMax);
-  std::vector<std::string> out;
-  for (const json& name : *names) {
-    if (!name.is_string()) return fail(ExitCode::usage, "'{}' must be a list of strings", key);
-    out.push_back(name.get<std::string>());
-    if (out.back().size() > kNameBytesMax)
-      return fail(ExitCode::usage, "'{}' holds a name of {} bytes; at most {} are possible", key,
-                  out.back().size(), kNameBytesMax);
-  }
-  return out;
-}
-
 void finish_command(const TracerParts& tracer, const CommandQueue::Token& token, const Reply& reply,
                     const Result<FinishCommand>& begun) {
   tracer.attacher.when_attached([&tracer, token, reply, begun](const Result<>& attached) {
@@ -241,48 +205,38 @@ FinishCommand answer_with(json answer) {
   return [answer = std::move(answer)] { return answer; };
 }
 
-void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,
-                 MethodName name, BeginCommand begin) {
+void add_command(ControlServer& server, const MethodTargets& t, MethodName name,
+                 BeginCommand begin) {
   server.add(
       std::move(name), Role::admin,
-      [&tracer, &commands, begin = std::move(begin)](const json& params, const Peer& peer,
-                                                     const Reply& reply) {
+      [&tracer = t.tracer, &commands = t.commands, begin = std::move(begin)](
+          const json& params, const Peer& peer, const Reply& reply) {
         commands.run([&tracer, begin, params, peer, reply](const CommandQueue::Token& token) {
-          finish_command(tracer, token, reply, begin(params, peer, reply));
+          finish_command(tracer, token, reply, begin(params, peer));
         });
       });
 }
 
 void add_commands(ControlServer& server, const MethodTargets& t) {
-  const TracerParts& tracer = t.tracer;
-  auto add = [&](MethodName name, BeginCommand begin) {
-    add_command(server, tracer, t.commands, std::move(name), std::move(begin));
-  };
-  server.add(
-      {"events.enable", {"names", "session"}}, Role::admin,
-      [t](const json& params, const Peer&, const Reply& reply) { enable(t, params, reply); });
-  add({"events.disable", {"names", "session"}},
-      [&tracer](const json& params, const Peer&, const Reply&) { return disable(tracer, params); });
+  const auto tracer = std::ref(t.tracer);
+  server.add({"events.enable", {"names", "session"}}, Role::admin, std::bind_front(enable, t));
+  add_command(server, t, {"events.disable", {"names", "session"}},
+              std::bind_front(disable, tracer));
   for (bool paused : {true, false})
-    add({paused ? "pause" : "resume", {"session"}},
-        [&tracer, paused](const json& params, const Peer& peer, const Reply&) {
-          return set_paused(tracer, paused, params, peer);
-        });
+    add_command(server, t, {paused ? "pause" : "resume", {"session"}},
+                std::bind_front(set_paused, tracer, paused));
   server.add("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
     t.reload([reply](const Result<Reloaded>& reloaded) {
       if (!reloaded) return reply(propagate(reloaded));
       reply(json{{"changed", reloaded->changed}, {"at_next_start", reloaded->at_next_start}});
     });
   });
-  server.add(
-      {"probe.add", {"text", "progress"}}, Role::admin,
-      [t](const json& params, const Peer&, const Reply& reply) { add_probes(t, params, reply); });
-  add({"probe.remove", {"names"}}, [&tracer](const json& params, const Peer&, const Reply&) {
-    return remove_probes(tracer, params);
-  });
-  add("probe.clear", [&tracer](const json&, const Peer&, const Reply&) -> Result<FinishCommand> {
-    return answer_with({{"removed", tracer.probes.clear()}});
-  });
+  server.add({"probe.add", {"text", "progress"}}, Role::admin, std::bind_front(add_probes, t));
+  add_command(server, t, {"probe.remove", {"names"}}, std::bind_front(remove_probes, tracer));
+  add_command(server, t, "probe.clear",
+              [tracer](const json&, const Peer&) -> Result<FinishCommand> {
+                return answer_with({{"removed", tracer.get().probes.clear()}});
+              });
 }
 
 }  // namespace ktraced

@@ -5,8 +5,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "daemon/capture/tracer.h"
@@ -19,8 +17,8 @@ namespace ktraced {
 // Creates the answer of a command when everything is attached.
 using FinishCommand = std::function<Result<nlohmann::json>()>;
 // Changes the trace config at once.
-using BeginCommand = std::function<Result<FinishCommand>(const nlohmann::json& params,
-                                                         const Peer& peer, const Reply& reply)>;
+using BeginCommand =
+    std::function<Result<FinishCommand>(const nlohmann::json& params, const Peer& peer)>;
 
 // The second half of a command: answers it when everything is attached. The command ends when the
 // last copy of `token` is released.
@@ -30,26 +28,14 @@ void finish_command(const TracerParts& tracer, const CommandQueue::Token& token,
 // Answers a command that has succeeded in its first half.
 [[nodiscard]] FinishCommand answer_with(nlohmann::json answer);
 
-// All must outlive the server.
-void add_command(ControlServer& server, const TracerParts& tracer, CommandQueue& commands,
-                 MethodName name, BeginCommand begin);
+// Adds a method for administrators.
+void add_command(ControlServer& server, const MethodTargets& t, MethodName name,
+                 BeginCommand begin);
 
 void add_commands(ControlServer& server, const MethodTargets& targets);
-
-// The session that a request names, the recorder if it names none. Fails as SessionSet::named().
-[[nodiscard]] Result<Session*> session_parameter(const TracerParts& tracer,
-                                                 const nlohmann::json& params);
-
-// A parameter that is true or false; `fallback` if it is missing. Fails with ExitCode::usage.
-[[nodiscard]] Result<bool> flag_parameter(const nlohmann::json& params, const char* key,
-                                          bool fallback = false);
 
 // Whether the process ids of the parameter "filter" are those of the kernel. Fails with
 // ExitCode::usage if the client is in another pid namespace and has not translated them.
 [[nodiscard]] Result<> check_filter_pids(const nlohmann::json& params, const Peer& peer);
-
-// A list of names or patterns, of bounded length. Fails with ExitCode::usage.
-[[nodiscard]] Result<std::vector<std::string>> names_parameter(const nlohmann::json& params,
-                                                               const char* key);
 
 }  // namespace ktraced

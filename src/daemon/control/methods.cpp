@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,6 +18,7 @@
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/output_json.h"
+#include "daemon/control/parameters.h"
 #include "daemon/control/session_methods.h"
 #include "daemon/control/trace_json.h"
 #include "daemon/runtime/json_text.h"
@@ -33,16 +35,12 @@ constexpr size_t kMaxAddresses = 4096;
 constexpr size_t kMaxPids = FILTER_IDS_MAX;  // a client translates the ids of a filter
 
 void list_events(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
-  std::vector<std::string> patterns;
-  if (params.contains("tracepoints")) {
-    auto names = names_parameter(params, "tracepoints");
-    if (!names) return reply(propagate(names));
-    patterns = std::move(*names);
-  }
+  auto patterns = names_if_given(params, "tracepoints");
+  if (!patterns) return reply(propagate(patterns));
   const Priority priority = priority_of(peer);
   ListQueues& lists = priority == Priority::low ? t.reader_lists : t.lists;
-  CommandQueue& queue = patterns.empty() ? lists.events : lists.searches;
-  queue.run([t, priority, reply, patterns](const CommandQueue::Token& token) {
+  CommandQueue& queue = patterns->empty() ? lists.events : lists.searches;
+  queue.run([t, priority, reply, patterns = *patterns](const CommandQueue::Token& token) {
     if (!reply.connected()) return;
     auto text = std::make_shared<std::string>(R"({"events":[)");
     t.tracer.event_list.list(
@@ -58,20 +56,24 @@ void list_events(const MethodTargets& t, const json& params, const Peer& peer, c
   });
 }
 
-Result<json> reset(const TracerParts& tracer, const json& params) {
+void reset(const TracerParts& tracer, const json& params, const Peer&, const Reply& reply) {
   auto keep = flag_parameter(params, "keep_history");
-  if (!keep) return propagate(keep);
+  if (!keep) return reply(propagate(keep));
   auto session = session_parameter(tracer, params);
-  if (!session) return propagate(session);
+  if (!session) return reply(propagate(session));
   auto discarded = tracer.session_control.reset(**session, *keep);
-  if (!discarded) return propagate(discarded);
-  return json{{"discarded", discarded->unread}, {"history_discarded", discarded->history}};
+  if (!discarded) return reply(propagate(discarded));
+  reply(json{{"discarded", discarded->unread}, {"history_discarded", discarded->history}});
 }
 
-Result<json> show_filter(const TracerParts& tracer, const json& params) {
-  auto session = session_parameter(tracer, params);
-  if (!session) return propagate(session);
-  return json{{"filter", filter_to_json(filter_of(tracer.sessions, **session))}};
+json filter_json(const TracerParts& tracer, const Session& session) {
+  return {{"filter", filter_to_json(filter_of(tracer.sessions, session))}};
+}
+
+void show_filter(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
+  auto session = visible_session(t, params, peer);
+  if (!session) return reply(propagate(session));
+  reply(filter_json(t.tracer, **session));
 }
 
 // What the filter of a session becomes.
@@ -91,11 +93,10 @@ Result<FilterSettings> with_values(const TracerParts& tracer, const json& params
 Result<FilterSettings> without_values(const TracerParts& tracer, const json& params, const Peer&) {
   auto session = session_parameter(tracer, params);
   if (!session) return propagate(session);
-  auto keys = params.find("keys");
-  if (keys == params.end()) return FilterSettings{};
-  auto names = names_parameter(params, "keys");
-  if (!names) return propagate(names);
-  return without_keys(filter_of(tracer.sessions, **session), *names);
+  auto keys = names_if_given(params, "keys");
+  if (!keys) return propagate(keys);
+  if (keys->empty()) return FilterSettings{};
+  return without_keys(filter_of(tracer.sessions, **session), *keys);
 }
 
 // The session may have ended since its filter was computed.
@@ -105,9 +106,7 @@ Result<FinishCommand> set_filter(const TracerParts& tracer, const json& params,
   if (!session) return propagate(session);
   if (auto applied = tracer.session_control.set_filter(**session, settings); !applied)
     return propagate(applied);
-  auto shown = show_filter(tracer, params);
-  if (!shown) return propagate(shown);
-  return answer_with(std::move(*shown));
+  return answer_with(filter_json(tracer, **session));
 }
 
 // The old filter stays until everything that the new one needs is attached.
@@ -125,23 +124,15 @@ void change_filter(const TracerParts& tracer, ChangedFilter changed, const json&
   });
 }
 
-Result<std::vector<uint64_t>> addresses_parameter(const json& params) {
-  auto addresses = params.find("addresses");
-  if (addresses == params.end() || !addresses->is_array() || addresses->size() > kMaxAddresses)
-    return fail(ExitCode::usage, "'addresses' must be a list of at most {} hexadecimal strings",
-                kMaxAddresses);
-  std::vector<uint64_t> out;
-  for (const json& entry : *addresses) {
-    const auto* text = entry.get_ptr<const std::string*>();
-    uint64_t address = 0;
-    if (text == nullptr || !text->starts_with("0x") ||
-        std::from_chars(text->data() + 2, text->data() + text->size(), address, 16).ptr !=
-            text->data() + text->size())
-      return fail(ExitCode::usage, "'addresses' holds {}, which is not a hexadecimal string",
-                  entry.dump());
-    out.push_back(address);
-  }
-  return out;
+Result<uint64_t> read_address(const json& entry) {
+  const auto* text = entry.get_ptr<const std::string*>();
+  uint64_t address = 0;
+  if (text == nullptr || !text->starts_with("0x") ||
+      std::from_chars(text->data() + 2, text->data() + text->size(), address, 16).ptr !=
+          text->data() + text->size())
+    return fail(ExitCode::usage, "'addresses' holds {}, which is not a hexadecimal string",
+                entry.dump());
+  return address;
 }
 
 // Returns text: converting thousands of names to JSON text is slow, and this runs in the
@@ -155,8 +146,10 @@ Result<std::string> symbols_of(KernelSymbols& symbols, const json& texts,
 }
 
 // A client that gets pseudonyms cannot ask for addresses: that would show where the kernel is.
-void resolve(const MethodTargets& t, const json& params, const Peer& peer, const Reply& reply) {
-  auto addresses = addresses_parameter(params);
+void resolve_symbols(const MethodTargets& t, const json& params, const Peer& peer,
+                     const Reply& reply) {
+  auto addresses =
+      list_parameter(params, "addresses", kMaxAddresses, "hexadecimal strings", read_address);
   if (!addresses) return reply(propagate(addresses));
   const bool hidden = hides_addresses(t.access, peer);
   for (uint64_t& address : *addresses)
@@ -172,39 +165,32 @@ void resolve(const MethodTargets& t, const json& params, const Peer& peer, const
       priority_of(peer));
 }
 
-Result<std::set<uint32_t>> pids_parameter(const json& params) {
-  const auto pids = params.find("pids");
-  if (pids == params.end() || !pids->is_array() || pids->size() > kMaxPids)
-    return fail(ExitCode::usage, "'pids' must be a list of at most {} ids of processes or threads",
-                kMaxPids);
-  std::set<uint32_t> out;
-  for (const json& pid : *pids) {
-    const uint64_t number = pid.is_number_unsigned() ? pid.get<uint64_t>() : 0;
-    if (number == 0 || number > INT32_MAX)
-      return fail(ExitCode::usage, "'pids' holds {}, which is no id of a process or thread",
-                  json_text(pid));
-    out.insert(static_cast<uint32_t>(number));
-  }
-  return out;
+Result<uint32_t> read_pid(const json& entry) {
+  const uint64_t number = entry.is_number_unsigned() ? entry.get<uint64_t>() : 0;
+  if (number == 0 || number > INT32_MAX)
+    return fail(ExitCode::usage, "'pids' holds {}, which is no id of a process or thread",
+                json_text(entry));
+  return static_cast<uint32_t>(number);
 }
 
 // Translates ids from the pid namespace of the client. In the background: many processes are looked
 // at.
 void resolve_pids(const MethodTargets& t, const json& params, const Peer& peer,
                   const Reply& reply) {
-  auto pids = pids_parameter(params);
+  auto pids = list_parameter(params, "pids", kMaxPids, "ids of processes or threads", read_pid);
   if (!pids) return reply(propagate(pids));
   if (auto same = check_sees_kernel_pids(); !same) return reply(propagate(same));
-  t.resolver.run([client = static_cast<uint32_t>(peer.pid),
-                  pids = std::move(*pids)] { return kernel_pids(client, pids); },
-                 [reply](const Result<std::map<uint32_t, uint32_t>>& found) {
-                   if (!found) return reply(std::unexpected(found.error()));
-                   json translated = json::object();
-                   for (const auto& [pid, kernel_pid] : *found)
-                     translated[std::to_string(pid)] = kernel_pid;
-                   reply(json{{"pids", std::move(translated)}});
-                 },
-                 priority_of(peer));
+  t.resolver.run(
+      [client = static_cast<uint32_t>(peer.pid), pids = std::set(pids->begin(), pids->end())] {
+        return kernel_pids(client, pids);
+      },
+      [reply](const Result<std::map<uint32_t, uint32_t>>& found) {
+        if (!found) return reply(std::unexpected(found.error()));
+        json translated = json::object();
+        for (const auto& [pid, kernel_pid] : *found) translated[std::to_string(pid)] = kernel_pid;
+        reply(json{{"pids", std::move(translated)}});
+      },
+      priority_of(peer));
 }
 
 json status(const MethodTargets& t, const Peer& peer, const SnapshotsStatus& snapshots) {
@@ -234,26 +220,12 @@ void add_queries(ControlServer& server, const MethodTargets& t) {
         [t, peer, reply](const SnapshotsStatus& snapshots) { reply(status(t, peer, snapshots)); },
         priority_of(peer));
   });
-  server.add({"events.list", {"tracepoints"}}, Role::read,
-             [t](const json& params, const Peer& peer, const Reply& reply) {
-               list_events(t, params, peer, reply);
-             });
-  server.add({"filter.show", {"session"}}, Role::read,
-             [t](const json& params, const Peer& peer, const Reply& reply) {
-               if (auto visible = check_visible(t, params, peer); !visible)
-                 return reply(propagate(visible));
-               reply(show_filter(t.tracer, params));
-             });
+  server.add({"events.list", {"tracepoints"}}, Role::read, std::bind_front(list_events, t));
+  server.add({"filter.show", {"session"}}, Role::read, std::bind_front(show_filter, t));
   server.add("probe.list", Role::read,
              [t](const json&, const Peer&, const Reply& reply) { reply(probes_json(t.tracer)); });
-  server.add({"symbols.resolve", {"addresses"}}, Role::read,
-             [t](const json& params, const Peer& peer, const Reply& reply) {
-               resolve(t, params, peer, reply);
-             });
-  server.add({"pids.resolve", {"pids"}}, Role::read,
-             [t](const json& params, const Peer& peer, const Reply& reply) {
-               resolve_pids(t, params, peer, reply);
-             });
+  server.add({"symbols.resolve", {"addresses"}}, Role::read, std::bind_front(resolve_symbols, t));
+  server.add({"pids.resolve", {"pids"}}, Role::read, std::bind_front(resolve_pids, t));
 }
 
 void add_filter_commands(ControlServer& server, const MethodTargets& t) {
@@ -279,9 +251,7 @@ void add_methods(ControlServer& server, const MethodTargets& targets) {
   });
   add_queries(server, targets);
   server.add({"reset", {"keep_history", "session"}}, Role::admin,
-             [targets](const json& params, const Peer&, const Reply& reply) {
-               reply(reset(targets.tracer, params));
-             });
+             std::bind_front(reset, std::ref(targets.tracer)));
   add_filter_commands(server, targets);
   add_commands(server, targets);
   add_snapshot_methods(server, targets);

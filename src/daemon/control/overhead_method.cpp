@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "daemon/control/command_methods.h"
+#include "daemon/control/parameters.h"
 #include "kernel/programs/run_statistics.h"
 
 namespace ktraced {
@@ -66,15 +66,6 @@ json overhead_json(const RunsByProgram& before, const RunsByProgram& after, uint
           {"total", program_json("total", total.runs, total.run_ns, time_ns)}};
 }
 
-Result<uint64_t> duration_parameter(const json& params) {
-  const auto value = params.find("duration_ms");
-  if (value == params.end()) return kDurationMs;
-  if (!value->is_number_unsigned() || *value == 0 || *value > kDurationMsMax)
-    return fail(ExitCode::usage, "'duration_ms' must be a whole number from 1 to {}",
-                kDurationMsMax);
-  return value->get<uint64_t>();
-}
-
 // The measurements that run now. Belongs to the main thread.
 class Measurements : public std::enable_shared_from_this<Measurements> {
  public:
@@ -127,12 +118,13 @@ void add_overhead_method(ControlServer& server, const MethodTargets& targets) {
   auto measurements = std::make_shared<Measurements>(targets.loop, targets.tracer.status);
   server.add({"status.overhead", {"duration_ms", "statistics_on"}}, Role::admin,
              [measurements](const json& params, const Peer&, const Reply& reply) {
-               const auto duration = duration_parameter(params);
-               if (!duration) return reply(std::unexpected(duration.error()));
-               const auto statistics_on = flag_parameter(params, "statistics_on");
-               if (!statistics_on) return reply(std::unexpected(statistics_on.error()));
+               auto duration =
+                   number_parameter(params, "duration_ms", kDurationMs, 1, kDurationMsMax);
+               if (!duration) return reply(propagate(duration));
+               auto statistics_on = flag_parameter(params, "statistics_on");
+               if (!statistics_on) return reply(propagate(statistics_on));
                if (auto begun = measurements->begin(*duration, *statistics_on, reply); !begun)
-                 reply(std::unexpected(begun.error()));
+                 reply(propagate(begun));
              });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "daemon/access/reader_checks.h"
 #include "daemon/config/config.h"
 #include "daemon/control/command_methods.h"
+#include "daemon/control/parameters.h"
 #include "daemon/control/trace_json.h"
 #include "daemon/log/audit.h"
 #include "daemon/sessions/session_rules.h"
@@ -33,24 +35,6 @@ struct StreamRequest {
   std::vector<std::string> events;  // names, groups and patterns; empty: those of the recorder
   Peer peer;
 };
-
-Result<std::string> name_parameter(const json& params) {
-  const auto name = params.find("name");
-  if (name == params.end()) return std::string();
-  if (!name->is_string() || name->get<std::string>().empty())
-    return fail(ExitCode::usage, "'name' must be the name of the new session");
-  return name->get<std::string>();
-}
-
-Result<size_t> ring_parameter(const json& params) {
-  const auto kb = params.find("buffer_kb");
-  if (kb == params.end()) return 0;
-  if (!kb->is_number_unsigned() || kb->get<uint64_t>() < kStreamRingKbMin ||
-      kb->get<uint64_t>() > kStreamRingKbMax || !std::has_single_bit(kb->get<uint64_t>()))
-    return fail(ExitCode::usage, "'buffer_kb' must be a power of two from {} to {}",
-                kStreamRingKbMin, kStreamRingKbMax);
-  return static_cast<size_t>(kb->get<uint64_t>()) << 10;
-}
 
 // All sessions share the room for values, so clients that may only read get a part of it.
 Result<> check_few(const FilterSide& side) {
@@ -82,17 +66,21 @@ Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) 
   request.session.owner.pid = peer.pid;
   request.session.owner.uid = peer.uid;
   request.session.owner.only_reads = peer.role != Role::admin;
-  auto name = name_parameter(params);
+  auto name = parameter<std::string>(params, "name", "", "the name of the new session",
+                                     [](const std::string& text) { return !text.empty(); });
   if (!name) return propagate(name);
   request.session.name = std::move(*name);
-  auto ring_bytes = ring_parameter(params);
-  if (!ring_bytes) return propagate(ring_bytes);
-  request.session.ring_bytes = *ring_bytes;
-  if (params.contains("events")) {
-    auto events = names_parameter(params, "events");
-    if (!events) return propagate(events);
-    request.events = std::move(*events);
-  }
+  auto ring_kb = parameter<uint64_t>(
+      params, "buffer_kb", 0,
+      fmt::format("a power of two from {} to {}", kStreamRingKbMin, kStreamRingKbMax),
+      [](uint64_t kb) {
+        return kb >= kStreamRingKbMin && kb <= kStreamRingKbMax && std::has_single_bit(kb);
+      });
+  if (!ring_kb) return propagate(ring_kb);
+  request.session.ring_bytes = *ring_kb << 10;
+  auto events = names_if_given(params, "events");
+  if (!events) return propagate(events);
+  request.events = std::move(*events);
   if (const auto filter = params.find("filter"); filter != params.end()) {
     if (peer.role != Role::admin)
       if (auto numbers = check_numbers(*filter); !numbers) return propagate(numbers);
@@ -276,36 +264,36 @@ void subscribe(const MethodTargets& t, const json& params, const Peer& peer, con
       priority_of(peer));
 }
 
+void list_sessions(const MethodTargets& t, const json&, const Peer& peer, const Reply& reply) {
+  json sessions = sessions_json(t.tracer.status.sessions());
+  remove_others(t.access, peer, sessions);
+  reply(json{{"sessions", std::move(sessions)}});
+}
+
+void show_session(const MethodTargets& t, const json& params, const Peer& peer,
+                  const Reply& reply) {
+  auto session = visible_session(t, params, peer);
+  if (!session) return reply(propagate(session));
+  reply(session_json(t.tracer.status.of(**session), true));
+}
+
 }  // namespace
 
-Result<> check_visible(const MethodTargets& t, const json& params, const Peer& peer) {
+Result<Session*> visible_session(const MethodTargets& t, const json& params, const Peer& peer) {
   auto session = session_parameter(t.tracer, params);
-  if (!session) return propagate(session);
-  if (!is_confined(t.access, peer) || !(*session)->is_client() || (*session)->owner.uid == peer.uid)
-    return {};
-  return no_session((*session)->name);  // not even that it exists
+  if (session && is_confined(t.access, peer) && (*session)->is_client() &&
+      (*session)->owner.uid != peer.uid)
+    return no_session((*session)->name);  // not even that it exists
+  return session;
 }
 
 void add_session_methods(ControlServer& server, const MethodTargets& t) {
-  server.add("session.list", Role::read, [t](const json&, const Peer& peer, const Reply& reply) {
-    json sessions = sessions_json(t.tracer.status.sessions());
-    remove_others(t.access, peer, sessions);
-    reply(json{{"sessions", std::move(sessions)}});
-  });
-  server.add({"session.show", {"session"}}, Role::read,
-             [t](const json& params, const Peer& peer, const Reply& reply) {
-               if (auto visible = check_visible(t, params, peer); !visible)
-                 return reply(propagate(visible));
-               auto session = session_parameter(t.tracer, params);
-               if (!session) return reply(propagate(session));
-               reply(session_json(t.tracer.status.of(**session), true));
-             });
+  server.add("session.list", Role::read, std::bind_front(list_sessions, t));
+  server.add({"session.show", {"session"}}, Role::read, std::bind_front(show_session, t));
   server.add({"stream.subscribe",
               {"name", "events", "filter", "kernel_pids", "buffer_kb"},
               Logged::always},
-             Role::read, [t](const json& params, const Peer& peer, const Reply& reply) {
-               subscribe(t, params, peer, reply);
-             });
+             Role::read, std::bind_front(subscribe, t));
 }
 
 }  // namespace ktraced

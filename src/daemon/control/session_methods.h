@@ -6,10 +6,9 @@
 
 namespace ktraced {
 
-// Fails with ExitCode::no_permission if the parameter "session" names a session that the client may
-// not see, or as session_parameter().
-[[nodiscard]] Result<> check_visible(const MethodTargets& t, const nlohmann::json& params,
-                                     const Peer& peer);
+// The session of session_parameter(). One that the client may not see does not exist for it.
+[[nodiscard]] Result<Session*> visible_session(const MethodTargets& t, const nlohmann::json& params,
+                                               const Peer& peer);
 
 void add_session_methods(ControlServer& server, const MethodTargets& targets);
 

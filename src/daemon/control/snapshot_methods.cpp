@@ -3,9 +3,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include <functional>
+
 #include "daemon/access/reader_checks.h"
 #include "daemon/control/command_methods.h"
 #include "daemon/control/output_json.h"
+#include "daemon/control/parameters.h"
 
 namespace ktraced {
 namespace {
@@ -16,25 +19,7 @@ constexpr size_t kReasonMax = 1000;  // bytes
 // How long a request waits for a spare bank.
 constexpr uint64_t kTimeoutMs = 10'000, kTimeoutMsMax = 3'600'000;
 
-// A text parameter; `fallback` if it is missing.
-Result<std::string> text_parameter(const json& params, const char* name, std::string fallback) {
-  auto value = params.find(name);
-  if (value == params.end()) return fallback;
-  if (!value->is_string()) return fail(ExitCode::usage, "'{}' must be a string", name);
-  return value->get<std::string>();
-}
-
 std::string text_of(const Peer& peer) { return fmt::format("pid {} (uid {})", peer.pid, peer.uid); }
-
-// `wait`: also until the snapshot is on disk. A client that does not wait for that does not wait
-// for a bank either, unless it says so.
-Result<std::chrono::milliseconds> timeout_parameter(const json& params, bool wait) {
-  auto value = params.find("timeout_ms");
-  if (value == params.end()) return std::chrono::milliseconds(wait ? kTimeoutMs : 0);
-  if (!value->is_number_unsigned() || value->get<uint64_t>() > kTimeoutMsMax)
-    return fail(ExitCode::usage, "'timeout_ms' must be a whole number from 0 to {}", kTimeoutMsMax);
-  return std::chrono::milliseconds(value->get<uint64_t>());
-}
 
 struct TakeParameters {
   SnapshotRequest request;
@@ -43,7 +28,7 @@ struct TakeParameters {
 };
 
 Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
-  auto name = text_parameter(params, "name", "");
+  auto name = text_parameter(params, "name");
   if (!name) return propagate(name);
   if (params.contains("name"))
     if (auto checked = check_trace_name(*name); !checked) return propagate(checked);
@@ -54,12 +39,13 @@ Result<TakeParameters> take_parameters(const json& params, const Peer& peer) {
                 kReasonMax);
   auto wait = flag_parameter(params, "wait", true);
   if (!wait) return propagate(wait);
-  auto timeout = timeout_parameter(params, *wait);
+  // A client that does not wait for the disk does not wait for a bank either, unless it says so.
+  auto timeout = number_parameter(params, "timeout_ms", *wait ? kTimeoutMs : 0, 0, kTimeoutMsMax);
   if (!timeout) return propagate(timeout);
   return TakeParameters{
       .request = {.name = *name, .reason = *reason, .requested_by = text_of(peer)},
       .wait = *wait,
-      .timeout = *timeout};
+      .timeout = std::chrono::milliseconds(*timeout)};
 }
 
 json to_json(const SnapshotTaken& snapshot) {
@@ -90,7 +76,8 @@ void take(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
       on_written);
 }
 
-Result<FinishCommand> turn_flight(const MethodTargets& t, bool enabled, const Peer& peer) {
+Result<FinishCommand> turn_flight(const MethodTargets& t, bool enabled, const json&,
+                                  const Peer& peer) {
   if (auto done = t.set_flight(enabled); !done) return propagate(done);
   spdlog::info("flight recorder turned {} by {}", enabled ? "on" : "off", text_of(peer));
   return [&rings = t.tracer.rings]() -> Result<json> {
@@ -99,8 +86,8 @@ Result<FinishCommand> turn_flight(const MethodTargets& t, bool enabled, const Pe
   };
 }
 
-void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
-  auto name = text_parameter(params, "name", "");
+void remove(Snapshots& snapshots, const json& params, const Peer&, const Reply& reply) {
+  auto name = text_parameter(params, "name");
   if (!name) return reply(propagate(name));
   auto begun = snapshots.remove(*name, [reply, name = *name](const Result<>& deleted) {
     if (!deleted) return reply(std::unexpected(deleted.error()));
@@ -111,7 +98,7 @@ void remove(Snapshots& snapshots, const json& params, const Reply& reply) {
 }
 
 void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Reply& reply) {
-  auto name = text_parameter(params, "name", "");
+  auto name = text_parameter(params, "name");
   if (!name) return reply(propagate(name));
   auto kept = flag_parameter(params, "kept", true);
   if (!kept) return reply(propagate(kept));
@@ -123,40 +110,28 @@ void keep(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
       });
 }
 
+void list_snapshots(const MethodTargets& t, const json&, const Peer& peer, const Reply& reply) {
+  if (auto all = check_unconfined(t.access, peer, "a snapshot"); !all) return reply(propagate(all));
+  t.snapshots.list(
+      [reply](const Result<SnapshotListing>& listing) {
+        if (!listing) return reply(std::unexpected(listing.error()));
+        reply(listing_json(*listing));
+      },
+      priority_of(peer));
+}
+
 }  // namespace
 
 void add_snapshot_methods(ControlServer& server, const MethodTargets& targets) {
-  Snapshots& snapshots = targets.snapshots;
+  const auto snapshots = std::ref(targets.snapshots);
   server.add({"snapshot.take", {"name", "reason", "wait", "timeout_ms"}}, Role::admin,
-             [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
-               take(snapshots, params, peer, reply);
-             });
-  server.add({"snapshot.delete", {"name"}}, Role::admin,
-             [&snapshots](const json& params, const Peer&, const Reply& reply) {
-               remove(snapshots, params, reply);
-             });
-  server.add({"snapshot.keep", {"name", "kept"}}, Role::admin,
-             [&snapshots](const json& params, const Peer& peer, const Reply& reply) {
-               keep(snapshots, params, peer, reply);
-             });
-  server.add(
-      "snapshot.list", Role::read,
-      [&snapshots, &access = targets.access](const json&, const Peer& peer, const Reply& reply) {
-        if (auto all = check_unconfined(access, peer, "a snapshot"); !all)
-          return reply(propagate(all));
-        snapshots.list(
-            [reply](const Result<SnapshotListing>& listing) {
-              if (!listing) return reply(std::unexpected(listing.error()));
-              reply(listing_json(*listing));
-            },
-            priority_of(peer));
-      });
+             std::bind_front(take, snapshots));
+  server.add({"snapshot.delete", {"name"}}, Role::admin, std::bind_front(remove, snapshots));
+  server.add({"snapshot.keep", {"name", "kept"}}, Role::admin, std::bind_front(keep, snapshots));
+  server.add("snapshot.list", Role::read, std::bind_front(list_snapshots, targets));
   for (bool enabled : {true, false})
-    add_command(server, targets.tracer, targets.commands,
-                enabled ? "snapshot.enable" : "snapshot.disable",
-                [targets, enabled](const json&, const Peer& peer, const Reply&) {
-                  return turn_flight(targets, enabled, peer);
-                });
+    add_command(server, targets, enabled ? "snapshot.enable" : "snapshot.disable",
+                std::bind_front(turn_flight, targets, enabled));
 }
 
 }  // namespace ktraced
