@@ -40,6 +40,7 @@ Result<> PacketFile::fill(size_t size) {
 }
 
 Result<std::optional<PacketFile::Packet>> PacketFile::next() {
+  if (damage_) return std::unexpected(*damage_);
   if (!buffer_ || buffer_.use_count() > 1) buffer_ = std::make_shared<std::vector<std::byte>>();
   buffer_->clear();
   if (auto filled = fill(sizeof(PacketHeader)); !filled) return propagate(filled);
@@ -47,14 +48,17 @@ Result<std::optional<PacketFile::Packet>> PacketFile::next() {
   truncated_ = buffer_->size() < sizeof(PacketHeader);
   auto size = packet_bytes(*buffer_);
   if (!size) return damaged(size.error().message);
+  PacketHeader header;
+  std::memcpy(&header, buffer_->data(), sizeof(header));
+  if (auto good = check(header); !good) return propagate(good);
   if (auto filled = fill(*size); !filled) return propagate(filled);
   truncated_ = buffer_->size() < *size;
   auto packet = PacketView::parse(*buffer_);
-  if (!packet) return damaged(packet.error().message);
-  if (auto good = check(packet->header()); !good) return propagate(good);
-  if (auto good = check_records(*packet); !good) return propagate(good);
+  if (!packet) return cut(damaged(packet.error().message));
+  const Intact intact = intact_records(header);
+  if (intact.bytes != *size) return cut(damaged("a packet whose records are not in time order"));
   offset_ += *size;
-  return std::optional(Packet{*packet, buffer_});
+  return deliver(*packet, intact);
 }
 
 bool PacketFile::has_records(const PacketHeader& header) {
@@ -117,20 +121,43 @@ Result<> PacketFile::check(const PacketHeader& header) {
   return {};
 }
 
-Result<> PacketFile::check_records(const PacketView& packet) {
-  const PacketHeader& header = packet.header();
-  uint64_t before = header.timestamp_begin;
-  uint64_t count = 0;
-  bool ordered = true;
-  packet.for_each_record([&](const RecordView& record) {
-    ordered &= record.ts() >= before && record.ts() <= header.timestamp_end;
-    before = record.ts();
-    ++count;
-  });
-  if (!ordered) return damaged("a packet whose records are not in time order");
-  last_ts_ = header.timestamp_end;
-  records_ += count;
-  return {};
+PacketFile::Intact PacketFile::intact_records(const PacketHeader& header) const {
+  const std::span<const std::byte> packet = *buffer_;
+  Intact intact{.bytes = sizeof(header) + header.lost_count * sizeof(Lost),
+                .last_ts = header.timestamp_begin};
+  record next;
+  while (intact.bytes + sizeof(next) <= packet.size()) {
+    std::memcpy(&next, packet.data() + intact.bytes, sizeof(next));
+    const bool is_whole = next.size >= sizeof(next) && next.size % 8 == 0 &&
+                          next.size <= packet.size() - intact.bytes;
+    if (!is_whole || next.ts < intact.last_ts || next.ts > header.timestamp_end) break;
+    intact.bytes += next.size;
+    intact.last_ts = next.ts;
+    ++intact.records;
+  }
+  return intact;
+}
+
+Result<std::optional<PacketFile::Packet>> PacketFile::cut(std::unexpected<Error> damage) {
+  PacketHeader header;
+  std::memcpy(&header, buffer_->data(), sizeof(header));
+  const Intact intact = intact_records(header);
+  if (intact.records == 0) return damage;
+  damage_ = std::move(damage).error();
+  header.timestamp_end = intact.last_ts;
+  header.packet_size = header.content_size = intact.bytes * 8;
+  buffer_->resize(intact.bytes);
+  std::memcpy(buffer_->data(), &header, sizeof(header));
+  auto packet = PacketView::parse(*buffer_);
+  if (!packet) return propagate(packet);
+  return deliver(*packet, intact);
+}
+
+std::optional<PacketFile::Packet> PacketFile::deliver(const PacketView& packet,
+                                                      const Intact& intact) {
+  last_ts_ = packet.header().timestamp_end;
+  records_ += intact.records;
+  return Packet{packet, buffer_};
 }
 
 }  // namespace ktraced

@@ -16,8 +16,8 @@
 
 namespace ktraced {
 
-// Reads a file of packets, one packet at a time. The file is untrusted: a packet is returned only
-// if it is complete, belongs to this trace and CPU, and its records are in time order. Move-only.
+// Reads a file of packets, one packet at a time. The file is untrusted: what is returned belongs to
+// this trace and CPU, and its records are whole and in time order. Move-only.
 class PacketFile {
  public:
   // A packet, and the owner of its bytes.
@@ -30,8 +30,9 @@ class PacketFile {
   static Result<PacketFile> open(const TraceDirectory& directory, const std::string& name,
                                  const Uuid& uuid, uint32_t cpu);
 
-  // The next packet; nothing at the end of the file. Fails with ExitCode::data, naming file and
-  // offset, at the first invalid packet; nothing after it can be read.
+  // The next packet; nothing at the end of the file. Of the first invalid packet, the records
+  // before the damage are returned as a packet, if there are any; its header ends with the last of
+  // them. Then fails with ExitCode::data, naming file and offset; nothing after it can be read.
   Result<std::optional<Packet>> next();
 
   // Moves to the first packet that ends at `ts` (ns, CLOCK_BOOTTIME) or later, or to one that is
@@ -59,11 +60,22 @@ class PacketFile {
     uint64_t offset = 0;
     uint64_t last_ts = 0;
   };
+  // The records of the packet in the buffer that are whole and in time order, up to the first that
+  // is not.
+  struct Intact {
+    uint64_t bytes = 0;    // where they end in the packet
+    uint64_t last_ts = 0;  // of the last one, or else where the packet begins
+    uint64_t records = 0;
+  };
   static bool has_records(const PacketHeader& header);
   // Appends bytes of the file from offset_ to the buffer until it contains `size` bytes.
   Result<> fill(size_t size);
   Result<> check(const PacketHeader& header);
-  Result<> check_records(const PacketView& packet);
+  [[nodiscard]] Intact intact_records(const PacketHeader& header) const;
+  // The intact records of the packet in the buffer, so that `damage` is next; `damage` if there are
+  // none.
+  Result<std::optional<Packet>> cut(std::unexpected<Error> damage);
+  std::optional<Packet> deliver(const PacketView& packet, const Intact& intact);
   [[nodiscard]] std::unexpected<Error> damaged(std::string_view what) const;
 
   std::filesystem::path path_;
@@ -75,6 +87,7 @@ class PacketFile {
   uint64_t records_ = 0;
   std::optional<uint64_t> first_ts_;
   uint64_t last_ts_ = 0;
+  std::optional<Error> damage_;  // behind the packet that was returned
   bool truncated_ = false;
   bool skipped_ = false;
 };

@@ -137,8 +137,9 @@ TimeWindow TraceReader::packets_window() {
   TimeWindow window{.begin_ns = UINT64_MAX, .end_ns = 0};
   const std::vector<Error> damage = damage_;
   for (PacketFile& file : open_files()) {
-    // What is damaged is reported when it is read.
+    // What is damaged is reported when it is read; the records before it are part of the window.
     (void)file.skip_before(UINT64_MAX);
+    (void)file.next();
     if (file.last_ns() == 0) continue;
     window.begin_ns = std::min(window.begin_ns, file.first_ns());
     window.end_ns = std::max(window.end_ns, file.last_ns());

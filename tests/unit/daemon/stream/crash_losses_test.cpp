@@ -51,6 +51,15 @@ TEST_F(CrashLosses, AreZeroIfEverythingWasWritten) {
   EXPECT_THAT(*lost, IsEmpty());
 }
 
+TEST_F(CrashLosses, AreNotTheWholeRecordsOfATruncatedPacket) {
+  const std::string trace = unfinished_trace();
+  const std::filesystem::path file = trace + ".partial/ctf/cpu0";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  const auto lost = crash_losses(read(trace, 2, 5));
+  ASSERT_TRUE(lost);
+  EXPECT_THAT(lost->at(0), ElementsAre(kfree(1)));
+}
+
 TEST_F(CrashLosses, AreAllEventsIfNoTraceWasBegun) {
   const auto lost = crash_losses(read("", 3, 0));
   ASSERT_TRUE(lost);

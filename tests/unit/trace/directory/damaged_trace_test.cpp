@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <ranges>
 
 #include "unit/trace/merge/history_fixture.h"
 
@@ -12,6 +14,7 @@ namespace ktraced::test {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
@@ -68,30 +71,122 @@ TEST_F(DamagedTrace, NamesMissingFilesAndShowsTheRest) {
   EXPECT_THAT(error({path}).message, HasSubstr("cpu7"));
 }
 
-TEST_F(DamagedTrace, TruncatedFileGivesItsCompletePacketsAndOneError) {
-  use_small_schema();
-  auto path = write("t", {.packets = two_cpus()});
-  auto file = path / "ctf/cpu0";
-  std::string whole = read_file(file);
-  std::vector<size_t> ends = {0};
-  std::vector<std::string> expected = {"1:20 1:50 1:60", "0:10 1:20 0:40 1:50 1:60",
-                                       "0:10 1:20 0:40 0:40-3 1:50 1:60"};
-  while (ends.back() < whole.size())
-    ends.push_back(ends.back() +
-                   *packet_bytes(std::as_bytes(std::span(whole)).subspan(ends.back())));
-  ASSERT_EQ(ends.size(), 4U);
-  for (size_t size = 0; size < whole.size(); ++size) {
-    write_file(file, std::string_view(whole).substr(0, size));
-    Outcome outcome = read({path});
-    auto packets = static_cast<size_t>(std::ranges::upper_bound(ends, size) - ends.begin() - 1);
-    EXPECT_EQ(outcome.notes.text_, expected[packets]) << size;
+class DamagedPacket : public DamagedTrace {
+ protected:
+  // What can be read of two_cpus() when the file of CPU 0 is cut at a byte: each entry from its
+  // number of bytes on.
+  struct Shown {
+    size_t from;
+    const char* items;
+  };
+  static constexpr size_t kRecord = sizeof(rec_kfree);
+  static constexpr size_t kFirst = sizeof(PacketHeader);
+  static constexpr size_t kOnlyLosses = kFirst + 2 * kRecord;
+  static constexpr size_t kLast = kOnlyLosses + sizeof(PacketHeader) + sizeof(Lost);
+  static constexpr Shown kShown[] = {{0, "1:20 1:50 1:60"},
+                                     {kFirst + kRecord, "0:10 1:20 1:50 1:60"},
+                                     {kFirst + 2 * kRecord, "0:10 1:20 0:40 1:50 1:60"},
+                                     {kLast, "0:10 1:20 0:40 0:40-3 1:50 1:60"}};
+
+  static size_t packet_at(size_t size) {
+    return size < kOnlyLosses ? 0 : size < kLast ? kOnlyLosses : kLast;
+  }
+  static std::string_view shown_at(size_t size) {
+    return std::prev(std::ranges::upper_bound(kShown, size, {}, &Shown::from))->items;
+  }
+  // The bytes of those items that are records.
+  static Bytes records_of(std::string_view items) {
+    Bytes bytes;
+    for (const auto item : std::views::split(items, ' ')) {
+      const std::string text(item.begin(), item.end());
+      if (text.contains('-')) continue;
+      const Bytes record = record_at(std::stoull(text.substr(text.find(':') + 1)));
+      bytes.insert(bytes.end(), record.begin(), record.end());
+    }
+    return bytes;
+  }
+
+  const fs::path path_ = [this] {
+    use_small_schema();
+    return write("t", {.packets = two_cpus()});
+  }();
+  const fs::path file_ = path_ / "ctf/cpu0";
+  const std::string whole_ = read_file(file_);
+};
+
+TEST_F(DamagedPacket, TruncatedAtAnyByteGivesItsWholeRecordsAndOneError) {
+  uint64_t before = 0;
+  for (size_t size = 0; size < whole_.size(); ++size) {
+    write_file(file_, std::string_view(whole_).substr(0, size));
+    const Outcome outcome = read({path_});
+    EXPECT_EQ(outcome.notes.text_, shown_at(size)) << size;
+    EXPECT_EQ(outcome.notes.bytes_, records_of(shown_at(size))) << size;
+    EXPECT_TRUE(outcome.notes.in_order_) << size;
+    EXPECT_GE(outcome.notes.records_, before) << size;
+    before = outcome.notes.records_;
     ASSERT_FALSE(outcome.verdict) << size;
     EXPECT_EQ(outcome.verdict.error().code, ExitCode::data);
     EXPECT_THAT(outcome.verdict.error().message,
-                HasSubstr(fmt::format("{} is damaged", file.string())));
-    EXPECT_THAT(outcome.verdict.error().message,
-                HasSubstr(fmt::format("at byte {}", ends[packets])));
+                AllOf(HasSubstr(fmt::format("{} is damaged", file_.string())),
+                      HasSubstr(fmt::format("at byte {}", packet_at(size)))));
   }
+}
+
+// A crash may leave a file of the right length, the end of which was never written.
+TEST_F(DamagedPacket, OfZerosAfterAnyRecordGivesTheRecordsBeforeThem) {
+  for (const size_t size : {kFirst, kFirst + kRecord, kOnlyLosses, kLast}) {
+    std::string zeros = whole_;
+    std::ranges::fill(zeros.begin() + static_cast<ptrdiff_t>(size), zeros.end(), '\0');
+    write_file(file_, zeros);
+    const Outcome outcome = read({path_});
+    EXPECT_EQ(outcome.notes.text_, shown_at(size)) << size;
+    ASSERT_FALSE(outcome.verdict) << size;
+    EXPECT_EQ(outcome.verdict.error().code, ExitCode::data);
+  }
+}
+
+TEST_F(DamagedPacket, GivesTheLossesBeforeItsWholeRecords) {
+  const auto path = write("lossy", {.packets = {packet(0, {10}),
+                                                {.cpu = 0,
+                                                 .records = {record_at(20), record_at(30)},
+                                                 .lost = {{.count = 5, .event_id = 1}}}}});
+  fs::resize_file(path / "ctf/cpu0", fs::file_size(path / "ctf/cpu0") - 1);
+  const Outcome outcome = read({path});
+  EXPECT_EQ(outcome.notes.text_, "0:10 0:10-5 0:20");
+  EXPECT_FALSE(outcome.verdict);
+}
+
+TEST_F(DamagedPacket, IsUnreadableFromItsLastWholeRecordOn) {
+  fs::resize_file(file_, kFirst + kRecord + 1);
+  auto history = History::open(std::vector{path_});
+  ASSERT_TRUE(history);
+  std::vector<History::Unreadable> unreadable;
+  Notes notes;
+  history->on_unreadable([&](const History::Unreadable& what) {
+    unreadable.push_back(what);
+    EXPECT_EQ(notes.text_, "0:10") << "no later event is given before";
+  });
+  while (history->read(notes)) {
+  }
+  ASSERT_EQ(unreadable.size(), 1U);
+  EXPECT_EQ(unreadable[0].cpu, 0U);
+  EXPECT_EQ(unreadable[0].ts, 10U);
+}
+
+TEST_F(DamagedPacket, OfAnUnfinishedTraceBelongsToItsWindowAndIsNoError) {
+  const auto path = directory_.path() / "u";
+  begin_trace(path, {.schema = schema_, .packets = {packet(0, {10, 20}), packet(0, {30, 40, 50})}})
+      ->keep_unfinished();
+  const fs::path partial = path.string() + ".partial";
+  fs::resize_file(partial / "ctf/cpu0", fs::file_size(partial / "ctf/cpu0") - 1);
+  auto history = History::open(std::vector{partial}, true);
+  ASSERT_TRUE(history);
+  const TimeWindow extent = history->extent(0);
+  EXPECT_EQ(extent.begin_ns, 10U);
+  EXPECT_EQ(extent.end_ns, 40U);
+  const Outcome outcome = read_all(*history);
+  EXPECT_EQ(outcome.notes.text_, "0:10 0:20 0:30 0:40");
+  EXPECT_TRUE(outcome.verdict) << outcome.verdict.error().message;
 }
 
 class DamagedFile : public DamagedTrace {
