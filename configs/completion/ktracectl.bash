@@ -26,6 +26,10 @@ _ktracectl() {
 		case $line in
 		:files) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${current#"$before"}") ;;
 		:directories) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "${current#"$before"}") ;;
+		:traces)
+			value=${current#"$before"} # directories and archives
+			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$value"; compgen -f -X '!*.tar' -- "$value"; compgen -f -X '!*.tar.zst' -- "$value")
+			;;
 		:programs) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -c -- "$current") ;;
 		*)
 			value=${line%%$'\t'*}

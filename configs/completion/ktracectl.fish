@@ -11,6 +11,9 @@ function __ktracectl_complete
                 __fish_complete_path "$current"
             case :directories
                 __fish_complete_directories "$current"
+            case :traces # directories and archives
+                __fish_complete_directories "$current"
+                __fish_complete_path "$current" | string match -r '^[^\t]*\.tar(?:\.zst)?(?:\t.*)?$'
             case :programs
                 complete -C "$current"
             case '*'

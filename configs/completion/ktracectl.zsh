@@ -11,6 +11,7 @@ _ktracectl() {
 		'') ;;
 		:files) _files ;;
 		:directories) _files -/ ;;
+		:traces) _files -g '*.tar(|.zst)' ;;
 		:programs) _command_names -e ;;
 		*=$'\t'*) keys+=("${${line%%$'\t'*}//:/\\\\:}:${line#*$'\t'}") ;;
 		*) plain+=("${${line%%$'\t'*}//:/\\\\:}:${line#*$'\t'}") ;;

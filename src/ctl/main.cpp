@@ -71,6 +71,8 @@ Result<int> run_command(const Options& options) {
           done = run_on_traces(run_html_report, command, options);
         else if constexpr (std::is_same_v<Given, ExportCommand>)
           done = run_on_traces(run_export, command, options);
+        else if constexpr (std::is_same_v<Given, ArchiveCommand>)
+          done = run_on_traces(run_archive, command, options);
         else if constexpr (std::is_same_v<Given, QueryCommand>)
           done = run_on_traces(run_query, command, options);
         else

@@ -62,6 +62,8 @@ class Shells(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         (cls.directory / "traces").mkdir()
+        for name in ("archive.tar.zst", "archive.tar", "archive.zip", "archive.tar.gz"):
+            (cls.directory / name).touch()
         socket = str(cls.directory / "socket")
         server = socketserver.ThreadingUnixStreamServer(socket, Daemon)
         server.daemon_threads = True
@@ -100,6 +102,7 @@ class Shells(unittest.TestCase):
         self.assertEqual(self.bash("ktracectl sna", "ktracectl", "sna"), ["snapshot"])
         self.assertEqual(self.bash("ktracectl snapshot keep slow", "ktracectl", "snapshot", "keep", "slow"), ["slow-request", "slower"])
         self.assertEqual(self.bash("ktracectl show t", "ktracectl", "show", "t"), ["traces", "two words; $(touch run)"])
+        self.assertEqual(self.bash("ktracectl show arch", "ktracectl", "show", "arch"), ["archive.tar", "archive.tar.zst"])
         self.assertEqual(self.bash("ktracectl record -o t", "ktracectl", "record", "-o", "t"), ["traces"])
         self.assertIn("bash", self.bash("ktracectl record -o d -- bas", "ktracectl", "record", "-o", "d", "--", "bas"))
 
@@ -120,13 +123,14 @@ class Shells(unittest.TestCase):
         self.assertEqual(self.zsh("ktracectl", "sna"), ["snapshot:Save what the flight recorder holds"])
         self.assertEqual(self.zsh("ktracectl", "snapshot", "keep", "slow"), ["slow-request:latency: high", "slower:"])
         self.assertEqual(self.zsh("ktracectl", "events", "enable", "irq:"), ["irq\\:softirq_entry:"])
-        self.assertEqual(self.zsh("ktracectl", "show", "u"), [":files -/"])
+        self.assertEqual(self.zsh("ktracectl", "show", "u"), [":files -g *.tar(|.zst)"])
         self.assertEqual(self.zsh("ktracectl", "filter", "set", "fol"), ["follow=:"])
 
     def test_fish_completes_commands_and_names(self):
         self.assertEqual(self.fish("ktracectl snaps"), ["snapshot\tSave what the flight recorder holds"])
         self.assertEqual(self.fish("ktracectl snapshot keep slow"), ["slow-request\tlatency: high", "slower"])
         self.assertEqual(self.fish("ktracectl show tr"), ["traces/\tDirectory"])
+        self.assertEqual([line.split("\t")[0] for line in self.fish("ktracectl show arch")], ["archive.tar", "archive.tar.zst"])
         self.assertEqual(self.fish("ktracectl stream --event=kma"), ["--event=kmalloc\tmemory"])
 
     def test_are_silent_without_a_daemon_and_do_not_wait_for_one(self):

@@ -7,10 +7,12 @@ Writes files into OUT, which must exist. BUILD has the BPF objects.
 """
 
 import hashlib
+import io
 import pathlib
 import re
 import struct
 import sys
+import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = ROOT / "tests/unit"
@@ -77,6 +79,32 @@ def trace_parts() -> list[bytes]:
     return seeds
 
 
+def zstd(data: bytes) -> bytes:
+    """A frame of blocks that are not compressed."""
+    pieces = [data[at : at + 0x1FFFF] for at in range(0, len(data), 0x1FFFF)] or [b""]
+    blocks = [struct.pack("<I", len(piece) << 3 | (at + 1 == len(pieces)))[:3] + piece for at, piece in enumerate(pieces)]
+    return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(data)) + b"".join(blocks)
+
+
+def archives() -> list[bytes]:
+    """Of small traces, and of one with kinds of entries that are refused."""
+    entry = tarfile.TarInfo("t/ctf/cpu1")
+    kinds = [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE]
+    plain = []
+    for at, trace in enumerate([*TRACES, *kinds]):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=(tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT)[at % 3]) as tar:
+            if isinstance(trace, pathlib.Path):
+                tar.add(trace, "t" if at % 2 else ".")
+            else:
+                entry.type, entry.linkname = trace, "t/ctf/cpu0"
+                tar.addfile(tarfile.TarInfo("t/manifest.json"))
+                tar.addfile(entry)
+        plain.append(out.getvalue())
+    small = [archive for archive in plain if len(archive) <= 65536]
+    return small + [zstd(archive) for archive in small]
+
+
 def btf_sections(build: pathlib.Path) -> list[bytes]:
     """The section .BTF of each BPF object."""
     found = []
@@ -140,6 +168,7 @@ def seeds_of(target: str, build: pathlib.Path) -> list[bytes]:
     configs = [file.read_bytes() for file in [ROOT / "configs/ktraced.json", *UNIT.glob("daemon/config/config_cases/*.json")]]
     predicates = literals("analysis/predicate/predicate_test.cpp", "analysis/predicate/expression_test.cpp")
     return {
+        "archive": archives,
         "btf": lambda: btf_sections(build),
         "config": lambda: configs + [SEPARATOR.join(pair) for pair in zip(configs, configs[1:])],
         "control": lambda: literals("daemon/control/rpc_test.cpp"),

@@ -168,6 +168,23 @@ void add_session(CLI::App& app, Command& command) {
   sub->final_callback([options, &command] { command = *options; });
 }
 
+// A command of its own: it reads the directory of the snapshot itself.
+CLI::App* add_snapshot_export(CLI::App* sub, const std::shared_ptr<ArchiveCommand>& options) {
+  auto* child = sub->add_subcommand("export", "Write a snapshot as one file, NAME.tar.zst");
+  child->fallthrough();
+  child
+      ->add_option("NAME", options->directories,
+                   "The snapshot, as in the list; or a trace directory")
+      ->required()
+      ->expected(1);
+  child
+      ->add_option("-o,--output", options->output,
+                   "The file to be written (default: NAME.tar.zst); -: standard output")
+      ->type_name("FILE");
+  add_store_option(child, options->store);
+  return child;
+}
+
 void add_snapshot(CLI::App& app, Command& command) {
   using Action = SnapshotCommand::Action;
   auto* sub = app.add_subcommand("snapshot", "Save what the flight recorder holds");
@@ -187,12 +204,17 @@ void add_snapshot(CLI::App& app, Command& command) {
   add_names(keep);
   keep->add_flag("--undo", options->undo, "No longer protect them");
   add_names(add("delete", "Delete snapshots", Action::remove));
+  auto archive = std::make_shared<ArchiveCommand>();
+  auto* exporting = add_snapshot_export(sub, archive);
   add("enable", "Turn the flight recorder on", Action::enable);
   add("disable", "Turn it off and give its memory back", Action::disable);
-  sub->final_callback([options, &command] {
+  sub->final_callback([options, archive, exporting, &command] {
     if (options->timeout_s > std::chrono::duration<double>(kLongestTimeout).count())
       throw CLI::ValidationError("--timeout is at most 1h");
-    command = *options;
+    if (exporting->parsed())
+      command = *archive;
+    else
+      command = *options;
   });
 }
 

@@ -74,7 +74,8 @@ constexpr Examples kExamples[] = {
   ktracectl top --count 3 | cat                     three frames as text
   ktracectl --json top --count 1 | jq .rows)"},
     {"snapshot", R"(  ktracectl snapshot take --reason 'latency alert'
-  ktracectl snapshot list)"},
+  ktracectl snapshot list
+  ktracectl snapshot export incident-7    one file, for another machine)"},
     {"snapshot take", R"(  ktracectl snapshot take
   ktracectl snapshot take incident-7
   ktracectl snapshot take --timeout 1m    waits longer for a bank
@@ -85,6 +86,10 @@ constexpr Examples kExamples[] = {
   ktracectl snapshot list --per-cpu)"},
     {"snapshot keep", R"(  ktracectl snapshot keep incident-7
   ktracectl snapshot keep --undo incident-7)"},
+    {"snapshot export", R"(  ktracectl snapshot export incident-7    makes incident-7.tar.zst
+  ktracectl show incident-7.tar.zst       shows it, on any machine
+  ktracectl snapshot export incident-7 -o /tmp/slow.tar.zst
+  ktracectl snapshot export incident-7 -o - | ssh HOST 'cat >incident-7.tar.zst')"},
     {"snapshot delete", "  ktracectl snapshot delete NAME NAME2"},
     {"snapshot enable", "  ktracectl snapshot enable"},
     {"snapshot disable", "  ktracectl snapshot disable"},
@@ -106,6 +111,7 @@ constexpr Examples kExamples[] = {
   ktracectl stream --count-only --duration 5s)"},
     {"show", R"(  ktracectl show DIR
   ktracectl show SNAPSHOT
+  ktracectl show SNAPSHOT.tar.zst                      of 'snapshot export'
   ktracectl show SNAPSHOT --directory /mnt/snapshots
   ktracectl show DIR --event kmalloc,kfree --format json
   ktracectl show DIR --last 2s --time wall --error any

@@ -193,4 +193,10 @@ CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const c
       ->type_name("TIME");
 }
 
+void add_store_option(CLI::App* sub, std::string& store) {
+  sub->add_option("--directory", store,
+                  "Directory of snapshots given by name (default: the daemon's)")
+      ->type_name("PATH");
+}
+
 }  // namespace ktraced

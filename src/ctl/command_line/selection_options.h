@@ -39,15 +39,16 @@ CLI::Option* add_duration(CLI::App* sub, std::optional<double>& seconds, const c
 // Accepts numbers above zero; the message of CLI11's own check has a number of 300 digits.
 [[nodiscard]] std::string check_positive(const std::string& text);
 
-// Adds the directories of a command that reads traces.
+// --directory
+void add_store_option(CLI::App* sub, std::string& store);
+// Adds the traces of a command that reads them.
 template <class Options>
 CLI::Option* add_directories(
     CLI::App* sub, Options& options,
-    const char* description = "Trace directories, or names of snapshots, read as one history") {
+    const char* description =
+        "Trace directories, archives of them, or names of snapshots, read as one history") {
   sub->add_flag("--partial", options.partial, "Also a trace that was not finished");
-  sub->add_option("--directory", options.store,
-                  "Directory of snapshots given by name (default: the daemon's)")
-      ->type_name("PATH");
+  add_store_option(sub, options.store);
   return sub->add_option("DIR", options.directories, description);
 }
 

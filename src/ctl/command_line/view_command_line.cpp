@@ -184,7 +184,8 @@ void add_export(CLI::App& app, Command& command) {
 void add_query(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("query", "Answer questions in SQL; needs no daemon");
   auto options = std::make_shared<QueryCommand>();
-  add_directories(sub, *options, "Trace directories, or names of snapshots; then the SQL")
+  add_directories(sub, *options,
+                  "Trace directories, archives of them, or names of snapshots; then the SQL")
       ->option_text("DIR... SQL");
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);

@@ -48,6 +48,10 @@ inline constexpr std::chrono::seconds kSnapshotTimeout{3600};
 // of a damaged trace, and then fails as `show` does.
 Result<> run_export(const ExportCommand& command, const Options& options);
 
+// Writes a trace directory to an archive, which the commands on traces read as they read the
+// directory. Fails as pack_trace(), and leaves no file then.
+Result<> run_archive(const ArchiveCommand& command, const Options& options);
+
 // Answers SQL over traces. Fails with ExitCode::usage for SQL that is wrong or does more than
 // reading.
 Result<> run_query(const QueryCommand& command, const Options& options);

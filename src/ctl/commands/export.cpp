@@ -2,7 +2,6 @@
 #include "ctl/commands/commands.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/print_stderr.h"
+#include "ctl/archive/open_history.h"
 #include "ctl/exports/exporter.h"
 #include "ctl/exports/trace_dat_exporter.h"
 #include "ctl/input/config_caveats.h"
@@ -168,11 +168,6 @@ SelectionUse use_of(const std::vector<ExportChoice>& choices) {
   return use;
 }
 
-bool is_readable(int fd) {
-  pollfd poll{fd, POLLIN, 0};
-  return ::poll(&poll, 1, 0) > 0;
-}
-
 // Reads it all, unless it is stopped: then the file is removed.
 Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) {
   using Clock = std::chrono::steady_clock;
@@ -181,7 +176,7 @@ Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) 
   Progress progress;
   auto next = Clock::now() + Progress::kInterval;
   while (!target.gone() && history.read(exporter)) {
-    if (is_readable(signals->fd()))
+    if (signals->stopped())
       return fail(ExitCode::io, "stopped by a signal: the export is incomplete");
     if (auto written = exporter.write(target); !written) return written;
     if (Clock::now() < next) continue;
@@ -219,9 +214,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   const bool binary = command.form != ExportCommand::Form::json;
   if (binary && command.output == "-" && ::isatty(STDOUT_FILENO) == 1)
     return fail(ExitCode::usage, "a trace of this form is not for a terminal: give -o FILE");
-  const std::vector<std::filesystem::path> directories(command.directories.begin(),
-                                                       command.directories.end());
-  auto history = History::open(directories, command.partial);
+  auto history = open_history(command.directories, command.partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(command.times, *history); !selected) return selected;
   auto choices = make_choices(command, *history);

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/print_stderr.h"
 #include "base/text/plain_text.h"
+#include "ctl/archive/open_history.h"
 #include "ctl/input/trace_input.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/query/database.h"
@@ -66,9 +66,7 @@ void print_caveats(const QueryTable& table, const std::vector<std::string>& need
 Result<> run_query(const QueryCommand& command, const Options& options) {
   if (command.csv && options.json)
     return fail(ExitCode::usage, "--csv and --json exclude each other");
-  const std::vector<std::filesystem::path> directories(command.directories.begin(),
-                                                       command.directories.end());
-  auto history = History::open(directories, command.partial);
+  auto history = open_history(command.directories, command.partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(command.times, *history); !selected) return propagate(selected);
   auto selections = selections_of(command.selection, *history);

@@ -6,13 +6,13 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "base/print_stderr.h"
+#include "ctl/archive/open_history.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/input/traced_events.h"
 #include "ctl/printing/event_counter.h"
@@ -158,9 +158,7 @@ Result<> print_counts(History& history) {
 }  // namespace
 
 Result<> run_show(const ShowCommand& command, const Options& options) {
-  std::vector<std::filesystem::path> directories(command.directories.begin(),
-                                                 command.directories.end());
-  auto history = History::open(directories, command.partial);
+  auto history = open_history(command.directories, command.partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(command.times, *history); !selected) return selected;
   auto views = make_views(command, options.json, *history);

@@ -28,8 +28,15 @@ Result<fs::path> daemon_store(const std::string& socket) {
   return fs::path(text_at(member(*status, "flight"), "directory"));
 }
 
+// "; there is an archive, NAME.tar.zst", or nothing.
+std::string archive_text(const std::string& word) {
+  const std::string archive = word + ".tar.zst";
+  return path_exists(archive) ? "; there is an archive, " + archive : "";
+}
+
 std::unexpected<Error> not_found(const std::string& word, const std::string& elsewhere) {
-  return fail(ExitCode::data, "there is no trace directory {}, {}", word, elsewhere);
+  return fail(ExitCode::data, "there is no trace directory {}, {}{}", word, elsewhere,
+              archive_text(word));
 }
 
 std::unexpected<Error> unknown_trace(const std::string& word, const fs::path& store) {
@@ -38,10 +45,11 @@ std::unexpected<Error> unknown_trace(const std::string& word, const fs::path& st
   for (fs::directory_iterator at(store, error), end; !error && at != end; at.increment(error))
     if (is_name(at->path().filename())) names.push_back(at->path().filename());
   std::ranges::sort(names);
-  return fail(ExitCode::data, "{}",
+  return fail(ExitCode::data, "{}{}",
               unknown_name("trace directory or snapshot", word, names,
                            fmt::format("'ktracectl snapshot list' lists the snapshots in {}",
-                                       store.string())));
+                                       store.string())),
+              archive_text(word));
 }
 
 }  // namespace

@@ -59,8 +59,9 @@ std::string_view line_of(ValueKind kind) {
     case ValueKind::files:
       return ":files\n";
     case ValueKind::directories:
-    case ValueKind::traces:
       return ":directories\n";
+    case ValueKind::traces:
+      return ":traces\n";
     case ValueKind::programs:
       return ":programs\n";
     default:

@@ -13,8 +13,8 @@ namespace ktraced {
 using ConnectDaemon = std::function<AskDaemon(const std::string& socket)>;
 
 // What may stand in the place of the last one of `words`, which are those after the program's name
-// up to the cursor. A line "WORD\tDESCRIPTION" for each, sorted; the line ":files", ":directories"
-// or ":programs" stands for those of the shell.
+// up to the cursor. A line "WORD\tDESCRIPTION" for each, sorted; the line ":files", ":directories",
+// ":traces" (directories and archives) or ":programs" stands for those of the shell.
 [[nodiscard]] std::string complete(std::span<const std::string> words,
                                    const ConnectDaemon& connect);
 

@@ -64,6 +64,7 @@ constexpr Entry kArguments[] = {
     {"snapshot take NAME", ValueKind::free},
     {"snapshot keep NAME", ValueKind::snapshots},
     {"snapshot delete NAME", ValueKind::snapshots},
+    {"snapshot export NAME", ValueKind::snapshots},
     {"probe add PROBE", ValueKind::free},
     {"probe remove NAME", ValueKind::probes},
     {"show DIR", ValueKind::traces},

@@ -18,7 +18,7 @@ enum class ValueKind {
   sessions,
   snapshots,
   probes,
-  traces,  // directories, or snapshots by name
+  traces,  // directories, archives, or snapshots by name
   // Values that this program knows.
   syscalls,
   errors,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ctl/exports/exporter.h"
-#include "ctl/exports/spool_file.h"
+#include "ctl/terminal/spool_file.h"
 #include "decoders/tracedat/trace_dat_writer.h"
 
 namespace ktraced {

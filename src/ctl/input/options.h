@@ -126,6 +126,13 @@ struct ExportCommand {
   std::string store;   // snapshot directory; empty: the daemon's
 };
 
+// A trace as an archive.
+struct ArchiveCommand {
+  std::vector<std::string> directories;  // one
+  std::string output;                    // a file, "-": standard output; empty: NAME.tar.zst
+  std::string store;                     // as of ShowCommand
+};
+
 // SQL over traces.
 struct QueryCommand {
   std::vector<std::string> directories;
@@ -178,10 +185,10 @@ struct ProbesCommand {
   std::optional<std::string> file;  // of definitions; "-": stdin
 };
 
-using Command =
-    std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand, SessionCommand,
-                 SnapshotCommand, ProbesCommand, StreamCommand, ShowCommand, ReportCommand,
-                 HtmlCommand, ExportCommand, QueryCommand, RecordCommand, TopCommand>;
+using Command = std::variant<StatusCommand, EventsCommand, PlainCommand, FilterCommand,
+                             SessionCommand, SnapshotCommand, ProbesCommand, StreamCommand,
+                             ShowCommand, ReportCommand, HtmlCommand, ExportCommand, ArchiveCommand,
+                             QueryCommand, RecordCommand, TopCommand>;
 
 struct Options {
   std::string socket;

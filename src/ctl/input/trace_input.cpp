@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/text/json_access.h"
+#include "ctl/archive/open_history.h"
 #include "ctl/input/config_caveats.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/trace_texts.h"
@@ -147,8 +148,7 @@ void caveat_overwritten(const TraceReader& trace, uint64_t begin_ns, const std::
 
 Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::string>& directories,
                                                       bool partial, const TimeArgs& times) {
-  const std::vector<std::filesystem::path> paths(directories.begin(), directories.end());
-  auto history = History::open(paths, partial);
+  auto history = open_history(directories, partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(times, *history); !selected) return propagate(selected);
   print_previous(*history);

@@ -33,15 +33,21 @@ Result<> already_there(const fs::path& path) {
               printable(path.string()));
 }
 
+// Of the file that has the rights of a trace: its manifest, or its archive.
+bool status_of(const std::string& trace, struct stat& status) {
+  if (::stat(trace.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return true;
+  const auto directory = TraceDirectory::open(trace);
+  const auto manifest = directory ? directory->open_file("manifest.json") : Result<Fd>();
+  return manifest && ::fstat(manifest->get(), &status) == 0;
+}
+
 }  // namespace
 
 FileAccess access_of_traces(const std::vector<std::string>& directories) {
   FileAccess access;
   for (const std::string& directory : directories) {
     struct stat status{};
-    const auto trace = TraceDirectory::open(directory);
-    const auto manifest = trace ? trace->open_file("manifest.json") : Result<Fd>();
-    if (!manifest || ::fstat(manifest->get(), &status) != 0) {
+    if (!status_of(directory, status)) {
       access.mode &= 0600;
       continue;
     }

@@ -68,6 +68,11 @@ Result<StopSignals> StopSignals::catch_signals() {
   return StopSignals(std::move(signals), std::move(stopped), std::move(quit));
 }
 
+bool StopSignals::stopped() const {
+  pollfd wait{stopped_.get(), POLLIN, 0};
+  return ::poll(&wait, 1, 0) > 0;
+}
+
 StopSignals::StopSignals(Fd signals, Fd stopped, Fd quit)
     : stopped_(std::move(stopped)), quit_(std::move(quit)) {
   thread_ = std::thread([fd = std::move(signals), stop = stopped_.get(), end = quit_.get()] {

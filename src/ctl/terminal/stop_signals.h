@@ -22,6 +22,8 @@ class StopSignals {
 
   // Stays readable from the first signal on.
   [[nodiscard]] int fd() const { return stopped_.get(); }
+  // Has there been a signal?
+  [[nodiscard]] bool stopped() const;
 
  private:
   StopSignals(Fd signals, Fd stopped, Fd quit);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -86,7 +87,19 @@ Result<TraceDirectory> TraceDirectory::open(const fs::path& path) {
   return TraceDirectory(path, std::move(fd));
 }
 
+TraceDirectory TraceDirectory::unpacked(const fs::path& path, UnpackedFiles files) {
+  TraceDirectory directory(path, Fd());
+  directory.files_ = std::make_shared<const UnpackedFiles>(std::move(files));
+  return directory;
+}
+
 Result<TraceDirectory> TraceDirectory::subdirectory(const std::string& name) const {
+  if (files_) {
+    TraceDirectory directory(path_ / name, Fd());
+    directory.files_ = files_;
+    directory.prefix_ = prefix_ + name + "/";
+    return directory;
+  }
   Fd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (fd) return TraceDirectory(path_ / name, std::move(fd));
   // The kernel reports a link as ENOTDIR.
@@ -95,16 +108,50 @@ Result<TraceDirectory> TraceDirectory::subdirectory(const std::string& name) con
   return std::unexpected(unreadable(path_ / name, errno));
 }
 
+bool TraceDirectory::contains(const std::string& name) const {
+  return files_ ? files_->contains(prefix_ + name) : path_exists(path_ / name);
+}
+
+Result<std::vector<std::string>> TraceDirectory::names(size_t max) const {
+  std::vector<std::string> found;
+  if (files_) {
+    for (const auto& [name, fd] : *files_)
+      if (name.starts_with(prefix_) && found.size() < max)
+        found.push_back(name.substr(prefix_.size()));
+    return found;
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(path_, error), end;
+       !error && entry != end && found.size() < max; entry.increment(error))
+    found.push_back(entry->path().filename());
+  if (error) return std::unexpected(unreadable(path_, error.value()));
+  return found;
+}
+
+Result<Fd> TraceDirectory::open_regular(const std::string& name) const {
+  const fs::path file = path_ / name;
+  if (!files_) {
+    auto fd = open_regular_at(fd_.get(), name, O_NOFOLLOW);
+    if (!fd) return not_opened(file, fd.error());
+    return std::move(*fd);
+  }
+  const auto found = files_->find(prefix_ + name);
+  if (found == files_->end()) return std::unexpected(unreadable(file, ENOENT));
+  Fd fd(::fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0));
+  if (!fd || ::lseek(fd.get(), 0, SEEK_SET) != 0) return std::unexpected(unreadable(file, errno));
+  return fd;
+}
+
 Result<Fd> TraceDirectory::open_file(const std::string& name, uint64_t max_bytes) const {
   const fs::path file = path_ / name;
-  auto fd = open_regular_at(fd_.get(), name, O_NOFOLLOW);
-  if (!fd) return not_opened(file, fd.error());
+  auto fd = open_regular(name);
+  if (!fd) return propagate(fd);
   struct stat status{};
   if (::fstat(fd->get(), &status) != 0) return std::unexpected(unreadable(file, errno));
   if (const auto size = static_cast<uint64_t>(status.st_size); size > max_bytes)
     return fail(ExitCode::data, "{} is too large: it has {} bytes, at most {} are possible",
                 file.string(), size, max_bytes);
-  return std::move(*fd);
+  return fd;
 }
 
 Result<TraceDirectory::File> TraceDirectory::open_stream(const std::string& name,

@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = ".partial";
+constexpr const char* kPacketsOfTrace = "ctf";
 // Limit for ctf/; no kernel has as many CPUs.
 constexpr size_t kFilesMax = 10'000;
 
@@ -39,12 +40,19 @@ Error removed(const fs::path& trace) {
   return {ExitCode::io, fmt::format("{} was removed while it was read", trace.string())};
 }
 
-Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfinished) {
-  if (unfinished && !allow_unfinished)
-    return fail(ExitCode::data,
-                "the trace {} is unfinished: it is still being written, or its writer was stopped; "
-                "--partial shows what is there",
-                path.string());
+bool is_unfinished(const fs::path& name) { return name.extension() == kUnfinished; }
+
+// `name`: of the directory of the trace, wherever it is.
+Result<> check_finished(const fs::path& path, const fs::path& name, bool allow_unfinished) {
+  if (!is_unfinished(name) || allow_unfinished) return {};
+  return fail(ExitCode::data,
+              "the trace {} is unfinished: it is still being written, or its writer was stopped; "
+              "--partial shows what is there",
+              path.string());
+}
+
+Result<> check_directory(const fs::path& path, bool allow_unfinished) {
+  if (auto good = check_finished(path, path, allow_unfinished); !good) return good;
   std::error_code error;
   if (fs::is_directory(path, error)) return {};
   if (error == std::errc::permission_denied)
@@ -59,7 +67,7 @@ Result<> check_directory(const fs::path& path, bool unfinished, bool allow_unfin
 Result<Manifest> manifest_of_trace(const TraceDirectory& trace) {
   auto manifest = read_manifest(trace);
   const fs::path file = trace.path() / "manifest.json";
-  if (manifest || path_exists(file)) return manifest;
+  if (manifest || trace.contains("manifest.json")) return manifest;
   if (!has_directory(trace.path())) return std::unexpected(removed(trace.path()));
   return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
               trace.path().string());
@@ -77,35 +85,49 @@ std::optional<uint32_t> cpu_of(std::string_view name) {
 
 }  // namespace
 
-Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfinished) {
+Result<TraceDirectory> TraceReader::find(const fs::path& directory, bool allow_unfinished) {
   const fs::path path = without_slash(directory);
-  const bool unfinished = path.extension() == kUnfinished;
-  if (auto good = check_directory(path, unfinished, allow_unfinished); !good)
-    return propagate(good);
-  auto trace = TraceDirectory::open(path);
+  if (auto good = check_directory(path, allow_unfinished); !good) return propagate(good);
+  return TraceDirectory::open(path);
+}
+
+Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfinished) {
+  auto trace = find(directory, allow_unfinished);
   if (!trace) return propagate(trace);
-  auto manifest = manifest_of_trace(*trace);
+  return read_from(*trace, is_unfinished(trace->path()));
+}
+
+Result<TraceReader> TraceReader::open_unpacked(TraceDirectory trace, const fs::path& name,
+                                               bool allow_unfinished) {
+  if (auto good = check_finished(trace.path(), name, allow_unfinished); !good)
+    return propagate(good);
+  auto reader = read_from(trace, is_unfinished(name));
+  if (reader) reader->unpacked_ = std::move(trace);
+  return reader;
+}
+
+Result<TraceReader> TraceReader::read_from(const TraceDirectory& trace, bool unfinished) {
+  auto manifest = manifest_of_trace(trace);
   if (!manifest) return propagate(manifest);
-  TraceReader reader(path, std::move(*manifest), unfinished);
-  reader.read_names(*trace);
+  TraceReader reader(trace.path(), std::move(*manifest), unfinished);
+  reader.read_names(trace);
   return reader;
 }
 
 void TraceReader::read_names(const TraceDirectory& trace) {
   auto take = [&](const char* name, auto&& read, auto& into) {
-    const fs::path file = path_ / name;
-    if (unfinished_ && !path_exists(file)) return;
-    if (auto done = read(trace, into); !done) note(file, std::move(done.error()));
+    if (unfinished_ && !trace.contains(name)) return;
+    if (auto done = read(trace, into); !done) note(path_ / name, std::move(done.error()));
   };
   take(kTasksFile, read_tasks, names_);
   take(kCachesFile, read_caches, names_);
-  if (path_exists(path_ / kCgroupsFile)) take(kCgroupsFile, read_cgroups, names_);
-  if (path_exists(path_ / kCommandsFile)) take(kCommandsFile, read_commands, names_);
+  if (trace.contains(kCgroupsFile)) take(kCgroupsFile, read_cgroups, names_);
+  if (trace.contains(kCommandsFile)) take(kCommandsFile, read_commands, names_);
   take(kSymbolsFile, read_symbols, symbols_);
 }
 
 void TraceReader::note(const fs::path& file, Error damage) {
-  if (path_exists(file) || has_directory(path_)) {
+  if (unpacked_ || path_exists(file) || has_directory(path_)) {
     add_damage(std::move(damage));
   } else if (!removed_) {
     removed_ = true;
@@ -153,48 +175,54 @@ const CpuAccount* TraceReader::account(uint32_t cpu) const {
   return found == manifest_.cpus.end() ? nullptr : &*found;
 }
 
-std::set<uint32_t> TraceReader::cpus_to_read(const fs::path& ctf) {
+std::set<uint32_t> TraceReader::cpus_to_read(const TraceDirectory& ctf) {
   std::set<uint32_t> cpus;
   for (const CpuAccount& cpu : manifest_.cpus)
     if (cpu.total().records != 0) cpus.insert(cpu.cpu);
-  std::error_code error;
-  size_t looked_at = 0;
-  for (fs::directory_iterator entry(ctf, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (++looked_at > kFilesMax) {
-      add_damage(
-          {ExitCode::data, fmt::format("{} has more than {} files", ctf.string(), kFilesMax)});
-      break;
-    }
-    auto cpu = cpu_of(entry->path().filename().string());
+  auto names = ctf.names(kFilesMax + 1);
+  if (!names) {
+    note(ctf.path(), std::move(names.error()));
+    return cpus;
+  }
+  if (names->size() > kFilesMax) {
+    add_damage(
+        {ExitCode::data, fmt::format("{} has more than {} files", ctf.path().string(), kFilesMax)});
+    names->pop_back();
+  }
+  for (const std::string& name : *names) {
+    auto cpu = cpu_of(name);
     if (!cpu) continue;
     if (unfinished_ || account(*cpu) != nullptr)
       cpus.insert(*cpu);
     else
       add_damage({ExitCode::data, fmt::format("{} is not part of the trace: its manifest "
                                               "does not list that CPU",
-                                              entry->path().string())});
+                                              (ctf.path() / name).string())});
   }
-  if (error) note(ctf, unreadable(ctf, error.value()));
   return cpus;
+}
+
+Result<TraceDirectory> TraceReader::open_packets() const {
+  if (unpacked_) return unpacked_->subdirectory(kPacketsOfTrace);
+  auto trace = TraceDirectory::open(path_);
+  if (!trace) return propagate(trace);
+  return trace->subdirectory(kPacketsOfTrace);
 }
 
 std::vector<PacketFile> TraceReader::open_files() {
   std::vector<PacketFile> files;
-  const fs::path path = path_ / "ctf";
-  auto trace = TraceDirectory::open(path_);
-  auto ctf = trace ? trace->subdirectory("ctf") : Result<TraceDirectory>(propagate(trace));
+  auto ctf = open_packets();
   if (!ctf) {
-    note(path, std::move(ctf.error()));
+    note(path_ / kPacketsOfTrace, std::move(ctf.error()));
     return files;
   }
-  for (uint32_t cpu : cpus_to_read(path)) {
+  for (uint32_t cpu : cpus_to_read(*ctf)) {
     const std::string name = fmt::format("cpu{}", cpu);
     auto file = PacketFile::open(*ctf, name, manifest_.origin.uuid, cpu);
     if (file)
       files.push_back(std::move(*file));
     else
-      note(path / name, std::move(file.error()));
+      note(ctf->path() / name, std::move(file.error()));
   }
   return files;
 }

@@ -27,7 +27,14 @@ class TraceReader {
   // Names that cannot be read become damage().
   static Result<TraceReader> open(const std::filesystem::path& directory,
                                   bool allow_unfinished = false);
+  // A trace that was unpacked from an archive, where its directory has this name. Fails as open().
+  static Result<TraceReader> open_unpacked(TraceDirectory trace, const std::filesystem::path& name,
+                                           bool allow_unfinished);
+  // The directory of a trace, without looking into it; fails as open().
+  static Result<TraceDirectory> find(const std::filesystem::path& directory,
+                                     bool allow_unfinished = false);
 
+  // Of the directory, or of the archive.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] const Schema& schema() const { return manifest_.schema; }
@@ -55,9 +62,12 @@ class TraceReader {
  private:
   TraceReader(std::filesystem::path path, Manifest manifest, bool unfinished)
       : path_(std::move(path)), manifest_(std::move(manifest)), unfinished_(unfinished) {}
+  static Result<TraceReader> read_from(const TraceDirectory& trace, bool unfinished);
   void read_names(const TraceDirectory& trace);
+  // The directory of the packets. Opens the trace again, because many may be read at a time.
+  [[nodiscard]] Result<TraceDirectory> open_packets() const;
   // The CPUs that should have a file, and those of an unfinished trace that have one.
-  std::set<uint32_t> cpus_to_read(const std::filesystem::path& ctf);
+  std::set<uint32_t> cpus_to_read(const TraceDirectory& ctf);
   // Adds to damage() why `file` could not be read; only once for all files if the trace was removed
   // while it was read.
   void note(const std::filesystem::path& file, Error damage);
@@ -66,6 +76,7 @@ class TraceReader {
   [[nodiscard]] const CpuAccount* account(uint32_t cpu) const;
 
   std::filesystem::path path_;
+  std::optional<TraceDirectory> unpacked_;  // nothing: the trace is a directory
   Manifest manifest_;
   bool unfinished_;
   bool removed_ = false;

@@ -16,11 +16,11 @@ bool same_boot(const TraceOrigin& a, const TraceOrigin& b) {
   return a.host == b.host && a.kernel == b.kernel;
 }
 
-bool is_same_as_any(const std::filesystem::path& directory,
+bool is_same_as_any(const std::filesystem::path& path,
                     std::span<const std::filesystem::path> others) {
   return std::ranges::any_of(others, [&](const std::filesystem::path& other) {
     std::error_code unknown;
-    return std::filesystem::equivalent(directory, other, unknown);
+    return std::filesystem::equivalent(path, other, unknown);
   });
 }
 
@@ -35,14 +35,13 @@ bool any_overlap(const std::vector<TraceReader>& by_begin) {
 
 }  // namespace
 
-Result<History> History::open(std::span<const std::filesystem::path> directories,
-                              bool allow_unfinished) {
+Result<History> History::open(std::span<const std::filesystem::path> paths, bool allow_unfinished,
+                              const OpenTrace& open_trace) {
   auto shared = std::make_shared<std::vector<TraceReader>>();
   std::vector<TraceReader>& traces = *shared;
-  for (size_t i = 0; i < directories.size(); ++i) {
-    const auto& directory = directories[i];
-    if (is_same_as_any(directory, directories.first(i))) continue;
-    auto trace = TraceReader::open(directory, allow_unfinished);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (is_same_as_any(paths[i], paths.first(i))) continue;
+    auto trace = open_trace(paths[i], allow_unfinished);
     if (!trace) return propagate(trace);
     if (!traces.empty() && !same_boot(traces.front().manifest().origin, trace->manifest().origin))
       return fail(ExitCode::usage,

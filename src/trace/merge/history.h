@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Several trace directories read as one history.
+// Several traces read as one history.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,14 @@ namespace ktraced {
 // Move-only.
 class History {
  public:
-  // A directory that is given twice is read once. Fails as TraceReader::open does, and with
-  // ExitCode::usage for traces whose times cannot be compared.
-  static Result<History> open(std::span<const std::filesystem::path> directories,
-                              bool allow_unfinished = false);
+  // TraceReader::open(), or a function that knows other forms of traces too.
+  using OpenTrace =
+      std::function<Result<TraceReader>(const std::filesystem::path& trace, bool allow_unfinished)>;
+  // A trace that is given twice is read once. Fails as `open_trace` does, and with ExitCode::usage
+  // for traces whose times cannot be compared.
+  static Result<History> open(std::span<const std::filesystem::path> paths,
+                              bool allow_unfinished = false,
+                              const OpenTrace& open_trace = TraceReader::open);
   // Reads the same part of the same traces from its beginning; manifests and names are shared. Must
   // be used by the same thread.
   [[nodiscard]] History again() const;

@@ -88,6 +88,21 @@ TEST(Permission, DaemonReportsWhatItNeedsAndExits77) {
   EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
 }
 
+TEST(Permission, ToExportASnapshotIsThatToReadIt) {
+  TempDir directory;
+  const auto snapshot = directory.path() / "snapshot";
+  std::filesystem::create_directory(snapshot);
+  std::filesystem::permissions(snapshot, std::filesystem::perms(0700));
+  for (const Command& words :
+       {Command{"snapshot", "export", snapshot, "-o", "-"},
+        {"snapshot", "export", "snapshot", "--directory", directory.path(), "-o", "-"}}) {
+    const Finished finished = run_as_user(65534, directory, kClientProgram, words);
+    EXPECT_EQ(finished.exit_code, 77) << finished.err;
+    EXPECT_EQ(finished.out, "");
+    expect_one_sentence(finished);
+  }
+}
+
 TEST(Permission, IsThatOfTheRoleOfTheUser) {
   Daemon daemon(json{{"control", {{"group", "nogroup"}}}});
   TempDir directory;

@@ -57,6 +57,27 @@ TEST(Snapshot, IsOnDiskWhenTheCommandReturns) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST(Snapshot, IsShownFromAnArchiveAsFromItsDirectory) {
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(flight_config_for({truth.pid()}));
+  truth.act();
+  daemon.ctl_ok({"snapshot", "take", "incident"});
+  const Finished before = daemon.ctl({"show", "incident"});
+  EXPECT_NE(before.out, "");
+  const fs::path archive = daemon.directory() / "sent.tar.zst";
+  const Finished exported = daemon.ctl({"snapshot", "export", "incident", "-o", archive});
+  EXPECT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_EQ(exported.out, "");
+  daemon.ctl_ok({"snapshot", "delete", "incident"});
+  const Finished after = daemon.ctl({"show", archive});
+  EXPECT_EQ(after.exit_code, before.exit_code) << after.err;
+  EXPECT_EQ(after.out, before.out);
+  EXPECT_THAT(after.err, HasSubstr(archive.string() + ": snapshot of "));
+  const Finished again = daemon.ctl({"snapshot", "export", archive, "-o", "-"});
+  EXPECT_EQ(again.exit_code, 65) << "an archive is no directory";
+  EXPECT_EQ(again.out, "");
+}
+
 TEST(Snapshot, NamesTheOneBeforeIt) {
   WaitingTruth truth({"numbered", "1000"});
   Daemon daemon(flight_config_for({truth.pid()}));

@@ -8,6 +8,7 @@
 
 #include "ctl/command_line/command_line.h"
 #include "ctl/views/views.h"
+#include "unit/ctl/command_line/command_line_fixture.h"
 
 namespace ktraced {
 namespace {
@@ -77,6 +78,20 @@ TEST(SnapshotCommandLine, KeepTakesNamesAndUndo) {
   EXPECT_FALSE(keep.undo);
   EXPECT_TRUE(command({"keep", "--undo", "a"}).undo);
   EXPECT_TRUE(command({"keep", "a", "--undo"}).undo);
+}
+
+TEST(SnapshotCommandLine, ExportIsACommandOnADirectory) {
+  using command_line_test::command;
+  const auto plain = command<ArchiveCommand>({"snapshot", "export", "a"});
+  EXPECT_EQ(plain.directories, std::vector<std::string>{"a"});
+  EXPECT_EQ(plain.output, "");
+  EXPECT_EQ(plain.store, "");
+  const auto full = command<ArchiveCommand>(
+      {"snapshot", "export", "a", "-o", "-", "--directory", "/mnt/snapshots"});
+  EXPECT_EQ(full.output, "-");
+  EXPECT_EQ(full.store, "/mnt/snapshots");
+  EXPECT_THAT(command_line_test::usage_error({"snapshot", "export"}), HasSubstr("NAME"));
+  EXPECT_THAT(command_line_test::usage_error({"snapshot", "export", "a", "b"}), HasSubstr("'b'"));
 }
 
 json snapshot(const char* name, json because) {

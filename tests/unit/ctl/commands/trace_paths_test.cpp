@@ -47,6 +47,17 @@ TEST_F(TracePaths, SuggestsASnapshotWithANearName) {
             "unknown trace directory or snapshot 'incidnt'; did you mean 'incident'?");
 }
 
+TEST_F(TracePaths, NamesAnArchiveOfTheTraceThatIsMissing) {
+  const fs::path before = fs::current_path();
+  fs::current_path(directory_.path());
+  write_file("other.tar.zst", "");
+  const auto missing = trace_paths({"other"}, store(), "/nowhere");
+  EXPECT_THAT(*trace_paths({"other.tar.zst"}, store(), "/nowhere"), ElementsAre("other.tar.zst"));
+  fs::current_path(before);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("; there is an archive, other.tar.zst"));
+}
+
 TEST_F(TracePaths, ReportsThatTheDirectoryGivenIsMissing) {
   const auto missing = trace_paths({"incident"}, "/nonexistent", "/nowhere");
   ASSERT_FALSE(missing);

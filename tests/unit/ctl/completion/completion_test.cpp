@@ -59,7 +59,7 @@ TEST(Completion, OffersCommandsWithTheirDescriptions) {
   EXPECT_THAT(lines_of(complete(std::vector<std::string>{"sna"}, {})),
               ElementsAre("snapshot\tSave what the flight recorder holds"));
   EXPECT_THAT(offered({"snapshot", ""}),
-              ElementsAre("delete", "disable", "enable", "keep", "list", "take"));
+              ElementsAre("delete", "disable", "enable", "export", "keep", "list", "take"));
   EXPECT_THAT(offered({}), IsSupersetOf({"status", "record", "help"}));
   EXPECT_THAT(offered({"--json", "snapshot", "ta"}), ElementsAre("take"));  // --json has no value
 }
@@ -98,7 +98,8 @@ TEST(Completion, OffersWhatTheDaemonHas) {
   EXPECT_THAT(offered({"pause", "--session", "r"}), ElementsAre("recorder"));
   EXPECT_THAT(offered({"snapshot", "keep", "slow", ""}), ElementsAre("slow"));
   EXPECT_THAT(offered({"probe", "remove", ""}), ElementsAre("kprobes/open"));
-  EXPECT_THAT(offered({"show", ""}), ElementsAre("slow", ":directories"));
+  EXPECT_THAT(offered({"show", ""}), ElementsAre("slow", ":traces"));
+  EXPECT_THAT(offered({"snapshot", "export", ""}), ElementsAre("slow"));
 }
 
 TEST(Completion, ShowsTextsOfTheDaemonInOneLine) {
@@ -110,7 +111,7 @@ TEST(Completion, ShowsTextsOfTheDaemonInOneLine) {
 TEST(Completion, OffersNothingOfADaemonThatDoesNotAnswer) {
   const auto silent = [](std::string_view, const json&) { return json(); };
   EXPECT_THAT(offered({"events", "enable", ""}, silent), IsEmpty());
-  EXPECT_THAT(offered({"report", "kmem", ""}, silent), ElementsAre(":directories"));
+  EXPECT_THAT(offered({"report", "kmem", ""}, silent), ElementsAre(":traces"));
   EXPECT_THAT(complete(std::vector<std::string>{"--socket", "/nowhere", "session", "show", ""}),
               "");
 }
@@ -137,6 +138,7 @@ TEST(Completion, OffersKeysAndCallsOfFilters) {
 
 TEST(Completion, LeavesFilesAndProgramsToTheShell) {
   EXPECT_THAT(offered({"report", "html", "DIR", "-o", ""}), ElementsAre(":files"));
+  EXPECT_THAT(offered({"show", "--directory", ""}), ElementsAre(":directories"));
   EXPECT_THAT(offered({"record", "-o", "DIR", "--", "ma"}), ElementsAre(":programs"));
   EXPECT_THAT(offered({"record", "-o", "DIR", "--", "make", "-"}), ElementsAre(":files"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/exports/spool_file.h"
+#include "ctl/terminal/spool_file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -21,6 +22,8 @@ class SpoolFile {
   // Fails with ExitCode::io, as when the disk is full.
   [[nodiscard]] Result<> append(std::string_view bytes);
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  // The file itself.
+  [[nodiscard]] Fd release() && { return std::move(fd_); }
   // Writes its content to `target`, with bounded memory.
   [[nodiscard]] Result<> copy_to(OutputTarget& target) const;
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Unpacks a trace from an archive: tar, plain or compressed with zstd.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/error.h"
+#include "trace/directory/trace_directory.h"
+
+namespace ktraced {
+
+// An archive has at most so much, unpacked.
+inline constexpr uint64_t kMaxUnpackedBytes = uint64_t{16} << 30;
+
+struct UnpackedTrace {
+  std::string name;  // of its directory in the archive; empty: the files are in none
+  UnpackedFiles files;
+};
+
+// Unpacks the files of a trace into files without a name in the directory for temporary files
+// (TMPDIR), so nothing is left of them when they are closed. The archive is untrusted: links,
+// devices and paths that lead out of it are refused with ExitCode::data, and so are more than
+// `max_bytes`, a truncated or damaged archive and one without exactly one trace; regular files that
+// a reader of traces does not need are left out. Fails as unreadable() says, and with ExitCode::io
+// when the disk is full.
+[[nodiscard]] Result<UnpackedTrace> unpack_trace(const std::filesystem::path& path,
+                                                 uint64_t max_bytes = kMaxUnpackedBytes);
+
+}  // namespace ktraced
